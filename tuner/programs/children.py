@@ -123,7 +123,7 @@ def _compile(workers: Sequence[Worker], tasks: "Sequence[CompileTask]", timeout_
                         busy[worker] = waiting.popleft()
                         show(busy[worker].name)
                         _submit(worker, busy[worker], timeout_s)
-                sleep_until_news([each.child for each in busy if each.child is not None], TICK_S)
+                sleep_until_news([worker.child for worker in busy if worker.child is not None], TICK_S)
         finally:
             for worker in busy:  # interrupted
                 worker.kill()

@@ -4,6 +4,7 @@ import math
 import re
 import sys
 from collections.abc import Iterable
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +35,8 @@ def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ..
     taken = {kind.element for kind in code.arguments}
     buffers = [kind for kind in code.arguments if isinstance(kind, BufferType)]
     # the longest static dimension of an argument, as an estimate of the terms of a sum
-    terms = max((size for kind in buffers for size in kind.shape if size is not None), default=1)
+    sizes = chain.from_iterable(kind.shape for kind in buffers)
+    terms = max((size for size in sizes if size is not None), default=1)
     names = [f"result {number}" for number in range(len(code.results))]
     names += [f"argument {number}" for number, is_written in enumerate(code.written) if is_written]
     kinds = [kind.element for kind in code.results]
@@ -47,8 +49,8 @@ def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ..
         for kind in kinds
     ]
     return tuple(
-        Comparison(name, max_error(one, other), allowed, is_blind(other, allowed))
-        for name, one, other, allowed in zip(names, found, expected, tolerances, strict=True)
+        Comparison(name, max_error(value, other), allowed, is_blind(other, allowed))
+        for name, value, other, allowed in zip(names, found, expected, tolerances, strict=True)
     )
 
 
@@ -102,7 +104,7 @@ def max_error(found: Any, expected: Any) -> float:
 
 
 def _float_error(found: Any, expected: Any) -> float:
-    one, other = (np.asarray(each).astype(np.float64) for each in (found, expected))
+    one, other = (np.asarray(value).astype(np.float64) for value in (found, expected))
     if one.shape != other.shape:
         return math.inf
     is_number = np.isfinite(other)
@@ -124,7 +126,9 @@ def samples_of(launches: "Iterable[LaunchSample]") -> tuple[KernelSample, ...]:
     samples: dict[tuple[str, str], KernelSample] = {}
     for launch in launches:
         known = samples.get((launch.kernel, launch.reference), KernelSample(launch.kernel, 0, 0, 0))
-        comparisons = [_comparison(launch.kernel, each) for each in launch.compared if each.found.size]
+        comparisons = [
+            _comparison(launch.kernel, elements) for elements in launch.compared if elements.found.size
+        ]
         if known.comparison is not None:
             comparisons.insert(0, known.comparison)
         samples[launch.kernel, launch.reference] = KernelSample(
@@ -132,10 +136,14 @@ def samples_of(launches: "Iterable[LaunchSample]") -> tuple[KernelSample, ...]:
             launches=known.launches + 1,
             blocks=known.blocks + launch.blocks,
             simulated=known.simulated + launch.simulated,
-            elements=known.elements + sum(each.found.size for each in launch.compared),
+            elements=known.elements + sum(elements.found.size for elements in launch.compared),
             reference=launch.reference,
             finished=known.finished + launch.finished,
-            comparison=max(comparisons, key=lambda each: (not each.is_equal, each.max_error), default=None),
+            comparison=max(
+                comparisons,
+                key=lambda comparison: (not comparison.is_equal, comparison.max_error),
+                default=None,
+            ),
         )
     return tuple(samples.values())
 

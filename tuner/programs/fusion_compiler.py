@@ -148,14 +148,12 @@ def with_shares(
         for fusion in fusions
     )
     is_whole = all(fusion.reliability.is_reliable for fusion in fusions if fusion.time_s)
-    rooflines = {
-        dtype: measure_roofline(dtype, THREADS, machine)
-        for dtype in sorted({_dtype(fusion.fusion) for fusion in fusions})
-    }
-    for each in fusions:
-        if each.time_s:
-            dtype = _dtype(each.fusion)
-            rooflines[dtype] = rooflines[dtype].raised(*_work(each.fusion, machine), each.time_s)
+    dtypes = {_dtype(fusion.fusion) for fusion in fusions}
+    rooflines = {dtype: measure_roofline(dtype, THREADS, machine) for dtype in sorted(dtypes)}
+    for fusion in fusions:
+        if fusion.time_s:
+            dtype = _dtype(fusion.fusion)
+            rooflines[dtype] = rooflines[dtype].raised(*_work(fusion.fusion, machine), fusion.time_s)
     whole_s = sum(fusion.time_s or 0.0 for fusion in fusions)
     return tuple(
         replace(
@@ -519,7 +517,7 @@ def kept_program(
     fusions = tuple(known[fusion.kind, fusion.text] for fusion in formed.program.fusions)
     made = files.read(_linked_key(formed, fusions, machine, threads))
     init = files.read(InitTask(formed.program.init).key) if formed.program.init else ()
-    if not isinstance(made, LinkedProgram) or init is None or not all(each.is_compiled for each in init):
+    if not isinstance(made, LinkedProgram) or init is None or not all(code.is_compiled for code in init):
         return None
     return _with_weights(formed, made, data())
 
@@ -559,8 +557,8 @@ def missing_fusions(
         return ()
     distinct = _distinct(formed.with_facts_of_data(dict))
     # the text of a quantized matmul depends on data: how many bits its weights need
-    known = [each for each in distinct.values() if each.kind != QUANTIZED]
-    firsts = [_next_task(each, machine, schedules, threads) for each in known]
+    known = [fusion for fusion in distinct.values() if fusion.kind != QUANTIZED]
+    firsts = [_next_task(fusion, machine, schedules, threads) for fusion in known]
     init = [InitTask(formed.program.init)] if formed.program.init else []
     tasks: tuple[CompileTask, ...] = (*init, *firsts)
     return tuple(task for task in tasks if files.read(task.key) is None)
@@ -663,9 +661,9 @@ def initialized(program: FusedProgram, weights: tuple[Array, ...]) -> Sequence[A
     codes = InitTask(program.init).compile()
     distinct = {code.part.text: code for code in codes}  # parts of equal text have equal code
     loaded = {
-        text: HostFunction(each.program, object_code=each.object_code)
-        for text, each in distinct.items()
-        if each.program is not None
+        text: HostFunction(code.program, object_code=code.object_code)
+        for text, code in distinct.items()
+        if code.program is not None
     }
     found: dict[int, Array] = {}
     for part in (code.part for code in codes):
@@ -684,7 +682,7 @@ def _init_codes(text: str) -> tuple[InitCode, ...]:
             if part.text
         }
     objects: dict[str, bytes] = {}
-    for each, program in made.items():
+    for text, program in made.items():
         with contextlib.suppress(CandidateError):
-            objects[each] = object_code(program.llvm, C_INTERFACE + program.entry)
-    return tuple(InitCode(each, made.get(each.text), objects.get(each.text, b"")) for each in parts)
+            objects[text] = object_code(program.llvm, C_INTERFACE + program.entry)
+    return tuple(InitCode(part, made.get(part.text), objects.get(part.text, b"")) for part in parts)

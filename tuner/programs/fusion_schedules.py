@@ -115,9 +115,9 @@ def fusion_schedules(
     The schedules are those of the database's trials that were timed on ``machine``.
     """
     there = _Trials(store, machine, threads)
-    states = (problem.cache, *(each for each in CACHES if each != problem.cache))
+    states = (problem.cache, *(cache for cache in CACHES if cache != problem.cache))
     problems = tuple(replace(problem, cache=state) for state in states)
-    tuned = next((found for one in problems if (found := there.best(TaskQuery.of(one)))), None)
+    tuned = next((found for cached in problems if (found := there.best(TaskQuery.of(cached)))), None)
     if tuned is None:
         tuned = there.best_of_constant(problem)
     if tuned is not None:
@@ -138,9 +138,9 @@ class _Trials:
     def best(self, task: TaskQuery) -> StoredTrial | None:
         query = replace(task, target=CPU, machine=self.machine.name)
         found = best_results(self.store, TrialQuery(query), is_measured_there)
-        ranked = ((self.octaves(group.threads), each.rank, each) for group, each in found.items())
+        ranked = ((self.octaves(group.threads), tuned.rank, tuned) for group, tuned in found.items())
         if found:
-            return min(ranked, key=lambda each: each[:2])[2].best
+            return min(ranked, key=lambda entry: entry[:2])[2].best
         return None
 
     def best_of_constant(self, problem: TextProblem) -> StoredTrial | None:
@@ -153,7 +153,7 @@ class _Trials:
 
     def best_of_run(self, run: Run) -> StoredTrial | None:
         found = best_results(self.store, TrialQuery(run=run.id), is_measured_there)
-        return next((each.best for each in found.values()), None)
+        return next((tuned.best for tuned in found.values()), None)
 
     def runs(self, problem: Problem, **narrower: Any) -> list[Run]:
         """Returns the runs of other fusions of the kind, those of the nearest number of threads first."""
@@ -171,7 +171,7 @@ def _of_same_contraction(there: _Trials, problem: TextProblem) -> Iterator[Fusio
     same = [run for run in runs if _is_same(run.settings.problem, problem)]
     trials = [(there.octaves(run.settings.threads), best) for run in same if (best := there.best_of_run(run))]
     if trials:
-        _, trial = min(trials, key=lambda each: (each[0], each[1].best_s, each[1].id))
+        _, trial = min(trials, key=lambda pair: (pair[0], pair[1].best_s, pair[1].id))
         yield from _projected(trial, trial.record.candidate, problem, there.machine, SAME_CONTRACTION)
         return
     if not problem.facts.epilogue:

@@ -106,7 +106,7 @@ def named_in_errors(name: str, text: str) -> Iterator[None]:
 def targets_with(is_there: Callable[[ProgramSupport], bool], backends: Backends) -> str:
     """Returns the names of targets whose program support meets ``is_there``, as text: "cuda, simulator"."""
     targets = backends.targets.values()
-    return ", ".join(each.name for each in targets if each.programs and is_there(each.programs))
+    return ", ".join(target.name for target in targets if target.programs and is_there(target.programs))
 
 
 def program_support(target: TargetName, backends: Backends) -> ProgramSupport:

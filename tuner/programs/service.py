@@ -203,9 +203,9 @@ def run_and_time(request: ProgramRequest, until_s: float | None = None) -> RunAn
 def run_program(request: ProgramRequest, printed: list[str] | None = None) -> ProgramReport:
     """Compiles and runs a program; compares and times it if the request asks for it; returns the report.
 
-    What the program prints is appended to ``printed`` too, also if it fails later. The reference runs on the
-    host, with matmuls as loops. Times need hardware. Raises CandidateError: BIND for the user's mistakes, RUN
-    for device errors.
+    What the program prints is appended to ``printed`` too, also if it fails later. The reference for the
+    comparison runs on the host, with matmuls as loops. Only hardware has times. Raises CandidateError: BIND
+    for the user's mistakes, RUN for device errors.
     """
     return _run(request, [] if printed is None else printed)[1]
 
@@ -251,7 +251,7 @@ def _run(request: ProgramRequest, printed: list[str]) -> tuple[CompiledProgram, 
         samples=ran.samples,
         work=ran.work,
         work_without_fusions=work_without_fusions,
-        resident_bytes=sum(len(each.content) for each in code.resident),
+        resident_bytes=sum(len(buffer.content) for buffer in code.resident),
         device_fusions=code.fusions,
         fusions=ran.fusions,
         why_no_fusions=compiled.why_no_fusions,
@@ -279,7 +279,10 @@ def time_pair(request: ProgramRequest) -> TimedPair:
 
 @_as_failures()
 def lower(request: ProgramRequest, step: LoweringStep) -> LoweredText:
-    """Lowers a payload with default scripts up to a step. Raises CandidateError(BIND) for user errors."""
+    """Lowers a payload with default scripts up to a step; returns the text after it.
+
+    Raises CandidateError: BIND for mistakes of the user, else the stage that failed.
+    """
     return lowered(request, step, real_backends())
 
 
@@ -317,7 +320,11 @@ def formed_fusions(text: str) -> tuple[Fusion, ...]:
 
 @_as_failures()
 def find_problems(text: str, entry: str | None) -> tuple[Problem, ...]:
-    """Returns the distinct matmuls in a function of MLIR text, by default ``main`` or the only public one."""
+    """Returns the distinct matmuls in a function of MLIR text.
+
+    ``entry``: name of the function; None: ``main``, or the only public one. Raises CandidateError(BIND) for
+    text that is not a valid program.
+    """
     return problems_in(text, entry)
 
 
@@ -402,9 +409,9 @@ def missing_fusions(request: ProgramRequest, *, is_timed: bool = False) -> "tupl
     if not _has_fusions(request):
         return ()
     found: dict[str, CompileTask] = {}
-    for each in (request, replace(request, database=""))[: 1 + is_timed]:
-        with _with_schedules(_compiler(each), each) as compiler:
-            tasks = compiler.missing_fusions(each.text, each.entry, each.options.threads)
+    for variant in (request, replace(request, database=""))[: 1 + is_timed]:
+        with _with_schedules(_compiler(variant), variant) as compiler:
+            tasks = compiler.missing_fusions(variant.text, variant.entry, variant.options.threads)
         found.update((task.key, task) for task in tasks)
     return tuple(found.values())
 

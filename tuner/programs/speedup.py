@@ -68,7 +68,9 @@ def timed_on_host(
     program works on its own copy of ``arguments``. ``seed``: of the order of the calls.
     """
     loaded: Sequence[Any] = functions  # each takes the calls that it prepares
-    repeats = tuple(functools.partial(each.repeat, each.prepare(*copies(arguments))) for each in loaded)
+    repeats = tuple(
+        functools.partial(function.repeat, function.prepare(*copies(arguments))) for function in loaded
+    )
     return TimedPair(*interleaved(repeats, FINAL_EFFORT, np.random.default_rng(seed), host_watch()))
 
 

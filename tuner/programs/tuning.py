@@ -116,13 +116,13 @@ class TunedProgram:
         """Returns whether a matmul's run, or the fusions' campaign, was interrupted; it can be resumed."""
         if self.campaign is not None:
             return self.campaign.is_interrupted
-        return any(each.tuned is not None and each.tuned.is_interrupted for each in self.problems)
+        return any(problem.tuned is not None and problem.tuned.is_interrupted for problem in self.problems)
 
     @property
     def has_worked(self) -> bool:
         """Returns whether each tuned matmul got a script and all runs of the program had correct outputs."""
         needed = self.problems if self.campaign is None else ()
-        is_found = all(each.trial is not None for each in needed if each.tuned is not None)
+        is_found = all(problem.trial is not None for problem in needed if problem.tuned is not None)
         reports = [report for report in (self.report, self.plain) if report is not None]
         is_whole = is_found and (self.report is not None or bool(self.not_run)) and not self.failure
         return is_whole and all(report.is_right for report in reports)
@@ -174,9 +174,11 @@ class ProgramTuning:
                 return TunedProgram(
                     request.target, tuple(tuned), request, None, None, time.monotonic() - began_s
                 )
-        if all(each.tuned is None for each in tuned):
+        if all(problem.tuned is None for problem in tuned):
             raise UsageError(tuned[0].reason)
-        scripts = tuple((each.problem, each.trial.script_text) for each in tuned if each.trial is not None)
+        scripts = tuple(
+            (problem.problem, problem.trial.script_text) for problem in tuned if problem.trial is not None
+        )
         bound = replace(request, scripts=scripts)
         report = None
         plain = None
@@ -239,9 +241,9 @@ def with_times(report: ProgramReport, pair: TimedPair, time: Measurement, spare_
 
 
 def program_result(tuned: TunedProgram) -> ProgramResult:
-    """Returns the times, fusions and baselines of a tuned program of fusions."""
+    """Returns the times, fusions and baselines of a tuned program of fusions, as the database stores them."""
     gain = tuned.gain
-    times, plain = (None if each is None else each.times for each in (tuned.report, tuned.plain))
+    times, plain = (None if report is None else report.times for report in (tuned.report, tuned.plain))
     if isinstance(gain, Comparable):
         speed = MedianInterval(gain.speed, *gain.speed_interval)
     else:

@@ -130,19 +130,25 @@ def _hazard(hazard: "Hazard") -> dict[str, Any]:
 def _lines(found: "Simulation") -> tuple[str, ...]:
     blocks = count_text(found.blocks, "block")
     worst = sorted(
-        (conflict for conflict in found.conflicts if conflict.ratio > 1), key=lambda each: -each.ratio
+        (conflict for conflict in found.conflicts if conflict.ratio > 1), key=lambda conflict: -conflict.ratio
     )
     return (
         f"{found.kernel}: {blocks}, {count_text(found.instructions, 'warp instruction')}",
         f"shared memory: {found.conflict_ratio:.2f} times the wavefronts without bank conflicts",
-        *(f"  {each.ratio:.2f}  line {each.line}: {each.instruction}" for each in worst[:CONFLICTS_SHOWN]),
+        *(
+            f"  {conflict.ratio:.2f}  line {conflict.line}: {conflict.instruction}"
+            for conflict in worst[:CONFLICTS_SHOWN]
+        ),
         count_text(len(found.races), "race"),
         *(f"  {hazard}" for hazard in (*found.races, *found.benign)),
     )
 
 
 def parse_argument(text: str, rng: np.random.Generator) -> NDArray[Any] | int | float:
-    """Returns the kernel argument of a text: an array for ``f32[64]=random``, a number for ``u32=7``."""
+    """Returns the kernel argument that a text describes: an array (``f32[64]=random``) or number (``u32=7``).
+
+    Raises UsageError for a text of another form. ``rng``: source of random numbers.
+    """
     match = re.fullmatch(r"(\w+)(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?=(.+)", text)
     if match is None:
         raise UsageError(f"argument: found {text!r}, allowed TYPE[SIZES]=CONTENT, {EXAMPLE}")
@@ -210,7 +216,10 @@ def _from_file(path: Path, dtype: "np.dtype[Any]", sizes: tuple[int, ...]) -> ND
 
 
 def parse_sizes(text: str, what: str) -> tuple[int, int, int]:
-    """Returns the sizes (x, y, z) from ``x,y,z``, ``x,y`` or ``x``; ``what`` names the option in an error."""
+    """Returns the sizes (x, y, z) from ``x,y,z``, ``x,y`` or ``x``; sizes that are left out are 1.
+
+    ``what`` names the option in the UsageError for other texts.
+    """
     if re.fullmatch(r"[0-9]{1,9}(?:,[0-9]{1,9}){0,2}", text) is None:
         raise UsageError(f"{what}: found {text!r}, allowed x,y,z such as 8,8,1")
     x, y, z = (*map(int, text.split(",")), 1, 1)[:3]

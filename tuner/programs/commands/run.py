@@ -102,7 +102,7 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **options: Any)
     request = replace(_request(context, text, **options), written=program.written)
     with named_in_errors(str(payload), text), noting_slowness(payload, text):
         report = run_in_child(request, RUN_TIMEOUT_S, partial(click.echo, nl=False, err=as_json))
-    report = replace(report, reports=tuple(in_file(each, str(payload), text) for each in report.reports))
+    report = replace(report, reports=tuple(in_file(defect, str(payload), text) for defect in report.reports))
     if as_json:
         print_json(run_document(request, report))
     else:

@@ -236,7 +236,11 @@ def print_program(tuned: "TunedProgram", result: ResultOptions) -> int:
         campaign = tuned.campaign.campaign.id
         print_interrupted(f"tuner tune --resume campaign:{campaign}{database_text(database)}")
     elif tuned.is_interrupted:
-        runs = [each.tuned.run.id for each in tuned.problems if each.tuned and each.tuned.is_interrupted]
+        runs = [
+            problem.tuned.run.id
+            for problem in tuned.problems
+            if problem.tuned and problem.tuned.is_interrupted
+        ]
         print(f"interrupted; everything measured is stored: run {runs[0]}", file=sys.stderr)
     return exit_code(tuned)
 
@@ -295,6 +299,6 @@ def _read(
     request = _request(source.payload, target, options, source.entry, source.arguments)
     request = replace(request, baselines=source.baselines)
     found = tuning.find(request, source.payload, source.cache)
-    if tuple(each.problem for each in found.problems) != tuned.problems:
+    if tuple(named.problem for named in found.problems) != tuned.problems:
         raise UsageError(f"{source.payload}: has other fusions than those that were tuned")
     return request, found

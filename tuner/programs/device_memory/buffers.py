@@ -46,7 +46,7 @@ class DeviceViews:
         self._clones: list[Op] = []
         for op in list(aliases.structured_operations(self._block)):
             if op.name in aliases.STRUCTURED:
-                added = add_iter_args(op, lambda each: aliases.is_buffer(each.type) and is_wanted(each))
+                added = add_iter_args(op, lambda value: aliases.is_buffer(value.type) and is_wanted(value))
                 self._views.update(added.pairs)
                 self._operands += added.operands
 
@@ -77,8 +77,8 @@ class DeviceViews:
                 if aliases.is_buffer(old.type):
                     self._views[old] = new
             self._clones += [op, clone]
-        for each in self._operands:
-            each.op.operands[each.number] = self.of(each.op.operands[each.number])
+        for operand in self._operands:
+            operand.op.operands[operand.number] = self.of(operand.op.operands[operand.number])
 
     def erase_unused(self) -> None:
         """Erases unused views: device views that ``connect`` created, and their host views."""
@@ -121,9 +121,17 @@ def meet(paths: Sequence[Valid], preferred: Callable[[int], set[Side]]) -> Valid
     the end of the other paths makes them valid.
     """
     common = frozenset.intersection(*paths)
-    known = frozenset.intersection(*(frozenset(alias_set for alias_set, _ in path) for path in paths))
-    lost = known - {alias_set for alias_set, _ in common}
-    return common | {(alias_set, side) for alias_set in lost for side in preferred(alias_set)}
+    known = frozenset.intersection(*map(_alias_sets, paths))
+    lost = known - _alias_sets(common)
+    valid = set(common)
+    for alias_set in lost:
+        for side in preferred(alias_set):
+            valid.add((alias_set, side))
+    return frozenset(valid)
+
+
+def _alias_sets(valid: Valid) -> frozenset[int]:
+    return frozenset(alias_set for alias_set, _ in valid)
 
 
 def after_branches(before: Valid, paths: Sequence[Valid]) -> Valid:

@@ -193,7 +193,9 @@ class CoherenceWalk:
                 valid = self._need(access.value, Side.HOST, valid, op, actions)
         valid = self._write(accesses, Side.HOST, valid)
         # a callee may access globals
-        for alias_set in sorted(self._globals) if walk(op, "func.call") else ():
+        if not walk(op, "func.call"):
+            return valid
+        for alias_set in sorted(self._globals):
             actions.touch_on_host(alias_set)
             if (alias_set, Side.HOST) not in valid:
                 actions.fetch((alias_set, Side.HOST), op)
@@ -223,13 +225,15 @@ class CoherenceWalk:
         return self._write(self._any_access(target), Side.HOST, valid)
 
     def _any_access(self, target: Value) -> list[EffectInstance]:
-        return [EffectInstance(each, ANYTHING) for each in self._mirrored([target])]
+        return [EffectInstance(value, ANYTHING) for value in self._mirrored([target])]
 
     def _sides_of_copy(self, source: Value, target: Value, valid: Valid) -> tuple[Side, Side]:
         """Returns the sides (source, target) of a copy that need no fetch, preferring the device."""
         sources = [side for side in (Side.DEVICE, Side.HOST) if self._is_valid(source, side, valid)]
         if not self._mirrored([target]):
-            return (Side.HOST if Side.HOST in sources else Side.DEVICE), Side.HOST
+            if Side.HOST in sources:
+                return Side.HOST, Side.HOST
+            return Side.DEVICE, Side.HOST
         is_there = self._is_all_of_alias_set(target) or self._is_valid(target, Side.DEVICE, valid)
         if sources == [Side.HOST] and not is_there:
             return Side.HOST, Side.HOST
@@ -240,7 +244,9 @@ class CoherenceWalk:
             return self._loop(op, valid, actions)
         blocks = [region.blocks[0] for region in op.regions if len(region.blocks)]
         paths = [self._inside(block, valid, FetchRecorder()) for block in blocks]
-        wanted = after_branches(valid, paths if len(blocks) == len(op.regions) else [*paths, valid])
+        if len(blocks) < len(op.regions):
+            paths.append(valid)  # the path without an "else"
+        wanted = after_branches(valid, paths)
         for block in blocks:
             self._until(block, valid, wanted, actions)
         return wanted

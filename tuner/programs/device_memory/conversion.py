@@ -115,7 +115,7 @@ class _FunctionRewrite:
         alias_sets = AliasSets(self._function)
         buffers = self._buffers(alias_sets, device_views)
         device_views.connect()
-        for value in filter(lambda each: is_buffer(each.type), last_of(self._block).operands):
+        for value in filter(lambda operand: is_buffer(operand.type), last_of(self._block).operands):
             for root in alias_sets.roots_of(value):
                 if root in buffers:
                     buffers[root].is_returned = True
@@ -145,11 +145,14 @@ class _FunctionRewrite:
 
     def _managed(self, alias_sets: AliasSets) -> set[int]:
         """Returns the alias sets that need device memory: sets with memory that kernels cannot access."""
-        launched = [value for op in walk(self._function, "gpu.launch_func") for value in op.operands]
-        values = [value for value in [*launched, *self._device_arguments] if is_buffer(value.type)]
-        return {
-            alias_sets.of(value) for value in values if not all(map(is_shared, alias_sets.roots_of(value)))
-        }
+        values = list(self._device_arguments)
+        for launch in walk(self._function, "gpu.launch_func"):
+            values += launch.operands
+        managed = set()
+        for value in values:
+            if is_buffer(value.type) and not all(map(is_shared, alias_sets.roots_of(value))):
+                managed.add(alias_sets.of(value))
+        return managed
 
     def _buffers(self, alias_sets: AliasSets, device_views: DeviceViews) -> dict[Value, MirroredBuffer]:
         managed = self._managed(alias_sets)
@@ -158,7 +161,7 @@ class _FunctionRewrite:
         for buffer in buffers.values():
             device_views.set_root(buffer.host, buffer.device)
         in_device_memory = {
-            each.alias_set for each in buffers.values() if each.kind is BufferKind.DEVICE_ARGUMENT
+            buffer.alias_set for buffer in buffers.values() if buffer.kind is BufferKind.DEVICE_ARGUMENT
         }
         for buffer in buffers.values():
             if buffer.alias_set in in_device_memory and buffer.kind not in PLACEABLE:
@@ -230,7 +233,11 @@ def _take_marks(function: Op) -> set[int]:
         {item.name: item.attr for item in ir.DictAttr(attributes)}
         for attributes in ir.ArrayAttr(function.attributes["arg_attrs"])
     ]
-    marked = {number for number, each in enumerate(every) if each.pop(DEVICE_ATTRIBUTE, None) is not None}
+    marked = {
+        number
+        for number, attributes in enumerate(every)
+        if attributes.pop(DEVICE_ATTRIBUTE, None) is not None
+    }
     function.attributes["arg_attrs"] = ir.ArrayAttr.get(list(map(ir.DictAttr.get, every)))
     return marked
 

@@ -123,7 +123,7 @@ def _without_unit_dimensions(source: View, target: View) -> tuple[View, View]:
     for number in range(rank):
         merged = [*groups[:-1], [*groups[-1], number]] if groups else [[number]]
         # can this dimension join the last group, while those after it stay alone?
-        rest = [[each] for each in range(number + 1, rank)]
+        rest = [[dimension] for dimension in range(number + 1, rank)]
         if groups and all(collapsed(view, [*merged, *rest]) is not None for view in cut):
             groups = merged
         else:
@@ -186,7 +186,7 @@ class _Growing:
     @property
     def rows(self) -> tuple[int, ...]:
         """Returns the sizes of the loops around a row."""
-        return tuple(self.domain[each] for each in all_but(self.reduced, len(self.domain)))
+        return tuple(self.domain[loop] for loop in all_but(self.reduced, len(self.domain)))
 
 
 def form_fusions(
@@ -225,7 +225,7 @@ def _grown(
     if kind.kind not in (ELEMENTWISE, ROWS):
         return Members(kind.kind, (root,), kind.reason)
     rank = len(kind.domain)
-    rows = [each for each in kinds.values() if each.kind == ROWS and len(each.domain) == rank]
+    rows = [kind for kind in kinds.values() if kind.kind == ROWS and len(kind.domain) == rank]
     # which loop the reductions go through that may join an elementwise root: none is known yet. The last
     # dimension is tried first, as most reductions have it, then those of the reductions of equal rank.
     guesses = dict.fromkeys((max(rank - 1, 0), *(row.reduced for row in rows)))
@@ -249,7 +249,7 @@ def _rounded_product(root: Op, kinds: dict[Op, OpKind]) -> Op | None:
     product = defining(root.operands[0])
     if product is None or product not in kinds or kinds[product].kind != QUANTIZED:
         return None
-    types = {str(each.type.element_type) for each in (product.operands[0], root.results[0])}
+    types = {str(value.type.element_type) for value in (product.operands[0], root.results[0])}
     if types == {"bf16"} and users(product.results[0]) == [root]:
         return product
     return None
@@ -284,7 +284,8 @@ def _with_producers(
                 continue
             if len(fusion.ops) == OPS_LIMIT:
                 return fusion
-            if not all(each in fusion.ops for result in producer.results for each in users(result)):
+            readers = chain.from_iterable(map(users, producer.results))
+            if not all(reader in fusion.ops for reader in readers):
                 continue
             joined = _joined(fusion, producer, kinds[producer], takes_rows)
             if joined is not None:
@@ -369,9 +370,10 @@ def join_attention(fusions: Sequence[Members], ops: Collection[Op]) -> list[Memb
     for last in fusions:
         found = _before(last, by_root)
         if found is not None:
-            parts |= {each.root for each in found}
-            members = [op for each in (*found, last) for op in each.ops]
-            joined[last.root] = Members(ATTENTION, tuple(sorted(members, key=lambda op: order[op])))
+            parts |= {fusion.root for fusion in found}
+            scores, softmax = found
+            members = sorted((*scores.ops, *softmax.ops, *last.ops), key=lambda op: order[op])
+            joined[last.root] = Members(ATTENTION, tuple(members))
     return [joined.get(members.root, members) for members in fusions if members.root not in parts]
 
 

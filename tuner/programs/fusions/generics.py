@@ -40,7 +40,7 @@ def summed(left: Value, right: Value) -> Op:
     """Creates the elementwise sum of two tensors of one type at the current insertion point."""
     element = left.type.element_type
     name = "arith.addi" if isinstance(element, ir.IntegerType) else "arith.addf"
-    return _elementwise([left, right], element, lambda one, other, _: value(name, element, one, other))
+    return _elementwise([left, right], element, lambda first, other, _: value(name, element, first, other))
 
 
 def converted(tensor: Value, element: ir.Type) -> Value:
@@ -69,8 +69,8 @@ def _elementwise(inputs: Sequence[Value], element: ir.Type, body: building.Body)
 def transposed(tensor: Value, order: Sequence[int]) -> Value:
     """Creates the transpose whose dimension i is dimension ``order[i]`` of ``tensor``; returns its value."""
     loops = building.dimensions(len(order))
-    target = empty([tensor.type.shape[each] for each in order], tensor.type.element_type)
-    maps = [[loops[order.index(each)] for each in range(len(order))], loops]
+    target = empty([tensor.type.shape[dimension] for dimension in order], tensor.type.element_type)
+    maps = [[loops[order.index(dimension)] for dimension in range(len(order))], loops]
     iterators = [building.PARALLEL] * len(order)
     return building.generic([tensor], target, maps, iterators, lambda number, _: number).results[0]
 

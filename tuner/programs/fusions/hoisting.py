@@ -35,7 +35,9 @@ def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ..
     """
     decided = _decided_by_weights(payload, first_weight)
     # views are not stored: the program keeps them, and applies them to what is stored
-    taken = [each for each in decided if op_of(each, *operations.VIEWS) is None and _is_used(each, decided)]
+    taken = [
+        value for value in decided if op_of(value, *operations.VIEWS) is None and _is_used(value, decided)
+    ]
     weights = list(payload.block.arguments)[first_weight:]
     is_computed = any(operations.defining(value) is not None for value in taken)
     text = _init(payload, first_weight, taken) if is_computed else ""
@@ -93,7 +95,7 @@ def init_parts(text: str) -> tuple[InitPart, ...]:
         producer = operations.defining(value)
         parts.setdefault(number if producer is None else last(producer), []).append(number)
     values = list(end.operands)
-    return tuple(_part(found, [values[each] for each in found], order) for found in parts.values())
+    return tuple(_part(numbers, list(map(values.__getitem__, numbers)), order) for numbers in parts.values())
 
 
 def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, int]) -> InitPart:
@@ -104,7 +106,7 @@ def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, in
     numbers = tuple(ir.BlockArgument(value).arg_number for value in inputs)
     if not needed:
         return InitPart("", numbers, tuple(results))
-    types = [", ".join(str(value.type) for value in each) for each in (inputs, values)]
+    types = [", ".join(str(value.type) for value in group) for group in (inputs, values)]
     module = ir.Module.parse(f"func.func private @{INIT}({types[0]}) -> ({types[1]})")
     function = module.body.operations[0].operation
     block = function.regions[0].blocks.append(
@@ -113,7 +115,7 @@ def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, in
     del function.attributes["sym_visibility"]
     cloned: dict[Value, Value] = dict(zip(inputs, block.arguments, strict=True))
     with ir.InsertionPoint(block), ir.Location.unknown():
-        for op in sorted(needed, key=lambda each: order[each]):
+        for op in sorted(needed, key=lambda producer: order[producer]):
             operations.clone_into(op, cloned)
         ir.Operation.create("func.return", operands=[cloned[value] for value in values])
     return InitPart(str(module), numbers, tuple(results))
@@ -133,15 +135,16 @@ def _decided_by_weights(payload: TensorPayload, first_weight: int) -> dict[Value
 def _is_hoisted(op: Op, decided: dict[Value, None]) -> bool:
     if all(map(operations.is_free, op.results)) or not all(map(operations.is_tensor, op.results)):
         return False  # made anew at no cost, or not storable
-    read = [each for each in operations.read_by(op) if each in decided]
+    read = [operand for operand in operations.read_by(op) if operand in decided]
     size = max(prod(result.type.shape) for result in op.results)
     if op.name == operations.GENERIC and size <= GENERATED_LIMIT and len(operations.body_of(op)) > 1:
         return True  # masks, positions, and what is computed of them
-    if any(operations.is_quantized(user) for result in op.results for user in operations.users(result)):
+    readers = chain.from_iterable(map(operations.users, op.results))
+    if any(map(operations.is_quantized, readers)):
         return True  # scales of a quantized weight, repeated for its rows or groups
     if op.name == operations.CONCAT:
         return True  # of weights alone
-    return bool(read) and size <= max(prod(each.type.shape) for each in read)
+    return bool(read) and size <= max(prod(operand.type.shape) for operand in read)
 
 
 def _is_used(value: Value, decided: dict[Value, None]) -> bool:

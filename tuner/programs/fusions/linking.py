@@ -140,10 +140,12 @@ def waits(
         touched = tuple(_touched(fusion, code, place))
         is_barrier = any(
             (is_divided or code.is_divided)
-            and any(one.conflicts(other) for one in earlier for other in touched)
+            and any(touched_before.conflicts(other) for touched_before in earlier for other in touched)
             for is_divided, earlier in pending
         )
-        pending = [*([] if is_barrier else pending), (code.is_divided, touched)]
+        if is_barrier:
+            pending = []
+        pending.append((code.is_divided, touched))
         found.append(is_barrier)
     return tuple(found)
 
@@ -277,7 +279,7 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLe
     Raises CandidateError for code that does not parse or has no function ``fusion``.
     """
     names = {
-        text: f"g{number}_" for number, text in enumerate(dict.fromkeys(each.llvm_text for each in codes))
+        text: f"g{number}_" for number, text in enumerate(dict.fromkeys(code.llvm_text for code in codes))
     }
     with transform.new_context(), ir.Location.unknown():
         whole = ir.Module.create()
@@ -327,7 +329,7 @@ def _add(whole: ir.Module, module: ir.Module, prefix: str, declared: set[str], l
         raise CandidateError(Stage.COMPILE, f"a fusion's code has no function {FUSION_ENTRY!r}")
     # references to what the module defines get the prefix, as the definitions; declarations are shared
     for op in walk_where(
-        module, lambda each: any(_is_of(each.attributes[name], defined) for name in each.attributes)
+        module, lambda op: any(_is_of(op.attributes[name], defined) for name in op.attributes)
     ):
         for name in [attribute for attribute in op.attributes if _is_of(op.attributes[attribute], defined)]:
             op.attributes[name] = ir.FlatSymbolRefAttr.get(prefix + op.attributes[name].value)

@@ -102,7 +102,9 @@ def is_transposed(op: Op) -> bool:
     found = list(map(dimensions, maps_of(op)))
     plain = PLAIN[op.name]
     pairs = zip(found[:2], plain[:2], strict=True)
-    return found[2] == plain[2] and all(one is not None and sorted(one) == sorted(two) for one, two in pairs)
+    return found[2] == plain[2] and all(
+        loops is not None and sorted(loops) == sorted(two) for loops, two in pairs
+    )
 
 
 def narrow_operands(payload: TensorPayload) -> None:
@@ -208,8 +210,8 @@ def narrow_sums(payload: TensorPayload) -> None:
             continue
         readers = users(op.results[0])
         are_truncated = readers and all(
-            conversion_of(each) == "arith.trunci" and str(each.results[0].type.element_type) == SUM
-            for each in readers
+            conversion_of(reader) == "arith.trunci" and str(reader.results[0].type.element_type) == SUM
+            for reader in readers
         )
         if not are_truncated or is_unsigned(op) or number_of(inits_of(op)[0]) != 0.0:
             continue

@@ -102,15 +102,15 @@ def memory_plan(program: FusedProgram) -> MemoryPlan:
     whole = BufferLifetime(0, len(program.fusions))
     stop = top
     blocks = [_Block(0, top, whole)] if top else []
-    for number in sorted(lives, key=lambda each: lives[each].first):
+    for number in sorted(lives, key=lambda buffer: lives[buffer].first):
         if number in offsets:
             continue
         lifetime = lives[number]
         size = extent_bytes(program, number, lifetime)
         # blocks that end before this buffer begins are free for all later buffers too, in this order
-        blocks = [each for each in blocks if each.lifetime.overlaps(lifetime)]
+        blocks = [block for block in blocks if block.lifetime.overlaps(lifetime)]
         start = 0
-        for block in sorted(blocks, key=lambda each: each.start):
+        for block in sorted(blocks, key=lambda block: block.start):
             if start + size <= block.start:
                 break
             start = max(start, block.stop)
@@ -142,9 +142,11 @@ def extent_bytes(program: FusedProgram, number: int, lifetime: BufferLifetime | 
     size = buffer.type.bytes
     if any(view_end(view) * item_bytes > size for view in _outputs(program, number, lifetime)):
         raise ValueError(f"buffer {number}: a fusion writes past the end of its {size} bytes")
-    fusions = _living(program, lifetime)
-    reads = (view for fusion in fusions for view in fusion.inputs if view.buffer == number)
-    end = max([size, *(view_end(view) * item_bytes for view in reads)])
+    end = size
+    for fusion in _living(program, lifetime):
+        for view in fusion.inputs:
+            if view.buffer == number:
+                end = max(end, view_end(view) * item_bytes)
     return -(-end // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
@@ -162,7 +164,7 @@ def _place_padded(
     top = 0
     fills: list[Fill] = []
     shared: list[tuple[object, int, int]] = []  # key that sharing buffers have in common, offset, last fusion
-    for number in sorted(lives, key=lambda each: lives[each].first):
+    for number in sorted(lives, key=lambda buffer: lives[buffer].first):
         buffer = program.buffers[number]
         if buffer.padding is None:
             continue
@@ -170,7 +172,7 @@ def _place_padded(
         written = _outputs(program, number, lives[number])
         places = frozenset((view.offset, view.type.shape, view.strides) for view in written)
         key = (buffer.type, repr(buffer.padding), size, places)  # -0.0 is not 0.0
-        free = next((each for each in shared if each[0] == key and each[2] < lives[number].first), None)
+        free = next((entry for entry in shared if entry[0] == key and entry[2] < lives[number].first), None)
         if free is not None:
             shared.remove(free)
             offset = free[1]

@@ -169,7 +169,7 @@ def _is_single_pixel(op: Op) -> bool:
     (x, weights, start) = list(op.operands)
     if form.is_depthwise or "g" in form.weights or op_of(x, operations.PAD) is not None:
         return False
-    types = tuple(str(each.type.element_type) for each in (x, weights, start))
+    types = tuple(str(operand.type.element_type) for operand in (x, weights, start))
     if types not in PRODUCT_TYPES:
         return False
     image = [size for size, name in zip(x.type.shape, form.input, strict=True) if name in "DHW"]
@@ -201,7 +201,7 @@ def drop_unused_results(payload: TensorPayload) -> None:
     """
     for op in payload.ops:
         if op.name == operations.GENERIC and len(op.results) > 1:
-            kept = [number for number, each in enumerate(op.results) if list(each.uses)]
+            kept = [number for number, result in enumerate(op.results) if list(result.uses)]
             if 0 < len(kept) < len(op.results) and _can_keep(op, kept):
                 _rebuild(op, kept)
 
@@ -212,9 +212,10 @@ def _can_keep(op: Op, kept: list[int]) -> bool:
     inputs = len(op.operands) - len(op.results)
     arguments = op.regions[0].blocks[0].arguments
     dropped = [arguments[inputs + number] for number in range(len(op.results)) if number not in kept]
-    effects = [
-        read for each in operations.body_of(op)[:-1] if not len(each.results) for read in each.operands
-    ]
+    effects: list[Value] = []
+    for inner in operations.body_of(op)[:-1]:
+        if not len(inner.results):
+            effects += inner.operands
     needed: set[Value] = set()
     waiting = [*(end.operands[number] for number in kept), *effects]
     while waiting:
@@ -248,9 +249,9 @@ def _rebuild(op: Op, kept: list[int]) -> None:
     with ir.InsertionPoint(block), ir.Location.unknown():
         create("linalg.yield", [], values)
     # what only the dropped results needed
-    for each in reversed(operations.body_of(new)[:-1]):
-        if len(each.results) and not any(list(result.uses) for result in each.results):
-            each.erase()
+    for inner in reversed(operations.body_of(new)[:-1]):
+        if len(inner.results) and not any(list(result.uses) for result in inner.results):
+            inner.erase()
     for number in reversed(range(len(block.arguments) - count)):
         if number not in kept:
             block.erase_argument(count + number)
@@ -284,7 +285,7 @@ def _has_pairs(op: Op) -> bool:
     (given, weights) = list(op.operands)[:2]
     if form.is_depthwise or weights.type.shape[form.weights.index("c")] == 1:
         return False
-    sources = [source_of(each, operations.VIEWS) for each in (given, weights)]
+    sources = [source_of(operand, operations.VIEWS) for operand in (given, weights)]
     elements = {str(source.type.element_type) for source in sources}
     return elements == {"bf16"} and all(op_of(source, *operations.FREE) is None for source in sources)
 
@@ -296,7 +297,7 @@ def _is_narrow(tensor: Value) -> bool:
 def _replace_convolution(op: Op, wide: Wide, *, keeps: bool) -> None:
     """Replaces a convolution; rounds a narrow result. ``keeps``: input and weights stay bf16."""
     *read, start = op.operands
-    operands = [*(read if keeps else (_widened(each, wide) for each in read)), _widened(start, wide)]
+    operands = [*(read if keeps else (_widened(operand, wide) for operand in read)), _widened(start, wide)]
     if operands == list(op.operands):
         return
     with ir.InsertionPoint(op), op.location:
@@ -385,9 +386,9 @@ def widen_parameters(payload: TensorPayload, first_weight: int) -> None:
                 wide[tensor] = extended(tensor)
             op.operands[number] = wide[tensor]
             argument.set_type(ir.F32Type.get())
-            for each in readers:
-                each.results[0].replace_all_uses_with(argument)
-                each.erase()
+            for reader in readers:
+                reader.results[0].replace_all_uses_with(argument)
+                reader.erase()
 
 
 def _is_repeated_weight(op: Op, tensor: Value, weights: list[Value]) -> bool:

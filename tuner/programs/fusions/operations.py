@@ -62,7 +62,7 @@ def is_free(value: Value) -> bool:
         if op is None or not (op.name in FREE or is_scalar_op(op)):
             return False
         if op.name not in FREE:
-            read = [each for each in read_by(op) if each not in seen]
+            read = [operand for operand in read_by(op) if operand not in seen]
             seen.update(read)
             waiting += read
     return True
@@ -77,10 +77,10 @@ def read_by(op: Op) -> list[Value]:
     """Returns the distinct values from outside that an operation and its regions use, in order."""
     found = dict.fromkeys(op.operands)
     if len(op.regions) and op.name != FILL:
-        inner = walk_where(op, lambda each: each != op)
-        owned = {each.operation for each in inner}
-        for each in inner:
-            for value in each.operands:
+        inner = walk_where(op, lambda nested: nested != op)
+        owned = {nested.operation for nested in inner}
+        for nested in inner:
+            for value in nested.operands:
                 if isinstance(value.owner, ir.Block):
                     is_captured = not _is_inside(value.owner, op)
                 else:
@@ -91,7 +91,7 @@ def read_by(op: Op) -> list[Value]:
 
 
 def _is_inside(block: ir.Block, op: Op) -> bool:
-    return any(block == each for region in op.regions for each in region.blocks) or (
+    return any(block == inner for region in op.regions for inner in region.blocks) or (
         block.owner.operation != op
         and block.owner.operation.name not in ("func.func", "builtin.module")
         and _is_inside(block.owner.operation.block, op)
@@ -130,10 +130,10 @@ def needed_ops(ops: Collection[Op], left_out: Collection[Op] = ()) -> set[Op]:
 
 def use_values(op: Op, values: Mapping[Value, Value]) -> None:
     """Replaces operands of an operation, also inside its regions: each key of ``values`` by its value."""
-    for each in (op, *walk_where(op, lambda inner: inner != op)):
-        for number, value in enumerate(each.operands):
+    for user in (op, *walk_where(op, lambda inner: inner != op)):
+        for number, value in enumerate(user.operands):
             if value in values:
-                each.operands[number] = values[value]
+                user.operands[number] = values[value]
 
 
 def clone_into(op: Op, values: dict[Value, Value]) -> None:
@@ -148,7 +148,7 @@ def clone_into(op: Op, values: dict[Value, Value]) -> None:
 
 def maps_of(op: Op) -> list[ir.AffineMap]:
     """Returns the indexing maps of a ``linalg.generic``."""
-    return [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    return [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
 
 
 def dimensions(mapping: ir.AffineMap) -> tuple[int, ...] | None:
@@ -172,7 +172,7 @@ def is_straight(op: Op) -> bool:
     Operands with other indices than distinct loops are not looked at.
     """
     return all(
-        list(loops) == sorted(loops) for each in maps_of(op) if (loops := dimensions(each)) is not None
+        list(loops) == sorted(loops) for mapping in maps_of(op) if (loops := dimensions(mapping)) is not None
     )
 
 
@@ -183,7 +183,7 @@ def is_identity(mapping: ir.AffineMap) -> bool:
 
 def is_parallel(op: Op) -> tuple[bool, ...]:
     """Returns, per loop of a ``linalg.generic``, whether it is parallel."""
-    return tuple(str(each) == PARALLEL for each in ir.ArrayAttr(op.attributes["iterator_types"]))
+    return tuple(str(iterator) == PARALLEL for iterator in ir.ArrayAttr(op.attributes["iterator_types"]))
 
 
 def inits_of(op: Op) -> list[Value]:
@@ -232,7 +232,7 @@ def _arithmetic(op: Op) -> int:
         return 0
     if op.name != GENERIC:
         return sum(math.prod(result.type.shape) for result in op.results)
-    computing = sum(each.name not in (CONSTANT, "linalg.index", "linalg.yield") for each in body_of(op))
+    computing = sum(inner.name not in (CONSTANT, "linalg.index", "linalg.yield") for inner in body_of(op))
     if not computing and not any(map(is_tensor, inputs_of(op))):  # was a fill
         return 0
     return math.prod(max(size, 1) for size in loop_sizes(op)) * max(computing, 1)
@@ -265,7 +265,7 @@ def kind_of(op: Op) -> OpKind:
         return OpKind(QUANTIZED, tuple(op.results[0].type.shape))
     sizes = loop_sizes(op)
     reason = _wrong_element(op)
-    wrong = next((each.name for each in body_of(op) if not each.name.startswith(COMPUTING)), None)
+    wrong = next((inner.name for inner in body_of(op) if not inner.name.startswith(COMPUTING)), None)
     if not reason:
         reason = f"no schedule is for {wrong} in a linalg.generic" if wrong else _wrong_loops(op)
     if reason:
@@ -277,7 +277,7 @@ def kind_of(op: Op) -> OpKind:
 
 
 def _wrong_element(op: Op) -> str:
-    elements = [str(each.type.element_type) for each in (*op.operands, *op.results) if is_tensor(each)]
+    elements = [str(value.type.element_type) for value in (*op.operands, *op.results) if is_tensor(value)]
     wrong = next((element for element in elements if element not in SCHEDULED_ELEMENTS), None)
     if wrong:
         return f"no schedule is for elements of type {wrong}"
@@ -287,7 +287,7 @@ def _wrong_element(op: Op) -> str:
 def _wrong_loops(op: Op) -> str:
     parallel = is_parallel(op)
     maps = maps_of(op)
-    if any(dimensions(each) is None for each in maps):
+    if any(dimensions(mapping) is None for mapping in maps):
         return "an operand is read at more than one loop's index along a dimension"
     outputs = maps[len(op.operands) - len(op.results) :]
     if all(parallel):
@@ -306,7 +306,7 @@ def _wrong_loops(op: Op) -> str:
 
 def all_but(loop: int, count: int) -> tuple[int, ...]:
     """Returns the loop numbers 0 to ``count`` - 1, in order, without ``loop``."""
-    return tuple(each for each in range(count) if each != loop)
+    return tuple(number for number in range(count) if number != loop)
 
 
 def is_quantized(op: Op) -> bool:

@@ -1,4 +1,4 @@
-"""Makes a function of its own of each fusion: memrefs in, memrefs out, tensors between.
+"""Writes each fusion as a function of its own, on memrefs; its operations are still on tensors.
 
 The text is canonical: operations in the order of a depth-first walk from the root, arguments in the order of
 their first use, values renumbered. Identical fusions have identical texts, in whichever program they are.
@@ -52,7 +52,7 @@ def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[i
     inputs = _fuse(function, inputs, members, len(outputs))
     ins = [places[value] for value in inputs]
     outs = [places[value] for value in outputs]
-    marks = [f"{{{WEIGHT_ATTRIBUTE}}}" if each.buffer in set(weights) else "" for each in (*ins, *outs)]
+    marks = [f"{{{WEIGHT_ATTRIBUTE}}}" if view.buffer in set(weights) else "" for view in (*ins, *outs)]
     for number, value in enumerate(inputs):
         planes = _zero_planes(value, members)
         if planes is not None:
@@ -69,7 +69,7 @@ def _quantized(members: Members, places: Mapping[Value, View]) -> Fusion:
     inputs = operations.inputs_of(product)
     result = members.root.results[0]
     (m, k), (n, _) = (input_.type.shape for input_ in inputs[:2])
-    dtype, output = (str(each.type.element_type) for each in (inputs[0], result))
+    dtype, output = (str(value.type.element_type) for value in (inputs[0], result))
     text = quantized_text((m, n, k), dtype, form, output)
     ins = tuple(places[value] for value in inputs)
     return Fusion(QUANTIZED, text, ins, (places[result],), (QUANTIZED,), sources=_sources(members))
@@ -122,7 +122,9 @@ def _walk(members: Members) -> tuple[list[Op], list[Value]]:
                 break
         else:
             inputs.update(
-                dict.fromkeys(each for each in read if not _is_cloned(operations.defining(each), members))
+                dict.fromkeys(
+                    operand for operand in read if not _is_cloned(operations.defining(operand), members)
+                )
             )
             order[op] = None
             entered.pop()
@@ -145,18 +147,14 @@ def _return(function: TensorPayload, values: Sequence[Value]) -> None:
 
 def _fuse(function: TensorPayload, inputs: list[Value], members: Members, results: int) -> list[Value]:
     """Fuses elementwise operations, drops unused results and arguments; returns which inputs remain."""
-    reads_fill = any(
-        operations.is_free(value)
-        for op in members.ops
-        if op.name == operations.GENERIC
-        for value in operations.inputs_of(op)
-        if operations.is_tensor(value)
-    )
+    generics = [op for op in members.ops if op.name == operations.GENERIC]
+    tensors = filter(operations.is_tensor, chain.from_iterable(map(operations.inputs_of, generics)))
+    reads_fill = any(map(operations.is_free, tensors))
     is_fused = members.kind != LOOPS and (len(members.ops) > 1 or reads_fill)
     run_passes(function.module, FUSE if is_fused else DEDUPLICATE)
     _return(function, list(function.end.operands)[:results])
     run_passes(function.module, DEDUPLICATE)
-    used = [number for number, each in enumerate(function.block.arguments) if list(each.uses)]
+    used = [number for number, argument in enumerate(function.block.arguments) if list(argument.uses)]
     for number in reversed(range(len(inputs))):
         if number not in used:
             function.block.erase_argument(number)
@@ -185,7 +183,7 @@ def _memref_text(
     """Returns the function on memrefs; ``marks``: the attributes of each argument, in braces, or ""."""
     types = list(map(memref_type, (*ins, *outs)))
     arguments = ", ".join(f"%{number}: {kind} {marks[number]}" for number, kind in enumerate(types))
-    tensors = [str(each.type) for each in function.block.arguments]
+    tensors = [str(argument.type) for argument in function.block.arguments]
     reads = "\n".join(
         f"%t{number} = bufferization.to_tensor %{number} restrict : {types[number]} to {kind}"
         for number, kind in enumerate(tensors)
@@ -238,7 +236,7 @@ def _start_from(op: Op, number: int, memory: Value, flags: Mapping[str, ir.Attri
 def _names_in(op: Op) -> list[str]:
     if op.name != operations.GENERIC:
         return [op.name]
-    names = [each.name for each in operations.body_of(op)[:-1]]
+    names = [inner.name for inner in operations.body_of(op)[:-1]]
     if names:
         return names
     loops = operations.dimensions(operations.maps_of(op)[0])

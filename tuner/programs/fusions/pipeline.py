@@ -9,7 +9,7 @@ import numpy.typing as npt
 from tuner.core.errors import UsageError
 from tuner.core.fusions import ATTENTION, QUANTIZED, WEIGHT, Buffer, FusedProgram, Fusion, View
 from tuner.core.quantization import WEIGHT_BITS, quantized_text
-from tuner.mlir.bindings import Op, ir
+from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions import quantization_in
 from tuner.mlir.hidden_keys import attention_mask, visible_band, with_visible_band
 from tuner.mlir.ir.reading import name_of
@@ -74,7 +74,7 @@ class FormedText:
         data = resources()
         is_known = (weight.values is not None or weight.name in data for weight in self.weights)
         pairs = zip(self.weights, is_known, strict=True)
-        weights = [each.array(data) if known else None for each, known in pairs]
+        weights = [weight.array(data) if known else None for weight, known in pairs]
         with new_context(), ir.Location.unknown():
             fusions = _marked_fusions(program.fusions, program.buffers, program.init, weights)
         return replace(self, program=replace(program, fusions=fusions))
@@ -158,7 +158,9 @@ def _fusions(
     formed = form_fusions(payload.ops, plan.computed, keeps_forks=keeps_forks)
     if not keeps_forks:  # no strategy of a device is for an attention
         formed = join_attention(formed, payload.ops)
-    outputs = {value for members in formed for value in members.root.results}
+    outputs: set[Value] = set()
+    for members in formed:
+        outputs.update(members.root.results)
     settle(plan, payload, outputs)
     by_root: dict[Op, Members] = {members.root: members for members in formed}
     weights = [at for at, buffer in enumerate(plan.buffers) if buffer.owner == WEIGHT]
@@ -228,8 +230,8 @@ def _marked_fusions(
         return _range(init, weights, buffers[view.buffer].number)
 
     marks: dict[str, Callable[[Fusion], Fusion]] = {
-        ATTENTION: lambda each: _marked(each, mask_of),
-        QUANTIZED: lambda each: _narrowed(each, range_of),
+        ATTENTION: lambda fusion: _marked(fusion, mask_of),
+        QUANTIZED: lambda fusion: _narrowed(fusion, range_of),
     }
     return tuple(marks[fusion.kind](fusion) if fusion.kind in marks else fusion for fusion in fusions)
 

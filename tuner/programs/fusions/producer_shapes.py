@@ -13,7 +13,7 @@ elementwise operations do without. Operations of the same shape can be one fusio
 """
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, islice
 
 from tuner.core.fusions import View
 from tuner.mlir.bindings import Op, Value, ir
@@ -72,15 +72,15 @@ def _widens_into_padding(op: Op) -> bool:
     if source is None or not is_extension(op) or any(user.name != PAD for user in users(op.results[0])):
         return False
     shape = source.results[0].type.shape
-    return any(sum(shape[each] != 1 for each in group) > 1 for group in groups_of(source))
+    return any(sum(shape[dimension] != 1 for dimension in group) > 1 for group in groups_of(source))
 
 
 def _is_reshaped(op: Op) -> bool:
     return (
         op.name == GENERIC
         and len(op.results) == 1
-        and all(dimensions(each) is not None for each in maps_of(op))
-        and not any(each.name == INDEX for each in body_of(op))
+        and all(dimensions(mapping) is not None for mapping in maps_of(op))
+        and not any(inner.name == INDEX for inner in body_of(op))
     )
 
 
@@ -91,7 +91,7 @@ def _follow(op: Op) -> bool:
     if not any(map(_is_reshape, read)):
         return False
     if len(read) > 1:
-        read.sort(key=lambda each: (not _ends_contraction(_unshaped(each)), _is_reshape(each)))
+        read.sort(key=lambda operand: (not _ends_contraction(_unshaped(operand)), _is_reshape(operand)))
     for value in read:
         if not _is_reshape(value):  # an operand that already has its producer's shape wins: ``op`` stays
             return False
@@ -138,7 +138,7 @@ def _ends_contraction(value: Value) -> bool:
         if op is None or op.name != GENERIC or is_reduction(op):
             return op is not None and op.name in CONTRACTIONS
         inputs = zip(inputs_of(op), maps_of(op), strict=False)
-        read = [each for each, mapping in inputs if is_identity(mapping)]
+        read = [value for value, mapping in inputs if is_identity(mapping)]
         # an operation that was given another shape reads a reshape of its producer's reshape
         producers = list(filter(_is_computed, map(_unshaped, map(_unshaped, read))))
         if not producers:
@@ -155,8 +155,9 @@ def _is_computed(value: Value) -> bool:
 def _collapsed(op: Op, groups: Reassociation) -> bool:
     """Merges each group of loops into one if no operand needs a copy for it; returns whether it did."""
     loops_are_parallel = is_parallel(op)
-    if any(len({loops_are_parallel[loop] for loop in group}) > 1 for group in groups):
-        return False
+    for group in groups:
+        if len({loops_are_parallel[loop] for loop in group}) > 1:
+            return False
     operand_groups = [_dimension_groups(dimensions(mapping) or (), groups) for mapping in maps_of(op)]
     for value, own_groups in zip(op.operands, operand_groups, strict=True):
         if own_groups is None:
@@ -164,7 +165,9 @@ def _collapsed(op: Op, groups: Reassociation) -> bool:
         if not is_free(value) and views.collapsed(_layout_of(value), own_groups) is None:
             return False
     # loop of the old op -> loop of the new one
-    numbers = {loop: number for number, group in enumerate(groups) for loop in group}
+    numbers: dict[int, int] = {}
+    for number, group in enumerate(groups):
+        numbers |= dict.fromkeys(group, number)
     merged = []
     maps = []
     with ir.InsertionPoint(op), op.location:
@@ -196,7 +199,7 @@ def _dimension_groups(loops: Sequence[int], groups: Reassociation) -> list[list[
     found: list[list[int]] = []
     at = 0
     while at < len(loops):
-        group = next(list(each) for each in groups if loops[at] in each)
+        group = next(list(loop_group) for loop_group in groups if loops[at] in loop_group)
         if list(loops[at : at + len(group)]) != group:
             return None
         found.append(list(range(at, at + len(group))))
@@ -223,7 +226,8 @@ def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> None:
             parts = _split(mapping, groups, shape)
             loops = list(chain.from_iterable(parts))
             places = iter(range(len(loops)))
-            operand_groups.append([[next(places) for _ in part] for part in parts][: value.type.rank])
+            numbered = [list(islice(places, len(part))) for part in parts]
+            operand_groups.append(numbered[: value.type.rank])
             is_same = len(loops) == value.type.rank
             sizes = [shape[loop] for loop in loops]
             operands.append(value if is_same else expand(value, operand_groups[-1], sizes))

@@ -126,7 +126,7 @@ def keep_integers(payload: TensorPayload, first_weight: int) -> None:
         if found is None or dtype not in ACTIVATION_DTYPES or (found.is_rounded and dtype != "bf16"):
             continue
         form = _format(found, n, k)
-        reads = [each for each in (found.integers, found.scales, found.zero_points) if each is not None]
+        reads = [read for read in (found.integers, found.scales, found.zero_points) if read is not None]
         if form is not None and all(_is_of_weights(read, weights) for read in reads):
             _replace(op, a, found, form)
 
@@ -139,7 +139,7 @@ def _followed(tensor: Value, dimensions: tuple[Digits, ...]) -> Term:
         return here
     if op.name == operations.EXPAND:
         groups = groups_of(op)
-        merged = (_merged([each for at in group for each in dimensions[at]]) for group in groups)
+        merged = (_merged(list(chain.from_iterable(dimensions[at] for at in group))) for group in groups)
         return _followed(op.operands[0], tuple(merged))
     if op.name == operations.COLLAPSE:
         shape = op.operands[0].type.shape
@@ -152,7 +152,7 @@ def _followed(tensor: Value, dimensions: tuple[Digits, ...]) -> Term:
         return _followed(op.operands[0], tuple(source))
     if op.name != operations.GENERIC or not all(operations.is_parallel(op)) or len(op.results) != 1:
         return here
-    is_small = prod(tensor.type.shape) < prod(each.size for digits in dimensions for each in digits)
+    is_small = prod(tensor.type.shape) < prod(digit.size for digit in chain.from_iterable(dimensions))
     if is_small and moved_loops(op) is None:
         return here
     return _followed_body(op, dimensions) or here
@@ -170,7 +170,7 @@ def _followed_body(op: Op, dimensions: tuple[Digits, ...]) -> Term | None:
     for tensor, mapping, argument in zip(operations.inputs_of(op), maps, arguments, strict=False):
         read = operations.dimensions(mapping)
         if read is not None and operations.is_tensor(tensor):
-            known[argument] = _followed(tensor, tuple(by_loop[each] for each in read))
+            known[argument] = _followed(tensor, tuple(by_loop[loop] for loop in read))
     *steps, end = operations.body_of(op)
     for step in steps:
         if step.name not in FOLLOWED or any(operand not in known for operand in step.operands):
@@ -308,8 +308,8 @@ def _format(weight: QuantizedWeight, n: int, k: int) -> WeightFormat | None:
     """Returns the format of a weight; None where no format has its groups."""
     if _sorted(weight.integers.digits) != _merged([Digit("n", 1, n), Digit("k", 1, k)]):
         return None
-    others = [each.digits for each in (weight.scales, weight.zero_points) if each is not None]
-    strides = {digit.stride for digits in others for digit in digits if digit.of == "k"}
+    others = [read.digits for read in (weight.scales, weight.zero_points) if read is not None]
+    strides = {digit.stride for digit in chain.from_iterable(others) if digit.of == "k"}
     group = min(strides, default=k)
     allowed = {Digit("n", 1, n), Digit("k", group, k // group)}
     if len(strides) > 1 or any(not set(digits) <= allowed or len(digits) > 2 for digits in others):
@@ -336,7 +336,7 @@ def _is_of_weights(read: Read, weights: set[Value]) -> bool:
         return False
     needed = operations.needed_ops([op])
     values = set(chain.from_iterable(map(operations.read_by, needed)))
-    return all(operations.defining(each) is not None or each in weights for each in values)
+    return all(operations.defining(value) is not None or value in weights for value in values)
 
 
 def _is_sliced(tensor: Value) -> bool:
@@ -375,7 +375,7 @@ def _replace(op: Op, a: Value, weight: QuantizedWeight, form: WeightFormat) -> N
 
 def _sum_of_products(a: Value, q: Value, scale: Value, *rest: Value) -> Value:
     kind = ir.F32Type.get()
-    a, scale = (each if each.type == kind else value(EXTEND, kind, each) for each in (a, scale))
+    a, scale = (tensor if tensor.type == kind else value(EXTEND, kind, tensor) for tensor in (a, scale))
     number = value(TO_FLOAT, kind, q)
     if len(rest) > 1:
         number = value(SUBTRACT, kind, number, value(TO_FLOAT, kind, rest[0]))
@@ -424,7 +424,7 @@ def _table(read: Read | None, n: int, groups: int) -> Value:
             lambda _: value("arith.constant", kind, value=ir.FloatAttr.get(kind, 1.0)),
         ).results[0]
     tensor, digits = _by_digits(read)
-    kept = [at for at, each in enumerate(digits) if each.size > 1]
+    kept = [at for at, digit in enumerate(digits) if digit.size > 1]
     tensor = _reshaped(tensor, [digits[at].size for at in kept])
     loops = [column if digits[at].of == "k" else row for at in kept]
     target = empty([n, groups], tensor.type.element_type)
@@ -434,7 +434,7 @@ def _table(read: Read | None, n: int, groups: int) -> Value:
 
 def _in_order(digits: Digits) -> list[Digit]:
     """Returns digits with those of rows before those of columns, the highest first."""
-    return sorted(digits, key=lambda each: (each.of == "k", -each.stride))
+    return sorted(digits, key=lambda digit: (digit.of == "k", -digit.stride))
 
 
 def _reshaped(tensor: Value, shape: Sequence[int]) -> Value:

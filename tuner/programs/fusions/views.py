@@ -89,7 +89,8 @@ def without(view: View, dropped: Sequence[int]) -> View:
 
 def permuted(view: View, order: Sequence[int]) -> View:
     """Returns the view whose dimension i is dimension ``order[i]`` of ``view``."""
-    shape, strides = ([numbers[each] for each in order] for numbers in (view.type.shape, view.strides))
+    shape = [view.type.shape[dimension] for dimension in order]
+    strides = [view.strides[dimension] for dimension in order]
     return _reshaped(view, shape, strides)
 
 

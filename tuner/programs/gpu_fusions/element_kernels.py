@@ -85,7 +85,10 @@ def launch(blocks: int, threads: int, build: Build) -> None:
 
 
 def launch_for_each(shape: Sequence[int], build: Callable[[list[Value]], None]) -> None:
-    """Creates a launch of one thread per element of an array; ``build(indices)`` creates its body."""
+    """Creates a launch of one thread per element of an array of ``shape``.
+
+    ``build(indices)`` creates its body from the indices of the thread's element.
+    """
     total = math.prod(shape)
 
     def thread(block: Value, number_in_block: Value) -> None:
@@ -181,8 +184,8 @@ class PointValues:
             else:
                 known[arguments[number]] = self._scalar(operand, {})
         *computed, end = operations.body_of(op)
-        for each in computed:
-            self._create_scalar(each, known, loops)
+        for scalar_op in computed:
+            self._create_scalar(scalar_op, known, loops)
         return [self._scalar(operand, known) for operand in end.operands]
 
     def mapped(self, mapping: ir.AffineMap, loops: Sequence[Value | None]) -> list[Value]:
@@ -208,7 +211,7 @@ class PointValues:
         maps = operations.maps_of(op)[len(operations.inputs_of(op)) :]
         loops = _loops_at(maps[number], indices)
         # loops that the element's indices do not determine: reductions
-        missing = [at for at, each in enumerate(loops) if each is None]
+        missing = [at for at, loop in enumerate(loops) if loop is None]
         if any(operations.is_parallel(op)[at] for at in missing):
             raise CandidateError(Stage.COMPILE, f"{op.name}: a result does not have all parallel loops")
         inits = zip(operations.inits_of(op), maps, strict=True) if missing else ()
@@ -238,7 +241,7 @@ class PointValues:
             known[op.results[0]] = index_of_loop
         elif op.name == "tensor.extract":
             tensor, *indices = op.operands
-            known[op.results[0]] = self.at(tensor, [self._scalar(each, known) for each in indices])
+            known[op.results[0]] = self.at(tensor, [self._scalar(number, known) for number in indices])
         elif len(op.regions):
             raise CandidateError(Stage.COMPILE, f"{op.name} has regions")
         else:
@@ -265,7 +268,7 @@ class PointValues:
             return self.constant(expression.value)
         for kind, name in BINARY.items():
             if isinstance(expression, kind):
-                sides = [self._evaluated(each, loops) for each in (expression.lhs, expression.rhs)]
+                sides = [self._evaluated(side, loops) for side in (expression.lhs, expression.rhs)]
                 return value(name, ir.IndexType.get(), *sides)
         raise CandidateError(Stage.COMPILE, f"an operand is read at {expression}")
 
@@ -275,8 +278,8 @@ def _loops_at(mapping: ir.AffineMap, indices: Sequence[Value]) -> list[Value | N
     if not _is_plain(mapping):
         raise CandidateError(Stage.COMPILE, f"a result is written at {mapping}")
     loops: list[Value | None] = [None] * mapping.n_dims
-    for result, each in zip(mapping.results, indices, strict=True):
-        loops[ir.AffineDimExpr(result).position] = each
+    for result, position in zip(mapping.results, indices, strict=True):
+        loops[ir.AffineDimExpr(result).position] = position
     return loops
 
 

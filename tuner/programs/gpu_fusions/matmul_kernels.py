@@ -14,6 +14,7 @@ Else the matmul's sums go to memory, and a kernel of one thread per element foll
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from tuner.core.compiled_code import KernelBuffer, buffers_of
 from tuner.core.dtypes import FLOATS, output_names
@@ -77,31 +78,32 @@ def epilogue_of(last: Op, function: FusionFunction) -> MatmulEpilogue | Refusal 
     if len(generics) != 1 or len(function.outputs) != 1 or tensor != generics[0].results[0]:
         return Refusal("the epilogue is several operations")
     op = generics[0]
-    places = [number for number, each in enumerate(op.operands) if each == sums]
+    places = [number for number, operand in enumerate(op.operands) if operand == sums]
     if len(places) != 1 or not is_identity(maps_of(op)[places[0]]) or not all(is_parallel(op)):
         return Refusal("the epilogue reads other sums than those of its element")
     if not _is_arithmetic(op):
         return Refusal("the epilogue is more than arithmetic")
     if str(output.type.element_type) not in FLOATS or not is_plain(output):
         return Refusal(f"the result is {output.type}, not rows of {', '.join(FLOATS)}")
-    others = [(number, each) for number, each in enumerate(inputs_of(op)) if number != places[0]]
-    for number, each in others:
+    others = [(number, tensor) for number, tensor in enumerate(inputs_of(op)) if number != places[0]]
+    for number, tensor in others:
         loops = dimensions(maps_of(op)[number])
-        is_read = each in function.memory and is_plain(function.memory[each])
+        is_read = tensor in function.memory and is_plain(function.memory[tensor])
         if not is_read or not loops or list(loops) != sorted(loops):
             return Refusal("the epilogue reads what does not lie in rows")
-    memory = tuple((number, function.memory[each]) for number, each in others)
+    memory = tuple((number, function.memory[tensor]) for number, tensor in others)
     return MatmulEpilogue(op, places[0], memory, output)
 
 
 def _is_arithmetic(op: Op) -> bool:
     arguments = list(op.regions[0].blocks[0].arguments)
     inner = body_of(op)
-    own = {result for each in inner for result in each.results} | set(arguments)
-    outside = [each for op in inner for each in op.operands if each not in own]
+    own = {*arguments, *chain.from_iterable(op.results for op in inner)}
+    read = chain.from_iterable(op.operands for op in inner)
+    outside = [operand for operand in read if operand not in own]
     return (
-        all(each.name.startswith(ARITHMETIC) and not len(each.regions) for each in inner)
-        and all(op_of(each, "arith.constant") is not None for each in outside)
+        all(op.name.startswith(ARITHMETIC) and not len(op.regions) for op in inner)
+        and all(op_of(operand, "arith.constant") is not None for operand in outside)
         and not list(arguments[-1].uses)
     )
 
@@ -147,7 +149,7 @@ class ScriptKernels:
         self._known: dict[tuple[str, str], InsertedKernels] = {}
 
     def script(self, problem: Problem) -> Script:
-        """Returns the script of a matmul. Raises CandidateError(COMPILE) where no strategy supports it."""
+        """Returns the script of a matmul. Raises CandidateError(COMPILE) if no strategy supports it."""
         script = self._script_of(problem)
         if script is None:
             raise CandidateError(Stage.COMPILE, f"no strategy supports {problem.key}")
@@ -187,13 +189,10 @@ def matmuls_of(function: FusionFunction) -> list[Op]:
     operands.
     """
     matmuls = [op for op in function.ops if op.name == MATMUL]
-    is_known = all(
-        _problem(op) is not None and all(input_ in function.memory for input_ in inputs_of(op))
-        for op in matmuls
-    )
-    if is_known:
-        return matmuls
-    return []
+    for op in matmuls:
+        if _problem(op) is None or not function.memory.keys() >= set(inputs_of(op)):
+            return []
+    return matmuls
 
 
 def launch_matmuls(function: FusionFunction, place: KernelPlace) -> Refusal | None:
@@ -296,7 +295,7 @@ def _launch_with_epilogue(
     own = parse(matmul_with_epilogue_mlir(problem, operands, result), "payload")
     put_body(own, epilogue)
     arrays = {f"other{at}": memory for at, memory in epilogue.others}
-    others = [KernelBuffer(name, memref_bytes(each.type), "input") for name, each in arrays.items()]
+    others = [KernelBuffer(name, memref_bytes(array.type), "input") for name, array in arrays.items()]
     a, b, c = buffers_of(replace(problem, epilogue="none"))
     c = replace(c, bytes=memref_bytes(epilogue.output.type))
     kernels = place.scripts.of(own, (a, b, *others, c), script, _suffix(problem, place, number))

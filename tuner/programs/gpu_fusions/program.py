@@ -172,7 +172,7 @@ def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: Sc
         with ir.InsertionPoint(block):
             memory = _memory(program, list(block.arguments))
             for number, fusion in enumerate(program.fusions):
-                views = [_view(each, memory) for each in (*fusion.inputs, *fusion.outputs)]
+                views = [_view(view, memory) for view in (*fusion.inputs, *fusion.outputs)]
                 key = (fusion.text, tuple(str(view.type) for view in views))
                 if key not in known:
                     place = KernelPlace(scripts, f"fusion{number}")

@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -62,7 +63,7 @@ def results_of(mapping: ir.AffineMap) -> list[Compute]:
 
 
 def map_of(op: Op, name: str = "map") -> ir.AffineMap:
-    """Returns the affine map of an operation's attribute."""
+    """Returns the affine map in the attribute ``name`` of an operation."""
     return ir.AffineMapAttr(op.attributes[name]).value
 
 
@@ -74,7 +75,7 @@ def mapped(combine: Callable[[Array, Array], Array]) -> Decode:
 
     def decode(op: Op, scope: FunctionScope) -> Step:
         computed = results_of(map_of(op))
-        return step_of(op, scope, lambda *values: reduce(combine, (each(values) for each in computed)))
+        return step_of(op, scope, lambda *values: reduce(combine, (compute(values) for compute in computed)))
 
     return decode
 
@@ -94,15 +95,15 @@ def for_loop(op: Op, scope: FunctionScope) -> Step:
     body = scope.body(op.regions[0])
 
     def step(frame: LaneFrame) -> None:
-        first = reduce(np.maximum, [each(frame.take(of_lower)) for each in lower])
-        end = reduce(np.minimum, [each(frame.take(of_upper)) for each in upper])
+        first = reduce(np.maximum, [bound(frame.take(of_lower)) for bound in lower])
+        end = reduce(np.minimum, [bound(frame.take(of_upper)) for bound in upper])
         frame.put(targets, run_loop(frame, body, first, end, by, frame.take(starts)))
 
     return step
 
 
 def parallel(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``affine.parallel`` without reductions: runs the iterations in order."""
+    """Returns the step for ``affine.parallel`` without reductions; iterations run in order."""
     if op.results:
         raise unsupported(op, "a reduction", "loops without one")
     lower = map_of(op, "lowerBoundsMap")
@@ -110,12 +111,12 @@ def parallel(op: Op, scope: FunctionScope) -> Step:
     groups = [
         list(ir.DenseIntElementsAttr(op.attributes[f"{name}BoundsGroups"])) for name in ("lower", "upper")
     ]
-    if any(count != 1 for group in groups for count in group):
+    if any(count != 1 for count in chain.from_iterable(groups)):
         raise unsupported(op, "bounds of several expressions", "one for each")
     count = lower.n_inputs
     slots = scope.slots(op.operands)
     bounds = (results_of(lower), results_of(upper))
-    steps = [uniform(ir.IntegerAttr(each).value) for each in ir.ArrayAttr(op.attributes["steps"])]
+    steps = [uniform(ir.IntegerAttr(attribute).value) for attribute in ir.ArrayAttr(op.attributes["steps"])]
     body = scope.body(op.regions[0])
 
     def step(frame: LaneFrame) -> None:
@@ -168,7 +169,7 @@ def access(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         view = frame.values[held]
-        indices = [each(frame.take(sources)) for each in computed]
+        indices = [compute(frame.take(sources)) for compute in computed]
         if shape:
             places = vector_memory.along(indices, axes, shape)
             if is_store:
@@ -219,7 +220,7 @@ def linearize(op: Op, scope: FunctionScope) -> Step:
 
 
 AFFINE: dict[str, Decode] = {
-    "affine.apply": mapped(lambda one, _: one),
+    "affine.apply": mapped(lambda result, _: result),
     "affine.min": mapped(np.minimum),
     "affine.max": mapped(np.maximum),
     "affine.for": for_loop,

@@ -124,7 +124,7 @@ def fused(a: Array, b: Array, c: Array) -> Array:
         total = product + c
         better = total + (_product_error(a, b, product) + _sum_error(product, c, total))
         return np.where(np.isfinite(better), better, total)
-    wide = [each.astype(F64) for each in (a, b, c)]
+    wide = [factor.astype(F64) for factor in (a, b, c)]
     product = wide[0] * wide[1]  # exact: 48 bits at most
     total = product + wide[2]
     lost = _sum_error(product, wide[2], total)

@@ -162,7 +162,7 @@ def for_loop(op: Op, scope: FunctionScope) -> Step:
     def step(frame: LaneFrame) -> None:
         first, end, by = frame.take((lower, upper, stride))
         if is_unsigned:
-            first, end, by = (each.view(f"u{each.itemsize}") for each in (first, end, by))
+            first, end, by = (bound.view(f"u{bound.itemsize}") for bound in (first, end, by))
         require(by > 0, frame, where, lambda lane: f"found step {by[lane]}, allowed above 0,")
         carried = frame.take(starts)
         frame.put(targets, run_loop(frame, body, first, end, by, carried))
@@ -240,8 +240,8 @@ def parallel(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         lower, upper, by = (frame.take(slots[at : at + count]) for at in (0, count, 2 * count))
-        for each in by:
-            require(each > 0, frame, where, "found a step below 1")
+        for step in by:
+            require(step > 0, frame, where, "found a step below 1")
         if body is not None:
             body.totals = frame.take(slots[3 * count :])
         Nest(plain, tuple(zip(lower, upper, by, strict=True))).run(frame)

@@ -47,7 +47,7 @@ def dense(attribute: Any, dtype: DType, shape: tuple[int, ...]) -> Array:
     if attribute.is_splat:
         return np.full(shape, _wrapped(attribute.get_splat_value().value, dtype)).astype(dtype)
     if dtype.kind in "ib":
-        return np.array([_wrapped(each, dtype) for each in attribute]).astype(dtype).reshape(shape)
+        return np.array([_wrapped(number, dtype) for number in attribute]).astype(dtype).reshape(shape)
     if dtype.isbuiltin == 1:
         return np.array(attribute).astype(dtype).reshape(shape)
     return _printed(str(attribute), dtype).reshape(shape)

@@ -9,6 +9,7 @@ CandidateError(RUN) for what is a fault on a device: an access out of bounds, la
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -127,13 +128,15 @@ def require(
         index = tuple(map(int, np.argwhere(bad)[0]))
         on = np.argwhere(np.broadcast_to(frame.mask, frame.grid.shape))
         same = [axis for axis in range(2) if holds.shape[axis] > 1]
-        lane = next(each for each in on if all(each[axis] == index[axis] for axis in same))
+        lane = next(
+            index_of_lane for index_of_lane in on if all(index_of_lane[axis] == index[axis] for axis in same)
+        )
         said = found if isinstance(found, str) else found(index)
         fault(where, f"{said} in {frame.grid.describe(*map(int, lane))}")
 
 
 def fault(where: str, message: str) -> None:
-    """Always raises CandidateError(RUN) for ``message``, preceded by the operation's name ``where``."""
+    """Always raises CandidateError(RUN): ``where``, the name of an operation, followed by ``message``."""
     raise CandidateError(Stage.RUN, f"{where}: {message}")
 
 
@@ -174,7 +177,7 @@ class AbstractBody(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class StraightBody:
-    """A decoded region that consists of one block, whose steps are run in order."""
+    """A decoded region of one block, whose steps run in order."""
 
     arguments: tuple[int, ...]  # slots of the block arguments
     steps: tuple[Step, ...]
@@ -191,7 +194,10 @@ class StraightBody:
 
 @dataclass(frozen=True)
 class Jump:
-    """A branch of a decoded region to another block, with the frame slots of the operands that it passes."""
+    """A branch from one block of a decoded region to another.
+
+    ``values``: the frame slots of the operands that become the block's arguments.
+    """
 
     target: int  # number of a block
     values: tuple[int, ...]  # slots of the branch operands
@@ -359,7 +365,7 @@ class FunctionScope:
         return self._decoders.resource(attribute)
 
     def unknown(self, op: Op) -> CandidateError:
-        """Returns, does not raise, the CandidateError(COMPILE) for an unsupported operation."""
+        """Returns (does not raise) the CandidateError(COMPILE) for an unsupported operation."""
         dialect = op.name.partition(".")[0]
         known = sorted(name for name in self._decoders.steps if name.startswith(f"{dialect}."))
         if known:
@@ -371,7 +377,7 @@ class FunctionScope:
     def _basic_block(self, block: Block, numbers: dict[Block, int]) -> BodyBlock:
         ops = [op.operation for op in block.operations]
         last = ops[-1]
-        made = self.slots([result for op in ops[:-1] for result in op.results])
+        made = self.slots(list(chain.from_iterable(op.results for op in ops[:-1])))
         common = (self.slots(block.arguments), self.steps(ops[:-1]), made)
         if last.name in self._decoders.ends:
             return BodyBlock(*common, yields=self.slots(last.operands))
@@ -439,7 +445,7 @@ def _reverse_post_order(entry: Block) -> list[Block]:
     stack = [(entry, iter(_successors(entry)))]
     while stack:
         block, rest = stack[-1]
-        following = next((each for each in rest if each not in seen), None)
+        following = next((block for block in rest if block not in seen), None)
         if following is None:
             done.append(block)
             stack.pop()

@@ -154,7 +154,9 @@ def arguments_of(parameters: Sequence[LaneParameter], contents: Sequence[bytes])
     """
     rest = list(contents)
     is_bare = len(rest) == len(parameters)
-    count = sum(1 if is_bare or each.layout is None else each.layout.word_count for each in parameters)
+    count = sum(
+        1 if is_bare or parameter.layout is None else parameter.layout.word_count for parameter in parameters
+    )
     if len(rest) != count:
         raise ValueError(f"found {len(rest)} parameters, allowed {count}")
     return [parameter.take(rest, is_bare=is_bare) for parameter in parameters]
@@ -232,7 +234,9 @@ class LaneKernel:
         ``write`` receives the text that the kernel prints (gpu.printf). Raises CandidateError(RUN) for a
         fault, such as an access out of bounds.
         """
-        arguments = [each.at(address) for each, address in zip(self.parameters, descriptors, strict=True)]
+        arguments = [
+            parameter.at(address) for parameter, address in zip(self.parameters, descriptors, strict=True)
+        ]
         self._run(launch, arguments, write)
 
     def launch_bytes(self, launch: LaneLaunch, contents: Sequence[bytes]) -> None:
@@ -262,8 +266,11 @@ class LaneKernel:
 
         Error bounds assume that a result is a sum of as many terms.
         """
-        layouts = [parameter.layout for parameter in self.parameters if parameter.layout is not None]
-        return max((size for layout in layouts for size in layout.sizes if size is not None), default=1)
+        sizes: list[int | None] = []
+        for parameter in self.parameters:
+            if parameter.layout is not None:
+                sizes += parameter.layout.sizes
+        return max((size for size in sizes if size is not None), default=1)
 
     def _run(self, launch: LaneLaunch, arguments: list[Any], write: Callable[[str], object]) -> None:
         if not math.prod(launch.block):
@@ -314,7 +321,7 @@ def decode_kernel(kernel: Op) -> LaneKernel:
         name_of(kernel),
         decoding.decode_function(kernel, DECODERS, symbols),
         tuple(parameter_of(kernel, kind) for kind in inputs),
-        tuple(attribution(kernel, each.type) for each in own),
+        tuple(attribution(kernel, argument.type) for argument in own),
     )
 
 

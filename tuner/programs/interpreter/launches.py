@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -64,13 +65,13 @@ def launch_function(op: Op, scope: FunctionScope) -> Step:
     if holder is None or holder.name != "gpu.module":
         raise unsupported(op, f"@{module_name}, which has no kernels as text", "a gpu.module")
     ops = [operation.operation for operation in holder.regions[0].blocks[0].operations]
-    symbols = {name_of(each): each for each in ops if "sym_name" in each.attributes}
+    symbols = {name_of(symbol): symbol for symbol in ops if "sym_name" in symbol.attributes}
     kernel = symbols[name]
     function = decode_function(kernel, kernels.DECODERS, symbols)
     arguments = scope.slots(operands(op, ARGUMENTS))
     where = where_of(op)
     own = list(kernel.regions[0].blocks[0].arguments)[len(arguments) :]
-    makes = [kernels.attribution(kernel, each.type) for each in own]
+    makes = [kernels.attribution(kernel, argument.type) for argument in own]
     tokens = scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
@@ -93,7 +94,8 @@ def _sizes(op: Op, scope: FunctionScope) -> Sizes:
 
 
 def _of_segments(op: Op, segments: slice) -> list[Value]:
-    return [each for number in range(segments.start, segments.stop) for each in operands(op, number)]
+    numbers = range(segments.start, segments.stop)
+    return list(chain.from_iterable(operands(op, number) for number in numbers))
 
 
 def _batches(frame: LaneFrame, sizes: Sizes) -> Iterator[LaneGrid]:
@@ -122,7 +124,7 @@ def _set_tokens(frame: LaneFrame, tokens: Sequence[int]) -> None:
 
 
 def allocation(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.alloc``: memory of the host."""
+    """Returns the step for ``gpu.alloc``, which allocates host memory."""
     kind = op.results[0].type
     element = scope.element(op, kind)
     where = where_of(op)
@@ -138,7 +140,7 @@ def allocation(op: Op, scope: FunctionScope) -> Step:
 
 
 def copy(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.memcpy``, which ends before the next operation."""
+    """Returns the step for ``gpu.memcpy``, which copies at once."""
     to, source = (operand for operand in op.operands if str(operand.type) != ASYNC_TYPE)
     copied = memory_ops.copy_between(op, scope.element(op, to.type), scope.slot(source), scope.slot(to))
     tokens = scope.slots(op.results)
@@ -169,7 +171,7 @@ def fill(op: Op, scope: FunctionScope) -> Step:
 
 
 def nothing(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for an operation that only orders work, or frees memory."""
+    """Returns a step that does nothing, for an operation that only orders work or frees memory."""
     tokens = scope.slots(op.results)
     return lambda frame: _set_tokens(frame, tokens)
 

@@ -135,21 +135,21 @@ class _Structured:
 
 
 def structured(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for a linalg operation with indexing maps and a region: generic or named."""
+    """Returns the step for a linalg operation with indexing maps and a region, generic or named."""
     maps = indexing_maps_of(op)
     if maps is None or not op.regions or not op.regions[0].blocks:
         raise scope.unknown(op)
     values = list(op.operands)
     outputs = _output_count(op)
-    operands = tuple(_operand(op, scope, value, each) for value, each in zip(values, maps, strict=True))
+    operands = tuple(_operand(op, scope, value, mapping) for value, mapping in zip(values, maps, strict=True))
     return _Structured(
         operands,
         outputs,
         maps[0].n_dims,
         scope.body(op.regions[0]),
         tuple(
-            (scope.slot(each.results[0]), ir.IntegerAttr(each.attributes["dim"]).value)
-            for each in walk(op, INDEX_OP)
+            (scope.slot(index_op.results[0]), ir.IntegerAttr(index_op.attributes["dim"]).value)
+            for index_op in walk(op, INDEX_OP)
         ),
         scope.slots(op.results),
         where_of(op),

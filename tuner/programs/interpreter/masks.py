@@ -79,8 +79,8 @@ def contraction(op: Op, scope: FunctionScope, chosen: int) -> Step:
     combine = combination(op, scope, str(op.attributes["kind"]))
     sources = scope.slots(op.operands)
     target = scope.slot(op.results[0])
-    maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
-    axes = [[ir.AffineDimExpr(each).position for each in mapping.results] for mapping in maps]
+    maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    axes = [[ir.AffineDimExpr(result).position for result in mapping.results] for mapping in maps]
     is_whole = scope.element(op, op.results[0].type).dtype.kind in "ib"
     multiply = INTEGER_BINARY["muli"] if is_whole else FLOAT_BINARY["mulf"]
 
@@ -89,7 +89,7 @@ def contraction(op: Op, scope: FunctionScope, chosen: int) -> Step:
         takes_part = frame.values[chosen]
         result = start.copy()
         for place in itertools.product(*map(range, takes_part.shape[2:])):
-            at = [tuple(place[axis] for axis in each) for each in axes]
+            at = [tuple(place[axis] for axis in loops) for loops in axes]
             pairs = zip((one, other), at[:2], strict=True)
             product = multiply(*(values[:, :, *index].astype(start.dtype) for values, index in pairs))
             before = result[:, :, *at[2]]

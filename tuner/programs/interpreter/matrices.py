@@ -51,7 +51,7 @@ ELEMENTWISE: dict[str, Compute] = {
 
 
 def reduction(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.reduction``: combines the elements from the first to the last."""
+    """Returns the step for ``vector.reduction``, which combines the elements from the first to the last."""
     combine = combination(op, scope, str(op.attributes["kind"]))
 
     def compute(values: Array, start: Array | None = None) -> Array:
@@ -74,19 +74,21 @@ def multi_reduction(op: Op, scope: FunctionScope) -> Step:
 
 
 def contract(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.contract`` of kind add; floats are summed in float64 and rounded once."""
+    """Returns the step for ``vector.contract`` with kind add; floats are added in float64, rounded once."""
     if str(op.attributes["kind"]) != "#vector.kind<add>":
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
-    maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
-    axes = ["".join(LETTERS[ir.AffineDimExpr(result).position] for result in one.results) for one in maps]
+    maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    axes = [
+        "".join(LETTERS[ir.AffineDimExpr(result).position] for result in mapping.results) for mapping in maps
+    ]
     sum_of = f"...{axes[0]},...{axes[1]}->...{axes[2]}"
     dtype = scope.element(op, op.results[0].type).dtype
 
     def compute(one: Array, other: Array, start: Array) -> Array:
         if dtype.kind in "ib":
-            whole = (signed(each).astype(np.int64) for each in (one, other))
+            whole = (signed(factor).astype(np.int64) for factor in (one, other))
             return to_integer(np.einsum(sum_of, *whole) + start, dtype)
-        wide = (each.astype(np.float64) for each in (one, other))
+        wide = (factor.astype(np.float64) for factor in (one, other))
         total: Array = np.einsum(sum_of, *wide) + start.astype(np.float64)
         return total.astype(dtype)
 
@@ -127,7 +129,7 @@ def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
 
     Floats are rounded once, as by ``multiplied``; with ``tf32Enabled``, A and B are truncated to tf32 first.
     """
-    m, n, k = (ir.IntegerAttr(each).value for each in ir.ArrayAttr(op.attributes["mmaShape"]))
+    m, n, k = (ir.IntegerAttr(size).value for size in ir.ArrayAttr(op.attributes["mmaShape"]))
     sources, (target,), where = scope.slots(op.operands), scope.slots(op.results), where_of(op)
     kinds = [scope.element(op, operand.type) for operand in op.operands]
     is_tf32 = "tf32Enabled" in op.attributes
@@ -147,9 +149,9 @@ def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
     def step(frame: LaneFrame) -> None:
         require_whole_subgroups(frame, where)
         fragments = [by_subgroup(frame.grid, frame.values[slot]) for slot in sources]
-        a, b, c = (_matrix(*each) for each in zip(fragments, shapes, places, strict=True))
+        a, b, c = (_matrix(*fragment) for fragment in zip(fragments, shapes, places, strict=True))
         if is_tf32:
-            a, b = ((each.view(np.uint32) & ~TF32_DROPPED).view(np.float32) for each in (a, b))
+            a, b = ((factor.view(np.uint32) & ~TF32_DROPPED).view(np.float32) for factor in (a, b))
         found = multiplied(a, b, c)
         frame.values[target] = by_lane(frame.grid, found[:, :, places[2][0], places[2][1]])
 
@@ -159,9 +161,9 @@ def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
 def multiplied(a: Array, b: Array, c: Array) -> Array:
     """Returns ``a @ b + c`` in the type of ``c``, computed in float64 or, for integers, in int64."""
     if c.dtype.kind == "i":
-        wide = [signed(each).astype(np.int64) for each in (a, b)]
+        wide = [signed(factor).astype(np.int64) for factor in (a, b)]
         return to_integer(wide[0] @ wide[1] + c, c.dtype)
-    one, other, start = (each.astype(np.float64) for each in (a, b, c))
+    one, other, start = (matrix.astype(np.float64) for matrix in (a, b, c))
     total: Array = one @ other + start
     return total.astype(c.dtype)
 

@@ -127,7 +127,7 @@ def store_element(
 
 def _write_where(kind: ElementType, addresses: Array, wanted: Array, values: Array) -> None:
     shape = np.broadcast_shapes(addresses.shape, values.shape, wanted.shape)
-    chosen, targets, values = (np.broadcast_to(each, shape) for each in (wanted, addresses, values))
+    chosen, targets, values = (np.broadcast_to(array, shape) for array in (wanted, addresses, values))
     write(kind.dtype, targets[chosen], values[chosen])
 
 

@@ -179,7 +179,7 @@ def async_copy(op: Op, scope: FunctionScope) -> Step:
         )
         everything = np.ones((1, 1, count), bool)
         wanted = steps < with_trailing_axes(frame.values[given[0]], 1) if given else everything
-        here_bytes, there_bytes = (with_trailing_axes(each, 1) + offsets for each in (one, other))
+        here_bytes, there_bytes = (with_trailing_axes(address, 1) + offsets for address in (one, other))
         found = flat_memory.load_where(frame, where, frame.values[source], kind, here_bytes, wanted)
         flat_memory.store_where(frame, where, frame.values[to], kind, there_bytes, everything, found)
 
@@ -194,7 +194,7 @@ UPDATES: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def load(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.load``: loads one element per lane."""
+    """Returns the step for ``memref.load``, which loads one element per lane."""
     source, *indices = scope.slots(op.operands)
     target = scope.slot(op.results[0])
     kind = scope.element(op, op.results[0].type)
@@ -208,7 +208,7 @@ def load(op: Op, scope: FunctionScope) -> Step:
 
 
 def store(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.store``: stores one element per active lane."""
+    """Returns the step for ``memref.store``, which stores one element per active lane."""
     value, to, *indices = scope.slots(op.operands)
     kind = scope.element(op, op.operands[0].type)
     where = where_of(op)

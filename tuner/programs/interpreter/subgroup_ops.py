@@ -108,7 +108,7 @@ def active_by_subgroup(frame: LaneFrame) -> Array:
 
 def require_whole_blocks(frame: LaneFrame, where: str) -> None:
     """Raises CandidateError(RUN) if some but not all threads of a block that have not returned are active."""
-    mask, live = (np.broadcast_to(each, frame.grid.shape) for each in (frame.mask, frame.live))
+    mask, live = (np.broadcast_to(lanes, frame.grid.shape) for lanes in (frame.mask, frame.live))
     waits = np.any(mask, 1)
     away = np.any(live & ~mask, 1)
     _require(frame, where, waits & away, live & ~mask, "the threads of a block")
@@ -142,7 +142,7 @@ def fold(values: Array, valid: Array, axis: int, combine: Callable[[Array, Array
     """
     while values.shape[axis] > 1:
         half = -(-values.shape[axis] // 2)
-        (one, other), (is_one, is_other) = (_halves(each, axis, half) for each in (values, valid))
+        (one, other), (is_one, is_other) = (_halves(array, axis, half) for array in (values, valid))
         extra = values.ndim - valid.ndim
         both = with_trailing_axes(is_one & is_other, extra)
         first = with_trailing_axes(is_one, extra)
@@ -152,7 +152,7 @@ def fold(values: Array, valid: Array, axis: int, combine: Callable[[Array, Array
 
 
 def _halves(values: Array, axis: int, half: int) -> tuple[Array, Array]:
-    first, second = (np.take(values, each, axis) for each in np.split(np.arange(values.shape[axis]), [half]))
+    first, second = np.split(values, [half], axis)
     missing = half - second.shape[axis]
     if missing:  # zeros, which are not valid
         second = np.concatenate([second, np.zeros_like(np.take(first, range(missing), axis))], axis)
@@ -297,7 +297,7 @@ def rotate(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         shape = active_by_subgroup(frame).shape
-        sources, is_valid = (np.broadcast_to(each, shape) for each in (source, width > LANES))
+        sources, is_valid = (np.broadcast_to(lanes, shape) for lanes in (source, width > LANES))
         require_whole_subgroups(frame, where, width)
         _put(frame, targets, frame.values[value], sources, is_valid)
 

@@ -242,10 +242,10 @@ def forall(op: Op, scope: FunctionScope) -> Step:
     block = op.regions[0].blocks[0]
     *ops, end = [operation.operation for operation in block.operations]
     inserts = [operation.operation for operation in end.regions[0].blocks[0].operations]
-    if any(each.name != "tensor.parallel_insert_slice" for each in inserts):
+    if any(insertion.name != "tensor.parallel_insert_slice" for insertion in inserts):
         raise unsupported(op, "another end of an iteration", "tensor.parallel_insert_slice")
     steps = scope.steps(ops)
-    ends = [insert_slice(each, scope) for each in inserts]
+    ends = [insert_slice(insertion, scope) for insertion in inserts]
     indices = scope.slots(block.arguments)[: len(block.arguments) - len(rest)]
     shared = scope.slots(block.arguments)[len(indices) :]
     starts = scope.slots(rest)
@@ -263,11 +263,11 @@ def forall(op: Op, scope: FunctionScope) -> Step:
             frame.put(shared, before)
             for slot, number, first, stride in zip(indices, place, lower, by, strict=True):
                 frame.values[slot] = uniform(first + number * stride)
-            for each in steps:
-                each(frame)
+            for run_step in steps:
+                run_step(frame)
             frame.put(shared, collected)
-            for each in ends:
-                each(frame)
+            for run_end in ends:
+                run_end(frame)
             collected = frame.take(shared)
         frame.put(targets, collected)
 

@@ -110,7 +110,7 @@ class _Transfer:
             raise unsupported(op, f"elements {buffer.type.element_type}", "numbers")
         results = ir.AffineMapAttr(op.attributes["permutation_map"]).value.results
         self._axes = [result.position if isinstance(result, ir.AffineDimExpr) else None for result in results]
-        self._in_bounds = [ir.BoolAttr(each).value for each in ir.ArrayAttr(op.attributes["in_bounds"])]
+        self._in_bounds = [ir.BoolAttr(flag).value for flag in ir.ArrayAttr(op.attributes["in_bounds"])]
 
     def places(
         self, frame: LaneFrame, view: BufferView, indices: Sequence[int], mask: Sequence[int]

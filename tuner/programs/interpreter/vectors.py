@@ -79,7 +79,7 @@ def insert(op: Op, scope: FunctionScope) -> Step:
 
 def integers_of(op: Op, name: str) -> list[int]:
     """Returns the array attribute ``name`` of ``op`` as a list of integers."""
-    return [ir.IntegerAttr(each).value for each in ir.ArrayAttr(op.attributes[name])]
+    return [ir.IntegerAttr(number).value for number in ir.ArrayAttr(op.attributes[name])]
 
 
 def slices_of(offsets: list[int], sizes: list[int], strides: list[int]) -> tuple[slice, ...]:
@@ -160,7 +160,7 @@ def shuffle(op: Op, scope: FunctionScope) -> Step:
 
     def compute(one: Array, other: Array) -> Array:
         lanes = np.broadcast_shapes(one.shape[:2], other.shape[:2])
-        both = [np.broadcast_to(each, (*lanes, *each.shape[2:])) for each in (one, other)]
+        both = [np.broadcast_to(vector, (*lanes, *vector.shape[2:])) for vector in (one, other)]
         taken = np.concatenate(both, 2)[:, :, np.maximum(chosen, 0)]
         return np.where(with_trailing_axes(chosen >= 0, taken.ndim - 3), taken, poison(taken.dtype))
 

@@ -90,8 +90,12 @@ def collapse(op: Op, scope: FunctionScope) -> Step:
     groups = groups_of(op)
 
     def compute(view: BufferView) -> BufferView:
-        sizes = [math.prod((view.sizes[axis] for axis in group), start=uniform(1)) for group in groups]
-        strides = [_innermost([(view.sizes[axis], view.strides[axis]) for axis in group]) for group in groups]
+        sizes = []
+        strides = []
+        for group in groups:
+            merged = [(view.sizes[axis], view.strides[axis]) for axis in group]
+            sizes.append(math.prod((size for size, _ in merged), start=uniform(1)))
+            strides.append(_innermost(merged))
         return view.shifted(view.address, sizes, strides)
 
     return step_of(op, scope, compute)
@@ -133,7 +137,8 @@ def transpose(op: Op, scope: FunctionScope) -> Step:
     order = [ir.AffineDimExpr(result).position for result in results]
 
     def compute(view: BufferView) -> BufferView:
-        sizes, strides = ([numbers[axis] for axis in order] for numbers in (view.sizes, view.strides))
+        sizes = [view.sizes[axis] for axis in order]
+        strides = [view.strides[axis] for axis in order]
         return view.shifted(view.address, sizes, strides)
 
     return step_of(op, scope, compute)

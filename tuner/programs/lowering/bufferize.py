@@ -1,6 +1,7 @@
 """Converts the tensors of a program to memrefs and frees them, after rewrites that upstream's pass needs."""
 
 from collections.abc import Iterable
+from itertools import chain
 
 from tuner.core.errors import CandidateError
 from tuner.mlir.bindings import Block, Op, Value, ir
@@ -67,10 +68,11 @@ def _is_of_empty(fill: Op) -> bool:
 
 def yields_iteration_local_memory(function: Op) -> bool:
     """Returns whether an scf.for or scf.if yields a memref that its body allocated, or a view of one."""
-    yields = [
-        last_of(block) for name in (LOOP, BRANCH) for op in walk(function, name) for block in _blocks(op)
-    ]
-    return any(_is_allocated_in(each, operand) for each in yields for operand in each.operands)
+    for op in (*walk(function, LOOP), *walk(function, BRANCH)):
+        for end in map(last_of, _blocks(op)):
+            if any(_is_allocated_in(end, operand) for operand in end.operands):
+                return True
+    return False
 
 
 def copy_yields(function: Op) -> None:
@@ -102,8 +104,8 @@ def copy_yields(function: Op) -> None:
         is_known = [isinstance(type_, ir.RankedTensorType) and type_.has_static_shape for type_ in types]
         with branch.location, ir.InsertionPoint(branch):
             targets = [
-                value("tensor.empty", each) if known else None
-                for each, known in zip(types, is_known, strict=True)
+                value("tensor.empty", type_) if known else None
+                for type_, known in zip(types, is_known, strict=True)
             ]
         for block in _blocks(branch):
             _copy_into(last_of(block), targets)
@@ -113,11 +115,11 @@ def _copy_iteration(end: Op, arguments: list[Value], first: int) -> None:
     """Makes a terminator yield copies into the arguments of its block, from operand ``first`` on."""
     yielded = list(end.operands)[first:]
     targets = [
-        target if isinstance(target.type, ir.RankedTensorType) and target.type == each.type else None
-        for target, each in zip(arguments, yielded, strict=False)
+        target if isinstance(target.type, ir.RankedTensorType) and target.type == value.type else None
+        for target, value in zip(arguments, yielded, strict=False)
     ]
-    copied = [each for target, each in zip(targets, yielded, strict=False) if target is not None]
-    is_of_control_flow = any(op_of(each, LOOP, WHILE, BRANCH) is not None for each in copied)
+    copied = [value for target, value in zip(targets, yielded, strict=False) if target is not None]
+    is_of_control_flow = any(op_of(value, LOOP, WHILE, BRANCH) is not None for value in copied)
     # a yielded value may alias another one's target: copy all values away first
     if len(copied) > 1 or is_of_control_flow:
         with end.location, ir.InsertionPoint(end):
@@ -142,7 +144,7 @@ def _assert_equal_sizes(yielded: Value, target: Value) -> None:
     kind = ir.RankedTensorType(target.type)
     message = ir.StringAttr.get(f"{kind} of another size in the next iteration or branch")
     for axis in filter(kind.is_dynamic_dim, range(kind.rank)):
-        sizes = [value("tensor.dim", ir.IndexType.get(), each, index(axis)) for each in (yielded, target)]
+        sizes = [value("tensor.dim", ir.IndexType.get(), tensor, index(axis)) for tensor in (yielded, target)]
         create("cf.assert", (), [is_equal(*sizes)], msg=message)
 
 
@@ -159,7 +161,7 @@ def _is_allocated_in(end: Op, operand: Value) -> bool:
 
 
 def _blocks(op: Op) -> list[Block]:
-    return [block for region in op.regions for block in region.blocks]
+    return list(chain.from_iterable(region.blocks for region in op.regions))
 
 
 def crop_negative_padding(function: Op) -> None:
@@ -194,8 +196,8 @@ def crop_negative_padding(function: Op) -> None:
                 static_sizes=_widths(sizes),
                 static_strides=_widths([1] * len(sizes)),
             )
-        pad.attributes[LOW] = _widths(each if each == DYNAMIC else max(each, 0) for each in low)
-        pad.attributes[HIGH] = _widths(each if each == DYNAMIC else max(each, 0) for each in high)
+        pad.attributes[LOW] = _widths(width if width == DYNAMIC else max(width, 0) for width in low)
+        pad.attributes[HIGH] = _widths(width if width == DYNAMIC else max(width, 0) for width in high)
 
 
 def _widths(numbers: Iterable[int]) -> ir.Attribute:
@@ -206,8 +208,8 @@ def has_tensors(module: ir.Module) -> bool:
     """Returns whether any operand, result or block argument in a module is a tensor."""
 
     def uses_tensors(op: Op) -> bool:
-        arguments = [each for block in _blocks(op) for each in block.arguments]
-        return any(isinstance(each.type, TENSORS) for each in (*op.operands, *op.results, *arguments))
+        arguments = chain.from_iterable(block.arguments for block in _blocks(op))
+        return any(isinstance(value.type, TENSORS) for value in (*op.operands, *op.results, *arguments))
 
     return any_where(module, uses_tensors)
 

@@ -142,13 +142,12 @@ def _waits_for_streams(allocation: Op, aliases: Aliases, own: Value) -> set[Op]:
 
 
 def deallocate(module: ir.Module) -> bool:
-    """Adds deallocations to a module on memrefs in place, by MLIR's buffer-deallocation pipeline.
+    """Adds deallocations to a module on memrefs, in place, by MLIR's buffer-deallocation pipeline.
 
-    Upstream's pipeline serves an entry function that frees nothing and has only operations whose effects
-    upstream knows; it also copies each returned argument, since the caller frees results.
-    ``free_after_last_use`` serves others, and where upstream would compare addresses at run time. Returns
-    False if a deallocation compares addresses. Raises CandidateError(COMPILE) where a pass fails.
-
+    It is for an entry function that frees nothing and has only operations whose effects upstream knows. It
+    also copies each returned argument, since the caller frees results. Returns False if a deallocation
+    compares addresses at run time; then ``free_after_last_use`` should be used. Raises
+    CandidateError(COMPILE) where a pass fails.
         %0 = memref.alloc() : memref<4xf32>
         memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
       is followed by
@@ -159,7 +158,7 @@ def deallocate(module: ir.Module) -> bool:
 
 
 def free_memory(module: ir.Module, name: str) -> ir.Module:
-    """Returns the module with deallocations of what its function ``name`` allocates and does not free.
+    """Adds deallocations of memory that function ``name`` allocates and does not free; returns the module.
 
     Only the returned module, perhaps ``module`` itself, is valid. A returned argument may become a copy.
     Raises CandidateError(COMPILE) where it is undecidable who frees a buffer.
@@ -190,7 +189,7 @@ def _is_for_upstream(function: Op) -> bool:
 def _travels_unseen(allocation: Op) -> bool:
     """True if something else than memrefs may hold the memory's address: upstream follows memrefs only."""
     aliases = aliases_of(allocation.results[0])
-    return aliases.is_kept or not all(is_buffer(each.type) for each in aliases.values)
+    return aliases.is_kept or not all(is_buffer(alias.type) for alias in aliases.values)
 
 
 def _is_unknown_to_upstream(op: Op) -> bool:

@@ -17,6 +17,7 @@ Operations that upstream's conversions skip silently are rejected with their loc
 """
 
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from tuner.core.compiled_code import Assemble, DeviceProgram, ValueType
 from tuner.core.errors import CandidateError, Stage
@@ -274,7 +275,8 @@ def _to_llvm(
 ) -> str:
     ready = replace_by_binaries(module)
     kernels = walk(module, "gpu.func")
-    types = [argument.type for kernel in kernels for argument in kernel.regions[0].blocks[0].arguments]
+    arguments = chain.from_iterable(kernel.regions[0].blocks[0].arguments for kernel in kernels)
+    types = [argument.type for argument in arguments]
     # the address alone describes each argument, so that kernels can take bare pointers
     bare = not any(
         isinstance(type_, ir.MemRefType | ir.UnrankedMemRefType) and "?" in str(type_) for type_ in types

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
+from itertools import chain
 
 from tuner.core.compiled_code import BufferType, ScalarType, ValueType
 from tuner.core.dtypes import NUMBER_TYPES
@@ -161,17 +162,15 @@ def reject_calls(module: ir.Module) -> None:
     """
     functions = defined_functions(module)
     callees = {name_of(function): set(map(callee_of, walk(function, "func.call"))) for function in functions}
-    whys = {
-        name: "which has no body"
-        for called in callees.values()
-        for name in called - callees.keys() - RUNNER_FUNCTIONS
-    }
+    called_anywhere = set().union(*callees.values())
+    whys = dict.fromkeys(called_anywhere - callees.keys() - RUNNER_FUNCTIONS, "which has no body")
     left = {name: called & callees.keys() for name, called in callees.items()}
     while ends := {name for name in left if not left[name]} | left.keys() - set().union(*left.values()):
         left = {name: called - ends for name, called in left.items() if name not in ends}
     whys |= dict.fromkeys(left, "which calls itself, or is between functions that do")
     allowed = "calls that can be inlined, and MLIR's runner functions, such as @printMemrefF32"
-    calls = {callee_of(call): call for function in functions for call in walk(function, "func.call")}
+    all_calls = chain.from_iterable(walk(function, "func.call") for function in functions)
+    calls = {callee_of(call): call for call in all_calls}
     if whys:
         name = min(whys)
         raise _refused(calls[name], f"a call of @{name}, {whys[name]}", allowed)
@@ -184,7 +183,7 @@ def require_names(module: ir.Module) -> None:
     """
     operations = walk_where(module, lambda op: op.name.startswith(("math.", *LINALG_MATH)))
     c_functions = {_c_function(op) for op in operations if list(op.results)}
-    for function in [each for kind in ("func.func", "gpu.func") for each in walk(module, kind)]:
+    for function in (*walk(module, "func.func"), *walk(module, "gpu.func")):
         name = name_of(function)
         if not NAME.fullmatch(name):
             raise _refused(function, f"the name {name!r}", "letters, digits, _ . $")
@@ -214,7 +213,8 @@ def require_default_memory(function: Op) -> None:
         if op.name == "gpu.launch":
             return ir.WalkResult.SKIP
         types = [result.type for result in op.results]
-        types += [each.type for region in op.regions for block in region.blocks for each in block.arguments]
+        for block in chain.from_iterable(region.blocks for region in op.regions):
+            types += [argument.type for argument in block.arguments]
         found.extend((op, type_) for type_ in types if is_buffer(type_) and type_.memory_space is not None)
         return ir.WalkResult.ADVANCE
 

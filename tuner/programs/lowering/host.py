@@ -124,18 +124,19 @@ def _call(module: ir.Module, launch: Op, effects: KernelEffects) -> None:
         passed = [buffer, *(_as_buffer(launch, argument) for argument in arguments)]
         name = PREFIX + kernel_of(launch)
         if name not in map(name_of, walk(module, "func.func")):
-            signature = ir.FunctionType.get([each.type for each in passed], [])
+            signature = ir.FunctionType.get([argument.type for argument in passed], [])
             with ir.InsertionPoint(module.body):
                 private_function(name, signature, **{EXPORTED: ir.UnitAttr.get()})
         with ir.InsertionPoint(launch):
-            numbers = [number for number, each in enumerate(arguments, 1) if each in written]
+            numbers = [number for number, argument in enumerate(arguments, 1) if argument in written]
             callee = ir.FlatSymbolRefAttr.get(name)
             writes = ir.DenseI64ArrayAttr.get(numbers)
             create("func.call", [], passed, callee=callee, **{WRITES_ATTRIBUTE: writes})
 
 
 def _grid_and_block(launch: Op) -> list[Value]:
-    return [operands(launch, number)[0] for part in (GRID, BLOCK) for number in range(part.start, part.stop)]
+    numbers = (*range(GRID.start, GRID.stop), *range(BLOCK.start, BLOCK.stop))
+    return [operands(launch, number)[0] for number in numbers]
 
 
 def _as_buffer(launch: Op, argument: Value) -> Value:

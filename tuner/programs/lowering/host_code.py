@@ -1,6 +1,7 @@
 """Passes over host code: expand math, assert bounds, remove streams, rename C math functions."""
 
 import re
+from itertools import chain
 
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE
@@ -103,7 +104,7 @@ def lower_missing_math(module: ir.Module) -> None:
         %0 = arith.divf %c1, %1 : f32
     """
     expand_remainders(module.operation)
-    for op in [op for name in MISSING for op in walk(module, name)]:
+    for op in list(chain.from_iterable(walk(module, name) for name in MISSING)):
         replace_by_formula(op)
     for name, has_zero in BIT_COUNTS.items():
         for op in walk(module, f"math.{name}"):

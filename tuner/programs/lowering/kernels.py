@@ -147,7 +147,7 @@ def _launch(loop: Op) -> None:
             ir.InsertionPoint.current.block.append(op.operation)
 
     with loop.location, ir.InsertionPoint(loop):
-        counts = [_trip_count(*each) for each in zip(lows, highs, steps, strict=True)]
+        counts = [_trip_count(*bounds) for bounds in zip(lows, highs, steps, strict=True)]
         total = _product(counts)
         one = index(1)
         threads = index(BLOCK_THREADS)

@@ -128,7 +128,7 @@ def _can_be_followed(buffer: Value) -> bool:
 
 
 def _writes(op: Op, aliases: frozenset[Value]) -> bool:
-    numbers = [number for number, each in enumerate(op.operands) if each in aliases]
+    numbers = [number for number, operand in enumerate(op.operands) if operand in aliases]
     return op.name not in FORWARDING and any(effect_on_operand(op, number).writes for number in numbers)
 
 
@@ -152,7 +152,7 @@ def replace_matmuls(
         is_added = match.zero_fill is None
         is_own = is_added or not is_row_major(match.c.type)
         with match.op.location, ir.InsertionPoint(match.op):
-            a, b = (views.take(number, factor, each) for factor, each in enumerate((match.a, match.b)))
+            a, b = (views.take(number, factor, operand) for factor, operand in enumerate((match.a, match.b)))
             kind = match.c.type
             c = allocate(ir.MemRefType.get(kind.shape, kind.element_type)) if is_own else match.c
             multiply(match, a, b, c)

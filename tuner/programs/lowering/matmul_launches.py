@@ -44,7 +44,9 @@ def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
         if tensor_map is not None:
             layout = tensor_map.layout
             element = _element(tensor_map.layout)
-            strides = [each // element_bytes(element) for each in reversed(layout.strides_bytes)]
+            strides = [
+                stride_bytes // element_bytes(element) for stride_bytes in reversed(layout.strides_bytes)
+            ]
             order = ir.StridedLayoutAttr.get(0, [*strides, 1])
             tensor = ir.MemRefType.get(list(reversed(layout.sizes)), element, layout=order)
             _retype(function, number, tensor)
@@ -59,7 +61,7 @@ def tensor_map_attributes(launch: Launch) -> dict[str, Attribute]:
     if not any(maps):
         return {}
     tensor_map_types = [
-        ir.UnitAttr.get() if each is None else ir.TypeAttr.get(_map_type(each.layout)) for each in maps
+        ir.UnitAttr.get() if map_ is None else ir.TypeAttr.get(_map_type(map_.layout)) for map_ in maps
     ]
     is_tf32 = any(tensor_map.layout.dtype == TFLOAT32 for tensor_map in launch.tensor_maps)
     return {MAP_TYPES: ir.ArrayAttr.get(tensor_map_types)} | ({TF32: ir.UnitAttr.get()} if is_tf32 else {})
@@ -120,7 +122,7 @@ def _retype(function: Op, number: int, kind: Type) -> None:
         same = value(CAST, old, argument)
     for user, operand_number in uses:
         user.operands[operand_number] = same
-    inputs = [each.type for each in block.arguments]
+    inputs = [argument.type for argument in block.arguments]
     kernel_type = ir.FunctionType.get(inputs, function_type(function).results)
     function.attributes["function_type"] = ir.TypeAttr.get(kernel_type)
 
@@ -141,7 +143,7 @@ def _map_type(layout: TensorMapLayout) -> Type:
 
 
 def _word(words: dict[str, int], number: int) -> str:
-    return next(word for word, each in words.items() if each == number)
+    return next(word for word, code in words.items() if code == number)
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,10 @@ def insert_gpu_kernels(
     replace_matmuls(
         matches, lambda match, a, b, c: launch_all(kernels[match.problem], {"a": a, "b": b, "c": c})
     )
-    return tuple(one for problem, known in kernels.items() for one in _whole(problem, known))
+    whole: list[MatmulKernel] = []
+    for problem, inserted in kernels.items():
+        whole += _whole(problem, inserted)
+    return tuple(whole)
 
 
 def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip) -> InsertedKernels:
@@ -260,12 +265,12 @@ def launch_all(kernels: InsertedKernels, arrays: dict[str, Value]) -> None:
 
 
 def _scratch(buffer: KernelBuffer, kernels: InsertedKernels, suffix: str) -> Value:
-    elements = {
-        kind.element_type
-        for launch in kernels.host.launches
-        for name, kind in zip(launch.arguments, kernels.types[f"{launch.kernel}{suffix}"], strict=True)
-        if name == buffer.name
-    }
+    elements = set()
+    for launch in kernels.host.launches:
+        types = kernels.types[f"{launch.kernel}{suffix}"]
+        for name, type_ in zip(launch.arguments, types, strict=True):
+            if name == buffer.name:
+                elements.add(type_.element_type)
     if len(elements) != 1:
         found = ", ".join(sorted(map(str, elements))) or "no launch that takes it"
         raise CandidateError(Stage.COMPILE, f"buffer {buffer.name}: found {found}, allowed one element type")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from tuner.core.dtypes import FLOATS, NUMBER_TYPES, narrow_output
@@ -68,11 +68,9 @@ def contraction_of(op: Op) -> ContractionLoops | None:
     if not all(isinstance(type_, ir.ShapedType) and type_.has_rank for type_ in types):
         raise UnknownContractionError("an operand is not an array")
     shapes = [tuple(type_.shape) for type_ in types]
-    if any(size < 0 for shape, each in zip(shapes, types, strict=True) for size in shape) or not all(
-        type_.has_static_shape for type_ in types
-    ):
+    if not all(type_.has_static_shape for type_ in types) or min(chain.from_iterable(shapes), default=0) < 0:
         raise UnknownContractionError("its sizes are not static")
-    maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
     iterations = [0] * maps[0].n_dims  # from the dimensions that a loop alone indexes
     for mapping, shape in zip(maps, shapes, strict=True):
         for result, size in zip(mapping.results, shape, strict=True):
@@ -120,7 +118,9 @@ def _contraction_of_matrices(op: Op) -> ContractionLoops | None:
     parallel = [loop in c for loop in range(3)]
     iterators = op.attributes.get("iterator_types")  # named operations have none
     if iterators is not None:
-        parallel = [str(each) == "#linalg.iterator_type<parallel>" for each in ir.ArrayAttr(iterators)]
+        parallel = [
+            str(iterator) == "#linalg.iterator_type<parallel>" for iterator in ir.ArrayAttr(iterators)
+        ]
     if are_matrices and parallel == [loop in c for loop in range(3)]:
         return contraction
     return None
@@ -316,15 +316,15 @@ def zero_fill_before(op: Op, c: Value) -> Op | None:
     before = list(op.block.operations)
     index = next(number for number, other in enumerate(before) if other.operation == op)
     by_origin = list(map(aliases_of, origins_of(c)))
-    if any(each.is_kept for each in by_origin):
+    if any(origin.is_kept for origin in by_origin):
         return None
-    aliases = {value for each in by_origin for value in each.values}
+    aliases = set(chain.from_iterable(origin.values for origin in by_origin))
 
     def may_access(inner: Op) -> bool:
         reads = inner.name not in VIEWS and any(value in aliases for value in inner.operands)
         return reads or inner.name in ("func.call", "gpu.wait")
 
-    for other in reversed([each.operation for each in before[:index]]):
+    for other in reversed([operation.operation for operation in before[:index]]):
         if _is_zero_fill(other) and other.operands[-1] == c:
             return other
         if any_where(other, may_access):

@@ -78,7 +78,7 @@ class _Tiles:
 
     @property
     def is_static(self) -> bool:
-        kinds = (ir.RankedTensorType(each.type) for each in (self.unpacked, self.packed))
+        kinds = (ir.RankedTensorType(tensor.type) for tensor in (self.unpacked, self.packed))
         return all(kind.has_static_shape for kind in kinds)
 
     @property

@@ -5,6 +5,7 @@ It also adds deallocations, and can replace explicit device memory by host memor
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
@@ -220,7 +221,10 @@ def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
     accesses to these buffers by host code are not found.
     """
     ops = list(_outside_of_kernels(function))
-    registered = {root for op in ops if op.name == "gpu.host_register" for root in roots_of(op.operands[0])}
+    registered: set[Value] = set()
+    for op in ops:
+        if op.name == "gpu.host_register":
+            registered.update(roots_of(op.operands[0]))
 
     def is_for_device(root: Value) -> bool:
         is_argument = isinstance(root.owner, ir.Block)
@@ -301,7 +305,8 @@ def _of_host(op: Op) -> set[Value]:
 
 
 def _roots(values: Iterable[Value]) -> set[Value]:
-    return {root for each in values if is_buffer(each.type) for root in roots_of(each)}
+    buffers = [operand for operand in values if is_buffer(operand.type)]
+    return set(chain.from_iterable(map(roots_of, buffers)))
 
 
 def _is_explicit(root: Value) -> bool:

@@ -44,7 +44,7 @@ def split_payload(text: str) -> SplitPayload:
     if not mark:
         return SplitPayload(text, {})
     digits = {name: section[start:end] for name, start, end in _places(section)}
-    return SplitPayload(module, {name: _content(name, each) for name, each in digits.items()})
+    return SplitPayload(module, {name: _content(name, hexadecimal) for name, hexadecimal in digits.items()})
 
 
 def without_data(text: str) -> str:

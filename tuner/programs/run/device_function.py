@@ -396,7 +396,7 @@ class DeviceFunction(LoadedCode):
         return (stream_handle(stream), *self._streams[1:])
 
     def _wait_for_producers(self, passed: tuple[PassedArgument, ...], stream: int | None) -> None:
-        arrays = [each.owner for each in passed if isinstance(each.owner, DeviceArray)]
+        arrays = [argument.owner for argument in passed if isinstance(argument.owner, DeviceArray)]
         wait_for_producers(self.device, arrays, stream)
 
     def _pass(self, arguments: tuple[object, ...], slots: tuple[int, ...]) -> tuple[PassedArgument, ...]:

@@ -43,7 +43,7 @@ def save_program(code: FusedCode, weights: Array, folder: Path) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        others = sorted({each.name for each in folder.iterdir()} - {DOCUMENT, CODE, WEIGHTS})
+        others = sorted({file.name for file in folder.iterdir()} - {DOCUMENT, CODE, WEIGHTS})
         if others:
             raise UsageError(f"{folder}: has other files, such as {others[0]}", "name a new folder")
         (folder / DOCUMENT).unlink(missing_ok=True)
@@ -116,8 +116,8 @@ def code_of(document: Mapping[str, Any], object_code: bytes) -> FusedCode:
         results=tuple(map(_type_of, document["results"])),
         arena_bytes=int(document["arena_bytes"]),
         fills=tuple(
-            Fill(int(each["offset_bytes"]), _type_of(each), float(each["value"]))
-            for each in document["fills"]
+            Fill(int(fill["offset_bytes"]), _type_of(fill), float(fill["value"]))
+            for fill in document["fills"]
         ),
         weights_bytes=int(document["weights_bytes"]),
         needs=tuple(map(str, document["needs"])),

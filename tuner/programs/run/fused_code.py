@@ -170,9 +170,9 @@ class ResultPool:
 
     def take(self) -> ResultSet:
         """Returns results that nobody refers to, or newly allocated ones. Their contents are arbitrary."""
-        for each in self._sets:
-            if each.is_free:
-                return each
+        for results in self._sets:
+            if results.is_free:
+                return results
         made = ResultSet(*self._of)
         self._sets = [made, *self._sets[: POOL_LIMIT - 1]]
         return made

@@ -69,7 +69,7 @@ class FusedFunction(AbstractHostProgram):
         if code.asserts:
             word = len(code.arguments) + len(code.results) + len(last) - 1
             self._function, self._single = (
-                AssertingCode(each, word * 8) for each in (self._function, self._single)
+                AssertingCode(function, word * 8) for function in (self._function, self._single)
             )
         self._pool = ResultPool(tuple(map(_array_type, code.results)), len(types), last)
         self._lock = thread_lock()
@@ -128,12 +128,12 @@ class FusedFunction(AbstractHostProgram):
     def _fill(self, frame: "ctypes.Array[ctypes.c_uint64]", arguments: tuple[Any, ...]) -> bool:
         if len(arguments) != len(self._expected):
             return False
-        for number, (each, expected) in enumerate(zip(arguments, self._expected, strict=True)):
-            if each.__class__ is not ndarray:
+        for number, (argument, expected) in enumerate(zip(arguments, self._expected, strict=True)):
+            if argument.__class__ is not ndarray:
                 return False
-            if (each.shape, each.dtype, each.flags.c_contiguous) != expected:
+            if (argument.shape, argument.dtype, argument.flags.c_contiguous) != expected:
                 return False
-            frame[number] = address_of(each)
+            frame[number] = address_of(argument)
         return True
 
     def prepare(self, *arguments: Any) -> "PreparedFusedCall":
@@ -261,7 +261,7 @@ class PreparedFusedCall:
     def __init__(self, arrays: tuple[Array, ...], owners: tuple[Any, ...]) -> None:
         self.arrays = arrays
         self._owners = owners  # of the memory of arrays that came by DLPack
-        self.addresses = tuple(each.ctypes.data for each in arrays)
+        self.addresses = tuple(array.ctypes.data for array in arrays)
 
 
 def _entry(loaded: LoadedObject, threads: int) -> Callable[[int], None]:

@@ -59,7 +59,7 @@ FILL = re.compile(rf'"llvm\.intr\.memset"\({VALUE}, %[\w#]+, {VALUE}\)')
 
 def addresses_of(functions: Mapping[str, Any]) -> dict[str, int]:
     """Returns the address of each C function of ``ctypes``, by its name."""
-    return {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in functions.items()}
+    return {name: ctypes.cast(function, ctypes.c_void_p).value or 0 for name, function in functions.items()}
 
 
 def has_assertions(llvm_text: str) -> bool:
@@ -180,7 +180,9 @@ def with_checks(llvm: str) -> str:
         %5 = llvm.load %checked0 : !llvm.ptr -> f32
     """
     numbers = itertools.count()
-    lines = [checked for line in llvm.splitlines() for checked in _checked(line, numbers)]
+    lines: list[str] = []
+    for line in llvm.splitlines():
+        lines += _checked(line, numbers)
     start = next((number for number, line in enumerate(lines) if MODULE.match(line)), None)
     inside = lines if start is None else [*lines[: start + 1], CHECK, *lines[start + 1 :]]
     return "\n".join(inside)

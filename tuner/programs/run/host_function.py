@@ -139,7 +139,9 @@ class InterpretedKernels:
 
     def addresses(self) -> dict[str, int]:
         """Returns the address of each kernel's C function, by the name that the host code calls."""
-        return addresses_of({CALLBACK + PREFIX + name: each for name, each in self._functions.items()})
+        return addresses_of(
+            {CALLBACK + PREFIX + name: function for name, function in self._functions.items()}
+        )
 
     def _function(self, kernel: LaneKernel) -> Any:
         def launch(sizes: int, *parameters: int) -> None:

@@ -142,8 +142,8 @@ def check_distinct(program: DeviceProgram, passed: tuple[PassedArgument, ...]) -
 
     Each argument may have its own buffer on the device, so writes would be lost.
     """
-    for (number, one), (other, another) in itertools.permutations(enumerate(passed), 2):
-        if program.written[number] and overlap(one.memory, another.memory):
+    for (number, argument), (other, another) in itertools.permutations(enumerate(passed), 2):
+        if program.written[number] and overlap(argument.memory, another.memory):
             raise UsageError(
                 f"{program.entry}: argument {number}, which is written, shares memory with argument {other}"
             )
@@ -291,7 +291,9 @@ def copied(returned: Returned, program: DeviceProgram, watch: AbstractHostWatch 
         if watch is not None and isinstance(found, MemRef):
             item_bytes = dtype_of(type_.element).itemsize
             watch.host_reads(found.address(item_bytes), found.extent_bytes(item_bytes))
-    return tuple(each.copy() if isinstance(each, np.ndarray) else each for each in viewed(returned, program))
+    return tuple(
+        result.copy() if isinstance(result, np.ndarray) else result for result in viewed(returned, program)
+    )
 
 
 def viewed(returned: Returned, program: DeviceProgram) -> tuple[Any, ...]:
@@ -307,8 +309,8 @@ def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]
 
     Results that are arguments or constants are not among them.
     """
-    mine = {each.host.ctypes.data for each in passed if each.host is not None}
-    found = {each.allocated for each in returned if isinstance(each, MemRef)}
+    mine = {argument.host.ctypes.data for argument in passed if argument.host is not None}
+    found = {result.allocated for result in returned if isinstance(result, MemRef)}
     return found - mine - {NOT_ALLOCATED}
 
 
@@ -319,9 +321,9 @@ def notify_after_call(
 
     ``watch`` belongs to a device that checks host accesses; None: does nothing.
     """
-    for each, is_written in zip(passed, program.written, strict=True):
-        if watch is not None and each.host is not None and each.host.nbytes:
+    for argument, is_written in zip(passed, program.written, strict=True):
+        if watch is not None and argument.host is not None and argument.host.nbytes:
             # the caller may now read what the call has written, and overwrite what the call has read: work on
             # the array that is not done yet is reported as a race with that
             note = watch.host_reads if is_written else watch.host_writes
-            note(each.host.ctypes.data, each.host.nbytes)
+            note(argument.host.ctypes.data, argument.host.nbytes)

@@ -195,7 +195,8 @@ class RecordingDevice(AbstractDevice):
         contents = (ctypes.string_at(pointer, POINTER_BYTES) for pointer in pointers if pointer)
         every = (self._memory(int.from_bytes(content, "little")) for content in contents)
         # a memref is passed as two pointers, allocated and aligned: of equal neighbours one is named
-        return ", ".join(name for name, _ in itertools.groupby(name for name in every if name != "host"))
+        named = (name for name in every if name != "host")
+        return ", ".join(name for name, _ in itertools.groupby(named))
 
 
 def _by(extent: Extent) -> str:

@@ -48,7 +48,9 @@ class LaunchCopies:
     def in_place(self, touched: tuple[Touched, ...]) -> tuple[Touched, ...]:
         """Returns recorded memory accesses to copies as accesses to the original regions."""
         origins = {copy.address: address for address, copy in self._copies.items()}
-        return tuple(replace(one, address=origins.get(one.address, one.address)) for one in touched)
+        return tuple(
+            replace(access, address=origins.get(access.address, access.address)) for access in touched
+        )
 
     def _moved(self, content: bytes) -> bytes:
         address = int.from_bytes(content, "little")
@@ -98,9 +100,9 @@ class PartialLaunch:
         """Returns, per element of a copied memory region, whether the simulated blocks wrote it."""
         items = region.bytes.size // item_bytes
         written = np.zeros(items, bool)
-        for one in self.touched:
-            if one.address == region.address:
-                written |= one.written(items, item_bytes)
+        for access in self.touched:
+            if access.address == region.address:
+                written |= access.written(items, item_bytes)
         return written
 
 
@@ -156,7 +158,9 @@ class InterpretedReference:
         while done < len(others) and not is_late():
             self._run(launch, others[done : done + piece].tolist())
             done = min(done + piece, len(others))
-        return ReferenceOutcome(len(chosen) + done, tuple(each for each in compared if each.found.size))
+        return ReferenceOutcome(
+            len(chosen) + done, tuple(elements for elements in compared if elements.found.size)
+        )
 
     def _run(self, launch: PreparedLaunch, blocks: Sequence[int]) -> LaneLaunch:
         sizes = LaneLaunch(launch.grid, launch.block, launch.shared_bytes, blocks)
@@ -170,7 +174,7 @@ class InterpretedReference:
         copy = sampled.copies.of(before)
         dtype = dtype_of(element)
         size = before.bytes.size // dtype.itemsize * dtype.itemsize  # without an incomplete number at the end
-        numbers = [each.bytes[:size].view(dtype) for each in (before, copy, again)]
+        numbers = [region.bytes[:size].view(dtype) for region in (before, copy, again)]
         was, found, expected = (number.view(f"u{dtype.itemsize}") for number in numbers)  # bits
         chosen = sampled.written(copy, dtype.itemsize) | (found != was) | (expected != was)
         return ComparedElements(element, self.kernel.terms, numbers[1][chosen], numbers[2][chosen])
@@ -227,9 +231,9 @@ def shape_of(problem: Problem, name: str) -> tuple[int, int]:
 
 def product(problem: Problem, a: Array, b: Array) -> Array:
     """Returns the matrix product in float64 of A and B as stored, transposed as the problem's layout says."""
-    wide = [each.astype(np.float64) for each in (a, b)]
+    wide = [matrix.astype(np.float64) for matrix in (a, b)]
     one, other = (
-        each.T if letter == "t" else each for each, letter in zip(wide, problem.layout, strict=True)
+        matrix.T if letter == "t" else matrix for matrix, letter in zip(wide, problem.layout, strict=True)
     )
     found: Array = one @ other
     return found

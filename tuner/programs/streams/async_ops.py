@@ -4,6 +4,7 @@ Other modules of this package decide on the order of device work, and create it 
 """
 
 from collections.abc import Sequence
+from itertools import chain
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir, passmanager
@@ -111,7 +112,7 @@ def inline_async_regions(function: Op) -> None:
                 raise unsupported(op, "a value that control flow hands on", ALLOWED)
             op.results[0].replace_all_uses_with(plain[op.operands[0]])
     for op in reversed(ops):
-        for use in [use for result in op.results for use in result.uses]:
+        for use in list(chain.from_iterable(result.uses for result in op.results)):
             raise unsupported(use.owner.operation, f"a token or value of {op.name}", ALLOWED)
         op.erase()
     left = walk_where(function, lambda op: op.name.startswith("async."))
@@ -147,26 +148,22 @@ def drop_tokens(function: Op) -> None:
     for op in reversed(list(inside(function))):  # users of a token before the operation that returns it
         if op.name != WAIT and not (op.name in DEVICE_OPS and has_tokens(op)):
             continue
-        for use in [use for result in filter(is_token, op.results) for use in result.uses]:
+        for use in list(chain.from_iterable(result.uses for result in filter(is_token, op.results))):
             actual = f"{use.owner.name} {location_of(op)}: found a token of {op.name}"
             raise CandidateError(Stage.COMPILE, f"{actual}, allowed for gpu operations in the same block")
         if op.name != WAIT:
             operands = [operand for operand in op.operands if not is_token(operand)]
-            results = [each.type for each in op.results if not is_token(each)]
+            results = [result.type for result in op.results if not is_token(result)]
             _recreated(op, (), operands, results)
         op.erase()
 
 
 def _forget_carried(function: Op) -> None:
     """Replaces all tokens that structured control flow forwards by one poison token, which is then folded."""
-    uses = [
-        use
-        for op in inside(function)
-        for result in op.results
-        if is_token(result)
-        for use in result.uses
-        if use.owner.name in CARRIERS
-    ]
+    uses = []
+    for op in inside(function):
+        for result in filter(is_token, op.results):
+            uses += [use for use in result.uses if use.owner.name in CARRIERS]
     if not uses:
         return
     block = function.regions[0].blocks[0]
@@ -174,9 +171,9 @@ def _forget_carried(function: Op) -> None:
         nothing = create("ub.poison", [ir.Type.parse(ASYNC)], value=ir.Attribute.parse("#ub.poison"))
     for use in uses:
         use.owner.operands[use.operand_number] = nothing.results[0]
-    for op in [each for each in inside(function) if each.name == WAIT or each.name in DEVICE_OPS]:
-        for number, each in enumerate(op.operands):
-            if is_token(each) and (isinstance(each.owner, ir.Block) or each.owner.name in CARRIERS):
+    for op in [work for work in inside(function) if work.name == WAIT or work.name in DEVICE_OPS]:
+        for number, operand in enumerate(op.operands):
+            if is_token(operand) and (isinstance(operand.owner, ir.Block) or operand.owner.name in CARRIERS):
                 op.operands[number] = nothing.results[0]
     passmanager.PassManager.parse("func.func(canonicalize)").run(function)
 
@@ -287,7 +284,7 @@ def wait_for_each(function: Op) -> None:
 def drop_argument(function: Op, number: int) -> None:
     """Removes argument ``number``, which must be unused, from a function's type, attributes and body."""
     kind = function_type(function)
-    inputs = [each for index, each in enumerate(kind.inputs) if index != number]
+    inputs = [input_ for index, input_ in enumerate(kind.inputs) if index != number]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, kind.results))
     if "arg_attrs" in function.attributes:
         known = list(ir.ArrayAttr(function.attributes["arg_attrs"]))

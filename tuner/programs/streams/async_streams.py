@@ -5,6 +5,7 @@ Both forms follow the dependency graph of the work and the plan that assigns its
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import last_of
@@ -70,15 +71,16 @@ class _Planner:
         streams = (first, *range(self.count, self.count + plan.slots - 1))
         self.count += plan.slots - 1
         stream_of = {step.node: streams[step.slot] for step in plan.steps if step.slot is not None}
-        bodies = tuple(
-            tuple(self.plan(body, stream_of[number]) for body in item.bodies)
-            for number, item in enumerate(graph.items)
-        )
-        return BlockPlan(graph, plan, streams, bodies)
+        bodies = []
+        for number, item in enumerate(graph.items):
+            bodies.append(tuple(self.plan(body, stream_of[number]) for body in item.bodies))
+        return BlockPlan(graph, plan, streams, tuple(bodies))
 
 
 def _rewrite(block_plan: BlockPlan, calls: StreamCalls) -> list[Op]:
-    dead = [op for bodies in block_plan.bodies for body in bodies for op in _rewrite(body, calls)]
+    dead: list[Op] = []
+    for body in chain.from_iterable(block_plan.bodies):
+        dead += _rewrite(body, calls)
     return dead + _Block(block_plan, calls).rewrite()
 
 
@@ -232,7 +234,10 @@ def use_tokens(function: Op, effects: KernelEffects, limit: int) -> None:
 
 
 def _rewrite_tokens(graph: DependencyGraph, limit: int) -> list[Op]:
-    dead = [op for item in graph.items for body in item.bodies for op in _rewrite_tokens(body, limit)]
+    dead: list[Op] = []
+    for item in graph.items:
+        for body in item.bodies:
+            dead += _rewrite_tokens(body, limit)
     plan = plan_streams(graph.nodes, has_caller=False, limit=limit)
     return dead + _TokenBlock(graph).rewrite(plan)
 

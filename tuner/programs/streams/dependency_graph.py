@@ -127,13 +127,13 @@ class _Builder:
             raise unsupported(op, "device work inside", ", ".join(sorted(LOOPS | ONCE)))
         on_device = device_accesses(op, self._effects)
         on_host = host_accesses(op)
+        blocks = list(chain.from_iterable(region.blocks for region in op.regions))
         unfinished = NONE
         if self._on_streams:
-            blocks = [block for region in op.regions for block in region.blocks]
             own = set(chain.from_iterable(map(iteration_local_buffers, blocks)))
             earlier_iterations = without(on_device, own) if op.name in LOOPS else NONE
             unfinished = union((earlier_iterations, items.unfinished(union((on_device, on_host)))))
-        bodies = tuple(self.graph(block, unfinished) for region in op.regions for block in region.blocks)
+        bodies = tuple(self.graph(block, unfinished) for block in blocks)
         if self._on_streams:
             # is_kernel: on the stream of kernels, where copies are on others
             items.add(op, NodeKind.WORK, on_device, on_host, bodies, is_kernel=True)
@@ -166,7 +166,9 @@ class _Items:
     ) -> None:
         before = self._dependences(union((accesses, host_inside)))
         if without_atomics is not None:
-            before -= {each for each in before if self._meet_in_atomics(each, op, accesses, without_atomics)}
+            before -= {
+                number for number in before if self._meet_in_atomics(number, op, accesses, without_atomics)
+            }
             self._without_atomics[len(self.items)] = without_atomics
         if kind is NodeKind.HOST and accesses.conflicts_with(self._unfinished_before):
             before |= {BEGIN}
@@ -227,12 +229,10 @@ def iteration_local_buffers(block: Block) -> set[Value]:
 
     Stack memory (``memref.alloca``) is not among them.
     """
-    ops = [inner for op in block.operations for inner in inside(op.operation)]
+    ops = chain.from_iterable(inside(op.operation) for op in block.operations)
     allocated = {op.results[0] for op in ops if op.name in ALLOCATIONS}
-    handed_on = {
-        root for operand in last_of(block).operands if is_buffer(operand.type) for root in roots_of(operand)
-    }
-    return allocated - handed_on
+    yielded = [operand for operand in last_of(block).operands if is_buffer(operand.type)]
+    return allocated.difference(*map(roots_of, yielded))
 
 
 def without(accesses: Accesses, roots: set[Value]) -> Accesses:
@@ -263,7 +263,9 @@ def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
     for u in works:
         for v, node in enumerate(nodes):
             is_host = node.kind is NodeKind.HOST
-            meets, meets_inside = (each.conflicts_with(nodes[u].own) for each in (node.own, node.host_inside))
+            meets, meets_inside = (
+                accesses.conflicts_with(nodes[u].own) for accesses in (node.own, node.host_inside)
+            )
             # device work waits for u on its stream; u itself does not: its stream is in order
             if u != v and not is_host and (meets or meets_inside):
                 pairs.add((u, v))

@@ -67,9 +67,9 @@ class _TokenLowering:
                 if is_token(operand) and not is_carried:
                     with op.location, ir.InsertionPoint(op):
                         op.operands[number] = self._stream_for(operand)
-        carried = [each for op in ops for each in gpux_ops.defined_values(op) if is_token(each)]
-        for each in carried:
-            each.set_type(ir.Type.parse(STREAM_TYPE))
+        carried = list(filter(is_token, chain.from_iterable(map(gpux_ops.defined_values, ops))))
+        for token in carried:
+            token.set_type(ir.Type.parse(STREAM_TYPE))
         return bool(carried)
 
     def lower(self, ops: list[Op]) -> None:
@@ -94,7 +94,7 @@ class _TokenLowering:
         count = _token_count(op)
         tokens = list(op.operands)[:count]
         operands = list(op.operands)[count:]
-        for source in [each for token in tokens for each in self._sources(token, op)]:
+        for source in list(chain.from_iterable(self._sources(token, op) for token in tokens)):
             self._order(operands[0], source)
         kinds = [result.type for result in op.results if not is_token(result)]
         if op.name == gpux_ops.WAIT and list(op.results):
@@ -115,7 +115,7 @@ class _TokenLowering:
             return [_Source(token)]
         work = token.owner.operation
         if work.name == TOKENS_WAIT:
-            return [source for operand in work.operands for source in self._sources(operand, user)]
+            return list(chain.from_iterable(self._sources(operand, user) for operand in work.operands))
         stream = _stream_operand(work)
         if user is None or user.block != work.block or stream == _stream_operand(user):
             return [_Source(stream)]
@@ -152,7 +152,9 @@ def _token_count(op: Op) -> int:
     """Returns how many operands of GPUX work precede its stream: tokens, or streams in place of tokens."""
     if op.name not in {*gpux_ops.WORK, gpux_ops.WAIT}:
         return 0
-    return max((number for number, each in enumerate(op.operands) if gpux_ops.is_stream(each)), default=0)
+    return max(
+        (number for number, operand in enumerate(op.operands) if gpux_ops.is_stream(operand)), default=0
+    )
 
 
 def _stream_operand(op: Op) -> Value:

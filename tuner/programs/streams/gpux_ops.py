@@ -97,7 +97,9 @@ def checked_gpux_ops(function: Op) -> list[Op]:
     for op in ops:
         _check(op)
     for number, op in enumerate(ops):
-        for later in ops[number + 1 :] if op.name == DESTROY else ():  # nothing would wait for this use
+        if op.name != DESTROY:
+            continue
+        for later in ops[number + 1 :]:  # nothing would wait for this use
             if op.operands[0] in list(later.operands) and ancestor_in_block(later, op.block) is not None:
                 raise unsupported(later, "a stream that is destroyed before", "one that is still there")
     return ops
@@ -219,8 +221,11 @@ def make_pointers(streams: list[Value]) -> None:
 
 def defined_values(op: Op) -> list[Value]:
     """Returns the results of an operation and the arguments of its blocks."""
-    arguments = [each for region in op.regions for block in region.blocks for each in block.arguments]
-    return [*op.results, *arguments]
+    values = list(op.results)
+    for region in op.regions:
+        for block in region.blocks:
+            values += block.arguments
+    return values
 
 
 def write_as_gpux(function: Op) -> None:

@@ -313,11 +313,12 @@ def _read_alloc(cursor: TextCursor) -> _Operation:
     signature = _signature(cursor)
     if signature is None:
         raise cursor.error("':' and the type of the memref")
-    indices = [[(value, INDEX_TYPE) for value in group] for group in (values[1:], symbols)]
+    sizes = [(value, INDEX_TYPE) for value in values[1:]]
+    symbol_operands = [(value, INDEX_TYPE) for value in symbols]
     token_types = [TOKEN_TYPE] if is_async and len(signature.outputs) == 1 else []
     stream = [(value, STREAM_TYPE) for value in values[:1]]
     results = [*signature.outputs, *token_types]
-    return _Operation([tokens, stream, *indices], results, attributes, has_sizes=True)
+    return _Operation([tokens, stream, sizes, symbol_operands], results, attributes, has_sizes=True)
 
 
 def _read_launch(cursor: TextCursor) -> _Operation:

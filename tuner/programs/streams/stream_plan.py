@@ -60,7 +60,9 @@ class _Matching:
         ]
         self._follower: dict[int, int] = {}  # u -> v
         self._leader: dict[int, int] = {}  # v -> u
-        pairs = [(u, v) for v, choices in enumerate(self._choices) for u in choices]
+        pairs = []
+        for v, choices in enumerate(self._choices):
+            pairs += [(u, v) for u in choices]
         for u, v in sorted(pairs, key=lambda pair: (-preference(*pair), pair[1], -pair[0])):
             if u not in self._follower and v not in self._leader:
                 self._follower[u], self._leader[v] = v, u
@@ -184,8 +186,13 @@ def _slots(nodes: tuple[Node, ...], limit: int, joined: frozenset[int]) -> dict[
         return 2 * (work[u] in second.before) + (first.is_kernel and second.is_kernel)
 
     chains = chain_cover(before, preference, limit)
-    ranked = sorted(chains, key=lambda chain: (-sum(work[each] in joined for each in chain), -chain[-1]))
-    slots = {work[index]: slot for slot, chain in enumerate(ranked) for index in chain}
+    ranked = sorted(
+        chains, key=lambda chain: (-sum(work[element] in joined for element in chain), -chain[-1])
+    )
+    slots = {}
+    for slot, elements in enumerate(ranked):
+        for element in elements:
+            slots[work[element]] = slot
     for number, node in enumerate(nodes):
         if node.kind is NodeKind.ALLOCATION:
             user = next((v for v in work if number in nodes[v].before), None)
@@ -274,7 +281,9 @@ class _Planner:
         ends = self._state()
         slots = dict.fromkeys([*(step.slot for step in self._steps if step.slot is not None), 0])
         waits = {slot: self._last_waits(slot, set() if slot else wanted, ends) for slot in slots}
-        others = [(slot, u) for slot in range(1, count) for u in waits[slot]]
+        others = []
+        for slot in range(1, count):
+            others += [(slot, u) for u in waits[slot]]
         return StreamPlan(count, steps, waits[0], tuple(left), tuple(others))
 
     def _last_waits(self, slot: int, wanted: set[int], ends: dict[int, int]) -> tuple[int, ...]:
