@@ -4,7 +4,6 @@ import math
 import re
 import sys
 from collections.abc import Iterable
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,8 +34,7 @@ def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ..
     taken = {kind.element for kind in code.arguments}
     buffers = [kind for kind in code.arguments if isinstance(kind, BufferType)]
     # the longest static dimension of an argument, as an estimate of the terms of a sum
-    sizes = chain.from_iterable(kind.shape for kind in buffers)
-    terms = max((size for size in sizes if size is not None), default=1)
+    terms = max((size for kind in buffers for size in kind.shape if size is not None), default=1)
     names = [f"result {number}" for number in range(len(code.results))]
     names += [f"argument {number}" for number, is_written in enumerate(code.written) if is_written]
     kinds = [kind.element for kind in code.results]

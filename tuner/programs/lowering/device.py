@@ -17,12 +17,11 @@ Operations that upstream's conversions skip silently are rejected with their loc
 """
 
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from tuner.core.compiled_code import Assemble, DeviceProgram, ValueType
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import Chip
-from tuner.mlir.bindings import Op, WalkResult, gpu, ir
+from tuner.mlir.bindings import Op, Type, WalkResult, gpu, ir
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.pipeline import EXPORTED
 from tuner.mlir.cpu.stack_memory import bound_stacks
@@ -275,8 +274,9 @@ def _to_llvm(
 ) -> str:
     ready = replace_by_binaries(module)
     kernels = walk(module, "gpu.func")
-    arguments = chain.from_iterable(kernel.regions[0].blocks[0].arguments for kernel in kernels)
-    types = [argument.type for argument in arguments]
+    types: list[Type] = []
+    for kernel in kernels:
+        types += [argument.type for argument in kernel.regions[0].blocks[0].arguments]
     # the address alone describes each argument, so that kernels can take bare pointers
     bare = not any(
         isinstance(type_, ir.MemRefType | ir.UnrankedMemRefType) and "?" in str(type_) for type_ in types
