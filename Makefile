@@ -8,6 +8,8 @@ BEST ?= best.mlir
 RESULTS ?= benchmarks/results
 JOBS ?= 2
 ROUNDS ?= 20
+# Compared with, by make bench-start
+COMMIT ?= HEAD^
 # A folder of wheels to install from, where there is no network: docs/guides/gpu-check.md
 WHEELS ?=
 
