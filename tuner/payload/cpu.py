@@ -47,7 +47,10 @@ def partitions_comment(partitions: tuple[Partition, ...]) -> str:
 
 
 def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
-    """Returns a script's partitions, else C as one. Raises UsageError for no exact cover of C."""
+    """Returns the partitions of C that a script's comment lists; without such a comment C as one partition.
+
+    Raises UsageError for a list that cannot be read, and for partitions that do not cover C exactly once.
+    """
     line = next((line for line in script.splitlines() if line.startswith(PARTITIONS_COMMENT)), None)
     if line is None:
         return partition(problem, 1, "none", 1)
@@ -63,9 +66,10 @@ def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
 
 
 def payload_mlir(problem: Problem, partitions: tuple[Partition, ...]) -> str:
-    """Returns a module with a function per ``entry``, of one pair of a batch: its arguments as memrefs.
+    """Returns the text of an MLIR module with a function for each ``entry`` that the partitions name.
 
-    Each argument begins at the partition's first element; its strides are those of the whole matrix.
+    A function multiplies one pair of a batch's matrices; its arguments are memrefs. Each argument begins at
+    the partition's first element; its strides are those of the whole matrix.
     """
     functions = {panel.entry: _function(problem, panel) for panel in partitions}
     return batch_comment(problem) + "module {\n" + "".join(functions.values()) + "}\n"
@@ -79,7 +83,7 @@ def batch_comment(problem: Problem) -> str:
 
 
 def element_offsets(problem: Problem, panel: Partition) -> tuple[int, ...]:
-    """Returns where a partition starts in each argument: offsets in elements from the array's start."""
+    """Returns where a partition begins in each argument of the kernel, in elements from the array's start."""
     m, n, k = problem.sizes
     a = panel.first * m * k + (panel.row if problem.layout == "tn" else panel.row * k)
     b = panel.first * k * n + (panel.column * k if problem.layout == "nt" else panel.column)
@@ -90,7 +94,10 @@ def element_offsets(problem: Problem, panel: Partition) -> tuple[int, ...]:
 
 
 def matrix_bytes(problem: Problem) -> tuple[int, ...]:
-    """Returns the bytes between a batch's matrices of each argument; 0 for a bias, which all share."""
+    """Returns per argument of the kernel the bytes from one matrix of a batch to the next.
+
+    0 for a bias, which all matrices share.
+    """
     return tuple(argument.matrix_bytes for argument in problem.arguments)
 
 
@@ -102,7 +109,10 @@ def indexing_maps(layout: str) -> str:
 
 
 def maps_attribute(operation: str, layout: str) -> str:
-    """Returns ``indexing_maps = [affine_map<(m, n, k) -> (m, k)>, ...]``: scripts match operations by it."""
+    """Returns the text ``indexing_maps = [affine_map<(m, n, k) -> (m, k)>, ...]`` of a matmul in a layout.
+
+    Scripts match operations by its text.
+    """
     lead = "b" if operation == BATCH_MATMUL else ""
     domain, *results = (", ".join(lead + names) for names in ("mnk", *MAPS[layout], "mn"))
     maps = (f"affine_map<({domain}) -> ({result})>" for result in results)

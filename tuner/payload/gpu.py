@@ -30,7 +30,7 @@ SLICES_LIMIT = 64
 
 @dataclass(frozen=True)
 class Scratch:
-    """What a script's kernels pass to one another: sums of parts of K (split-K), and packed operands."""
+    """Buffers by which a script's kernels pass results on: sums of parts of K, and packed operands."""
 
     workspace: tuple[int, int, int] | None = None  # (slices, m, n), m and n each at least the problem's
     packed: tuple[str, ...] = ()  # packed operands: "a", "b", both or none
@@ -38,7 +38,11 @@ class Scratch:
 
 
 def scratch_in(script: str, problem: Problem) -> Scratch:
-    """Returns workspace and packed operands of a script's comments; raises UsageError for impossible ones."""
+    """Returns the buffers that a script's comments state, see the module docstring.
+
+    Raises UsageError for an operand other than a or b, for sizes out of range, and for a low operand together
+    with other buffers or of a type other than f32.
+    """
     found = {match[1]: match[2].split() for match in map(COMMENT.match, script.splitlines()) if match}
     workspace = _workspace(found["workspace"], problem) if "workspace" in found else None
     packed = tuple(found.get("packed", ()))
@@ -63,11 +67,11 @@ def _workspace(words: list[str], problem: Problem) -> tuple[int, int, int]:
 
 
 def gpu_payload_mlir(problem: Problem, scratch: Scratch) -> str:
-    """Returns @pack_a, @split_a, @matmul and @reduce of a problem, in order; of a batch for one pair.
+    """Returns a problem's module as text: @pack_a, @pack_b, @split_a or @split_b if needed, @matmul, @reduce.
 
-    @matmul takes A, B[, bias], C; with a workspace A, B and one slice, which gets all sums until a script
-    splits K, and @reduce writes C. A matrix of low bits is an argument before C, of which only a script
-    makes use.
+    A function is for one pair of a batch. @matmul takes A, B, the epilogue's arguments and C. With a
+    workspace it takes A, B and one slice, which gets all sums until a script splits K, and @reduce writes C.
+    A matrix of low bits is an argument before C, of which only a script makes use.
     """
     functions = [_pack(problem, name) for name in scratch.packed]
     functions += [_split(problem, name) for name in scratch.low]
@@ -81,7 +85,7 @@ def gpu_payload_mlir(problem: Problem, scratch: Scratch) -> str:
 
 @dataclass(frozen=True)
 class EpilogueOperand:
-    """A matrix, row or column that an epilogue reads next to the sums."""
+    """A matrix, row or column that an epilogue reads in addition to the sums of products."""
 
     name: str  # of its buffer
     dimensions: tuple[int, ...]  # of C that index it: (0, 1) for a matrix, (1,) for a row, (0,) for a column
@@ -89,7 +93,10 @@ class EpilogueOperand:
 
 
 def matmul_with_epilogue_mlir(problem: Problem, operands: tuple[EpilogueOperand, ...], result: str) -> str:
-    """Returns @matmul with an epilogue of further operands and type ``result``, still without operations."""
+    """Returns a module as text whose @matmul ends with a ``linalg.generic`` that reads further operands.
+
+    The body of the op yields C as it was: it has no operations yet. ``result``: the element type of C.
+    """
     a = _operand(problem, Scratch(), "a")
     b = _operand(problem, Scratch(), "b")
     c = replace(_output(problem), element=result)

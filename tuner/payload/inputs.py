@@ -24,7 +24,10 @@ PLAIN, ONE_SIGN, ZEROS, LARGE, SMALL = range(KINDS)  # kinds of rows; of columns
 
 
 def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
-    """Returns inputs with rows of A and columns of B of each kind; sums are exact but for underflow."""
+    """Returns inputs whose rows of A and columns of B have zeros, very large or very small numbers.
+
+    Rows may also be plain or of one sign. Sums of products are exact, except where they underflow.
+    """
     m, n, k = problem.sizes
     exponents = number_type(problem.dtype).extremes
     assert exponents is not None  # each dtype that is multiplied has some

@@ -25,7 +25,11 @@ NIBBLE_SIGN = 8  # the highest bit of 4
 
 
 def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, int, int, int]:
-    """Returns (panels, steps of k, columns, rows of a step) of a weight. Raises ValueError for no matrix."""
+    """Returns the shape of a packed weight: (panels, steps of k, columns of a panel, rows of a step).
+
+    With nibbles, a step has half as many rows of bytes. Raises ValueError if ``shape`` has not as many
+    dimensions as ``packing.order``; without an order it must have two.
+    """
     if len(packing.order or (0, 1)) != len(shape):
         raise ValueError(f"a weight of shape {shape} cannot be packed: it is not a matrix")
     rows, columns = packing.matrix_shape(shape)
@@ -35,7 +39,10 @@ def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, i
 
 
 def pack(weight: Array, packing: WeightPacking, target: Array) -> None:
-    """Writes a weight, packed, into ``target``, a contiguous array of the size of ``packed_shape``."""
+    """Writes a weight, packed, into ``target``, a contiguous array of as many elements as ``packed_shape``.
+
+    Raises ValueError for a weight that is not a matrix, see ``packed_shape``.
+    """
     matrix = weight.transpose(packing.order) if packing.order else weight
     matrix = _with_padded_runs(matrix.reshape(packing.matrix_shape(weight.shape)), packing)
     if packing.nibbles:

@@ -84,7 +84,10 @@ GOLDEN = 0.6180339887  # multiples modulo 1: a low-discrepancy sequence, no peri
 
 @dataclass(frozen=True, eq=False)
 class BaseDraw:
-    """Random A and B, multiplied once: inputs with scaled rows and columns reuse their product."""
+    """Random A and B, and the norms of A's rows and B's columns.
+
+    Inputs are made from it by factors of rows and columns, so that the product is computed only once.
+    """
 
     a: Array  # (m, k), for layout tn (k, m); with the batch in front, if there is one
     b: Array  # (k, n), for layout nt (n, k); with the batch in front, if there is one
@@ -103,7 +106,7 @@ class BaseDraw:
 
     @cached_property
     def hard_to_scale(self) -> tuple[Places, Places]:
-        """Returns the places of numbers of A and of B, both of bf16, that exponents alone do not scale."""
+        """Returns the indices of A's and B's bf16 elements that a change of the exponent does not scale."""
         return hard_to_scale(self.a), hard_to_scale(self.b)
 
     @cached_property
@@ -120,7 +123,10 @@ class BaseDraw:
         return product.reshape(-1, b.shape[2])
 
     def part(self, rows: slice | Array, columns: slice) -> Float64:
-        """Returns rows (slice, or numbers counted through the batch) and columns of A times B in float64."""
+        """Computes and returns a part of A times B in float64: some rows and a range of columns.
+
+        ``rows``: a slice, or row numbers; they count through all matrices of the batch.
+        """
         a, b = self.without_layout
         if len(a) == 1:
             return _wide(a[0, rows]) @ _wide(b[0][:, columns])
@@ -145,7 +151,7 @@ class Flip:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """One draw of a kernel's inputs; computes the expected C and its tolerance."""
+    """One draw of a kernel's inputs, with which the expected C and its tolerances are computed."""
 
     problem: Problem
     base: BaseDraw
@@ -188,12 +194,18 @@ class Inputs:
         return self.block(0, self.problem.rows)[1]
 
     def block(self, start: int, stop: int) -> tuple[Float64, Float64]:
-        """Returns (expected, tolerances), of n columns, of rows ``start`` to ``stop`` of C."""
+        """Returns (expected values, allowed absolute errors) of rows ``start`` to ``stop`` (exclusive) of C.
+
+        Both have the shape (stop - start, n). Rows count through all matrices of the batch.
+        """
         rows = slice(start, stop)
         return self._finish(rows, slice(None), self.base.product[rows])
 
     def tile(self, rows: slice | Array, columns: slice) -> tuple[Float64, Float64]:
-        """Returns (expected, tolerances) of rows (slice or numbers) and columns of C, in O(k) per element."""
+        """Returns (expected values, allowed absolute errors) of a part of C, in O(k) operations per element.
+
+        ``rows``: a slice, or row numbers, which count through the batch; ``columns``: a slice.
+        """
         return self._finish(rows, columns, self.base.part(rows, columns))
 
     def _finish(self, rows: slice | Array, columns: slice, product: Float64) -> tuple[Float64, Float64]:
@@ -301,7 +313,10 @@ def output_dtype(problem: Problem) -> np.dtype[Any]:
 
 
 def unwritten_output(problem: Problem) -> Array:
-    """Returns C, (m of the batch, n), of NaN (integers: the least): unwritten elements show."""
+    """Returns an array for C, (batch * m, n), that is filled with NaN, of integers with the least number.
+
+    Elements that a kernel does not write are then wrong.
+    """
     c = np.empty((problem.rows, problem.sizes[1]), output_dtype(problem))
     fill_with_nan(c)
     return c
@@ -329,7 +344,10 @@ def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
 
 
 def base_of(problem: Problem, a: Array, b: Array) -> BaseDraw:
-    """Returns (m, k) A and (k, n) B, or batches, as a base draw, stored in the problem's layout."""
+    """Returns a ``BaseDraw`` of A and B: both stored in the problem's layout, and their norms.
+
+    ``a``: (m, k), ``b``: (k, n); with the batch in front for a batch_matmul.
+    """
     return BaseDraw(
         np.ascontiguousarray(a.swapaxes(-1, -2)) if problem.layout == "tn" else a,
         np.ascontiguousarray(b.swapaxes(-1, -2)) if problem.layout == "nt" else b,
@@ -356,7 +374,7 @@ def draw(
 
 
 def draw_extra(problem: Problem, rng: np.random.Generator) -> tuple[Array, ...]:
-    """Returns random arguments of the epilogue, in C's type."""
+    """Returns random arguments of the epilogue, such as a bias, in C's type; () if it has none."""
     return tuple(_like_a_result(problem, argument.shape, rng) for argument in problem.extra_arguments)
 
 
@@ -375,7 +393,10 @@ def _like_a_result(problem: Problem, shape: tuple[int, ...], rng: np.random.Gene
 
 
 def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
-    """Returns -A and -B in the arrays ``into``, with equal expected C, no flipped bit, no special numbers."""
+    """Returns inputs with -A and -B, written into the arrays ``into``: the expected C stays the same.
+
+    ``inputs.flip`` and ``inputs.special`` are not kept.
+    """
     rows = -inputs.rows
     columns = -inputs.columns
     a, b = _scaled(inputs.problem, inputs.base, rows, columns, into)
@@ -403,12 +424,19 @@ def with_special_numbers(inputs: Inputs, rng: np.random.Generator) -> Inputs:
 
 
 def has_narrow_bias(problem: Problem) -> bool:
-    """Returns whether an argument of the epilogue is so small that NaN in it would hide A and B."""
+    """Returns whether the epilogue has an argument and C fewer than FEW (4) columns.
+
+    NaN in so small an argument would hide errors in A and B.
+    """
     return bool(problem.extra_arguments) and problem.sizes[1] < FEW
 
 
 def with_special_bias(inputs: Inputs, rng: np.random.Generator, kinds: int = len(BIAS_KINDS)) -> Inputs:
-    """Returns inputs with arguments of the epilogue of any size, ``kinds`` NaN, infinite or zero."""
+    """Returns inputs with special numbers in the epilogue's arguments: half of them are of any magnitude.
+
+    ``kinds`` elements are replaced by the first of BIAS_KINDS, NaN, infinities and zeros; no element of an
+    argument that is one number, since NaN there would hide all of C.
+    """
     dtype = inputs.problem.result_dtype
     extra = []
     for argument, array in zip(inputs.problem.after_product.arguments, inputs.extra, strict=True):
@@ -419,12 +447,18 @@ def with_special_bias(inputs: Inputs, rng: np.random.Generator, kinds: int = len
 
 
 def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
-    """Compares all of ``result``, NaN and infinity included; returns verdict and worst element."""
+    """Compares all of ``result``, a kernel's C, with the expected values; NaN and infinity must agree too.
+
+    Returns the verdict, whose error is in units of the tolerance, and a text that names the worst element.
+    """
     return compare_rows(inputs, result, 0, inputs.problem.rows)
 
 
 def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[Verdict, str]:
-    """Compares rows ``first`` to ``end`` (exclusive); returns verdict and worst element as text."""
+    """Compares the rows ``first`` to ``end`` (exclusive) of ``result``, a kernel's C, on several threads.
+
+    Returns the verdict, whose error is in units of the tolerance, and a text that names the worst element.
+    """
     n = inputs.base.product.shape[1]  # the product is there before threads ask for it
     step = max(1, BLOCK_ELEMENTS // n)
     elements = (end - first) * n
@@ -462,7 +496,11 @@ def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
 def compare_tile(
     inputs: Inputs, result: Array, rows: slice | Array, columns: slice, elements: str = "elements"
 ) -> tuple[Verdict, str]:
-    """Compares ``rows`` (slice or numbers) and ``columns``; ``elements`` is the word in the text."""
+    """Compares a part of ``result``, a kernel's C; computes only the expected values of this part.
+
+    ``rows``: a slice, or row numbers; ``elements``: the word for elements in the text. Returns the verdict
+    and a text that names the worst element.
+    """
     expected, tolerance = inputs.tile(rows, columns)
     found = widened(result[rows, columns])
     error = _in_tolerances(result[rows, columns], expected, tolerance)
@@ -511,16 +549,20 @@ def _by_rows(rows: int, elements: int, work: Callable[[slice], Result]) -> list[
 
 
 def reference_bytes(problem: Problem) -> int:
-    """Returns the estimated peak bytes of inputs and reference: five times the arrays, and float64."""
+    """Returns the estimated peak memory in bytes of drawing inputs and computing the reference.
+
+    It is five times the problem's arrays, plus A, B and C in float64.
+    """
     m, n, k = problem.sizes
     # the float64 copies of A, B and C
     return 5 * problem.bytes + 8 * problem.batch * (m * k + k * n + m * n)
 
 
 def round_inputs(numbers: Array, dtype: str) -> Array:
-    """Rounds to numbers of a dtype whose products with ``draw``'s factors (+-0.5, 1, 2) are exact.
+    """Rounds numbers to a dtype so that their products with the factors of ``draw`` are exact.
 
-    Integers, whose factors are whole, are first scaled by 21 and limited to -63 to 63, and 0 becomes 1.
+    The factors are +-0.5, +-1 and +-2. Integers, whose factors are whole, are first scaled by 21 and limited
+    to -63 to 63, and 0 becomes 1.
     """
     if not number_type(dtype).is_float:
         whole = np.clip(np.rint(numbers * INTEGER_DEVIATION), -INTEGER_LARGEST, INTEGER_LARGEST)
@@ -542,7 +584,10 @@ def round_inputs(numbers: Array, dtype: str) -> Array:
 
 
 def as_stored(numbers: Array, dtype: str) -> Array:
-    """Returns numbers as a dtype's numpy type (NaN may be lost for bf16); raises UsageError: no ml_dtypes."""
+    """Returns numbers converted to the numpy type of a dtype; NaN may be lost for bf16.
+
+    Raises UsageError if the dtype needs the package ml_dtypes and it is not installed.
+    """
     if dtype not in NUMPY_DTYPES:
         raise UsageError(
             f"dtype: {dtype} needs the package ml_dtypes, which is missing", "pip install ml_dtypes"
@@ -590,9 +635,10 @@ def _wide(numbers: Array) -> Float64:
 
 
 def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
-    """Compares all of C, or 256 rows above 2**40 flop; returns verdict and worst element as text.
+    """Compares all of ``result``, a kernel's C, or 256 of its rows if the problem has more than 2**40 flop.
 
-    In a sample, all of C must be finite: C is filled with NaN before, so that unwritten elements show.
+    Of the rows that are not compared, all elements must be finite: C is filled with NaN before, so that
+    unwritten elements show. Returns the verdict and a text that names the worst element.
     """
     if inputs.problem.flop <= WHOLE_FLOP:
         return compare(inputs, result)
@@ -607,7 +653,7 @@ def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
 
 
 def sampled_rows(m: int) -> tuple[int, ...]:
-    """Returns at most 256 rows of ``m``: the first, the last, and one at an irregular place of each part."""
+    """Returns at most 256 row numbers below ``m``: the first, the last, and irregular ones between."""
     parts = min(SAMPLED_ROWS, m)
     bounds = [part * m // parts for part in range(parts + 1)]
     inner = [

@@ -42,7 +42,10 @@ WIDE_SHARE = 0.5  # of a special bias: numbers of any size; the others are as dr
 
 @dataclass(frozen=True, eq=False)
 class SpecialNumbers:
-    """What special numbers in A or B make of one matrix of C; a later field overwrites earlier ones."""
+    """Expected values of one matrix of C that special numbers in A or B change.
+
+    ``put`` applies the fields in order, so that a later field overwrites earlier ones.
+    """
 
     matrix: int  # of a batch
     less_rows: tuple[tuple[int, Float64], ...] = ()  # (row, what a zero in A takes from it, (n,))
@@ -60,10 +63,12 @@ class SpecialNumbers:
         unit: float,
         least: float,
     ) -> None:
-        """Puts expected values and tolerances into arrays, in place; ``rows`` count through all matrices.
+        """Puts the changed expected values and tolerances into arrays of a part of C, in place.
 
-        ``unit``: allowed relative error of an element that is one product, its others being 0; ``least``: the
-        absolute one. Where both are 0, as of integers, ``tolerance`` is left as it is.
+        ``rows``, ``columns``: the numbers of the arrays' rows and columns in C; rows count through all
+        matrices, of ``m`` rows each. ``unit``: allowed relative error of an element that is one product, its
+        others being 0; ``least``: the absolute one. Where both are 0, as of integers, ``tolerance`` is left
+        as it is.
         """
         rows = np.where(rows // m == self.matrix, rows % m, -1)  # in this matrix
         here = np.flatnonzero(rows >= 0)
@@ -89,7 +94,11 @@ def _allowed(values: Float64, unit: float, least: float) -> Float64:
 
 
 def put_special_numbers(a: Array, b: Array, special: Array, rng: np.random.Generator) -> SpecialNumbers:
-    """Puts unit vectors, infinities, NaN into (batch, m, k) A and (batch, k, n) B; returns what C then is."""
+    """Puts unit vectors, infinities and NaN into a few rows of A and columns of B, in place.
+
+    ``a``: (batch, m, k), ``b``: (batch, k, n); ``special``: the numbers SPECIAL in their type. Only one
+    matrix of the batch is changed. Returns what C then is there.
+    """
     zero = special[0]
     matrix = int(rng.integers(len(a)))
     a = a[matrix]
@@ -151,7 +160,7 @@ def _products(matrix: Array, vectors: Array, kinds: Kinds, numbers_at: Places) -
 def put_extreme_bytes(
     a: Array, b: Array, sums: tuple[Float64, Float64], rng: np.random.Generator
 ) -> SpecialNumbers:
-    """Makes a row of A and two columns of B extreme bytes, in place; returns what C then is.
+    """Fills a row of A and two columns of B, of i8, with -128 and 127, in place; returns C's values there.
 
     ``sums``: of each row of A, (batch, m), and of each column of B, (batch, n). ``Problem`` allows no K whose
     sum of extreme products exceeds an i32.
@@ -200,7 +209,11 @@ def _products_of_run(sums: Float64, lines: Array, run: _ExtremeRun) -> Float64:
 
 
 def special_bias(bias: Array, dtype: str, kinds: int, rng: np.random.Generator) -> Float64:
-    """Returns numbers in place of ``bias``: half of them of any size, ``kinds`` NaN, infinite or zero."""
+    """Returns a copy of ``bias`` in float64 with half of the numbers replaced by some of any magnitude.
+
+    ``kinds`` elements are the first of BIAS_KINDS: NaN, infinities, zeros. Of ``dtype`` i32 there are none of
+    these.
+    """
     numbers = _wide(bias)
     n = len(numbers)
     is_wide = rng.random(n) < WIDE_SHARE

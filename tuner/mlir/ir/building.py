@@ -24,7 +24,10 @@ def create(
 
 
 def recreated(op: Op, results: Sequence[Type], operands: Sequence[Value], **attributes: Attribute) -> Op:
-    """Creates an op with the name and the attributes of another one; its regions are empty."""
+    """Creates an op with the name and attributes of ``op``, and empty regions; returns it.
+
+    ``attributes`` are added, or replace those of the same name. ``op`` stays.
+    """
     kept = {attribute: op.attributes[attribute] for attribute in op.attributes}
     return ir.Operation.create(
         op.name,
@@ -54,7 +57,7 @@ def index(number: int) -> Value:
 
 
 def as_index(number: int | Value) -> Value:
-    """Creates the constant of an integer, as ``index`` does; returns a value as it is."""
+    """Creates the index constant of an integer and returns its value; returns a value as it is."""
     if isinstance(number, int):
         return index(number)
     return number
@@ -130,7 +133,10 @@ def integers(numbers: Sequence[int]) -> Attribute:
 
 
 def piece(vector: Value, offset: int, size: int) -> Value:
-    """Creates the slice of ``size`` elements of a 1-D vector from ``offset`` on, unless it is the whole."""
+    """Creates the slice of ``size`` elements from ``offset`` on of a 1-D vector; returns the slice.
+
+    A vector of ``size`` elements is returned as it is.
+    """
     kind = ir.VectorType(vector.type)
     if kind.shape[0] == size:
         return vector
@@ -153,7 +159,10 @@ def with_line(vector: Value, number: int, line: Value) -> Value:
 
 
 def deinterleaved(vector: Value, size: int) -> list[Value]:
-    """Creates p parts of ``size`` elements of a 1-D vector, part i with elements i, i + p, ...; p: 2**n."""
+    """Creates the split of a 1-D vector into p vectors of ``size`` elements; returns these.
+
+    Part i has the elements i, i + p, i + 2 p, ...; p must be a power of 2.
+    """
     kind = ir.VectorType(vector.type)
     parts = [vector]
     count = kind.shape[0]
@@ -168,7 +177,10 @@ def deinterleaved(vector: Value, size: int) -> list[Value]:
 def branch(
     condition: Value, then: Build, otherwise: Build | None = None, result: Type | None = None
 ) -> Value | None:
-    """Creates ``scf.if``; with a ``result`` type both regions yield a value; returns the op's value."""
+    """Creates ``scf.if``; ``then`` and ``otherwise`` build its regions.
+
+    With a ``result`` type both must return a value of it, and the op's result is returned; without one, None.
+    """
     results = [] if result is None else [result]
     op = ir.Operation.create("scf.if", results=results, operands=[condition], regions=2)
     for region, build in zip(op.regions, (then, otherwise), strict=True):
@@ -188,15 +200,16 @@ def loop(
     carried: Sequence[Value] = (),
     step: int | Value = 1,
 ) -> list[Value]:
-    """Creates ``scf.for`` from ``first`` up to ``end``, without it; returns the values that it carries out.
+    """Creates ``scf.for`` from ``first`` up to ``end`` (exclusive); returns the values that leave the loop.
 
-    ``body(number, *values)`` creates an iteration; it returns the next values, and () where there are none.
+    ``carried``: the initial values. ``body(index, *values)`` creates an iteration and returns the next
+    values, () if there are none.
     """
     return list(_loop(first, end, body, carried, step).results)
 
 
 def for_each(first: int | Value, end: int | Value, body: Callable[[Value], None]) -> Op:
-    """Creates ``scf.for`` from ``first`` up to ``end`` in steps of 1, without values; returns the op."""
+    """Creates ``scf.for`` from ``first`` to ``end`` (exclusive) in steps of 1, without values; returns it."""
 
     def of_one(number: Value) -> tuple[()]:
         body(number)
@@ -206,7 +219,7 @@ def for_each(first: int | Value, end: int | Value, body: Callable[[Value], None]
 
 
 def rolled_loop(first: int | Value, end: int | Value, body: Callable[[Value], None]) -> None:
-    """Creates a loop as ``for_each`` does, marked so that LLVM does not unroll the loop."""
+    """Creates ``scf.for`` from ``first`` to ``end`` (exclusive) in steps of 1, which LLVM must not unroll."""
     for_each(first, end, body).attributes[LOOP_ANNOTATION] = ir.Attribute.parse(NOT_UNROLLED)
 
 
@@ -376,7 +389,7 @@ def store(element: Value, target: Value, indices: list[Value]) -> None:
 
 
 def delinearized(number: Value, sizes: list[Value]) -> list[Value]:
-    """Creates the indices, one per dimension of ``sizes``, of an element's number in row-major order."""
+    """Creates the indices, one per dimension of ``sizes``, of the element with a row-major number."""
     indices: list[Value] = []
     for size in reversed(sizes[1:]):
         indices.append(value("arith.remui", number.type, number, size))

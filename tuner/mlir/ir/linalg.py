@@ -86,7 +86,10 @@ def convolution_form(op: Op) -> ConvolutionForm:
 
 
 def zero_planes(op: Op) -> tuple[int, int]:
-    """Returns how many planes at both ends of a named convolution's input are marked as zeros."""
+    """Returns how many planes at the start and at the end of a convolution's input are marked as zeros.
+
+    (0, 0) where the input is not a function argument with this mark.
+    """
     source = op_of(op.operands[0], "bufferization.to_tensor")
     argument = None if source is None else source.operands[0]
     if not isinstance(argument, ir.BlockArgument) or not isinstance(argument.owner, ir.Block):

@@ -25,8 +25,8 @@ POINTER_BYTES = 8  # also the size of an index
 def contiguous_dimensions(memref: Type) -> int:
     """Returns how many trailing dimensions of a ranked memref type are known to lie in memory without gaps.
 
-    Dimensions of size 1 have no gap; outside of a dimension of dynamic size nothing is known: 1 for
-    ``memref<?x?xf32>``.
+    A dimension of size 1 has no gap. Outside of a dimension of dynamic size nothing is known: the result is 1
+    for ``memref<?x?xf32>``.
     """
     strides, _ = memref.get_strides_and_offset()
     adjacent: int | None = 1  # the stride without a gap; None after a dynamic size
@@ -174,7 +174,10 @@ def bounds_of(view: Value) -> Bounds:
 
 
 def is_inside(indices: list[Value], bounds: Bounds) -> Value | None:
-    """Creates the check, an i1 value, that indices are below the true sizes in ``bounds``; None for {}."""
+    """Creates the check whether ``indices`` are below the true sizes in ``bounds``; returns its i1 value.
+
+    None, and no ops, if ``bounds`` is empty.
+    """
     truths = [is_less(indices[dimension], index(size)) for dimension, size in bounds.items()]
     if not truths:
         return None
@@ -260,7 +263,8 @@ def element_bytes(element: Type) -> int:
 def memref_bytes(memref: Type) -> int:
     """Returns the bytes from a memref's first element to its last, including gaps; 0 without elements.
 
-    Strides must be static. Raises CandidateError(COMPILE) for dynamic sizes, and as ``element_bytes``.
+    Strides must be static. Raises CandidateError(COMPILE) for dynamic sizes, and for elements other than
+    numbers, indices, vectors and memrefs.
     """
     if not memref.has_static_shape:
         raise CandidateError(Stage.COMPILE, f"type: found {memref}, allowed a static shape")

@@ -70,7 +70,10 @@ def is_zero(value: Value) -> bool:
 
 
 def source_of(value: Value, names: Container[str]) -> Value:
-    """Returns where a value starts: goes back through ops in ``names``, as subviews, by first operands."""
+    """Returns the value from which ``value`` was made by ops whose name is in ``names``, such as subviews.
+
+    Follows the first operands of these ops backwards; returns ``value`` itself if none of them defines it.
+    """
     while not isinstance(value.owner, ir.Block) and value.owner.operation.name in names:
         value = value.owner.operation.operands[0]
     return value
@@ -87,10 +90,10 @@ def axis_of(op: Op) -> int:
 
 
 def split_constant(index: Value) -> tuple[Hashable, int]:
-    """Returns (base, constant) of an index value, which is their sum; creates no ops.
+    """Returns (base, constant), whose sum is an index value; creates no ops.
 
-    The base is None for a constant, (affine expression, its operands) for ``affine.apply``, else the value;
-    for an ``affine.apply`` that only adds a constant to a value, that value.
+    The base is None for a constant, and for an ``affine.apply`` (text of the expression, operands), or the
+    value to which it only adds a constant. Of any other value, the base is the value and the constant 0.
     """
     known = constant_of(index)
     if known is not None:
@@ -185,15 +188,13 @@ def _mentions(expression: ir.AffineExpr, name: ir.AffineExpr) -> bool:
     return bool(expression == name)
 
 
-# Replaces a call by the body of the called function.
-#
-# %y = func.call @twice(%x) : (f32) -> f32
-# becomes
-# %y = arith.addf %x, %x : f32
-
-
 def inline_call(call: Op, function: Op) -> None:
-    """Replaces a call by a copy of the body of ``function``, which must have one block; erases the call."""
+    """Replaces a call by a copy of the body of ``function``, which must have one block; erases the call.
+
+      %y = func.call @twice(%x) : (f32) -> f32
+    becomes
+      %y = arith.addf %x, %x : f32
+    """
     copy = function.clone(ip=ir.InsertionPoint(function))
     block = copy.regions[0].blocks[0]
     for argument, operand in zip(block.arguments, call.operands, strict=True):
@@ -208,7 +209,7 @@ def inline_call(call: Op, function: Op) -> None:
 
 
 def unsupported(op: Op, found: str, allowed: str) -> CandidateError:
-    """Returns the CandidateError(COMPILE), with the op's name and location, for the caller to raise."""
+    """Returns a CandidateError(COMPILE) to be raised: "<op> at line L:C: found ..., allowed ..."."""
     return CandidateError(Stage.COMPILE, f"{op.name} {location_of(op)}: found {found}, allowed {allowed}")
 
 
@@ -365,7 +366,10 @@ def operands(launch: Op, segment: int) -> list[Value]:
 
 
 def constant(launch: Op, value: Value, what: str) -> int:
-    """Returns the integer of an operand of a launch; raises CandidateError(COMPILE) if not constant."""
+    """Returns the integer of an operand of a launch; ``what``: the operand's name in the error.
+
+    Raises CandidateError(COMPILE) if the operand is not constant.
+    """
     found = constant_of(value)
     if found is None:
         raise CandidateError(Stage.COMPILE, f"launch of {kernel_of(launch)}: {what} is not constant")
@@ -373,7 +377,10 @@ def constant(launch: Op, value: Value, what: str) -> int:
 
 
 def shared_bytes(launch: Op) -> int:
-    """Returns the dynamic shared memory of a launch in bytes; raises CandidateError if not constant."""
+    """Returns the dynamic shared memory of a ``gpu.launch_func`` in bytes; 0 if it has none.
+
+    Raises CandidateError(COMPILE) if the size is not constant.
+    """
     requested = shared_bytes_operand(launch)
     if requested is None:
         return 0

@@ -13,7 +13,7 @@ PREFIX = "lookup_"  # of the names of the functions that are called
 
 @dataclass(frozen=True)
 class Lookup:
-    """An instruction that replaces each index of a register by the table's number at its lowest 4 bits."""
+    """An instruction that replaces each index in a register by the table's entry at its lowest 4 bits."""
 
     name: str
     element: str  # of the table
@@ -28,7 +28,7 @@ LOOKUPS = {each.name: each for each in (WORDS, FLOATS)}
 
 
 def declare_lookup(module: Op, lookup: Lookup) -> None:
-    """Declares the function of a lookup in a module, unless it is there."""
+    """Declares the private function by which ``looked_up`` calls a lookup in a module, unless it is there."""
     block = module.regions[0].blocks[0]
     if any(name_of(each.operation) == lookup.name for each in block if "sym_name" in each.attributes):
         return
@@ -38,16 +38,16 @@ def declare_lookup(module: Op, lookup: Lookup) -> None:
 
 
 def table_of(lookup: Lookup, entries: Sequence[ir.Attribute]) -> Value:
-    """Creates the constant register of a table of 16 entries."""
+    """Creates the constant vector by which ``lookup`` takes a table of 16 entries; returns its value."""
     kind = ir.VectorType.get([lookup.lanes], ir.Type.parse(lookup.element))
     every = list(entries) * (lookup.lanes // ENTRIES)
     return value("arith.constant", kind, value=ir.DenseElementsAttr.get(every, kind))
 
 
 def looked_up(lookup: Lookup, table: Value, indices: Value) -> Value:
-    """Creates the call of a lookup: the table's numbers at the lowest 4 bits of each index.
+    """Creates the call of a lookup; returns the table's entries at the lowest 4 bits of each index.
 
-    The table is one of ``table_of``. Higher bits of an index do not count.
+    ``table``: a value of ``table_of``. Higher bits of an index do not count. The function must be declared.
     """
     callee = ir.FlatSymbolRefAttr.get(lookup.name)
     return value("func.call", table.type, table, indices, callee=callee)

@@ -1,4 +1,8 @@
-"""Weights that come packed, as types of arguments, and dot products of four bytes as calls (VNNI)."""
+"""Packed weights as types and attributes of arguments, and dot products of four bytes as calls (VNNI).
+
+A weight that comes packed (``tuner.core.fusions.WeightPacking``) is an argument with ``tuner.packing``. Dot
+products are calls of a private function until ``lower_byte_dots`` replaces these by the instruction.
+"""
 
 from collections.abc import Sequence
 
@@ -23,7 +27,10 @@ WEIGHT = "tuner.weight"  # attribute of an argument that holds the same numbers 
 
 
 def declare_byte_dot(module: Op, lanes: int) -> None:
-    """Declares the function of dot products into ``lanes`` sums in a module, unless it is there."""
+    """Declares the private function ``@vpdpbusd_<bits>`` in a module, unless it is there.
+
+    It adds dot products of 4 bytes to ``lanes`` sums of i32; see ``byte_dot``.
+    """
     name = f"{NAME}{LANE_BITS * lanes}"
     block = module.regions[0].blocks[0]
     names = [each.attributes["sym_name"] for each in block if "sym_name" in each.attributes]
@@ -37,7 +44,10 @@ def declare_byte_dot(module: Op, lanes: int) -> None:
 
 
 def byte_dot(sums: Value, unsigned: Value, signed: Value) -> Value:
-    """Creates the call of a dot product: adds to each sum the products of its four pairs of bytes."""
+    """Creates the call that adds dot products of 4 bytes to a vector of i32 ``sums``; returns the new sums.
+
+    ``unsigned``, ``signed``: vectors of i8, four per sum. The function must be declared.
+    """
     lanes = ir.VectorType(sums.type).shape[0]
     callee = ir.FlatSymbolRefAttr.get(f"{NAME}{LANE_BITS * lanes}")
     return value("func.call", sums.type, sums, unsigned, signed, callee=callee)
@@ -90,7 +100,11 @@ def _vector_code(call: Op) -> Value:
 
 
 def weights_of(function: Op) -> list[tuple[int, Value]]:
-    """Returns (number, value) of the contiguous matrices among weights that are not packed yet."""
+    """Returns (number, value) of each argument of a func.func that is a weight and may be packed.
+
+    A weight has the attribute ``tuner.weight``; it may be packed if it is a contiguous matrix and not packed
+    yet.
+    """
     arguments = enumerate(function.regions[0].blocks[0].arguments)
     return [(number, each) for number, each in arguments if _is_plain_weight(function, number, each)]
 
@@ -102,7 +116,10 @@ def packed_type(kind: ir.MemRefType, columns: int) -> ir.MemRefType:
 
 
 def set_packed(function: Op, number: int, columns: int) -> None:
-    """Gives argument ``number``, a k x n memref, its type in panels of ``columns`` and ``tuner.packing``."""
+    """Makes argument ``number`` of a func.func, a k x n memref, a weight packed in panels, in place.
+
+    Sets the type, (ceil(n / columns), k, columns), and the attribute ``tuner.packing``.
+    """
     argument = function.regions[0].blocks[0].arguments[number]
     set_packed_as(function, number, packed_type(ir.MemRefType(argument.type), columns), columns)
 
@@ -153,7 +170,7 @@ def set_packed_as(
 
 
 def packing_of(function: Op, number: int) -> WeightPacking | None:
-    """Returns how argument ``number`` of a func.func is packed; None where it is not."""
+    """Returns how argument ``number`` of a func.func is packed; None if it is not packed."""
     attributes = argument_attributes(function, number)
     if PACKING not in attributes:
         return None
@@ -168,7 +185,10 @@ def packing_of(function: Op, number: int) -> WeightPacking | None:
 
 
 def begins_panel(column: Value | int, columns: int) -> bool:
-    """Returns whether a column is known to be the first of a panel: a number, or a loop's index."""
+    """Returns whether ``column`` is known to be a multiple of ``columns``, the first column of a panel.
+
+    ``column``: a number, or the index of an ``scf.for`` with constant start and step; False for other values.
+    """
     if isinstance(column, int):
         return column % columns == 0
     if not isinstance(column, ir.BlockArgument) or column.owner.owner.name != "scf.for":

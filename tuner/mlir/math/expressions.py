@@ -21,7 +21,8 @@ UNORDERED = 14  # arith's uno
 class Term:
     """An MLIR value whose operators in Python (+ - * / << >> & | < >) create ops at the insertion point.
 
-    An integer, a float or a vector of them. Python numbers become constants of the value's type.
+    An integer, a float or a vector of them; ``/``, ``<`` and ``>`` take floats only, shifts, ``&`` and ``|``
+    integers only. Python numbers become constants of the value's type.
     """
 
     value: Value
@@ -79,7 +80,10 @@ class Term:
         return self._compared(UNORDERED, self)
 
     def all(self) -> "Term":
-        """Creates the conjunction of the elements of a vector of i1; returns it as i1; of i1, this term."""
+        """Creates the conjunction of the elements of a vector of i1; returns it as an i1 term.
+
+        A term of type i1 is returned as it is.
+        """
         if not self._is_vector:
             return self
         kind = ir.VectorType(self.value.type)

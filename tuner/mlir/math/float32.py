@@ -122,9 +122,9 @@ def rsqrt(x: Term) -> Term:
 
 
 def power(x: Term, y: Term) -> Term:
-    """Creates x**y of a float32 and a float64, 2**(y * log2(x)) in float64; error up to 0.5001 ulp.
+    """Creates x**y of a float32 ``x`` and a float64 ``y``; returns a float32; error up to 0.5001 ulp.
 
-    Special cases follow C99, annex F.
+    Computed as 2**(y * log2(x)) in float64. Special cases follow C99, annex F.
     """
     size = x.math("absf").converted("extf", ir.F64Type.get())
     logarithm = _log2_f64(size)

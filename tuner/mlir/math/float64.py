@@ -1,6 +1,7 @@
 """Elementary functions of float64, in operations that every GPU has; methods and errors in comments.
 
-The errors in the functions' docstrings are the largest that tests/mlir/math/test_float64.py allows.
+A function takes terms (``expressions.Term``) and creates arith and math ops at the insertion point. Its
+docstring has the largest error that tests/mlir/math/test_float64.py allows.
 """
 
 import math
@@ -171,7 +172,10 @@ def at_most(x: Term, most: float) -> Term:
 
 
 def at_the_edges(x: Term, logarithm: Term) -> Term:
-    """Returns a logarithm of ``x``, replaced by -inf, NaN or inf where ``x`` is not positive and finite."""
+    """Returns ``logarithm``, the logarithm of ``x``, with selects for special values of ``x``.
+
+    The result is -inf for 0, NaN for a negative ``x`` or NaN, and inf for inf.
+    """
     result = x.replaced(x < math.inf, logarithm)
     return result.replaced(x < 0.0, math.nan).replaced(x.equals(0.0), -math.inf)
 
@@ -204,7 +208,7 @@ def _power_of_two(exponent: Term) -> Term:
 
 
 def mantissa_of(x: Term) -> tuple[Term, Term]:
-    """Creates n and m with x = m * 2**n, sqrt(1/2) <= m <= sqrt(2), for finite x > 0, as float64."""
+    """Creates float64 terms n and m with x = m * 2**n, sqrt(1/2) <= m <= sqrt(2), for finite x > 0."""
     is_small = x < 2.0 ** (1 - BIAS)
     bits = x.replaced(is_small, x * 2.0**FRACTION_BITS).bits()
     exponent = (bits - x.constant(math.sqrt(0.5)).bits()) >> FRACTION_BITS
@@ -258,13 +262,19 @@ class DoubleWord:
         return _fast_sum(high, low)
 
     def plus(self, number: Term) -> "DoubleWord":
-        """Creates the sum with a float64 that is 0, or not smaller in size than the high part."""
+        """Creates ``self + number`` for a float64 ``number``; returns the sum as a double-word number.
+
+        Requires that ``number`` is 0, or that abs(number) >= abs(high part); else the rounding error is lost.
+        """
         sum_ = _fast_sum(number, self.high)
         return _fast_sum(sum_.high, sum_.low + self.low)
 
 
 def power(x: Term, y: Term) -> Term:
-    """Creates x**y of two float64, 2**(y * log2(x)) by 64 bits or more; error up to 2 ulp; C99, annex F."""
+    """Creates x**y of two float64 terms and returns it; special cases as in C99, annex F; error up to 2 ulp.
+
+    The result is 2**(y * log2(x)), where log2(x) has 64 bits or more.
+    """
     magnitude = power_of_size(x, y)
     half = y * 0.5
     half_is_whole, is_whole = (each.equals(each.math("roundeven")) for each in (half, y))

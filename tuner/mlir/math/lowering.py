@@ -162,7 +162,11 @@ def lower_math(module: ir.Module) -> None:
 
 
 def expand_math(root: Op | ir.Module) -> None:
-    """Replaces math ops by formulas, as ``lower_math``, but in any code, and ``math.exp2`` in float64."""
+    """Replaces the math ops and ``arith.remf`` in any code by formulas of arith and math ops, in place.
+
+    Ops of ``NATIVE`` and ``OF_INTEGERS`` stay; ``math.exp2`` of float32 is computed in float64. Raises
+    CandidateError(COMPILE) for an op without a formula for its type.
+    """
     expand_remainders(root)
     for op in _math_ops(root):
         _require(op)
@@ -177,7 +181,10 @@ def expand_math(root: Op | ir.Module) -> None:
 
 
 def replace_by_formula(op: Op) -> None:
-    """Replaces one math op by the ops of its formula, in place; the op must have a formula for its type."""
+    """Replaces one math op by the ops of its formula, in place.
+
+    The caller checks before that the op has a formula for its type.
+    """
     with op.location, ir.InsertionPoint(op):
         op.results[0].replace_all_uses_with(_computed(op).value)
     op.erase()

@@ -71,9 +71,10 @@ NAN = 14
 
 @dataclass(frozen=True)
 class Bounded:
-    """Values in float64, and by how much a kernel's values may differ; 0 where a value is not finite.
+    """Expected values in float64, and how far a kernel's values may be off.
 
-    Of sums of n terms, the error is 2 + sqrt(n) roundings: an estimate for random errors, no bound.
+    ``error`` is an estimate, not a strict bound: a sum of n terms may be off by (2 + sqrt(n)) * epsilon / 2
+    times the sum of the magnitudes. Where ``value`` is NaN or infinite, ``error`` has no meaning.
     """
 
     value: Float64
@@ -100,7 +101,10 @@ class Truth:
 
 
 def rounded(value: Float64, error: Float64, element: str, ulps: float = 1.0) -> Bounded:
-    """Returns a result in type ``element``: infinite if too large; ``ulps``: half ulps of error to add."""
+    """Returns a result that a kernel rounds to the type ``element``; too large numbers become infinite.
+
+    ``error``: before the rounding; ``ulps``: halves of a unit in the last place to add to it.
+    """
     with np.errstate(all="ignore"):
         total = error
         if element in FLOATS:
@@ -143,7 +147,7 @@ def divide(a: Bounded, b: Bounded) -> Bounded:
 
 
 def angle(a: Bounded, b: Bounded) -> Bounded:
-    """Returns the angle of the point (b, a), C's atan2."""
+    """Returns the angle of the point (b, a): C's atan2(a, b)."""
     with np.errstate(all="ignore"):
         distance = np.hypot(a.value, b.value)
         error = np.where(distance > 0, (a.error + b.error) / distance, 0.0)
@@ -161,7 +165,10 @@ def chosen(truth: Truth, a: Bounded, b: Bounded) -> Bounded:
 
 
 def extreme(choose: Callable[[Float64, Float64], Float64]) -> Callable[[Bounded, Bounded], Bounded]:
-    """Returns the maximum or minimum as a function of two arrays, from that of numpy."""
+    """Returns a function of two ``Bounded``: the maximum or minimum, with the larger of their errors.
+
+    ``choose``: np.maximum, np.minimum, np.fmax or np.fmin.
+    """
 
     def of(a: Bounded, b: Bounded) -> Bounded:
         return Bounded(choose(a.value, b.value), np.maximum(a.error, b.error), a.element)
@@ -172,7 +179,11 @@ def extreme(choose: Callable[[Float64, Float64], Float64]) -> Callable[[Bounded,
 def function(
     of: Callable[[Float64], Float64], slope: Callable[[Float64, Float64], Float64], ulps: float = FORMULA_ULPS
 ) -> Callable[[Bounded], Bounded]:
-    """Returns an elementary function y of an array x with its error; ``slope(x, y)``: the derivative."""
+    """Returns an elementary function of a ``Bounded``, made from the numpy function ``of``.
+
+    ``slope(x, y)``: the derivative at x, where y is ``of(x)``. ``ulps``: the error of a kernel's formula, in
+    halves of a unit in the last place.
+    """
 
     def apply(x: Bounded) -> Bounded:
         with np.errstate(all="ignore"):
@@ -185,7 +196,10 @@ def function(
 
 
 def step(of: Callable[[Float64], Float64]) -> Callable[[Bounded], Bounded]:
-    """Returns a function with jumps of 1, such as floor; where an error may cross one, 1 more is allowed."""
+    """Returns a function of a ``Bounded`` with jumps of 1, made from a numpy function such as np.floor.
+
+    Where the operand's error may cross a jump, the result's error is 1, else 0.
+    """
 
     def apply(x: Bounded) -> Bounded:
         with np.errstate(all="ignore"):
@@ -198,7 +212,7 @@ def step(of: Callable[[Float64], Float64]) -> Callable[[Bounded], Bounded]:
 
 
 def total(x: Bounded, axes: Axes) -> Bounded:
-    """Returns sums along axes, added up in any order."""
+    """Returns the sums of ``x`` along ``axes``, which a kernel may add up in any order."""
     count = int(np.prod([x.value.shape[axis] for axis in axes]))
     with np.errstate(all="ignore"):
         size = np.sum(np.abs(x.value), axis=axes)
@@ -210,7 +224,7 @@ def total(x: Bounded, axes: Axes) -> Bounded:
 
 
 def product_of_matrices(a: Bounded, b: Bounded, element: str) -> Bounded:
-    """Returns A B in float64, of matrices or batches, with the error of a kernel that sums in ``element``."""
+    """Returns A B, of matrices or of batches of matrices, where a kernel sums up in the type ``element``."""
     unit = number_type(element).epsilon / 2
     with np.errstate(all="ignore"):
         size_a = np.abs(a.value)
@@ -252,13 +266,16 @@ INTEGERS: dict[str, tuple[Callable[[Int64, Int64], Int64], ErrorOf]] = {
 
 
 def integer_op(name: str, a: Bounded, b: Bounded, element: str) -> Bounded:
-    """Returns the result of one of INTEGERS, of a type wider than i1."""
+    """Returns the result of the integer op ``name``, a key of INTEGERS, wrapped to the type ``element``."""
     of, error_of = INTEGERS[name]
     return _wrapped(of(_integers(a), _integers(b)), error_of(a, b), element)
 
 
 def compared_integers(predicate: int, a: Bounded, b: Bounded, element: str) -> Truth:
-    """Returns the comparison of a predicate of ``arith.cmpi``, and where errors may invert it."""
+    """Returns the result of ``arith.cmpi`` with a predicate by number, and where errors may invert it.
+
+    ``element``: the operands' type, such as "i32".
+    """
     left, right = map(_integers, (a, b))
     error = a.error + b.error
     uncertain = (np.abs(left - right) <= error) & (error > 0)
@@ -270,7 +287,10 @@ def compared_integers(predicate: int, a: Bounded, b: Bounded, element: str) -> T
 
 
 def converted_integer(name: str, x: Bounded, source: str, element: str) -> Bounded:
-    """Returns one of INTEGER_CONVERSIONS; for a float that may be out of range any integer is allowed."""
+    """Returns the result of the op ``name`` of INTEGER_CONVERSIONS, from type ``source`` to type ``element``.
+
+    Where a float may be out of the integer's range, the error allows any integer.
+    """
     if name in FROM_FLOAT:
         return _rounded_to_zero(x, element, is_signed=name == "arith.fptosi")
     numbers = _integers(x)
@@ -369,7 +389,10 @@ BINARY: dict[str, Callable[[Bounded, Bounded], Bounded]] = {
 
 
 def apply(op: Op, operands: list[Number]) -> Number:
-    """Returns the result of an op of a body, of arrays. Raises UsageError for an op unknown here."""
+    """Evaluates one op of a ``linalg`` body on whole arrays, one per operand; returns the result.
+
+    Raises UsageError for an op that is not implemented here.
+    """
     name = op.name
     element = str(op.results[0].type)
     if name in UNARY:
@@ -400,7 +423,7 @@ def apply(op: Op, operands: list[Number]) -> Number:
 
 
 def compared(predicate: int, a: Bounded, b: Bounded) -> Truth:
-    """Returns the comparison of a predicate of ``arith.cmpf``, and where errors may invert it."""
+    """Returns the result of ``arith.cmpf`` with a predicate by number, and where errors may invert it."""
     with np.errstate(all="ignore"):
         is_nan = np.isnan(a.value) | np.isnan(b.value)
         near = np.abs(a.value - b.value) <= a.error + b.error

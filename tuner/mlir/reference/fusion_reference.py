@@ -1,4 +1,10 @@
-"""Evaluates a fusion on arrays: the numpy reference that kernels are compared with, with allowed errors."""
+"""Evaluates a fusion on arrays: the numpy reference that kernels are compared with, with allowed errors.
+
+Takes the text of a ``Fusion`` (``tuner.core.fusions``) and arrays for its inputs. Contractions are
+``numpy.matmul``; the body of a ``linalg.generic`` is evaluated on whole arrays, each operand read through its
+indexing map; a reduction is numpy's along the reduced dimensions. Not handled, and refused: control flow,
+unsigned division, reductions other than sums and extremes of floats, and and, or, xor of i1.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,10 +38,6 @@ from tuner.mlir.reference.bounded_ops import (
 )
 from tuner.mlir.reference.quantized_reference import quantized_product
 
-# Takes the text of a ``Fusion`` (``tuner.core.fusions``) and arrays for its inputs. Contractions are
-# ``numpy.matmul``; the body of a ``linalg.generic`` is evaluated on whole arrays, each operand read through
-# its indexing map; a reduction is numpy's along the reduced dimensions. Not handled, and refused: control
-# flow, unsigned division, reductions other than sums and extremes of floats, and and, or, xor of i1.
 Array = npt.NDArray[np.generic]
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 COPIES = ("linalg.copy", "linalg.transpose", "linalg.broadcast")
@@ -67,7 +69,7 @@ EXACT = (
 
 
 def convolution(op: Op, x: Bounded, weights: Bounded) -> Bounded:
-    """Returns what a named convolution computes of its input and weights, starting from zeros."""
+    """Returns the result of a named convolution of input ``x`` and ``weights``, starting from zeros."""
     form = convolution_form(op)
     # as a batch of matmuls, [batch, rows, reduced] x [batch, reduced, columns]; letters name dimensions
     batch = "".join(each for each in form.output if each in form.weights and each != "f")
@@ -126,12 +128,12 @@ def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
 
 
 def evaluate_special(text: str, inputs: tuple[Array, ...], seed: int) -> tuple[Expected, ...]:
-    """Returns the outputs of a fusion of inputs with NaN and infinity, as ``evaluate`` does.
+    """Returns the expected outputs of a fusion whose inputs may have NaN and infinity, with allowed errors.
 
-    Where the rounding of a result on the way decides whether an element is NaN, infinite or finite, any
-    number is allowed: 1 + erf(-inf) is 0 or as small as the error of erf, and times infinity NaN or infinite.
-    Such elements differ from those of two more evaluations, in which each result on the way is moved by its
-    allowed error, up in one of them where it is down in the other; ``seed`` chooses in which.
+    Where the rounding of an intermediate result decides whether an element is NaN, infinite or finite, any
+    number is allowed: 1 + erf(-inf) is 0 or as small as the error of erf; times infinity, NaN or infinite.
+    Such elements differ between this and two more evaluations, in which each intermediate result is moved by
+    its allowed error, in opposite directions; ``seed`` chooses the signs.
     """
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)  # owns the operations
@@ -171,10 +173,10 @@ def _where_equal_in_kind(expected: Expected, moved: Expected) -> Expected:
 
 
 def takes_any_size(text: str) -> bool:
-    """Returns whether a fusion computes sums, products and what is exact alone.
+    """Returns whether a fusion consists of sums, products and exact operations only.
 
-    Then subnormal and large numbers have a result with a tolerance. Functions of ``math`` are approximated
-    for usual arguments; a division by zero has the sign of the zero, which is open.
+    Then subnormal and large inputs have a result with a tolerance. Functions of ``math`` are approximated for
+    usual arguments, and the sign of a division by zero depends on the sign of the zero, which is open.
     """
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)  # owns the operations
@@ -186,7 +188,10 @@ def takes_any_size(text: str) -> bool:
 
 
 def evaluate_tensors(text: str, inputs: tuple[Array, ...]) -> tuple[Float64, ...]:
-    """Returns what a module's first function computes, in float64. Raises UsageError for other operations."""
+    """Returns the results, in float64, of a module's first function, which takes tensors, on ``inputs``.
+
+    Raises UsageError for an operation that is not handled here.
+    """
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         function = module.body.operations[0].operation
@@ -212,9 +217,8 @@ def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
 def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
     """Returns random inputs of a fusion: standard normal floats, any numbers of i8, 0 or 1 of other integers.
 
-    Where the fusion's result then has a NaN or an infinity, each float becomes its magnitude plus 0.1. The
-    mask of an attention, if its visible band is marked, hides the keys outside of the band; planes that are
-    marked as zeros are.
+    If an output then has NaN or infinity, each float becomes its magnitude plus 0.1. What the fusion's marks
+    promise holds: a mask hides keys, and planes are zero, see ``as_marked``.
     """
     drawn = tuple(_drawn(shape, element, rng) for shape, element in input_shapes(text))
     inputs = as_marked(text, drawn)
@@ -225,9 +229,10 @@ def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
 
 
 def as_marked(text: str, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Returns a fusion's inputs as its marks promise them: with keys hidden by a mask, with planes of zeros.
+    """Returns a fusion's inputs, changed so that they are as its marks promise.
 
-    Planes of zeros are written into ``inputs``; the mask is another array.
+    Planes marked as zeros are set to zero in ``inputs``, in place. The mask of an attention with a marked
+    visible band is another array, which hides the keys outside of the band.
     """
     return with_hidden_keys(text, _with_zero_planes(text, inputs))
 

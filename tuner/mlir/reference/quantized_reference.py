@@ -39,7 +39,10 @@ def quantized_product(text: str, inputs: tuple[Array, ...], output: str) -> tupl
 
 
 def dequantized(q: Array, scales: Array, points: Array | None) -> tuple[Float64, Float64]:
-    """Returns the weights (n x k) of integers and scales, and the greatest magnitude of what makes each."""
+    """Returns the weights (n x k) in float64, and the largest magnitude that occurs while each is computed.
+
+    ``q``: integers (n x k); ``scales``, ``points``: scales and zero points (n x groups of k).
+    """
     n, k = q.shape
     groups = scales.shape[1]
     integers = q.reshape(n, groups, k // groups).astype(np.float64)
@@ -51,7 +54,11 @@ def dequantized(q: Array, scales: Array, points: Array | None) -> tuple[Float64,
 
 
 def dequantized_rows(a: npt.NDArray[np.float32], weights: WeightFormat) -> Float64:
-    """Returns the rows of A as the product has these: of quantized activations integers times their scale."""
+    """Returns A (m x k) in float64, as it is multiplied.
+
+    If ``weights.activations`` says so, each row, or each group of a row, is rounded to integers times a
+    scale.
+    """
     if not weights.activations:
         return a.astype(np.float64)
     m, k = a.shape
