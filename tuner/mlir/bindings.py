@@ -82,7 +82,7 @@ WalkResult: TypeAlias = ir.WalkResult
 
 
 def indexing_maps_of(op: Op) -> list[Any] | None:
-    """Returns the indexing maps of a linalg operation, one per operand; None where it has none."""
+    """Returns the indexing maps of a linalg op, one for each operand; None if MLIR has none for the op."""
     from numba_cuda_mlir._mlir._mlir_libs import _mlirDialectsLinalg
 
     found = _mlirDialectsLinalg.get_indexing_maps(op)
@@ -92,7 +92,7 @@ def indexing_maps_of(op: Op) -> list[Any] | None:
 
 
 def op_names(dialect: str) -> set[str]:
-    """Returns the names of a dialect's ops, without the dialect's: those that the wheel has classes for.
+    """Returns the names, without the dialect's prefix, of a dialect's ops for which the wheel has classes.
 
     The classes are read as text: their import would change what MLIR's own functions return.
     """
@@ -117,7 +117,10 @@ def torch_importer() -> Any:
 
 
 def torch_importer_bindings() -> tuple[Any, Any]:
-    """Returns torch_mlir's ``ir`` and the module of its importer, with its tables of types."""
+    """Returns torch_mlir's module ``ir`` and its module ``extras.fx_importer``.
+
+    Imports PyTorch, at the call.
+    """
     from torch_mlir import ir as torch_ir
     from torch_mlir.extras import fx_importer
 
@@ -125,7 +128,10 @@ def torch_importer_bindings() -> tuple[Any, Any]:
 
 
 def torch_pass_bindings() -> Any:
-    """Returns torch_mlir's ``ir``, ``PassManager`` and dialect ``torch``; imports no PyTorch."""
+    """Returns torch_mlir's ``ir``, ``PassManager`` and dialect ``torch`` as attributes of one object.
+
+    They are imported at the call; PyTorch is not.
+    """
     from torch_mlir import ir as torch_ir
     from torch_mlir.dialects import torch as dialect
     from torch_mlir.passmanager import PassManager
@@ -134,7 +140,7 @@ def torch_pass_bindings() -> Any:
 
 
 def torch_decompositions() -> dict[Any, Any]:
-    """Returns the decompositions that ``torch_importer`` uses by default; imports PyTorch."""
+    """Returns torch_mlir's default table of decompositions, from operator to function; imports PyTorch."""
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 
     return dict(get_decomposition_table())

@@ -38,8 +38,9 @@ class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # un
 
 
 class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
-    """What MLIR's interpreter runs for an InPlaceOp: ``change`` per payload op, up to the first failure.
+    """The implementation of an InPlaceOp for MLIR's transform interpreter.
 
+    Calls ``change`` for each payload op, up to the first failure, which is silenceable.
     ``tuner.mlir.transform`` attaches it to each op when the dialect is registered.
     """
 

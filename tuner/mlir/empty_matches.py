@@ -60,7 +60,7 @@ class RequireMatchOp(TunerDialect.Operation, name="require_match"):  # type: ign
 
 
 class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
-    """The implementation of the transform op ``tuner.note_match`` for MLIR's transform interpreter."""
+    """The implementation of ``tuner.note_match`` for MLIR's transform interpreter."""
 
     @staticmethod
     def apply(
@@ -108,7 +108,7 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
 
 
 class RequireMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
-    """The implementation of the transform op ``tuner.require_match`` for MLIR's transform interpreter."""
+    """The implementation of ``tuner.require_match`` for MLIR's transform interpreter."""
 
     @staticmethod
     def apply(

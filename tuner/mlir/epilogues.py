@@ -1,7 +1,7 @@
-"""Which row of the table of epilogues the operation after a product is, whatever the order of its operations.
+"""Recognizes epilogues: finds the row of the table of epilogues that the op after a product computes.
 
-Both are brought to a normal form of real arithmetic: sums and products without order, with one constant each.
-``x * 0.5 * (1 + erf(x / sqrt(2)))`` and ``(0.5 x) (erf(0.7071 x) + 1)`` are one.
+The op and the row are both brought to a normal form of real arithmetic: sums and products without order, with
+one constant each. ``x * 0.5 * (1 + erf(x / sqrt(2)))`` and ``(0.5 x) (erf(0.7071 x) + 1)`` are then equal.
 """
 
 import math
@@ -46,11 +46,11 @@ NAMES = MappingProxyType(
 
 
 def epilogue_of(product: Op, root: Op) -> str:
-    """Returns the name of the epilogue between a fusion's product and its result; "" for none of the table.
+    """Returns the name of the epilogue between a fusion's product and its result; "" if the table has none.
 
     Args:
         product: a ``linalg.matmul`` of two arguments of the fusion's function.
-        root: the fusion's last operation; the product itself where its result is stored as it is.
+        root: the fusion's last op; ``product`` itself if its result is stored without an epilogue.
     """
     if product.name != "linalg.matmul" or not all(map(_is_argument, list(product.operands)[:2])):
         return ""

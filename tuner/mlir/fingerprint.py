@@ -85,7 +85,10 @@ WHEELS = {
 
 
 def verifier_of(sources: Sources) -> str:
-    """Returns the number of what verifies the code that ``sources`` make: another for simulated GPUs."""
+    """Returns the number of the verifier of the code that ``sources`` generate.
+
+    Simulated GPUs have their own. Outcomes of candidates are reused only where this number is the same.
+    """
     is_simulated = set(SIMULATOR_SOURCES) <= set(sources)
     if is_simulated:
         return SIMULATOR_VERIFIER
@@ -107,7 +110,10 @@ def sources_sha256(sources: Sources, package: Path = PACKAGE) -> str:
 
 
 def files_of(sources: Sources, package: Path = PACKAGE) -> tuple[Path, ...]:
-    """Returns the files of a list of files and folders in ``package``, sorted, without caches."""
+    """Returns the files named by ``sources``, paths of files and folders in ``package``, sorted.
+
+    Files in caches of Python are left out.
+    """
     paths = [package / source for source in sources]
     inside = (file for path in paths if path.is_dir() for file in path.rglob("*"))
     found = {file for file in inside if file.is_file() and CACHE_FOLDER not in file.parts}
@@ -115,17 +121,18 @@ def files_of(sources: Sources, package: Path = PACKAGE) -> tuple[Path, ...]:
 
 
 def packages() -> tuple[tuple[str, str], ...]:
-    """Returns (distribution name, version) of the wheels of MLIR; raises PackageNotFoundError.
+    """Returns (distribution name, version) of each installed wheel of MLIR.
 
-    Where several distributions have the same package, all of them: whose files are there is not known.
+    If several distributions contain the same package, all are listed: whose files were installed last is not
+    known. Raises PackageNotFoundError if a package of MLIR is not installed.
     """
     return tuple(chain.from_iterable(map(_distributions_of, WHEELS)))
 
 
 def llvm_version() -> str:
-    """Returns the names and versions of MLIR's wheels in a line, which identifies the compiler in results.
+    """Returns the names and versions of MLIR's wheels in one line, which identifies the compiler in results.
 
-    No wheel reports its LLVM revision. Raises PackageNotFoundError as ``packages``.
+    No wheel reports its LLVM revision. Raises PackageNotFoundError if a package of MLIR is not installed.
     """
     return "; ".join(
         f"{name} {number} ({llvm})"

@@ -70,7 +70,10 @@ INTEGER_PRODUCT = ("i8", "i8", natural_output("i8"))  # element types of A, B an
 
 
 def parse_fusion(text: str) -> ir.Module:
-    """Returns the module of a ``Fusion``'s text; CandidateError(BIND) for text that is not a fusion."""
+    """Returns the module of a ``Fusion``'s text.
+
+    Raises CandidateError(BIND) for text that is not a fusion.
+    """
     module = parse(text, "fusion")
     fusion_function(module)
     return module
@@ -86,7 +89,10 @@ def fusion_function(module: ir.Module) -> Op:
 
 
 def annotate_facts(module: ir.Module) -> None:
-    """Sets the attributes that ``tuner.core.fusions`` reads on the fusion's function, in place."""
+    """Sets the attributes that describe a fusion on its function, in place: loops, products, bytes, layouts.
+
+    ``read_facts`` reads them as ``FusionFacts``.
+    """
     function = fusion_function(module)
     root = _root(function)
     is_product = root is not None and CONTRACTION_ATTRIBUTE in root.attributes  # then a copy becomes the root
@@ -123,10 +129,10 @@ def annotate_facts(module: ir.Module) -> None:
 
 
 def facts_of(text: str) -> FusionFacts:
-    """Returns the facts of a fusion's text, as the attributes of its function say them.
+    """Returns the facts of a fusion's text, read from the attributes of its function.
 
-    A text without attributes has no loops, and zeros. Raises CandidateError(BIND) for text that is not a
-    fusion.
+    A text without these attributes has facts with no loops and with zeros. Raises CandidateError(BIND) for
+    text that is not a fusion.
     """
     with ir.Context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = True
@@ -134,7 +140,10 @@ def facts_of(text: str) -> FusionFacts:
 
 
 def read_facts(module: ir.Module) -> FusionFacts:
-    """Returns the facts that the attributes of a fusion's function say, see ``annotate_facts``."""
+    """Returns the facts that ``annotate_facts`` set as attributes of a fusion's function.
+
+    Raises CandidateError(BIND) for a module without such a function.
+    """
     function = fusion_function(module)
     arguments = range(len(function.regions[0].blocks[0].arguments))
     masks = [each for number in arguments if VISIBLE in (each := argument_attributes(function, number))]
@@ -167,7 +176,10 @@ def quantization_of(function: Op) -> str:
 
 
 def quantization_in(text: str) -> WeightFormat:
-    """Returns the format of the weights of a quantized matmul's text."""
+    """Returns the format of the weights of a quantized matmul, by its text.
+
+    Raises CandidateError(BIND) for text that is not a fusion.
+    """
     with ir.Context(), ir.Location.unknown():
         return WeightFormat.of_text(quantization_of(fusion_function(parse_fusion(text))))
 
@@ -237,17 +249,17 @@ def _is_strided(argument: ir.MemRefType, loops: int) -> bool:
 
 
 def iterators(op: Op) -> list[str]:
-    """Returns the types of the loops of a ``linalg.generic``."""
+    """Returns the iterator types of a ``linalg.generic`` as MLIR text, one for each loop."""
     return list(map(str, ir.ArrayAttr(op.attributes["iterator_types"])))
 
 
 def contractions(function: Op) -> list[Op]:
-    """Returns the contractions and convolutions of a fusion: the operations with the attribute."""
+    """Returns the contractions and convolutions of a fusion: its ops with the attribute ``contraction``."""
     return walk_where(function, lambda op: CONTRACTION_ATTRIBUTE in op.attributes)
 
 
 def loop_extents(op: Op) -> tuple[int, ...]:
-    """Returns the extents of the iteration space of a linalg op: of a matmul (m, n, k)."""
+    """Returns the extents of a linalg op's loops, in the order of its dimensions: (m, n, k) for a matmul."""
     shapes = [
         operand.type.shape if isinstance(operand.type, ir.RankedTensorType) else [] for operand in op.operands
     ]
@@ -260,7 +272,10 @@ def loop_extents(op: Op) -> tuple[int, ...]:
 
 
 def indexing_maps(op: Op) -> list[ir.AffineMap]:
-    """Returns the indexing maps of a linalg op; of named ops other than contractions those of a copy."""
+    """Returns the indexing maps of a linalg op, one for each operand.
+
+    For a named op other than a matmul or a transpose, these are identities, as of a copy.
+    """
     if "indexing_maps" in op.attributes:
         return [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
     if op.name in MATMULS:
@@ -279,7 +294,10 @@ def indexing_maps(op: Op) -> list[ir.AffineMap]:
 
 
 def transposed_loop(op: Op) -> int:
-    """Returns 1 + the loop along which a transposed operand is contiguous; 0: no operand is transposed."""
+    """Returns 1 + the number of the loop along which a transposed operand is contiguous.
+
+    0 if none is transposed.
+    """
     maps = indexing_maps(op)
     for each in maps:
         found = _loops(each)
@@ -430,13 +448,13 @@ class FusionArgument:
 
     @property
     def span(self) -> int:
-        """Returns the number of elements from the first to the last one, with those between rows."""
+        """Returns the elements of memory from the first to the last element, including gaps between rows."""
         steps = zip(self.shape, self.strides, strict=True)
         return 1 + sum((extent - 1) * stride for extent, stride in steps)
 
 
 def fusion_arguments(text: str) -> tuple[FusionArgument, ...]:
-    """Returns the inputs, then the outputs of a fusion; raises CandidateError(BIND) for other text."""
+    """Returns the inputs and then the outputs of a fusion; raises CandidateError(BIND) for other text."""
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)
         function = fusion_function(module)
@@ -462,13 +480,12 @@ def _bits_of(attributes: dict[str, Attribute]) -> int:
 
 
 def fusion_problem(fusion: Fusion) -> TextProblem:
-    """Returns the problem that a fusion is: what is tuned, and the key of what was tuned.
+    """Returns the problem that is tuned for a fusion, which is also the key of stored results.
 
-    Sizes: of a contraction (m, n, k) and its batch; of an attention those of its scores, which are queries,
-    keys and the width that is summed up; of a convolution (filters of a group, pixels of an image
-    of the output, elements that are summed up for each), and images times groups; of rows, by the loops of
-    their reductions, and of an elementwise operation (elements but for the last dimension, last dimension,
-    1).
+    Its sizes are: for a contraction (m, n, k), and its batch; for an attention those of its scores: queries,
+    keys and the width that is summed up; for a convolution (filters of a group, pixels of an image of the
+    output, elements that are summed up for each), and images times groups; for rows, the loops of their
+    reductions; for an elementwise operation (elements but for the last dimension, last dimension, 1).
 
     Raises UsageError for a fusion that no schedule is for, of dynamic sizes, or whose text does not parse.
     """

@@ -62,7 +62,7 @@ _STEPS: dict[tuple[str | _State | None, ...], _State] = {
 
 @dataclass(frozen=True)
 class AttentionMask:
-    """The mask of an attention, by the numbers of arguments."""
+    """Which arguments of an attention are its mask, its queries, its keys and its values."""
 
     argument: int
     hides: bool | None  # of an i1 mask: which truth hides a key; None: numbers up to LEAST do
@@ -70,10 +70,10 @@ class AttentionMask:
 
 
 def attention_mask(text: str) -> AttentionMask | None:
-    """Returns the mask that an attention adds to its scores or selects by; None where there is none.
+    """Returns the mask that an attention adds to its scores or selects by; None if there is none.
 
-    None also where a hidden key might change the result in another way than by its weight, which is 0.
-    Raises CandidateError(BIND) for text that is not a fusion.
+    Also None if a hidden key might change the result in another way than by its weight, which is 0. Raises
+    CandidateError(BIND) for text that is not a fusion.
     """
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)  # its operations live as long as it does
@@ -81,10 +81,10 @@ def attention_mask(text: str) -> AttentionMask | None:
 
 
 def visible_band(mask: AttentionMask, numbers: Array) -> tuple[int, int] | None:
-    """Returns (first, last): row i of the mask hides every key but i + first to i + last.
+    """Returns (first, last) such that row i of the mask hides all keys except i + first to i + last.
 
-    ``numbers``: the mask, (queries, keys) or one of these for each head. None where a row shows no key, or
-    nothing is outside of these keys.
+    ``numbers``: the mask, (queries, keys) or one of these for each head. None if a row shows no key, or if
+    all keys are within the band.
     """
     heads = numbers.reshape(-1, *numbers.shape[-2:])
     hidden: Array = np.asarray(heads <= LEAST if mask.hides is None else (heads != 0) == mask.hides)
@@ -116,9 +116,9 @@ def with_visible_band(text: str, mask: AttentionMask, band: tuple[int, int]) -> 
 
 
 def with_hidden_keys(text: str, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Returns a fusion's ``inputs`` with all keys hidden by its mask that ``text`` records as not visible.
+    """Returns a fusion's inputs, with a mask that hides all keys outside of the visible band in ``text``.
 
-    Returns ``inputs`` unchanged if the text records no band of visible keys.
+    Returns ``inputs`` unchanged if the text records no visible band.
     """
     mask = attention_mask(text) if VISIBLE in text else None
     if mask is None:

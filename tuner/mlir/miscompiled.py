@@ -19,7 +19,7 @@ VALUES = ("affine.apply", "affine.min", "affine.max")
 
 
 def avoid_miscompilations(module: ir.Module) -> None:
-    """Rewrites what upstream's passes would compile wrongly, in place; to be called before any pass."""
+    """Rewrites ops that upstream's passes would compile wrongly, in place; must be called before any pass."""
     separate_branches_from_conditions(module)
     round_up_without_negation(module)
     apply_masks(module)
@@ -27,10 +27,10 @@ def avoid_miscompilations(module: ir.Module) -> None:
 
 
 def avoid_miscompilations_by_scripts(module: ir.Module) -> None:
-    """Rewrites, in place, what passes and patterns of a script would compile wrongly; before the script runs.
+    """Rewrites ops that a script's passes and patterns would compile wrongly, in place, before it runs.
 
-    Less than ``avoid_miscompilations`` does for tuner's own pipelines: a script finds all else as written,
-    affine loops among it.
+    Rewrites less than ``avoid_miscompilations``, which is for tuner's own pipelines: a script finds all other
+    ops as written, such as affine loops.
     """
     separate_branches_from_conditions(module)
     _compute_index_quotients(module)
@@ -65,11 +65,11 @@ def separate_branches_from_conditions(module: ir.Module) -> None:
 
 
 def round_up_without_negation(module: ir.Module) -> None:
-    """Replaces index.ceildivs, and ceildiv in maps and sets of affine operations, in place.
+    """Replaces ``index.ceildivs``, and ceildiv in maps and sets of affine ops, in place.
 
     Upstream lowers both to the negated quotient of the negated dividend, which is wrong for the least integer
-    (https://github.com/llvm/llvm-project/issues/215696), and simplifies other affine forms to that one. Where
-    affine operations round up, all are lowered at once, before any simplification.
+    (https://github.com/llvm/llvm-project/issues/215696), and simplifies other affine forms to that one. If
+    any affine op rounds up, all affine ops are lowered at once, before any simplification.
 
         %q = index.ceildivs %a, %b
         %r = affine.apply affine_map<(d0) -> (d0 ceildiv 7)>(%a)

@@ -104,7 +104,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 @cache
 def single_passes(pipeline: str) -> tuple[tuple[str, str], ...]:
-    """Returns (pass, pipeline of this pass alone) for the passes of a pipeline, which do the same in turn.
+    """Returns (pass, pipeline of this pass alone) for the passes of a pipeline, in their order.
 
     ``builtin.module(func.func(a,b{c=1}),d)`` has a, b{c=1} and d, of which the second is run by
     ``builtin.module(func.func(b{c=1}))``.
@@ -117,9 +117,9 @@ def single_passes(pipeline: str) -> tuple[tuple[str, str], ...]:
 
 
 def run_pipeline(module: ir.Module, pipeline: str) -> None:
-    """Runs a pass pipeline on a module in place, timed in a ``timed_passes`` block; raises MLIR's errors.
+    """Runs a pass pipeline on a module in place; raises MLIRError where a pass fails.
 
-    Untimed, each pass is a step that the reason of a crash or a timeout names.
+    In a ``timed_passes`` block it is timed; else each pass is a step, which crashes and timeouts name.
     """
     if _times is None:
         for name, alone in single_passes(pipeline):

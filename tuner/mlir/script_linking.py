@@ -26,17 +26,18 @@ PARAMETER = re.compile(r"#transform\.param_operand<index\s*=\s*(\d+)\s*:\s*i64>"
 
 @dataclass(frozen=True, eq=False)
 class Library:
-    """A module with sequences for others, and the name of its file for messages."""
+    """A module whose sequences other modules use, and the name of its file for messages."""
 
     name: str
     module: Op
 
 
 def linked(script: ir.Module, name: str, libraries: Sequence[Library]) -> str:
-    """Returns a script with all sequences of libraries as text that needs none of them; changes the modules.
+    """Returns the text of a script with the sequences of its libraries added; changes the modules.
 
     A sequence that only libraries define as ``@__transform_main`` is the entry. Raises CandidateError(BIND)
-    for a public sequence that two of the modules define, and for one of another type than its declaration.
+    for a public sequence that two of the modules define, for one of another type than its declaration, and if
+    not exactly one module of ``script`` has sequences. ``name``: of the script, for messages.
 
         transform.named_sequence private @is_product(%o: ...) -> !transform.any_op
       of the script becomes, with the sequences next to it in the library,
@@ -54,7 +55,7 @@ def linked(script: ir.Module, name: str, libraries: Sequence[Library]) -> str:
 
 
 def link_modules(script: ir.Module) -> None:
-    """Links the modules of one script, in place: each gets the sequences that it declares only.
+    """Links the modules of one script, in place: each gets the sequences that it only declares.
 
     A module without ``@__transform_main`` whose sequences others took is erased: it is a library.
     """
@@ -199,7 +200,10 @@ def _sort(op: Op) -> None:
 
 
 def text_of(script: Op) -> str:
-    """Returns a script as text, in MLIR's generic form where its own form is not read back as the same."""
+    """Returns a script as text that MLIR parses to the same ops.
+
+    This is MLIR's generic form where the usual form is not parsed to the same ops.
+    """
     text = str(script)
     generic = script.get_asm(print_generic_op_form=True)
     try:

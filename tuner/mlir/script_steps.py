@@ -1,13 +1,13 @@
-"""Each op of a script that the transform interpreter runs is a step: a crash or a timeout names it.
+"""Each op of a script that the transform interpreter runs is a step: a crash or a timeout names the step.
 
-The interpreter says nothing of its progress. While a script is applied, an op is inserted before each op:
+The interpreter does not report which op it runs. While a script is applied, an op is inserted before each op:
 
     transform.structured.vectorize %tile : !transform.any_op
   becomes
     "tuner.note_step"() {step = "transform.structured.vectorize at script:6:5"} : () -> ()
     transform.structured.vectorize %tile : !transform.any_op
 
-Matchers get none: MLIR allows matching ops alone in them.
+None is inserted in matchers: MLIR allows only matching ops in these.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ SCALABLE_WORDS = " with scalable sizes such as [4], which no processor of x86-64
 
 
 class NoteStepOp(TunerDialect.Operation, name="note_step"):  # type: ignore[misc,name-defined,call-arg] # untyped
-    """``tuner.note_step`` enters the step that its attribute ``step`` names."""
+    """``tuner.note_step``: the text of its attribute ``step`` becomes the current step of the process."""
 
 
 class NoteStep(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
@@ -55,7 +55,7 @@ class NoEffects(ir.MemoryEffectsOpInterface):  # type: ignore[misc] # untyped bi
 
     @staticmethod
     def get_effects(op: Op, effects: ir.MemoryEffectInstancesList) -> None:
-        """Adds none to ``effects``."""
+        """Adds no memory effects: the op takes no handles and does not change the payload."""
 
 
 def attach_to_context() -> None:
@@ -66,7 +66,7 @@ def attach_to_context() -> None:
 
 @contextlib.contextmanager
 def ops_as_steps(script: ir.Module) -> Iterator[None]:
-    """Makes each op of ``script`` a step while the script is applied in the ``with`` block."""
+    """Makes each op of ``script`` a step, which crashes and timeouts name, in the ``with`` block."""
     matchers = _matchers(script)
     inserted = []
     for sequence in walk(script, *RUN_IN_ORDER):

@@ -41,7 +41,11 @@ PIPELINES = (
 
 
 def lower(text: str, *, has_locations: bool = False) -> str:
-    """Lowers torch-mlir's dialect to linalg, by default without locations; raises CandidateError(BIND)."""
+    """Returns the text of a module of torch-mlir's dialect, lowered to linalg on tensors.
+
+    ``has_locations``: the text has the locations of the ops. Raises CandidateError(BIND), with the place and
+    the reason, for a module that torch-mlir or tuner refuses.
+    """
     bindings = torch_pass_bindings()
     ir = bindings.ir
     with ir.Context() as context:
@@ -59,11 +63,12 @@ def lower(text: str, *, has_locations: bool = False) -> str:
 
 
 def refused_operators(text: str, known: Collection[str] = ()) -> tuple[tuple[str, str], ...]:
-    """Returns why each operator of a module is refused: ("aten.topk at m.py:7", "reason"), in order of lines.
+    """Returns (operator with its place, reason) per operator that is refused, in order of lines.
 
-    Each time the module is refused, the results of the operators at fault become arguments of the function,
-    and the rest is lowered. A refusal that names no operator ends the search. Operators that are ``known`` to
-    be refused are not lowered at all.
+    () if none is. For example ("aten.topk at m.py:7", "torch-mlir does not lower it"). Each time the module
+    is refused, the results of the operators at fault become arguments of the function, and the rest is
+    lowered. A refusal that names no operator ends the search. Operators in ``known``, which are refused for
+    sure, are not lowered at all.
     """
     bindings = torch_pass_bindings()
     ir = bindings.ir
@@ -250,7 +255,10 @@ def _constant(ir: Any, value: Any) -> int | None:
 
 
 def first_line(error: BaseException) -> str:
-    """Returns the first line of an error that says something, or the operation that is not lowered."""
+    """Returns the reason in an error of torch-mlir, in one line of at most 300 characters.
+
+    If an operator is not lowered, "torch-mlir does not lower <operator>".
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = list(filter(REASON.search, lines)) or lines
     line = PLACE.sub("", telling[0]) if telling else ""

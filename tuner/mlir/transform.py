@@ -130,9 +130,10 @@ QUOTED = re.compile(r'"([^"\n]*)"')  # the name of an op in generic form
 
 
 class OpLocations:
-    """The names of a payload's ops by source location, with which error messages name ops.
+    """The names of a payload's ops by source location, for error messages of the transform interpreter.
 
-    Sets the file name in the payload's locations, "-" like the script's, to "payload", in place.
+    Creating it changes the payload's locations: their file name "-", which a script has too, becomes
+    "payload".
     """
 
     def __init__(self, payload: ir.Module) -> None:
@@ -149,7 +150,7 @@ class OpLocations:
         walk_ops(payload, visit)
 
     def diagnostic(self, error: Exception, script: ir.Module) -> str:
-        """Returns an error of the interpreter as one line, at most 500 characters, with ops and places.
+        """Returns the interpreter's error as a line of at most 500 characters, with names and places of ops.
 
         For example ``transform.loop.unroll at script:6:2: failed to unroll``.
         """
@@ -205,7 +206,7 @@ class OpLocations:
 
 
 def require_no_effects(script: ir.Module) -> None:
-    """Raises CandidateError(BIND) for a script with a pass that writes files, starts programs or prints."""
+    """Raises CandidateError(BIND) if a script runs a pass that writes files, starts programs or prints."""
     printed = script.operation.get_asm(assume_verified=True)
     for text in TEXT.findall(printed):
         found = EFFECTS.search(ESCAPED.sub(lambda match: chr(int(match[1], 16)), text))
@@ -265,9 +266,9 @@ def new_context() -> ir.Context:
 
 
 def parse(text: str, what: str) -> ir.Module:
-    """Returns the module parsed from MLIR text with older or newer spellings too, in the current context.
+    """Returns the module parsed from MLIR text, with older or newer spellings too, in the current context.
 
-    Raises CandidateError(BIND) with ``what`` the text is, such as "script", and MLIR's first error.
+    Raises CandidateError(BIND) with MLIR's first error; ``what``: the text's name in it, such as "script".
     """
     try:
         module = ir.Module.parse(with_current_spellings(text))
@@ -304,11 +305,11 @@ def apply_script(
 ) -> None:
     """Applies a transform script to a payload, in place: runs the script's entry sequence.
 
-    The script may have schedules in nested modules, which are applied one after another, and a payload.
-    ``trailing`` says what the entry's arguments after the first stand for, as ``bind_trailing_arguments``.
-    Passes with effects (``require_no_effects``) are rejected unless ``allows_effects``, matches that find
-    nothing as ``tuner.mlir.empty_matches`` says. Raises CandidateError: BIND for a script without an entry
-    sequence or with a rejected pass, COMPILE where an op of the script fails.
+    The script may have schedules in nested modules, which are applied one after another. ``trailing`` has
+    texts for the entry's arguments after the first, see ``bind_trailing_arguments``. Unless
+    ``allows_effects``, passes that write files, start programs or print are rejected. Matches that find
+    nothing are errors, see ``tuner.mlir.empty_matches``. Raises CandidateError: BIND for a script without an
+    entry sequence or with a rejected pass, COMPILE where an op of the script fails.
     """
     if not allows_effects:
         require_no_effects(script)
@@ -332,7 +333,10 @@ def apply_script(
 
 
 def verify(payload: ir.Module) -> None:
-    """Raises CandidateError(COMPILE) for a payload that a script left invalid; MLIR does not verify it."""
+    """Raises CandidateError(COMPILE) if a script left the payload invalid.
+
+    The interpreter does not verify it.
+    """
     try:
         payload.operation.verify()
     except ir.MLIRError as error:
@@ -340,7 +344,7 @@ def verify(payload: ir.Module) -> None:
 
 
 def schedules_of(script: ir.Module) -> list[ir.Module]:
-    """Returns the modules of a script that have sequences: itself, or its nested ones in their order."""
+    """Returns the modules that have a script's sequences: the script, or copies of its nested modules."""
     nested = [op.operation for op in script.body.operations if _is_schedule(op.operation)]
     if not nested or any(op.operation.name == SEQUENCE for op in script.body.operations):
         return [script]
@@ -348,7 +352,7 @@ def schedules_of(script: ir.Module) -> list[ir.Module]:
 
 
 def without_schedules(payload: ir.Module) -> ir.Module:
-    """Removes the schedules of a payload, in place: nested modules, and sequences next to functions."""
+    """Removes nested modules of schedules, and sequences next to functions, in place; returns the payload."""
     for op in [op.operation for op in payload.body.operations]:
         if op.name == SEQUENCE or _is_schedule(op):
             op.erase()
@@ -360,7 +364,10 @@ def _is_schedule(op: ir.Operation) -> bool:
 
 
 def entry_sequence(script: ir.Module) -> ir.Operation:
-    """Returns the sequence that runs: ``@__transform_main``, else the only one; else CandidateError(BIND)."""
+    """Returns the sequence that runs: ``@__transform_main``, else the only sequence.
+
+    Raises CandidateError(BIND) if there is no sequence, or several of which none has this name.
+    """
     sequences = [op for op in script.body.operations if op.operation.name == SEQUENCE]
     if not sequences and any(op.operation.name == "transform.sequence" for op in script.body.operations):
         old = "script: found transform.sequence, the old form of a script"
@@ -428,9 +435,9 @@ def _bound_argument(root: ir.Value, text: str, type_: ir.Type) -> ir.Value:
 
 
 def first_diagnostic(error: Exception) -> str:
-    """Returns the first two "error:" or "note:" lines of an MLIR exception, else of its text, as one line.
+    """Returns the first two "error:" or "note:" lines of an MLIR exception as a line of 500 characters.
 
-    At most 500 characters; for an empty text the exception's type.
+    Without such lines, the first two lines of its text; for an empty text the name of the exception's type.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith(("error:", "note:"))]
@@ -442,9 +449,9 @@ def first_diagnostic(error: Exception) -> str:
 def failing_op(script: str, payload: str) -> OpPlace | None:
     """Returns the top-level op of a transform script that fails on a payload, and its place in the script.
 
-    A binary search finds the shortest prefix of the entry sequence that fails. None for a script that
-    applies, does not parse, has no entry sequence, or has a pass that is refused. Raises CandidateError(BIND)
-    for a payload that does not parse.
+    A binary search finds the shortest prefix of the entry sequence that fails. None for a script that does
+    not fail, does not parse, has no entry sequence, or has a rejected pass. Raises CandidateError(BIND) for a
+    payload that does not parse.
     """
     with new_context(), ir.Location.unknown():
         try:

@@ -1,4 +1,4 @@
-"""Reductions and transfers of vectors that upstream refuses or, in masks, compiles wrongly, made plain."""
+"""Replaces masked reductions and transfers of vectors that upstream refuses or compiles wrongly."""
 
 import math
 
@@ -20,11 +20,11 @@ COMBINATIONS = {
 
 
 def unroll_reductions(module: ir.Module, *, of_no_dimension: bool = False) -> None:
-    """Replaces each vector.multi_reduction, also one in a vector.mask, by operations on its rows, in place.
+    """Replaces each ``vector.multi_reduction``, also one in a ``vector.mask``, by ops on its rows, in place.
 
     Upstream replaces one that reduces no dimension by its source, so that the accumulator is lost
     (https://github.com/llvm/llvm-project/issues/129415), and lowers no other to LLVM. With
-    ``of_no_dimension`` the others stay.
+    ``of_no_dimension``, only those that reduce no dimension are replaced.
 
         %r = vector.mask %m { vector.multi_reduction <add>, %v, %acc [0] : vector<2x4xi32> to vector<4xi32> }
       becomes, with %row0 and %mask0 the first rows of %v and of %m

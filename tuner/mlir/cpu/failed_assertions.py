@@ -79,9 +79,10 @@ def return_failed_assertions(module: ir.Module, entry: str) -> bool:
 
 
 def leave_at_failed_assertions(module: ir.Module, entry: str) -> None:
-    """Makes ``entry`` of a module in LLVM dialect return zeros after a failed assertion, not abort.
+    """Makes ``entry`` of a module in LLVM dialect return zeros after a failed assertion, in place.
 
-    An assertion in another function, and one of a function that never returns, still calls ``abort``.
+    The text of the assertion is printed by ``puts`` before. An assertion in another function, or in a
+    function that never returns, still calls ``abort``.
     """
     function = next(op.operation for op in module.body.operations if _symbol(op) == entry)
     returns = walk(function, RETURN)

@@ -32,7 +32,7 @@ ATTRIBUTES = re.compile(
 
 @dataclass(frozen=True)
 class ModulePart:
-    """A module that is joined with others: its text, its prefix, the processors that it is compiled for."""
+    """A module in LLVM dialect that is joined with others, and the processor that it is compiled for."""
 
     llvm_text: str  # of LLVM dialect
     prefix: str  # of the names of its functions and data in the joined module
@@ -111,10 +111,10 @@ def instructions_needed(llvm_text: str) -> tuple[str, ...]:
 
 
 def compiled_for(llvm_text: str, processor: str, features: str) -> str:
-    """Returns a module of LLVM dialect whose exported functions LLVM compiles for ``processor``, as of -mcpu.
+    """Returns LLVM-dialect text with the processor and "no-builtins" set as attributes of its functions.
 
-    Without these marks, the JIT compiles for the processor that it runs on. ``features``, as "+avx2,+fma",
-    replace those of the processor that compiles.
+    Changes exported functions, and a fusion's function, which has no C interface. ``processor``: as for clang
+    -mcpu; ``features``: such as "+avx2,+fma". Without these attributes LLVM compiles for the host processor.
     """
     words = f'"no-builtins", ["target-cpu", "{processor}"], ["target-features", "{features}"]'
 

@@ -126,7 +126,10 @@ def reject_unjittable(llvm_text: str) -> None:
 
 
 def bufferize_remaining_tensors(module: ir.Module) -> None:
-    """Makes buffers of the tensors that a script leaves, in place: a user's schedule may not bufferize."""
+    """Bufferizes the tensors that a script leaves, in place: a user's schedule may not do it.
+
+    A module without tensors stays as it is.
+    """
     leave_one_op_in_masks(module)
     if walk_where(module, lambda op: any("tensor<" in str(result.type) for result in op.results)):
         run_passes(module, pipeline.TENSORS_TO_BUFFERS)

@@ -1,9 +1,9 @@
-"""What operations on memrefs and vectors read and write: which buffer, and which places of it.
+"""Which buffers ops on memrefs and vectors read and write, and which elements of each.
 
     vector.transfer_write %v, %out[%i, %j] : vector<16xf32>, memref<128x1024xf32>
   is a write of %out, of 1 x 16 elements from (%i, %j) on.
 
-Places are known of buffers that are accessed directly. Through a view, all of the buffer may be accessed.
+Indices are known of buffers that are accessed directly. Through a view, all of the buffer may be accessed.
 """
 
 from collections.abc import Callable
@@ -73,7 +73,7 @@ class IndexRange:
 
 @dataclass(frozen=True)
 class LoopBounds:
-    """Constant bounds of a loop."""
+    """Constant bounds of an ``scf.for``: its first index, the step, and the number of iterations."""
 
     first: int
     step: int
@@ -81,12 +81,12 @@ class LoopBounds:
 
     @property
     def last(self) -> int:
-        """Returns the last value of the loop's variable, the first one of a loop without iterations."""
+        """Returns the index of the last iteration; ``first`` for a loop without iterations."""
         return self.first + self.step * max(self.trips - 1, 0)
 
 
 def bounds_of(loop: Op) -> LoopBounds | None:
-    """Returns the bounds of an ``scf.for``; None where one of them is not a constant."""
+    """Returns the bounds of an ``scf.for``; None if one of them is not constant or the step is below 1."""
     first, end, step = map(constant_of, list(loop.operands)[:3])
     if first is None or end is None or step is None or step < 1:
         return None
@@ -94,9 +94,10 @@ def bounds_of(loop: Op) -> LoopBounds | None:
 
 
 def range_of(index: Value, variable: Value | None) -> IndexRange | None:
-    """Returns the values that an index can have; None where that is not known.
+    """Returns the values that ``index`` can have; None if they are not known.
 
-    ``variable``: that of the loop whose factor is wanted; None: the interval over all loops.
+    ``variable``: the index of a loop, which the result is relative to (``IndexRange.factor``); None: the
+    interval over all iterations of all loops.
     """
     if variable is not None and index == variable:
         return IndexRange(1, 0, 0)
@@ -159,7 +160,7 @@ RULES: dict[str, Callable[..., IndexRange | None]] = {
 
 @dataclass(frozen=True)
 class PlacedAccess:
-    """One read or write of a buffer."""
+    """One read or write of a buffer: a box of elements, from the indices ``starts`` on."""
 
     buffer: Value  # an argument of a function, or the result of an allocation
     is_write: bool
@@ -168,9 +169,9 @@ class PlacedAccess:
 
 
 def accesses_in(root: Op) -> tuple[PlacedAccess, ...] | None:
-    """Returns the reads and writes of an operation and all in it; None for one of other effects, as a call.
+    """Returns all reads and writes of an op and of the ops nested in it.
 
-    Also None where a loop or branch yields a buffer, which is not followed.
+    None if one of them has other effects, as a call, or if a loop or branch yields a buffer.
     """
     found: list[PlacedAccess] = []
     for op in walk_where(root, lambda _: True):
@@ -182,7 +183,7 @@ def accesses_in(root: Op) -> tuple[PlacedAccess, ...] | None:
 
 
 def is_computing(op: Op) -> bool:
-    """Returns whether an operation, if it is not a read or write, is of a kind that only computes values."""
+    """Returns whether an op that does not access memory only computes values, by its dialect or intrinsic."""
     if op.name == INTRINSIC:
         return bool(ir.StringAttr(op.attributes[NAME]).value.startswith(PURE_INTRINSICS))
     return bool(op.name.startswith(PURE_DIALECTS))

@@ -46,5 +46,5 @@ NO_BUILTINS = 'passthrough = ["no-builtins"]'
 
 
 def cpu_compiler() -> Compiler:
-    """Returns what identifies the CPU compiler: versions of the MLIR wheels, its sources, the verifier."""
+    """Returns what identifies the CPU compiler in results: wheel versions, hash of its sources, verifier."""
     return Compiler(llvm_version(), packages(), sources_sha256(CPU_SOURCES), VERIFIER)

@@ -13,6 +13,15 @@
 Taken are loops of scf on memrefs and vectors, before they become LLVM dialect. The loops that are divided are
 the outermost ones, or those inside of them where that shares the work more evenly. A function of which that
 cannot be shown to be right, or that would gain little, stays as it is.
+
+Why it is right: a part is a loop whose iterations are shared out, or code between loops, which one thread
+runs alone, or all threads. All threads run the same function, each with buffers of its own for what the
+function allocates, and nothing makes one wait for another. So what a part writes, no other thread may touch
+(``accesses_in`` gives the reads and writes of a part, each a box of elements of a buffer):
+
+- iterations of a shared loop access separate slabs: rows or columns that follow the loop's variable;
+- a buffer of the function that each iteration writes before it reads may be used again by the next one;
+- two parts touch separate elements, or separate slabs of equal loops, or are run by the same thread.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,19 +58,9 @@ SLOW_WEIGHT = 16  # of an elementary function: operations
 UNKNOWN_TRIPS = 8
 MEMORY = (*READS, *WRITES, *WHOLE_READS, *WHOLE_WRITES)
 
-# Shows which parts of a function may run on several threads: loops whose iterations touch separate memory.
-#
-# A part is a loop whose iterations are shared out, or code between loops, which one thread runs alone, or all
-# threads. All threads run the same function, each with buffers of its own for what the function allocates,
-# and nothing makes one wait for another. So what a part writes, no other thread may touch:
-#
-# - iterations of a shared loop access separate slabs: rows or columns that follow the loop's variable;
-# - a buffer of the function that each iteration writes before it reads may be used again by the next one;
-# - two parts touch separate places, or separate slabs of equal loops, or are run by the same thread.
-
 
 class ThreadShare(Enum):
-    """Which threads run a part."""
+    """Which threads run a part of a function, a loop or the code between loops."""
 
     SHARED = "each thread some iterations"
     ALONE = "the first thread"
@@ -70,7 +69,7 @@ class ThreadShare(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A loop, or operations between loops, with what they access."""
+    """A part of a function: a loop, or the ops between two loops, with what they read and write."""
 
     share: ThreadShare
     ops: tuple[Op, ...]
@@ -90,7 +89,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Slab:
-    """What an iteration accesses of a dimension: ``factor`` times its variable plus ``low`` to ``high``."""
+    """The indices along a dimension that an iteration of a loop accesses.
+
+    They are ``factor`` times the loop's variable plus ``low`` to ``high``.
+    """
 
     dimension: int
     factor: int
@@ -99,7 +101,7 @@ class Slab:
 
 
 def may_run_together(parts: Sequence[Part]) -> bool:
-    """Returns whether several threads may run the parts, each with its share, and none waits for another."""
+    """Returns whether threads may run the parts without waiting, each thread its share of each part."""
     return all(_has_separate_iterations(part) for part in parts if part.share is ThreadShare.SHARED) and all(
         _are_separate(one, other, buffer)
         for one, other in combinations(parts, 2)
@@ -181,9 +183,10 @@ class _Division:
 
 
 def divide_among_threads(function: Op, threads: int) -> bool:
-    """Divides the loops of a function in place, as is best for ``threads``; returns whether that is worth it.
+    """Divides a function's loops in place, as is best for ``threads`` threads, and adds its two arguments.
 
-    The function then runs on any number of threads, each called with its number, from 0 on.
+    The function then runs on any number of threads, each called with its number, from 0 on. Returns False,
+    with nothing changed, if dividing cannot be shown to be right or would gain little.
     """
     block = function.regions[0].blocks[0]
     if walk(function, "cf.assert", "func.call") or len(function.regions[0].blocks) > 1:

@@ -43,7 +43,10 @@ Steps: TypeAlias = tuple[BlockExtent, Value, int]  # a dimension, the number of 
 
 @dataclass(frozen=True, eq=False)
 class PackedTiles:
-    """Packed tiles: for each panel and step of K, ``across`` tiles of 16 rows of 16 K groups."""
+    """A buffer of packed AMX tiles: for each panel and step of K, ``across`` tiles of 16 rows of 16 K groups.
+
+    A K group is 32 bits: two bf16 or four i8 that are adjacent along K.
+    """
 
     memory: Value  # memref<rows x elements of 16 K groups>
     steps: int  # of K
@@ -55,11 +58,11 @@ class PackedTiles:
         return cls(allocated(shape, source.element), k_steps, across)
 
     def row(self, panel: Value, step: Value) -> Value:
-        """Creates the number of the first row of the tiles of a panel and a step of K."""
+        """Creates the index of the buffer's row at which the tiles of a panel and a step of K begin."""
         return times(total(times(panel, self.steps), step), self.across * K_GROUPS)
 
     def load(self, kind: Type, row: Value, tile: int) -> Value:
-        """Creates the load of one tile of a panel, whose first tile begins at ``row``."""
+        """Creates the load of tile number ``tile`` of those that begin at the buffer's row ``row``."""
         return tile_load(kind, self.memory, plus(row, K_GROUPS * tile), index(0))
 
     def store_a(self, row: Value, step: Value, k_groups: Value) -> None:
@@ -73,7 +76,7 @@ class PackedTiles:
 
 @dataclass(frozen=True, eq=False)
 class WeightTiles:
-    """Tiles of a B that comes packed as K groups: each is 16 columns of 16 rows of K groups."""
+    """AMX tiles of a weight that comes packed as K groups: each has 16 rows of 16 K groups."""
 
     k_groups: KGroupWeights
     depth: int  # elements of K of a tile
@@ -89,7 +92,10 @@ class WeightTiles:
         return tile_load(kind, self.k_groups.memory, row, index(self.depth * tile))
 
     def fetch(self, panel: Value, step: Value, part: Value, rows: int, across: int) -> None:
-        """Creates prefetches of ``rows`` rows of tiles, share number ``part`` of a panel."""
+        """Creates prefetches of ``rows`` rows of a panel's tiles, from row ``part * rows`` of a step on.
+
+        ``across``: the number of tiles in a row of tiles.
+        """
         begin = total(self.row(panel, step), times(part, rows))
         for row in range(rows):
             for tile in range(across):
@@ -111,7 +117,7 @@ def tile_store(tile: Value, buffer: Value, row: Value, column: Value) -> None:
 def pack_b_to_tiles(source: KGroupSource, n: BlockExtent, k: int, vectors: int, store: StoreOfB) -> None:
     """Creates the code that packs B, ``k`` x ``n``, to panels of ``vectors`` vectors of K groups each.
 
-    What is packed after the last column is unspecified.
+    What is packed after the last column is unspecified. ``store`` creates the store of a vector of K groups.
 
     There is one code for whole tiles and one for partial tiles of every size: separate code for each
     remainder of K combined with each of rows or columns would be most of a kernel. So partial tiles are read
@@ -150,9 +156,10 @@ def pack_b_to_tiles(source: KGroupSource, n: BlockExtent, k: int, vectors: int, 
 
 
 def pack_a_to_tiles(source: KGroupSource, first: Value, rows: BlockExtent, k: int, store: StoreOfA) -> None:
-    """Creates the code that packs rows of A, from row ``first`` on.
+    """Creates the code that packs ``rows`` rows of A, from row ``first`` on, as vectors of K groups.
 
-    Where A is stored by columns, its rows are filled up with zeros to a multiple of 16.
+    ``k``: the elements of a row; ``store`` creates the store of a vector. If A is stored by columns, its rows
+    are filled up with rows of zeros to a multiple of 16.
     """
     steps = BlockExtent(k)
     if source.is_along_k or not (steps.rests(source.depth) or rows.rests(source.k_groups)):

@@ -122,7 +122,10 @@ def _layout_of(op: Op) -> str:
 
 
 def fill_before(matmul: Op) -> Op | None:
-    """Returns the fill of C with zero before a matmul, if no op between the two uses C; else None."""
+    """Returns the ``linalg.fill`` of C with zero before a matmul of the same block.
+
+    None if there is no such fill, or if an op between the two uses C.
+    """
     total = matmul.operands[2]
     users = [use.owner.operation for use in total.uses]
     last: Op | None = None
@@ -149,9 +152,10 @@ def _is_inside(op: Op, outer: Op) -> bool:
 
 
 def load_lanes(buffer: Value, place: Sequence[Value], kind: Type, count: int, step: int = 1) -> Value:
-    """Creates the load of the first ``count`` lanes, ``step`` elements apart; other lanes are 0 and not read.
+    """Creates the load of a vector of type ``kind`` whose first ``count`` lanes are ``step`` elements apart.
 
-    ``step`` = 0: one element for all lanes.
+    ``place``: the indices of the first lane in ``buffer``. Other lanes are 0, and their memory is not read.
+    With ``step`` 0, all lanes are the one element at ``place``.
     """
     lanes = ir.VectorType(kind).shape[0]
     element = ir.VectorType(kind).element_type
@@ -184,7 +188,10 @@ def _gathered(buffer: Value, place: Sequence[Value], kind: Type, count: int, ste
 def store_lanes(
     vector: Value, buffer: Value, place: Sequence[Value], count: int, *, adds: bool = False
 ) -> None:
-    """Creates the store of the first ``count`` lanes to adjacent elements; ``adds``: added to them."""
+    """Creates the store of a vector's first ``count`` lanes to adjacent elements of ``buffer``.
+
+    ``place``: the indices of the first element. With ``adds``, the lanes are added to the elements.
+    """
     kind = vector.type
     lanes = ir.VectorType(kind).shape[0]
     element = ir.VectorType(kind).element_type
@@ -198,14 +205,17 @@ def store_lanes(
 
 
 def multiply_add(left: Value, right: Value, before: Value) -> Value:
-    """Creates ``left * right + before`` of vectors; of floats it is rounded once."""
+    """Creates ``left * right + before`` of vectors; returns the result, of floats rounded once."""
     if isinstance(ir.VectorType(before.type).element_type, ir.FloatType):
         return value("vector.fma", before.type, left, right, before)
     return value("arith.addi", before.type, before, value("arith.muli", before.type, left, right))
 
 
 def transposed_square(rows: Sequence[Value]) -> list[Value]:
-    """Creates the transpose of vectors, at most as many as each has lanes; missing rows are 0."""
+    """Creates the transpose of vectors; returns as many vectors as a vector has lanes.
+
+    ``rows``: at most as many as a vector has lanes; missing rows are 0.
+    """
     line = ir.VectorType(rows[0].type)
     lanes = line.shape[0]
     square = ir.VectorType.get([lanes, lanes], line.element_type)

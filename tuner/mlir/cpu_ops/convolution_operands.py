@@ -1,4 +1,7 @@
-"""Operands of a convolution on buffers: dimensions of a tile, and K groups: 32-bit pairs of bf16 channels."""
+"""Operands of a convolution on buffers: dimensions of a tile, and inputs and weights as K groups.
+
+A K group is the 32 bits of two bf16 that are adjacent channels, as vdpbf16ps and AMX multiply them.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,18 +45,18 @@ def is_narrow(tensor: Value) -> bool:
 
 
 def is_k_group(tensor: Value) -> bool:
-    """Returns whether the elements of a tensor or memref are K groups."""
+    """Returns whether elements are K groups: i32, each a pair of bf16 that are adjacent channels."""
     return bool(tensor.type.element_type == k_group_type())
 
 
 def as_tensor(memory: Value) -> Value:
-    """Creates the tensor of a memref that nothing writes to afterwards."""
+    """Creates the tensor with the contents of a memref; nothing may write to the memref afterwards."""
     kind = ir.RankedTensorType.get(memory.type.shape, memory.type.element_type)
     return value("bufferization.to_tensor", kind, memory, restrict=ir.UnitAttr.get())
 
 
 def add_products(left: Value, right: Value, before: Value) -> Value:
-    """Creates ``before`` plus the products of the lower and of the upper halves of two K groups, in f32."""
+    """Creates ``before``, an f32, plus the two products of the bf16 in two K groups; returns the sum."""
     for half in (first_half, second_half):
         numbers = [value("arith.bitcast", ir.F32Type.get(), half(each)) for each in (left, right)]
         product = value("arith.mulf", before.type, *numbers)
@@ -62,7 +65,10 @@ def add_products(left: Value, right: Value, before: Value) -> Value:
 
 
 def dot_product(left: Value, right: Value, before: Value) -> Value:
-    """Creates ``before`` plus the products of both halves of registers of K groups, by vdpbf16ps."""
+    """Creates ``before`` plus, per lane, both products of the pairs of bf16 in ``left`` and ``right``.
+
+    By one vdpbf16ps; ``before``: a vector of 16 f32, the others: vectors of 16 K groups.
+    """
     kind = ir.VectorType.get([PAIR * K_GROUPS], ir.BF16Type.get())
     return value(DOT, before.type, before, *(value("vector.bitcast", kind, each) for each in (left, right)))
 
@@ -229,7 +235,7 @@ FILTERS, LAST = LANES_ALONG = ("filters", "last")  # the dimension of the lanes:
 
 @dataclass(frozen=True, eq=False)
 class ConvolutionTile:
-    """A ``linalg.generic`` that is one tile of a convolution, and the dimension that registers hold."""
+    """A tile of a convolution, a ``linalg.generic`` on memrefs, and the dimension of a register's lanes."""
 
     op: Op
     along: str  # one of LANES_ALONG
@@ -261,12 +267,12 @@ class ConvolutionTile:
 
     @property
     def has_k_groups(self) -> bool:
-        """Returns whether elements of the input and the weights are K groups, which pairs of bf16 are."""
+        """Returns whether input and weights are K groups: pairs of bf16, whose sums are floats."""
         return is_k_group(self.buffer(INPUT)) and isinstance(self.element, ir.FloatType)
 
     @property
     def lane(self) -> int:
-        """Returns the dimension whose elements are the lanes of a register."""
+        """Returns the number of the dimension whose elements are the lanes of a register."""
         return next(iter(self.maps[WEIGHTS if self.along == FILTERS else SUMS][-1]))
 
     @property
@@ -281,14 +287,20 @@ class ConvolutionTile:
         return tuple(dimension for dimension in inside if dimension not in parallel)
 
     def pixels(self) -> Iterator[Place]:
-        """Yields the elements of the sums' dimensions but the lanes', the last dimension fastest."""
+        """Yields {dimension: index} for each element of the output, with 0 along the lanes' dimension.
+
+        The last dimension is the fastest.
+        """
         dimensions = list(chain.from_iterable(self.maps[SUMS]))
         ranges = [[0] if dimension == self.lane else range(self.sizes[dimension]) for dimension in dimensions]
         for place in product(*ranges):
             yield dict(zip(dimensions, place, strict=True))
 
     def steps(self, number: int) -> int:
-        """Returns the distance of two lanes in an operand, in elements; 0: all lanes have one element."""
+        """Returns the distance of adjacent lanes in operand ``number``, in elements.
+
+        0: all lanes read one element.
+        """
         return self.maps[number][-1].get(self.lane, 0)
 
 

@@ -40,10 +40,11 @@ from tuner.mlir.ir.vnni import set_packed_as
 
 
 class TileProduct:
-    """Creates the loops of a product in AMX tiles.
+    """Generator of a quantized product's loops where AMX tiles multiply.
 
-    The weights of a block of a panel are unpacked to a buffer first. The sums of a run leave the registers by
-    a buffer, are scaled, and added to sums in f32 in another one: both stay in the first level of cache.
+    The weights of a block of a panel are first unpacked to a buffer. The sums of a run of K leave the tiles
+    by a buffer, are scaled, and are added to f32 sums in another buffer; both stay in the first level of
+    cache.
     """
 
     def __init__(self, product: QuantizedProduct) -> None:
@@ -64,7 +65,7 @@ class TileProduct:
         self.sums = allocated(of_sums, ir.F32Type.get())
 
     def build(self) -> None:
-        """Creates all loops."""
+        """Creates all loops of the product at the current insertion point."""
 
         def of_block(block: PanelBlock) -> None:
             vectors = -(-block.columns // self.tile.lanes)
@@ -160,7 +161,7 @@ class TileProduct:
 
 
 class FloatProduct:
-    """Creates the loops of a product by weights that a buffer has as f32.
+    """Generator of a quantized product's loops where weights are first scaled to f32, in a buffer.
 
     An integer of 8 bits times a scale of 11 bits is exact in f32, so that weights are what the payload says.
     Then all of K is one sum: it needs no sums of groups, and so half of the registers.
@@ -175,7 +176,7 @@ class FloatProduct:
         self.weights = allocated((lines, self.tile.columns), ir.F32Type.get())
 
     def build(self) -> None:
-        """Creates all loops."""
+        """Creates all loops of the product at the current insertion point."""
 
         def of_block(block: PanelBlock) -> None:
             vectors = -(-block.columns // self.tile.lanes)

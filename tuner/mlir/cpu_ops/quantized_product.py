@@ -2,10 +2,11 @@
 
 Loops, outermost first:
 
-    panels of B (tile_n) > blocks of K (block_k) > strips of rows (tile_m) > groups of K > steps of K
+    panels of B (tile_n) > blocks of K (block_k) > strips of rows (tile_m) > runs of K > steps of K
 
-A step is one load of packed weights per vector of columns: 8 rows of K of 4 bits, or 4, 2 or 1 row of 8 bits.
-The sums of a group are scaled and added to sums in f32, which stay in registers over all groups.
+A run is the ``QuantizedOperands.depth`` elements of K whose sum is scaled at once: a group of K, or without
+groups a block of K. A step is one row of packed weights, a load per vector of columns: 8 rows of K of 4 bits,
+or 4, 2 or 1 row of 8 bits. The scaled sums of runs are added up in f32, in registers over all runs.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +37,7 @@ from tuner.mlir.ir.building import create, fetch, index, loop, plus, times, tota
 
 @dataclass(frozen=True, eq=False)
 class QuantizedRows:
-    """Rows of A as a scheme multiplies them, with zeros after the last of K where a step reads past it."""
+    """A as a scheme multiplies it: a buffer of rows, with zeros where a step reads beyond K."""
 
     numbers: Value  # memref<m x k and padding>; A itself where it is read in place
     scales: Value | None  # memref<m x runs, or 1, x f32> of quantized A
@@ -44,7 +45,7 @@ class QuantizedRows:
 
 
 class RowPreparation:
-    """Creates the code that quantizes, converts or copies A before the product, and adds up its runs."""
+    """Generator of the code that quantizes, converts or copies A before the product, and sums its runs."""
 
     def __init__(self, operands: QuantizedOperands, scheme: Scheme) -> None:
         self.operands = operands
@@ -186,7 +187,7 @@ def _in_all(number: Value, kind: Type) -> Value:
 
 @dataclass(frozen=True, eq=False)
 class PanelBlock:
-    """A block of K of a panel of ``columns`` columns."""
+    """A block of K of a panel, which is ``columns`` columns of B."""
 
     panel: Value
     columns: int
@@ -194,11 +195,11 @@ class PanelBlock:
 
     @property
     def adds(self) -> bool:
-        """Returns whether C has the sums of an earlier block."""
+        """Returns whether the block's sums are added to C, which has the sums of earlier blocks."""
         return not isinstance(self.first, int)
 
     def run(self, number: Value) -> Value:
-        """Creates the number of a run of the block among all runs of K."""
+        """Creates the number, among all runs of K, of the block's run ``number``."""
         if isinstance(self.first, int):
             return number
         return total(self.first, number)
@@ -206,7 +207,7 @@ class PanelBlock:
 
 @dataclass(frozen=True, eq=False)
 class Strip:
-    """Rows of A whose sums with a block's columns are in registers together."""
+    """Rows of A whose sums with the columns of ``block`` are in registers at the same time."""
 
     number: Value  # in all rows of A
     rows: int
@@ -214,7 +215,7 @@ class Strip:
 
 
 class QuantizedProduct:
-    """Creates the loops of the product over panels, blocks of K, strips of rows, groups and steps."""
+    """Generator of the product's loops over panels, blocks of K, strips of rows, runs and steps."""
 
     def __init__(
         self, operands: QuantizedOperands, tile: QuantizedTile, scheme: Scheme, rows: QuantizedRows
@@ -234,7 +235,7 @@ class QuantizedProduct:
 
     @cached_property
     def steps(self) -> int:
-        """Returns the steps of K of a run."""
+        """Returns how many steps of K a run has."""
         return -(-self.operands.depth // self.scheme.step)
 
     def build(self) -> None:
@@ -249,7 +250,10 @@ class QuantizedProduct:
         self.over_blocks(of_block)
 
     def over_blocks(self, body: Callable[["PanelBlock"], None]) -> None:
-        """Creates the loops over panels and over the blocks of K of each."""
+        """Creates the loops over panels and, in each, over blocks of K.
+
+        ``body`` creates the code of a block.
+        """
         blocks = -(-self.operands.runs // self.runs_of_block)
 
         def of_panel(panel: Value, columns: int) -> None:
@@ -311,11 +315,17 @@ class QuantizedProduct:
         return loop(0, self.steps, of_step, [each for each in start for _ in range(vectors)])
 
     def factors(self, line: Value, vectors: int) -> list[list[Value]]:
-        """Creates the factors of a step for each vector of columns."""
+        """Creates, for each of ``vectors`` vectors of columns, the unpacked weights of a step.
+
+        ``line``: the step's row of packed weights. Returns per vector the factors of ``Scheme.factors``.
+        """
         return [self.scheme.factors(self._loaded(line, vector)) for vector in range(vectors)]
 
     def line_of(self, block: PanelBlock, run: Value) -> Value:
-        """Creates the number of the first line of packed weights of a run: each step reads one."""
+        """Creates the index of the row of packed weights at which a run of K begins in the block's panel.
+
+        ``run``: its number among all runs of K. A run has ``steps`` rows, one for each step.
+        """
         return total(times(block.panel, self.operands.runs * self.steps), times(run, self.steps))
 
     def _start(self, row: Value, run: Value) -> Value:
@@ -337,7 +347,11 @@ class QuantizedProduct:
         return self.scheme.line_bytes * self.tile.vectors
 
     def fetch_ahead(self, line: Value, vectors: int) -> None:
-        """Creates prefetches of the weights some bytes ahead: hardware stops at the end of each 4 KB page."""
+        """Creates prefetches of the packed weights ``tile.ahead_bytes`` after the row ``line``.
+
+        None are created if ``tile.ahead_bytes`` is 0. Hardware's own prefetches stop at the end of a 4 KB
+        page.
+        """
         if not self.tile.ahead_bytes:
             return
         ahead = plus(line, max(1, self.tile.ahead_bytes // self._row_bytes))
@@ -356,7 +370,7 @@ class QuantizedProduct:
         fetch_share(later, step, strips, self._row_bytes, LINE_BYTES)
 
     def group_of(self, panel: Value, run: Value, vectors: int) -> list[tuple[Value, Value | None]]:
-        """Creates the scales and the zero points of a run for each vector of columns."""
+        """Creates, for each vector of columns of a panel, (scales, zero points or None) of a run of K."""
         line = total(times(panel, self.operands.format.groups(self.operands.k)), self.operands.group(run))
         return [(self._scale_of(line, vector), self._points_of(line, vector)) for vector in range(vectors)]
 
@@ -368,7 +382,17 @@ class QuantizedProduct:
         sums: list[Value],
         before: Sequence[Value],
     ) -> list[Value]:
-        """Creates ``before`` plus the sums of a run, times the scales of its group."""
+        """Creates ``before`` plus the sums of a run times its scales.
+
+        Returns these, in the order of ``before``.
+
+        Args:
+            rows: numbers of the rows of A.
+            run: number of the run among all runs of K.
+            group: (scales, zero points) of each vector of columns, by ``group_of``.
+            sums: the run's sums, for each row one vector per vector of columns.
+            before: f32 sums of earlier runs, in the same order.
+        """
         after: list[Value] = []
         for number, row in enumerate(rows):
             shift = None if self.operands.zero_points is None else self._row_sum(row, run)
@@ -382,7 +406,10 @@ class QuantizedProduct:
         return after
 
     def store(self, row: Value, panel: Value, columns: int, sums: Sequence[Value], *, adds: bool) -> None:
-        """Creates the store of a row of a panel of C; ``adds``: to what an earlier block of K stored."""
+        """Creates the store of ``sums``, a row of a panel of C; ``columns``: how many columns the panel has.
+
+        With ``adds``, the sums are added to those that an earlier block of K stored.
+        """
         lanes = self.tile.lanes
         column = times(panel, self.tile.columns)
         is_by_row = self.rows.scales is not None and not self._is_scaled_by_group

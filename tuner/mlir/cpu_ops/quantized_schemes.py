@@ -1,4 +1,15 @@
-"""How a quantized matmul unpacks and multiplies its integers: dot products, pairs, single products, tiles."""
+"""How a quantized matmul unpacks and multiplies its integers: one ``Scheme`` for each instruction.
+
+    scheme     class                  products of                      instruction
+    "dots"     Dots                   i8, quantized A                  vpdpbusd
+    "pairs"    Pairs                  bf16                             vdpbf16ps
+    "singles"  Singles                f32                              fused multiply-add
+    "scaled"   Scaled                 f32, weights scaled before       fused multiply-add
+    "tiles"    TileBytes, TilePairs   i8 of quantized A, or bf16       AMX
+
+A run is the elements of K whose sum is scaled at once; a step is the rows of K that one row of packed weights
+has; a factor is what one instruction multiplies (``tuner.mlir.cpu_ops.quantized_product``).
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -30,7 +41,7 @@ BF16_TABLE = tuple(int(np.float32(each - NIBBLE).view(np.uint32)) >> 16 for each
 
 @dataclass(frozen=True)
 class QuantizedTile:
-    """The knobs of the op."""
+    """The knobs of ``tuner.quantized_matmul``: scheme, tile of C in registers, blocks of K, prefetches."""
 
     scheme: str  # how integers are multiplied: one of SCHEMES
     rows: int
@@ -66,7 +77,7 @@ class QuantizedOperands:
 
     @property
     def runs(self) -> int:
-        """Returns the number of sums that are scaled for an element of C."""
+        """Returns the number of runs of K, whose sums are scaled one after another for an element of C."""
         return -(-self.k // self.depth)
 
     @property
@@ -76,7 +87,7 @@ class QuantizedOperands:
         return None
 
     def group(self, run: Value) -> Value:
-        """Creates the number of the group of a run."""
+        """Creates the number of the group of K, whose scales and zero points a run has; 0 without groups."""
         if self.format.group:
             return run
         return index(0)
@@ -104,7 +115,7 @@ def operands_of(function: Op, block_k: int) -> QuantizedOperands | Refusal:
 
 
 class Scheme(ABC):
-    """How integers are unpacked and multiplied; ``tile`` and ``operands`` of one matmul."""
+    """How the integers of a quantized matmul are unpacked and multiplied; one object for each matmul."""
 
     element = "f32"  # of a row of A, as multiplied
     sum_element = "f32"
@@ -120,7 +131,7 @@ class Scheme(ABC):
 
     @property
     def step(self) -> int:
-        """Returns the rows of K of a step."""
+        """Returns the rows of K that a step multiplies."""
         if self.is_nibbles:
             return NIBBLE_ROWS
         return self.rows_of_bytes
@@ -131,7 +142,7 @@ class Scheme(ABC):
 
     @property
     def line_bytes(self) -> int:
-        """Returns the bytes of a step's weights of one vector of columns."""
+        """Returns the bytes of packed weights that a step loads for one vector of columns."""
         return self.step * self.lanes * self.operands.format.bits // 8
 
     def vector(self, lanes: int, element: str) -> Type:
@@ -143,10 +154,13 @@ class Scheme(ABC):
 
     @abstractmethod
     def prepare(self, function: Op) -> None:
-        """Declares the functions that the code calls."""
+        """Declares the functions that the scheme's code calls, in the module of ``function``."""
 
     def start(self, row_sum: Value | None) -> Value:
-        """Creates the first sums of a run; ``row_sum``: the sum of its elements of A where it is wanted."""
+        """Creates the initial sums of a run, a vector.
+
+        ``row_sum``: the sum of the row's elements of A in the run if ``wants_row_sums``, else None.
+        """
         return zero(self.sums)
 
     wants_row_sums = False
@@ -155,19 +169,28 @@ class Scheme(ABC):
 
     @abstractmethod
     def factors(self, loaded: Value) -> list[Value]:
-        """Creates the factors of a step from its packed weights, each of ``step / len`` rows of K."""
+        """Creates the unpacked weights of a step from its packed bytes ``loaded``.
+
+        Returns f factors for one vector of columns, each with ``step / f`` rows of K.
+        """
 
     @abstractmethod
     def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
-        """Creates the factor of A for the rows of K from ``k`` on, in all lanes."""
+        """Creates the elements of a row of A from ``k`` on that multiply one factor, repeated in all lanes.
+
+        ``buffer``: the rows of A as prepared.
+        """
 
     @abstractmethod
     def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
-        """Creates the sums after one factor."""
+        """Creates ``before`` plus the products of one factor ``of_b`` with the elements ``of_a``.
+
+        Returns the sums.
+        """
 
 
 class Dots(Scheme):
-    """Dot products of four bytes of A and four of B, unsigned (vpdpbusd); sums of integers are exact."""
+    """Dot products of four bytes of A and four unsigned bytes of B (vpdpbusd); sums in i32 are exact."""
 
     element = "i8"
     sum_element = "i32"
@@ -206,7 +229,10 @@ class Dots(Scheme):
 
 
 class Pairs(Dots):
-    """Products of pairs of bf16 (vdpbf16ps); 4 bits become bf16 by a table in a register, 8 bits by f32."""
+    """Products of pairs of bf16 (vdpbf16ps), summed in f32.
+
+    Weights of 4 bits become bf16 by a table in a register, those of 8 bits by way of f32.
+    """
 
     element = "bf16"
     sum_element = "f32"
@@ -245,7 +271,10 @@ class Pairs(Dots):
 
 
 class Singles(Scheme):
-    """Products of f32 one after the other; 4 bits become f32 by a table (AVX-512) or as bits of 2**23 + u."""
+    """Products of single f32 numbers by fused multiply-add.
+
+    Weights of 4 bits become f32 by a table in a register (AVX-512), or as the bits of 2**23 + u.
+    """
 
     rows_of_bytes = 1
     nibbles = "rows"
@@ -290,13 +319,13 @@ class Singles(Scheme):
 
 
 class Scaled(Singles):
-    """Products of f32 by weights that are unpacked and scaled once for all rows."""
+    """Products of f32 like ``Singles``, where weights are unpacked and scaled once for all rows of A."""
 
     is_scaled_ahead = True
 
 
 class TileBytes(Dots):
-    """Products of signed bytes in AMX tiles."""
+    """Products of signed bytes in AMX tiles, summed in i32."""
 
     is_unsigned = False
     wants_row_sums = False
@@ -313,20 +342,23 @@ class TileBytes(Dots):
 
 
 class TilePairs(Pairs):
-    """Products of pairs of bf16 in AMX tiles."""
+    """Products of pairs of bf16 in AMX tiles, summed in f32."""
 
     is_in_tiles = True
 
 
 def scheme_of(tile: QuantizedTile, operands: QuantizedOperands) -> Scheme:
-    """Returns the scheme that a tile names."""
+    """Returns the scheme with the name ``tile.scheme``, one of SCHEMES.
+
+    "tiles" has one for i8 and one for bf16.
+    """
     of_tiles = TileBytes if operands.format.activations else TilePairs
     named: dict[str, type[Scheme]] = {DOTS: Dots, PAIRS: Pairs, SINGLES: Singles, SCALED: Scaled}
     return (named | {TILES: of_tiles})[tile.scheme](tile, operands)
 
 
 def floats_of(kind: Type, number: float) -> Value:
-    """Creates a constant f32, or a vector whose elements are all that number."""
+    """Creates the constant ``number`` of type ``kind``: f32, or a vector of f32 with it in each lane."""
     f32 = ir.F32Type.get()
     if not isinstance(kind, ir.VectorType):
         return value("arith.constant", kind, value=ir.FloatAttr.get(f32, number))

@@ -211,7 +211,10 @@ class _Convolution:
 
 
 def is_weight(function: Op, buffer: Value) -> bool:
-    """Returns whether a buffer is an argument ``tuner.weight``, which has the same numbers at each call."""
+    """Returns whether ``buffer`` is an argument of ``function`` with the attribute ``tuner.weight``.
+
+    Such an argument has the same numbers at each call.
+    """
     if not isinstance(buffer.owner, ir.Block) or buffer.owner.owner.operation != function:
         return False
     return WEIGHT in argument_attributes(function, ir.BlockArgument(buffer).arg_number)
@@ -224,10 +227,10 @@ def _multiply_add(left: Value, right: Value, before: Value) -> Value:
 
 
 def panels_of(tile: ConvolutionTile, function: Op) -> tuple[Value, tuple[Value, ...]]:
-    """Returns (buffer, indices): where a tile's weights lie; the indices come before those of a tile.
+    """Returns (buffer, indices): the memory of a tile's weights, and indices that precede the tile's own.
 
-    A part of the filters of an argument ``tuner.weight`` that this tile alone reads becomes a panel, by a
-    change of the argument's type::
+    If the weights are a part of the filters of an argument ``tuner.weight`` that only this tile reads, this
+    part becomes a panel, by a change of the argument's type; else the indices are ()::
 
         %w: memref<3x3x64x128xf32> {tuner.weight}, read as [3, 3, 64, 32]
       becomes

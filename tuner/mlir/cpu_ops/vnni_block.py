@@ -28,10 +28,13 @@ SIGN = -128  # of a signed byte: the bit that is flipped
 
 
 class KGroupProducts(Protocol):
-    """How K groups of A and B are multiplied, and what the sums of a row of C start from."""
+    """How K groups of A and B are multiplied, and what the sums of a row of C start from.
+
+    A K group is 32 bits: two bf16 or four i8 that are adjacent along K.
+    """
 
     def prepare(self, strip: KGroupStrip) -> None:
-        """Creates what ``start`` reads for the rows of a strip, before the first tile of the strip."""
+        """Creates the code that must run for a strip of rows of A before ``start`` is used for these rows."""
         ...
 
     def start(self, strip: KGroupStrip, row: int) -> Value:
@@ -42,17 +45,24 @@ class KGroupProducts(Protocol):
         ...
 
     def of_b(self, elements: Value) -> Value:
-        """Creates what is packed in place of a vector of K groups of B."""
+        """Creates the vector that is packed in place of ``elements``, a vector of K groups of B."""
         ...
 
     def after(self, before: Value, k_groups_of_a: Value, k_groups_of_b: Value) -> Value:
-        """Creates the sums after the products of ``lanes`` K groups of A and of B, 32 bits each."""
+        """Creates ``before`` plus the products of vectors of K groups of A and of B; returns the sums.
+
+        All are vectors of ``lanes`` times 32 bits.
+        """
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class ByteProducts:
-    """Dot products of four signed bytes of A and four of B with 128 added (vpdpbusd)."""
+    """Dot products of four signed bytes of A and four bytes of B, by vpdpbusd.
+
+    B is packed with 128 added to each byte, so that it is unsigned; ``starts`` has, for each row of A, -128
+    times the sum of the row, from which the row's sums start.
+    """
 
     lanes: int
     starts: Value  # memref<rows of A x i32>
@@ -79,7 +89,7 @@ class ByteProducts:
 
 @dataclass(frozen=True)
 class PairProducts:
-    """Products of pairs of bf16, sums in f32: by vdpbf16ps with ``dots``, else one after the other."""
+    """Products of pairs of bf16, summed in f32: with ``dots`` by vdpbf16ps, else by two multiply-adds."""
 
     lanes: int
     dots: bool
@@ -112,7 +122,7 @@ class PairProducts:
 
 @dataclass(frozen=True)
 class KGroupTile:
-    """The sums that registers hold, and the order of the loops over such tiles of C."""
+    """The tile of C whose sums registers hold, and the order of the loops over such tiles."""
 
     rows: int
     columns: int  # also of a panel of B
@@ -145,7 +155,10 @@ class KGroupTile:
 def multiply_k_groups(
     matmul: BufferMatmul, tile: KGroupTile, products: KGroupProducts, weight: KGroupWeights | None
 ) -> None:
-    """Replaces a matmul by the code of ``products``; ``weight``: its B, if that comes packed, else None."""
+    """Replaces ``matmul`` by loops that multiply K groups as ``products`` says.
+
+    ``weight``: its B, if B comes packed; None: B is packed here.
+    """
     b = matmul.b
     with ir.InsertionPoint(matmul.op), matmul.op.location:
         _KGroupMatmul.of(matmul, tile, products, weight).build()

@@ -1,4 +1,7 @@
-"""Operands of a matmul as K groups: weights that come packed, another B packed first, rows of A."""
+"""Operands of a matmul as K groups: weights that come packed, another B packed first, rows of A.
+
+A K group is 32 bits: two bf16 or four i8 that are adjacent along K.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,7 +47,7 @@ class KGroupWeights:
     column: Value | int  # of the weight, the first that the matmul reads
 
     def row(self, panel: Value, k_group: Value) -> Value:
-        """Creates the row of ``memory`` that has a K group of one of the matmul's panels."""
+        """Creates the row index in ``memory`` of a K group of panel ``panel`` of the matmul's columns."""
         first = index(self.column) if isinstance(self.column, int) else self.column
         kind = ir.IndexType.get()
         panels = total(value("arith.divui", kind, first, index(self.columns)), panel)
@@ -59,10 +62,10 @@ def take_k_group_weights(
     *,
     unsigned: bool = False,
 ) -> list[KGroupWeights | None]:
-    """Gives weights the type of their panels, in place, K padded to ``lanes`` K groups.
+    """Makes weights of a function packed arguments, in place, if matmuls alone read them, by whole panels.
 
-    ``unsigned``: sign bits of bytes are flipped. Returns, for each matmul, the panels of its B; None for a B
-    that is not a weight, or not read by whole panels.
+    ``columns``: of a panel; K is padded to a multiple of ``lanes`` K groups. ``unsigned``: the sign bits of
+    bytes are flipped. Returns for each matmul its B as packed; None for a B that is not such a weight.
     """
     found: dict[Op, KGroupWeights] = {}
     for number, weight in weights_of(function):
@@ -87,7 +90,7 @@ def take_k_group_weights(
 
 
 def drop_views(k_groups: KGroupWeights | None, b: Value) -> None:
-    """Erases ``b``, if it is a view of a weight that comes packed and nothing uses it any more."""
+    """Erases ``b`` if it is a view of packed weights (``k_groups`` is not None) without any use left."""
     view = op_of(b, "memref.subview")
     if k_groups is not None and view is not None and not list(view.results[0].uses):
         view.erase()
@@ -131,9 +134,10 @@ def _first_column(view: Op) -> Value | int | None:
 def packed_k_groups(
     source: KGroupSource, columns: BlockExtent, k: int, vectors: int, changed: Callable[[Value], Value]
 ) -> KGroupWeights:
-    """Creates the code that packs B to panels of ``vectors`` vectors, with zeros after the last of K.
+    """Creates the code that packs B into newly allocated column panels; returns the packed B.
 
-    ``changed`` creates what is stored in place of a vector of K groups, of zeros too.
+    A panel has ``vectors`` vectors of K groups. ``columns``: of B; elements of K from ``k`` on are zeros.
+    ``changed(vector)`` creates the vector to store in place of ``vector``, also for zeros.
     """
     k_groups = -(-k // source.depth) * source.k_groups
     panels = columns.steps(vectors * source.k_groups)
@@ -150,7 +154,7 @@ def packed_k_groups(
 
 @dataclass(frozen=True, eq=False)
 class KGroupRows:
-    """The rows of A of a matmul, ``k`` elements each."""
+    """The rows of A of a matmul, ``k`` elements each, read in place or packed as K groups."""
 
     source: KGroupSource
     k: int
@@ -159,7 +163,10 @@ class KGroupRows:
 
     @classmethod
     def of(cls, source: KGroupSource, k: int, rows: int, *, has_all: bool) -> "KGroupRows":
-        """Creates the buffer of ``rows`` rows, all of A or those of a strip, if A is not stored along K."""
+        """Creates the buffer for ``rows`` packed rows; returns the rows without one if A is stored along K.
+
+        ``has_all``: the rows are all rows of A, else those of one strip.
+        """
         if source.is_along_k:
             return cls(source, k, None, has_all)
         k_groups = -(-k // source.depth) * source.k_groups
@@ -169,7 +176,7 @@ class KGroupRows:
 
 @dataclass(frozen=True, eq=False)
 class KGroupStrip:
-    """A strip of ``rows`` rows of A from row ``first`` on: packs and loads their K groups."""
+    """A strip: ``rows`` rows of A from row ``first`` on. It packs the rows and loads their K groups."""
 
     of: KGroupRows
     number: Value  # of the strip, from 0 on
@@ -219,7 +226,7 @@ class KGroupStrip:
         return _spread(value("vector.load", kind, source.buffer, *place), lanes)
 
     def broadcast_rest(self, row: int) -> Value:
-        """Creates the vector whose K groups are all a row's partial last one, with zeros at its end."""
+        """Creates a vector with the partial last K group of a row in each lane, filled up with zeros."""
         source = self.of.source
         begin = self.whole_k_groups * source.per_k_group
         at = plus(self.first, row)
@@ -233,7 +240,7 @@ class KGroupStrip:
         return _spread(value("vector.from_elements", kind, *elements), source.k_groups)
 
     def byte_sums(self) -> list[Value]:
-        """Creates the sum of the bytes of each row, an i32 each."""
+        """Creates the sum of the bytes of each row of the strip; returns one i32 per row."""
         source = self.of.source
         kind = k_groups_type(self.of.source.k_groups)
         whole, rest = divmod(self.of.k, source.depth)

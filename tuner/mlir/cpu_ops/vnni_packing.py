@@ -1,4 +1,10 @@
-"""Reads matrices as K groups, 32 bits of two bf16 or four i8, and packs these for AMX and VNNI."""
+"""Reads matrices as K groups, 32 bits of two bf16 or four i8, and packs these for AMX and VNNI.
+
+Packing creates loops that read a matrix, and hands each vector of K groups to a function that stores it. B is
+packed to panels of columns, with a vector for each K group; A is packed by strips of rows, with a vector for
+each row and 16 K groups. Elements after the last of K are 0, and so are columns after the last of B; rows
+after the last of A are left out.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,11 +39,6 @@ HIGH = -(1 << HALF_BITS)  # mask of the upper half of a K group
 DOT = "x86.avx512.dot"  # of pairs of bf16, added to f32: vdpbf16ps
 LINE_BYTES = 64  # of a cache
 K_GROUPS = 16  # of a vector of 64 bytes, and of a tile row
-# Packs the K groups of a matrix: creates the loops that read it, hands each vector of them to be stored.
-#
-# B is packed to panels of columns, with a vector for each K group; A is packed by strips of rows, with a
-# vector for each row and 16 K groups. Elements after the last of K are 0. So are columns after the last of
-# B; rows after the last of A are left out.
 # Creates the store of a vector of K groups of B: panel, step of K, K group in the step, vector of the panel,
 # K groups
 StoreOfB = Callable[[Value, Value, Value, Value, Value], None]
@@ -47,7 +48,7 @@ StoreOfA = Callable[[Value, Value, Value], None]
 
 @dataclass(frozen=True, eq=False)
 class BlockExtent:
-    """The size of a dimension: ``whole``; with a ``size``, that of the last block may be ``last`` instead.
+    """The number of elements of a dimension: ``whole``, or with a ``size`` either ``whole`` or ``last``.
 
     Code for an extent is made once for both sizes: loops over whole steps have a dynamic bound, and what is
     left of a static number of elements is guarded.
@@ -71,24 +72,30 @@ class BlockExtent:
         return self.size
 
     def whole_steps(self, step: int) -> int | Value:
-        """Returns the number of whole steps of ``step`` elements; creates it where the size is dynamic."""
+        """Returns the number of whole steps of ``step`` elements; if the size is dynamic, creates it."""
         if self.size is None:
             return self.whole // step
         return _divided(self.size, step)
 
     def left(self, step: int, number: Value) -> Value:
-        """Creates the number of elements of a step, as an index: ``step``, or less at the end."""
+        """Creates the number of elements of step ``number``: ``step``, or fewer at the end."""
         rest = value("arith.subi", number.type, self.elements(), times(number, step))
         return value("arith.minui", number.type, rest, index(step))
 
     def rests(self, step: int) -> tuple[int, ...]:
-        """Returns the remainders, other than 0, that whole steps of ``step`` elements may leave."""
+        """Returns the remainders, other than 0, that whole steps of ``step`` elements may leave.
+
+        () if none.
+        """
         sizes = (self.whole,) if self.size is None else (self.whole, self.last)
         return tuple(dict.fromkeys(size % step for size in sizes if size % step))
 
 
 def in_steps(extent: BlockExtent, step: int, body: Callable[[Value, int], None]) -> None:
-    """Creates the loop over an extent's whole steps, and for each possible remainder one of 0 or 1 step."""
+    """Creates the loop over an extent's whole steps, and for each possible remainder one of 0 or 1 step.
+
+    ``body(number, size)`` creates the code of step ``number`` of ``size`` elements.
+    """
 
     def over(first: Value | int, end: Value | int, size: int) -> None:
         def one(number: Value) -> tuple[()]:
@@ -107,7 +114,11 @@ def in_steps(extent: BlockExtent, step: int, body: Callable[[Value, int], None])
 def over_tiles(
     rows: BlockExtent, height: int, columns: BlockExtent, width: int, whole: OfTile, partial: OfTile
 ) -> None:
-    """Creates the loops over tiles of ``height`` x ``width``: in each row of tiles, whole ones come first."""
+    """Creates the loops over tiles of ``height`` x ``width``: in each row of tiles, whole ones come first.
+
+    ``whole(row, column)`` and ``partial(row, column)`` create the code of a tile by its numbers; a partial
+    tile may have fewer rows or columns.
+    """
     whole_rows = rows.whole_steps(height)
     across = columns.whole_steps(width)
     has_whole = rows.whole >= height and columns.whole >= width
@@ -141,7 +152,7 @@ def _divided(number: Value, by: int) -> Value:
 
 @dataclass(frozen=True, eq=False)
 class KGroupSource:
-    """Reads A or B as K groups.
+    """Reads A or B as K groups: 32 bits, two bf16 or four i8 that are adjacent along K.
 
     In the methods, ``across`` is the row index of A or the column index of B, and ``k`` the index along K.
     """
@@ -169,11 +180,18 @@ class KGroupSource:
         return ir.VectorType.get([self.depth], self.element)
 
     def along_k(self, across: Value, k: Value, depth: int) -> Value:
-        """Creates K groups from ``k`` on of one row of A or column of B, along K; 0 from ``depth`` on."""
+        """Creates the vector of K groups from ``k`` on of one row of A or one column of B.
+
+        Elements from number ``depth`` of the vector on are 0.
+        """
         return self._read(across, k, depth, self.depth)
 
     def side_by_side(self, k: Value, across: Value, depth: int, width: int, total: int) -> list[Value]:
-        """Creates the K groups at ``k`` of ``total`` lines; 0 from ``depth`` of K and line ``width`` on."""
+        """Creates the K groups at ``k`` of ``total`` adjacent rows of A or columns of B.
+
+        Returns vectors of them. Only ``depth`` elements along K, and ``width`` rows or columns, are read; the
+        others are 0.
+        """
         kind = ir.VectorType.get([total], self.element)
         rows = [
             self._read(plus(k, row), across, width, total) if row < depth else zero(kind)
@@ -182,18 +200,28 @@ class KGroupSource:
         return self._k_groups_of(rows, total)
 
     def fetch_rows(self, k: Value, across: Value, count: int, total: int) -> None:
-        """Creates prefetches of ``total`` elements of ``count`` rows; without effect after the last row."""
+        """Creates prefetches of ``count`` rows of memory from ``k`` on: ``total`` elements from ``across``.
+
+        A prefetch after the last row has no effect.
+        """
         elements = LINE_BYTES * self.per_k_group * 8 // K_GROUP_BITS
         for row in range(count):
             for column in range(0, total, elements):
                 fetch(self.buffer, plus(k, row), plus(across, column))
 
     def along_k_where(self, mask: Value, across: Value, k: Value) -> Value:
-        """Creates K groups from ``k`` on of one row of A or column of B, along K, 0 outside a mask."""
+        """Creates the vector of K groups from ``k`` on of one row of A or column of B.
+
+        0 where ``mask`` is false.
+        """
         return self._read_where(mask, across, k, self.depth)
 
     def side_by_side_within(self, end: int, k: Value, across: Value, bits: Value) -> list[Value]:
-        """Creates the K groups at ``k``, 0 from ``end`` of K on, and where ``bits`` has no bit."""
+        """Creates the K groups at ``k`` of adjacent rows of A or columns of B; returns vectors of them.
+
+        ``bits``: an integer with one bit per row or column; those without their bit are 0, as are elements
+        from ``end`` of K on.
+        """
         total = bits.type.width
         rows = []
         for number in range(self.per_k_group):
@@ -230,7 +258,7 @@ def prefix_bits(count: Value, total: int) -> Value:
 
 
 def mask_of(bits: Value) -> Value:
-    """Creates the mask vector whose elements are the bits of an integer, the lowest bit first."""
+    """Creates the i1 vector whose elements are the bits of an integer, the lowest bit first."""
     one = value("vector.broadcast", ir.VectorType.get([1], bits.type), bits)
     kind = ir.VectorType.get([bits.type.width], ir.IntegerType.get_signless(1))
     return value("vector.bitcast", kind, one)
@@ -243,7 +271,10 @@ def constant_mask(count: int, total: int) -> Value:
 
 
 def transposed(rows: list[Value]) -> list[Value]:
-    """Creates the transpose of a square of K groups: vector p of the result has K group p of each vector."""
+    """Creates the transpose of a square of K groups; vector p of the result has K group p of each row.
+
+    ``rows``: as many vectors as each has K groups.
+    """
     count = len(rows)
     kind = rows[0].type
     line, square = (ir.VectorType.get(shape, k_group_type()) for shape in ([count], [count, count]))
@@ -279,17 +310,26 @@ def splat(kind: Type, number: int) -> Value:
 
 
 def first_half(k_groups: Value) -> Value:
-    """Creates the first bf16 of a K group, or of each of a vector: the bits of the f32 that it is."""
+    """Creates the f32 bits of the first bf16 of a K group, or of each K group of a vector.
+
+    Returns integers.
+    """
     return value("arith.shli", k_groups.type, k_groups, splat(k_groups.type, HALF_BITS))
 
 
 def second_half(k_groups: Value) -> Value:
-    """Creates the second bf16 of a K group, or of each of a vector: the bits of the f32 that it is."""
+    """Creates the f32 bits of the second bf16 of a K group, or of each K group of a vector.
+
+    Returns integers.
+    """
     return value("arith.andi", k_groups.type, k_groups, splat(k_groups.type, HIGH))
 
 
 def allocated(shape: Sequence[int], element: Type) -> Value:
-    """Creates the allocation of a memref at a multiple of 64 bytes; bufferization's passes free it."""
+    """Creates the allocation of a memref at a multiple of 64 bytes; returns it.
+
+    Bufferization's passes free it.
+    """
     align = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64)
     segments = ir.DenseI32ArrayAttr.get([0, 0])
     kind = ir.MemRefType.get(list(shape), element)
@@ -304,7 +344,7 @@ def fetch_share(panel: tuple[Value, Value], step: Value, strips: int, width: int
     Args:
         panel: packed memory, and the panel's first row in it.
         step: the number of the step among those of all strips, each of which has a step for each row.
-        strips: of rows of A.
+        strips: how many strips of rows A has.
         width: elements of a row of the panel.
         line: elements of a cache line.
     """
@@ -318,7 +358,8 @@ def pack_b(
 ) -> None:
     """Creates the code that packs B, ``k`` x ``n``, to panels of ``vectors`` vectors of K groups each.
 
-    With ``fetches``, rows of K are prefetched a step ahead: hardware does not foresee reads a row apart.
+    ``store`` creates the store of a vector, see ``StoreOfB``. With ``fetches``, rows of K are prefetched a
+    step ahead: hardware does not foresee reads a row apart.
     """
     width = vectors * source.k_groups
 
@@ -343,7 +384,10 @@ def pack_b(
 
 
 def pack_a(source: KGroupSource, first: Value, rows: BlockExtent, k: int, store: StoreOfA) -> None:
-    """Creates the code that packs ``rows`` rows of A, from row ``first`` on."""
+    """Creates the code that packs ``rows`` rows of A, from row ``first`` on, as vectors of K groups.
+
+    ``k``: the elements of a row; ``store`` creates the store of a vector, see ``StoreOfA``.
+    """
 
     def of_row(row: Value, _size: int) -> None:
         def copy(step: Value, depth: int) -> None:
@@ -374,7 +418,11 @@ def interleave_b(
     store: StoreOfB,
     fetches: bool = False,
 ) -> None:
-    """Packs a step of K of one panel of a B that is stored by rows of K, by interleaving rows."""
+    """Creates the code that packs step ``step`` of K of one panel of a B that is stored by rows of K.
+
+    ``columns``: of the panel; ``depth``: elements of K of the step. Adjacent rows are interleaved to K
+    groups.
+    """
     width = vectors * source.k_groups
     across = times(panel, width)
     k = times(step, source.depth)
@@ -415,7 +463,10 @@ def _pack_transposed_b(
 
 
 def store_columns(lines: list[Value], vectors: int, vector: Value, step: Value, store: StoreOfB) -> None:
-    """Creates the transpose and stores of one vector of columns of B; ``lines``: their K groups."""
+    """Creates the transpose of ``lines`` and its stores: a step of K of one vector of columns.
+
+    ``lines``: one vector of K groups per column; ``vectors``: of a panel.
+    """
     kind = ir.IndexType.get()
     panel, place = (value(f"arith.{name}", kind, vector, index(vectors)) for name in ("divui", "remui"))
     for number, line in enumerate(transposed(lines)):

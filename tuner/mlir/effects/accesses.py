@@ -151,7 +151,7 @@ def _of_type(kind: Type) -> StridedRegion | None:
 
 @dataclass(frozen=True)
 class Accesses:
-    """The parts of buffers that ops read and write; as a truth value False where there are none."""
+    """The parts of buffers that ops read and write; its truth value is False if it has none."""
 
     reads: frozenset[BufferPart] = frozenset()
     writes: frozenset[BufferPart] = frozenset()
@@ -187,7 +187,10 @@ def union(parts: Iterable[Accesses]) -> Accesses:
 
 
 def is_device_work(op: Op) -> bool:
-    """Returns whether the GPU executes ``op``; the host allocates pinned memory (``host_shared``)."""
+    """Returns whether the GPU executes ``op``.
+
+    An allocation of pinned memory (``host_shared``) is host work.
+    """
     return op.name in DEVICE_OPS and SHARED not in op.attributes
 
 
@@ -205,7 +208,10 @@ def device_accesses(op: Op, effects: KernelEffects) -> Accesses:
 
 
 def accesses_without_atomics(launch: Op, effects: KernelEffects) -> Accesses:
-    """Returns a launch's ``device_accesses``, but for memory that its kernel only uses atomically."""
+    """Returns what a launch reads and writes, without memory that its kernel uses by atomic ops only.
+
+    Raises CandidateError(COMPILE) for a memref of unknown origin.
+    """
     if effects.goes_anywhere(launch):
         return Accesses(is_unknown=True)
     return union(_access(value, effect) for value, effect in effects.of_launch_without_atomics(launch))
@@ -218,7 +224,7 @@ def host_accesses(op: Op) -> Accesses:
 
 
 def inside(op: Op) -> Iterator[Op]:
-    """Yields the op, then all ops nested in its regions, in pre-order."""
+    """Yields ``op``, then all ops nested in its regions, in pre-order."""
     yield op
     for region in op.regions:
         for block in region.blocks:

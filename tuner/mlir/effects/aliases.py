@@ -82,7 +82,10 @@ FREEING = frozenset({"memref.dealloc", "gpu.dealloc", "gpux.dealloc", "memref.re
 
 
 def is_carried(value: Value) -> bool:
-    """Returns whether scf control flow forwards values to ``value``, unlike to the index of a loop."""
+    """Returns whether scf control flow forwards values to ``value``: a result, or an argument of a body.
+
+    The index of an scf.for is not carried.
+    """
     if isinstance(value.owner, ir.Block):
         op = value.owner.owner.operation
         return bool(op.name == "scf.while" or (op.name == "scf.for" and value.arg_number > 0))
@@ -90,7 +93,10 @@ def is_carried(value: Value) -> bool:
 
 
 def sources_of(value: Value) -> list[Value]:
-    """Returns the initial and yielded values that may be forwarded to ``value``, which ``is_carried``."""
+    """Returns the initial and yielded values that control flow may forward to ``value``.
+
+    ``value`` must be a result or an argument of an scf op for which ``is_carried`` holds.
+    """
     if not isinstance(value.owner, ir.Block):
         return _sources_of_result(value.owner.operation, value.result_number)
     op = value.owner.owner.operation
@@ -104,8 +110,8 @@ def sources_of(value: Value) -> list[Value]:
 def targets_of(op: Op, number: int) -> list[Value] | None:
     """Returns the results and block arguments to which control flow may forward operand ``number`` of ``op``.
 
-    None where ``op`` neither has regions nor ends a block. Exact for ``STRUCTURED`` ops; other ops with
-    regions may forward each operand to all targets, but linalg and gpu.launch forward none.
+    None if ``op`` neither has regions nor ends a block. Exact for ``STRUCTURED`` ops; other ops with regions
+    may forward each operand to all targets, but linalg and gpu.launch forward none.
     """
     if op.name == "scf.for":
         arguments = op.regions[0].blocks[0].arguments
@@ -171,7 +177,7 @@ def _initial_and_yielded(loop: Op, number: int) -> list[Value]:
 
 
 class HandedOn(NamedTuple):
-    """What an op does with the address that one of its operands holds."""
+    """Where the address in one operand of an op goes: to results and block arguments, or also to memory."""
 
     values: tuple[Value, ...]  # which may hold the address then: results and block arguments
     is_kept: bool = False  # it may be in memory, so that there may be uses that no def-use chain shows
@@ -190,7 +196,7 @@ def is_token(value: Value) -> bool:
 def handed_on(op: Op, number: int) -> HandedOn:
     """Returns what ``op`` does with the address in its operand ``number``, which may be of any type.
 
-    Not only memrefs hold an address: so do TMA descriptors, integers, pointers, structs, tuples and vectors.
+    Besides memrefs, TMA descriptors, integers, pointers, structs, tuples and vectors may hold an address.
 
         %n = memref.extract_aligned_pointer_as_index %m : memref<4xf32> -> index  // hands %m on to %n
         memref.store %n, %box[%i] : memref<1xindex>                               // keeps %n: may be anywhere
@@ -213,7 +219,7 @@ def buffers_with_address_in(value: Value) -> tuple[Value, ...]:
 
 
 def is_from_elsewhere(pointer: Value) -> bool:
-    """Returns whether a pointer may point anywhere: it comes from no memref or other known object."""
+    """Returns whether a pointer may point anywhere: it is not made from a memref or another known object."""
     behind = [pointer, *_behind(pointer)]
     return not any(is_buffer(each.type) or op_of(each, *OTHER_OBJECTS) is not None for each in behind)
 
@@ -328,7 +334,7 @@ def roots_of(value: Value) -> tuple[Value, ...]:
 
 
 def origins_of(value: Value) -> tuple[Value, ...]:
-    """Goes back from ``value`` through views, selects and loops; returns the memrefs where that ends."""
+    """Returns the values at which the way back from ``value`` through views, selects and loops ends."""
     roots: dict[Value, None] = {}
     seen: set[Value] = set()
     open_values = [value]
@@ -415,22 +421,31 @@ class AliasSets:
         self._number = {leader: number for number, leader in enumerate(leaders)}
 
     def of(self, value: Value) -> int:
-        """Returns the number, from 0, of the alias set of memref ``value``. Raises KeyError if unknown."""
+        """Returns the number, from 0, of the alias set of memref ``value``.
+
+        Raises KeyError for a value that is not one of the function's ``buffers_of``.
+        """
         return self._number[self._find(self._roots[value][0])]
 
     def knows(self, value: Value) -> bool:
         return value in self._roots
 
     def roots_of(self, value: Value) -> tuple[Value, ...]:
-        """Returns the buffers that memref ``value`` may be a view of; raises KeyError if it is not known."""
+        """Returns the buffers that memref ``value`` may be a view of.
+
+        Raises KeyError for a value that is not one of the function's ``buffers_of``.
+        """
         return self._roots[value]
 
     def roots(self) -> list[Value]:
-        """Returns all buffers of the function, each once, by the first memref that may be a view of each."""
+        """Returns all buffers of the function, in the order of the first memrefs that may be views of one."""
         return list(self._leader)
 
     def is_singleton(self, value: Value) -> bool:
-        """Returns whether ``value`` is a view of the only buffer in its set. Raises KeyError if unknown."""
+        """Returns whether ``value`` is a view of a buffer that is alone in its alias set.
+
+        Raises KeyError for a value that is not one of the function's ``buffers_of``.
+        """
         leader = self._find(self._roots[value][0])
         return [self._find(root) == leader for root in self._leader].count(True) == 1
 
@@ -456,7 +471,10 @@ def structured_operations(block: Block) -> Iterator[Op]:
 
 
 def buffers_of(function: Op) -> Iterator[Value]:
-    """Yields all memrefs of a function, views too, before their uses; of nested ops if ``STRUCTURED``."""
+    """Yields all memrefs of a function, views too, before their uses.
+
+    Ops nested in other than ``STRUCTURED`` control flow are left out.
+    """
     block = function.regions[0].blocks[0]
     yield from (argument for argument in block.arguments if is_buffer(argument.type))
     for op in structured_operations(block):

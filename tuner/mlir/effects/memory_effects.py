@@ -79,7 +79,10 @@ class EffectInstance(NamedTuple):
 
 
 class KernelEffects:
-    """What each ``gpu.func`` of a module, which must still exist, reads and writes through its arguments."""
+    """What each ``gpu.func`` of a module reads and writes through its arguments.
+
+    The module must still exist.
+    """
 
     def __init__(self, module: ir.Module) -> None:
         self._kernels = {
@@ -117,7 +120,10 @@ class KernelEffects:
         return not effect.reads and stores_every_element(launch, kernel, numbers[0])
 
     def of_launch(self, launch: Op) -> tuple[EffectInstance, ...]:
-        """Returns what a launch may do to each argument but scalars and vectors; unknown kernel: ANYTHING."""
+        """Returns what a launch may do to each argument that it does not pass by value (scalars, vectors).
+
+        A kernel that the module does not have may do ANYTHING.
+        """
         values = operands(launch, ARGUMENTS)
         effects = self._effects.get(str(launch.attributes["kernel"]), (ANYTHING,) * len(values))
         pairs = zip(values, effects, strict=True)
@@ -126,14 +132,14 @@ class KernelEffects:
         )
 
     def of_launch_without_atomics(self, launch: Op) -> tuple[EffectInstance, ...]:
-        """Returns ``of_launch`` without the arguments whose elements a kernel only uses atomically."""
+        """Returns what a launch may do to each argument, except those that are only used atomically."""
         values = operands(launch, ARGUMENTS)
         atomic = self._atomic.get(str(launch.attributes["kernel"]), (False,) * len(values))
         left_out = {value for value, is_atomic in zip(values, atomic, strict=True) if is_atomic}
         return tuple(each for each in self.of_launch(launch) if each.value not in left_out)
 
     def goes_anywhere(self, launch: Op) -> bool:
-        """Returns whether a launch may access any buffer: it loads pointers, or uses a module's global."""
+        """Returns whether a launch may access any buffer: it loads pointers or uses its module's globals."""
         return str(launch.attributes["kernel"]) in self._go_anywhere
 
 
@@ -165,7 +171,10 @@ def _is_atomic(buffer: Value) -> bool:
 
 
 def effect_of_use(op: Op, number: int) -> Effect:
-    """Returns what ``op`` may do to its memref operand ``number``; of a view, the union of its uses."""
+    """Returns what ``op`` may do to its memref operand ``number``.
+
+    For a view, what the view's users may do.
+    """
     if op.name not in VIEWS and op.name != CAST:
         return effect_on_operand(op, number)
     effect = effect_of(op.results[0])
@@ -222,8 +231,8 @@ def _used_inside(op: Op) -> list[Value]:
 def reject_device_code(function: Op, structured: set[Op]) -> None:
     """Raises CandidateError(COMPILE) for GPU ops of a host function that the memory analysis cannot follow.
 
-    Allowed are allocations that the host accesses too, and launches without async tokens: ``structured``, the
-    launches in blocks that the analysis follows (func.func, scf.for, scf.while, scf.if).
+    Allowed are allocations of memory that the host shares, and launches without async tokens that are in
+    ``structured``: launches in blocks that the analysis follows (func.func, scf.for, scf.while, scf.if).
     """
     for op in _with_nested(function):
         if op.name.startswith("gpu.") and op.name not in SHARED_MEMORY and not _is_plain_launch(op):
@@ -257,7 +266,8 @@ def _is_constant(get: Op, function: Op) -> bool:
 def stores_every_element(launch: Op, kernel: Op, number: int) -> bool:
     """Returns whether a launch is proved to store every element of its memref argument ``number``.
 
-    False: not proved, as for a dynamic shape or a kernel of several blocks. Loads are not looked at.
+    False if that is not proved, as for a dynamic shape or a kernel of several blocks. Loads are not looked
+    at.
     """
     reading = _Reading(launch, kernel)
     blocks = list(kernel.regions[0].blocks)

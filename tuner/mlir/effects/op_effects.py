@@ -59,10 +59,11 @@ WRITES = Effect(reads=False, writes=True)
 
 
 def effect_on_operand(op: Op, number: int) -> Effect:
-    """Returns what ``op`` may do to the memref that is its operand ``number``, without uses of views of it.
+    """Returns what ``op`` itself may do to its memref operand ``number``.
 
-    An op of which nothing is known may read and write; known are the tables of this module, linalg ops, and
-    calls of MLIR's runner or with the attribute ``writes``.
+    Users of views that it makes do not count. An op of which nothing is known may read and write. Known are
+    the ops in this module's tables, linalg ops, and calls of functions of MLIR's runner or with the attribute
+    ``writes``.
     """
     effect = _effect_on_operand(op, number)
     return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)

@@ -117,11 +117,12 @@ def move_into_launches(module: ir.Module) -> None:
 
 
 def declare_launch_memory(module: ir.Module) -> None:
-    """Moves workgroup and private memory into launches (``move_into_launches``), and declares it there.
+    """Moves shared and private memory that the host allocates into launches, and declares it there, in place.
 
     Static shared memory becomes a workgroup attribution, and any other static ``memref.alloc`` a
-    ``memref.alloca``: so passes of host code add no deallocations. Memory of dynamic size, or aligned to
-    more than ALIGNMENT_BYTES, stays an allocation. Raises as ``move_into_launches``.
+    ``memref.alloca``: so passes of host code add no deallocations. Memory of dynamic size, or aligned to more
+    than ALIGNMENT_BYTES, stays an allocation. Raises CandidateError(COMPILE) for memory that the host uses
+    too.
 
         %t = memref.alloc() : memref<16xf32, #gpu.address_space<workgroup>>
         gpu.launch blocks(...) in (...) threads(...) in (...) {
@@ -212,11 +213,12 @@ def _holders(op: Op, names: tuple[str, ...]) -> list[Op]:
 
 
 def use_private_memory(module: ir.Module) -> int:
-    """Moves what each thread of a kernel allocates to local memory, in place; returns how many allocations.
+    """Moves the memory that each thread of a kernel allocates to local memory, in place; returns how many.
 
-    Each becomes a ``memref.alloca`` at the start of the kernel: in a loop it would take more of the stack in
-    each iteration. Raises CandidateError: RESOURCES above LIMIT_BYTES per thread; COMPILE for sizes that are
-    not static, memory that leaves the loop iteration that allocates it, and a free of other memory.
+    Each allocation becomes a ``memref.alloca`` at the start of the kernel: in a loop it would take more of
+    the stack in each iteration. Raises CandidateError: RESOURCES above LIMIT_BYTES per thread; COMPILE for
+    sizes that are not static, memory that leaves the loop iteration that allocates it, and a free of other
+    memory.
 
         scf.for %i = %c0 to %n step %c1 {
           %t = memref.alloc() : memref<4xf32>

@@ -110,7 +110,7 @@ def expand_composed_ops(module: ir.Module) -> None:
 
 
 def propagate_constant_arguments(module: ir.Module) -> int:
-    """Replaces kernel arguments that are the same constant in all launches; returns how many.
+    """Replaces kernel arguments that are the same constant in all launches, in place; returns how many.
 
     Changes only kernels that use ``gpu.dynamic_shared_memory``, whose views need constants.
 
@@ -345,13 +345,13 @@ def expand_warp_ids(module: ir.Module) -> int:
 
 
 def linear_thread() -> Value:
-    """Creates the ops for the linear index of a thread in its block, x fastest; returns the index."""
+    """Creates the ops for the linear index of a thread in its block, x fastest; returns the index value."""
     plane = _arith("addi", _thread("y"), _arith("muli", _thread("z"), _threads("y")))
     return _arith("addi", _thread("x"), _arith("muli", plane, _threads("x")))
 
 
 def threads_of_block() -> Value:
-    """Creates the ops for the number of threads per block; returns the number."""
+    """Creates the ops for the number of threads per block; returns its index value."""
     plane = _arith("muli", _threads("x"), _threads("y"))
     return _arith("muli", plane, _threads("z"))
 
@@ -369,7 +369,10 @@ def _arith(name: str, left: Value, right: Value) -> Value:
 
 
 def lower_fragment_elementwise(module: ir.Module) -> None:
-    """Replaces each ``gpu.subgroup_mma_elementwise`` by one op per register, in place, or raises."""
+    """Replaces each ``gpu.subgroup_mma_elementwise`` by one op per register of its fragments, in place.
+
+    Raises CandidateError(COMPILE) for an operation or fragment type that is not supported.
+    """
     for op in walk(module, ELEMENTWISE):
         kind = str(op.attributes["opType"]).removeprefix("#gpu<mma_element_wise ").removesuffix(">")
         types = {str(each.type) for each in [*op.operands, *op.results]}

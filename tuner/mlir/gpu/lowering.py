@@ -70,12 +70,12 @@ CAST = "builtin.unrealized_conversion_cast"
 def lower_to_program(
     module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...], batch: int = 1
 ) -> KernelCode:
-    """Lowers a module with ``gpu.launch`` ops in place; returns a program with PTX, launches and buffers.
+    """Lowers a module with ``gpu.launch`` ops in place; returns its program: PTX, launches and buffers.
 
-    The program has no machine code (cubin) and resources yet. ``buffers`` are the problem's, in the order of
+    The program has no machine code (cubin) and no resources yet. ``buffers``: the problem's, in the order of
     the payload function's arguments. Module and buffers are of one matrix pair; the program computes
     ``batch`` pairs (``tuner.mlir.gpu.modules``). The module's context must be the current one. Raises
-    CandidateError, stage COMPILE or RESOURCES.
+    CandidateError: RESOURCES for too much memory, COMPILE where a pass fails or the chip lacks an op.
     """
     host, alignment_bytes = outline(module, chip, buffers)
     tensor_maps.record_tensor_maps(module)
@@ -89,10 +89,10 @@ def lower_to_program(
 def outline(
     module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]
 ) -> tuple[modules.LaunchSequence, int]:
-    """Outlines kernels in place; returns the launches and the alignment of dynamic shared memory.
+    """Outlines kernels in place; returns the launches, and the alignment of dynamic shared memory in bytes.
 
-    The alignment is in bytes; the module stays in GPU dialect. Raises CandidateError, stage COMPILE or
-    RESOURCES.
+    The module stays in GPU dialect. Raises CandidateError: RESOURCES for too much memory, COMPILE for other
+    failures.
     """
     alignment_bytes = outline_kernels(module, chip)
     reached("kernels", module)
@@ -100,9 +100,10 @@ def outline(
 
 
 def outline_launches(module: ir.Module) -> None:
-    """Outlines each ``gpu.launch`` to a ``gpu.func`` in one ``gpu.module``, in place, not expanded.
+    """Outlines each ``gpu.launch`` to a ``gpu.func`` in one ``gpu.module``, in place; expands no ops.
 
-    Kernels get the shared memory that the host allocated for them. Raises CandidateError(COMPILE).
+    Kernels get the shared memory that the host allocated for them. Raises CandidateError(COMPILE) where a
+    pass fails, or the host uses memory of kernels.
     """
     name_memory_spaces(module)
     kernel_memory.move_into_launches(module)
@@ -119,7 +120,7 @@ def outline_kernels(module: ir.Module, chip: Chip) -> int:
     """Outlines kernels and expands their composed ops and memory, in place.
 
     Returns the alignment of dynamic shared memory in bytes, the largest of all kernels. Raises
-    CandidateError, stage COMPILE or RESOURCES.
+    CandidateError: RESOURCES for too much memory, COMPILE for other failures.
     """
     outline_launches(module)
     expand_reductions(module)
@@ -146,10 +147,11 @@ def kernels_to_ptx(
     bare_pointers: bool = True,
     has_lines: bool = False,
 ) -> str:
-    """Lowers the only ``gpu.module`` of a module in place to a ``gpu.binary``; returns its PTX.
+    """Lowers the only ``gpu.module`` of a module to a ``gpu.binary``, in place; returns its PTX.
 
-    With ``bare_pointers`` a kernel takes an address for a memref, else all fields of a descriptor. With
-    ``has_lines`` the PTX has the payload's lines, as .loc directives. Raises CandidateError(COMPILE).
+    ``alignment_bytes``: of dynamic shared memory. With ``bare_pointers`` a kernel takes an address for a
+    memref, else all fields of a descriptor. With ``has_lines`` the PTX has the payload's lines, as .loc
+    directives. Raises CandidateError(COMPILE) where a pass fails or the chip lacks what an op needs.
     """
     name = name_of(walk(module, "gpu.module")[0])
     reject_what_the_chip_lacks(module, chip)  # here the message names the ops that the author wrote
@@ -180,7 +182,11 @@ def without_debug_sections(ptx: str) -> str:
 
 
 def store_objects(holder: Op, chip: Chip, alignment_bytes: int) -> None:
-    """Compiles a copy of a ``gpu.module`` and stores its PTX as an attribute of the original."""
+    """Compiles a copy of a ``gpu.module`` and stores its PTX as an attribute of ``holder``, the original.
+
+    ``alignment_bytes``: of dynamic shared memory. Raises CandidateError(COMPILE) where a pass fails or the
+    chip lacks what an op needs.
+    """
     alone = ir.Module.create()
     alone.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
     with ir.InsertionPoint(alone.body):
@@ -197,17 +203,16 @@ def _without_time(image: gpu.ObjectAttr) -> gpu.ObjectAttr:
 
 
 def replace_by_binaries(module: ir.Module) -> frozenset[str]:
-    """Replaces each ``gpu.module`` that has compiled code (``store_objects``) by a ``gpu.binary`` of it.
+    """Replaces each ``gpu.module`` that has compiled code by a ``gpu.binary`` of it.
 
-    A tuned script's ``gpu.module`` keeps its body, from which its effects are read, and has its code in the
-    attribute ``tuner.objects``. Such kernels take addresses for memrefs, even if other kernels do not.
+    Returns the modules' names. A tuned script's ``gpu.module`` keeps its body, from which its effects are
+    read, and has its code in the attribute ``tuner.objects`` (``store_objects``). Such kernels take addresses
+    for memrefs, even if other kernels do not.
 
         gpu.module @kernels_64x64x64 attributes {tuner.objects = [#gpu.object<#nvvm.target, "...">]} {
           gpu.func @matmul(%a: memref<64x64xf32>) kernel { ... }
       becomes, once effects are known
         gpu.binary @kernels_64x64x64 [#gpu.object<#nvvm.target, "...">]
-
-    Returns the names of these modules.
     """
     ready = list(filter(modules.has_objects, walk(module, "gpu.module")))
     for holder in ready:
@@ -232,7 +237,10 @@ def drop_code(module: ir.Module) -> None:
 
 
 def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:
-    """Makes launches of kernels in named modules pass one address per memref; upstream's option is global."""
+    """Makes launches of kernels in the modules ``names`` pass an address for each memref, in place.
+
+    Upstream's option for it is for all kernels.
+    """
     for launch in walk(module, "gpu.launch_func"):
         if module_of(launch) in names:
             first = sum(list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))[:ARGUMENTS])
@@ -248,10 +256,9 @@ def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:
 
 @dataclass(frozen=True)
 class Requirement:
-    """The least compute capability (90: sm_90) that ops need whose names start with ``prefix``.
+    """What ops whose names start with ``prefix`` need of a chip: compute capability, and the suffix "a".
 
-    With ``is_specific``, the chip's name must also end in "a"; sm_100a lacks some of what sm_90a has, hence
-    ``most``. With ``words``, only inline PTX with this text.
+    ``most`` is the highest compute capability: sm_100a lacks some of what sm_90a has.
     """
 
     prefix: str  # of the op's name

@@ -264,15 +264,15 @@ def _unsupported(function: Op, found: str) -> CandidateError:
 
 
 def has_objects(holder: Op) -> bool:
-    """Returns whether a ``gpu.module`` is compiled already: it has the code as an attribute."""
+    """Returns whether a ``gpu.module`` is compiled already: it has its code as an attribute."""
     return OBJECTS in holder.attributes
 
 
 def merge_gpu_modules(module: ir.Module) -> None:
-    """Moves all symbols of ``gpu.module`` ops that are not compiled yet into the first of them, in place.
+    """Moves all symbols of ``gpu.module`` ops that are not compiled yet into the first one, in place.
 
     A kernel whose name is used already gets another name, and its launches follow. Raises
-    CandidateError(COMPILE) for any other such symbol.
+    CandidateError(COMPILE) for another symbol whose name is used already.
 
         gpu.launch_func @second::@k blocks in ...
         gpu.module @second {
@@ -312,9 +312,10 @@ def _move(module: ir.Module, op: Op, holder_name: str, first: Op, taken: set[str
 
 
 def note_batches(module: ir.Module, host: LaunchSequence) -> None:
-    """Records on each ``gpu.func`` what ``choose_matrices`` needs: matrix bytes per parameter, and slices.
+    """Records on each ``gpu.func``, as attributes, the bytes of a matrix per parameter, and its slices of K.
 
-    ``host`` has one launch of each kernel. 0 bytes: a tensor map, or the bias, which all matrices share.
+    ``choose_matrices`` reads them. ``host`` has one launch of each kernel. The bytes are 0 for a tensor map,
+    and for the bias, which all matrices share.
     """
     sizes = {buffer.name: _matrix_bytes(buffer) for buffer in host.buffers}
     launches = {launch.kernel: launch for launch in host.launches}
@@ -326,7 +327,7 @@ def note_batches(module: ir.Module, host: LaunchSequence) -> None:
 
 
 def for_every_matrix(host: LaunchSequence, batch: int) -> LaunchSequence:
-    """Returns the launches and buffers of ``batch`` matrix pairs, made from those of one matrix pair."""
+    """Returns the launches and buffers for ``batch`` matrix pairs, made from those for one matrix pair."""
     sizes = {buffer.name: _matrix_bytes(buffer) for buffer in host.buffers}
     launches = tuple(_widened(launch, sizes, batch) for launch in host.launches)
     buffers = tuple(

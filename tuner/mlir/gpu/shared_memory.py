@@ -47,10 +47,11 @@ ALIGNMENT_BYTES = 128
 
 @dataclass(frozen=True)
 class CustomSharedViews:
-    """The dynamic shared memory that the views in the body of one kernel need at least: ``bytes``.
+    """The least dynamic shared memory, in ``bytes``, that the views in a kernel's body need.
 
-    ``unbounded`` names a use whose end is not known: a view at a position that is not constant, of dynamic
-    shape or of no elements, or an op other than ``memref.view``.
+    ``furthest``: the view that ends last, with its place. ``unbounded``: a use whose end is not known: a view
+    at a position that is not constant, of dynamic shape or without elements, or an op other than
+    ``memref.view``.
     """
 
     kernel: str
@@ -85,10 +86,11 @@ def custom_shared_views(function: Op) -> CustomSharedViews:
 
 
 def reserved_bytes(launch: Op, views: CustomSharedViews) -> int | None:
-    """Returns the bytes of dynamic shared memory of a launch; without a request what ``views`` need.
+    """Returns the bytes of dynamic shared memory that a launch requests.
 
-    None for a request that is not constant. Raises CandidateError: RESOURCES for a request of less than the
-    views need, COMPILE for a launch without a request of a kernel with ``unbounded`` views.
+    If it requests none, what ``views`` need. None for a request that is not constant. Raises CandidateError:
+    RESOURCES for a request of less than the views need, COMPILE for a launch without a request of a kernel
+    with ``unbounded`` views.
     """
     requested = shared_bytes_operand(launch)
     if requested is None:
@@ -196,7 +198,10 @@ class SharedMemoryLiveness:
         self._barriers = [index for index, op in enumerate(self._top) if _orders_shared_memory(op)]
 
     def lifetime(self, buffer: Value) -> Lifetime:
-        """Returns when ``buffer`` is in use: -inf to inf if not known, inf to -inf without uses."""
+        """Returns when ``buffer`` is in use, in positions of ops in the kernel's block.
+
+        -inf to inf if not known, inf to -inf for a buffer without uses.
+        """
         users = _users(buffer)
         if not self._is_straight or users is None:
             return Lifetime(-ALWAYS, ALWAYS)
@@ -259,10 +264,11 @@ class AllocationRequest:
 def first_fit_offsets(
     requests: tuple[AllocationRequest, ...], interfere: Callable[[int, int], bool], start_bytes: int = 0
 ) -> tuple[int, ...]:
-    """Returns an offset in bytes per request, from ``start_bytes`` on; no byte is shared if they interfere.
+    """Returns the offset in bytes of each request, from ``start_bytes`` on.
 
-    Greedy by size: the largest first, each at its lowest free offset (Pisarchyk and Lee, "Efficient Memory
-    Management for Deep Neural Net Inference", 2020, offset calculation). Deterministic.
+    Requests for which ``interfere(i, j)`` is true share no byte. Greedy by size: the largest first, each at
+    its lowest free offset (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference",
+    2020, offset calculation). Deterministic.
     """
     offsets: dict[int, int] = {}
     for request in sorted(range(len(requests)), key=lambda each: (-requests[each].bytes, each)):
@@ -309,8 +315,9 @@ def use_dynamic_shared_memory(module: ir.Module, limit_bytes: int) -> tuple[Shar
 
     Static shared memory is limited to 48 KiB, dynamic is not. Buffers that barriers separate in time share
     bytes; what launches request (``custom_shared_views``) comes first, or last if its size is not constant.
-    Raises CandidateError: RESOURCES for a kernel that needs more than ``limit_bytes`` or a launch that
-    requests too little, COMPILE for a buffer that is not static and row-major, and as ``reserved_bytes``.
+    Raises CandidateError: RESOURCES for a kernel that needs more than ``limit_bytes``, or a launch that
+    requests less than its views need; COMPILE for a buffer that is not static and row-major, and for views
+    without a known end of a launch that requests nothing.
 
         gpu.launch_func @m::@k blocks in (...) threads in (...) args(%g : memref<256xf32>)
         %a = memref.alloc() : memref<256xf32, #gpu.address_space<workgroup>>

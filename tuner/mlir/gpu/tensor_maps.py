@@ -116,7 +116,10 @@ def is_tensor_map(kind: Type) -> bool:
 
 
 def box_alignment_bytes(function: Op) -> int:
-    """Returns the alignment in bytes that tensor maps of a kernel require: 1024 if swizzled, 128, or 1."""
+    """Returns the alignment in bytes of shared memory that tensor maps of a kernel require.
+
+    1024 for a swizzled map, 128 for others, 1 without tensor maps.
+    """
     maps = list(filter(is_tensor_map, function_type(function).inputs))
     if not maps:
         return 1

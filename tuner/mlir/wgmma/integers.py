@@ -24,7 +24,10 @@ def long_word(number: int) -> Value:
 
 
 def calculate(name: str, left: Value, right: Value | int) -> Value:
-    """Creates ``arith.<name>``, such as "addi", of two i32 or an int as ``right``; adding 0 creates none."""
+    """Creates ``arith.<name>``, such as "addi", of two i32 values, or of an i32 value and an int.
+
+    Returns its value; adding the int 0 creates no op and returns ``left``.
+    """
     if name == "addi" and right == 0 and isinstance(right, int):
         return left
     return value(f"arith.{name}", left.type, left, word(right) if isinstance(right, int) else right)
@@ -46,7 +49,7 @@ def as_index(number: Value) -> Value:
 
 
 def as_count(number: Value) -> Value:
-    """Creates ``arith.index_castui`` of an i32: unsigned divisions take fewer instructions."""
+    """Creates ``arith.index_castui`` of an i32 to index: unsigned divisions take fewer instructions."""
     return value("arith.index_castui", ir.IndexType.get(), number)
 
 

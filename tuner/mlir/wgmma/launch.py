@@ -112,8 +112,9 @@ def split_roles(
 ) -> None:
     """Creates the branch by warpgroup: the last warpgroup runs the producer, all others run the consumer.
 
-    ``produce`` creates the code of one elected thread of the last warpgroup, ``consume`` that of all threads
-    of the others. Where ``plan.registers`` is set, registers move from the producer to the consumers.
+    ``produce`` creates the code of one elected thread of the last warpgroup, ``consume`` the code of all
+    threads of the other warpgroups. Where ``plan.registers`` is set, registers move from the producer to the
+    consumers.
     """
     warps = WARPGROUP // 32
     first = plan.consumers * warps
@@ -173,16 +174,19 @@ class BlockTiles:
 
     @property
     def clusters(self) -> int:
-        """Returns how many clusters one tile per block would take; 0 if blocks compute only one tile."""
+        """Returns how many clusters one tile per block would take; 0 if ``per_block`` is 1."""
         return self.grid[0] * self.grid[1]
 
     @property
     def launched(self) -> int:
-        """Returns how many clusters are launched if blocks compute several tiles; 0 if one tile."""
+        """Returns how many clusters are launched if blocks compute several tiles; 0 if ``per_block`` is 1."""
         return -(-self.clusters // self.per_block)
 
     def set_grid(self) -> None:
-        """Sets the grid to one row of ``launched`` clusters, if any, and records the tiles along x and y."""
+        """Makes the launch's grid one row of ``launched`` clusters, and records the tiles along x and y.
+
+        Changes nothing if a block computes one tile.
+        """
         if self.per_block == 1:
             return
         tiles = [count * size for count, size in zip(self.grid, self.cluster, strict=True)]

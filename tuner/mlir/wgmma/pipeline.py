@@ -125,7 +125,10 @@ def _create_stores_of_lanes(
 
 
 def pair_of(plan: PipelinePlan, sums: Value, group: int, half: int) -> Value:
-    """Creates a thread's two adjacent sums of a fragment, in ``group`` of 8 columns, 8 ``half`` rows on."""
+    """Creates the vector of two adjacent sums that a thread has in 64 rows of C.
+
+    ``sums``: the LLVM struct of these rows; ``group``: of 8 columns; ``half``: 1 for the row 8 further down.
+    """
     first = 4 * group + 2 * half
     return _pair(plan, sums, [first, first + 1])
 
@@ -147,7 +150,7 @@ def _element(structure: Value, kind: Type, position: int) -> Value:
 
 @dataclass(frozen=True)
 class StagedStores:
-    """A generator of the code by which warps store 16-bit results to C: through shared memory, by TMA."""
+    """A generator of the code by which warps store 16-bit results to C through shared memory, by TMA."""
 
     plan: PipelinePlan
     function: Op  # has C as an argument
@@ -423,7 +426,7 @@ def _sources(
 
 
 def consumer_of(plan: PipelinePlan) -> type[Consumer] | type[RegisterConsumer] | type[SplitConsumer]:
-    """Returns the generator of the consumers' code."""
+    """Returns the class that generates the code of the consumers of a plan."""
     if plan.products == 3:
         return SplitConsumer
     if plan.a.is_read_by_lanes:

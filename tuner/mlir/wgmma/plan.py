@@ -66,7 +66,10 @@ class Box:
 
 @dataclass(frozen=True)
 class OperandTile:
-    """The layout in shared memory, 128-byte swizzle, of a tile: ``rows`` x ``depth`` (along k) elements."""
+    """The layout in shared memory of a tile of an operand: ``rows`` x ``depth`` (along k) elements.
+
+    It has lines of 128 bytes with the 128-byte swizzle of TMA and wgmma.
+    """
 
     rows: int
     depth: int
@@ -99,7 +102,10 @@ class OperandTile:
 
     @property
     def boxes(self) -> tuple[Box, ...]:
-        """Returns the TMA copies by the block of rank 0; others are ``part_bytes`` further per rank."""
+        """Returns the TMA copies by the block of rank 0 in its cluster.
+
+        Those of a block of another rank go ``part_bytes`` further per rank.
+        """
         along = self.depth if self.is_k_major else self.rows
         starts = range(0, along, self.line)
         size = self.parts * self.part_bytes
@@ -113,7 +119,7 @@ class OperandTile:
         return self.depth * self.item_bytes // MMA_DEPTH_BYTES
 
     def offset_bytes(self, row: int, step: int) -> int:
-        """Returns the byte offset of the operand of wgmma number ``step`` along k, with rows from ``row`` on.
+        """Returns the byte offset in the tile of what wgmma number ``step`` along k reads, from ``row`` on.
 
         ``row`` must be a multiple of 8 where k is innermost, else of ``line``.
         """
@@ -162,7 +168,7 @@ class OperandTile:
 
 @dataclass(frozen=True)
 class PipelinePlan:
-    """The sizes of a pipeline: one producer warpgroup copies tiles for ``consumers`` that multiply."""
+    """The sizes of a pipeline: one producer warpgroup copies tiles for ``consumers`` warpgroups."""
 
     a: OperandTile  # the left operand of wgmma, of 64 rows
     b: OperandTile
@@ -219,9 +225,9 @@ class PipelinePlan:
 
     @property
     def held(self) -> int:
-        """Returns the registers per thread of sums, and of fragments where lanes read them.
+        """Returns the registers per thread that hold sums, and fragments if lanes read these.
 
-        These are two sets of fragments; of three products the numbers, their high and their low bits.
+        There are two sets of fragments; with three products, of the numbers and of their high and low bits.
         """
         if not self.a.is_read_by_lanes:
             sets = 0
@@ -243,7 +249,7 @@ class PipelinePlan:
 
     @property
     def box(self) -> tuple[int, int]:
-        """Returns how many (rows, columns) of C a warp stores by one TMA copy."""
+        """Returns the (rows, columns) of C that a warp stores by one TMA copy."""
         return BOX_ROWS, BOX_COLUMNS
 
     @property
@@ -340,7 +346,7 @@ def low_buffer(plan: PipelinePlan) -> str:
 
 @dataclass(frozen=True)
 class BlockMatmul:
-    """The matmul of each thread block of a launch, for the tile of C at ``origin``, summed over ``k``."""
+    """The matmul of each thread block of a launch: the tile of C at ``origin``, summed over ``k``."""
 
     function: Op
     launch: Op

@@ -51,7 +51,10 @@ FRAGMENT_LINE = LINE_BYTES // LANE_BYTES  # rows in a line
 
 @dataclass(frozen=True)
 class Lane:
-    """Where a thread's rows of the left operand lie: its warp, ``group`` = lane / 4, and lane % 4, i32."""
+    """A thread by i32 values that say which rows of the left operand it reads.
+
+    ``warp`` is its number in the warpgroup, ``group`` its lane / 4, ``column`` its lane % 4.
+    """
 
     warp: Value
     group: Value
@@ -59,26 +62,26 @@ class Lane:
 
     @classmethod
     def of(cls, thread: Value) -> "Lane":
-        """Creates the numbers of a lane from the thread's number in its warpgroup, an i32."""
+        """Creates the values of a lane from ``thread``, an i32, the thread's number in its warpgroup."""
         lane = calculate("andi", thread, 31)
         warp = calculate("shrui", thread, 5)
         return cls(warp, calculate("shrui", lane, 2), calculate("andi", lane, 3))
 
     def chunk(self) -> Value:
-        """Creates the number of the chunk, in a line of 32 rows, that the lane's pair is in."""
+        """Creates the number of the 16-byte chunk, in a line of 32 rows, with the lane's pair of rows."""
         second_line_half = calculate("shli", calculate("andi", self.warp, 1), 1)
         upper = calculate("shrui", self.group, 2)
         odd = calculate("andi", calculate("shrui", self.group, 1), 1)
         return calculate("addi", calculate("addi", second_line_half, upper), calculate("shli", odd, 2))
 
     def first_row(self) -> Value:
-        """Creates the lane's first row of 64 in the tile; the second of its pair is the next."""
+        """Creates the first of the lane's two adjacent rows, counted from the warpgroup's first row."""
         line = calculate("muli", calculate("shrui", self.warp, 1), FRAGMENT_LINE)
         in_chunk = calculate("shli", calculate("andi", self.group, 1), 1)
         return calculate("addi", calculate("addi", line, calculate("shli", self.chunk(), 2)), in_chunk)
 
     def pair_bytes(self, depth: int) -> tuple[Value, Value]:
-        """Creates the byte offsets in a tile of ``depth`` k of the pairs of rows of two k, 4 apart."""
+        """Creates two byte offsets in a tile of ``depth`` k: of the lane's pair of rows, and 4 k further."""
         line = calculate("muli", calculate("shrui", self.warp, 1), depth * LINE_BYTES)
         line = calculate("addi", line, calculate("muli", self.column, LINE_BYTES))
         swizzled = calculate("shli", calculate("xori", self.chunk(), self.column), CHUNK_SHIFT)
@@ -190,7 +193,7 @@ class RegisterConsumer:
 
 @dataclass(frozen=True)
 class Descriptor:
-    """A matrix descriptor in two words: the address is in the lower one, which no carry leaves."""
+    """A wgmma matrix descriptor as two 32-bit words: ``low`` has the address, to which offsets are added."""
 
     low: Value  # an i32
     high: int
@@ -203,7 +206,10 @@ class Descriptor:
 
 
 def right_operand(ring: Ring, stage: Value, offset_bytes: int) -> Descriptor:
-    """Creates the descriptor of the right operand's tile, ``offset_bytes`` from the start of a stage."""
+    """Creates the wgmma descriptor of the right operand's tile in a stage of the ring.
+
+    ``stage``: its number, an i32; ``offset_bytes``: of the tile in the stage.
+    """
     plan = ring.plan
     units = calculate("shrui", calculate("addi", ring.start, offset_bytes), UNIT_BYTES.bit_length() - 1)
     low = calculate("addi", units, plan.b.descriptor & LOW_WORD)
@@ -212,9 +218,9 @@ def right_operand(ring: Ring, stage: Value, offset_bytes: int) -> Descriptor:
 
 
 def release_by_warps(ring: Ring, thread: Value, stage: Value) -> None:
-    """Creates each warp's arrivals at a stage's empty barriers: lane i arrives at that in block i.
+    """Creates the arrivals of each warp at the empty barriers of a stage: lane i arrives at that of block i.
 
-    ``thread``: its number in the warpgroup, an i32.
+    ``thread``, ``stage``: i32 values, the thread's number in its warpgroup and the stage's number.
     """
     lane = calculate("andi", thread, 31)
     is_speaker = compare("ult", lane, ring.plan.cluster_blocks)
@@ -223,9 +229,9 @@ def release_by_warps(ring: Ring, thread: Value, stage: Value) -> None:
 
 
 def pair_addresses(ring: Ring, consumer: Value, thread: Value) -> list[Value]:
-    """Creates the addresses of a lane's pairs of rows, of two k, 4 apart, in the first stage.
+    """Creates the two addresses in the first stage at which a lane reads pairs of rows, 4 k apart.
 
-    ``consumer`` and ``thread``: numbers of the warpgroup and of the thread in it, i32 values.
+    ``consumer`` and ``thread``, i32 values: numbers of the warpgroup and of the thread in it.
     """
     plan = ring.plan
     rows_before = calculate("muli", consumer, plan.a.offset_bytes(plan.consumer_rows, 0))
@@ -234,7 +240,10 @@ def pair_addresses(ring: Ring, consumer: Value, thread: Value) -> list[Value]:
 
 
 def read_fragments(ring: Ring, position: RingPosition, pairs: list[Value]) -> tuple[Value, ...]:
-    """Creates the wait for a stage and the reads of its fragments; returns their words, step by step."""
+    """Creates the wait for a stage and the reads of its fragments.
+
+    Returns the words of all fragments, i32 values. ``pairs``: the addresses of ``pair_addresses``.
+    """
     plan = ring.plan
     ring.wait(ring.full(position.stage), position)
     stage = calculate("muli", position.stage, plan.stage_bytes)
@@ -251,7 +260,8 @@ def read_fragments(ring: Ring, position: RingPosition, pairs: list[Value]) -> tu
 def load_pair(address: Value, offset_bytes: int) -> list[Value]:
     """Creates a load of 8 bytes of shared memory; returns its two words, i32 values.
 
-    Inline PTX, since LLVM keeps its order among waits for mbarriers and products, which are inline PTX too.
+    It is inline PTX, since LLVM keeps the order of inline PTX, which waits for mbarriers and products are
+    too.
     """
     pair = value(
         "llvm.inline_asm",
@@ -263,10 +273,10 @@ def load_pair(address: Value, offset_bytes: int) -> list[Value]:
 
 
 def create_product(plan: PipelinePlan, sums: Value | None, left: Sequence[Value], right: Value) -> Value:
-    """Creates one wgmma with a fragment in registers; returns the new sums, an LLVM struct.
+    """Creates one wgmma whose left operand is in registers; returns the new sums, an LLVM struct.
 
-    ``sums``: None for the first product, which sets them. ``left``: four words; ``right``: the descriptor.
-    Upstream's op takes descriptors only.
+    ``sums``: the sums so far; None for the first product. ``left``: the four words of a fragment; ``right``:
+    the descriptor, an i64. Upstream's op takes descriptors only.
     """
     kind = ir.Type.parse(plan.accumulator_kinds[1])
     struct = struct_of(plan.accumulator_kinds[1], plan.sums)

@@ -1,9 +1,9 @@
 """A consumer of f32 by three products of tf32: operands are split, sums are added up outside.
 
-A number of f32 is high + low bits, both of tf32 but for 2^-22 of it. A product of x and y is low x.high y
-+ high x.low y + high x.high y, and the tensor cores add all three up; what is left out, low x.low y, is
-2^-22 of it. The left operand is split in registers. The right one is in shared memory twice: as it is, since
-tensor cores cut off what is beyond tf32, and as a matrix of what they cut off.
+A number of f32 is the sum of high and low bits, both tf32, with a relative error of 2^-22. A product of x and
+y is low x.high y + high x.low y + high x.high y, and the tensor cores add all three up. What is left out, low
+x.low y, is 2^-22 of the product. The left operand is split in registers. The right one is in shared memory
+twice: as it is, since tensor cores cut off bits beyond tf32, and as a matrix of the bits that they cut off.
 
 Tensor cores cut their sums off as well, always towards zero, by far the largest error for a long K. So sums
 start anew with each stage, and are added to totals in f32, rounded to nearest: "promotion" (Ootomo and
@@ -41,7 +41,7 @@ HIGH = -0x2000
 
 @dataclass(frozen=True)
 class SplitConsumer:
-    """A generator of the code of one consumer: a warpgroup that multiplies high and low bits."""
+    """A generator of the code of one consumer: a warpgroup that multiplies high and low bits of operands."""
 
     ring: Ring
     number: Value  # consumer's number, an i32 that is uniform in its threads

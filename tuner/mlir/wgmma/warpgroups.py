@@ -89,11 +89,11 @@ class Ring:
         return calculate("addi", calculate("addi", scaled, self.start), offset_bytes)
 
     def full(self, stage: Value) -> Value:
-        """Creates the pointer to a stage's full barrier: it completes when the stage's copies arrived."""
+        """Creates the pointer to a stage's full mbarrier: it completes when the stage's copies arrived."""
         return self._mbarrier(stage, 0)
 
     def empty(self, stage: Value) -> Value:
-        """Creates the pointer to a stage's empty barrier: it completes when all consumers read the stage."""
+        """Creates the pointer to a stage's empty mbarrier: it completes when all consumers read the stage."""
         return self._mbarrier(stage, self.plan.stages)
 
     def _mbarrier(self, stage: Value, before: int) -> Value:
@@ -222,7 +222,7 @@ def synchronise_warp() -> None:
 
 
 def wait_groups(newest: int) -> None:
-    """Creates the wait until all groups of products but the ``newest`` are complete."""
+    """Creates the wait until all groups of wgmma but the ``newest`` last ones are complete."""
     kind = ir.IntegerType.get_signless(64)
     create("nvvm.wgmma.wait.group.sync.aligned", group=ir.IntegerAttr.get(kind, newest))
 
