@@ -88,7 +88,7 @@ def indexing_maps_of(op: Op) -> list[Any] | None:
     found = _mlirDialectsLinalg.get_indexing_maps(op)
     if found is None:
         return None
-    return [ir.AffineMapAttr(each).value for each in found]
+    return [ir.AffineMapAttr(mapping).value for mapping in found]
 
 
 def op_names(dialect: str) -> set[str]:

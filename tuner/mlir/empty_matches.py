@@ -82,9 +82,9 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
             ]
             named = [op for op in payload if op.name in names]
             if named and "op_attrs" in match.attributes:
-                wanted = [_text(each.name, each.attr) for each in ir.DictAttr(match.attributes["op_attrs"])]
+                wanted = [_text(pair.name, pair.attr) for pair in ir.DictAttr(match.attributes["op_attrs"])]
                 pairs = ((name, op.attributes[name]) for op in named for name in op.attributes)
-                there = [_text(name, each) for name, each in pairs if name != SEGMENTS]
+                there = [_text(name, attribute) for name, attribute in pairs if name != SEGMENTS]
                 sought = f"{named[0].name} with {', '.join(wanted)}"
                 whose = "which has it with"
             else:
@@ -98,7 +98,7 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
             if _is_unknown(match):
                 return silenceable_failure(op, reason)
             return _SUCCESS
-        if any(each.name not in CONTAINERS for each in found):
+        if any(matched.name not in CONTAINERS for matched in found):
             _root(match).attributes[HAS_FOUND] = ir.UnitAttr.get()
         return _SUCCESS
 
@@ -166,7 +166,7 @@ def _inserted(match: Op) -> Iterator[Op]:
         yield note
         for user in users:
             around = (*parents_of(match.operation), *parents_of(user.operation))
-            if user.name.startswith(NEEDING) and not any(each.name in LENIENT for each in around):
+            if user.name.startswith(NEEDING) and not any(parent.name in LENIENT for parent in around):
                 name = RequireMatchOp.OPERATION_NAME
                 yield ir.Operation.create(name, [], [target], ip=ir.InsertionPoint(user))
 
@@ -177,14 +177,14 @@ def _root(op: Op) -> Op:
 
 def _next(op: Op) -> Op:
     ops = list(op.block.operations)
-    return ops[[each.operation for each in ops].index(op) + 1].operation
+    return ops[[item.operation for item in ops].index(op) + 1].operation
 
 
 def _names(match: Op) -> list[str]:
     """Returns the op names of a match; [] for a match by interface or attributes."""
     if "ops" not in match.attributes:
         return []
-    return [ir.StringAttr(each).value for each in ir.ArrayAttr(match.attributes["ops"])]
+    return [ir.StringAttr(name).value for name in ir.ArrayAttr(match.attributes["ops"])]
 
 
 def _is_unknown(match: Op) -> bool:
@@ -201,7 +201,7 @@ def _text(name: str, attribute: Attribute) -> str:
 
 def _similar(wanted: list[str], there: Iterable[str], whose: str) -> str:
     def likeness(name: str) -> float:
-        return max((difflib.SequenceMatcher(None, name, each).ratio() for each in wanted), default=0.0)
+        return max((difflib.SequenceMatcher(None, name, other).ratio() for other in wanted), default=0.0)
 
     ranked = sorted(sorted(set(there) - set(wanted)), key=likeness, reverse=True)
     if not ranked:

@@ -59,7 +59,9 @@ def epilogue_of(product: Op, root: Op) -> str:
     if root.name != "linalg.generic":
         return ""
     *inputs, _ = root.operands
-    maps = [str(ir.AffineMapAttr(each).value) for each in ir.ArrayAttr(root.attributes["indexing_maps"])]
+    maps = [
+        str(ir.AffineMapAttr(mapping).value) for mapping in ir.ArrayAttr(root.attributes["indexing_maps"])
+    ]
     leaves = [_leaf(value, mapping, product) for value, mapping in zip(inputs, maps, strict=False)]
     if "" in leaves or len(set(leaves)) < len(leaves) or AXES.get(maps[-1]) != "mn":
         return ""
@@ -97,7 +99,9 @@ def _row_of(expression: Expression) -> str:
 def _of_row(epilogue: Epilogue) -> Expression:
     values: dict[str, Expression] = {}
     for step in epilogue.steps:
-        operands = [values.get(each, each) if isinstance(each, str) else each for each in step.operands]
+        operands = [
+            values.get(operand, operand) if isinstance(operand, str) else operand for operand in step.operands
+        ]
         values[step.name] = RULES[step.operation](*operands)
     return values.get(epilogue.result, epilogue.result)
 
@@ -111,8 +115,8 @@ def _expression(value: Value, names: Mapping[Value, str]) -> Expression | None:
     op = value.owner.operation
     if op.name == "arith.constant":
         return float(op.attributes["value"].value)
-    operands = [_expression(each, names) for each in op.operands]
-    known = [each for each in operands if each is not None]
+    operands = [_expression(operand, names) for operand in op.operands]
+    known = [operand for operand in operands if operand is not None]
     if op.name == "arith.select":
         return _maximum(op, names)
     if len(known) < len(operands):
@@ -130,8 +134,8 @@ def _maximum(op: Op, names: Mapping[Value, str]) -> Expression | None:
     compared = op_of(op.operands[0], "arith.cmpf", "arith.cmpi")
     if compared is None or str(compared.attributes["predicate"]).split(" ")[0] not in GREATER[compared.name]:
         return None
-    first, second = (_expression(each, names) for each in list(op.operands)[1:])
-    sides = [_expression(each, names) for each in compared.operands]
+    first, second = (_expression(operand, names) for operand in list(op.operands)[1:])
+    sides = [_expression(operand, names) for operand in compared.operands]
     if first is None or second is None or sides != [first, second]:
         return None
     return _of(MAX, (first, second))

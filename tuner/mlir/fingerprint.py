@@ -146,15 +146,17 @@ def _distributions_of(package: str) -> tuple[tuple[str, str], ...]:
     if spec is None:
         folders = []
     else:
-        folders = [Path(each).parent for each in spec.submodule_search_locations or ()]
+        folders = [Path(location).parent for location in spec.submodule_search_locations or ()]
     # in the folder of the package: to ask all distributions what they have takes a hundred times as long
     described = [path for folder in folders for path in folder.glob(f"*{package}*.dist-info")]
-    found: list[Distribution] = [each for each in map(Distribution.at, described) if _has(each, package)]
+    found: list[Distribution] = [
+        candidate for candidate in map(Distribution.at, described) if _has(candidate, package)
+    ]
     if not found:
         found = list(map(distribution, packages_distributions().get(package, ())))
     if not found:
         raise PackageNotFoundError(WHEELS[package][0])
-    return tuple(sorted({(normal_name(each.name), each.version) for each in found}))
+    return tuple(sorted({(normal_name(candidate.name), candidate.version) for candidate in found}))
 
 
 def _has(installed: Distribution, package: str) -> bool:

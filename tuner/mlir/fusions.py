@@ -146,7 +146,7 @@ def read_facts(module: ir.Module) -> FusionFacts:
     """
     function = fusion_function(module)
     arguments = range(len(function.regions[0].blocks[0].arguments))
-    masks = [each for number in arguments if VISIBLE in (each := argument_attributes(function, number))]
+    masks = [marks for number in arguments if VISIBLE in (marks := argument_attributes(function, number))]
     visible = tuple(ir.DenseI64ArrayAttr(masks[0][VISIBLE])) if masks else None
     return FusionFacts(
         loops=_extents_in(function, LOOPS_ATTRIBUTE),
@@ -227,7 +227,7 @@ def _elements(function: Op) -> tuple[str, ...]:
     types = [argument.type for argument in function.regions[0].blocks[0].arguments]
     types += [result.type for op in walk_where(function, lambda _: True) for result in op.results]
     shaped = [ir.ShapedType(type_) for type_ in types if isinstance(type_, ir.ShapedType)]
-    return tuple(sorted({str(each.element_type) for each in shaped}))
+    return tuple(sorted({str(type_.element_type) for type_ in shaped}))
 
 
 def _products(op: Op, form: ConvolutionForm) -> int:
@@ -235,7 +235,7 @@ def _products(op: Op, form: ConvolutionForm) -> int:
     first, last = zero_planes(op)
     given, weights, sums = (operand.type.shape for operand in op.operands)
     planes = range(first, given[form.input.index("D")] - last)
-    taps = [each * form.dilations[0] for each in range(weights[form.weights.index("d")])]
+    taps = [tap * form.dilations[0] for tap in range(weights[form.weights.index("d")])]
     results = range(sums[form.output.index("D")])
     read: int = sum(plane * form.strides[0] + tap in planes for plane in results for tap in taps)
     filters = weights[form.weights.index("f")]
@@ -264,8 +264,8 @@ def loop_extents(op: Op) -> tuple[int, ...]:
         operand.type.shape if isinstance(operand.type, ir.RankedTensorType) else [] for operand in op.operands
     ]
     extents: dict[int, int] = {}
-    for each, shape in zip(indexing_maps(op), shapes, strict=False):
-        for place, extent in zip(_loops(each), shape, strict=False):
+    for mapping, shape in zip(indexing_maps(op), shapes, strict=False):
+        for place, extent in zip(_loops(mapping), shape, strict=False):
             if place is not None:
                 extents.setdefault(place, extent)
     return tuple(extents[dimension] for dimension in sorted(extents))
@@ -277,13 +277,13 @@ def indexing_maps(op: Op) -> list[ir.AffineMap]:
     For a named op other than a matmul or a transpose, these are identities, as of a copy.
     """
     if "indexing_maps" in op.attributes:
-        return [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+        return [ir.AffineMapAttr(mapping).value for mapping in ir.ArrayAttr(op.attributes["indexing_maps"])]
     if op.name in MATMULS:
         lead = [0] if op.name == "linalg.batch_matmul" else []
-        m, n, k = (len(lead) + each for each in range(3))
+        m, n, k = (len(lead) + position for position in range(3))
         dims = list(map(ir.AffineDimExpr.get, range(k + 1)))
         orders = ((m, k), (k, n), (m, n))
-        return [ir.AffineMap.get(k + 1, 0, [dims[each] for each in (*lead, *order)]) for order in orders]
+        return [ir.AffineMap.get(k + 1, 0, [dims[number] for number in (*lead, *order)]) for order in orders]
     rank = ir.RankedTensorType(op.results[0].type).rank
     identity = ir.AffineMap.get_identity(rank)
     if op.name != "linalg.transpose":
@@ -299,9 +299,9 @@ def transposed_loop(op: Op) -> int:
     0 if none is transposed.
     """
     maps = indexing_maps(op)
-    for each in maps:
-        found = _loops(each)
-        last = each.n_dims - 1
+    for mapping in maps:
+        found = _loops(mapping)
+        last = mapping.n_dims - 1
         if found and last in found[:-1] and found[-1] is not None:
             return found[-1] + 1
     return 0
@@ -532,7 +532,7 @@ def _quantized_problem(text: str) -> PackedProblem:
 
 def _require_known_product(op: Op) -> None:
     a, b, c = (operand.type.element_type for operand in op.operands)
-    if not any(isinstance(each, ir.IntegerType) for each in (a, b, c)):
+    if not any(isinstance(element, ir.IntegerType) for element in (a, b, c)):
         return
     if (str(a), str(b), str(c)) != INTEGER_PRODUCT:
         raise UsageError(f"fusion: found a product of {a} and {b} into {c}, allowed i8 and i8 into i32")
@@ -546,9 +546,9 @@ def _convolution_sizes(op: Op) -> tuple[int, tuple[int, int, int]]:
     form = convolution_form(op)
     sizes = dict(zip(form.weights, op.operands[1].type.shape, strict=True))
     sizes |= dict(zip(form.output, op.results[0].type.shape, strict=True))
-    batch = prod(sizes[each] for each in form.output if each in "ng")
-    pixels = prod(sizes[each] for each in form.output if each in "DHW")
-    summed = prod(sizes[each] for each in form.reduced)
+    batch = prod(sizes[dimension] for dimension in form.output if dimension in "ng")
+    pixels = prod(sizes[dimension] for dimension in form.output if dimension in "DHW")
+    summed = prod(sizes[dimension] for dimension in form.reduced)
     return batch, (sizes[form.filters], pixels, summed)
 
 

@@ -157,7 +157,7 @@ class _Search:
             return None
         scores, mixed = products  # Q K^T, and weights V
         read = list(map(_argument, (*list(scores.operands)[:2], mixed.operands[1])))
-        guarded = tuple(each for each in read if each is not None)
+        guarded = tuple(state for state in read if state is not None)
         self.tensors[scores.results[0]] = _Known(_State.SCORE)
         self.factor = float(scores.operands[0].type.shape[-1])
         for op in self.function.regions[0].blocks[0].operations:
@@ -178,7 +178,7 @@ class _Search:
         known: dict[Value, _Known] = {}
         inputs = len(op.operands) - len(op.results)
         for operand, argument, mapping in zip(op.operands, block.arguments, maps, strict=True):
-            loops = [each.position for each in mapping.results if isinstance(each, ir.AffineDimExpr)]
+            loops = [index.position for index in mapping.results if isinstance(index, ir.AffineDimExpr)]
             found = self.tensors.get(operand)
             if argument.arg_number >= inputs:
                 found = _Known(_State.START) if is_reduced else None
@@ -190,13 +190,13 @@ class _Search:
             if found is not None:
                 known[argument] = found
         *ops, end = [operation.operation for operation in block.operations]
-        for each in ops:
-            found = self._step(each, known)
+        for step in ops:
+            found = self._step(step, known)
             if found is not None:
-                known[each.results[0]] = found
+                known[step.results[0]] = found
         for result, yielded, mapping in zip(op.results, end.operands, maps[inputs:], strict=True):
             found = known.get(yielded)
-            loops = [each.position for each in mapping.results if isinstance(each, ir.AffineDimExpr)]
+            loops = [index.position for index in mapping.results if isinstance(index, ir.AffineDimExpr)]
             if found is not None and loops == list(range(mapping.n_dims - is_reduced)):
                 self.tensors[result] = found
 
@@ -209,9 +209,9 @@ class _Search:
 
     def _step(self, op: Op, known: Mapping[Value, _Known]) -> _Known | None:
         given = [known.get(operand) or _number(operand) for operand in op.operands]
-        if any(each is None for each in given) or len(op.results) != 1:
+        if any(operand_state is None for operand_state in given) or len(op.results) != 1:
             return None
-        parts = [each for each in given if each is not None]
+        parts = [operand_state for operand_state in given if operand_state is not None]
         states = [part.state for part in parts]
         if op.name in _CASTS:
             return parts[0]

@@ -69,7 +69,7 @@ def link_modules(script: ir.Module) -> None:
             if other != holder and missing & _defined(other).keys():
                 _merge(holder, Library("script", other.clone()), skips_main=True)
                 used.append(other)
-    for other in [each for each in holders if each in used and MAIN not in _defined(each)]:
+    for other in [module for module in holders if module in used and MAIN not in _defined(module)]:
         other.erase()
 
 
@@ -162,7 +162,7 @@ def _rename(module: Op, old: str, new: str) -> None:
             op.attributes["sym_name"] = ir.StringAttr.get(new)
     reference = re.compile(rf"{re.escape(str(ir.FlatSymbolRefAttr.get(old)))}(?![\w$.-])")
     renamed = str(ir.FlatSymbolRefAttr.get(new))
-    for op in walk_where(module, lambda each: each.name.startswith("transform.")):
+    for op in walk_where(module, lambda op: op.name.startswith("transform.")):
         for name in list(op.attributes):
             attribute = op.attributes[name]
             if isinstance(attribute, ir.FlatSymbolRefAttr | ir.SymbolRefAttr | ir.ArrayAttr):

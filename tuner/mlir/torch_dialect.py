@@ -102,7 +102,7 @@ def _why_refused(bindings: Any, module: Any) -> list[tuple[str, str]]:
         if LACKING.search(str(error)):
             reason = UNLOWERED
         if CONSTANT_LEFT in str(error):  # by an operator that no pattern matched
-            return [(each, UNLOWERED) for each in _left_over(bindings.ir, module)]
+            return [(operator, UNLOWERED) for operator in _left_over(bindings.ir, module)]
         return [(place, reason)]
     return _problems(bindings, module)
 
@@ -138,7 +138,9 @@ def _drop_operators(ir: Any, module: Any, places: Collection[str]) -> bool:
     function = module.body.operations[0]
     block = function.regions[0].blocks[0]
     own = [op for op in block.operations if _place(op.location) in places and not _is_kept(op)]
-    dropped = [op for op in own if all(str(each.type).startswith("!torch.vtensor") for each in op.results)]
+    dropped = [
+        op for op in own if all(str(output.type).startswith("!torch.vtensor") for output in op.results)
+    ]
     inputs = [argument.type for argument in block.arguments]
     for op in dropped:
         for result in op.results:
@@ -179,9 +181,9 @@ def _replace_scans(ir: Any, module: Any) -> None:
         rank = x.type.rank
         dim = ir.IntegerAttr(scan.attributes["dimension"]).value
         whole = ir.AffineMap.get_identity(rank)
-        others = [ir.AffineDimExpr.get(each) for each in range(rank) if each != dim]
+        others = [ir.AffineDimExpr.get(number) for number in range(rank) if number != dim]
         maps = (whole, whole, ir.AffineMap.get(rank, 0, others))
-        kinds = ("reduction" if each == dim else "parallel" for each in range(rank))
+        kinds = ("reduction" if number == dim else "parallel" for number in range(rank))
         iterators = ", ".join(f"#linalg.iterator_type<{kind}>" for kind in kinds)
         attributes = {
             "indexing_maps": ir.ArrayAttr.get(list(map(ir.AffineMapAttr.get, maps))),

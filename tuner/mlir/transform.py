@@ -414,14 +414,14 @@ def bind_trailing_arguments(sequence: ir.Operation, trailing: tuple[str, ...]) -
 
 def _bound_argument(root: ir.Value, text: str, type_: ir.Type) -> ir.Value:
     def made(op: str, result: ir.Type, operands: list[ir.Value], **attributes: str) -> ir.Value:
-        parsed = {name: ir.Attribute.parse(each) for name, each in attributes.items()}
+        parsed = {name: ir.Attribute.parse(text_) for name, text_ in attributes.items()}
         built = ir.Operation.create(op, [result], operands, parsed)
         built.verify()  # the interpreter trusts the types of a script
         return built.result
 
     try:
         if text.startswith("#"):
-            numbers = [f"{int(each)} : i64" for each in text[1:].split(";")]
+            numbers = [f"{int(number)} : i64" for number in text[1:].split(";")]
             constants = [made("transform.param.constant", type_, [], value=number) for number in numbers]
             return made("transform.merge_handles", type_, constants)
         name = f'["{text.removeprefix("^")}"]'

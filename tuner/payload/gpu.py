@@ -110,7 +110,7 @@ def matmul_with_epilogue_mlir(problem: Problem, operands: tuple[EpilogueOperand,
     between = f"tensor<{_sizes(c.sizes)}x{sums}>"
     indices = [", ".join("mn"[at] for at in operand.dimensions) for operand in operands]
     maps = ["(m, n)", *(f"({index})" for index in indices), "(m, n)"]
-    listed = ", ".join(f"affine_map<(m, n) -> {each}>" for each in maps)
+    listed = ", ".join(f"affine_map<(m, n) -> {results}>" for results in maps)
     names = ", ".join(["%product", *(f"%{other.name.upper()}" for other in others)])
     kinds = ", ".join([between, *(other.tensor for other in others)])
     inputs = "".join(f"%in_{other.name}: {other.element}, " for other in others)

@@ -98,7 +98,7 @@ class BaseDraw:
     @property
     def without_layout(self) -> tuple[Array, Array]:
         """Returns A and B without the layout's transposition: views (batch, m, k) and (batch, k, n)."""
-        a, b = (each.reshape(-1, *each.shape[-2:]) for each in (self.a, self.b))
+        a, b = (matrices.reshape(-1, *matrices.shape[-2:]) for matrices in (self.a, self.b))
         return (
             a.swapaxes(1, 2) if self.layout == "tn" else a,
             b.swapaxes(1, 2) if self.layout == "nt" else b,
@@ -289,7 +289,7 @@ class Inputs:
 
     def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:
         m, n, _ = self.problem.sizes
-        a, b = (each[flip.matrix] for each in self.base.without_layout)
+        a, b = (matrices[flip.matrix] for matrices in self.base.without_layout)
         of_rows = np.arange(self.problem.rows)[rows] - flip.matrix * m  # in the flip's matrix
         of_columns = np.arange(n)[columns]
         is_a = flip.array == "A"

@@ -49,9 +49,9 @@ def _replace(function: Op) -> None:
     for op in walk_where(function, lambda _: True):
         # first all types of tiles become vector types, then the ops on them are replaced
         inner = (argument for region in op.regions for block in region for argument in block.arguments)
-        for each in (*op.results, *inner):
-            if str(each.type).startswith(TILE):
-                each.set_type(ir.Type.parse(str(each.type).replace(TILE, "vector<")))
+        for carried in (*op.results, *inner):
+            if str(carried.type).startswith(TILE):
+                carried.set_type(ir.Type.parse(str(carried.type).replace(TILE, "vector<")))
     scratch: dict[str, Value] = {}
     for op in walk(function, ZERO, LOAD, STORE, MULTIPLY_FLOATS, MULTIPLY_INTEGERS):
         with ir.InsertionPoint(op), op.location:
@@ -131,7 +131,7 @@ def _product(op: Op, scratch: _Scratch) -> Value:
             # per element of a K group: one element of each column of B
             of_b = deinterleaved(_widened(k_groups, kind.element_type), kind.shape[0])
             totals_now = list(totals)
-            for place, each in enumerate(of_b):
+            for place, words in enumerate(of_b):
                 number = value(
                     "memref.load",
                     ir.MemRefType(a.type).element_type,
@@ -140,7 +140,7 @@ def _product(op: Op, scratch: _Scratch) -> Value:
                     plus(times(k_group, per_k_group), place),
                 )
                 of_a = value("vector.broadcast", line, _widened(number, line.element_type))
-                totals_now[place % parts] = _added(of_a, each, totals_now[place % parts])
+                totals_now[place % parts] = _added(of_a, words, totals_now[place % parts])
             return totals_now
 
         totals = loop(0, left.shape[1] // per_k_group, one_k_group, [zero(line)] * parts)

@@ -53,7 +53,7 @@ UNORDERED = 14  # predicate "uno" of llvm.fcmp: true where one operand is NaN
 def store_bf16_as_integers(module: ir.Module) -> None:
     """Changes bf16 values of host functions to 16-bit integers and computes on them in f32, in place."""
     functions = [op.operation for op in module.body.operations if op.operation.name == "llvm.func"]
-    calls = [op for each in functions for op in walk_where(each, lambda op: bool(op.name == CALL))]
+    calls = [op for function in functions for op in walk_where(function, lambda op: bool(op.name == CALL))]
     dots = [call for call in calls if DOT in str(call.attributes["intrin"])]
     for op in [op for function in functions for op in walk_where(function, _touches_bf16)]:
         if op.name == CONSTANT:
@@ -64,7 +64,9 @@ def store_bf16_as_integers(module: ir.Module) -> None:
             op.name.startswith(INTRINSIC) and not op.name.removeprefix(INTRINSIC).startswith(MOVING)
         ):
             _compute_in_f32(op)
-    for op in [op for each in functions for op in walk_where(each, lambda op: bool(op.name != CONSTANT))]:
+    for op in [
+        op for function in functions for op in walk_where(function, lambda op: bool(op.name != CONSTANT))
+    ]:
         if not (dots and op.name == ROUND):
             _retype(op)
     for dot in dots:
@@ -88,7 +90,7 @@ def _compute_in_f32(op: Op) -> None:
 
 
 def _touches_bf16(op: Op) -> bool:
-    return any(BF16 in str(each.type) for each in (*op.operands, *op.results))
+    return any(BF16 in str(number.type) for number in (*op.operands, *op.results))
 
 
 def _reinterpret(constant: Op) -> None:
@@ -143,10 +145,10 @@ def _rounded(number: Value, result: Type) -> Value:
 
 
 def _retype(op: Op) -> None:
-    inner = (each for region in op.regions for block in region.blocks for each in block.arguments)
-    for each in (*op.results, *inner):
-        if BF16 in str(each.type):
-            each.set_type(_with(each.type, STORED))
+    inner = (argument for region in op.regions for block in region.blocks for argument in block.arguments)
+    for changed in (*op.results, *inner):
+        if BF16 in str(changed.type):
+            changed.set_type(_with(changed.type, STORED))
     for name in tuple(op.attributes):
         attribute = op.attributes[name]
         if isinstance(attribute, ir.TypeAttr) and BF16 in str(attribute):

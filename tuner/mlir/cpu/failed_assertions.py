@@ -54,15 +54,15 @@ def return_failed_assertions(module: ir.Module, entry: str) -> bool:
         raise CandidateError(Stage.COMPILE, "an assertion in a function that a fusion calls")
     allocated = [call.results[0] for call in calls if _callee(call) == ALLOCATE]
     first = function.regions[0].blocks[0]
-    if any(each.owner.operation.block != first for each in allocated):
+    if any(allocation.owner.operation.block != first for allocation in allocated):
         raise CandidateError(Stage.COMPILE, "an assertion next to memory that is allocated in a loop")
     for call in calls:
         if _callee(call) == FREE:
             call.erase()
-    for each in walk(function, RETURN):
-        with each.location, ir.InsertionPoint(each):
+    for return_op in walk(function, RETURN):
+        with return_op.location, ir.InsertionPoint(return_op):
             _return(allocated, value("llvm.mlir.zero", ir.Type.parse("!llvm.ptr")))
-        each.erase()
+        return_op.erase()
     for end in ends:
         ops = [op.operation for op in end.block.operations]
         says = next(op for op in ops if op.name == CALL and _callee(op) == PUTS)
@@ -99,11 +99,11 @@ def leave_at_failed_assertions(module: ir.Module, entry: str) -> None:
 
 
 def _return(allocated: list[Value], text: Value) -> None:
-    for each in allocated:
+    for allocation in allocated:
         create(
             CALL,
             (),
-            [each],
+            [allocation],
             callee=ir.FlatSymbolRefAttr.get(FREE),
             operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0]),
             op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),

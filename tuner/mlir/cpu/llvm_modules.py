@@ -85,7 +85,7 @@ def _rename(module: ir.Module, prefix: str) -> None:
     for op in defined:
         op.attributes["sym_name"] = ir.StringAttr.get(prefix + op.attributes["sym_name"].value)
     for op in walk_where(
-        module, lambda each: any(_is_of(each.attributes[name], names) for name in each.attributes)
+        module, lambda op: any(_is_of(op.attributes[name], names) for name in op.attributes)
     ):
         for name in [attribute for attribute in op.attributes if _is_of(op.attributes[attribute], names)]:
             op.attributes[name] = ir.FlatSymbolRefAttr.get(prefix + op.attributes[name].value)
@@ -107,7 +107,9 @@ def _compile_for(function: Op, part: ModulePart) -> None:
 def instructions_needed(llvm_text: str) -> tuple[str, ...]:
     """Returns the instruction sets that the intrinsics of a module need, such as ("amx-bf16",)."""
     called = set(re.findall(r'"llvm\.x86\.([\w.]+)"', llvm_text))
-    return tuple(name for part, name in SETS.items() if any(re.match(part, each) for each in called))
+    return tuple(
+        name for part, name in SETS.items() if any(re.match(part, intrinsic) for intrinsic in called)
+    )
 
 
 def compiled_for(llvm_text: str, processor: str, features: str) -> str:

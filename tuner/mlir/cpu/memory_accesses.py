@@ -119,7 +119,7 @@ def range_of(index: Value, variable: Value | None) -> IndexRange | None:
     if op is None:
         return None
     found = [range_of(operand, variable) for operand in op.operands]
-    known_ranges = [each for each in found if each is not None]
+    known_ranges = [index_range for index_range in found if index_range is not None]
     if len(known_ranges) == len(found):
         return RULES[op.name](*known_ranges)
     return None
@@ -227,7 +227,7 @@ def _placed(op: Op, buffer: Value, accessed: Value, is_write: bool) -> list[Plac
     if base != buffer:
         return [PlacedAccess(base, is_write, (), ())]
     rank = ir.MemRefType(buffer.type).rank
-    first = next(at for at, each in enumerate(op.operands) if each == buffer) + 1
+    first = next(at for at, operand in enumerate(op.operands) if operand == buffer) + 1
     starts = tuple(list(op.operands)[first : first + rank])
     extents = [1] * rank
     element = ir.MemRefType(buffer.type).element_type  # a vector in what convert-vector-to-scf makes
@@ -261,5 +261,5 @@ def _base(buffer: Value) -> Value | None:
 
 
 def _has_buffers(op: Op) -> bool:
-    kinds = (each.type for each in (*op.operands, *op.results))
+    kinds = (value.type for value in (*op.operands, *op.results))
     return any(isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType) for kind in kinds)

@@ -84,7 +84,7 @@ class Part:
         return tuple(access for access in self.accesses if access.buffer == buffer)
 
     def writes(self, buffer: Value) -> bool:
-        return any(each.is_write for each in self.of(buffer))
+        return any(access.is_write for access in self.of(buffer))
 
 
 @dataclass(frozen=True)
@@ -134,17 +134,17 @@ def _are_separate(one: Part, other: Part, buffer: Value) -> bool:
 def _slabs(parts: Sequence[Part], buffer: Value) -> list[Slab]:
     """Returns the dimensions along which iterations of the loops access separate slabs of a buffer."""
     found = []
-    accesses = [(part.variable, each) for part in parts for each in part.of(buffer)]
-    if any(not each.starts for _, each in accesses):
+    accesses = [(part.variable, access) for part in parts for access in part.of(buffer)]
+    if any(not access.starts for _, access in accesses):
         return []
     for dimension in range(len(accesses[0][1].starts)):
-        ranges = [(range_of(each.starts[dimension], variable), each) for variable, each in accesses]
-        known = [(found_range, each) for found_range, each in ranges if found_range is not None]
+        ranges = [(range_of(access.starts[dimension], variable), access) for variable, access in accesses]
+        known = [(found_range, access) for found_range, access in ranges if found_range is not None]
         factors = {found_range.factor for found_range, _ in known}
         if len(known) < len(ranges) or len(factors) != 1:
             continue
         low = min(found_range.low for found_range, _ in known)
-        high = max(found_range.high + each.extents[dimension] - 1 for found_range, each in known)
+        high = max(found_range.high + access.extents[dimension] - 1 for found_range, access in known)
         (factor,) = factors
         bounds = parts[0].bounds
         if bounds is not None and abs(factor) * bounds.step > high - low:
@@ -218,11 +218,11 @@ def _division(block: Block, depth: int, threads: int) -> _Division | None:
         if part is None:
             return None
         placed.append(_Placed(part, runs))
-    if not may_run_together([each.part for each in placed]):
-        placed = [_Placed(_by_all_where_own(each.part), each.times) for each in placed]
-        if not may_run_together([each.part for each in placed]):
+    if not may_run_together([item.part for item in placed]):
+        placed = [_Placed(_by_all_where_own(item.part), item.times) for item in placed]
+        if not may_run_together([item.part for item in placed]):
             return None
-    loads = [sum(_load(each, thread, threads) for each in placed) for thread in range(threads)]
+    loads = [sum(_load(item, thread, threads) for item in placed) for thread in range(threads)]
     return _Division(tuple(placed), max(loads))
 
 
@@ -237,7 +237,7 @@ def _pieces(block: Block, depth: int, runs: int) -> Iterator[tuple[tuple[Op, ...
             yield tuple(between), runs
             between = []
         body = op.regions[0].blocks[0]
-        if depth and any(each.name == LOOP and not each.results for each in _body(body)):
+        if depth and any(inner.name == LOOP and not inner.results for inner in _body(body)):
             yield from _pieces(body, depth - 1, runs * _trips(op))
         else:
             yield (op,), runs
@@ -247,13 +247,19 @@ def _pieces(block: Block, depth: int, runs: int) -> Iterator[tuple[tuple[Op, ...
 
 def _part(ops: tuple[Op, ...]) -> Part | None:
     """Returns ``ops`` as a part, with the threads that may run it; None if it cannot be divided."""
-    own = {result for op in ops for name in ALLOCATIONS for each in walk(op, name) for result in each.results}
+    own = {
+        result
+        for op in ops
+        for name in ALLOCATIONS
+        for allocation in walk(op, name)
+        for result in allocation.results
+    }
     accesses = []
     for op in ops:
         found = accesses_in(op)
         if found is None:
             return None
-        accesses += [each for each in found if op.name != LOOP or each.buffer not in own]
+        accesses += [access for access in found if op.name != LOOP or access.buffer not in own]
     if ops[0].name == LOOP and not ops[0].results:
         bounds = bounds_of(ops[0])
         shared = Part(ThreadShare.SHARED, ops, tuple(accesses), bounds)
@@ -316,7 +322,9 @@ def _load(placed: _Placed, thread: int, threads: int) -> float:
 def _work(op: Op) -> float:
     """Returns the operations of an op and all in it, counted by the vectors that they compute."""
     if op.regions:
-        inside = sum(_work(each) for region in op.regions for block in region.blocks for each in _body(block))
+        inside = sum(
+            _work(inner) for region in op.regions for block in region.blocks for inner in _body(block)
+        )
         return inside * (_trips(op) if op.name == LOOP else 1)
     if op.name in NO_ACCESS or op.name == "arith.constant":
         return 0.0
@@ -364,7 +372,7 @@ def _rewrite(function: Op, parts: Sequence[Part]) -> None:
 def _run_alone(ops: Sequence[Op], is_first: Value) -> None:
     """Moves operations into a branch that only the first thread takes; their operands are computed before."""
     block = ops[0].block
-    free = [each for each in _body(block) if each not in ops]
+    free = [inner for inner in _body(block) if inner not in ops]
     place = _body(block).index(ops[0])
     with ir.InsertionPoint(ops[0]), ir.Location.unknown():
         branch = ir.Operation.create("scf.if", operands=[is_first], regions=2)

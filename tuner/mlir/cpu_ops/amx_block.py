@@ -217,10 +217,14 @@ class _AmxMatmul:
                 amx_packing.tile_store(tile, self.matmul.c, place.row, place.column)
             else:
                 assert self.scratch is not None
-                down, right = (index(K_GROUPS * each) for each in divmod(number, across))
+                down, right = (index(K_GROUPS * position) for position in divmod(number, across))
                 amx_packing.tile_store(tile, self.scratch, down, right)
         for begin in range(0, len(places), across):  # rows of tiles
-            edge = [(j, each) for j, each in enumerate(places[begin : begin + across]) if not each.is_whole]
+            edge = [
+                (j, tile_place)
+                for j, tile_place in enumerate(places[begin : begin + across])
+                if not tile_place.is_whole
+            ]
             self._copy_edge(K_GROUPS * (begin // across), edge)
 
     @property

@@ -113,7 +113,8 @@ def _layout_of(op: Op) -> str:
     if "indexing_maps" not in op.attributes:
         return "nn"
     texts = [
-        str(each).rstrip(">").rpartition("-> ")[2] for each in ir.ArrayAttr(op.attributes["indexing_maps"])
+        str(mapping).rstrip(">").rpartition("-> ")[2]
+        for mapping in ir.ArrayAttr(op.attributes["indexing_maps"])
     ]
     pairs = [layout for layout, maps in OVER_MNK.items() if tuple(texts[:2]) == maps]
     if pairs and texts[2] == "(d0, d1)":
@@ -130,11 +131,11 @@ def fill_before(matmul: Op) -> Op | None:
     users = [use.owner.operation for use in total.uses]
     last: Op | None = None
     for op in matmul.block:
-        each = op.operation
-        if each == matmul:
+        in_block = op.operation
+        if in_block == matmul:
             break
-        if each in users or any(user != matmul and _is_inside(user, each) for user in users):
-            last = each
+        if in_block in users or any(user != matmul and _is_inside(user, in_block) for user in users):
+            last = in_block
     if last is None or last.name != FILL or last.operands[1] != total:
         return None
     if is_zero(last.operands[0]):

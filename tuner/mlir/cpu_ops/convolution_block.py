@@ -155,7 +155,9 @@ class _Block:
         inner = self.channels if is_blocked else sizes[last]
         outer = [(last, sizes[last] // inner, inner)] if is_blocked else []
         sums = self._over(
-            [*outer, *((each, sizes[each], 1) for each in reduced[:-1]), (last, inner, 1)], {}, start
+            [*outer, *((dimension, sizes[dimension], 1) for dimension in reduced[:-1]), (last, inner, 1)],
+            {},
+            start,
         )
         adds = fill is None
         parts = len(self._counts)
@@ -169,9 +171,9 @@ class _Block:
             for vector, pixel in zip(of_part, self.pixels, strict=True):
                 place = self._place(pixel | {self.tile.lane: first})
                 store_lanes(vector, self.tile.buffer(SUMS), place, count, adds=adds)
-        for each in (op, fill, view if self.panel else None):
-            if each is not None:
-                each.erase()
+        for replaced in (op, fill, view if self.panel else None):
+            if replaced is not None:
+                replaced.erase()
 
     def _over(
         self, loops: list[tuple[int, int, int]], at: LoopIndices, sums: Sequence[Value]
@@ -185,8 +187,8 @@ class _Block:
 
         def body(number: Value, *before: Value) -> Sequence[Value]:
             after: Sequence[Value] = before
-            for each in range(unroll):
-                place = plus(times(number, step * unroll), each * step)
+            for copy_number in range(unroll):
+                place = plus(times(number, step * unroll), copy_number * step)
                 place = total(at[dimension], place) if dimension in at else place
                 after = self._over(inner, at | {dimension: place}, after)
             return after
@@ -216,10 +218,11 @@ class _Block:
             return None  # the place in the whole input is not known
         operands = iter(list(view.operands)[1:])
         places = [
-            next(operands) if each == DYNAMIC else index(each) for each in view.attributes["static_offsets"]
+            next(operands) if offset == DYNAMIC else index(offset)
+            for offset in view.attributes["static_offsets"]
         ]
         kind = ir.IndexType.get()
-        low, high = (value("arith.subi", kind, index(each), places[side]) for each in (first, end))
+        low, high = (value("arith.subi", kind, index(plane), places[side]) for plane in (first, end))
         low = value("arith.maxsi", kind, low, index(0))
         return low, value("arith.minsi", kind, high, index(tile.sizes[dimension]))
 
@@ -232,7 +235,9 @@ class _Block:
             for part, count in enumerate(self._counts):
                 before = sums[number * len(self._counts) + part]
                 place = pixel | {self.tile.lane: part * self.lanes}
-                left, right = (self._operand(each, at, place, count, known) for each in (INPUT, WEIGHTS))
+                left, right = (
+                    self._operand(operand, at, place, count, known) for operand in (INPUT, WEIGHTS)
+                )
                 multiply = dot_product if self.tile.has_k_groups else multiply_add
                 after.append(multiply(left, right, before))
         return after
@@ -248,7 +253,8 @@ class _Block:
         key = (number, *constants)
         if key not in known:
             indices = [
-                plus(self._base(number, each, at, known), constant) for each, constant in enumerate(constants)
+                plus(self._base(number, dimension, at, known), constant)
+                for dimension, constant in enumerate(constants)
             ]
             is_input = number == INPUT
             buffer = self.tile.buffer(INPUT) if is_input else self.weights
@@ -296,10 +302,14 @@ class _Block:
             store_lanes(sums[0], reinterpreted(buffer, line), [index(first)], count, adds=adds)
             return
         is_flat = row == len(self.pixels) and ir.MemRefType(buffer.type).rank == 2
-        starts = [(line, each) for line in range(0, len(sums), row) for each in range(0, row, self.lanes)]
-        for line, each in starts:
-            start = line + each
-            width = min(self.lanes, row - each)
+        starts = [
+            (line, first_lane)
+            for line in range(0, len(sums), row)
+            for first_lane in range(0, row, self.lanes)
+        ]
+        for line, first_lane in starts:
+            start = line + first_lane
+            width = min(self.lanes, row - first_lane)
             for lane, vector in enumerate(transposed_square(sums[start : start + width])[:count]):
                 place = self._place(self.pixels[start] | {self.tile.lane: first + lane})
                 place = [index(first + lane), index(start)] if is_flat else place

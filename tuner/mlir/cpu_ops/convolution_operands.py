@@ -58,7 +58,7 @@ def as_tensor(memory: Value) -> Value:
 def add_products(left: Value, right: Value, before: Value) -> Value:
     """Creates ``before``, an f32, plus the two products of the bf16 in two K groups; returns the sum."""
     for half in (first_half, second_half):
-        numbers = [value("arith.bitcast", ir.F32Type.get(), half(each)) for each in (left, right)]
+        numbers = [value("arith.bitcast", ir.F32Type.get(), half(k_group)) for k_group in (left, right)]
         product = value("arith.mulf", before.type, *numbers)
         before = value("arith.addf", before.type, before, product)
     return before
@@ -70,7 +70,9 @@ def dot_product(left: Value, right: Value, before: Value) -> Value:
     By one vdpbf16ps; ``before``: a vector of 16 f32, the others: vectors of 16 K groups.
     """
     kind = ir.VectorType.get([PAIR * K_GROUPS], ir.BF16Type.get())
-    return value(DOT, before.type, before, *(value("vector.bitcast", kind, each) for each in (left, right)))
+    return value(
+        DOT, before.type, before, *(value("vector.bitcast", kind, k_groups) for k_groups in (left, right))
+    )
 
 
 def k_groups_in_steps(size: int) -> int:
@@ -104,7 +106,7 @@ def channel_words(source: Value, channels: int, order: Sequence[int] = (), count
         count: the K groups of the channels, those after the last pair zeros; 0: as many as there are pairs.
     """
     every = tuple(order or range(ir.MemRefType(source.type).rank))
-    shape = [source.type.shape[each] for each in every]
+    shape = [source.type.shape[dimension] for dimension in every]
     shape[every.index(channels)] = count or paired(source.type.shape[channels])
     k_groups = _KGroups(source, channels, every, allocated(shape, k_group_type()))
     k_groups.build()
@@ -134,10 +136,10 @@ class _KGroups:
         for number in range(paired(self._size(self.channels)), end):
             at = {self.channels: index(number)}
             if self._last == self.channels:
-                others = [each for each in self.order if each != self.channels]
+                others = [dimension for dimension in self.order if dimension != self.channels]
                 self._over(others, at, lambda here: self._store(zero(k_group_type()), here, 1))
                 continue
-            rows = [each for each in self.order[:-1] if each != self.channels]
+            rows = [dimension for dimension in self.order[:-1] if dimension != self.channels]
             self._over(
                 rows,
                 at,
@@ -250,7 +252,7 @@ class ConvolutionTile:
             isinstance(kind, ir.MemRefType) and kind.has_static_shape for kind in kinds
         ):
             return Refusal(f"a convolution of {' x '.join(map(str, kinds))}")
-        found = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+        found = [ir.AffineMapAttr(mapping).value for mapping in ir.ArrayAttr(op.attributes["indexing_maps"])]
         maps = tuple(tuple(map(_terms, mapping.results)) for mapping in found)
         sizes: Place = {}
         for number in (WEIGHTS, SUMS):
@@ -308,8 +310,8 @@ def _terms(expression: ir.AffineExpr) -> Terms:
     if isinstance(expression, ir.AffineAddExpr):
         left = _terms(expression.lhs)
         right = _terms(expression.rhs)
-        return {each: left.get(each, 0) + right.get(each, 0) for each in left | right}
+        return {dimension: left.get(dimension, 0) + right.get(dimension, 0) for dimension in left | right}
     if isinstance(expression, ir.AffineMulExpr):
         factor = ir.AffineConstantExpr(expression.rhs).value
-        return {each: number * factor for each, number in _terms(expression.lhs).items()}
+        return {dimension: number * factor for dimension, number in _terms(expression.lhs).items()}
     return {ir.AffineDimExpr(expression).position: 1}

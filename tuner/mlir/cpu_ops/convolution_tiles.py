@@ -91,7 +91,9 @@ class _Block:
             return Refusal(
                 "found a convolution of other operands, allowed K groups of channels and adjacent pixels"
             )
-        dimensions = [each for terms in tile.maps[SUMS] for each in terms if each not in (filters, pixels)]
+        dimensions = [
+            number for terms in tile.maps[SUMS] for number in terms if number not in (filters, pixels)
+        ]
         places: list[tuple[tuple[int, int], ...]] = [()]
         for dimension in dimensions:
             places = [
@@ -122,18 +124,21 @@ class _Block:
         op = self.tile.op
         fill = fill_before(op)
         sizes = self.tile.sizes
-        window = [each for each in self.tile.reduced if each != self.channels]
+        window = [dimension for dimension in self.tile.reduced if dimension != self.channels]
         steps = sizes[self.channels] // self._depth
         sums = self._over(
-            [*((each, sizes[each], 1) for each in window), (self.channels, steps, self._depth)],
+            [
+                *((dimension, sizes[dimension], 1) for dimension in window),
+                (self.channels, steps, self._depth),
+            ],
             {},
-            [self._start(each, adds=fill is None) for each in self.parts],
+            [self._start(tile_part, adds=fill is None) for tile_part in self.parts],
         )
         for part, tile in zip(self.parts, sums, strict=True):
             tile_store(tile, self._sums(part), index(0), index(0))
-        for each in (op, fill):
-            if each is not None:
-                each.erase()
+        for replaced in (op, fill):
+            if replaced is not None:
+                replaced.erase()
 
     def _over(self, loops: Sequence[tuple[int, int, int]], at: At, sums: Sequence[Value]) -> Sequence[Value]:
         if not loops:
@@ -191,7 +196,7 @@ class _Block:
         lines = [next((term for term in terms if term in sizes), None) for terms in maps]
         # the view has the dimensions in `sizes`; along the others it is one element, and drops them
         every = [1 if line is None else sizes[line] for line in lines]
-        kept = [side for side, each in enumerate(lines) if each is not None]
+        kept = [side for side, line in enumerate(lines) if line is not None]
         layout = ir.StridedLayoutAttr.get(DYNAMIC, [strides[side] for side in kept])
         result = ir.MemRefType.get([every[side] for side in kept], kind.element_type, layout)
         offsets = [_at(terms, place) for terms in maps]

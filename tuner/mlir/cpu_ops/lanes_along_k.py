@@ -96,11 +96,11 @@ class _Matmul:
         k = times(number, self.steps)
         if self.matmul.layout == "nt":
             line = self._vector(self.steps)
-            lines = [load_lanes(b, (index(each), k), line, depth) for each in range(self.matmul.n)]
+            lines = [load_lanes(b, (index(column), k), line, depth) for column in range(self.matmul.n)]
             vector = _joined([*lines, *[zero(line)] * (self.columns - self.matmul.n)])
         else:
             line = self._vector(self.columns)
-            lines = [load_lanes(b, (plus(k, each), index(0)), line, self.matmul.n) for each in range(depth)]
+            lines = [load_lanes(b, (plus(k, row), index(0)), line, self.matmul.n) for row in range(depth)]
             vector = _turned(_joined([*lines, *[zero(line)] * (self.steps - depth)]), self.steps)
         store_lanes(vector, self.packed_b, (number, index(0)), self.lanes)
 
@@ -114,7 +114,7 @@ class _Matmul:
             of_rows = [
                 self._repeated(plus(first, row), times(number, self.steps), depth) for row in range(rows)
             ]
-            return [multiply_add(of_a, of_b, each) for of_a, each in zip(of_rows, before, strict=True)]
+            return [multiply_add(of_a, of_b, sums) for of_a, sums in zip(of_rows, before, strict=True)]
 
         sums = loop(0, k // self.steps, step, [zero(kind)] * rows)
         if k % self.steps:

@@ -60,7 +60,7 @@ class PackByRowsOp(InPlaceOp, name="pack_by_rows"):
                     op.move_before(first.operation)
                 outer = panels.regions[0].blocks[0].arguments[0]
                 inner = inside.arguments[0]
-                uses = [[(use.owner, use.operand_number) for use in each.uses] for each in (outer, inner)]
+                uses = [[(use.owner, use.operand_number) for use in loop.uses] for loop in (outer, inner)]
                 for places, other in zip(uses, (inner, outer), strict=True):
                     for owner, number in places:
                         owner.operands[number] = other
@@ -152,8 +152,8 @@ def _slices(weight: Value, columns: int) -> list[_Slice]:
     for use in weight.uses:
         if use.owner.name != "bufferization.to_tensor":
             return []
-        for each in use.owner.results[0].uses:
-            read = _read(each.owner.operation, each.operand_number, use.owner.results[0], columns)
+        for view_use in use.owner.results[0].uses:
+            read = _read(view_use.owner.operation, view_use.operand_number, use.owner.results[0], columns)
             if read is None:
                 return []
             found.append(read)
@@ -205,7 +205,9 @@ def _are_matmuls(uses: list[tuple[Op, int]]) -> bool:
 
 def _offsets(op: Op) -> tuple[Value | int, Value | int]:
     operands = iter(list(op.operands)[1:])
-    row, column = (next(operands) if each == DYNAMIC else each for each in op.attributes["static_offsets"])
+    row, column = (
+        next(operands) if offset == DYNAMIC else offset for offset in op.attributes["static_offsets"]
+    )
     return row, column
 
 
@@ -221,30 +223,30 @@ def _pack(function: Op, number: int, columns: int, slices: list[_Slice]) -> None
         tensor = ir.RankedTensorType.get(kind.shape, kind.element_type)
         packed = create("bufferization.to_tensor", [tensor], [weight], restrict=ir.UnitAttr.get())
         unused = create("tensor.empty", [shape])
-    for each in slices:
-        first = each.pad or each.op or each.users[0][0]
+    for part in slices:
+        first = part.pad or part.op or part.users[0][0]
         with ir.InsertionPoint(first), first.location:
             source = packed.results[0]
             panel: Value | int
-            if isinstance(each.column, int):
-                panel = each.column // columns
+            if isinstance(part.column, int):
+                panel = part.column // columns
             else:
-                panel = value("arith.divui", ir.IndexType.get(), each.column, index(columns))
-            places = (panel, each.row, 0)
+                panel = value("arith.divui", ir.IndexType.get(), part.column, index(columns))
+            places = (panel, part.row, 0)
             dynamic = [place for place in places if not isinstance(place, int)]
             padded = value(
                 "tensor.extract_slice",
-                ir.RankedTensorType.get([each.rows, each.columns], source.type.element_type),
+                ir.RankedTensorType.get([part.rows, part.columns], source.type.element_type),
                 source,
                 *dynamic,
                 static_offsets=ir.DenseI64ArrayAttr.get(
                     [place if isinstance(place, int) else DYNAMIC for place in places]
                 ),
-                static_sizes=ir.DenseI64ArrayAttr.get([1, each.rows, each.columns]),
+                static_sizes=ir.DenseI64ArrayAttr.get([1, part.rows, part.columns]),
                 static_strides=ir.DenseI64ArrayAttr.get([1, 1, 1]),
                 operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(dynamic), 0, 0]),
             )
-        for user, operand in each.users:
+        for user, operand in part.users:
             user.operands[operand] = padded
     for op in old:  # slices that a handle may refer to are left behind: nothing uses their results
         op.results[0].replace_all_uses_with(unused.results[0])

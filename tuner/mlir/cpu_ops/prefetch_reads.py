@@ -87,10 +87,10 @@ def _place(read: Op) -> list[Value]:
 def _fetch_next_panels(function: Op, strips: int, line: int) -> None:
     """Creates prefetches of the panel after the one that is read, for each row of K that is."""
     numbered = enumerate(function.regions[0].blocks[0].arguments)
-    weights = [each for number, each in numbered if packing_of(function, number) is not None]
+    weights = [argument for number, argument in numbered if packing_of(function, number) is not None]
     # panels x K x columns; of the parts of a row the first fetches for all
-    found = [each for each in _reads_in_loops(function, weights) if len(_place(each)) == 4]
-    reads = [each for each in found if constant_of(_place(each)[-1]) == 0]
+    found = [candidate for candidate in _reads_in_loops(function, weights) if len(_place(candidate)) == 4]
+    reads = [candidate for candidate in found if constant_of(_place(candidate)[-1]) == 0]
     alone: dict[tuple[Op, Value], list[Op]] = {}  # loops over K that no loop over strips has around
     for read in reads:
         if _strip_loop(read) is None:
@@ -116,8 +116,8 @@ def _fetch_next_panels(function: Op, strips: int, line: int) -> None:
             if strips > lines:
                 part = value("arith.minui", ir.IndexType.get(), part, index(lines - 1))
             share = -(-lines // strips)
-            for each in range(share):
-                column = plus(times(part, share * line), each * line)
+            for further in range(share):
+                column = plus(times(part, share * line), further * line)
                 fetch(buffer, plus(panel, 1), fetched, column, locality=LOCALITY)
 
 

@@ -109,16 +109,18 @@ class TileProduct:
             group = self.product.group_of(block.panel, run, vectors)
 
             def of_row(row: Value) -> None:
-                made = [value("vector.load", self.scheme.sums, self.run_sums, row, each) for each in places]
-                before = [value("vector.load", floats, self.sums, row, each) for each in places]
+                made = [
+                    value("vector.load", self.scheme.sums, self.run_sums, row, column) for column in places
+                ]
+                before = [value("vector.load", floats, self.sums, row, column) for column in places]
                 after = self.product.scaled([total(first, row)], run, group, made, before)
-                for place, each in zip(places, after, strict=True):
-                    create("vector.store", [], [each, self.sums, row, place])
+                for place, sums in zip(places, after, strict=True):
+                    create("vector.store", [], [sums, self.sums, row, place])
 
             rolled_loop(0, rows, of_row)
 
         def finish(row: Value) -> None:
-            sums = [value("vector.load", floats, self.sums, row, each) for each in places]
+            sums = [value("vector.load", floats, self.sums, row, column) for column in places]
             self.product.store(total(first, row), block.panel, block.columns, sums, adds=block.adds)
 
         rolled_loop(0, rows, clear)
@@ -141,8 +143,8 @@ class TileProduct:
             k = total(first_k, times(step, self.depth))
             line = total(first_line, times(step, self.depth // self.per_line))
             rows = [
-                tile_load(of_a, self.product.rows.numbers, plus(first, TILE_ROWS * each), k)
-                for each in range(tiles)
+                tile_load(of_a, self.product.rows.numbers, plus(first, TILE_ROWS * row_tile), k)
+                for row_tile in range(tiles)
             ]
             after = list(before)
             for vector in range(vectors):
@@ -155,9 +157,9 @@ class TileProduct:
             return after
 
         start = [value("x86.amx.tile_zero", of_c) for _ in range(tiles * vectors)]
-        for place, each in enumerate(loop(0, steps, of_step, start)):
+        for place, tile_sums in enumerate(loop(0, steps, of_step, start)):
             tile, vector = divmod(place, vectors)
-            tile_store(each, self.run_sums, index(tile * TILE_ROWS), index(vector * self.tile.lanes))
+            tile_store(tile_sums, self.run_sums, index(tile * TILE_ROWS), index(vector * self.tile.lanes))
 
 
 class FloatProduct:
@@ -184,7 +186,7 @@ class FloatProduct:
 
             def of_strip(strip: Value, rows: int) -> None:
                 first = times(strip, self.tile.rows)
-                self._multiply([plus(first, each) for each in range(rows)], block, vectors)
+                self._multiply([plus(first, row) for row in range(rows)], block, vectors)
 
             in_steps(BlockExtent(self.operands.sizes[0]), self.tile.rows, of_strip)
 
@@ -204,8 +206,8 @@ class FloatProduct:
                 product.fetch_ahead(line, vectors)
                 first = times(total(times(number, product.steps), step), product.scheme.step)
                 for vector, (scale, points) in enumerate(group):
-                    for part, each in enumerate(factors[vector]):
-                        shifted = each if points is None else value("arith.subf", kind, each, points)
+                    for part, factor in enumerate(factors[vector]):
+                        shifted = factor if points is None else value("arith.subf", kind, factor, points)
                         scaled = value("arith.mulf", kind, shifted, scale)
                         place = (plus(first, part), index(vector * self.tile.lanes))
                         create("vector.store", [], [scaled, self.weights, *place])
@@ -226,8 +228,8 @@ class FloatProduct:
             for row in rows:
                 of_a = product.scheme.of_a(product.rows.numbers, row, total(first_k, k))
                 after += [
-                    product.scheme.after(before, of_a, each)
-                    for before, each in zip(sums[len(after) :][:vectors], of_b, strict=True)
+                    product.scheme.after(before, of_a, weights)
+                    for before, weights in zip(sums[len(after) :][:vectors], of_b, strict=True)
                 ]
             return after
 

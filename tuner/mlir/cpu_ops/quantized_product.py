@@ -135,7 +135,7 @@ class RowPreparation:
         (lanes,) = self._over(begin, depth, larger, [zero(self.floats)])
         f32 = ir.F32Type.get()
         largest = value("vector.reduction", f32, lanes, kind=ir.Attribute.parse("#vector.kind<maximumf>"))
-        greatest, least = (floats_of(f32, float(each)) for each in (GREATEST, LEAST_MAXIMUM))
+        greatest, least = (floats_of(f32, float(limit)) for limit in (GREATEST, LEAST_MAXIMUM))
         create("memref.store", [], [value("arith.divf", f32, largest, greatest), rows.scales, row, run])
         olt = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 4)
         is_small = value("arith.cmpf", ir.IntegerType.get_signless(1), largest, least, predicate=olt)
@@ -164,13 +164,13 @@ class RowPreparation:
             if is_copied:
                 self._store(rows.numbers, row, k, whole)
             add = "arith.addi" if is_integer else "arith.addf"
-            return [value(add, each.type, each, whole) for each in sums]
+            return [value(add, before.type, before, whole) for before in sums]
 
         start = [zero(integers if is_integer else self.floats)] if rows.sums is not None else []
         sums = self._over(begin, self.operands.depth, of_part, start)
-        for each in sums:
-            element = ir.VectorType(each.type).element_type
-            added = value("vector.reduction", element, each, kind=ir.Attribute.parse("#vector.kind<add>"))
+        for lanes in sums:
+            element = ir.VectorType(lanes.type).element_type
+            added = value("vector.reduction", element, lanes, kind=ir.Attribute.parse("#vector.kind<add>"))
             create("memref.store", [], [added, rows.sums, row, run])
 
     def _store(self, buffer: Value, row: Value, k: Value, numbers: Value) -> None:
@@ -274,7 +274,7 @@ class QuantizedProduct:
         columns = strip.block.columns
         vectors = -(-columns // self.tile.lanes)
         first = times(strip.number, self.tile.rows)
-        row_numbers = [plus(first, each) for each in range(strip.rows)]
+        row_numbers = [plus(first, distance) for distance in range(strip.rows)]
 
         def of_run(number: Value, *before: Value) -> list[Value]:
             at = block.run(number)
@@ -312,7 +312,7 @@ class QuantizedProduct:
             return after
 
         start = [self._start(row, run) for row in rows]
-        return loop(0, self.steps, of_step, [each for each in start for _ in range(vectors)])
+        return loop(0, self.steps, of_step, [row_start for row_start in start for _ in range(vectors)])
 
     def factors(self, line: Value, vectors: int) -> list[list[Value]]:
         """Creates, for each of ``vectors`` vectors of columns, the unpacked weights of a step.
@@ -414,8 +414,8 @@ class QuantizedProduct:
         column = times(panel, self.tile.columns)
         is_by_row = self.rows.scales is not None and not self._is_scaled_by_group
         scale = self._row_scale(row, index(0)) if is_by_row else None
-        for vector, each in enumerate(sums):
-            made = each if scale is None else value("arith.mulf", self.floats, each, scale)
+        for vector, made_sums in enumerate(sums):
+            made = made_sums if scale is None else value("arith.mulf", self.floats, made_sums, scale)
             if self.operands.output != "f32":
                 made = value("arith.truncf", self.scheme.vector(lanes, self.operands.output), made)
             place = (row, plus(column, vector * lanes))

@@ -36,7 +36,7 @@ NIBBLE = 8
 BYTE = 128
 ROW_PADDING = 64  # elements after a row of A: rows a power of two apart would lie in the same sets of L1
 FLOAT_MAGIC = 0x4B000000  # the bits of 2**23 in f32; its last 4 bits count units
-BF16_TABLE = tuple(int(np.float32(each - NIBBLE).view(np.uint32)) >> 16 for each in range(2 * NIBBLE))
+BF16_TABLE = tuple(int(np.float32(unsigned - NIBBLE).view(np.uint32)) >> 16 for unsigned in range(2 * NIBBLE))
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def operands_of(function: Op, block_k: int) -> QuantizedOperands | Refusal:
     format_ = WeightFormat.of_text(ir.StringAttr(function.attributes[QUANTIZATION]).value)
     (m, k), n = kinds[0].shape, kinds[1].shape[0]
     depth = format_.group or block_k or k
-    dtype, output = (str(kinds[each].element_type) for each in (0, -1))
+    dtype, output = (str(kinds[position].element_type) for position in (0, -1))
     try:
         expected = quantized_text((m, n, k), dtype, format_, output)
     except UsageError as error:
@@ -214,7 +214,9 @@ class Dots(Scheme):
         words = self.vector(2 * self.lanes, "i16")
         high = value("arith.shrui", words, value("vector.bitcast", words, loaded), splat(words, 4))
         high = value("vector.bitcast", loaded.type, high)
-        return [value("arith.andi", loaded.type, each, splat(loaded.type, 15)) for each in (loaded, high)]
+        return [
+            value("arith.andi", loaded.type, nibbles, splat(loaded.type, 15)) for nibbles in (loaded, high)
+        ]
 
     def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
         return self._spread(value("vector.load", self.vector(4, "i8"), buffer, row, k), "i8", 4)
@@ -255,13 +257,14 @@ class Pairs(Dots):
             return [value("arith.truncf", pairs, wide)]
         words = self.vector(2 * self.lanes, "i16")
         short = ir.IntegerType.get_signless(16)
-        entries = [ir.IntegerAttr.get(short, _as_signed(each)) for each in BF16_TABLE]
+        entries = [ir.IntegerAttr.get(short, _as_signed(entry)) for entry in BF16_TABLE]
         table = table_of(WORDS, entries)
         found = value("vector.bitcast", words, loaded)
         shifted = [
-            value("arith.shrui", words, found, splat(words, 4 * each)) if each else found for each in range(4)
+            value("arith.shrui", words, found, splat(words, 4 * nibble)) if nibble else found
+            for nibble in range(4)
         ]
-        return [value("vector.bitcast", pairs, looked_up(WORDS, table, each)) for each in shifted]
+        return [value("vector.bitcast", pairs, looked_up(WORDS, table, indices)) for indices in shifted]
 
     def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
         return self._spread(value("vector.load", self.vector(2, "bf16"), buffer, row, k), "bf16", 2)
@@ -294,16 +297,16 @@ class Singles(Scheme):
         words = self.vector(self.lanes, "i32")
         found = value("vector.bitcast", words, loaded)
         shifted = [
-            value("arith.shrui", words, found, splat(words, 4 * each)) if each else found
-            for each in range(NIBBLE_ROWS)
+            value("arith.shrui", words, found, splat(words, 4 * nibble)) if nibble else found
+            for nibble in range(NIBBLE_ROWS)
         ]
-        return [self._number(each, words) for each in shifted]
+        return [self._number(word, words) for word in shifted]
 
     def _number(self, shifted: Value, words: Type) -> Value:
         floats = self.vector(self.lanes, "f32")
         f32 = ir.F32Type.get()
         if self._has_table:
-            entries = [ir.FloatAttr.get(f32, float(each - NIBBLE)) for each in range(2 * NIBBLE)]
+            entries = [ir.FloatAttr.get(f32, float(unsigned - NIBBLE)) for unsigned in range(2 * NIBBLE)]
             return looked_up(FLOATS, table_of(FLOATS, entries), shifted)
         # 2**23 + u is exact, and so is the difference
         units = value("arith.andi", words, shifted, splat(words, 15))
@@ -338,7 +341,7 @@ class TileBytes(Dots):
         bytes_ = super().factors(loaded)
         if not self.is_nibbles:
             return bytes_
-        return [value("arith.subi", each.type, each, splat(each.type, NIBBLE)) for each in bytes_]
+        return [value("arith.subi", factor.type, factor, splat(factor.type, NIBBLE)) for factor in bytes_]
 
 
 class TilePairs(Pairs):

@@ -69,7 +69,7 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     def change(self, function: Op) -> Refusal | None:
         found = [op for op in walk(function, *LAYOUTS) if CONTRACTION in op.attributes]
         if not found:
-            names = ", ".join(each.removeprefix("linalg.") for each in LAYOUTS)
+            names = ", ".join(layout.removeprefix("linalg.") for layout in LAYOUTS)
             return Refusal(f"found no convolution marked {CONTRACTION}, allowed {names}")
         for op in found:
             if not all(operand.type.has_static_shape for operand in op.operands):

@@ -54,15 +54,15 @@ class SkipHiddenKeysOp(InPlaceOp, name="skip_hidden_keys"):
     def change(self, function: Op) -> Refusal | None:
         arguments = list(function.regions[0].blocks[0].arguments)
         marks = [argument_attributes(function, argument.arg_number) for argument in arguments]
-        masks = [each for each, named in zip(arguments, marks, strict=True) if VISIBLE in named]
-        guarded = [each for each, named in zip(arguments, marks, strict=True) if GUARDED in named]
+        masks = [argument for argument, named in zip(arguments, marks, strict=True) if VISIBLE in named]
+        guarded = [argument for argument, named in zip(arguments, marks, strict=True) if GUARDED in named]
         if len(masks) != 1:
             return Refusal(f"target: found {len(masks)} arguments {VISIBLE}, allowed 1")
-        for each in guarded:
-            kind = ir.MemRefType(each.type)
+        for marked in guarded:
+            kind = ir.MemRefType(marked.type)
             if str(kind.element_type) not in BITS or kind.get_strides_and_offset()[0][-1] != 1:
                 return Refusal(
-                    f"target: found argument {each.arg_number} of {kind}, allowed rows of f32 or f64"
+                    f"target: found argument {marked.arg_number} of {kind}, allowed rows of f32 or f64"
                 )
         queries, keys = masks[0].type.shape[-2:]
         first, last = ir.DenseI64ArrayAttr(marks[masks[0].arg_number][VISIBLE])
@@ -72,11 +72,11 @@ class SkipHiddenKeysOp(InPlaceOp, name="skip_hidden_keys"):
         band = _Band(first, last, queries, keys, rest=max(ends, default=0), chunk=max(chunks, default=1))
         # %unsafe of the example: one per loop over the batch, where guarded arguments are read
         unsafe: dict[Op, Value] = {}
-        for each in loops:
-            around = next((op for op in parents_of(each) if BATCH in op.attributes), function)
+        for key_loop in loops:
+            around = next((op for op in parents_of(key_loop) if BATCH in op.attributes), function)
             if around not in unsafe:
                 unsafe[around] = _unsafe(guarded, around, keys)
-            _bound(each, band, unsafe[around])
+            _bound(key_loop, band, unsafe[around])
         return None
 
 
@@ -98,7 +98,9 @@ def _bound(op: Op, band: _Band, unsafe: Value) -> None:
     Without such loops, the rows are all rows of the matrix.
     """
     around = [parent for parent in parents_of(op) if any(name.startswith(ROWS) for name in parent.attributes)]
-    around = around if any(BLOCK in each.attributes for each in around) else []  # of a single block: unknown
+    around = (
+        around if any(BLOCK in outer.attributes for outer in around) else []
+    )  # of a single block: unknown
     size = constant_of(around[0].operands[2]) if around else band.queries
     end = constant_of(op.operands[1])
     width = constant_of(op.operands[2])
@@ -106,7 +108,7 @@ def _bound(op: Op, band: _Band, unsafe: Value) -> None:
     if end is None or width is None or size is None:
         return
     with ir.InsertionPoint(op), op.location:
-        rows = [each.regions[0].blocks[0].arguments[0] for each in around]
+        rows = [outer.regions[0].blocks[0].arguments[0] for outer in around]
         row = reduce(total, rows) if rows else index(0)
         seen = plus(row, size + band.last)
         if is_scored:  # all that a chunk reads
@@ -154,11 +156,11 @@ def _unsafe(guarded: list[Value], around: Op, keys: int) -> Value:
         truth = ir.IntegerType.get_signless(1)
         batch = [op.regions[0].blocks[0].arguments[0] for op in _batches(around)]
         is_safe = None
-        for each in guarded:
-            real, integer, width = BITS[str(each.type.element_type)]
+        for argument in guarded:
+            real, integer, width = BITS[str(argument.type.element_type)]
             kind = ir.IntegerType.get_signless(width)
             most = ir.IntegerAttr.get(kind, int(real(MOST_GUARDED).view(integer)))
-            for largest in _largest(each, batch, kind):
+            for largest in _largest(argument, batch, kind):
                 bound = value("arith.constant", kind, value=most)
                 fits = compared("ule", largest, bound)
                 is_safe = fits if is_safe is None else value("arith.andi", truth, is_safe, fits)

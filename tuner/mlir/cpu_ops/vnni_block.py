@@ -72,8 +72,8 @@ class ByteProducts:
         return cls(lanes, vnni_packing.allocated((rows,), vnni_packing.k_group_type()))
 
     def prepare(self, strip: KGroupStrip) -> None:
-        for row, each in enumerate(strip.byte_sums()):
-            start = value("arith.muli", each.type, each, vnni_packing.splat(each.type, SIGN))
+        for row, byte_sum in enumerate(strip.byte_sums()):
+            start = value("arith.muli", byte_sum.type, byte_sum, vnni_packing.splat(byte_sum.type, SIGN))
             create("memref.store", [], [start, self.starts, plus(strip.first, row)])
 
     def start(self, strip: KGroupStrip, row: int) -> Value:
@@ -110,7 +110,8 @@ class PairProducts:
         k_groups_of_b = value("vector.bitcast", k_groups_of_a.type, k_groups_of_b)
         for half in (vnni_packing.first_half, vnni_packing.second_half):
             left, right = (
-                value("vector.bitcast", self._sums, half(each)) for each in (k_groups_of_a, k_groups_of_b)
+                value("vector.bitcast", self._sums, half(k_groups))
+                for k_groups in (k_groups_of_a, k_groups_of_b)
             )
             before = multiply_add(left, right, before)
         return before
@@ -229,8 +230,8 @@ class _KGroupMatmul:
             after: list[Value] = []
             for row in range(strip.rows):
                 k_groups = of_row(row) if of_row else strip.broadcast(row, k_group)
-                for number, each in enumerate(of_b):
-                    after.append(self.products.after(sums[row * vectors + number], k_groups, each))
+                for number, vector in enumerate(of_b):
+                    after.append(self.products.after(sums[row * vectors + number], k_groups, vector))
             return after
 
         sums = [self.products.start(strip, row) for row in range(strip.rows) for _ in range(vectors)]
@@ -239,11 +240,11 @@ class _KGroupMatmul:
         if strip.has_rest:
             sums = step(index(strip.whole_k_groups), *sums, of_row=strip.broadcast_rest)
         column = times(panel, self.tile.columns)
-        for number, each in enumerate(sums):
+        for number, sums_of_vector in enumerate(sums):
             row, vector = divmod(number, vectors)
             place = (plus(strip.first, row), plus(column, vector * lanes))
             width = min(columns - vector * lanes, lanes)
-            store_lanes(each, self.matmul.c, place, width, adds=self.matmul.fill is None)
+            store_lanes(sums_of_vector, self.matmul.c, place, width, adds=self.matmul.fill is None)
 
     def _fetch_a(self, strip: KGroupStrip, panel: Value, k_group: Value) -> None:
         """Creates prefetches of a K group of the next strip's rows, a panel's share."""
@@ -285,7 +286,7 @@ class _KGroupMatmul:
         row = self.b.row(panel, k_group)
         depth = self.a.source.depth
         kind = ir.VectorType.get([depth], self.a.source.element)
-        places = [index(depth * each) for each in range(vectors)]
+        places = [index(depth * vector) for vector in range(vectors)]
         return [value("vector.load", kind, self.b.memory, row, place) for place in places]
 
 

@@ -103,7 +103,7 @@ def _reads(weight: Value, matmuls: set[Op], columns: int) -> list[tuple[Op, Valu
         op = use.owner.operation
         if op.name == "memref.subview":
             column = _first_column(op)
-            uses = [(each.owner.operation, each.operand_number) for each in op.results[0].uses]
+            uses = [(view_use.owner.operation, view_use.operand_number) for view_use in op.results[0].uses]
         else:
             column = 0
             uses = [(op, use.operand_number)]
@@ -258,7 +258,7 @@ class KGroupStrip:
         if rest:
             sums = add(index(whole), *sums, depth=rest)
         add_all = ir.Attribute.parse("#vector.kind<add>")
-        return [value("vector.reduction", k_group_type(), each, kind=add_all) for each in sums]
+        return [value("vector.reduction", k_group_type(), lanes, kind=add_all) for lanes in sums]
 
     @property
     def _begin(self) -> Value:

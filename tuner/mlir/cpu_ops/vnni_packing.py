@@ -235,7 +235,7 @@ class KGroupSource:
     def _k_groups_of(self, rows: list[Value], total: int) -> list[Value]:
         while len(rows) > 1:  # of four rows, 0 with 2 and 1 with 3 first
             half = len(rows) // 2
-            rows = [_interleaved(rows[each], rows[each + half]) for each in range(half)]
+            rows = [_interleaved(rows[row], rows[row + half]) for row in range(half)]
         return [piece(rows[0], self.depth * part, self.depth) for part in range(total // self.k_groups)]
 
     def _read(self, row: Value, column: Value, count: int, total: int) -> Value:
@@ -283,7 +283,7 @@ def transposed(rows: list[Value]) -> list[Value]:
         k_groups = with_line(k_groups, number, value("vector.bitcast", line, row))
     turned = value("vector.transpose", square, k_groups, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
     lines = [line_of(turned, number) for number in range(count)]
-    return [value("vector.bitcast", kind, each) for each in lines]
+    return [value("vector.bitcast", kind, k_groups_of_line) for k_groups_of_line in lines]
 
 
 def _interleaved(even: Value, odd: Value) -> Value:
@@ -349,8 +349,8 @@ def fetch_share(panel: tuple[Value, Value], step: Value, strips: int, width: int
         line: elements of a cache line.
     """
     at = value("arith.divui", ir.IndexType.get(), times(step, width), index(strips))
-    for each in range(0, -(-width // strips), line):
-        fetch(*panel, plus(at, each), locality=3)
+    for element in range(0, -(-width // strips), line):
+        fetch(*panel, plus(at, element), locality=3)
 
 
 def pack_b(

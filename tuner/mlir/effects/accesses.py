@@ -128,7 +128,7 @@ def _may_be_sum(target: int, steps: list[tuple[int, int]]) -> bool:
     """Returns whether ``target`` is a sum of the steps: (step, maximum count), in descending order."""
     targets = {target}
     for number, (step, count) in enumerate(steps):
-        rest = sum(each * times for each, times in steps[number + 1 :])
+        rest = sum(stride * times for stride, times in steps[number + 1 :])
         choices = [(t, range(max(0, -((rest - t) // step)), min(count, t // step) + 1)) for t in targets]
         if sum(len(times) for _, times in choices) > MAX_TERMS:
             return True
@@ -233,7 +233,7 @@ def inside(op: Op) -> Iterator[Op]:
 
 
 def _overlap(some: frozenset[BufferPart], others: frozenset[BufferPart]) -> bool:
-    return any(one.overlaps(other) for one in some for other in others)
+    return any(part.overlaps(other) for part in some for other in others)
 
 
 def _of_device_op(op: Op, effects: KernelEffects) -> Accesses:

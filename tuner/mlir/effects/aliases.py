@@ -215,13 +215,13 @@ def buffers_with_address_in(value: Value) -> tuple[Value, ...]:
 
     An address that was stored and loaded again is not followed.
     """
-    return tuple(each for each in _behind(value) if is_buffer(each.type))
+    return tuple(origin for origin in _behind(value) if is_buffer(origin.type))
 
 
 def is_from_elsewhere(pointer: Value) -> bool:
     """Returns whether a pointer may point anywhere: it is not made from a memref or another known object."""
     behind = [pointer, *_behind(pointer)]
-    return not any(is_buffer(each.type) or op_of(each, *OTHER_OBJECTS) is not None for each in behind)
+    return not any(is_buffer(origin.type) or op_of(origin, *OTHER_OBJECTS) is not None for origin in behind)
 
 
 def _behind(value: Value) -> list[Value]:
@@ -229,10 +229,10 @@ def _behind(value: Value) -> list[Value]:
     found: dict[Value, None] = {}
     open_values = _handed_from(value)
     while open_values:
-        each = open_values.pop()
-        if each not in found:
-            found[each] = None
-            open_values.extend([] if is_buffer(each.type) else _handed_from(each))
+        open_value = open_values.pop()
+        if open_value not in found:
+            found[open_value] = None
+            open_values.extend([] if is_buffer(open_value.type) else _handed_from(open_value))
     return list(found)
 
 
@@ -246,7 +246,7 @@ def _handed_from(value: Value) -> list[Value]:
             return list(parent.operands)[:FOR_BOUNDS]
         return []
     op = value.owner.operation
-    return [each for number, each in enumerate(op.operands) if value in handed_on(op, number).values]
+    return [operand for number, operand in enumerate(op.operands) if value in handed_on(op, number).values]
 
 
 def _receivers(op: Op, number: int) -> list[Value]:
@@ -294,11 +294,11 @@ def _is_kept_by_kernel(launch: Op, number: int) -> bool:
     open_values = [kernel.regions[0].blocks[0].arguments[argument]]
     seen = set()
     while open_values:
-        each = open_values.pop()
-        if each in seen:
+        open_value = open_values.pop()
+        if open_value in seen:
             continue
-        seen.add(each)
-        for use in each.uses:
+        seen.add(open_value)
+        for use in open_value.uses:
             found = handed_on(use.owner.operation, use.operand_number)
             if found.is_kept:
                 return True
@@ -339,13 +339,13 @@ def origins_of(value: Value) -> tuple[Value, ...]:
     seen: set[Value] = set()
     open_values = [value]
     while open_values:
-        each = open_values.pop()
-        if each in seen:
+        open_value = open_values.pop()
+        if open_value in seen:
             continue
-        seen.add(each)
-        before = _one_step_back(each)
+        seen.add(open_value)
+        before = _one_step_back(open_value)
         if before is None:
-            roots[each] = None
+            roots[open_value] = None
         else:
             open_values.extend(reversed(before))
     return tuple(roots)
@@ -510,16 +510,16 @@ def aliases_of(buffer: Value) -> Aliases:
     is_kept = False
     open_values = [buffer]
     while open_values:
-        each = open_values.pop()
-        if each in values:
+        open_value = open_values.pop()
+        if open_value in values:
             continue
-        values.add(each)
-        for use in each.uses:
+        values.add(open_value)
+        for use in open_value.uses:
             user = use.owner.operation
             users[user] = None
             launches = (parent for parent in parents_of(user) if parent.name == "gpu.launch")
             open_values += [result for op in (user, *launches) for result in op.results if is_token(result)]
-            if is_token(each):
+            if is_token(open_value):
                 open_values += targets_of(user, use.operand_number) or []
                 continue
             found = handed_on(user, use.operand_number)
@@ -528,5 +528,7 @@ def aliases_of(buffer: Value) -> Aliases:
     is_freed = any(user.name in FREEING and is_buffer(user.operands[-1].type) for user in users)
     held = frozenset(value for value in values if not is_token(value))
     returns = [user for user in users if user.name == "func.return"]
-    is_returned = any(each in held and is_buffer(each.type) for user in returns for each in user.operands)
+    is_returned = any(
+        operand in held and is_buffer(operand.type) for user in returns for operand in user.operands
+    )
     return Aliases(held, frozenset(users), is_freed, is_returned, is_kept)

@@ -113,7 +113,7 @@ class KernelEffects:
     def overwrites_unread(self, launch: Op, value: Value) -> bool:
         """Returns whether a launch is proved to store all of an argument ``value`` and to read none of it."""
         kernel = self._kernels.get(str(launch.attributes["kernel"]))
-        numbers = [number for number, each in enumerate(operands(launch, ARGUMENTS)) if each == value]
+        numbers = [number for number, argument in enumerate(operands(launch, ARGUMENTS)) if argument == value]
         if kernel is None or len(numbers) != 1:
             return False
         effect = self._effects[str(launch.attributes["kernel"])][numbers[0]]
@@ -136,7 +136,7 @@ class KernelEffects:
         values = operands(launch, ARGUMENTS)
         atomic = self._atomic.get(str(launch.attributes["kernel"]), (False,) * len(values))
         left_out = {value for value, is_atomic in zip(values, atomic, strict=True) if is_atomic}
-        return tuple(each for each in self.of_launch(launch) if each.value not in left_out)
+        return tuple(instance for instance in self.of_launch(launch) if instance.value not in left_out)
 
     def goes_anywhere(self, launch: Op) -> bool:
         """Returns whether a launch may access any buffer: it loads pointers or uses its module's globals."""
@@ -220,11 +220,13 @@ def _used_inside(op: Op) -> list[Value]:
     """Returns the memrefs from outside that an op and its nested ops use; raises if a memref escapes."""
     used: dict[Value, None] = {}
     made: set[Value] = set()
-    for each in _with_nested(op):
-        _reject_escapes(each)
-        used.update(dict.fromkeys(value for value in each.operands if is_buffer(value.type)))
-        made.update(() if each == op else each.results)
-        made.update(value for region in each.regions for block in region.blocks for value in block.arguments)
+    for nested in _with_nested(op):
+        _reject_escapes(nested)
+        used.update(dict.fromkeys(value for value in nested.operands if is_buffer(value.type)))
+        made.update(() if nested == op else nested.results)
+        made.update(
+            value for region in nested.regions for block in region.blocks for value in block.arguments
+        )
     return [value for value in used if value not in made]
 
 
@@ -260,7 +262,7 @@ def _is_plain_launch(op: Op) -> bool:
 def _is_constant(get: Op, function: Op) -> bool:
     symbol = ir.FlatSymbolRefAttr(get.attributes["name"]).value
     same = [op for op in walk(function.parent, "memref.global") if name_of(op) == symbol]
-    return any("constant" in each.attributes for each in same)
+    return any("constant" in memory.attributes for memory in same)
 
 
 def stores_every_element(launch: Op, kernel: Op, number: int) -> bool:
@@ -310,38 +312,38 @@ class _Reading:
         if count is None or length is None or length < count or count != math.prod(shape):
             return False
         return all(
-            self._is_mixed_radix_digit(each, number, size, math.prod(shape[axis + 1 :]), is_first=axis == 0)
-            for axis, (each, size) in enumerate(zip(indices, shape, strict=True))
+            self._is_mixed_radix_digit(index, number, size, math.prod(shape[axis + 1 :]), is_first=axis == 0)
+            for axis, (index, size) in enumerate(zip(indices, shape, strict=True))
         )
 
     def _is_mixed_radix_digit(
-        self, each: Value, number: Value, size: int, below: int, *, is_first: bool
+        self, index: Value, number: Value, size: int, below: int, *, is_first: bool
     ) -> bool:
         """Returns whether an index is ``number / below % size``, ``below`` the product of the sizes after it.
 
         The first index needs no remainder: the guard keeps ``number`` below the product of all sizes.
         """
-        if size == 1 and self._number(each) == 0:
+        if size == 1 and self._number(index) == 0:
             return True
-        remainder = op_of(each, "arith.remui")
+        remainder = op_of(index, "arith.remui")
         if remainder is not None and self._number(remainder.operands[1]) == size:
-            each = remainder.operands[0]
+            index = remainder.operands[0]
         elif not is_first:
             return False
         divisor = 1
-        while each != number:
-            quotient = op_of(each, "arith.divui")
+        while index != number:
+            quotient = op_of(index, "arith.divui")
             by = None if quotient is None else self._number(quotient.operands[1])
             if quotient is None or by is None:
                 return False
-            each = quotient.operands[0]
+            index = quotient.operands[0]
             divisor = divisor * by
         return divisor == below
 
     def _cover_all(self, indices: Sequence[Linear | None], shape: list[int]) -> bool:
         """Returns whether the indices cover their sizes, each linear in ids that no other index uses."""
         known = [index for index in indices if index is not None]
-        ids = [name for each in known for name in each if name]
+        ids = [name for names in known for name in names if name]
         lengths = list(map(self._range_length, known))
         return len(known) == len(shape) and len(set(ids)) == len(ids) and lengths == shape
 
@@ -364,17 +366,17 @@ class _Reading:
         kind, axis = name.split(".")
         return self._sizes[kind][int(axis)]
 
-    def _number(self, each: Value) -> int | None:
-        return constant_of(self._given.get(each, each))
+    def _number(self, index: Value) -> int | None:
+        return constant_of(self._given.get(index, index))
 
-    def _linear(self, each: Value) -> Linear | None:
+    def _linear(self, index: Value) -> Linear | None:
         """Returns a value as a linear form of block and thread ids; None for a value that is not linear."""
-        number = self._number(each)
+        number = self._number(index)
         if number is not None:
             return {CONSTANT: number}
-        if isinstance(each.owner, ir.Block):
+        if isinstance(index.owner, ir.Block):
             return None
-        op = each.owner.operation
+        op = index.owner.operation
         if op.name in ("gpu.block_id", "gpu.thread_id"):
             return {f"{op.name.removeprefix('gpu.')}.{axis_of(op)}": 1}
         if op.name in ("gpu.block_dim", "gpu.grid_dim"):

@@ -85,19 +85,19 @@ def _is_uniform(root: Value) -> bool:
     open_values = [root]
     seen = set[Value]()
     while open_values:
-        each = open_values.pop()
-        if each in seen:
+        open_value = open_values.pop()
+        if open_value in seen:
             continue
-        seen.add(each)
-        if isinstance(each.owner, ir.Block):
-            holder = each.owner.owner.operation
-            if holder.name == LOOP and each == each.owner.arguments[0]:
+        seen.add(open_value)
+        if isinstance(open_value.owner, ir.Block):
+            holder = open_value.owner.owner.operation
+            if holder.name == LOOP and open_value == open_value.owner.arguments[0]:
                 open_values += list(holder.operands)[:3]  # the loop's bounds and step
             elif holder.name != "gpu.func":
                 return False
             continue
-        owner = each.owner.operation
-        is_private = owner.name == "memref.alloc" and not is_workgroup(each.type)
+        owner = open_value.owner.operation
+        is_private = owner.name == "memref.alloc" and not is_workgroup(open_value.type)
         if is_private or (owner.name not in UNIFORM and not owner.name.startswith(PURE)):
             return False
         open_values += list(owner.operands)

@@ -375,7 +375,7 @@ def lower_fragment_elementwise(module: ir.Module) -> None:
     """
     for op in walk(module, ELEMENTWISE):
         kind = str(op.attributes["opType"]).removeprefix("#gpu<mma_element_wise ").removesuffix(">")
-        types = {str(each.type) for each in [*op.operands, *op.results]}
+        types = {str(value_.type) for value_ in [*op.operands, *op.results]}
         match = FRAGMENT.fullmatch(str(op.results[0].type))
         fragment = REGISTERS.get((match[1], match[2])) if match is not None else None
         if fragment is None or len(types) > 1:
@@ -392,7 +392,8 @@ def lower_fragment_elementwise(module: ir.Module) -> None:
             for number in range(count):
                 position = ir.DenseI64ArrayAttr.get([number])
                 operands = [
-                    value("llvm.extractvalue", register, each, position=position) for each in fragments
+                    value("llvm.extractvalue", register, fragment_struct, position=position)
+                    for fragment_struct in fragments
                 ]
                 if kind == "negates":  # of integers: 0 - x
                     zero = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)

@@ -198,7 +198,7 @@ def store_objects(holder: Op, chip: Chip, alignment_bytes: int) -> None:
 
 def _without_time(image: gpu.ObjectAttr) -> gpu.ObjectAttr:
     """Returns an object without upstream's property of compile time, which differs each time."""
-    kept = {each.name: each.attr for each in image.properties if each.name != TIME}
+    kept = {attribute.name: attribute.attr for attribute in image.properties if attribute.name != TIME}
     return gpu.ObjectAttr.get(image.target, image.format, image.object, ir.DictAttr.get(kept), image.kernels)
 
 

@@ -182,7 +182,7 @@ class _Reader:
         names = tuple(self._name_of(op, value) for value in operands(op, ARGUMENTS))
         grid = (sizes[0], sizes[1], sizes[2])
         block = (sizes[3], sizes[4], sizes[5])
-        maps = tuple(each for each in self._maps.values() if each.name in names)
+        maps = tuple(tensor_map for tensor_map in self._maps.values() if tensor_map.name in names)
         return Launch(kernel_of(op), grid, block, shared_bytes(op), names, maps, self._tile_grid(op))
 
     def _tile_grid(self, op: Op) -> tuple[int, int] | None:
@@ -194,7 +194,7 @@ class _Reader:
 
     def _add_map(self, function: Op, op: Op) -> None:
         buffer = self._name_of(op, op.operands[0])
-        name = f"{buffer}_map{sum(each.buffer == buffer for each in self._maps.values())}"
+        name = f"{buffer}_map{sum(tensor_map.buffer == buffer for tensor_map in self._maps.values())}"
         self._names[op.results[0]] = name
         self._maps[op.results[0]] = BufferMap(name, buffer, layout_of(op, _true_sizes(function, op)))
 
@@ -221,7 +221,7 @@ def read_launches(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> Launc
     Raises CandidateError(COMPILE) for host code that is not supported, such as control flow or sizes that are
     not constant, and for a module without a launch.
     """
-    reader = _Reader(buffers, {name_of(each): each for each in walk(module, "gpu.func")})
+    reader = _Reader(buffers, {name_of(function): function for function in walk(module, "gpu.func")})
     for op in [operation.operation for operation in module.body.operations]:
         if op.name == "func.func":
             visibility = op.attributes.get("sym_visibility")
@@ -364,7 +364,7 @@ def choose_matrices(module: ir.Module) -> None:
                     read.results[0].replace_all_uses_with(part)
             for read in walk(function, GRID_Z):
                 read.results[0].replace_all_uses_with(count)
-            for copy in walk_where(function, lambda each: each.name.startswith(TENSOR_COPY)):
+            for copy in walk_where(function, lambda op: op.name.startswith(TENSOR_COPY)):
                 sizes = list(ir.DenseI32ArrayAttr(copy.attributes[SEGMENTS]))
                 operands = list(copy.operands)
                 # the i32 operands are the indices of the box; the matrix becomes the last index

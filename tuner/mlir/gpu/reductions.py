@@ -161,8 +161,8 @@ def _combination(op: Op) -> Combine:
         for argument, given in zip(block.arguments, (left, right), strict=True):
             argument.replace_all_uses_with(given)
         *inner, last = [operation.operation for operation in block.operations]
-        for each in inner:
-            each.move_before(clone)
+        for inner_op in inner:
+            inner_op.move_before(clone)
         result = last.operands[0]
         clone.erase()
         return result

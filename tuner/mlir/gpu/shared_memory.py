@@ -271,7 +271,7 @@ def first_fit_offsets(
     2020, offset calculation). Deterministic.
     """
     offsets: dict[int, int] = {}
-    for request in sorted(range(len(requests)), key=lambda each: (-requests[each].bytes, each)):
+    for request in sorted(range(len(requests)), key=lambda number: (-requests[number].bytes, number)):
         taken = sorted(
             (offsets[other], offsets[other] + requests[other].bytes)
             for other in offsets

@@ -88,7 +88,7 @@ def record_tensor_maps(module: ir.Module) -> None:
     pointer = ir.Type.parse("!llvm.ptr")
     for function in walk(module, "gpu.func"):
         arguments = function.regions[0].blocks[0].arguments
-        numbers = [number for number, each in enumerate(arguments) if each.type == pointer]
+        numbers = [number for number, argument in enumerate(arguments) if argument.type == pointer]
         if numbers:
             function.attributes[TENSOR_MAPS] = ir.DenseI64ArrayAttr.get(numbers)
 
@@ -98,7 +98,7 @@ def pass_tensor_maps_by_value(module: ir.Module) -> None:
 
     These are the parameters that ``record_tensor_maps`` recorded as tensor maps.
     """
-    by_value = {each.name: each.attr for each in ir.DictAttr(ir.Attribute.parse(BY_VALUE))}
+    by_value = {attribute.name: attribute.attr for attribute in ir.DictAttr(ir.Attribute.parse(BY_VALUE))}
     for function in walk(module, "llvm.func"):
         if TENSOR_MAPS not in function.attributes:
             continue
@@ -132,11 +132,11 @@ def align_shared_globals(module: ir.Module) -> None:
     """Aligns shared-memory ``memref.global`` ops to what tensor maps of their module require, in place."""
     for holder in walk(module, "gpu.module"):
         needed = max(map(box_alignment_bytes, walk(holder, "gpu.func")), default=1)
-        for each in walk(holder, "memref.global") if needed > 1 else ():
-            if is_workgroup(ir.MemRefType(ir.TypeAttr(each.attributes["type"]).value)):
-                requested = each.attributes["alignment"].value if "alignment" in each.attributes else 1
+        for memory in walk(holder, "memref.global") if needed > 1 else ():
+            if is_workgroup(ir.MemRefType(ir.TypeAttr(memory.attributes["type"]).value)):
+                requested = memory.attributes["alignment"].value if "alignment" in memory.attributes else 1
                 kind = ir.IntegerType.get_signless(64)
-                each.attributes["alignment"] = ir.IntegerAttr.get(kind, max(needed, requested))
+                memory.attributes["alignment"] = ir.IntegerAttr.get(kind, max(needed, requested))
 
 
 def pass_tensor_maps_by_address(module: ir.Module) -> None:
@@ -151,7 +151,7 @@ def pass_tensor_maps_by_address(module: ir.Module) -> None:
     """
     for function in walk(module, "gpu.func"):
         kind = function_type(function)
-        numbers = [number for number, each in enumerate(kind.inputs) if is_tensor_map(each)]
+        numbers = [number for number, type_ in enumerate(kind.inputs) if is_tensor_map(type_)]
         block = function.regions[0].blocks[0]
         for argument in [block.arguments[number] for number in numbers]:
             old = argument.type

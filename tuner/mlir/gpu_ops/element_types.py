@@ -157,13 +157,13 @@ class Retyping:
     @property
     def is_same_width(self) -> bool:
         both = (self.old, self.new)
-        return all(isinstance(each, NUMBERS) for each in both) and self.old.width == self.new.width
+        return all(isinstance(type_, NUMBERS) for type_ in both) and self.old.width == self.new.width
 
     @property
     def converts_constants(self) -> bool:
         """Returns whether nonzero constants can be converted: both types are floats, or both are integers."""
         both = (self.old, self.new)
-        return any(all(isinstance(each, kind) for each in both) for kind in NUMBERS)
+        return any(all(isinstance(type_, kind) for type_ in both) for kind in NUMBERS)
 
     def change(self, root: Op) -> None:
 
@@ -219,7 +219,7 @@ def first_arithmetic_op(root: Op, element: Type) -> str | None:
     def visit(op: Op) -> WalkResult:
         if op.name.startswith("linalg."):
             return WalkResult.SKIP
-        kinds = [each.type for each in (*op.operands, *op.results)]
+        kinds = [operand.type for operand in (*op.operands, *op.results)]
         if op.name.startswith(ARITHMETIC) and op.name not in HARMLESS and element in map(_element, kinds):
             found.append(op.name)
         return WalkResult.ADVANCE

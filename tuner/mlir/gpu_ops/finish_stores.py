@@ -193,10 +193,10 @@ class _Output:
         if self.epilogue is None:
             return indices
         return [
-            value("arith.minui", each.type, each, index(self.bounds[number] - 1))
+            value("arith.minui", position.type, position, index(self.bounds[number] - 1))
             if number in self.bounds
-            else each
-            for number, each in enumerate(indices)
+            else position
+            for number, position in enumerate(indices)
         ]
 
     def write(self, vector: Value, indices: list[Value]) -> None:
@@ -238,7 +238,7 @@ def _why_not(function: Op, stores: list[Op], mode: str) -> Refusal | None:
     if mode not in MODES:
         return Refusal(f"mode: found {mode!r}, allowed {', '.join(MODES)}")
     others = [*walk(function, "vector.transfer_write"), *walk(function, "memref.store")]
-    other = next((each for each in others if _is_argument(each.operands[1])), None)
+    other = next((store for store in others if _is_argument(store.operands[1])), None)
     if other is not None:
         return Refusal(f"found {other.name} to an argument, allowed vector.store")
     if len({store.operands[1] for store in stores}) != 1:

@@ -128,8 +128,12 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
             with launch.location, ir.InsertionPoint.at_block_begin(block):
                 ids = [index_along("gpu.block_id", dimension) for dimension in "xy"]
                 x, y = (
-                    (each if size == 1 else affine(ir.AffineExpr.get_floor_div(symbol(0), size), each))
-                    for each, size in zip(ids, cluster, strict=True)
+                    (
+                        block_number
+                        if size == 1
+                        else affine(ir.AffineExpr.get_floor_div(symbol(0), size), block_number)
+                    )
+                    for block_number, size in zip(ids, cluster, strict=True)
                 )
                 number = symbol(1) * clusters[0] + symbol(0)
                 if sides[1] % height == 0:

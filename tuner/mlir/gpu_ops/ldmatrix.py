@@ -52,7 +52,7 @@ def _exchange(load: Op) -> None:
     column = len(load.operands) - 1
     with load.location, ir.InsertionPoint(load):
         lane = value("gpu.lane_id", ir.IndexType.get())
-        half, eighth = (ir.AffineExpr.get_floor_div(symbol(0), each) for each in (16, 8))
+        half, eighth = (ir.AffineExpr.get_floor_div(symbol(0), lanes) for lanes in (16, 8))
         distance = half * 8 + ir.AffineExpr.get_mod(eighth, 2) * -8
         load.operands[row] = affine(symbol(1) + distance, lane, load.operands[row])
         load.operands[column] = affine(symbol(1) + distance * -1, lane, load.operands[column])

@@ -69,7 +69,9 @@ def _make_scalar(products: list[Op]) -> None:
         kind = ir.VectorType(product.results[0].type)
         operands = list(map(elements.of, product.operands))
         with product.location, ir.InsertionPoint(product):
-            scalars = [value("math.fma", kind.element_type, *each) for each in zip(*operands, strict=True)]
+            scalars = [
+                value("math.fma", kind.element_type, *factors) for factors in zip(*operands, strict=True)
+            ]
             elements.add(product.results[0], scalars)
             if any(use.owner.operation.name != "vector.fma" for use in product.results[0].uses):
                 product.results[0].replace_all_uses_with(value("vector.from_elements", kind, *scalars))

@@ -98,7 +98,7 @@ class _Padding:
 def _padding_of(function: Op, sizes: Sizes) -> _Padding:
     """Returns what follows from the padded sizes of the first linalg op's loops. Raises _PaddingError."""
     blocks = [block for region in function.regions for block in region.blocks]
-    ops = [each.operation for block in blocks for each in block.operations]
+    ops = [nested.operation for block in blocks for nested in block.operations]
     waiting = [op for op in ops if op.name.startswith(LINALG) and len(op.results)]
     first = next((op for op in waiting if op.name != FILL), None)
     if first is None:
@@ -110,7 +110,12 @@ def _padding_of(function: Op, sizes: Sizes) -> _Padding:
     while waiting:
         # Sizes spread both ways: to the fill that a product starts from, and to the epilogue of its sums.
         op = next(
-            (each for each in waiting if any(one in padding.tensors for one, _ in _indexed(each))), None
+            (
+                candidate
+                for candidate in waiting
+                if any(tensor in padding.tensors for tensor, _ in _indexed(candidate))
+            ),
+            None,
         )
         if op is None:
             raise _PaddingError(f"expected linalg ops on one another's tensors, got {waiting[0].name} apart")
@@ -157,12 +162,12 @@ def _indexed(op: Op) -> list[tuple[Value, list[int]]]:
     maps = _maps(op)
     outputs = maps[len(maps) - len(op.results) :]
     pairs = zip([*op.operands, *op.results], [*maps, *outputs], strict=True)
-    return [(each, _loops(indices)) for each, indices in pairs if _is_tensor(each)]
+    return [(operand, _loops(indices)) for operand, indices in pairs if _is_tensor(operand)]
 
 
 def _maps(op: Op) -> list[ir.AffineMap]:
     if "indexing_maps" in op.attributes:
-        return [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+        return [ir.AffineMapAttr(mapping).value for mapping in ir.ArrayAttr(op.attributes["indexing_maps"])]
     if op.name not in (FILL, COPY):
         raise _PaddingError(f"expected linalg ops with indexing maps, got {op.name}")
     return [ir.AffineMap.get_identity(op.results[0].type.rank)] * len(op.operands)
@@ -224,6 +229,6 @@ def _set_argument(memory: Value, sizes: Sizes, padding: _Padding) -> None:
 def _is_first(part: Op) -> bool:
     """Returns whether a ``memref.subview`` begins at the first element and has no gaps between elements."""
     offsets, steps = (
-        ir.DenseI64ArrayAttr(part.attributes[f"static_{each}"]) for each in ("offsets", "strides")
+        ir.DenseI64ArrayAttr(part.attributes[f"static_{name}"]) for name in ("offsets", "strides")
     )
     return not any(offsets) and all(step == 1 for step in steps)

@@ -68,9 +68,9 @@ class PrefetchFragmentsOp(InPlaceOp, name="prefetch_fragments"):
                 first.build(body.wait)
                 first.build(body.barrier)
                 starts = [first.value(read.results[0]) for read in body.first_reads]
-                results = [each.type for each in (*loop.results, *starts)]
+                results = [loop_value.type for loop_value in (*loop.results, *starts)]
                 new = recreated(loop, results, [*loop.operands, *starts])
-            kinds = [each.type for each in (*body.arguments, *starts)]
+            kinds = [carried.type for carried in (*body.arguments, *starts)]
             inside = new.regions[0].blocks.append(*kinds, arg_locs=[loop.location] * len(kinds))
             with loop.location, ir.InsertionPoint(inside):
                 _fill(body, list(inside.arguments), stride, is_spread)
@@ -222,7 +222,7 @@ def _build(products: tuple[Op, ...], ahead: list[Build], now: _Iteration, is_spr
         now.build(product)
         if (number + 1) % share == 0 and ahead:
             ahead.pop(0)()
-    for each in ahead:
-        each()
+    for read in ahead:
+        read()
     for product in products:
         now.build(product)

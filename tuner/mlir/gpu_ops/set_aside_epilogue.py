@@ -64,7 +64,9 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
 
 def _is_epilogue(generic: Op) -> bool:
     product = generic.operands[0]
-    parallel = all("parallel" in str(each) for each in ir.ArrayAttr(generic.attributes["iterator_types"]))
+    parallel = all(
+        "parallel" in str(iterator) for iterator in ir.ArrayAttr(generic.attributes["iterator_types"])
+    )
     body = [op.operation.name for op in generic.regions[0].blocks[0].operations]
     return (
         parallel
@@ -86,16 +88,16 @@ def _argument_of(tensor: Value) -> Value | None:
 def _make_scalar_function(function: Op, generic: Op) -> None:
     body = generic.regions[0].blocks[0]
     inputs = list(generic.operands)[1:-1]
-    maps = [each.value for each in ir.ArrayAttr(generic.attributes["indexing_maps"])]
+    maps = [attribute.value for attribute in ir.ArrayAttr(generic.attributes["indexing_maps"])]
     sums = ir.RankedTensorType(generic.operands[0].type).element_type
     result = body.operations[len(body.operations) - 1].operands[0].type
     kinds = [sums, *(ir.RankedTensorType(input_.type).element_type for input_ in inputs)]
     described = [ir.DictAttr.get({})]
-    for each, mapping in zip(inputs, maps[1:-1], strict=True):
-        source = _argument_of(each)
+    for operand, mapping in zip(inputs, maps[1:-1], strict=True):
+        source = _argument_of(operand)
         assert source is not None
         # which dimensions of C index the argument
-        positions = [ir.AffineDimExpr(each).position for each in mapping.results]
+        positions = [ir.AffineDimExpr(index).position for index in mapping.results]
         i64 = ir.IntegerType.get_signless(64)
         number = ir.IntegerAttr.get(i64, ir.BlockArgument(source).arg_number)
         described.append(ir.DictAttr.get({ARGUMENT: number, DIMENSIONS: ir.DenseI64ArrayAttr.get(positions)}))

@@ -95,7 +95,7 @@ def _replace(op: Op, operands: list[Value], **changed: Attribute) -> None:
 def flat_index(buffer: Value, indices: Iterable[Value]) -> Value:
     """Creates the linear index of ``buffer[indices]``, in elements, without offset, constants last."""
     strides, _ = ir.MemRefType(buffer.type).get_strides_and_offset()
-    parts = [(*without_constant(each), stride) for each, stride in zip(indices, strides, strict=True)]
+    parts = [(*without_constant(position), stride) for position, stride in zip(indices, strides, strict=True)]
     constant = sum(number * stride for _, number, stride in parts)
     # row and column in one affine.apply; a stage's index before them is added
     known = [(base, stride) for base, _, stride in parts[-2:] if base is not None]

@@ -88,7 +88,7 @@ def _pad(alloc: Op, pad_bytes: int) -> None:
     longer = [*outer, rows // together, together * columns + pad_bytes // element_bytes(old.element_type)]
     kind = ir.MemRefType.get(longer, old.element_type, memory_space=old.memory_space)
     with alloc.location, ir.InsertionPoint(alloc):
-        attributes = {each: alloc.attributes[each] for each in alloc.attributes}
+        attributes = {name: alloc.attributes[name] for name in alloc.attributes}
         new = create("memref.alloc", [kind], [], **attributes)
     if together > 1:
         _put_rows_together(alloc, together, columns)

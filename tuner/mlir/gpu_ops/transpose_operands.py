@@ -27,7 +27,10 @@ class TransposeOperandsOp(InPlaceOp, name="transpose_operands"):
 
     def change(self, function: Op) -> Refusal | None:
         for matmul in walk(function, "linalg.matmul"):
-            maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(matmul.attributes["indexing_maps"])]
+            maps = [
+                ir.AffineMapAttr(mapping).value
+                for mapping in ir.ArrayAttr(matmul.attributes["indexing_maps"])
+            ]
             for number in range(2):
                 rows, columns = maps[number].results
                 if ir.AffineDimExpr(columns).position != K:

@@ -89,10 +89,10 @@ def _copy(op: Op, renamed: dict[Value, Value]) -> None:
     """Clones an op with its regions; ``renamed`` maps values of the body to values of the current copy."""
     clone = op.clone()
 
-    def rename(each: Op) -> WalkResult:
-        for number, value in enumerate(each.operands):
+    def rename(op: Op) -> WalkResult:
+        for number, value in enumerate(op.operands):
             if value in renamed:
-                each.operands[number] = renamed[value]
+                op.operands[number] = renamed[value]
         return WalkResult.ADVANCE
 
     walk_ops(clone, rename)

@@ -231,7 +231,7 @@ def _loop(
     step: int | Value = 1,
 ) -> Op:
     bounds = list(map(as_index, (first, end, step)))
-    kinds = [each.type for each in carried]
+    kinds = [initial.type for initial in carried]
     op = ir.Operation.create("scf.for", results=kinds, operands=[*bounds, *carried], regions=1)
     block = op.regions[0].blocks.append(bounds[0].type, *kinds)
     with ir.InsertionPoint(block):
@@ -295,7 +295,9 @@ def generic(
     """
     operands = [*inputs, start]
     iterator_types = [ir.Attribute.parse(f"#linalg.iterator_type<{iterator}>") for iterator in iterators]
-    affine_maps = [ir.AffineMapAttr.get(ir.AffineMap.get(len(iterators), 0, list(each))) for each in maps]
+    affine_maps = [
+        ir.AffineMapAttr.get(ir.AffineMap.get(len(iterators), 0, list(results))) for results in maps
+    ]
     op = ir.Operation.create(
         "linalg.generic",
         results=[start.type],

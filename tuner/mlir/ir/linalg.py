@@ -190,7 +190,7 @@ def _swap(select: Op, compare: Op, rounding: Op) -> None:
     of_bf16 = isinstance(rounded.type, ir.BF16Type) and isinstance(wide.type, ir.F32Type)
     # one branch is the rounded number, the other the constant compared with
     roundings = [op_of(operand, ROUND) for operand in list(select.operands)[1:]]
-    chosen = [each is not None and each == rounding for each in roundings]
+    chosen = [op is not None and op == rounding for op in roundings]
     others = list(map(_constant_of, list(select.operands)[1:]))
     if not of_bf16 or limit is None or sum(chosen) != 1 or others[chosen.index(False)] != limit:
         return

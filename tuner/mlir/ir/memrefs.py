@@ -77,10 +77,10 @@ class _Renaming:
         ops = walk_where(root, lambda _: True)
         for op in ops:
             blocks = list(chain.from_iterable(op.regions))
-            for each in [*op.results, *(argument for block in blocks for argument in block.arguments)]:
-                new = self._of(op, each.type)
-                if new != each.type:
-                    each.set_type(new)
+            for defined in [*op.results, *(argument for block in blocks for argument in block.arguments)]:
+                new = self._of(op, defined.type)
+                if new != defined.type:
+                    defined.set_type(new)
             for name in list(op.attributes):
                 if name == SPACE_NAME and isinstance(op.attributes[name], ir.IntegerAttr):
                     _name_space(op)
@@ -228,7 +228,7 @@ def sync_function_type(function: Op) -> None:
 def set_argument_attribute(function: Op, number: int, name: str, attribute: Attribute) -> None:
     """Sets the attribute ``name`` of argument number ``number`` of a func.func, in place."""
     count = len(function.regions[0].blocks[0].arguments)
-    every = [argument_attributes(function, each) for each in range(count)]
+    every = [argument_attributes(function, position) for position in range(count)]
     every[number][name] = attribute
     function.attributes["arg_attrs"] = ir.ArrayAttr.get(list(map(ir.DictAttr.get, every)))
 

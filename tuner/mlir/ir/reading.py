@@ -215,12 +215,12 @@ def unsupported(op: Op, found: str, allowed: str) -> CandidateError:
 
 def location_of(op: Op) -> str:
     """Returns "at line L:C" of an op, or of its closest parent with a location, else "at an unknown line"."""
-    each = op
-    while each is not None:
-        found = POSITION.search(str(each.location))
+    around = op
+    while around is not None:
+        found = POSITION.search(str(around.location))
         if found is not None:
             return f"at line {found[1]}"
-        each = each.parent
+        around = around.parent
     return "at an unknown line"
 
 
@@ -340,7 +340,7 @@ def parents_of(op: Op) -> Iterator[Op]:
 
 def ancestor_in_block(op: Op, block: Block) -> Op | None:
     """Returns the op of ``block`` that is ``op`` or one of its parents within its function, else None."""
-    return next((each for each in (op, *parents_of(op)) if each.block == block), None)
+    return next((candidate for candidate in (op, *parents_of(op)) if candidate.block == block), None)
 
 
 def launches_of(module: ir.Module, kernel: str) -> list[Op]:

@@ -24,15 +24,15 @@ class Lookup:
 
 WORDS = Lookup(PREFIX + "words", "i16", "i16", 32, "llvm.x86.avx512.permvar.hi.512")
 FLOATS = Lookup(PREFIX + "floats", "f32", "i32", 16, "llvm.x86.avx512.permvar.sf.512")
-LOOKUPS = {each.name: each for each in (WORDS, FLOATS)}
+LOOKUPS = {instruction.name: instruction for instruction in (WORDS, FLOATS)}
 
 
 def declare_lookup(module: Op, lookup: Lookup) -> None:
     """Declares the private function by which ``looked_up`` calls a lookup in a module, unless it is there."""
     block = module.regions[0].blocks[0]
-    if any(name_of(each.operation) == lookup.name for each in block if "sym_name" in each.attributes):
+    if any(name_of(op.operation) == lookup.name for op in block if "sym_name" in op.attributes):
         return
-    table, indices = (f"vector<{lookup.lanes}x{each}>" for each in (lookup.element, lookup.index))
+    table, indices = (f"vector<{lookup.lanes}x{element}>" for element in (lookup.element, lookup.index))
     with ir.InsertionPoint.at_block_begin(block), module.location:
         private_function(lookup.name, ir.Type.parse(f"({table}, {indices}) -> {table}"))
 

@@ -33,8 +33,8 @@ def declare_byte_dot(module: Op, lanes: int) -> None:
     """
     name = f"{NAME}{LANE_BITS * lanes}"
     block = module.regions[0].blocks[0]
-    names = [each.attributes["sym_name"] for each in block if "sym_name" in each.attributes]
-    if any(ir.StringAttr(each).value == name for each in names):
+    names = [op.attributes["sym_name"] for op in block if "sym_name" in op.attributes]
+    if any(ir.StringAttr(symbol).value == name for symbol in names):
         return
     sums = f"vector<{lanes}xi32>"
     factors = f"vector<{PER_LANE * lanes}xi8>"
@@ -106,7 +106,9 @@ def weights_of(function: Op) -> list[tuple[int, Value]]:
     yet.
     """
     arguments = enumerate(function.regions[0].blocks[0].arguments)
-    return [(number, each) for number, each in arguments if _is_plain_weight(function, number, each)]
+    return [
+        (number, argument) for number, argument in arguments if _is_plain_weight(function, number, argument)
+    ]
 
 
 def packed_type(kind: ir.MemRefType, columns: int) -> ir.MemRefType:
@@ -157,7 +159,7 @@ def set_packed_as(
     kinds: list[Type] = [argument.type for argument in arguments]
     results = function_type(function).results
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, results))
-    every = [argument_attributes(function, each) for each in range(len(kinds))]
+    every = [argument_attributes(function, position) for position in range(len(kinds))]
     wide = ir.IntegerType.get_signless(64)
     of_rows = ((INTERLEAVE, interleave, 1), (DEPTH, depth, 1), (RUN, run, 0))
     sizes = ((PACKING, columns, 0), *of_rows, (UNSIGNED, int(unsigned), 0))
@@ -193,7 +195,7 @@ def begins_panel(column: Value | int, columns: int) -> bool:
         return column % columns == 0
     if not isinstance(column, ir.BlockArgument) or column.owner.owner.name != "scf.for":
         return False
-    bounds = [constant_of(column.owner.owner.operands[each]) for each in (0, 2)]
+    bounds = [constant_of(column.owner.owner.operands[position]) for position in (0, 2)]
     return all(bound is not None and bound % columns == 0 for bound in bounds)
 
 

@@ -277,7 +277,7 @@ def power(x: Term, y: Term) -> Term:
     """
     magnitude = power_of_size(x, y)
     half = y * 0.5
-    half_is_whole, is_whole = (each.equals(each.math("roundeven")) for each in (half, y))
+    half_is_whole, is_whole = (number.equals(number.math("roundeven")) for number in (half, y))
     of_whole = magnitude.math("copysign", x).replaced(half_is_whole, magnitude)
     of_fraction = magnitude.replaced((x < 0.0) & (x > -math.inf), math.nan)
     return of_fraction.replaced(is_whole, of_whole)
@@ -454,16 +454,16 @@ def _large_where(is_small: Term, x: Term, small: Sequence[Term]) -> list[Term]:
 
     Lanes that are masked may be poison, and a branch on poison is undefined behavior: hence the freeze.
     """
-    types = [each.value.type for each in small]
+    types = [term.value.type for term in small]
     are_small = is_small.all().value
     frozen = value("llvm.freeze", are_small.type, are_small)
     op = ir.Operation.create("scf.if", types, [frozen], regions=2)
     with ir.InsertionPoint(op.regions[0].blocks.append()):
-        create("scf.yield", [], [each.value for each in small])
+        create("scf.yield", [], [term.value for term in small])
     with ir.InsertionPoint(op.regions[1].blocks.append()):
         large = _reduced_large(x.replaced(is_small, LARGE_ANGLE))
-        chosen = [one.replaced(is_small, other) for one, other in zip(large, small, strict=True)]
-        create("scf.yield", [], [each.value for each in chosen])
+        chosen = [term.replaced(is_small, other) for term, other in zip(large, small, strict=True)]
+        create("scf.yield", [], [term.value for term in chosen])
     return list(map(Term, op.results))
 
 

@@ -280,7 +280,7 @@ def compared_integers(predicate: int, a: Bounded, b: Bounded, element: str) -> T
     error = a.error + b.error
     uncertain = (np.abs(left - right) <= error) & (error > 0)
     if predicate >= UNSIGNED_FROM:
-        left, right = (_unsigned(each, element) for each in (left, right))
+        left, right = (_unsigned(numbers, element) for numbers in (left, right))
     return Truth(
         INTEGER_COMPARISONS[predicate](left, right), np.broadcast_to(uncertain, np.shape(left - right))
     )

@@ -72,22 +72,22 @@ def convolution(op: Op, x: Bounded, weights: Bounded) -> Bounded:
     """Returns the result of a named convolution of input ``x`` and ``weights``, starting from zeros."""
     form = convolution_form(op)
     # as a batch of matmuls, [batch, rows, reduced] x [batch, reduced, columns]; letters name dimensions
-    batch = "".join(each for each in form.output if each in form.weights and each != "f")
-    rows = "".join(each for each in form.output if each not in form.weights)
+    batch = "".join(dimension for dimension in form.output if dimension in form.weights and dimension != "f")
+    rows = "".join(dimension for dimension in form.output if dimension not in form.weights)
     columns = "f" if "f" in form.weights else ""
     sizes = dict(zip(form.weights, weights.value.shape, strict=True))
     sizes |= dict(zip(form.output, op.results[0].type.shape, strict=True))
 
     def matrices(letters: str, *parts: str) -> tuple[tuple[int, ...], list[int]]:
-        shape = tuple(prod(sizes[each] for each in part) for part in parts)
-        return shape, [letters.index(each) for part in parts for each in part]
+        shape = tuple(prod(sizes[dimension] for dimension in part) for part in parts)
+        return shape, [letters.index(dimension) for part in parts for dimension in part]
 
     seen = x.reshaped(lambda array: _windows(array, form, sizes))
     left = _arranged(seen, *matrices(form.input + form.window, batch, rows, form.reduced))
     right = _arranged(weights, *matrices(form.weights, batch, form.reduced, columns))
     made = product_of_matrices(left, right, str(op.results[0].type.element_type))
     found = batch + rows + columns
-    shape = tuple(sizes[each] for each in found)
+    shape = tuple(sizes[dimension] for dimension in found)
     order = list(map(found.index, form.output))
     return made.reshaped(lambda array: array.reshape(shape).transpose(order))
 
@@ -97,7 +97,7 @@ def _arranged(bounded: Bounded, shape: tuple[int, ...], order: list[int]) -> Bou
 
 
 def _windows(x: Float64, form: ConvolutionForm, sizes: Mapping[str, int]) -> Float64:
-    shape = [sizes[each] for each in form.input + form.window]
+    shape = [sizes[dimension] for dimension in form.input + form.window]
     steps = list(x.strides)
     for place, name in enumerate(form.window):
         side = form.input.index(name.upper())
@@ -183,7 +183,7 @@ def takes_any_size(text: str) -> bool:
         function = fusion_function(module)
         ops = [operation.operation for operation in function.regions[0].blocks[0].operations]
         loops = [op for op in ops if op.name == "linalg.generic"]
-        bodies = [each.operation for op in loops for each in op.regions[0].blocks[0].operations]
+        bodies = [operation.operation for op in loops for operation in op.regions[0].blocks[0].operations]
         return all(op.name in WHOLE for op in ops) and all(op.name in EXACT for op in bodies)
 
 
@@ -222,9 +222,11 @@ def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
     """
     drawn = tuple(_drawn(shape, element, rng) for shape, element in input_shapes(text))
     inputs = as_marked(text, drawn)
-    if all(np.isfinite(each.value).all() for each in evaluate(text, inputs)):
+    if all(np.isfinite(output.value).all() for output in evaluate(text, inputs)):
         return inputs
-    positive = (np.abs(each) + each.dtype.type(0.1) if each.dtype.kind == "f" else each for each in drawn)
+    positive = (
+        np.abs(array) + array.dtype.type(0.1) if array.dtype.kind == "f" else array for array in drawn
+    )
     return as_marked(text, tuple(positive))
 
 
@@ -390,7 +392,7 @@ class _Body:
                 self.known[start] = self.evaluation.read(self.op, inputs + number, output)
             made = _as_array(self._value(yielded))
             extents = loop_extents(self.op)
-            order = [each.position for each in output.results]
+            order = [result.position for result in output.results]
             # an element that reads no operand is equal for the whole loop nest
             whole = made.reshaped(lambda array: np.broadcast_to(array, extents))
             return whole.reshaped(lambda array: np.transpose(array, order))

@@ -162,11 +162,13 @@ class BlockTiles:
         if plan.tiles == 1:
             return cls(launch, corner, (0, 0), cluster, 1)
         blocks = constant_grid(launch)
-        if blocks is None or any(size % each for size, each in zip(blocks, cluster, strict=True)):
+        if blocks is None or any(
+            size % blocks_of_cluster for size, blocks_of_cluster in zip(blocks, cluster, strict=True)
+        ):
             return Refusal(
                 f"tiles: found a grid of {blocks}, allowed constant sizes of whole clusters of {cluster}"
             )
-        foreign = next(filter(None, (_foreign(each, launch) for each in corner)), None)
+        foreign = next(filter(None, (_foreign(coordinate, launch) for coordinate in corner)), None)
         if foreign is not None:
             return Refusal(f"tiles: found a corner computed by {foreign}, allowed arithmetic of block ids")
         grid = blocks[0] // cluster[0], blocks[1] // cluster[1]
@@ -227,7 +229,8 @@ class BlockTiles:
         arguments = self.launch.regions[0].blocks[0].arguments
         known = dict(zip(list(arguments)[:2], block_ids.values(), strict=False))
         row, column = (
-            index(each) if isinstance(each, int) else _anew(each, known, block_ids) for each in self.corner
+            index(coordinate) if isinstance(coordinate, int) else _anew(coordinate, known, block_ids)
+            for coordinate in self.corner
         )
         return row, column
 

@@ -111,7 +111,7 @@ def _create_stores_of_lanes(
     own = calculate("addi", calculate("muli", consumer, plan.consumer_rows), lane.first_row())
     across = calculate("muli", lane.column, 2)
     row, column = (
-        _sum(*each) for each in zip(first, (across, own) if plan.is_swapped else (own, across), strict=True)
+        _sum(*terms) for terms in zip(first, (across, own) if plan.is_swapped else (own, across), strict=True)
     )
     for fragment, structure in enumerate(sums):
         for group in range(plan.b.rows // 8):
@@ -230,10 +230,10 @@ class StagedStores:
         indices = [plus(at[0], 8 * half), at[1]]
         bounds = bounds_of(self.c)
         indices = [  # clamped to C for the epilogue's loads; results outside of C are not stored
-            value("arith.minui", each.type, each, index(bounds[number] - 1 - number))
+            value("arith.minui", position.type, position, index(bounds[number] - 1 - number))
             if number in bounds
-            else each
-            for number, each in enumerate(indices)
+            else position
+            for number, position in enumerate(indices)
         ]
         results = apply_epilogue(self.epilogue, self.function, pair, indices)
         kind = ir.IntegerType.get_signless(32)
@@ -323,16 +323,16 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
         if not found:
             return Refusal("no gpu.launch with a linalg.matmul")
         epilogue = find_epilogue(function) if knobs.stores == "tma" else None
-        for each in found:
-            if isinstance(each, Refusal):
-                return each
-            plan = each.plan(knobs)
+        for op in found:
+            if isinstance(op, Refusal):
+                return op
+            plan = op.plan(knobs)
             if isinstance(plan, Refusal):
                 return plan
-            tiles = BlockTiles.of(each.launch, each.origin, plan)
+            tiles = BlockTiles.of(op.launch, op.origin, plan)
             if isinstance(tiles, Refusal):
                 return tiles
-            _rewrite(each, plan, tiles)
+            _rewrite(op, plan, tiles)
         if epilogue is not None:
             epilogue.erase()
         return None
@@ -376,8 +376,8 @@ def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, map
 
     def begin() -> None:
         ring.create_mbarriers()
-        for each in maps:
-            create("nvvm.prefetch", [], [each], tensormap=ir.UnitAttr.get())
+        for tensor_map in maps:
+            create("nvvm.prefetch", [], [tensor_map], tensormap=ir.UnitAttr.get())
 
     def produce() -> None:
         rank = block_rank() if plan.cluster_blocks > 1 else None
