@@ -243,12 +243,15 @@ def completed(sums: Value, plan: PipelinePlan) -> Value:
 
 
 def struct_of(kind: str, count: int) -> ir.Type:
-    """Returns the LLVM struct type of ``count`` words of a type, by its MLIR name."""
+    """Returns the LLVM struct type of ``count`` elements of the type with the MLIR name ``kind``."""
     return ir.Type.parse(f"!llvm.struct<({', '.join([kind] * count)})>")
 
 
 def assembly(text: str, constraints: str) -> dict[str, ir.Attribute]:
-    """Returns the attributes of an ``llvm.inline_asm`` that stays where it is."""
+    """Returns the attributes of an ``llvm.inline_asm`` with side effects: LLVM does not move or drop it.
+
+    ``constraints``: of operands, in LLVM's syntax.
+    """
     return {
         "asm_string": ir.StringAttr.get(text),
         "constraints": ir.StringAttr.get(constraints),
@@ -258,7 +261,7 @@ def assembly(text: str, constraints: str) -> dict[str, ir.Attribute]:
 
 
 def word_of(structure: Value, kind: ir.Type, position: int) -> Value:
-    """Creates the read of a word of an LLVM struct."""
+    """Creates the read of element ``position``, of type ``kind``, of an LLVM struct; returns its value."""
     place = ir.DenseI64ArrayAttr.get([position])
     return value("llvm.extractvalue", kind, structure, position=place)
 
