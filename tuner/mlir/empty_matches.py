@@ -22,7 +22,7 @@ from typing import Any
 
 from tuner.mlir.bindings import Attribute, Op, ext, ir, transform
 from tuner.mlir.dialect import InPlaceEffects, TunerDialect, silenceable_failure
-from tuner.mlir.ir.reading import parents_of, walk, walk_where
+from tuner.mlir.ir.reading import parents_of, users_of, walk, walk_where
 
 MATCH = "transform.structured.match"
 OTHER_MATCHES = ("transform.foreach_match", "transform.collect_matching")  # find ops by a matcher sequence
@@ -157,7 +157,7 @@ def empty_matches_refused(script: ir.Module) -> Iterator[None]:
 
 def _inserted(match: Op) -> Iterator[Op]:
     target = match.results[0]
-    users = [use.owner.operation for use in target.uses]
+    users = users_of(target)
     with match.location:
         note = ir.Operation.create(
             NoteMatchOp.OPERATION_NAME, [], [target, match.operands[0]], ip=ir.InsertionPoint(match)

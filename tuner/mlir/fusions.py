@@ -48,7 +48,7 @@ from tuner.mlir.ir.linalg import (
     zero_planes,
 )
 from tuner.mlir.ir.memrefs import argument_attributes
-from tuner.mlir.ir.reading import op_of, walk, walk_where
+from tuner.mlir.ir.reading import maps_in, op_of, walk, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
 
@@ -277,7 +277,7 @@ def indexing_maps(op: Op) -> list[ir.AffineMap]:
     For a named op other than a matmul or a transpose, these are identities, as of a copy.
     """
     if "indexing_maps" in op.attributes:
-        return [ir.AffineMapAttr(mapping).value for mapping in ir.ArrayAttr(op.attributes["indexing_maps"])]
+        return maps_in(op)
     if op.name in MATMULS:
         lead = [0] if op.name == "linalg.batch_matmul" else []
         m, n, k = (len(lead) + position for position in range(3))

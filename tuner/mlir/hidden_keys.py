@@ -16,7 +16,7 @@ from tuner.core.fusions import GUARDED, VISIBLE
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions import contractions, fusion_function, indexing_maps, parse_fusion
 from tuner.mlir.ir.memrefs import argument_attributes, set_argument_attribute
-from tuner.mlir.ir.reading import op_of
+from tuner.mlir.ir.reading import op_of, ops_in
 
 # Scores of numbers up to MOST_GUARDED are below 1e27: what the mask makes lower than LEAST is hidden, and its
 # exponential is 0 in a row with a key above SEEN, in f32 and in f64.
@@ -189,7 +189,7 @@ class _Search:
                 found = None
             if found is not None:
                 known[argument] = found
-        *ops, end = [operation.operation for operation in block.operations]
+        *ops, end = ops_in(block)
         for step in ops:
             found = self._step(step, known)
             if found is not None:

@@ -6,7 +6,7 @@ Each rewrite names upstream's issue; ``tests/programs/upstream`` shows which of 
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.effects.aliases import last_of
 from tuner.mlir.ir.building import compared, index, value
-from tuner.mlir.ir.reading import attributes_of, set_constraints, walk, walk_where
+from tuner.mlir.ir.reading import attributes_of, set_constraints, users_of, walk, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.mlir.vector_reductions import apply_masks, unroll_reductions
 
@@ -35,7 +35,7 @@ def avoid_miscompilations_by_scripts(module: ir.Module) -> None:
     separate_branches_from_conditions(module)
     _compute_index_quotients(module)
     for op in walk(module, *VALUES):
-        users = [use.owner.operation for use in op.results[0].uses]
+        users = users_of(op.results[0])
         if _rounds_up(op) and not any(user.name.startswith("affine.") for user in users):
             with op.location, ir.InsertionPoint(op):
                 _compute_results(op)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Attribute, Op, ir
-from tuner.mlir.ir.reading import walk, walk_where
+from tuner.mlir.ir.reading import ops_in, walk, walk_where
 
 SEQUENCE = "transform.named_sequence"
 SCHEDULE = "transform.with_named_sequence"  # attribute of a module that is a schedule
@@ -82,7 +82,7 @@ def _holders(module: Op) -> list[Op]:
 
 
 def _ops_in(module: Op) -> list[Op]:
-    return [op.operation for op in module.regions[0].blocks[0].operations]
+    return ops_in(module.regions[0].blocks[0])
 
 
 def _symbol(op: Op) -> str:

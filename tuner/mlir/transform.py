@@ -35,7 +35,7 @@ from tuner.mlir.gpu_ops.shared_layout import SharedLayoutOp
 from tuner.mlir.gpu_ops.transpose_operands import TransposeOperandsOp
 from tuner.mlir.gpu_ops.unroll_inner_loops import UnrollInnerLoopsOp
 from tuner.mlir.ir.memrefs import NESTED
-from tuner.mlir.ir.reading import any_where, walk_ops
+from tuner.mlir.ir.reading import any_where, ops_in, walk_ops
 from tuner.mlir.script_linking import APPLY_REGISTERED, SCHEDULE, SEQUENCE, link_modules, sort_pass_options
 from tuner.mlir.wgmma.pipeline import WgmmaPipelineOp
 
@@ -353,7 +353,7 @@ def schedules_of(script: ir.Module) -> list[ir.Module]:
 
 def without_schedules(payload: ir.Module) -> ir.Module:
     """Removes nested modules of schedules, and sequences next to functions, in place; returns the payload."""
-    for op in [op.operation for op in payload.body.operations]:
+    for op in ops_in(payload.body):
         if op.name == SEQUENCE or _is_schedule(op):
             op.erase()
     return payload
@@ -459,7 +459,7 @@ def failing_op(script: str, payload: str) -> OpPlace | None:
             block = entry_sequence(bound).regions[0].blocks[0]
         except CandidateError:
             return None
-        ops = [op.operation for op in block.operations]
+        ops = ops_in(block)
         # lengths of prefixes; the last op is transform.yield
         applied = 0
         failing = len(ops) - 1

@@ -27,7 +27,7 @@ from tuner.mlir.ir.building import (
     with_line,
     zero,
 )
-from tuner.mlir.ir.reading import walk, walk_where
+from tuner.mlir.ir.reading import arguments_in, walk, walk_where
 
 TILE = "!x86.amx.tile<"
 ZERO = "x86.amx.tile_zero"
@@ -48,8 +48,7 @@ def tiles_as_vectors(module: ir.Module) -> None:
 def _replace(function: Op) -> None:
     for op in walk_where(function, lambda _: True):
         # first all types of tiles become vector types, then the ops on them are replaced
-        inner = (argument for region in op.regions for block in region for argument in block.arguments)
-        for carried in (*op.results, *inner):
+        for carried in (*op.results, *arguments_in(op)):
             if str(carried.type).startswith(TILE):
                 carried.set_type(ir.Type.parse(str(carried.type).replace(TILE, "vector<")))
     scratch: dict[str, Value] = {}

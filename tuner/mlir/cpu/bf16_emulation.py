@@ -22,7 +22,7 @@ import struct
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import recreated, value
-from tuner.mlir.ir.reading import walk_where
+from tuner.mlir.ir.reading import arguments_in, walk_where
 
 BF16 = "bf16"
 STORED = "i16"
@@ -145,8 +145,7 @@ def _rounded(number: Value, result: Type) -> Value:
 
 
 def _retype(op: Op) -> None:
-    inner = (argument for region in op.regions for block in region.blocks for argument in block.arguments)
-    for changed in (*op.results, *inner):
+    for changed in (*op.results, *arguments_in(op)):
         if BF16 in str(changed.type):
             changed.set_type(_with(changed.type, STORED))
     for name in tuple(op.attributes):

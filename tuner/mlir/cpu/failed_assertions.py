@@ -29,7 +29,7 @@ A program that is compiled as a whole returns values already, and its caller can
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, value
-from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.reading import ops_in, walk
 
 CALL = "llvm.call"
 RETURN = "llvm.return"
@@ -64,7 +64,7 @@ def return_failed_assertions(module: ir.Module, entry: str) -> bool:
             _return(allocated, value("llvm.mlir.zero", ir.Type.parse("!llvm.ptr")))
         return_op.erase()
     for end in ends:
-        ops = [op.operation for op in end.block.operations]
+        ops = ops_in(end.block)
         says = next(op for op in ops if op.name == CALL and _callee(op) == PUTS)
         with end.location, ir.InsertionPoint(end):
             _return(allocated, says.operands[0])

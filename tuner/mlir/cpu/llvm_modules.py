@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tuner.mlir import transform
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.pipeline import EXPORTED, NO_BUILTINS
-from tuner.mlir.ir.reading import walk_where
+from tuner.mlir.ir.reading import ops_in, walk_where
 
 FUNCTION = "llvm.func"
 GLOBAL = "llvm.mlir.global"
@@ -58,7 +58,7 @@ def joined(parts: Iterable[ModulePart]) -> str:
         for part in parts:
             module = transform.parse(part.llvm_text, part.prefix)
             _rename(module, part.prefix)
-            for op in [operation.operation for operation in module.body.operations]:
+            for op in ops_in(module.body):
                 if _is_declaration(op):
                     name = op.attributes["sym_name"].value
                     if name in declared:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import compared, create, value
-from tuner.mlir.ir.reading import walk, walk_where
+from tuner.mlir.ir.reading import ops_in, walk, walk_where
 
 NEUTRAL = {
     f"#vector.kind<{name}>": number
@@ -58,7 +58,7 @@ def leave_one_op_in_masks(module: ir.Module) -> None:
         %r = tensor.cast %w
     """
     for mask in walk(module, "vector.mask"):
-        first, *others = [op.operation for op in mask.regions[0].blocks[0].operations]
+        first, *others = ops_in(mask.regions[0].blocks[0])
         *moved, end = others or [first]
         if not moved:
             continue

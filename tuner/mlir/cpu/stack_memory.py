@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.memrefs import memref_bytes
-from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.reading import attributes_of, walk
 
 ALLOCA = "memref.alloca"
 # Ops whose bodies end the life of what is allocated in them.
@@ -158,7 +158,7 @@ def _bytes(alloca: Op) -> int:
 
 def _allocate_on_heap(function: Op, alloca: Op) -> None:
     kind = alloca.results[0].type
-    attributes = {name: alloca.attributes[name] for name in alloca.attributes}
+    attributes = attributes_of(alloca)
     with ir.InsertionPoint(alloca), alloca.location:
         memory = value("memref.alloc", kind, **attributes)
     alloca.results[0].replace_all_uses_with(memory)

@@ -48,7 +48,7 @@ from tuner.mlir.cpu.memory_accesses import (
     range_of,
 )
 from tuner.mlir.ir.building import index, is_equal, times, total, value
-from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.reading import ops_in, walk
 
 DEPTHS = (0, 1, 2, 3)  # of the loops that are divided
 MOST_OF_OUTER = 0.97  # inner loops are divided where that takes at most so much of the time of outer ones
@@ -342,7 +342,7 @@ def _trips(loop: Op) -> int:
 
 
 def _body(block: Block) -> list[Op]:
-    return [operation.operation for operation in block.operations][:-1]
+    return ops_in(block)[:-1]
 
 
 def _rewrite(function: Op, parts: Sequence[Part]) -> None:

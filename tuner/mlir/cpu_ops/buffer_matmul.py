@@ -9,7 +9,7 @@ from tuner.mlir.cpu_ops.vnni_packing import BlockExtent, constant_mask
 from tuner.mlir.dialect import attribute
 from tuner.mlir.ir.building import create, deinterleaved, line_of, size_of, value, with_line, zero
 from tuner.mlir.ir.linalg import is_unsigned
-from tuner.mlir.ir.reading import is_zero, walk
+from tuner.mlir.ir.reading import is_zero, users_of, walk
 
 MATMUL = "linalg.matmul"
 FILL = "linalg.fill"
@@ -128,7 +128,7 @@ def fill_before(matmul: Op) -> Op | None:
     None if there is no such fill, or if an op between the two uses C.
     """
     total = matmul.operands[2]
-    users = [use.owner.operation for use in total.uses]
+    users = users_of(total)
     last: Op | None = None
     for op in matmul.block:
         in_block = op.operation

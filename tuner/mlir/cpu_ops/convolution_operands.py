@@ -22,7 +22,7 @@ from tuner.mlir.cpu_ops.vnni_packing import (
     splat,
 )
 from tuner.mlir.ir.building import create, for_each, index, plus, times, value, zero
-from tuner.mlir.ir.reading import constant_of
+from tuner.mlir.ir.reading import constant_of, maps_in
 
 PAIR = 2  # channels of a K group
 
@@ -252,7 +252,7 @@ class ConvolutionTile:
             isinstance(kind, ir.MemRefType) and kind.has_static_shape for kind in kinds
         ):
             return Refusal(f"a convolution of {' x '.join(map(str, kinds))}")
-        found = [ir.AffineMapAttr(mapping).value for mapping in ir.ArrayAttr(op.attributes["indexing_maps"])]
+        found = maps_in(op)
         maps = tuple(tuple(map(_terms, mapping.results)) for mapping in found)
         sizes: Place = {}
         for number in (WEIGHTS, SUMS):

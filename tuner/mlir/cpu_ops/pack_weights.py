@@ -6,7 +6,7 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import DYNAMIC, create, index, value
-from tuner.mlir.ir.reading import constant_of, op_of, source_of, walk, walk_where
+from tuner.mlir.ir.reading import constant_of, op_of, ops_in, source_of, users_of, walk, walk_where
 from tuner.mlir.ir.vnni import begins_panel, packed_type, set_packed, weights_of
 
 READ = "vector.transfer_read"
@@ -56,7 +56,7 @@ class PackByRowsOp(InPlaceOp, name="pack_by_rows"):
                 inside = rows.regions[0].blocks[0]
                 first = inside.operations[0]
                 # the packed panel's view goes into the inner loop; the loops swap variables and bounds
-                for op in [op.operation for op in panels.regions[0].blocks[0].operations][:-2]:
+                for op in ops_in(panels.regions[0].blocks[0])[:-2]:
                     op.move_before(first.operation)
                 outer = panels.regions[0].blocks[0].arguments[0]
                 inner = inside.arguments[0]
@@ -71,7 +71,7 @@ class PackByRowsOp(InPlaceOp, name="pack_by_rows"):
 
 
 def _rows_of(panels: Op) -> Op | None:
-    body = [op.operation for op in panels.regions[0].blocks[0].operations]
+    body = ops_in(panels.regions[0].blocks[0])
     loops = [op for op in body if op.name == "scf.for"]
     if len(loops) != 1 or len(panels.operands) > BOUNDS or len(loops[0].operands) > BOUNDS:
         return None
@@ -215,7 +215,7 @@ def _pack(function: Op, number: int, columns: int, slices: list[_Slice]) -> None
     if any(slice_.columns > columns for slice_ in slices):
         return  # padded to more than a panel has
     weight = function.regions[0].blocks[0].arguments[number]
-    old = [use.owner.operation for use in weight.uses]
+    old = users_of(weight)
     shape = ir.RankedTensorType(old[0].results[0].type)
     kind = packed_type(ir.MemRefType(weight.type), columns)
     set_packed(function, number, columns)

@@ -6,7 +6,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.vnni_packing import allocated
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import create, for_each, index, plus, times, value
-from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.reading import users_of, walk
 
 MATMUL = "linalg.matmul"
 TO_TENSOR = "bufferization.to_tensor"
@@ -102,7 +102,7 @@ def _widened(buffer: Value, lanes: int) -> Value:
 def _drop_conversion(matmul: Op, number: int) -> None:
     """Makes an element that a matmul's body extends an f32, in place."""
     element = matmul.regions[0].blocks[0].arguments[number]
-    extensions = [use.owner.operation for use in element.uses]
+    extensions = users_of(element)
     element.set_type(ir.F32Type.get())
     for extension in extensions:
         extension.results[0].replace_all_uses_with(element)

@@ -12,7 +12,16 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Block, Op, Type, Value, ir
 from tuner.mlir.effects.op_effects import NO_MEMORY_EFFECT, READERS
 from tuner.mlir.effects.runner_signatures import is_runner_function
-from tuner.mlir.ir.reading import ARGUMENTS, SEGMENTS, callee_of, name_of, op_of, parents_of, walk
+from tuner.mlir.ir.reading import (
+    ARGUMENTS,
+    SEGMENTS,
+    arguments_in,
+    callee_of,
+    name_of,
+    op_of,
+    parents_of,
+    walk,
+)
 
 # Def-use edges through structured control flow: which values a result or block argument of scf ops may be.
 #
@@ -150,8 +159,7 @@ def _targets_of_yield(end: Op, parent: Op, number: int) -> list[Value]:
 
 
 def _all_targets(op: Op) -> list[Value]:
-    blocks = [block for region in op.regions for block in region.blocks]
-    return [*op.results, *(argument for block in blocks for argument in block.arguments)]
+    return [*op.results, *arguments_in(op)]
 
 
 def terminator_of(op: Op, region: int) -> Op:
@@ -479,9 +487,7 @@ def buffers_of(function: Op) -> Iterator[Value]:
     yield from (argument for argument in block.arguments if is_buffer(argument.type))
     for op in structured_operations(block):
         if op.name in STRUCTURED:
-            for region in op.regions:
-                arguments = (argument for inner in region.blocks for argument in inner.arguments)
-                yield from (argument for argument in arguments if is_buffer(argument.type))
+            yield from (argument for argument in arguments_in(op) if is_buffer(argument.type))
         yield from (result for result in op.results if is_buffer(result.type))
 
 

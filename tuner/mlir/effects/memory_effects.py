@@ -25,12 +25,14 @@ from tuner.mlir.ir.reading import (
     ARGUMENTS,
     BLOCK,
     GRID,
+    arguments_in,
     axis_of,
     constant_of,
     function_type,
     name_of,
     op_of,
     operands,
+    users_of,
     walk,
     walk_where,
 )
@@ -164,7 +166,7 @@ def _arguments(function: Op) -> list[Value]:
 
 
 def _is_atomic(buffer: Value) -> bool:
-    uses = [use.owner.operation for use in buffer.uses]
+    uses = users_of(buffer)
     return bool(uses) and all(
         op.name in ATOMIC or (op.name in VIEWS and _is_atomic(op.results[0])) for op in uses
     )
@@ -223,10 +225,9 @@ def _used_inside(op: Op) -> list[Value]:
     for nested in _with_nested(op):
         _reject_escapes(nested)
         used.update(dict.fromkeys(value for value in nested.operands if is_buffer(value.type)))
-        made.update(() if nested == op else nested.results)
-        made.update(
-            value for region in nested.regions for block in region.blocks for value in block.arguments
-        )
+        if nested != op:
+            made.update(nested.results)
+        made.update(arguments_in(nested))
     return [value for value in used if value not in made]
 
 

@@ -8,7 +8,16 @@ from tuner.mlir.gpu.shared_memory import ALIGNMENT_BYTES
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import create, index, size_of, value
 from tuner.mlir.ir.memrefs import is_workgroup, memref_bytes, replace_copy
-from tuner.mlir.ir.reading import CLUSTER, SEGMENTS, location_of, name_of, parents_of, unsupported, walk
+from tuner.mlir.ir.reading import (
+    CLUSTER,
+    SEGMENTS,
+    location_of,
+    name_of,
+    ops_in,
+    parents_of,
+    unsupported,
+    walk,
+)
 
 BARRIER = "gpu.barrier"
 LOOP = "scf.for"
@@ -66,7 +75,7 @@ def _share_out(source: Value, target: Value) -> None:
 
 
 def _is_of_block(op: Op) -> bool:
-    ops = [operation.operation for operation in op.block.operations]
+    ops = ops_in(op.block)
     place = ops.index(op)
     is_between = _meets_barrier(ops[:place][::-1]) and _meets_barrier(ops[place + 1 :])
     if not is_between or not any(is_workgroup(operand.type) for operand in op.operands):
@@ -147,7 +156,7 @@ def declare_launch_memory(module: ir.Module) -> None:
 
 def drop_shared_globals(module: ir.Module) -> None:
     """Erases each ``memref.global`` of shared memory outside of ``gpu.module`` ops, in place."""
-    for op in [operation.operation for operation in module.body.operations]:
+    for op in ops_in(module.body):
         if op.name == "memref.global" and is_workgroup(ir.TypeAttr(op.attributes["type"]).value):
             op.erase()
 

@@ -22,6 +22,7 @@ from tuner.mlir.ir.reading import (
     kernel_of,
     name_of,
     operands,
+    ops_in,
     shared_bytes,
     source_of,
     unsupported,
@@ -222,7 +223,7 @@ def read_launches(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> Launc
     not constant, and for a module without a launch.
     """
     reader = _Reader(buffers, {name_of(function): function for function in walk(module, "gpu.func")})
-    for op in [operation.operation for operation in module.body.operations]:
+    for op in ops_in(module.body):
         if op.name == "func.func":
             visibility = op.attributes.get("sym_visibility")
             is_private = visibility is not None and ir.StringAttr(visibility).value == "private"

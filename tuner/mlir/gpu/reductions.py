@@ -18,7 +18,7 @@ from tuner.core.gpu import WARP_THREADS
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.gpu.kernel_passes import linear_thread, threads_of_block
 from tuner.mlir.ir.building import branch, create, index, is_equal, is_less, value
-from tuner.mlir.ir.reading import unsupported, walk
+from tuner.mlir.ir.reading import ops_in, unsupported, walk
 
 Combine = Callable[[Value, Value], Value]
 TOTAL = WARP_THREADS  # slot of the total, after the slots of at most 32 warps
@@ -160,7 +160,7 @@ def _combination(op: Op) -> Combine:
         clone = block.arguments[0].owner.owner
         for argument, given in zip(block.arguments, (left, right), strict=True):
             argument.replace_all_uses_with(given)
-        *inner, last = [operation.operation for operation in block.operations]
+        *inner, last = ops_in(block)
         for inner_op in inner:
             inner_op.move_before(clone)
         result = last.operands[0]

@@ -16,6 +16,7 @@ from tuner.mlir.ir.reading import (
     launches_of,
     location_of,
     name_of,
+    ops_in,
     set_shared_bytes,
     shared_bytes_operand,
     walk,
@@ -191,7 +192,7 @@ class SharedMemoryLiveness:
         blocks = list(function.regions[0].blocks)
         self._is_straight = len(blocks) == 1
         self._block = blocks[0]
-        self._top = [op.operation for op in blocks[0].operations]
+        self._top = ops_in(blocks[0])
         self._position = {op: index for index, op in enumerate(self._top)}
         self._groups = list(map(self._position_of, walk(function, ASYNC_GROUP)))
         self._waits = [index for index, op in enumerate(self._top) if _waits_for_all(op)]

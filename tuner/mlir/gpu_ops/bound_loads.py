@@ -5,7 +5,7 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir import memrefs
 from tuner.mlir.ir.building import branch, integers, plus, value, zero
-from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.reading import users_of, walk
 
 NOT_LOWERED = ("vector.transfer_read", "memref.load")  # forms of reads that are not handled
 
@@ -64,7 +64,7 @@ class BoundLoadsOp(InPlaceOp, name="bound_loads"):
 
 
 def _fills_shared_memory(load: Op) -> bool:
-    users = [use.owner.operation for use in load.results[0].uses]
+    users = users_of(load.results[0])
     return all(
         user.name == "vector.store" and memrefs.is_workgroup(ir.MemRefType(user.operands[1].type))
         for user in users

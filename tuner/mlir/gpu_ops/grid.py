@@ -4,7 +4,7 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ir.building import affine, index, symbol, value
-from tuner.mlir.ir.reading import AXES, axis_of, constant_grid, constant_of, index_along, walk
+from tuner.mlir.ir.reading import AXES, axis_of, constant_grid, constant_of, index_along, ops_in, walk
 
 GRID_Z = 2  # number of the operand of gpu.launch: blocks along z
 BANDS = {"columns": 0, "rows": 1}  # value of `bands` -> the grid dimension that is divided into bands
@@ -34,7 +34,7 @@ class SplitKOp(InPlaceOp, name="split_k"):
     def change(self, function: Op) -> Refusal | None:
         slices = attribute(self, "slices", 1)
         for launch in walk(function, "gpu.launch"):
-            body = (op.operation for op in launch.regions[0].blocks[0].operations)
+            body = ops_in(launch.regions[0].blocks[0])
             loops = [op for op in body if op.name == "scf.for"]
             reason = _why_not(launch, loops, slices)
             if reason is not None:

@@ -6,7 +6,7 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import affine, integers, symbol, value
-from tuner.mlir.ir.reading import split_constant, walk
+from tuner.mlir.ir.reading import ops_in, split_constant, walk
 
 TILE = 8  # rows of one tile, 16 bytes each
 
@@ -84,7 +84,7 @@ class MergeLdmatrixOp(InPlaceOp, name="merge_ldmatrix"):
 
 def _merge_in(loop: Op) -> None:
     groups: dict[Hashable, dict[int, Op]] = {}
-    for load in (operation.operation for operation in loop.regions[0].blocks[0].operations):
+    for load in ops_in(loop.regions[0].blocks[0]):
         if load.name == "nvgpu.ldmatrix" and tiles_of(load) == 2:
             key, column = _key_and_column(load)
             groups.setdefault(key, {})[column] = load

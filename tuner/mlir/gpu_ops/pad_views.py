@@ -13,7 +13,7 @@ from tuner.mlir.ir.memrefs import (
     set_argument_attribute,
     sync_function_type,
 )
-from tuner.mlir.ir.reading import is_zero, op_of
+from tuner.mlir.ir.reading import is_zero, maps_in, op_of
 
 LINALG = "linalg."
 FILL = "linalg.fill"
@@ -167,7 +167,7 @@ def _indexed(op: Op) -> list[tuple[Value, list[int]]]:
 
 def _maps(op: Op) -> list[ir.AffineMap]:
     if "indexing_maps" in op.attributes:
-        return [ir.AffineMapAttr(mapping).value for mapping in ir.ArrayAttr(op.attributes["indexing_maps"])]
+        return maps_in(op)
     if op.name not in (FILL, COPY):
         raise _PaddingError(f"expected linalg ops with indexing maps, got {op.name}")
     return [ir.AffineMap.get_identity(op.results[0].type.rank)] * len(op.operands)

@@ -6,7 +6,7 @@ from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import create
 from tuner.mlir.ir.linalg import ARGUMENT, DIMENSIONS, SUFFIX
 from tuner.mlir.ir.memrefs import retype_argument, sync_function_type
-from tuner.mlir.ir.reading import name_of, op_of, private_function, walk
+from tuner.mlir.ir.reading import name_of, op_of, ops_in, private_function, walk
 
 ELEMENTWISE = ("arith.", "math.", "linalg.yield")
 
@@ -112,7 +112,7 @@ def _make_scalar_function(function: Op, generic: Op) -> None:
 
 def _copy_body(body: Block, arguments: list[Value]) -> None:
     known = dict(zip(list(body.arguments)[: len(arguments)], arguments, strict=True))
-    for op in (operation.operation for operation in body.operations):
+    for op in ops_in(body):
         operands = []
         for operand in op.operands:
             if operand not in known:  # constants defined outside the body are cloned into the function

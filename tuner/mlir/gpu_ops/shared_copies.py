@@ -8,7 +8,7 @@ from tuner.mlir.bindings import Attribute, Block, Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import affine, create, index, plus, reinterpreted, symbol, value
 from tuner.mlir.ir.memrefs import element_bytes, is_workgroup
-from tuner.mlir.ir.reading import attributes_of, parents_of, walk, without_constant
+from tuner.mlir.ir.reading import attributes_of, ops_in, parents_of, walk, without_constant
 
 BYPASS_BYTES = 16  # PTX: cp.async.cg takes no other size
 COPY = "nvgpu.device_async_copy"
@@ -190,7 +190,7 @@ class InsertBarriersOp(InPlaceOp, name="insert_barriers"):
 
 
 def _writes(loop: Op) -> list[Op]:
-    body = [op.operation for op in loop.regions[0].blocks[0].operations]
+    body = ops_in(loop.regions[0].blocks[0])
     return [
         op for op in body if op.name in WRITES + COPIES and is_workgroup(ir.MemRefType(op.operands[1].type))
     ]

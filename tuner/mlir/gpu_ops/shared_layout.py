@@ -7,7 +7,7 @@ from tuner.mlir.bindings import Op, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import affine, create, symbol, value
 from tuner.mlir.ir.memrefs import element_bytes, is_workgroup
-from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.reading import attributes_of, walk
 
 VECTOR_BYTES = 16  # one row of an ldmatrix tile, one cp.async
 BANKS_BYTES = 128  # all 32 banks
@@ -88,7 +88,7 @@ def _pad(alloc: Op, pad_bytes: int) -> None:
     longer = [*outer, rows // together, together * columns + pad_bytes // element_bytes(old.element_type)]
     kind = ir.MemRefType.get(longer, old.element_type, memory_space=old.memory_space)
     with alloc.location, ir.InsertionPoint(alloc):
-        attributes = {name: alloc.attributes[name] for name in alloc.attributes}
+        attributes = attributes_of(alloc)
         new = create("memref.alloc", [kind], [], **attributes)
     if together > 1:
         _put_rows_together(alloc, together, columns)

@@ -5,7 +5,7 @@ from tuner.mlir.bindings import Op, Value, WalkResult, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import index
 from tuner.mlir.ir.memrefs import is_workgroup
-from tuner.mlir.ir.reading import constant_of, parents_of, walk, walk_ops
+from tuner.mlir.ir.reading import constant_of, ops_in, parents_of, walk, walk_ops
 
 COPIES_LIMIT = 4096  # copies of one body; more would take ptxas minutes
 
@@ -71,7 +71,7 @@ def _trips(loop: Op) -> range | None:
 
 def _unroll(loop: Op) -> None:
     block = loop.regions[0].blocks[0]
-    *body, end = (op.operation for op in block.operations)
+    *body, end = ops_in(block)
     counter, *carried = block.arguments
     values = list(loop.operands)[3:]
     with loop.location, ir.InsertionPoint(loop):

@@ -6,7 +6,7 @@ from tuner.core.fusions import ZERO_PLANES
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.memrefs import argument_attributes
-from tuner.mlir.ir.reading import attributes_of, function_type, name_of, op_of, walk
+from tuner.mlir.ir.reading import attributes_of, function_type, name_of, op_of, ops_in, walk
 
 # Pipeline: named ops become linalg.generic
 GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
@@ -113,7 +113,7 @@ def find_epilogue(function: Op) -> Op | None:
     the dimensions of C that ``tuner.dimensions`` lists. Bodies are straight-line arith and math ops.
     """
     wanted = name_of(function) + SUFFIX
-    siblings = (op.operation for op in function.parent.regions[0].blocks[0].operations)
+    siblings = ops_in(function.parent.regions[0].blocks[0])
     return next((op for op in siblings if op.name == "func.func" and name_of(op) == wanted), None)
 
 
@@ -133,11 +133,11 @@ def apply_epilogue(epilogue: Op, function: Op, sums: Value, indices: list[Value]
     known = {block.arguments[0]: sums}
     for number, argument in list(enumerate(block.arguments))[1:]:
         known[argument] = _load(epilogue, number, function, indices, width)
-    for op in (operation.operation for operation in block.operations):
+    for op in ops_in(block):
         if op.name == "func.return":
             return known[op.operands[0]]
         results = [ir.VectorType.get([width], result.type) for result in op.results]
-        attributes = {attribute: op.attributes[attribute] for attribute in op.attributes}
+        attributes = attributes_of(op)
         if op.name == "arith.constant":
             attributes["value"] = ir.DenseElementsAttr.get_splat(results[0], attributes["value"])
         operands = [known[operand] for operand in op.operands]

@@ -3,13 +3,12 @@
 import math
 import re
 from collections.abc import Callable
-from itertools import chain
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import create, index, is_less, value
-from tuner.mlir.ir.reading import unsupported, walk, walk_where
+from tuner.mlir.ir.reading import arguments_in, unsupported, walk, walk_where
 
 SPACES = {"0": "", "1": "", "3": "workgroup", "5": "private"}  # NVVM's number -> name; "": default space
 ALLOWED = "0 or 1 (global), 3 (workgroup), 5 (private)"
@@ -76,8 +75,7 @@ class _Renaming:
     def change(self, root: Op) -> None:
         ops = walk_where(root, lambda _: True)
         for op in ops:
-            blocks = list(chain.from_iterable(op.regions))
-            for defined in [*op.results, *(argument for block in blocks for argument in block.arguments)]:
+            for defined in [*op.results, *arguments_in(op)]:
                 new = self._of(op, defined.type)
                 if new != defined.type:
                     defined.set_type(new)

@@ -34,6 +34,30 @@ def attributes_of(op: Op) -> dict[str, Attribute]:
     return {name: op.attributes[name] for name in op.attributes}
 
 
+def ops_in(block: Block) -> list[Op]:
+    """Returns the ops of a block in their order, as a list that stays when the block is changed."""
+    return [op.operation for op in block.operations]
+
+
+def users_of(value: Value) -> list[Op]:
+    """Returns the ops that use a value, one for each operand that is the value."""
+    return [use.owner.operation for use in value.uses]
+
+
+def arguments_in(op: Op) -> list[Value]:
+    """Returns the arguments of all blocks in the regions of an op, not those of nested ops."""
+    arguments: list[Value] = []
+    for region in op.regions:
+        for block in region.blocks:
+            arguments += block.arguments
+    return arguments
+
+
+def maps_in(op: Op) -> list[ir.AffineMap]:
+    """Returns the affine maps of an op's attribute ``indexing_maps``, one for each operand."""
+    return [ir.AffineMapAttr(mapping).value for mapping in ir.ArrayAttr(op.attributes["indexing_maps"])]
+
+
 def set_constraints(attribute: Attribute) -> tuple[ir.AffineMap, tuple[bool, ...]]:
     """Returns the expressions of an affine set as the results of a map, and which of them must be 0.
 
@@ -199,7 +223,7 @@ def inline_call(call: Op, function: Op) -> None:
     block = copy.regions[0].blocks[0]
     for argument, operand in zip(block.arguments, call.operands, strict=True):
         argument.replace_all_uses_with(operand)
-    *body, end = [op.operation for op in block.operations]
+    *body, end = ops_in(block)
     for op in body:
         op.move_before(call)
     for result, returned in zip(call.results, end.operands, strict=True):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import value
-from tuner.mlir.ir.reading import name_of, private_function, walk
+from tuner.mlir.ir.reading import name_of, ops_in, private_function, walk
 
 ENTRIES = 16  # of a table
 PREFIX = "lookup_"  # of the names of the functions that are called
@@ -67,7 +67,7 @@ def lower_lookups(module: ir.Module, *, emulates: bool) -> None:
                 found = _selected(call) if emulates else _instruction(call, lookup)
             call.results[0].replace_all_uses_with(found)
             call.erase()
-    for function in [op.operation for op in module.body.operations]:
+    for function in ops_in(module.body):
         if function.name == "func.func" and name_of(function) in LOOKUPS:
             function.erase()
 

@@ -10,7 +10,7 @@ from tuner.core.fusions import WeightPacking
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import deinterleaved, value
 from tuner.mlir.ir.memrefs import argument_attributes
-from tuner.mlir.ir.reading import constant_of, function_type, name_of, private_function, walk
+from tuner.mlir.ir.reading import constant_of, function_type, name_of, ops_in, private_function, walk
 
 NAME = "vpdpbusd_"  # then the bits of a register
 INTRINSIC = "llvm.x86.avx512.vpdpbusd."
@@ -69,7 +69,7 @@ def lower_byte_dots(module: ir.Module, *, emulates: bool) -> None:
                 product = _vector_code(call) if emulates else _instruction(call)
             call.results[0].replace_all_uses_with(product)
             call.erase()
-    for function in [op.operation for op in module.body.operations]:
+    for function in ops_in(module.body):
         if function.name == "func.func" and name_of(function).startswith(NAME):
             function.erase()
 

@@ -24,7 +24,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions import STORE, fusion_function, indexing_maps, loop_extents, parse_fusion
 from tuner.mlir.hidden_keys import with_hidden_keys
 from tuner.mlir.ir.linalg import LAYOUTS, ConvolutionForm, convolution_form, zero_planes
-from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.reading import ops_in, walk
 from tuner.mlir.reference.bounded_ops import (
     BINARY,
     LOGIC,
@@ -181,7 +181,7 @@ def takes_any_size(text: str) -> bool:
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)  # owns the operations
         function = fusion_function(module)
-        ops = [operation.operation for operation in function.regions[0].blocks[0].operations]
+        ops = ops_in(function.regions[0].blocks[0])
         loops = [op for op in ops if op.name == "linalg.generic"]
         bodies = [operation.operation for op in loops for operation in op.regions[0].blocks[0].operations]
         return all(op.name in WHOLE for op in ops) and all(op.name in EXACT for op in bodies)
@@ -195,7 +195,7 @@ def evaluate_tensors(text: str, inputs: tuple[Array, ...]) -> tuple[Float64, ...
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         function = module.body.operations[0].operation
-        *ops, end = [operation.operation for operation in function.regions[0].blocks[0].operations]
+        *ops, end = ops_in(function.regions[0].blocks[0])
         made = _Evaluation(function, inputs)
         for argument, array in zip(function.regions[0].blocks[0].arguments, inputs, strict=True):
             made.values[argument] = Bounded.exact(array, str(argument.type.element_type))
@@ -285,7 +285,7 @@ class _Evaluation:
     def outputs(self) -> tuple[Expected, ...]:
         block = self.function.regions[0].blocks[0]
         stored: dict[int, Expected] = {}
-        for op in (operation.operation for operation in block.operations):
+        for op in ops_in(block):
             if op.name == STORE:
                 found = self.array(op.operands[0])
                 shape = tuple(op.operands[0].type.shape)
