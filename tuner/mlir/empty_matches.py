@@ -70,17 +70,13 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
         state: transform.TransformState,
     ) -> transform.DiagnosedSilenceableFailure:
         match = op.target.owner
-        found = [get_payload_op.operation for get_payload_op in state.get_payload_ops(op.target)]
+        found = [payload_op.operation for payload_op in state.get_payload_ops(op.target)]
         if not found:
-            scopes = [get_payload_op.operation for get_payload_op in state.get_payload_ops(op.scope)]
             names = _names(match)
-            payload = [
-                op
-                for scope in scopes
-                for op in walk_where(scope, lambda _: True)
-                if op.parent is None or not op.parent.name.startswith("linalg.")
-            ]
-            named = [op for op in payload if op.name in names]
+            payload: list[Op] = []
+            for scope in state.get_payload_ops(op.scope):
+                payload += walk_where(scope.operation, _is_not_in_linalg)
+            named = [payload_op for payload_op in payload if payload_op.name in names]
             if named and "op_attrs" in match.attributes:
                 wanted = [_text(pair.name, pair.attr) for pair in ir.DictAttr(match.attributes["op_attrs"])]
                 pairs = ((name, op.attributes[name]) for op in named for name in op.attributes)
@@ -185,6 +181,10 @@ def _names(match: Op) -> list[str]:
     if "ops" not in match.attributes:
         return []
     return [ir.StringAttr(name).value for name in ir.ArrayAttr(match.attributes["ops"])]
+
+
+def _is_not_in_linalg(op: Op) -> bool:
+    return op.parent is None or not op.parent.name.startswith("linalg.")
 
 
 def _is_unknown(match: Op) -> bool:

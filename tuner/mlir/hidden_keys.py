@@ -87,8 +87,12 @@ def visible_band(mask: AttentionMask, numbers: Array) -> tuple[int, int] | None:
     all keys are within the band.
     """
     heads = numbers.reshape(-1, *numbers.shape[-2:])
-    hidden: Array = np.asarray(heads <= LEAST if mask.hides is None else (heads != 0) == mask.hides)
-    seen: Array = np.asarray(heads >= SEEN if mask.hides is None else ~hidden)
+    if mask.hides is None:
+        hidden = heads <= LEAST
+        seen = heads >= SEEN
+    else:
+        hidden = (heads != 0) == mask.hides
+        seen = ~hidden
     if not seen.any(axis=-1).all():
         return None
     visible: Array = ~np.asarray(hidden.all(axis=0))

@@ -99,10 +99,11 @@ class BaseDraw:
     def without_layout(self) -> tuple[Array, Array]:
         """Returns A and B without the layout's transposition: views (batch, m, k) and (batch, k, n)."""
         a, b = (matrices.reshape(-1, *matrices.shape[-2:]) for matrices in (self.a, self.b))
-        return (
-            a.swapaxes(1, 2) if self.layout == "tn" else a,
-            b.swapaxes(1, 2) if self.layout == "nt" else b,
-        )
+        if self.layout == "tn":
+            a = a.swapaxes(1, 2)
+        if self.layout == "nt":
+            b = b.swapaxes(1, 2)
+        return a, b
 
     @cached_property
     def hard_to_scale(self) -> tuple[Places, Places]:

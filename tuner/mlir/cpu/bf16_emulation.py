@@ -22,7 +22,7 @@ import struct
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import recreated, value
-from tuner.mlir.ir.reading import arguments_in, walk_where
+from tuner.mlir.ir.reading import arguments_in, ops_in, walk_where
 
 BF16 = "bf16"
 STORED = "i16"
@@ -52,10 +52,10 @@ UNORDERED = 14  # predicate "uno" of llvm.fcmp: true where one operand is NaN
 
 def store_bf16_as_integers(module: ir.Module) -> None:
     """Changes bf16 values of host functions to 16-bit integers and computes on them in f32, in place."""
-    functions = [op.operation for op in module.body.operations if op.operation.name == "llvm.func"]
-    calls = [op for function in functions for op in walk_where(function, lambda op: bool(op.name == CALL))]
+    ops = _ops_of_functions(module)
+    calls = [op for op in ops if op.name == CALL]
     dots = [call for call in calls if DOT in str(call.attributes["intrin"])]
-    for op in [op for function in functions for op in walk_where(function, _touches_bf16)]:
+    for op in list(filter(_touches_bf16, ops)):
         if op.name == CONSTANT:
             _reinterpret(op)
         elif dots and op.name == ROUND:  # the processor rounds
@@ -64,16 +64,22 @@ def store_bf16_as_integers(module: ir.Module) -> None:
             op.name.startswith(INTRINSIC) and not op.name.removeprefix(INTRINSIC).startswith(MOVING)
         ):
             _compute_in_f32(op)
-    for op in [
-        op for function in functions for op in walk_where(function, lambda op: bool(op.name != CONSTANT))
-    ]:
-        if not (dots and op.name == ROUND):
+    for op in _ops_of_functions(module):
+        if op.name != CONSTANT and not (dots and op.name == ROUND):
             _retype(op)
     for dot in dots:
         with ir.InsertionPoint(dot), dot.location:
             for position, operand in enumerate(dot.operands):
                 if STORED in str(operand.type):
                     dot.operands[position] = value("llvm.bitcast", _with(operand.type, BF16, STORED), operand)
+
+
+def _ops_of_functions(module: ir.Module) -> list[Op]:
+    ops: list[Op] = []
+    for function in ops_in(module.body):
+        if function.name == "llvm.func":
+            ops += walk_where(function, lambda _: True)
+    return ops
 
 
 def _compute_in_f32(op: Op) -> None:

@@ -39,6 +39,7 @@ from tuner.mlir.cpu.memory_accesses import (
     WHOLE_READS,
     WHOLE_WRITES,
     WRITES,
+    IndexRange,
     LoopBounds,
     PlacedAccess,
     accesses_in,
@@ -80,6 +81,11 @@ class Part:
     def variable(self) -> Value:
         return self.ops[0].regions[0].blocks[0].arguments[0]
 
+    @property
+    def buffers(self) -> list[Value]:
+        """Returns the buffers that the part reads or writes, in the order of the first accesses."""
+        return list(dict.fromkeys(access.buffer for access in self.accesses))
+
     def of(self, buffer: Value) -> tuple[PlacedAccess, ...]:
         return tuple(access for access in self.accesses if access.buffer == buffer)
 
@@ -102,72 +108,87 @@ class Slab:
 
 def may_run_together(parts: Sequence[Part]) -> bool:
     """Returns whether threads may run the parts without waiting, each thread its share of each part."""
-    return all(_has_separate_iterations(part) for part in parts if part.share is ThreadShare.SHARED) and all(
-        _are_separate(one, other, buffer)
-        for one, other in combinations(parts, 2)
-        for buffer in {access.buffer: None for access in one.accesses if other.of(access.buffer)}
-    )
+    shared = [part for part in parts if part.share is ThreadShare.SHARED]
+    if not all(map(_has_separate_iterations, shared)):
+        return False
+    return all(_are_separate(part, other) for part, other in combinations(parts, 2))
 
 
 def _has_separate_iterations(part: Part) -> bool:
-    return all(
-        _slabs([part], buffer) or (is_local(buffer) and part.of(buffer)[0].is_write)
-        for buffer in {access.buffer: None for access in part.accesses if access.is_write}
-    )
+    for buffer in part.buffers:
+        is_rewritten = is_local(buffer) and part.of(buffer)[0].is_write
+        if part.writes(buffer) and not is_rewritten and not _slabs([part], buffer):
+            return False
+    return True
 
 
-def _are_separate(one: Part, other: Part, buffer: Value) -> bool:
-    """Returns whether no thread touches what another thread writes into a buffer in another part."""
-    shares = {one.share, other.share}
-    is_written = one.writes(buffer) or other.writes(buffer)
-    if not is_written or one.share == other.share != ThreadShare.SHARED:
+def _are_separate(part: Part, other: Part) -> bool:
+    """Returns whether no thread touches in one part what another thread writes in the other one."""
+    shared_buffers = [buffer for buffer in part.buffers if other.of(buffer)]
+    return all(_are_separate_in(buffer, part, other) for buffer in shared_buffers)
+
+
+def _are_separate_in(buffer: Value, part: Part, other: Part) -> bool:
+    shares = {part.share, other.share}
+    writers = [writer for writer in (part, other) if writer.writes(buffer)]
+    if not writers or part.share == other.share != ThreadShare.SHARED:
         return True  # read only, or both by the same thread
-    writer_is_all = all(part.share is ThreadShare.ALL for part in (one, other) if part.writes(buffer))
-    if writer_is_all and is_local(buffer):
+    if is_local(buffer) and all(writer.share is ThreadShare.ALL for writer in writers):
         return True  # each thread has written all of its own buffer
-    if shares == {ThreadShare.SHARED} and one.bounds == other.bounds and _slabs([one, other], buffer):
+    if shares == {ThreadShare.SHARED} and part.bounds == other.bounds and _slabs([part, other], buffer):
         return True
-    places = zip(_places(one, buffer), _places(other, buffer), strict=False)
-    return any(left[1] < right[0] or right[1] < left[0] for left, right in places if left and right)
+    ranges = zip(_ranges(part, buffer), _ranges(other, buffer), strict=False)
+    return any(left[1] < right[0] or right[1] < left[0] for left, right in ranges if left and right)
 
 
 def _slabs(parts: Sequence[Part], buffer: Value) -> list[Slab]:
     """Returns the dimensions along which iterations of the loops access separate slabs of a buffer."""
-    found = []
-    accesses = [(part.variable, access) for part in parts for access in part.of(buffer)]
-    if any(not access.starts for _, access in accesses):
+    slabs = []
+    accesses: list[tuple[Value, PlacedAccess]] = []
+    for part in parts:
+        accesses += [(part.variable, access) for access in part.of(buffer)]
+    if not all(access.starts for _, access in accesses):
         return []
+    bounds = parts[0].bounds
     for dimension in range(len(accesses[0][1].starts)):
-        ranges = [(range_of(access.starts[dimension], variable), access) for variable, access in accesses]
-        known = [(found_range, access) for found_range, access in ranges if found_range is not None]
-        factors = {found_range.factor for found_range, _ in known}
-        if len(known) < len(ranges) or len(factors) != 1:
+        touched = [_touched(access, dimension, variable) for variable, access in accesses]
+        known = [index_range for index_range in touched if index_range is not None]
+        factors = {index_range.factor for index_range in known}
+        if len(known) < len(touched) or len(factors) != 1:
             continue
-        low = min(found_range.low for found_range, _ in known)
-        high = max(found_range.high + access.extents[dimension] - 1 for found_range, access in known)
+        low = min(index_range.low for index_range in known)
+        high = max(index_range.high for index_range in known)
         (factor,) = factors
-        bounds = parts[0].bounds
         if bounds is not None and abs(factor) * bounds.step > high - low:
-            found.append(Slab(dimension, factor, low, high))
-    return found
+            slabs.append(Slab(dimension, factor, low, high))
+    return slabs
 
 
-def _places(part: Part, buffer: Value) -> list[tuple[int, int] | None]:
+def _ranges(part: Part, buffer: Value) -> list[tuple[int, int] | None]:
     """Returns the first and the last index of each dimension of a buffer that a part touches; None: any."""
     accesses = part.of(buffer)
     # an access to the whole buffer
-    if any(not access.starts for access in accesses):
+    if not all(access.starts for access in accesses):
         return []
-    places: list[tuple[int, int] | None] = []
+    ranges: list[tuple[int, int] | None] = []
     for dimension in range(len(accesses[0].starts)):
-        ranges = [
-            (range_of(access.starts[dimension], None), access.extents[dimension]) for access in accesses
-        ]
-        known = [(found, extent) for found, extent in ranges if found is not None]
-        lows = [found.low for found, _ in known]
-        highs = [found.high + extent - 1 for found, extent in known]
-        places.append((min(lows), max(highs)) if len(known) == len(ranges) else None)
-    return places
+        touched = [_touched(access, dimension, None) for access in accesses]
+        known = [index_range for index_range in touched if index_range is not None]
+        if len(known) < len(touched):
+            ranges.append(None)
+            continue
+        first = min(index_range.low for index_range in known)
+        last = max(index_range.high for index_range in known)
+        ranges.append((first, last))
+    return ranges
+
+
+def _touched(access: PlacedAccess, dimension: int, variable: Value | None) -> IndexRange | None:
+    """Returns the indices of an access along a dimension, relative to ``variable``; None if not known."""
+    start = range_of(access.starts[dimension], variable)
+    if start is None:
+        return None
+    return IndexRange(start.factor, start.low, start.high + access.extents[dimension] - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,13 +268,10 @@ def _pieces(block: Block, depth: int, runs: int) -> Iterator[tuple[tuple[Op, ...
 
 def _part(ops: tuple[Op, ...]) -> Part | None:
     """Returns ``ops`` as a part, with the threads that may run it; None if it cannot be divided."""
-    own = {
-        result
-        for op in ops
-        for name in ALLOCATIONS
-        for allocation in walk(op, name)
-        for result in allocation.results
-    }
+    own: set[Value] = set()
+    for op in ops:
+        for allocation in walk(op, *ALLOCATIONS):
+            own.update(allocation.results)
     accesses = []
     for op in ops:
         found = accesses_in(op)
@@ -322,16 +340,22 @@ def _load(placed: _Placed, thread: int, threads: int) -> float:
 def _work(op: Op) -> float:
     """Returns the operations of an op and all in it, counted by the vectors that they compute."""
     if op.regions:
-        inside = sum(
-            _work(inner) for region in op.regions for block in region.blocks for inner in _body(block)
-        )
-        return inside * (_trips(op) if op.name == LOOP else 1)
+        inside = 0.0
+        for region in op.regions:
+            for block in region.blocks:
+                inside += sum(map(_work, _body(block)))
+        if op.name == LOOP:
+            return inside * _trips(op)
+        return inside
     if op.name in NO_ACCESS or op.name == "arith.constant":
         return 0.0
     kinds = [result.type for result in op.results] or [operand.type for operand in list(op.operands)[:1]]
     vectors = [ir.VectorType(kind) for kind in kinds if isinstance(kind, ir.VectorType)]
     elements = max((prod(vector.shape) for vector in vectors), default=1)
-    return max(elements / LANES, 1) * (SLOW_WEIGHT if op.name.startswith("math.") else 1)
+    operations = max(elements / LANES, 1)
+    if op.name.startswith("math."):
+        return operations * SLOW_WEIGHT
+    return operations
 
 
 def _trips(loop: Op) -> int:

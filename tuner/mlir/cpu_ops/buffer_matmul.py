@@ -101,11 +101,12 @@ def _is_of_rows(kind: ir.Type) -> bool:
 
 def _is_static(kinds: list[ir.MemRefType], layout: str, columns: tuple[int, int]) -> bool:
     """Returns whether the sizes of A, B and C are static, but for n of B and C where ``columns`` has it."""
-    along_n = ((1, 0 if layout == "nt" else 1), (2, 1))  # (operand, dimension)
-    dynamic = {
-        (place, side) for place, kind in enumerate(kinds) for side in (0, 1) if kind.is_dynamic_dim(side)
-    }
-    return not dynamic or (min(columns) > 0 and dynamic == set(along_n))
+    a, b, c = ([kind.is_dynamic_dim(side) for side in (0, 1)] for kind in kinds)
+    if not any(a + b + c):
+        return True
+    along_n = [False, True]
+    along_n_of_b = along_n[::-1] if layout == "nt" else along_n
+    return min(columns) > 0 and not any(a) and b == along_n_of_b and c == along_n
 
 
 def _layout_of(op: Op) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, product
 
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
@@ -288,7 +288,7 @@ class _Block:
         return known[key]
 
     def _place(self, place: Place) -> list[Value]:
-        return [index(place[dimension]) for terms in self.tile.maps[SUMS] for dimension in terms]
+        return [index(place[dimension]) for dimension in chain(*self.tile.maps[SUMS])]
 
     def _store_transposed(self, sums: Sequence[Value], first: int, count: int, *, adds: bool) -> None:
         """Creates the stores of sums whose pixels are adjacent in the buffer, not their lanes.
@@ -302,12 +302,7 @@ class _Block:
             store_lanes(sums[0], reinterpreted(buffer, line), [index(first)], count, adds=adds)
             return
         is_flat = row == len(self.pixels) and ir.MemRefType(buffer.type).rank == 2
-        starts = [
-            (line, first_lane)
-            for line in range(0, len(sums), row)
-            for first_lane in range(0, row, self.lanes)
-        ]
-        for line, first_lane in starts:
+        for line, first_lane in product(range(0, len(sums), row), range(0, row, self.lanes)):
             start = line + first_lane
             width = min(self.lanes, row - first_lane)
             for lane, vector in enumerate(transposed_square(sums[start : start + width])[:count]):

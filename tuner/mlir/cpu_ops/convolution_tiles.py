@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
@@ -91,21 +92,17 @@ class _Block:
             return Refusal(
                 "found a convolution of other operands, allowed K groups of channels and adjacent pixels"
             )
-        dimensions = [
-            number for terms in tile.maps[SUMS] for number in terms if number not in (filters, pixels)
-        ]
-        places: list[tuple[tuple[int, int], ...]] = [()]
-        for dimension in dimensions:
-            places = [
-                (*before, (dimension, place)) for before in places for place in range(tile.sizes[dimension])
-            ]
-        parts = tuple(
-            _Part(first, min(K_GROUPS, tile.sizes[filters] - first), (*place, (pixels, pixel)), count)
-            for first in range(0, tile.sizes[filters], K_GROUPS)
-            for place in places
-            for pixel in range(0, tile.sizes[pixels], K_GROUPS)
-            for count in [min(K_GROUPS, tile.sizes[pixels] - pixel)]
+        others = [number for number in chain(*tile.maps[SUMS]) if number not in (filters, pixels)]
+        starts = product(
+            range(0, tile.sizes[filters], K_GROUPS),
+            product(*(range(tile.sizes[dimension]) for dimension in others)),
+            range(0, tile.sizes[pixels], K_GROUPS),
         )
+        parts = []
+        for first, indices, pixel in starts:
+            place = (*zip(others, indices, strict=True), (pixels, pixel))
+            count = min(K_GROUPS, tile.sizes[filters] - first)
+            parts.append(_Part(first, count, place, min(K_GROUPS, tile.sizes[pixels] - pixel)))
         # a tile register per sum, per group of filters, and per width of pixels
         of_a = {(part.filter, part.filters) for part in parts}
         needed = len(parts) + len(of_a) + len({part.pixels for part in parts})
@@ -113,7 +110,7 @@ class _Block:
             return Refusal(
                 f"found {len(parts)} sums, which need {needed} tile registers, allowed {REGISTERS}"
             )
-        return cls(tile, filters, pixels, channels, parts)
+        return cls(tile, filters, pixels, channels, tuple(parts))
 
     @property
     def _depth(self) -> int:

@@ -274,4 +274,7 @@ def _access(value: Value, effect: Effect) -> Accesses:
         return _access(descriptor.operands[0], effect)
     region = region_of(value) if effect.is_bounded else None
     parts = frozenset(BufferPart(root, region) for root in roots_of(value))
-    return Accesses(parts if effect.reads else frozenset(), parts if effect.writes else frozenset())
+    nothing: frozenset[BufferPart] = frozenset()
+    reads = parts if effect.reads else nothing
+    writes = parts if effect.writes else nothing
+    return Accesses(reads, writes)

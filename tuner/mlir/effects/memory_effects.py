@@ -87,30 +87,21 @@ class KernelEffects:
     """
 
     def __init__(self, module: ir.Module) -> None:
-        self._kernels = {
-            f"@{name_of(holder)}::@{name_of(function)}": function
-            for holder in walk(module, "gpu.module")
-            for function in walk(holder, "gpu.func")
-        }
-        arguments = {name: _arguments(function) for name, function in self._kernels.items()}
-        self._effects = {
-            name: tuple(NOTHING if is_passed_by_value(value.type) else effect_of(value) for value in values)
-            for name, values in arguments.items()
-        }
-        self._atomic = {name: tuple(map(_is_atomic, values)) for name, values in arguments.items()}
-        # kernels with a pointer of which it is not known what it points to, or with a global of their module
-        self._go_anywhere = {
-            name
-            for name, function in self._kernels.items()
-            for op in walk(function, "llvm.inttoptr", "llvm.load")
-            if str(op.results[0].type) in POINTERS and is_from_elsewhere(op.results[0])
-        }
-        self._go_anywhere |= {
-            name
-            for name, function in self._kernels.items()
-            for op in walk(function, "memref.get_global")
-            if not is_workgroup(op.results[0].type) and not _is_constant(op, function)
-        }
+        self._kernels: dict[str, Op] = {}
+        self._effects: dict[str, tuple[Effect, ...]] = {}
+        self._atomic: dict[str, tuple[bool, ...]] = {}
+        self._go_anywhere: set[str] = set()  # names of kernels
+        for holder in walk(module, "gpu.module"):
+            for function in walk(holder, "gpu.func"):
+                self._add(f"@{name_of(holder)}::@{name_of(function)}", function)
+
+    def _add(self, name: str, kernel: Op) -> None:
+        arguments = _arguments(kernel)
+        self._kernels[name] = kernel
+        self._effects[name] = tuple(map(_effect_of_argument, arguments))
+        self._atomic[name] = tuple(map(_is_atomic, arguments))
+        if _goes_anywhere(kernel):
+            self._go_anywhere.add(name)
 
     def overwrites_unread(self, launch: Op, value: Value) -> bool:
         """Returns whether a launch is proved to store all of an argument ``value`` and to read none of it."""
@@ -143,6 +134,23 @@ class KernelEffects:
     def goes_anywhere(self, launch: Op) -> bool:
         """Returns whether a launch may access any buffer: it loads pointers or uses its module's globals."""
         return str(launch.attributes["kernel"]) in self._go_anywhere
+
+
+def _effect_of_argument(argument: Value) -> Effect:
+    if is_passed_by_value(argument.type):
+        return NOTHING
+    return effect_of(argument)
+
+
+def _goes_anywhere(kernel: Op) -> bool:
+    """Returns whether a kernel has a pointer to unknown memory, or uses a global of its module."""
+    for op in walk(kernel, "llvm.inttoptr", "llvm.load"):
+        if str(op.results[0].type) in POINTERS and is_from_elsewhere(op.results[0]):
+            return True
+    for op in walk(kernel, "memref.get_global"):
+        if not is_workgroup(op.results[0].type) and not _is_constant(op, kernel):
+            return True
+    return False
 
 
 def effect_of(buffer: Value) -> Effect:

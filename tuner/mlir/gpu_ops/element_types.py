@@ -93,17 +93,13 @@ def _packed_registers(fragment: Value) -> list[Value]:
 
 
 def _elements(vector: Value, kind: ir.VectorType) -> list[Value]:
+    elements = []
     rows, columns = kind.shape
-    return [
-        value(
-            "vector.extract",
-            kind.element_type,
-            vector,
-            static_position=ir.DenseI64ArrayAttr.get([row, column]),
-        )
-        for row in range(rows)
-        for column in range(columns)
-    ]
+    for row in range(rows):
+        for column in range(columns):
+            position = ir.DenseI64ArrayAttr.get([row, column])
+            elements.append(value("vector.extract", kind.element_type, vector, static_position=position))
+    return elements
 
 
 def _instruction(kind: str) -> str:

@@ -127,14 +127,7 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
             }
             with launch.location, ir.InsertionPoint.at_block_begin(block):
                 ids = [index_along("gpu.block_id", dimension) for dimension in "xy"]
-                x, y = (
-                    (
-                        block_number
-                        if size == 1
-                        else affine(ir.AffineExpr.get_floor_div(symbol(0), size), block_number)
-                    )
-                    for block_number, size in zip(ids, cluster, strict=True)
-                )
+                x, y = map(_cluster_number, ids, cluster)
                 number = symbol(1) * clusters[0] + symbol(0)
                 if sides[1] % height == 0:
                     pair = _whole_bands(x, y, number, sides[0], height)
@@ -153,6 +146,13 @@ def _within(cluster: Value, number: Value, size: int) -> Value:
     if size == 1:
         return cluster
     return affine(symbol(0) * size + ir.AffineExpr.get_mod(symbol(1), size), cluster, number)
+
+
+def _cluster_number(block: Value, size: int) -> Value:
+    """Creates the number of a block's cluster along an axis along which clusters have ``size`` blocks."""
+    if size == 1:
+        return block
+    return affine(ir.AffineExpr.get_floor_div(symbol(0), size), block)
 
 
 def _whole_bands(x: Value, y: Value, number: ir.AffineExpr, length: int, group: int) -> tuple[Value, Value]:

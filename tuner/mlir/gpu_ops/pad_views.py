@@ -13,7 +13,7 @@ from tuner.mlir.ir.memrefs import (
     set_argument_attribute,
     sync_function_type,
 )
-from tuner.mlir.ir.reading import is_zero, maps_in, op_of
+from tuner.mlir.ir.reading import is_zero, maps_in, op_of, ops_in
 
 LINALG = "linalg."
 FILL = "linalg.fill"
@@ -97,8 +97,10 @@ class _Padding:
 
 def _padding_of(function: Op, sizes: Sizes) -> _Padding:
     """Returns what follows from the padded sizes of the first linalg op's loops. Raises _PaddingError."""
-    blocks = [block for region in function.regions for block in region.blocks]
-    ops = [nested.operation for block in blocks for nested in block.operations]
+    ops: list[Op] = []
+    for region in function.regions:
+        for block in region.blocks:
+            ops += ops_in(block)
     waiting = [op for op in ops if op.name.startswith(LINALG) and len(op.results)]
     first = next((op for op in waiting if op.name != FILL), None)
     if first is None:

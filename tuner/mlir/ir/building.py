@@ -78,11 +78,10 @@ def dynamic_sizes(buffer: Value) -> list[Value]:
 
 def zero(kind: Type) -> Value:
     """Creates the constant 0 of a float or integer type, or of a vector type of such elements."""
-    is_vector = isinstance(kind, ir.VectorType)
-    number = zero_attribute(kind.element_type if is_vector else kind)
-    return value(
-        "arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, number) if is_vector else number
-    )
+    if isinstance(kind, ir.VectorType):
+        number = zero_attribute(kind.element_type)
+        return value("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, number))
+    return value("arith.constant", kind, value=zero_attribute(kind))
 
 
 def zero_attribute(kind: Type) -> ir.Attribute:

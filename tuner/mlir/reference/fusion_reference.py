@@ -79,15 +79,15 @@ def convolution(op: Op, x: Bounded, weights: Bounded) -> Bounded:
     sizes |= dict(zip(form.output, op.results[0].type.shape, strict=True))
 
     def matrices(letters: str, *parts: str) -> tuple[tuple[int, ...], list[int]]:
-        shape = tuple(prod(sizes[dimension] for dimension in part) for part in parts)
-        return shape, [letters.index(dimension) for part in parts for dimension in part]
+        shape = [prod(map(sizes.__getitem__, part)) for part in parts]
+        return tuple(shape), list(map(letters.index, "".join(parts)))
 
     seen = x.reshaped(lambda array: _windows(array, form, sizes))
     left = _arranged(seen, *matrices(form.input + form.window, batch, rows, form.reduced))
     right = _arranged(weights, *matrices(form.weights, batch, form.reduced, columns))
     made = product_of_matrices(left, right, str(op.results[0].type.element_type))
     found = batch + rows + columns
-    shape = tuple(sizes[dimension] for dimension in found)
+    shape = tuple(map(sizes.__getitem__, found))
     order = list(map(found.index, form.output))
     return made.reshaped(lambda array: array.reshape(shape).transpose(order))
 

@@ -30,12 +30,18 @@ def calculate(name: str, left: Value, right: Value | int) -> Value:
     """
     if name == "addi" and right == 0 and isinstance(right, int):
         return left
-    return value(f"arith.{name}", left.type, left, word(right) if isinstance(right, int) else right)
+    return value(f"arith.{name}", left.type, left, _as_word(right))
 
 
 def compare(predicate: str, left: Value, right: Value | int) -> Value:
     """Creates ``arith.cmpi`` ("eq", "ne", "ult") of two i32, or an int as ``right``; returns its i1 value."""
-    return compared(predicate, left, word(right) if isinstance(right, int) else right)
+    return compared(predicate, left, _as_word(right))
+
+
+def _as_word(number: Value | int) -> Value:
+    if isinstance(number, int):
+        return word(number)
+    return number
 
 
 def as_i32(index: Value) -> Value:

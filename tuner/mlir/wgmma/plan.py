@@ -90,7 +90,8 @@ class OperandTile:
     @property
     def box(self) -> tuple[int, int]:
         """Returns the shape of one TMA copy, in elements: (slower dimension, one line of 128 bytes)."""
-        return (self.rows if self.is_k_major else self.depth) // self.parts, self.line
+        lines = self.rows if self.is_k_major else self.depth
+        return lines // self.parts, self.line
 
     @property
     def part_bytes(self) -> int:
@@ -106,13 +107,12 @@ class OperandTile:
 
         Those of a block of another rank go ``part_bytes`` further per rank.
         """
-        along = self.depth if self.is_k_major else self.rows
-        starts = range(0, along, self.line)
         size = self.parts * self.part_bytes
-        return tuple(
-            Box(number * size, 0 if self.is_k_major else start, start if self.is_k_major else 0)
-            for number, start in enumerate(starts)
-        )
+        if self.is_k_major:
+            starts = enumerate(range(0, self.depth, self.line))
+            return tuple(Box(number * size, 0, k) for number, k in starts)
+        starts = enumerate(range(0, self.rows, self.line))
+        return tuple(Box(number * size, row, 0) for number, row in starts)
 
     @property
     def steps(self) -> int:

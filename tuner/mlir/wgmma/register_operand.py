@@ -248,13 +248,13 @@ def read_fragments(ring: Ring, position: RingPosition, pairs: list[Value]) -> tu
     ring.wait(ring.full(position.stage), position)
     stage = calculate("muli", position.stage, plan.stage_bytes)
     addresses = [calculate("addi", pair, stage) for pair in pairs]
-    return tuple(
-        word
-        for row in range(0, plan.consumer_rows, MMA_ROWS)
-        for number in range(plan.a.steps)
-        for address in addresses
-        for word in load_pair(address, plan.a.offset_bytes(row, number))
-    )
+    words: list[Value] = []
+    for row in range(0, plan.consumer_rows, MMA_ROWS):
+        for number in range(plan.a.steps):
+            offset_bytes = plan.a.offset_bytes(row, number)
+            for address in addresses:
+                words += load_pair(address, offset_bytes)
+    return tuple(words)
 
 
 def load_pair(address: Value, offset_bytes: int) -> list[Value]:
