@@ -33,7 +33,7 @@ class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # un
         def __init_subclass__(cls, *, name: str) -> None: ...
 
     def change(self, function: Op) -> Refusal | None:
-        """Changes one payload op in place; returns None, or why this op cannot be applied to it."""
+        """Changes one payload op in place; returns None, or a Refusal if the op cannot be applied to it."""
         raise NotImplementedError
 
 

@@ -246,7 +246,10 @@ class ConvolutionTile:
 
     @classmethod
     def of(cls, op: Op, along: str) -> "ConvolutionTile | Refusal":
-        """Returns a ``linalg.generic`` as a tile; or what it is, if it is not a tile."""
+        """Returns ``op``, a ``linalg.generic``, as a tile; a Refusal, which says what it is, if it is none.
+
+        ``along``: "filters", or "last" for the last dimension of the output.
+        """
         kinds = [operand.type for operand in op.operands]
         if len(kinds) != 3 or not all(
             isinstance(kind, ir.MemRefType) and kind.has_static_shape for kind in kinds

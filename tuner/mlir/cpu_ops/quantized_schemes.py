@@ -94,7 +94,10 @@ class QuantizedOperands:
 
 
 def operands_of(function: Op, block_k: int) -> QuantizedOperands | Refusal:
-    """Returns what a function multiplies; or why it is not a quantized matmul."""
+    """Returns the operands of the quantized matmul that ``function`` is; a Refusal if it is none.
+
+    ``block_k``: elements of K in a block; 0: all of K.
+    """
     if QUANTIZATION not in function.attributes:
         return Refusal(f"found a function without {QUANTIZATION}, allowed a quantized matmul")
     arguments = tuple(function.regions[0].blocks[0].arguments)

@@ -134,7 +134,7 @@ class KGroupTile:
 
     @classmethod
     def of(cls, op: InPlaceOp) -> "KGroupTile | Refusal":
-        """Returns the tile of an op's attributes, or what is not allowed of them, as text."""
+        """Returns the tile that an op's attributes describe; a Refusal if they describe none."""
         tile = cls(
             attribute(op, "tile_m", 6),
             attribute(op, "tile_n", 64),

@@ -157,7 +157,10 @@ class BlockTiles:
     def of(
         cls, launch: Op, corner: tuple[Value | int, Value | int], plan: PipelinePlan
     ) -> "BlockTiles | Refusal":
-        """Returns the tiles of a launch by ``corner`` in C, or why a block cannot compute several tiles."""
+        """Returns the tiles of each block; a Refusal if a block cannot compute several tiles.
+
+        ``corner``: row and column in C of a block's tile, as the script computes them.
+        """
         cluster = plan.cluster[::-1]
         if plan.tiles == 1:
             return cls(launch, corner, (0, 0), cluster, 1)

@@ -285,7 +285,7 @@ class PipelinePlan:
         return UNEQUAL_REGISTERS
 
     def why_not(self) -> Refusal | None:
-        """Returns a message on the first size of this pipeline that is not supported, else None."""
+        """Returns a Refusal for the first size of this pipeline that is not supported; None if all are."""
         if self.consumers not in SUMS_LIMIT:
             return Refusal(f"consumers: found {self.consumers}, allowed {', '.join(map(str, SUMS_LIMIT))}")
         if self.cluster not in CLUSTERS:
@@ -359,7 +359,7 @@ class BlockMatmul:
     k_is_last: tuple[bool, bool]  # whether k is the innermost dimension of A, of B
 
     def plan(self, knobs: Knobs) -> PipelinePlan | Refusal:
-        """Returns the sizes of the pipeline for ``knobs``, or a message on why it cannot be built."""
+        """Returns the sizes of the pipeline for ``knobs``; a Refusal if it cannot be built."""
         element, result = (ir.MemRefType(self.matrices[number].type).element_type for number in (0, 2))
         if str(element) not in KINDS or str(result) != ("i32" if str(element) == "i8" else "f32"):
             allowed = f"{', '.join(KINDS)} summed in f32, i8 in i32"
@@ -438,7 +438,7 @@ class BlockMatmul:
 
 
 def read_matmul(function: Op, launch: Op) -> BlockMatmul | Refusal:
-    """Returns the matmul and fill, of subviews, of a launch, or a message on why there is none."""
+    """Returns the matmul of subviews, and its fill, in a launch; a Refusal if there is none."""
     fills = walk(launch, "linalg.fill")
     products = walk(launch, "linalg.matmul")
     if len(fills) != 1 or len(products) != 1:
