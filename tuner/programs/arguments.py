@@ -39,13 +39,13 @@ def read_npy(path: Path, place: str) -> Array:
     """
     try:
         with np.errstate(over="raise"):  # numpy multiplies the sizes of the header
-            found = np.load(path, mmap_mode="r", allow_pickle=False)
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
     except UNREADABLE as error:
         line = (str(error) or type(error).__name__).splitlines()[0]
         raise UsageError(f"{place}: cannot be read as .npy: {line}", similar_file_hint(path)) from error
-    if not isinstance(found, np.ndarray):
+    if not isinstance(array, np.ndarray):
         raise UsageError(f"{place}: several arrays in one file: save one as .npy")
-    return found
+    return array
 
 
 def make_arguments(
@@ -146,15 +146,15 @@ def _array(
 
 
 def _of_file(name: str, path: str, dtype: "np.dtype[Any]", shape: tuple[int, ...]) -> Any:
-    found = read_npy(Path(path), f"{name}: {path}")
-    if found.shape != shape:
-        raise UsageError(f"{name}: {path}: found shape {found.shape}, allowed {shape}")
-    if found.dtype.kind == "V" and found.dtype.itemsize == dtype.itemsize:  # numpy has no name for bf16
-        return np.array(found.view(dtype), order="C")
-    numbers = found.astype(dtype) if found.dtype.kind in "biuf" else None
-    is_kept = numbers is not None and (dtype.kind not in "biu" or np.array_equal(numbers, found))
+    array = read_npy(Path(path), f"{name}: {path}")
+    if array.shape != shape:
+        raise UsageError(f"{name}: {path}: found shape {array.shape}, allowed {shape}")
+    if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:  # numpy has no name for bf16
+        return np.array(array.view(dtype), order="C")
+    numbers = array.astype(dtype) if array.dtype.kind in "biuf" else None
+    is_kept = numbers is not None and (dtype.kind not in "biu" or np.array_equal(numbers, array))
     if not is_kept:
-        raise UsageError(f"{name}: {path}: found {found.dtype}, allowed numbers that {dtype} has")
+        raise UsageError(f"{name}: {path}: found {array.dtype}, allowed numbers that {dtype} has")
     return np.ascontiguousarray(numbers)
 
 

@@ -242,15 +242,15 @@ class ProgramCompiler:
         if self.support.has_device:
             return None
         try:
-            found = kept_program(text, entry, self.machine, self.schedules, threads, resources)
+            program = kept_program(text, entry, self.machine, self.schedules, threads, resources)
         except CandidateError:  # whoever compiles the program says why
             return None
-        if isinstance(found, NotFused):
-            key = self._whole_key(SplitPayload(text, resources()), entry, found.reason)
+        if isinstance(program, NotFused):
+            key = self._whole_key(SplitPayload(text, resources()), entry, program.reason)
             return cast("CompiledProgram | None", compiled_files().read(key))
-        if found is None:
+        if program is None:
             return None
-        return CompiledProgram(found.code.program, (), found)
+        return CompiledProgram(program.code.program, (), program)
 
     def _compile_fusions(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | Refusal":
         from tuner.programs.fusion_compiler import compile_fusions  # loads pydantic
@@ -300,8 +300,8 @@ class ProgramCompiler:
             return {}
         unknown = [problem.key for problem in given if problem not in problems]
         if unknown:
-            found = ", ".join(problem.key for problem in problems) or "none"
-            raise UsageError(f"scripts: found {unknown[0]}, allowed matmuls of the payload: {found}")
+            names = ", ".join(problem.key for problem in problems) or "none"
+            raise UsageError(f"scripts: found {unknown[0]}, allowed matmuls of the payload: {names}")
         chosen = {}
         for problem in problems:
             script = given.get(problem) or self._default_script(problem)
@@ -317,9 +317,9 @@ class ProgramCompiler:
 
 def _kept_whole(key: str, compile_program: Callable[[], CompiledProgram]) -> CompiledProgram:
     """Returns the program that ``compiled_files`` has for a key, else a new one with its machine code."""
-    found: CompiledProgram | None = compiled_files().read(key)
-    if found is not None:
-        return found
+    program: CompiledProgram | None = compiled_files().read(key)
+    if program is not None:
+        return program
     compiled = compile_program()
     try:
         made = object_code(compiled.code.llvm, C_INTERFACE + compiled.code.entry)

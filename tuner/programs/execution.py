@@ -74,13 +74,13 @@ def run_on_device(
     with closing(DeviceFunction(code, recorder, printed.append)) as program:
         loaded = recorder.work
         with step(PROGRAM):
-            found = outputs(code, program(*own), own)
+            results = outputs(code, program(*own), own)
         work = recorder.work.since(loaded)
     times = None
     if request.is_timed and not support.is_simulated:
         times = time_on_device(_opened(request, support), code, copies(arguments), request.options.seed)
     return ProgramRun(
-        found,
+        results,
         tuple(recorder.trace) if request.options.trace else (),
         reports_of(device),
         times,
@@ -115,7 +115,7 @@ def run_on_host(
     own = copies(arguments)
     function = host_function(compiled, printed.append)
     with step(PROGRAM):
-        found = outputs(code, function(*own), own)
+        results = outputs(code, function(*own), own)
     leaks = function.allocations
     reports = (f"leak: {leaks} allocations on the host are never freed",) if leaks else ()
     times = None
@@ -129,7 +129,7 @@ def run_on_host(
             from tuner.programs.fusion_compiler import timed_fusions  # loads pydantic
 
             fusions = timed_fusions(function, arguments, describe_machine(), request.options)
-    return ProgramRun(found, (), reports, times, "".join(printed), fusions=fusions)
+    return ProgramRun(results, (), reports, times, "".join(printed), fusions=fusions)
 
 
 def host_times(

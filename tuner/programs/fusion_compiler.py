@@ -244,13 +244,13 @@ class FusionTask:
         raises it where the fusion cannot be lowered to loops.
         """
         files = compiled_files()
-        found: ScheduledFusion | GivenUp | None = files.read(self.key)
-        if isinstance(found, GivenUp):
-            raise CandidateError(Stage.COMPILE, found.reason)
-        if found is None:
-            found = _newly_scheduled(self)
-            files.write(self.key, found)
-        return found
+        stored: ScheduledFusion | GivenUp | None = files.read(self.key)
+        if isinstance(stored, GivenUp):
+            raise CandidateError(Stage.COMPILE, stored.reason)
+        if stored is None:
+            stored = _newly_scheduled(self)
+            files.write(self.key, stored)
+        return stored
 
     def compile_with_machine_code(self) -> None:
         """Compiles the fusion to LLVM dialect, and long code also to machine code.
@@ -334,9 +334,9 @@ def schedule_fusion(
 
 
 def _reason_given_up(task: FusionTask) -> str | None:
-    found = compiled_files().read(task.key)
-    if isinstance(found, GivenUp):
-        return found.reason
+    stored = compiled_files().read(task.key)
+    if isinstance(stored, GivenUp):
+        return stored.reason
     return None
 
 
@@ -566,10 +566,10 @@ def missing_fusions(
 
 def _distinct(formed: FormedText) -> dict[tuple[str, str], Fusion]:
     """Returns the first fusion of each kind and text, in order: those of equal text are compiled once."""
-    found: dict[tuple[str, str], Fusion] = {}
+    fusions: dict[tuple[str, str], Fusion] = {}
     for fusion in formed.program.fusions:
-        found.setdefault((fusion.kind, fusion.text), fusion)
-    return found
+        fusions.setdefault((fusion.kind, fusion.text), fusion)
+    return fusions
 
 
 def _formed(text: str, entry: str | None, machine: Machine) -> FormedText | NotFused:
@@ -665,12 +665,12 @@ def initialized(program: FusedProgram, weights: tuple[Array, ...]) -> Sequence[A
         for text, code in distinct.items()
         if code.program is not None
     }
-    found: dict[int, Array] = {}
+    buffers: dict[int, Array] = {}
     for part in (code.part for code in codes):
         arrays = [np.ascontiguousarray(weights[number]) for number in part.inputs]
         made = loaded[part.text](*arrays) if part.text else arrays[0]
-        found |= zip(part.results, made if len(part.results) > 1 else (made,), strict=True)
-    return tuple(found[number] for number in range(len(found)))
+        buffers |= zip(part.results, made if len(part.results) > 1 else (made,), strict=True)
+    return tuple(buffers[number] for number in range(len(buffers)))
 
 
 def _init_codes(text: str) -> tuple[InitCode, ...]:

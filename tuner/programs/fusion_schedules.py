@@ -73,7 +73,7 @@ def tunable_fusions(
     if isinstance(formed, NotFused):
         return TunableFusions(why_none=formed.reason)
     known: dict[tuple[str, str], TextProblem | Refusal] = {}  # by kind and text of a fusion
-    found: list[NamedProblem] = []
+    problems: list[NamedProblem] = []
     left_out: list[str] = []
     divided: dict[Problem, None] = {}
     for number, fusion in enumerate(formed.program.fusions):
@@ -83,12 +83,12 @@ def tunable_fusions(
         problem = known[key]
         name = f"g{number}"
         if isinstance(problem, Problem):
-            found.append(NamedProblem(replace(problem, cache=cache), name))
+            problems.append(NamedProblem(replace(problem, cache=cache), name))
             if threads_of(fusion, problem, threads) > 1:
-                divided[found[-1].problem] = None
+                divided[problems[-1].problem] = None
         else:
             left_out.append(f"{name} {', '.join(dict.fromkeys(fusion.ops))}: {problem.text}")
-    return TunableFusions(distinct_problems(tuple(found)), tuple(left_out), divided=tuple(divided))
+    return TunableFusions(distinct_problems(tuple(problems)), tuple(left_out), divided=tuple(divided))
 
 
 def _problem_of(fusion: fusions.Fusion, machine: Machine) -> TextProblem | Refusal:
@@ -137,9 +137,9 @@ class _Trials:
 
     def best(self, task: TaskQuery) -> StoredTrial | None:
         query = replace(task, target=CPU, machine=self.machine.name)
-        found = best_results(self.store, TrialQuery(query), is_measured_there)
-        ranked = ((self.octaves(group.threads), tuned.rank, tuned) for group, tuned in found.items())
-        if found:
+        best_by_group = best_results(self.store, TrialQuery(query), is_measured_there)
+        ranked = ((self.octaves(group.threads), tuned.rank, tuned) for group, tuned in best_by_group.items())
+        if best_by_group:
             return min(ranked, key=lambda entry: entry[:2])[2].best
         return None
 

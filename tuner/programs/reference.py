@@ -54,5 +54,5 @@ def reference_of(
     plain = HostFunction(
         compiler.compile(request.text, request.entry, None, is_checked=True).code, printed.append
     )
-    found = outputs(code, plain(*own), own)
-    return Reference(found, "".join(printed), f"{AS_LOOPS} (not as written: {why})")
+    results_as_loops = outputs(code, plain(*own), own)
+    return Reference(results_as_loops, "".join(printed), f"{AS_LOOPS} (not as written: {why})")

@@ -194,12 +194,12 @@ def _refuse(context: click.Context, names: tuple[str, ...], what: str) -> None:
 
 def _of_trial(trial: str, database: str | None) -> "tuple[TargetName, Problem, Script]":
     with open_known_store(database) as store:
-        found = store.trial(parse_number(trial))
-    record = found.record
-    if not found.script:
-        raise UsageError(f"trial {found.id}: has no script", f"tuner explain {found.id}")
-    print(f"trial {found.id}: {record.candidate.text}", file=sys.stderr)
-    return record.target, record.problem, Script(found.script_text, record.script_sha256)
+        stored = store.trial(parse_number(trial))
+    record = stored.record
+    if not stored.script:
+        raise UsageError(f"trial {stored.id}: has no script", f"tuner explain {stored.id}")
+    print(f"trial {stored.id}: {record.candidate.text}", file=sys.stderr)
+    return record.target, record.problem, Script(stored.script_text, record.script_sha256)
 
 
 def _untuned(context: click.Context) -> "tuple[TargetName, Problem, Script]":

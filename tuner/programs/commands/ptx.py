@@ -82,7 +82,7 @@ def ptx(
         raise
     rng = np.random.default_rng(seed)
     values = tuple(parse_argument(text, rng) for text in arguments)
-    found = simulate(
+    simulated = simulate(
         module,
         kernel or _only_kernel(module),
         parse_sizes(grid, "grid"),
@@ -96,8 +96,8 @@ def ptx(
         named = ((f"arg{number}", value) for number, value in enumerate(values))
         arrays = {name: value for name, value in named if isinstance(value, np.ndarray)}
         np.savez(save, **arrays)  # type: ignore[arg-type] # every key is an array's name
-    print_found(as_json, _document(found), *_lines(found))
-    context.exit(FAILED if found.races else DONE)
+    print_found(as_json, _document(simulated), *_lines(simulated))
+    context.exit(FAILED if simulated.races else DONE)
 
 
 def _only_kernel(module: "PtxModule") -> str:

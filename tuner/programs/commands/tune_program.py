@@ -284,10 +284,10 @@ def resumed_program(
             backends, program_steps(), store, which_database(database), Interruption(), observe
         )
         try:
-            request, found = _read(tuned, source, tuning)
+            request, fusions = _read(tuned, source, tuning)
         except TunerError as error:
             return Refusal(error.message, error.hint)
-        resumed = tuning.run_and_time(request, found, tuned, began_s)
+        resumed = tuning.run_and_time(request, fusions, tuned, began_s)
     return replace(resumed, seconds=tuned.campaign.seconds + resumed.seconds)
 
 
@@ -298,7 +298,7 @@ def _read(
     target = tuned.campaign.runs[0].settings.target
     request = _request(source.payload, target, options, source.entry, source.arguments)
     request = replace(request, baselines=source.baselines)
-    found = tuning.find(request, source.payload, source.cache)
-    if tuple(named.problem for named in found.problems) != tuned.problems:
+    fusions = tuning.find(request, source.payload, source.cache)
+    if tuple(named.problem for named in fusions.problems) != tuned.problems:
         raise UsageError(f"{source.payload}: has other fusions than those that were tuned")
-    return request, found
+    return request, fusions

@@ -214,9 +214,9 @@ class MirroredBuffer:
         argument, since its memory is the caller's.
         """
         if self.kind is BufferKind.DEVICE_ARGUMENT and not is_row_major(self.host.type):
-            found = f"found {self.host.type} in device memory, used on the host"
+            actual = f"found {self.host.type} in device memory, used on the host"
             raise CandidateError(
-                Stage.COMPILE, f"{aliases.described(self.device)}: {found}, allowed a row-major order"
+                Stage.COMPILE, f"{aliases.described(self.device)}: {actual}, allowed a row-major order"
             )
         if self.kind is BufferKind.CONSTANT and side is Side.HOST:
             # a constant is never written on the device, whatever happens to other buffers of its alias set

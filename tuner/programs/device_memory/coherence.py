@@ -365,8 +365,8 @@ class CopyInsertion(AbstractActions):
         roots = self._alias_sets.roots_of(deallocation.operands[0])
         buffer = self._buffers[roots[0]]
         if len(roots) > 1 or buffer.kind is not BufferKind.ALLOCATION:
-            found = " or ".join(map(described, roots))
-            raise CandidateError(Stage.COMPILE, f"memref.dealloc: found {found}, allowed one allocation")
+            names = " or ".join(map(described, roots))
+            raise CandidateError(Stage.COMPILE, f"memref.dealloc: found {names}, allowed one allocation")
         if buffer not in self._alive:
             raise CandidateError(Stage.COMPILE, f"memref.dealloc: {described(buffer.host)} is freed twice")
         if deallocation.block != buffer.block:  # only some iterations or branches free it

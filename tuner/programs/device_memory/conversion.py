@@ -194,8 +194,8 @@ class _FunctionRewrite:
                 return BufferKind.CONSTANT
             return BufferKind.GLOBAL
         if is_shared(root):
-            found = "shared memory that control flow exchanges for other memory"
-            raise unsupported(root.owner.operation, found, "one of both")
+            actual = "shared memory that control flow exchanges for other memory"
+            raise unsupported(root.owner.operation, actual, "one of both")
         raise unsupported(
             root.owner.operation, f"the buffer {described(root)}", "arguments, allocations and globals"
         )
@@ -249,5 +249,5 @@ def _refuse_escape(buffer: MirroredBuffer, alias_sets: AliasSets) -> None:
         return
     for value in end.operands:
         if is_buffer(value.type) and buffer.host in alias_sets.roots_of(value):
-            found = f"{described(buffer.host)}, allocated in this block, cannot leave the block"
-            raise CandidateError(Stage.COMPILE, f"{end.name}: {found}")
+            actual = f"{described(buffer.host)}, allocated in this block, cannot leave the block"
+            raise CandidateError(Stage.COMPILE, f"{end.name}: {actual}")

@@ -256,16 +256,16 @@ def _rounded_product(root: Op, kinds: dict[Op, OpKind]) -> Op | None:
 
 
 def _epilogues(kinds: dict[Op, OpKind]) -> set[Op]:
-    found: set[Op] = set()
+    epilogues: set[Op] = set()
     for op, kind in kinds.items():
         for value in read_by(op) if kind.kind == ELEMENTWISE else ():
             producer = defining(value)
             if producer is None or producer not in kinds or kinds[producer].domain != kind.domain:
                 continue
-            ends = kinds[producer].kind in WITH_EPILOGUE or producer in found
+            ends = kinds[producer].kind in WITH_EPILOGUE or producer in epilogues
             if ends and users(value) == [op] and _is_read_in_place(value, op):
-                found.add(op)
-    return found
+                epilogues.add(op)
+    return epilogues
 
 
 def _with_producers(
@@ -368,10 +368,10 @@ def join_attention(fusions: Sequence[Members], ops: Collection[Op]) -> list[Memb
     joined: dict[Op, Members] = {}
     parts: set[Op] = set()
     for last in fusions:
-        found = _before(last, by_root)
-        if found is not None:
-            parts |= {fusion.root for fusion in found}
-            scores, softmax = found
+        before = _before(last, by_root)
+        if before is not None:
+            parts |= {fusion.root for fusion in before}
+            scores, softmax = before
             members = sorted((*scores.ops, *softmax.ops, *last.ops), key=lambda op: order[op])
             joined[last.root] = Members(ATTENTION, tuple(members))
     return [joined.get(members.root, members) for members in fusions if members.root not in parts]

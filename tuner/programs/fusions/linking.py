@@ -134,7 +134,7 @@ def waits(
         fusion 2 (first)  reads %a, writes %c    barrier
         fusion 3 (first)  reads %c, writes %a    none: the same thread
     """
-    found = []
+    barriers = []
     pending: list[tuple[bool, tuple[Bytes, ...]]] = []  # since the last barrier: is divided, bytes
     for fusion, code, place in zip(fusions, codes, places, strict=True):
         touched = tuple(_touched(fusion, code, place))
@@ -146,8 +146,8 @@ def waits(
         if is_barrier:
             pending = []
         pending.append((code.is_divided, touched))
-        found.append(is_barrier)
-    return tuple(found)
+        barriers.append(is_barrier)
+    return tuple(barriers)
 
 
 def _touched(fusion: Fusion, code: FusionCode, places: Sequence[Place]) -> Iterator[Bytes]:

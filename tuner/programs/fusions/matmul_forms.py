@@ -99,10 +99,10 @@ def is_transposed(op: Op) -> bool:
 
     False if an operand is broadcast.
     """
-    found = list(map(dimensions, maps_of(op)))
+    operand_loops = list(map(dimensions, maps_of(op)))
     plain = PLAIN[op.name]
-    pairs = zip(found[:2], plain[:2], strict=True)
-    return found[2] == plain[2] and all(
+    pairs = zip(operand_loops[:2], plain[:2], strict=True)
+    return operand_loops[2] == plain[2] and all(
         loops is not None and sorted(loops) == sorted(two) for loops, two in pairs
     )
 

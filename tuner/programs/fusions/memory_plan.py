@@ -122,13 +122,13 @@ def memory_plan(program: FusedProgram) -> MemoryPlan:
 
 def lifetimes(program: FusedProgram) -> dict[int, BufferLifetime]:
     """Returns the lifetime of each temporary buffer that a fusion touches, by the buffer's index."""
-    found: dict[int, BufferLifetime] = {}
+    lives: dict[int, BufferLifetime] = {}
     for number, fusion in enumerate(program.fusions):
         for view in (*fusion.inputs, *fusion.outputs):
             if program.buffers[view.buffer].owner == TEMPORARY:
-                first = found[view.buffer].first if view.buffer in found else number
-                found[view.buffer] = BufferLifetime(first, number)
-    return found
+                first = lives[view.buffer].first if view.buffer in lives else number
+                lives[view.buffer] = BufferLifetime(first, number)
+    return lives
 
 
 def extent_bytes(program: FusedProgram, number: int, lifetime: BufferLifetime | None = None) -> int:

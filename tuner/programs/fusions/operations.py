@@ -75,7 +75,7 @@ def is_scalar_op(op: Op) -> bool:
 
 def read_by(op: Op) -> list[Value]:
     """Returns the distinct values from outside that an operation and its regions use, in order."""
-    found = dict.fromkeys(op.operands)
+    values = dict.fromkeys(op.operands)
     if len(op.regions) and op.name != FILL:
         inner = walk_where(op, lambda nested: nested != op)
         owned = {nested.operation for nested in inner}
@@ -86,8 +86,8 @@ def read_by(op: Op) -> list[Value]:
                 else:
                     is_captured = value.owner.operation not in owned
                 if is_captured:
-                    found[value] = None
-    return list(found)
+                    values[value] = None
+    return list(values)
 
 
 def _is_inside(block: ir.Block, op: Op) -> bool:
@@ -103,13 +103,13 @@ def users(value: Value) -> list[Op]:
 
     For a use in a region it is the operation of the block around it.
     """
-    found: dict[Op, None] = {}
+    readers: dict[Op, None] = {}
     for use in value.uses:
         op = use.owner.operation
         while op.parent is not None and op.parent.operation.name != "func.func":
             op = op.parent.operation
-        found[op] = None
-    return list(found)
+        readers[op] = None
+    return list(readers)
 
 
 def needed_ops(ops: Collection[Op], left_out: Collection[Op] = ()) -> set[Op]:
@@ -117,15 +117,15 @@ def needed_ops(ops: Collection[Op], left_out: Collection[Op] = ()) -> set[Op]:
 
     Producers in ``left_out``, and what only they need, are not in it.
     """
-    found: set[Op] = set()
+    needed: set[Op] = set()
     waiting = list(ops)
     while waiting:
         op = waiting.pop()
-        if op in found or op in left_out:
+        if op in needed or op in left_out:
             continue
-        found.add(op)
+        needed.add(op)
         waiting += [producer for value in read_by(op) if (producer := defining(value)) is not None]
-    return found
+    return needed
 
 
 def use_values(op: Op, values: Mapping[Value, Value]) -> None:
@@ -156,13 +156,13 @@ def dimensions(mapping: ir.AffineMap) -> tuple[int, ...] | None:
 
     None if a result is another expression than a loop, or two results are the same loop.
     """
-    found = []
+    loops = []
     for result in mapping.results:
         if not isinstance(result, ir.AffineDimExpr):
             return None
-        found.append(ir.AffineDimExpr(result).position)
-    if len(set(found)) == len(found):
-        return tuple(found)
+        loops.append(ir.AffineDimExpr(result).position)
+    if len(set(loops)) == len(loops):
+        return tuple(loops)
     return None
 
 

@@ -120,15 +120,15 @@ def keep_integers(payload: TensorPayload, first_weight: int) -> None:
             continue
         a, b = operations.inputs_of(op)
         k, n = b.type.shape
-        found = _quantized(_followed(b, (_merged([Digit("k", 1, k)]), _merged([Digit("n", 1, n)]))))
+        weight = _quantized(_followed(b, (_merged([Digit("k", 1, k)]), _merged([Digit("n", 1, n)]))))
         a = _unextended(a)
         dtype = str(a.type.element_type)
-        if found is None or dtype not in ACTIVATION_DTYPES or (found.is_rounded and dtype != "bf16"):
+        if weight is None or dtype not in ACTIVATION_DTYPES or (weight.is_rounded and dtype != "bf16"):
             continue
-        form = _format(found, n, k)
-        reads = [read for read in (found.integers, found.scales, found.zero_points) if read is not None]
+        form = _format(weight, n, k)
+        reads = [read for read in (weight.integers, weight.scales, weight.zero_points) if read is not None]
         if form is not None and all(_is_of_weights(read, weights) for read in reads):
-            _replace(op, a, found, form)
+            _replace(op, a, weight, form)
 
 
 def _followed(tensor: Value, dimensions: tuple[Digits, ...]) -> Term:
@@ -186,16 +186,16 @@ def _followed_body(op: Op, dimensions: tuple[Digits, ...]) -> Term | None:
 
 def _merged(digits: Sequence[Digit]) -> Digits:
     """Returns digits without those of size 1, neighbours that are one digit as one."""
-    found: list[Digit] = []
+    merged: list[Digit] = []
     for digit in digits:
         if digit.size == 1:
             continue
-        last = found[-1] if found else None
+        last = merged[-1] if merged else None
         if last is not None and last.of == digit.of and last.stride == digit.stride * digit.size:
-            found[-1] = Digit(digit.of, digit.stride, last.size * digit.size)
+            merged[-1] = Digit(digit.of, digit.stride, last.size * digit.size)
         else:
-            found.append(digit)
-    return tuple(found)
+            merged.append(digit)
+    return tuple(merged)
 
 
 def _split(digits: Digits, sizes: Sequence[int]) -> list[Digits] | None:

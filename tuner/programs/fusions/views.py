@@ -152,14 +152,14 @@ def slice_of(op: Op) -> Slice | None:
     )
     part = op.results[0] if is_extracted else op.operands[0]
     shape = tuple(part.type.shape)
-    found = []
+    dropped = []
     at = 0
     for number, size in enumerate(sizes):
         if at < len(shape) and size == shape[at]:
             at += 1
         else:
-            found.append(number)
-    return Slice(offsets, sizes, steps, tuple(found))
+            dropped.append(number)
+    return Slice(offsets, sizes, steps, tuple(dropped))
 
 
 def transposition_of(op: Op) -> tuple[int, ...] | None:
@@ -246,17 +246,17 @@ def insertions(op: Op) -> list[Slice] | None:
     ``op``: the last insertion. None where two insertions may write the same element, where a slice is not
     static, and where another operation reads a tensor between two insertions.
     """
-    found: list[Slice] = []
+    slices: list[Slice] = []
     while True:
         place = slice_of(op)
-        if place is None or any(_overlap(place, other) for other in found):
+        if place is None or any(_overlap(place, other) for other in slices):
             return None
-        found.append(place)
+        slices.append(place)
         base = operations.defining(op.operands[1])
         if base is None or base.name not in (operations.INSERT, operations.EMPTY):
             return None
         if base.name == operations.EMPTY:
-            return found
+            return slices
         if len(operations.users(base.results[0])) != 1:
             return None
         op = base

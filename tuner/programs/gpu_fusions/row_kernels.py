@@ -170,8 +170,8 @@ def _combining(op: Op) -> Op:
         and len(list(old.uses)) == 1
     )
     if not is_known:
-        found = "nothing" if last is None else last.name
-        raise CandidateError(Stage.COMPILE, f"no reduction of several threads is known for {found}")
+        actual = "nothing" if last is None else last.name
+        raise CandidateError(Stage.COMPILE, f"no reduction of several threads is known for {actual}")
     return last
 
 

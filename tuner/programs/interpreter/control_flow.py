@@ -264,8 +264,8 @@ class _Reducing:
     totals: list[Any] = field(default_factory=list)
 
     def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
-        found = self.body.run(frame, arguments)
-        for number, (combine, value) in enumerate(zip(self.combinations, found, strict=True)):
+        yielded = self.body.run(frame, arguments)
+        for number, (combine, value) in enumerate(zip(self.combinations, yielded, strict=True)):
             (total,) = combine.run(frame, [self.totals[number], value])
             self.totals[number] = merged(frame.mask, total, self.totals[number])
         return []

@@ -85,7 +85,7 @@ class InterpretedFunction:
         passed = [kind.passed(value) for kind, value in zip(self.arguments, arguments, strict=True)]
         try:
             with np.errstate(all="ignore"):
-                found = self.function.body.run(frame, passed)
+                results = self.function.body.run(frame, passed)
         except TooMuchWorkError:
             raise NotInterpretedError(f"it executes more than {OPERATIONS_LIMIT:,} operations") from None
         except CandidateError as error:
@@ -94,7 +94,7 @@ class InterpretedFunction:
             raise CandidateError(Stage.RUN, error.reason.partition(LANE)[0]) from error
         except UNEXPECTED as error:
             raise NotInterpretedError(f"the interpreter failed: {type(error).__name__}: {error}") from error
-        return tuple(kind.returned(value) for kind, value in zip(self.results, found, strict=True))
+        return tuple(kind.returned(value) for kind, value in zip(self.results, results, strict=True))
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ class _HostValue:
         return BufferView.of_rows(uniform(value.ctypes.data), value.nbytes, sizes, value)
 
     def returned(self, value: Any) -> Any:
-        found = tensors.array_of(value, self.element) if isinstance(value, BufferView) else value
-        return np.array(found[0, 0])
+        elements = tensors.array_of(value, self.element) if isinstance(value, BufferView) else value
+        return np.array(elements[0, 0])
 
 
 def read_function(text: str, entry: str) -> InterpretedFunction:

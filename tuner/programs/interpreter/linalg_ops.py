@@ -60,8 +60,8 @@ class _Operand:
         at = [compute(loops) for compute in self.indices]
         if isinstance(value, BufferView):
             return flat_memory.load_element(frame, where, value, self.element, at)
-        found = elements_at(frame, where, value[0, 0], at)
-        return np.asarray(value[0, 0][found] if found else np.reshape(value, (1, 1)))
+        positions = elements_at(frame, where, value[0, 0], at)
+        return np.asarray(value[0, 0][positions] if positions else np.reshape(value, (1, 1)))
 
     def store(self, frame: LaneFrame, where: str, value: Any, loops: Sequence[Array], new: Array) -> None:
         """Stores elements to a memref, or to the array of a tensor, in place."""

@@ -152,8 +152,8 @@ def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
         a, b, c = (_matrix(*fragment) for fragment in zip(fragments, shapes, places, strict=True))
         if is_tf32:
             a, b = ((factor.view(np.uint32) & ~TF32_DROPPED).view(np.float32) for factor in (a, b))
-        found = multiplied(a, b, c)
-        frame.values[target] = by_lane(frame.grid, found[:, :, places[2][0], places[2][1]])
+        product = multiplied(a, b, c)
+        frame.values[target] = by_lane(frame.grid, product[:, :, places[2][0], places[2][1]])
 
     return step
 
@@ -217,10 +217,10 @@ def load_matrix(op: Op, scope: FunctionScope) -> Step:
         require(is_aligned | ~provides_address, frame, where, f"found no multiple of {ROW_BYTES}")
         rows = by_subgroup(frame.grid, addresses)[:, :, provider]  # [block, subgroup, lane, tile, item]
         active = np.broadcast_to(active_by_subgroup(frame)[..., None, None], rows.shape)
-        found = np.zeros(rows.shape, kind.dtype)
+        loaded = np.zeros(rows.shape, kind.dtype)
         items = np.broadcast_to(rows + column * kind.size_bytes, rows.shape)
-        found[active] = memory.read(kind.dtype, items[active])
-        frame.values[target] = by_lane(frame.grid, found)
+        loaded[active] = memory.read(kind.dtype, items[active])
+        frame.values[target] = by_lane(frame.grid, loaded)
 
     return step
 

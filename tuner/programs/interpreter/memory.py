@@ -38,8 +38,8 @@ def _numbers(dtype: DType) -> Array:
 
 def read(dtype: DType, addresses: Array) -> Array:
     """Returns the numbers at unchecked byte addresses of this process, multiples of the type's size."""
-    found: Array = _numbers(dtype)[(addresses - FIRST) // dtype.itemsize]
-    return found != 0 if dtype == BOOL else found
+    numbers: Array = _numbers(dtype)[(addresses - FIRST) // dtype.itemsize]
+    return numbers != 0 if dtype == BOOL else numbers
 
 
 def write(dtype: DType, addresses: Array, values: Array) -> None:
@@ -141,9 +141,9 @@ def load_where(
     require_bytes_where(frame, where, view, kind, addresses, wanted)
     shape = np.broadcast_shapes(addresses.shape, wanted.shape)
     chosen = np.broadcast_to(frame.active(shape) & wanted, shape)
-    found = np.zeros(shape, kind.dtype)
-    found[chosen] = read(kind.dtype, np.broadcast_to(addresses, shape)[chosen])
-    return found
+    numbers = np.zeros(shape, kind.dtype)
+    numbers[chosen] = read(kind.dtype, np.broadcast_to(addresses, shape)[chosen])
+    return numbers
 
 
 def store_where(
@@ -185,13 +185,13 @@ def update(frame: LaneFrame, kind: ElementType, addresses: Array, values: Array,
     chosen = np.broadcast_to(frame.mask, shape)
     targets = np.broadcast_to(addresses, shape)[chosen]
     operands = np.broadcast_to(values, shape)[chosen]
-    found = np.zeros(shape, kind.dtype)
+    before = np.zeros(shape, kind.dtype)
     olds = np.zeros(targets.shape, kind.dtype)
     for group in groups_without_conflicts(targets):
         olds[group] = read(kind.dtype, targets[group])
         write(kind.dtype, targets[group], function(olds[group], operands[group]))
-    found[chosen] = olds
-    return found
+    before[chosen] = olds
+    return before
 
 
 def groups_without_conflicts(targets: Array) -> list[Array]:

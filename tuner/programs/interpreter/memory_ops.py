@@ -180,8 +180,8 @@ def async_copy(op: Op, scope: FunctionScope) -> Step:
         everything = np.ones((1, 1, count), bool)
         wanted = steps < with_trailing_axes(frame.values[given[0]], 1) if given else everything
         here_bytes, there_bytes = (with_trailing_axes(address, 1) + offsets for address in (one, other))
-        found = flat_memory.load_where(frame, where, frame.values[source], kind, here_bytes, wanted)
-        flat_memory.store_where(frame, where, frame.values[to], kind, there_bytes, everything, found)
+        elements = flat_memory.load_where(frame, where, frame.values[source], kind, here_bytes, wanted)
+        flat_memory.store_where(frame, where, frame.values[to], kind, there_bytes, everything, elements)
 
     return step
 
@@ -258,10 +258,10 @@ def extents(frame: LaneFrame, where: str, view: BufferView) -> tuple[int, ...]:
     """
     sizes = []
     for size in view.sizes:
-        found = np.unique(size[frame.active(size.shape)])
-        if len(found) != 1:
-            fault(where, f"found sizes {found[:4].tolist()} in different threads, allowed one")
-        sizes.append(int(found[0]))
+        distinct = np.unique(size[frame.active(size.shape)])
+        if len(distinct) != 1:
+            fault(where, f"found sizes {distinct[:4].tolist()} in different threads, allowed one")
+        sizes.append(int(distinct[0]))
     lanes = np.prod(np.broadcast_shapes(view.address.shape, frame.mask.shape))
     if np.prod(sizes, dtype=object) * lanes > COPY_LIMIT:
         fault(where, f"found {sizes} elements in each thread, allowed {COPY_LIMIT} in all")
@@ -298,16 +298,16 @@ def atomic_region(op: Op, scope: FunctionScope) -> Step:
         addresses = flat_memory.element_addresses(frame, where, values[to], kind, frame.take(indices))
         addresses = np.broadcast_to(addresses, frame.grid.shape)
         lanes = np.flatnonzero(np.broadcast_to(outside, frame.grid.shape))
-        found = np.zeros(frame.grid.shape, kind.dtype)
+        before = np.zeros(frame.grid.shape, kind.dtype)
         for group in flat_memory.groups_without_conflicts(addresses.ravel()[lanes]):
             frame.mask = np.zeros(frame.grid.shape, bool)
             frame.mask.ravel()[lanes[group]] = True
-            found[frame.mask] = flat_memory.read(kind.dtype, addresses[frame.mask])
-            (new,) = body.run(frame, [found.copy()])
+            before[frame.mask] = flat_memory.read(kind.dtype, addresses[frame.mask])
+            (new,) = body.run(frame, [before.copy()])
             changed = np.broadcast_to(new, frame.grid.shape)[frame.mask]
             flat_memory.write(kind.dtype, addresses[frame.mask], changed)
         frame.mask = outside
-        values[target] = found
+        values[target] = before
 
     return step
 

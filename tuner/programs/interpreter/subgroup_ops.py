@@ -190,10 +190,10 @@ def _by_region(frame: LaneFrame, body: AbstractBody | None) -> Combine:
         outside = frame.mask
         frame.mask = np.ones((1, 1), bool)
         try:
-            (found,) = body.run(frame, [one, other])
+            (combined,) = body.run(frame, [one, other])
         finally:
             frame.mask = outside
-        return np.asarray(found)
+        return np.asarray(combined)
 
     return combine
 
@@ -271,10 +271,10 @@ def shuffle(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         widths = frame.values[width]
-        found = np.unique(widths[frame.active(widths.shape)])
-        if len(found) != 1 or not 0 < found[0] <= SUBGROUP:
-            fault(where, f"found width {found[:4].tolist()}, allowed one of 1 to {SUBGROUP}")
-        lanes = int(found[0])
+        distinct = np.unique(widths[frame.active(widths.shape)])
+        if len(distinct) != 1 or not 0 < distinct[0] <= SUBGROUP:
+            fault(where, f"found width {distinct[:4].tolist()}, allowed one of 1 to {SUBGROUP}")
+        lanes = int(distinct[0])
         distance = by_subgroup(frame.grid, frame.values[offset]).astype(np.int64)
         source = SOURCES[mode](LANES, distance)
         is_valid = (source >= 0) & (source < lanes) & (lanes > LANES)

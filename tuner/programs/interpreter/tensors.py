@@ -113,7 +113,7 @@ def elements_at(frame: LaneFrame, where: str, values: Array, indices: Sequence[A
     Raises CandidateError(RUN) if an active lane's index is outside of the tensor. In other lanes such an
     index is replaced by 0.
     """
-    found = []
+    inside = []
     for axis, index in enumerate(indices):
         size = values.shape[axis]
         is_outside = (index < 0) | (index >= size)
@@ -123,9 +123,9 @@ def elements_at(frame: LaneFrame, where: str, values: Array, indices: Sequence[A
                 wrong = np.broadcast_to(index, frame.grid.shape)[bad][0]
                 fault(where, f"found index {wrong} of dimension {axis}, allowed 0 to {size - 1}")
             index = np.where(is_outside, 0, index)
-        found.append(index)
-    if found:
-        return tuple(np.broadcast_arrays(*found))
+        inside.append(index)
+    if inside:
+        return tuple(np.broadcast_arrays(*inside))
     return ()
 
 

@@ -68,9 +68,9 @@ def transfer_read(op: Op, scope: FunctionScope, masks: Sequence[int] = ()) -> St
     def step(frame: LaneFrame) -> None:
         view = view_of(frame.values[source])
         places, wanted = transfer.places(frame, view, indices, mask)
-        found = load_at(frame, transfer.where, view, transfer.kind, places, wanted)
+        elements = load_at(frame, transfer.where, view, transfer.kind, places, wanted)
         filler = with_trailing_axes(frame.values[padding], len(transfer.shape))
-        frame.values[target] = np.where(wanted, found, filler)
+        frame.values[target] = np.where(wanted, elements, filler)
 
     return step
 
@@ -149,8 +149,8 @@ def masked_load(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         wanted = frame.values[mask]
-        found = load_at(frame, where, frame.values[source], kind, places_of(frame), wanted)
-        frame.values[target] = np.where(wanted, found, frame.values[passed])
+        elements = load_at(frame, where, frame.values[source], kind, places_of(frame), wanted)
+        frame.values[target] = np.where(wanted, elements, frame.values[passed])
 
     return step
 

@@ -67,8 +67,8 @@ def free_after_last_use(function: Op) -> None:
 
 
 def _allocations(function: Op) -> list[Op]:
-    found = walk(function, *ALLOCATES)
-    return [op for op in found if not any(parent.name == "gpu.launch" for parent in parents_of(op))]
+    allocations = walk(function, *ALLOCATES)
+    return [op for op in allocations if not any(parent.name == "gpu.launch" for parent in parents_of(op))]
 
 
 def _leave_branches(function: Op) -> None:

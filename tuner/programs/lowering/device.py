@@ -133,8 +133,8 @@ def reject_what_was_not_converted(module: ir.Module) -> None:
     named = [op for op in left if op.name != CAST] or left
     if named:
         allowed = REASONS.get(named[0].name, "what lowers to LLVM")
-        found = f"found {named[0].name}, allowed {allowed}"
-        raise CandidateError(Stage.COMPILE, f"host program: {found} ({location_of(named[0])})")
+        actual = f"found {named[0].name}, allowed {allowed}"
+        raise CandidateError(Stage.COMPILE, f"host program: {actual} ({location_of(named[0])})")
 
 
 def _is_translatable(op: Op) -> bool:

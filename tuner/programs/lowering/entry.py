@@ -64,8 +64,8 @@ def entry_of(module: ir.Module, entry: str | None) -> str:
 
 def defined_functions(module: ir.Module) -> list[Op]:
     """Returns the ``func.func`` operations of a module that have a body, in order."""
-    found = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
-    return [function for function in found if len(function.regions[0].blocks) > 0]
+    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    return [function for function in functions if len(function.regions[0].blocks) > 0]
 
 
 def function_named(module: ir.Module, name: str) -> Op:
@@ -207,7 +207,7 @@ def require_default_memory(function: Op) -> None:
 
     Host code has one address space.
     """
-    found: list[tuple[Op, Type]] = []
+    buffers: list[tuple[Op, Type]] = []
 
     def visit(op: Op) -> WalkResult:
         if op.name == "gpu.launch":
@@ -215,19 +215,19 @@ def require_default_memory(function: Op) -> None:
         types = [result.type for result in op.results]
         for block in chain.from_iterable(region.blocks for region in op.regions):
             types += [argument.type for argument in block.arguments]
-        found.extend((op, type_) for type_ in types if is_buffer(type_) and type_.memory_space is not None)
+        buffers.extend((op, type_) for type_ in types if is_buffer(type_) and type_.memory_space is not None)
         return ir.WalkResult.ADVANCE
 
     walk_ops(function, visit, is_pre_order=True)
-    if found:
-        raise _refused(found[0][0], f"{found[0][1]} outside of kernels", "the default memory space")
+    if buffers:
+        raise _refused(buffers[0][0], f"{buffers[0][1]} outside of kernels", "the default memory space")
 
 
 def reject_linalg(function: Op) -> None:
     """Raises CandidateError(COMPILE) for linalg operations, such as softmax, that no pass lowers to loops."""
-    found = walk_where(function, lambda op: op.name.startswith("linalg."))
-    if found:
-        raise unsupported(found[0], "no loops for it", "linalg ops that become loops")
+    left = walk_where(function, lambda op: op.name.startswith("linalg."))
+    if left:
+        raise unsupported(left[0], "no loops for it", "linalg ops that become loops")
 
 
 def _refused(op: Op, found: str, allowed: str) -> CandidateError:

@@ -144,8 +144,8 @@ def _as_buffer(launch: Op, argument: Value) -> Value:
     if is_buffer(argument.type):
         return argument
     if not is_passed_by_value(argument.type):
-        found = f"an argument of type {argument.type}, which has no meaning on the host"
-        raise unsupported(launch, found, "memrefs and numbers")
+        actual = f"an argument of type {argument.type}, which has no meaning on the host"
+        raise unsupported(launch, actual, "memrefs and numbers")
     buffer = _stack_buffer(launch, ir.MemRefType.get([], argument.type))
     with ir.InsertionPoint(launch):
         create("memref.store", [], [argument, buffer])
@@ -302,11 +302,9 @@ def lower_host_program(
     bound_stacks(module)
     run_passes(module, TO_LLVM)
     link(module, kernels)
-    found = walk_where(module, lambda op: not op.name.startswith(("llvm.", "builtin.module")))
-    if found:
-        raise CandidateError(
-            Stage.COMPILE, f"payload on the host: {found[0].name} cannot be lowered to loops"
-        )
+    left = walk_where(module, lambda op: not op.name.startswith(("llvm.", "builtin.module")))
+    if left:
+        raise CandidateError(Stage.COMPILE, f"payload on the host: {left[0].name} cannot be lowered to loops")
     leave_at_failed_assertions(module, payload.entry)
     text = host_code.with_prefixed_c_functions(jit_text(module))
     return DeviceProgram(text, payload.entry, arguments, results, written, interpreted=interpreted)

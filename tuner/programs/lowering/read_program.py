@@ -244,9 +244,9 @@ def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
 def reject_tensor_maps(function: Op) -> None:
     """Raises CandidateError(COMPILE) for a tensor map, whose memory the compiler cannot place again."""
     for op in walk(function, DESCRIPTOR):
-        found = f"{op.operands[0].type} in a program that leaves memory of the device to the compiler"
+        actual = f"{op.operands[0].type} in a program that leaves memory of the device to the compiler"
         allowed = "tensors in gpu.alloc, where the program itself copies all that its kernels take"
-        raise unsupported(op, found, allowed)
+        raise unsupported(op, actual, allowed)
 
 
 def without_explicit_memory(function: Op) -> None:

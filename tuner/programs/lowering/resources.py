@@ -101,6 +101,6 @@ def array_of(data: bytes, shape: tuple[int, ...], element: str) -> np.ndarray:
         bits = np.unpackbits(np.frombuffer(data, np.uint8), count=count, bitorder="little")
         data = bits.tobytes()
     if len(data) != count * dtype.itemsize:
-        found = f"{len(data)} bytes, allowed {count * dtype.itemsize}"
-        raise CandidateError(Stage.BIND, f"payload: data of a constant of {shape} x {element}: found {found}")
+        actual = f"found {len(data)} bytes, allowed {count * dtype.itemsize}"
+        raise CandidateError(Stage.BIND, f"payload: data of a constant of {shape} x {element}: {actual}")
     return np.frombuffer(data, dtype).reshape(shape)

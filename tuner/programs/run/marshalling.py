@@ -287,10 +287,10 @@ def copied(returned: Returned, program: DeviceProgram, watch: AbstractHostWatch 
 
     ``watch``, if given, is notified of the host's reads of these buffers.
     """
-    for found, type_ in zip(returned, program.results, strict=True):
-        if watch is not None and isinstance(found, MemRef):
+    for value, type_ in zip(returned, program.results, strict=True):
+        if watch is not None and isinstance(value, MemRef):
             item_bytes = dtype_of(type_.element).itemsize
-            watch.host_reads(found.address(item_bytes), found.extent_bytes(item_bytes))
+            watch.host_reads(value.address(item_bytes), value.extent_bytes(item_bytes))
     return tuple(
         result.copy() if isinstance(result, np.ndarray) else result for result in viewed(returned, program)
     )
@@ -310,8 +310,8 @@ def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]
     Results that are arguments or constants are not among them.
     """
     mine = {argument.host.ctypes.data for argument in passed if argument.host is not None}
-    found = {result.allocated for result in returned if isinstance(result, MemRef)}
-    return found - mine - {NOT_ALLOCATED}
+    addresses = {result.allocated for result in returned if isinstance(result, MemRef)}
+    return addresses - mine - {NOT_ALLOCATED}
 
 
 def notify_after_call(

@@ -41,9 +41,9 @@ class RecordingDevice(AbstractDevice):
         self._add(f"unload {self._name('m', module)}")
 
     def function(self, module: int, name: str) -> int:
-        found = self._inner.function(module, name)
-        self._functions[found] = name
-        return found
+        handle = self._inner.function(module, name)
+        self._functions[handle] = name
+        return handle
 
     def launch(self, launch: KernelLaunch, stream: int) -> None:
         self._inner.launch(launch, stream)
@@ -148,10 +148,10 @@ class RecordingDevice(AbstractDevice):
         self._add(f"destroy {self._name('g', graph)}")
 
     def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
-        found = self._inner.tensor_map(address, layout)
+        map_address = self._inner.tensor_map(address, layout)
         text = f"sizes {layout.sizes} box {layout.box} swizzle {layout.swizzle}"
         self._add(f"tensor map of {self._memory(address)} {text}")
-        return found
+        return map_address
 
     def _add(self, line: str, result: int = 0) -> int:
         self.trace.append(line)

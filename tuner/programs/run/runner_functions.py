@@ -131,8 +131,8 @@ def math_symbols(llvm_text: str) -> dict[str, int]:
         library = ctypes.CDLL(MATH_LIBRARY)
     except OSError:
         return {}
-    found = {MATH_PREFIX + name: getattr(library, name, None) for name in names}
-    return addresses_of({name: function for name, function in found.items() if function is not None})
+    functions = {MATH_PREFIX + name: getattr(library, name, None) for name in names}
+    return addresses_of({name: function for name, function in functions.items() if function is not None})
 
 
 def discard(_text: str) -> None:

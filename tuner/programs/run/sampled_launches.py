@@ -64,8 +64,8 @@ class LaunchCopies:
 def regions_of(launch: PreparedLaunch, near: Near) -> tuple[MemoryRegion, ...]:
     """Returns the memory regions that a launch's parameters point into, each once."""
     pointers = (content for content in launch.parameters if len(content) == POINTER_BYTES)
-    found = (near(int.from_bytes(content, "little")) for content in pointers)
-    return tuple({region.address: region for region in found if region is not None}.values())
+    regions = (near(int.from_bytes(content, "little")) for content in pointers)
+    return tuple({region.address: region for region in regions if region is not None}.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,8 +235,8 @@ def product(problem: Problem, a: Array, b: Array) -> Array:
     one, other = (
         matrix.T if letter == "t" else matrix for matrix, letter in zip(wide, problem.layout, strict=True)
     )
-    found: Array = one @ other
-    return found
+    total: Array = one @ other
+    return total
 
 
 @dataclass(frozen=True, eq=False)

@@ -201,13 +201,13 @@ def next_op(op: Op) -> Op:
 def _whole_streams(graph: DependencyGraph, plan: StreamPlan) -> set[tuple[int, int]]:
     """Returns (host node, awaited node) where a wait for the stream serves: the node is its last so far."""
     last: dict[int | None, int] = {0: BEGIN}
-    found = set()
+    waits = set()
     for step in plan.steps:
         if step.slot is None:
-            found |= {(step.node, wait) for wait in step.waits if wait in last.values()}
+            waits |= {(step.node, wait) for wait in step.waits if wait in last.values()}
         elif graph.nodes[step.node].kind is not NodeKind.FREE:
             last[step.slot] = step.node
-    return found
+    return waits
 
 
 def use_tokens(function: Op, effects: KernelEffects, limit: int) -> None:

@@ -91,12 +91,12 @@ class TextCursor:
 
     def values(self) -> list[str]:
         """Reads comma-separated SSA values such as ``%a, %b#1``; returns a list, [] if none follows."""
-        found: list[str] = []
+        values: list[str] = []
         while self.sees("%") and RESULT.match(self.text, self.at) is None:
-            found.append(self.matched(VALUE, "a value"))
+            values.append(self.matched(VALUE, "a value"))
             if not self.takes(","):
                 break
-        return found
+        return values
 
     def enclosed(self, opening: str) -> str:
         """Reads from the bracket ``opening`` to its closing bracket; returns the text between them.
@@ -133,9 +133,9 @@ class TextCursor:
     def types(self) -> list[str]:
         """Reads comma-separated MLIR types, with or without parentheses around them; returns their texts."""
         if self.takes("("):
-            found = [] if self.sees(")") else self._listed()
+            types = [] if self.sees(")") else self._listed()
             self.require(")")
-            return found
+            return types
         return self._listed()
 
     def error(self, allowed: str) -> CandidateError:
@@ -144,16 +144,16 @@ class TextCursor:
         line = self.text.count("\n", 0, self.at) + 1
         column = self.at - (self.text.rfind("\n", 0, self.at) + 1) + 1
         words = self.text[self.at :].split(maxsplit=1)
-        found = repr(words[0]) if words else "the end"
+        actual = repr(words[0]) if words else "the end"
         return CandidateError(
-            Stage.BIND, f"payload: line {line}:{column}: GPUX: found {found}, allowed {allowed}"
+            Stage.BIND, f"payload: line {line}:{column}: GPUX: found {actual}, allowed {allowed}"
         )
 
     def _listed(self) -> list[str]:
-        found = [self.type()]
+        types = [self.type()]
         while self.takes(","):
-            found.append(self.type())
-        return found
+            types.append(self.type())
+        return types
 
 
 def to_generic(text: str) -> str:
@@ -195,10 +195,10 @@ def _usual_form(match: re.Match[str]) -> str:
 
 def _next_operation(text: str, at: int) -> re.Match[str] | None:
     """Returns the next printed operation from position ``at`` that is not in a string or a comment."""
-    while (found := OPERATION.search(text, at)) is not None:
+    while (operation := OPERATION.search(text, at)) is not None:
         skipped = SKIPPED.search(text, at)
-        if skipped is None or skipped.start() > found.start():
-            return found
+        if skipped is None or skipped.start() > operation.start():
+            return operation
         at = skipped.end()
     return None
 
@@ -354,15 +354,15 @@ def _arguments(cursor: TextCursor) -> list[Operand]:
     if not cursor.takes("args"):
         return []
     cursor.require("(")
-    found: list[Operand] = []
+    arguments: list[Operand] = []
     while cursor.sees("%"):
         value = cursor.matched(VALUE, "a value")
         cursor.require(":")
-        found.append((value, cursor.type()))
+        arguments.append((value, cursor.type()))
         if not cursor.takes(","):
             break
     cursor.require(")")
-    return found
+    return arguments
 
 
 READERS: dict[str, Callable[[TextCursor], _Operation]] = {
