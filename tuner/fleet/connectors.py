@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 @final
 class QueueConnector(PsycopgConnector):
-    """A pool of connections to the job queue that does not lose the end of a job with a connection.
+    """A pool of connections to the job queue that repeats the end of a job if a connection is lost.
 
     Procrastinate replaces broken connections silently: a job whose end was lost stays "doing" for ever.
     """
@@ -39,9 +39,9 @@ class QueueConnector(PsycopgConnector):
         self._ending = ending
 
     async def execute_query_async(self, query: "LiteralString", **arguments: Any) -> None:
-        """Executes an SQL statement without a result; repeats one about a job if the connection was lost.
+        """Executes an SQL statement without a result; repeats one about a job while the connection is lost.
 
-        Raises ConnectorException where the connection is lost for too long, and where the server refuses the
+        Raises ConnectorException if that takes longer than RetryLimit allows, and if the server refuses the
         statement, such as the end of a job that has ended already.
         """
         retry_limit = RetryLimit(self._ending)
@@ -62,14 +62,14 @@ async def _commit_each(connection: "psycopg.AsyncConnection[Any]") -> None:
 
 
 async def require_server(url: str) -> None:
-    """Raises psycopg's error where no server answers at ``url``; Procrastinate's pool would wait for one."""
+    """Raises psycopg's error if no server answers at ``url``; Procrastinate's pool would wait for one."""
     connection = await psycopg.AsyncConnection.connect(server_of(url), connect_timeout=round(OPEN_S))
     await connection.close()
 
 
 @final
 class SessionConnector(BaseConnector):
-    """A connector of Procrastinate that uses an open connection of the tuner, within its transactions."""
+    """A Procrastinate connector on an open connection of tuner, within whose transactions it works."""
 
     def __init__(self, connection: "Connection") -> None:
         self._connection = connection

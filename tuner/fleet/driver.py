@@ -1,4 +1,4 @@
-"""The driver of a run on a fleet: queues its work, and waits for the outcomes over a shared connection."""
+"""The driver of a run on a fleet: queues the run's work, and waits for outcomes on a shared connection."""
 
 import math
 import time
@@ -36,11 +36,14 @@ URGENT: Final = 1000  # added to the priority of work that a whole run waits for
 class DriverConnection:
     """A connection to a fleet's database, shared by the drivers of all runs that one process drives.
 
-    Whichever run waits, the outcomes of all runs are read, so that each goes on. Used by one thread.
+    Whichever run waits, the outcomes of all runs are read. Used by one thread.
     """
 
     def __init__(self, url: str) -> None:
-        """Connects. Raises UsageError where the database has no fleet, TunerError where the server fails."""
+        """Connects, and deletes old data.
+
+        Raises UsageError for a database without a fleet, TunerError if the server fails.
+        """
         self.connection = connected(url)
         self._runs: list[Driver] = []
         try:
@@ -53,7 +56,10 @@ class DriverConnection:
         self._swept_s = self._heard_s = time.monotonic()
 
     def lock(self, run: str) -> None:
-        """Locks a run, by its uuid, and listens to its notifications. Raises UsageError if it is driven."""
+        """Locks a run (uuid) for this process, and listens to its notifications.
+
+        Raises UsageError if another process drives the run.
+        """
         give_up_s = time.monotonic() + TAKEN_LIMIT_S
         while time.monotonic() < give_up_s:
             row = self.connection.execute(
@@ -70,14 +76,18 @@ class DriverConnection:
         self._runs.append(driven)
 
     def remove(self, driven: "Driver") -> None:
-        """Removes a run; closes the connection after the last one. Queued work continues."""
+        """Removes a run's driver; closes the connection after the last one. Queued jobs go on."""
         if driven in self._runs:
             self._runs.remove(driven)
         if not self._runs:
             self.connection.close()
 
     def wait(self) -> None:
-        """Waits for a notification, 0.5 s at most (LISTEN_S), then lets every run take its new outcomes."""
+        """Waits for a notification, at most LISTEN_S seconds, then lets every run take its new outcomes.
+
+        Jobs of lost nodes are requeued now and then. Raises TunerError if the server fails, or jobs were
+        cancelled.
+        """
         with plain_errors():
             is_woken = bool(list(self.connection.notifies(timeout=LISTEN_S, stop_after=1)))
             is_due = time.monotonic() - self._swept_s > self._lease_s / 4
@@ -85,12 +95,12 @@ class DriverConnection:
                 sweep(self.connection, self._lease_s)
                 self._swept_s = time.monotonic()
             busy = [run for run in self._runs if run.has_jobs]
-            news = [each.read(is_thorough=False) for each in busy]
+            news = [run.read(is_thorough=False) for run in busy]
             if not any(news) and (is_woken or is_due):
-                news = [each.read(is_thorough=True) for each in busy]
+                news = [run.read(is_thorough=True) for run in busy]
             self._report_why_waiting(busy, has_news=any(news))
-        for each in self._runs:
-            each.take()
+        for run in self._runs:
+            run.take()
 
     def _report_why_waiting(self, busy: "list[Driver]", *, has_news: bool) -> None:
         """Reports each reason once per lease, as long as no outcome comes."""
@@ -100,11 +110,11 @@ class DriverConnection:
         if has_news:
             return
         reported: set[str] = set()
-        for each in busy:
-            why = why_waiting(self.connection, each.run, self._lease_s)
+        for driver in busy:
+            why = why_waiting(self.connection, driver.run, self._lease_s)
             if why and why not in reported:
                 reported.add(why)
-                each.report(why)
+                driver.report(why)
 
 
 @dataclass
@@ -116,7 +126,7 @@ class _Begun:
 
 @final
 class Driver:
-    """The known outcomes and the queued work of one run in a fleet. Used by one thread."""
+    """The driver of one run: queues its work on the fleet, and keeps the outcomes. Used by one thread."""
 
     def __init__(
         self,
@@ -127,9 +137,11 @@ class Driver:
         limit_flop_per_s: float = math.inf,
         shared: DriverConnection | None = None,
     ) -> None:
-        """Reads all stored outcomes of the run. Raises UsageError while another process drives the run.
+        """Locks the run (uuid), and reads its stored outcomes and its jobs under way.
 
-        ``notify`` gets reasons for waiting and refusals. Speeds above ``limit_flop_per_s`` are refused.
+        ``devices``: that measure, used in turn; ``notify``: gets reasons for waiting and for refused
+        outcomes. Outcomes faster than ``limit_flop_per_s`` are refused. Raises UsageError if another process
+        drives the run.
         """
         self.run = run  # uuid
         self._limit_flop_per_s = limit_flop_per_s
@@ -165,9 +177,10 @@ class Driver:
         return bool(self._under_way)
 
     def begin(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> None:
-        """Queues a piece of work for the nodes, and stores ``blobs``, the scripts or artifacts that it needs.
+        """Queues a piece of work for the nodes, and stores ``blobs``: the scripts or artifacts that it needs.
 
-        Nothing is queued for known or queued work; a stored outcome is added to ``known`` unless refused.
+        Work that is queued or has an outcome is not queued again; a stored outcome is moved to ``known`` if
+        it is valid.
         """
         key = (work.number, work.stage)
         if key in self.known:
@@ -182,7 +195,10 @@ class Driver:
         self._shared.wait()
 
     def read(self, *, is_thorough: bool) -> bool:
-        """Reads new reports; returns whether there are any. ``is_thorough``: TunerError if cancelled."""
+        """Reads new reports of nodes; returns whether there are any.
+
+        ``is_thorough``: also look for cancelled jobs; raises TunerError if there are some.
+        """
         if not is_thorough:
             return self._read_reports()
         # before outcomes: a job that ends in between shows its outcome
@@ -258,14 +274,20 @@ class Driver:
         self._under_way[key] = job
 
     def ask(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> FleetWork:
-        """Queues work of no trial, such as a baseline; returns it with the number that ``awaited`` needs."""
+        """Queues work that belongs to no trial, such as a baseline.
+
+        Returns it with a number, for ``awaited``.
+        """
         self._asked += 1
         numbered = replace(work, number=-self._asked)
         self.begin(numbered, blobs)
         return numbered
 
     def awaited(self, work: FleetWork) -> Outcome:
-        """Waits for work that ``ask`` has begun; returns and deletes its outcome, or raises TunerError."""
+        """Waits for work that ``ask`` has queued; returns its outcome and deletes it.
+
+        Raises TunerError if the server fails, or the jobs were cancelled.
+        """
         key = (work.number, work.stage)
         while key not in self.known:
             self.wait()
@@ -277,7 +299,7 @@ class Driver:
         return self.awaited(self.ask(work, blobs))
 
     def drop(self, number: int, stage: str) -> None:
-        """Withdraws a piece of work of a trial: one that a node has begun is not waited for."""
+        """Withdraws a piece of work of a trial; if a node has begun it, its outcome is not waited for."""
         self._begun.pop((number, stage), None)
         job = self._under_way.pop((number, stage), None)
         if job is not None:
@@ -285,7 +307,7 @@ class Driver:
                 queues.drop_waiting(self._connection, job)
 
     def forget(self, number: int, stage: str) -> None:
-        """Deletes the outcome of a piece of work, here and in the database: it can be begun again."""
+        """Deletes the outcome of a piece of work, here and in the database: it can be queued again."""
         with plain_errors():
             tables.delete_outcome(self._connection, (self.run, number, stage))
         self.known.pop((number, stage), None)
@@ -293,29 +315,29 @@ class Driver:
         self._under_way.pop((number, stage), None)
 
     def close(self) -> None:
-        """Ends the connection, or the run's part in a shared one; queued work continues."""
+        """Ends the run's part in the shared connection; queued jobs go on."""
         self._shared.remove(self)
 
 
 def alive_nodes(request: FleetRequest) -> tuple[tables.FleetNode, ...]:
     """Returns the nodes of a fleet that take jobs: neither lost nor asked to end.
 
-    Waits up to a lease for one: after a suspend all look silent. Raises UsageError without a fleet,
-    TunerError where the server fails.
+    Waits for one for at most a lease, since after a suspend all look silent; () if none comes. Raises
+    UsageError for a database without a fleet, TunerError if the server fails.
     """
     with session(request.url) as connection:
         settings = read_settings(connection)
         end_s = time.monotonic() + settings.lease_s
         while True:
             seen = [node for node in tables.stored_nodes(connection) if not node.drains]
-            alive = tuple(each.node for each in seen if not each.is_lost(settings.lease_s))
+            alive = tuple(stored.node for stored in seen if not stored.is_lost(settings.lease_s))
             if alive or not seen or time.monotonic() >= end_s:
                 return alive
             time.sleep(settings.beat_s)
 
 
 def busy_devices(request: FleetRequest, machine: str, devices: tuple[str, ...]) -> dict[str, int]:
-    """Returns, per device of the class ``machine``, how many jobs wait for it or run on it."""
+    """Returns, per device of machines called ``machine``, how many jobs wait for it or run on it."""
     with session(request.url) as connection:
-        jobs = {each.queue: each.todo + each.doing_count for each in queues.waiting(connection)}
+        jobs = {queue.queue: queue.todo + queue.doing_count for queue in queues.waiting(connection)}
     return {device: jobs.get(measure_queue(machine, device), 0) for device in devices}

@@ -26,10 +26,10 @@ GRANTS = (
 
 
 def install(url: str, settings: FleetSettings, role: str | None = None) -> None:
-    """Creates or updates the tables of a fleet, stores its settings, and grants a role the rights of nodes.
+    """Creates or updates the tables of a fleet, stores its settings, and grants ``role`` the rights of nodes.
 
-    ``role`` is created if missing; None: no grants. Raises UsageError for a URL, package or role that does
-    not work, and where a right is missing; TunerError where the server refuses the queue's tables.
+    ``role`` is created if missing; None: no grants. Raises UsageError for an unusable URL or role name, a
+    missing package, and a missing right; TunerError if the server refuses a statement.
     """
     from tuner.db.store import Store  # loads SQLAlchemy
 

@@ -27,7 +27,10 @@ GIVE_UP_S: Final = 20.0  # of ending processes that do not end
 
 @contextlib.contextmanager
 def cleaned_up_unless_ended(mark: str, folder: Path | None = None) -> Iterator[None]:
-    """Cleans up after a ``with`` block that ends by an exception or a kill of this process."""
+    """Context manager: if its block ends by an exception or a kill, processes and files are cleaned up.
+
+    ``mark``: of the processes to kill (variable TUNER_LOCAL_FLEET); ``folder``: to delete, None for none.
+    """
     command = [sys.executable, "-m", "tuner.fleet.leftovers", mark]
     if folder is not None:
         command.append(str(folder))
@@ -41,14 +44,14 @@ def cleaned_up_unless_ended(mark: str, folder: Path | None = None) -> Iterator[N
 
 
 def marked(mark: str) -> tuple[int, ...]:
-    """Returns the ids of the processes whose environment variable TUNER_LOCAL_FLEET is ``mark``."""
+    """Returns the ids of processes whose environment variable TUNER_LOCAL_FLEET is ``mark``."""
     return tuple(number for number in processes() if variable_of(number, MARK) == mark)
 
 
 def clear(mark: str, folder: Path | None) -> None:
     """Kills the processes whose environment variable TUNER_LOCAL_FLEET is ``mark``; deletes ``folder``.
 
-    ``folder`` None: only processes are killed. Gives up after 20 s (GIVE_UP_S), without an error.
+    ``folder`` None: only processes are killed. Gives up after GIVE_UP_S seconds, without an error.
     """
     give_up_s = time.monotonic() + GIVE_UP_S
     while _is_something_left(mark, folder) and time.monotonic() < give_up_s:
@@ -77,7 +80,10 @@ def _send(process: int, number: signal.Signals) -> None:
 
 
 def main(mark: str, folder: str = "") -> None:
-    """Waits until standard input ends, then cleans up as ``clear`` does, unless a byte was read."""
+    """Waits until standard input ends; unless a byte was read, kills processes and deletes the folder.
+
+    ``mark``: value of TUNER_LOCAL_FLEET of the processes; ``folder`` "": none.
+    """
     if not sys.stdin.buffer.read():
         clear(mark, Path(folder) if folder else None)
 

@@ -24,8 +24,6 @@ from tuner.fleet.leftovers import MARK, cleaned_up_unless_ended, marked
 from tuner.fleet.server import require_packages, session
 from tuner.fleet.tables import FleetSettings, read_settings
 
-# A PostgreSQL server on this machine for the time of a block, removed afterwards; imports no psycopg.
-
 PACKAGED = Path("/usr/lib/postgresql")
 
 
@@ -48,9 +46,9 @@ class NoServerError(TunerError):
 
 @contextmanager
 def server() -> Iterator[str]:
-    """Runs a temporary PostgreSQL server for a ``with`` block, which gets the URL of its database.
+    """Context manager: runs a temporary PostgreSQL server, whose database URL it gives; deleted at its end.
 
-    The folder is deleted after it. Raises NoServerError where it does not start or is not installed.
+    Raises NoServerError if PostgreSQL is not installed, or does not start.
     """
     if importlib.util.find_spec("psycopg") is None:
         raise NoServerError("PostgreSQL needs psycopg, found none: pip install 'psycopg[binary]'")
@@ -74,12 +72,12 @@ def server() -> Iterator[str]:
 
 
 def folder_of(url: str) -> Path:
-    """Returns the folder of a PostgreSQL server from its URL, for servers that ``server`` has started."""
+    """Returns the folder of a server that ``server`` has started, from its URL."""
     return Path(url.rpartition("?host=")[2])
 
 
 def start(folder: Path) -> None:
-    """Starts the server whose data lie in ``folder``. Raises NoServerError where it does not start."""
+    """Starts the PostgreSQL server with its data in ``folder``. Raises NoServerError if it does not start."""
     _run(folder, _programs() / "pg_ctl", "start", "-w", "-l", f"{folder}/log", "-o", "-F")
 
 
@@ -120,7 +118,10 @@ def _run(folder: Path, *options: str | Path) -> None:
 
 @final
 class LocalNodes:
-    """Nodes and drivers of a fleet as child processes with logs, for a ``with`` block, which kills them."""
+    """Nodes and commands of a fleet as child processes with logs.
+
+    A context manager that kills them at its end.
+    """
 
     def __init__(self, url: str, target: str, folder: Path) -> None:
         self.url = url
@@ -142,7 +143,10 @@ class LocalNodes:
         self._leftovers.__exit__(kind, error, trace)
 
     def start(self, name: str, *options: str, target: str = "", before: tuple[str, ...] = ()) -> None:
-        """Starts a node with options such as ``"--compile", "2"``; ``before``: as of ``command``."""
+        """Starts a node called ``name`` with options such as ``"--compile", "2"``.
+
+        ``target``: in place of the usual one; ``before``: a command that executes the node's, such as env.
+        """
         of_all = ("--target", target or self._target, "--name", name, "--db", self.url)
         self.start_command(name, ("fleet", "worker", *of_all, *options), before)
 
@@ -153,19 +157,25 @@ class LocalNodes:
             )
 
     def command(self, *options: str, before: tuple[str, ...] = ()) -> list[str]:
-        """Returns the marked command line of ``tuner`` with options; ``before`` executes it, such as env."""
+        """Returns the command line of ``tuner`` with options and this fleet's mark.
+
+        ``before``: a command that executes it, such as env.
+        """
         # killed processes leave temporary files
         variables = (f"{MARK}={self._mark}", f"TMPDIR={self.folder}")
         return ["env", *variables, *before, sys.executable, "-m", "tuner", *options]
 
     def wait_until_ready(self, *names: str) -> None:
-        """Waits until named nodes take work; raises TunerError for one that ends, and after 120 s."""
+        """Waits until the named nodes take work.
+
+        Raises TunerError if one ends, or after READY_LIMIT_S seconds.
+        """
         give_up_s = time.monotonic() + READY_LIMIT_S
         with session(self.url) as connection:
             lease_s = read_settings(connection).lease_s
             while True:
                 seen = [node for node in tables.stored_nodes(connection) if not node.is_lost(lease_s)]
-                missing = set(names) - {each.node.name for each in seen}
+                missing = set(names) - {stored.node.name for stored in seen}
                 if not missing:
                     return
                 ended = list(filter(self.has_ended, missing))
@@ -178,7 +188,10 @@ class LocalNodes:
         return self._processes[name].poll() is not None
 
     def wait(self, name: str, limit_s: float) -> int:
-        """Returns a process's exit status; raises TunerError where it does not end within ``limit_s``."""
+        """Returns the exit status of a process.
+
+        Raises TunerError if it does not end within ``limit_s`` seconds.
+        """
         try:
             return self._processes[name].wait(limit_s)
         except subprocess.TimeoutExpired as error:
@@ -201,7 +214,10 @@ class LocalNodes:
         return last_line(self.said(name))
 
     def orphans(self, within_s: float = ORPHAN_LIMIT_S) -> tuple[int, ...]:
-        """Waits until all that was started has ended, ``within_s`` at most; returns the ids that are left."""
+        """Waits, at most ``within_s`` seconds, until all started processes have ended.
+
+        Returns the ids left.
+        """
         give_up_s = time.monotonic() + within_s
         while (left := marked(self._mark)) and time.monotonic() < give_up_s:
             time.sleep(LOOK_S)
@@ -213,9 +229,10 @@ class LocalNodes:
 
 @contextmanager
 def local_fleet(target: str, say: Callable[[str], None]) -> Iterator[LocalNodes]:
-    """Runs a fleet on this machine for a ``with`` block: a PostgreSQL server and three nodes for ``target``.
+    """Context manager: runs a fleet on this machine, a PostgreSQL server and three nodes for ``target``.
 
-    ``say`` gets lines of progress. Raises TunerError for a missing package or program.
+    ``say`` gets lines of progress. Raises TunerError for a missing package or program, a node that ends
+    early, and processes that are left at the end.
     """
     require_packages()
     with server() as url:

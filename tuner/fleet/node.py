@@ -36,7 +36,7 @@ KEEP_FREE_BYTES: Final = 64 * MIB  # in the folder for temporary files, where ch
 
 @dataclass(frozen=True)
 class NodeRequest:
-    """The options of a node, which compiles ``slots`` candidates at once, measures on a device, or both."""
+    """The options of a node, which compiles, measures on a device, or both."""
 
     target: TargetName
     name: str = ""  # "": host and process
@@ -53,7 +53,7 @@ class NodeRequest:
 
 
 def node_of(request: NodeRequest, source: Target) -> tables.FleetNode:
-    """Describes this process as a node."""
+    """Returns the description of this process as a node, which it stores in the fleet's database."""
     host = socket.gethostname()
     return tables.FleetNode(
         name=request.name or f"{host}-{os.getpid()}",
@@ -69,10 +69,10 @@ def node_of(request: NodeRequest, source: Target) -> tables.FleetNode:
 
 
 def run_node(url: str, request: NodeRequest, source: Target, say: Callable[[str], None]) -> bool:
-    """Works as a node of the fleet at ``url`` until SIGTERM or a request to end.
+    """Works as a node of the fleet at ``url`` until SIGTERM, Ctrl-C or a request to end.
 
-    Returns False if a problem of this machine, such as a full disk, ended it early. Raises UsageError without
-    a fleet, TunerError where the disk is too full: a node restarted again would take jobs in vain.
+    ``say`` gets lines of progress. Returns False if a problem of this machine, such as a full disk, ended it
+    early. Raises UsageError for a database without a fleet; TunerError if the disk is too full to begin.
     """
     require_disk_space(request.keep_free_bytes)
     for name in ("procrastinate", "psycopg"):  # this process prints their errors itself, in one line each
@@ -86,7 +86,7 @@ def run_node(url: str, request: NodeRequest, source: Target, say: Callable[[str]
 
 @final
 class NodeProcess:
-    """The loop of a node, which does jobs of the fleet's queues."""
+    """A node at work: takes jobs from the fleet's queues, sends heartbeats, reports outcomes."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class NodeProcess:
         """Does jobs of the node's queues until SIGTERM, Ctrl-C or a request to end; finishes begun jobs.
 
         While the database server is away, waits for it. Returns False if a problem of this machine, such as a
-        full disk, ended the node early, else True.
+        full disk, ended the node early.
         """
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._ending.set)
@@ -235,7 +235,7 @@ class NodeProcess:
 
 
 def require_disk_space(least_bytes: int) -> None:
-    """Raises TunerError where the folder of temporary files has less than ``least_bytes`` free."""
+    """Raises TunerError if the folder of temporary files has less than ``least_bytes`` free."""
     folder = tempfile.gettempdir()
     free_bytes = shutil.disk_usage(folder).free
     if free_bytes < least_bytes:

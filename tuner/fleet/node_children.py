@@ -47,9 +47,10 @@ class _Kept:
 
 @final
 class MeasurementWorkers:
-    """The measurement workers of a node, by problem and threads; four (KEPT) at most, one of which works.
+    """The measurement workers of a node, one per problem and number of threads, at most KEPT.
 
-    The process that was idle for longest is reused: campaigns alternate between more problems than that.
+    One works at a time. The process that was idle for longest is reused: campaigns alternate between more
+    problems than that.
     """
 
     def __init__(
@@ -61,7 +62,10 @@ class MeasurementWorkers:
         self._kept: collections.OrderedDict[tuple[Problem, int], _Kept] = collections.OrderedDict()
 
     def of(self, work: FleetWork, children: Callable[[], RunnerChildren]) -> MeasurementWorker:
-        """Returns the worker of the work's problem, started with ``children()`` where there is none yet."""
+        """Returns the worker for the work's problem.
+
+        Starts one, as ``children()`` describes, if there is none.
+        """
         key = (work.problem, work.threads)
         if key not in self._kept:
             described = children()
@@ -108,7 +112,7 @@ class WakePipe:
             os.write(self._writing, b"!")
 
     def clear(self) -> None:
-        """Discards earlier wake-ups; call it before looking for new messages, else a wake-up may be lost."""
+        """Discards earlier wake-ups. Call it before looking for new messages, else a wake-up may be lost."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._reading, LARGEST_BYTES)
 
@@ -122,9 +126,9 @@ class WakePipe:
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a piece of work, before it is stored: a value or a Failure, and the seconds it took.
+    """The result of a piece of work before it is stored: a value or a Failure, and how long it took.
 
-    ``timed``: when the device was timed, None where it was not; of a baseline or roofline all of the work.
+    ``timed``: when the device was timed, None if it was not.
     """
 
     value: Result
@@ -134,7 +138,7 @@ class Done:
 
 @dataclass(eq=False)
 class Order:
-    """A piece of work for the thread of the child processes; the future ``done`` gets the result."""
+    """A piece of work for the thread that owns the child processes; its future ``done`` gets the result."""
 
     work: FleetWork
     blobs: tuple[bytes, ...]  # of the work's hashes
@@ -144,12 +148,12 @@ class Order:
 
 
 class DroppedError(Exception):
-    """An error raised where a piece of work is withdrawn while a child process is working on it."""
+    """A piece of work was withdrawn while a child process was working on it."""
 
 
 @final
 class NodeChildren:
-    """The child processes of a node: several that compile, and one at a time that measures."""
+    """The child processes of a node, in a thread: several that compile, and one at a time that measures."""
 
     def __init__(self, source: Target, slots: int) -> None:
         self._source = source
@@ -168,7 +172,7 @@ class NodeChildren:
         self._thread.start()
 
     def submit(self, work: FleetWork, blobs: tuple[bytes, ...]) -> Order:
-        """Hands over work with the script or artifacts that it needs; returns its order, without waiting."""
+        """Hands over work with the scripts or artifacts that it needs; returns its order without waiting."""
         order = Order(work, blobs)
         self._orders.put(order)
         self._wake.ring()
@@ -177,9 +181,9 @@ class NodeChildren:
         return order
 
     def drop(self, order: Order) -> None:
-        """Withdraws an order, whatever a child process is doing for it.
+        """Withdraws an order: work that a child has begun is killed, and the future may never get a result.
 
-        Begun work is killed, its future may never get a result; a baseline or roofline is finished.
+        A baseline or roofline is finished nevertheless.
         """
         order.is_dropped = True
         self._wake.ring()
@@ -351,9 +355,9 @@ class NodeChildren:
 
 
 def began() -> Callable[[], Interval]:
-    """Returns a function that gives the interval from now, the call of ``began``, until that function's call.
+    """Returns a function that returns the interval from now until its call.
 
-    Begin by the machine's clock, length by the monotonic one: the machine's clock may be set.
+    The begin is by the machine's clock; the length is by the monotonic clock, since the other may be set.
     """
     moment = now()
     moment_s = time.monotonic()

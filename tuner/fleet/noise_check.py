@@ -33,7 +33,7 @@ TURNS: Final = ("stopped", "stopped again", "alongside")
 
 @dataclass(frozen=True)
 class NoiseCheck:
-    """The result of measuring how much longer single-threaded work takes while a node's process runs."""
+    """How much longer single-threaded work takes on a machine while a node's process runs there."""
 
     node: str
     rounds: int
@@ -41,24 +41,24 @@ class NoiseCheck:
 
     @property
     def is_quiet(self) -> bool:
-        """True if the 99 % interval ends at ALLOWED (0.3 %) or below; False may be inconclusive."""
+        """Returns whether the 99 % interval ends at ALLOWED or below; False may also mean inconclusive."""
         return self.longer.interval[1] <= ALLOWED
 
     @property
     def exceeds_limit(self) -> bool:
-        """True if the 99 % interval is wholly above ALLOWED (0.3 %) and above the noise."""
+        """Returns whether the 99 % interval is wholly above ALLOWED, and above the noise."""
         return self.longer.interval[0] > max(ALLOWED, self.longer.noise)
 
 
 def nodes_to_check(status: "FleetStatus", host: str) -> tuple[FleetNode, ...]:
-    """Returns the nodes on ``host`` that measure on a device, in order to check how much they disturb it.
+    """Returns the nodes on ``host`` that measure on a device, whose disturbance can be checked.
 
-    Raises UsageError where there is none, one has work, or one has no process on this machine.
+    Raises UsageError if there is none, if one has work, or if one has no process on this machine.
     """
-    seen = [each for each in status.nodes if each.node.device and not each.is_lost(status.lease_s)]
-    here = tuple(each.node for each in seen if each.node.host == host)
+    seen = [node for node in status.nodes if node.node.device and not node.is_lost(status.lease_s)]
+    here = tuple(node.node for node in seen if node.node.host == host)
     if not here:
-        hosts = ", ".join(sorted({each.node.host for each in seen})) or "none"
+        hosts = ", ".join(sorted({node.node.host for node in seen})) or "none"
         raise UsageError(f"check: no node measures on {host}; nodes measure on {hosts}")
     names = {node.name for node in here}
     busy = [device.device for device in status.devices if device.node in names and device.doing is not None]
@@ -73,10 +73,10 @@ def nodes_to_check(status: "FleetStatus", host: str) -> tuple[FleetNode, ...]:
 def check_noise(
     node: FleetNode, rounds: int, lease_s: float, rng: "np.random.Generator", slice_s: float = SLICE_S
 ) -> NoiseCheck:
-    """Measures how much a node slows down equal work on its machine: with its process stopped, and running.
+    """Times equal work while a node's process is stopped and while it runs; returns the slowdown.
 
-    Per round stopped, stopped, running, permuted by ``rng``; a timing takes ``slice_s``, a quarter of the
-    lease at most. Raises TunerError for a node that ends.
+    Each round times it stopped twice and running once, in an order by ``rng``, for ``slice_s`` seconds each,
+    at most a quarter of the lease. Raises TunerError if the node ends meanwhile.
     """
     import numpy as np
 
@@ -150,13 +150,13 @@ class _Reading:
 
 @final
 class QueueMeter:
-    """A meter of this process's load, without children: share of a processor, context switches per second."""
+    """Measures how much this process loads the machine, without its child processes."""
 
     def __init__(self) -> None:
         self._last = _read()
 
     def load(self) -> QueueLoad:
-        """Returns this process's load since the previous call, or since the meter was constructed."""
+        """Returns the load since the previous call, or since the meter was made."""
         before = self._last
         self._last = _read()
         passed_s = max(self._last.moment_s - before.moment_s, 1e-9)
@@ -166,9 +166,9 @@ class QueueMeter:
 
 
 def keep_off_timed_processors() -> None:
-    """Restricts this thread to the processors on which no single-threaded kernel is timed.
+    """Restricts this thread to processors on which no single-threaded kernel is timed.
 
-    Inherited by threads started later; threads that start child processes must exist before.
+    Threads and processes that it starts later inherit this. Does nothing where no other processor is left.
     """
     allowed = os.sched_getaffinity(0)
     left = allowed - set(processors(1))

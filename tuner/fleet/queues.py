@@ -1,4 +1,7 @@
-"""The job queues of a fleet: Procrastinate's API, its tables, and its connections to the database."""
+"""The job queues of a fleet, by Procrastinate's public API, with its tables in the results database.
+
+A job carries a piece of work as JSON. All nodes that serve a queue are equivalent for its jobs.
+"""
 
 import asyncio
 import collections
@@ -30,8 +33,6 @@ GRANTS: Final = (
     ("SELECT, INSERT, UPDATE, DELETE", "procrastinate_events"),
     ("SELECT, UPDATE", "procrastinate_periodic_defers"),  # updated by a trigger on deleted jobs
 )
-# The job queues of a fleet: Procrastinate's public API, with its tables in the history's database.
-# All nodes that serve a queue are equivalent for its jobs. A job carries a piece of work as JSON.
 INSTALL_LOCK: Final = 0x666C656574  # advisory lock: "fleet"
 TASK: Final = "work"  # Procrastinate's name of the task of all jobs
 ATTEMPTS: Final = 3  # of a job whose node vanished; retries of a job whose node raised an error
@@ -51,7 +52,7 @@ SWEEPER: Final = "sweep"  # in place of a node's name, in outcomes of jobs that 
 
 
 def seconds_since_start(connection: "Connection", jobs: list[int]) -> dict[int, float]:
-    """Returns, by job id, the seconds since the latest attempt at the job began; none for waiting jobs."""
+    """Returns, by job id, the seconds since the latest attempt began; jobs that wait are missing."""
     rows = connection.execute(
         "SELECT job_id, extract(epoch FROM now() - max(at))::float8 FROM procrastinate_events "
         "WHERE type = 'started' AND job_id = ANY(%s) GROUP BY job_id",
@@ -62,7 +63,7 @@ def seconds_since_start(connection: "Connection", jobs: list[int]) -> dict[int, 
 
 @dataclass(frozen=True)
 class Job:
-    """A job of a queue: its id, its piece of work, the attempts that failed, and whether it was given up."""
+    """A job of a queue: its piece of work, and how many attempts at it have failed."""
 
     id: int
     work: FleetWork
@@ -72,7 +73,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Waiting:
-    """The jobs of one queue: how many wait and are being done, of which runs, and examples of their work."""
+    """The jobs of one queue: how many wait, how many are being done, of which runs; with examples."""
 
     queue: str
     todo: int
@@ -84,7 +85,7 @@ class Waiting:
 
 
 def install_queue(connection: "Connection") -> None:
-    """Creates the tables and functions of the job queue (Procrastinate) where they are missing."""
+    """Creates Procrastinate's tables and functions if they are missing."""
     from procrastinate.schema import SchemaManager
 
     with plain_errors(), connection.transaction():
@@ -94,7 +95,10 @@ def install_queue(connection: "Connection") -> None:
 
 
 def defer(connection: "Connection", queue: str, work: FleetWork, priority: int, *, alone: bool) -> int:
-    """Queues work, larger priorities first; returns the job's id. ``alone``: one at a time of the queue."""
+    """Queues a piece of work; returns the job's id. A larger ``priority`` comes first.
+
+    ``alone``: jobs of this queue are done one at a time.
+    """
     from procrastinate.jobs import Job as QueueJob
 
     job = QueueJob(
@@ -109,13 +113,13 @@ def defer(connection: "Connection", queue: str, work: FleetWork, priority: int, 
 
 
 def under_way(connection: "Connection", run: str) -> dict[tuple[int, str], int]:
-    """Returns {(trial number, stage): job id} of the jobs of a run that wait or are being done."""
+    """Returns the jobs of a run (uuid) that wait or are being done: (trial number, stage) -> job id."""
     jobs: Any = ((_id(job), job.task_kwargs) for job in _under_way(connection) if _run(job) == run)
     return {(args["number"], args["stage"]): number for number, args in jobs}
 
 
 def cancel_run(connection: "Connection", run: str) -> int:
-    """Deletes the waiting jobs of a run (uuid) and stops those begun; returns how many there were."""
+    """Deletes the waiting jobs of a run (uuid), and aborts those begun; returns how many there were."""
     manager = _manager(connection)
     with connection.transaction():
         jobs = under_way(connection, run).values()
@@ -123,7 +127,7 @@ def cancel_run(connection: "Connection", run: str) -> int:
 
 
 def drop_waiting(connection: "Connection", job: int) -> None:
-    """Deletes the job with id ``job`` if no node has begun it; else leaves it as it is."""
+    """Deletes a job (id) if no node has begun it; else does nothing."""
     _manager(connection).cancel_job_by_id(job, delete_job=True)
 
 
@@ -133,17 +137,17 @@ def lost_jobs(connection: "Connection", lease_s: float) -> tuple[Job, ...]:
 
 
 def given_up_jobs(connection: "Connection") -> tuple[Job, ...]:
-    """Returns the jobs that failed so often that no node tries them again."""
+    """Returns the jobs that have failed so often that no node tries them again."""
     return _jobs(_manager(connection).list_jobs(status=FAILED))
 
 
 def give_back(connection: "Connection", job: Job) -> None:
-    """Puts a job back into its queue, for any node, which counts as an attempt that failed."""
+    """Puts a job back into its queue for any node; counts as a failed attempt."""
     _manager(connection).retry_job_by_id(job.id, AT_ONCE)
 
 
 def delete(connection: "Connection", job: Job) -> None:
-    """Deletes a job that no node is to do any more, whether it waits, is being done or was given up."""
+    """Deletes a job, whether it waits, is being done or was given up."""
     from procrastinate.jobs import Status
 
     if job.has_failed:  # Procrastinate ends no job twice
@@ -152,19 +156,22 @@ def delete(connection: "Connection", job: Job) -> None:
 
 
 def delete_ended(connection: "Connection") -> None:
-    """Deletes the jobs that have ended: those done and those cancelled, but no job that was given up."""
+    """Deletes the jobs that were done or cancelled; given-up jobs stay."""
     completed(_manager(connection).delete_old_jobs(nb_hours=0, include_cancelled=True, include_aborted=True))
 
 
 def waiting(connection: "Connection") -> tuple[Waiting, ...]:
-    """Returns the waiting and begun jobs of each queue, by name; queues of other versions are left out."""
+    """Returns the jobs of each queue that wait or are being done, by the queue's name.
+
+    Queues of other versions of tuner are left out.
+    """
     queues = collections.defaultdict(list)
     for job in _under_way(connection):
         queues[job.queue].append(job)
     doing = [_id(job) for jobs in queues.values() for job in jobs if job.status == DOING]
     begun_s = seconds_since_start(connection, doing)
     found = (_waiting(queue, jobs, begun_s) for queue, jobs in sorted(queues.items()))
-    return tuple(each for each in found if each is not None)
+    return tuple(waiting for waiting in found if waiting is not None)
 
 
 def _waiting(queue: str, jobs: "list[engine.Job]", begun_s: dict[int, float]) -> Waiting | None:
@@ -190,7 +197,10 @@ def runs(connection: "Connection") -> list[str]:
 
 
 def compiler_builds(connection: "Connection", target: TargetName) -> tuple[tuple[str, int], ...]:
-    """Returns (compiler build, jobs under way) of a target: a node does only jobs of its own build."""
+    """Returns (compiler build, number of jobs) of the jobs for a target.
+
+    A node does only jobs of its build.
+    """
     found = (job.task_kwargs for job in _under_way(connection))
     wanted = [str(args.get("compiler_build")) for args in found if args.get("target") == encode(target)]
     return tuple(sorted(collections.Counter(wanted).items()))
@@ -205,8 +215,8 @@ async def serve(
 ) -> None:
     """Does jobs of some queues until ``ending`` is set, then finishes the jobs that were begun.
 
-    ``do`` does a piece of work; its CancelledError means that the job was cancelled. ``beat_s`` is the time
-    between two heartbeats in seconds. Raises OSError where no server answers.
+    ``do`` does a piece of work; it gets a CancelledError if the job is cancelled. ``beat_s``: seconds between
+    heartbeats. Raises OSError if no server answers.
     """
     import procrastinate
     import psycopg
@@ -294,7 +304,10 @@ def _run(job: "engine.Job") -> str:
 
 
 def completed(call: Coroutine[Any, Any, Result]) -> Result:
-    """Returns the result of a coroutine that never suspends, without an event loop; else RuntimeError."""
+    """Runs a coroutine that never suspends, without an event loop; returns its result.
+
+    Raises RuntimeError if the coroutine suspends.
+    """
     try:
         call.send(None)
     except StopIteration as end:
@@ -304,7 +317,11 @@ def completed(call: Coroutine[Any, Any, Result]) -> Result:
 
 
 def sweep(connection: "Connection", lease_s: float) -> int:
-    """Requeues jobs of lost nodes, gives up jobs that failed too often; returns how many."""
+    """Requeues jobs of lost nodes, and stores a failure for jobs that failed ATTEMPTS times.
+
+    ``lease_s``: seconds without a heartbeat after which a node is lost. Returns the number of jobs; 0 also
+    while another process sweeps.
+    """
     with connection.transaction():
         row = connection.execute("SELECT pg_try_advisory_xact_lock(%s)", (LOCK,)).fetchone()
         if row != (True,):
@@ -328,7 +345,7 @@ def _give_up(connection: "Connection", job: Job, why: str) -> None:
 
 
 def delete_old(connection: "Connection") -> None:
-    """Deletes blobs, outcomes, attempts and nodes older than 7 days (KEPT_DAYS), and jobs that have ended."""
+    """Deletes blobs, outcomes, attempts and nodes older than KEPT_DAYS days, and jobs that have ended."""
     for statement in (
         "DELETE FROM fleet_blob WHERE stored < now() - make_interval(days => %s)",
         "DELETE FROM fleet_outcome WHERE told < now() - make_interval(days => %s)",

@@ -1,4 +1,4 @@
-"""A run on a fleet: its backends, and the source of its outcomes (machine, runner, baseline, roofline)."""
+"""A run on a fleet: its backends, whose targets let nodes compile and measure, and its runner."""
 
 import shlex
 from collections import deque
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from tuner.search.cost_model.untimed import PredictedCycles
 
 Named = TypeVar("Named")
-# The backends of a run on a fleet: nodes compile and measure, everything else stays as without a fleet.
 PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/concepts/fleet.md
 NO_NODE: Final = "no node of the fleet measures for it; start one: tuner fleet worker --measure"
 PENDING_PER_DEVICE: Final = 2  # of several devices; the run has as many more as one device
@@ -66,9 +65,9 @@ class _Flight:
 
 
 class FleetRunner(AbstractRunner):
-    """A runner (compiles, verifies and times a run's candidates) whose work is done by the nodes of a fleet.
+    """A runner whose candidates are compiled, verified and timed by the nodes of a fleet.
 
-    A trial gets the outcome that it would get on one machine: equal code is looked up in trial order.
+    A trial gets the outcome that it would get on one machine: equal code is looked up in the order of trials.
     """
 
     def __init__(self, order: RunnerOrder, driver: Driver, work_template: FleetWork) -> None:
@@ -116,7 +115,7 @@ class FleetRunner(AbstractRunner):
         return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
-        """Closes the connection to the fleet; queued work continues, for a process that resumes the run."""
+        """Closes the connection to the fleet; queued jobs go on, for a process that resumes the run."""
         self._driver.close()
         self._flights.clear()
 
@@ -181,17 +180,20 @@ class FleetRunner(AbstractRunner):
 
 
 def named(machines: Mapping[str, Named], phrase: str) -> dict[str, Named]:
-    """Returns the entry called ``phrase``, else all whose names contain it, in upper or lower case."""
+    """Returns the entry whose name is ``phrase``, else all whose names contain it, ignoring case.
+
+    {}: none.
+    """
     if phrase in machines:
         return {phrase: machines[phrase]}
-    return {name: each for name, each in machines.items() if phrase.lower() in name.lower()}
+    return {name: entry for name, entry in machines.items() if phrase.lower() in name.lower()}
 
 
 @final
 class FleetTarget(Target):
-    """A target, or a recording, for which the nodes of a fleet work; one thread of one process drives it.
+    """A target, or a recording, whose candidates the nodes of a fleet compile and measure.
 
-    Code, plans and scripts are those of the target here.
+    Plans, scripts and code are those of the target on this machine. Used by one thread.
     """
 
     def __init__(self, own: Target, fleet: FleetRequest) -> None:
@@ -248,11 +250,14 @@ class FleetTarget(Target):
         return self._own.predicted(problem, program)
 
     def machine(self, target: TargetName) -> Machine:
-        """Returns the class of machine that measures ``target``. Raises UsageError for none, or several."""
+        """Returns the machine of the nodes that measure for ``target``.
+
+        Raises UsageError if there are none, or machines of several classes.
+        """
         return self._machine_and_devices(target)[0]
 
     def compiler(self, target: TargetName) -> Compiler:
-        """Returns this installation's compiler. Raises UsageError unless a node has an equal build."""
+        """Returns this installation's compiler build. Raises UsageError if no node has an equal one."""
         compiler = self._own.compiler(target)
         compiler_build = compiler_build_of(compiler)
         compiler_builds = [
@@ -272,10 +277,10 @@ class FleetTarget(Target):
     def runners(
         self, orders: tuple[RunnerOrder, ...], how: tuple[RunnerSettings, ...]
     ) -> tuple[AbstractRunner, ...]:
-        """Returns a runner for each run of a campaign, which has one target; all share one connection.
+        """Returns a runner per run of a campaign, all for one target, on one shared connection.
 
-        ``how``: settings per run, with uuid. Raises UsageError while another process drives a run, and
-        where ``machine`` does.
+        ``how``: settings per run, with its uuid. Raises UsageError if another process drives a run, and if no
+        machine, or machines of several classes, measure for the target.
         """
         target = orders[0].target
         machine, measuring = self._machine_and_devices(target)
@@ -349,13 +354,13 @@ class FleetTarget(Target):
 
 
 def require_server(url: str) -> None:
-    """Raises UsageError for a database that is not on a server, and where a package is missing."""
+    """Raises UsageError for a database that is not on a PostgreSQL server, and for a missing package."""
     server_of(url)
     require_packages()
 
 
 def pending_limit(devices: int) -> int:
-    """Returns how many proposals of a run may be without an outcome, for a number of devices."""
+    """Returns how many proposals of a run may be without an outcome, by the number of its devices."""
     if devices == 1:
         return PENDING_OF_ONE
     return PENDING_PER_DEVICE * (devices + 1)
@@ -363,7 +368,7 @@ def pending_limit(devices: int) -> int:
 
 @final
 class FleetBackends(Backends):
-    """The parts of a run whose candidates the nodes of a fleet compile and time; all else is here."""
+    """The backends of a run on a fleet: nodes compile and time its candidates, all else is done here."""
 
     def __init__(self, own: Backends, fleet: FleetRequest) -> None:
         self._own = own
@@ -397,12 +402,12 @@ class FleetBackends(Backends):
 
 
 def fleet_backends(backends: Backends, fleet: FleetRequest) -> Backends:
-    """Returns the parts of a run with targets and recordings for which nodes of a fleet do the work."""
+    """Returns backends whose targets and recordings are worked on by the nodes of a fleet."""
     return FleetBackends(backends, fleet)
 
 
 def fleet_status(target: Target, fleet: FleetRequest) -> TargetStatus:
-    """Returns whether nodes of a fleet measure for a target, and on which chip ("": none or several)."""
+    """Returns whether nodes of a fleet measure for a target; ``chip`` "": on none or several chips."""
     own = target.status()
     nodes = [node for node in alive_nodes(fleet) if TargetName.parse(node.target).is_of(target.name)]
     chips = {node.machine.chip for node in nodes if node.device}
@@ -417,16 +422,17 @@ def fleet_status(target: Target, fleet: FleetRequest) -> TargetStatus:
     )
 
 
-def target_on(fleet: FleetRequest, given: str, kind: str) -> TargetName:
-    """Returns the target of the class of machines that ``given`` names, among those that fleet nodes measure.
+def target_on(fleet: FleetRequest, phrase: str, kind: str) -> TargetName:
+    """Returns the target that nodes measure on the class of machines named by ``phrase``.
 
-    ``kind`` may be "auto". Raises UsageError where no class, or more than one, matches.
+    ``phrase``: a name or part of a name; ``kind``: of the target, or "auto". Raises UsageError unless one
+    class matches.
     """
     measuring = [node for node in alive_nodes(fleet) if node.device]
     targets = [(node.machine.name, TargetName.parse(node.target)) for node in measuring]
     classes = {f"{name} ({target.text})": target for name, target in targets if kind in (AUTO, target.kind)}
-    found = named(classes, given)
-    if len(found) != 1:
-        listed = ", ".join(sorted(found or classes)) or "none"
-        raise UsageError(f"--on: found {given!r}, allowed a part of the name of one of {listed}")
-    return next(iter(found.values()))
+    matching = named(classes, phrase)
+    if len(matching) != 1:
+        listed = ", ".join(sorted(matching or classes)) or "none"
+        raise UsageError(f"--on: found {phrase!r}, allowed a part of the name of one of {listed}")
+    return next(iter(matching.values()))

@@ -40,11 +40,11 @@ ENDING_RETRY_LIMIT_S: Final = 5.0  # for a node that is to end
 
 
 class NoReplyError(UsageError):
-    """An error: the PostgreSQL server of a fleet's database does not answer, or refuses the connection."""
+    """The PostgreSQL server of a fleet's database does not answer, or refuses the connection."""
 
 
 def require_packages() -> None:
-    """Raises UsageError where procrastinate or psycopg is missing, which a fleet needs."""
+    """Raises UsageError if procrastinate or psycopg, which a fleet needs, is not installed."""
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(
@@ -54,7 +54,10 @@ def require_packages() -> None:
 
 
 def server_of(url: str) -> str:
-    """Returns a PostgreSQL URL with libpq's scheme, ``postgresql://``; raises UsageError for another kind."""
+    """Returns a database URL with libpq's scheme, ``postgresql://``.
+
+    Raises UsageError for a URL or path of another kind of database.
+    """
     scheme, is_url, rest = url.partition("://")
     if is_url and scheme in SCHEMES:
         return f"postgresql://{rest}"
@@ -67,7 +70,7 @@ def server_of(url: str) -> str:
 
 
 def as_role(url: str, role: str | None) -> str:
-    """Returns a URL with ``role`` in place of user and password; unchanged where ``role`` is None or ""."""
+    """Returns a URL with ``role`` in place of user and password; as it is if ``role`` is None or ""."""
     scheme, _, rest = url.partition("://")
     server, slash, database = rest.partition("/")
     if role:
@@ -76,7 +79,10 @@ def as_role(url: str, role: str | None) -> str:
 
 
 def connected(url: str) -> "Connection":
-    """Returns a connection that commits each statement; raises NoReplyError where no server answers."""
+    """Connects to the server; each statement is committed by itself.
+
+    Raises NoReplyError if the server does not answer or refuses, UsageError for a missing package.
+    """
     require_packages()
     import psycopg
 
@@ -98,14 +104,17 @@ def connected(url: str) -> "Connection":
 
 @contextlib.contextmanager
 def session(url: str) -> "Iterator[Connection]":
-    """Opens a connection for a ``with`` block, as ``connected``; the server's errors become TunerError."""
+    """Context manager: gives a connection that commits each statement; the server's errors become TunerError.
+
+    Raises NoReplyError if no server answers.
+    """
     with contextlib.closing(connected(url)) as connection, plain_errors():
         yield connection
 
 
 @contextlib.contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turns errors of the PostgreSQL server in a ``with`` block into a TunerError of one line."""
+    """Context manager: turns errors of the PostgreSQL server into a TunerError of one line."""
     import psycopg
 
     try:
@@ -120,7 +129,7 @@ def _first_line(error: Exception) -> str:
 
 @final
 class RetryLimit:
-    """A timeout for repeating one query while the database server is away, from its construction on."""
+    """How long a query may be repeated while the database server is away, from construction on."""
 
     def __init__(self, ending: asyncio.Event) -> None:
         self._ending = ending
@@ -128,7 +137,7 @@ class RetryLimit:
 
     @property
     def is_over(self) -> bool:
-        """True after 300 s (RETRY_LIMIT_S), or 5 s (ENDING_RETRY_LIMIT_S) of a node that is to end."""
+        """Returns whether RETRY_LIMIT_S seconds have passed; ENDING_RETRY_LIMIT_S if the node is to end."""
         retry_limit_s = ENDING_RETRY_LIMIT_S if self._ending.is_set() else RETRY_LIMIT_S
         return time.monotonic() - self._since_s > retry_limit_s
 
@@ -146,7 +155,10 @@ class ReconnectingSession:
     async def ask(
         self, question: "Callable[Concatenate[Connection, P], Reply]", *args: P.args, **named: P.kwargs
     ) -> Reply:
-        """Returns ``question(connection, ...)``, repeated while the server is away, else TunerError."""
+        """Returns ``question(connection, ...)``, repeated while the server is away.
+
+        Raises TunerError if the server is away for longer than RetryLimit allows.
+        """
         work: Any = lambda: self._asked(lambda: question(self._connected(), *args, **named))  # noqa: E731
         selected: Reply = await asyncio.get_running_loop().run_in_executor(self._thread, work)
         return selected

@@ -18,7 +18,7 @@ BEATS_MISSED: Final = 2  # after which a node counts as silent
 
 @dataclass(frozen=True)
 class DeviceStatus:
-    """A device on which a node measures: its machine and node, how idle it is, and what it is doing."""
+    """A device on which a node measures: its machine and node, its idle share, and its present work."""
 
     device: str
     machine: str
@@ -29,7 +29,7 @@ class DeviceStatus:
 
 @dataclass(frozen=True)
 class QueueStatus:
-    """The jobs of one queue, which the same nodes can do: how many, of which runs, and why they wait."""
+    """The jobs of one queue: how many wait and are done now, of which runs, and why they wait."""
 
     stage: str  # "compile" or "measure"
     compiler_build: str  # of the run whose job comes first: see ``compiler_build_of``
@@ -51,7 +51,7 @@ class FleetStatus:
     run_ids: tuple[tuple[str, int], ...]  # of the runs that have jobs: uuid, number in the history
 
     def run_text(self, uuid: str) -> str:
-        """Returns "run N" for a run that has jobs, else "run " and the first 8 characters of the uuid."""
+        """Returns "run N" for a run (uuid) in the results database, else "run " and part of the uuid."""
         return f"run {dict(self.run_ids).get(uuid, uuid[:8])}"
 
     def state_of(self, seen: SeenNode) -> str:
@@ -64,20 +64,24 @@ class FleetStatus:
 
 
 def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
-    """Returns a fleet's state from its database; a node is lost ``lease_s`` after its last heartbeat."""
+    """Reads a fleet's state from its database.
+
+    A node is lost ``lease_s`` seconds after its last heartbeat.
+    """
     nodes = tables.stored_nodes(connection)
-    waiting = {each.queue: each for each in queues.waiting(connection)}
+    waiting = {queue.queue: queue for queue in queues.waiting(connection)}
     busy_s = tables.busy_seconds(connection, IDLE_WINDOW_S)
     devices = tuple(_device(seen, waiting, busy_s) for seen in nodes if seen.node.device)
-    listed = tuple(_queue(each, nodes, lease_s) for each in waiting.values())
+    listed = tuple(_queue(queue, nodes, lease_s) for queue in waiting.values())
     run_ids = tables.run_ids(connection, queues.runs(connection))
     return FleetStatus(lease_s, nodes, devices, listed, run_ids)
 
 
 def why_waiting(connection: "Connection", run: str, lease_s: float) -> str:
-    """Returns why jobs of a run (uuid) wait, a reason for each queue; "" where none waits."""
+    """Returns why jobs of a run (uuid) wait, a reason per queue, joined by "; "; "" if none waits."""
     nodes = tables.stored_nodes(connection)
-    return "; ".join(_why(each, nodes, lease_s) for each in queues.waiting(connection) if run in each.runs)
+    waiting = [queue for queue in queues.waiting(connection) if run in queue.runs]
+    return "; ".join(_why(queue, nodes, lease_s) for queue in waiting)
 
 
 def _device(seen: SeenNode, waiting: "dict[str, Waiting]", busy_s: dict[str, float]) -> DeviceStatus:
@@ -95,10 +99,13 @@ def _queue(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> Q
     work = waiting.example
     is_compile = work.stage == COMPILE
     serving = _serving(waiting.queue, nodes)
+    device = ""
+    if not is_compile:
+        device = serving[0].node.device if serving else work.machine
     return QueueStatus(
         stage=COMPILE if is_compile else "measure",
         compiler_build=work.compiler_build,
-        device="" if is_compile else serving[0].node.device if serving else work.machine,
+        device=device,
         waits=waiting.todo,
         doing=waiting.doing_count,
         runs=waiting.runs,

@@ -36,7 +36,10 @@ REPORT_LIMIT_BYTES: Final = 4 << 20  # of an outcome; final times of 20 candidat
 
 @dataclass(frozen=True)
 class FleetSettings:
-    """What all drivers and nodes share: after ``lease_s`` without a heartbeat a node is lost."""
+    """Settings that all drivers and nodes of a fleet share.
+
+    A node is lost ``lease_s`` seconds after its last heartbeat: other nodes get its jobs.
+    """
 
     lease_s: float = LEASE_S
 
@@ -50,7 +53,7 @@ class FleetSettings:
 
 
 def write_settings(connection: "Connection", settings: FleetSettings) -> None:
-    """Stores the settings of a fleet; running nodes and drivers keep those that they have read."""
+    """Stores the settings of a fleet; running nodes and drivers keep the settings that they have read."""
     connection.execute(
         "INSERT INTO fleet_setting (name, value) VALUES (%s, %s) "
         "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -59,7 +62,7 @@ def write_settings(connection: "Connection", settings: FleetSettings) -> None:
 
 
 def read_settings(connection: "Connection") -> FleetSettings:
-    """Returns the settings of the fleet in a database. Raises UsageError for a database without a fleet."""
+    """Reads the settings of a fleet. Raises UsageError for a database without a fleet."""
     import psycopg
 
     try:
@@ -73,7 +76,7 @@ def read_settings(connection: "Connection") -> FleetSettings:
 
 @dataclass(frozen=True)
 class NodeReport:
-    """A node's report on a piece of work: the outcome as JSON, not validated yet, and the node's name."""
+    """A node's report on a piece of work: an outcome as JSON, which is not checked yet."""
 
     text: str | None  # JSON; None: longer than REPORT_LIMIT_BYTES
     node: str
@@ -95,15 +98,18 @@ class FleetNode:
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """Returns the job queues that the node serves, with the number of jobs that it does at once."""
-        compiles = Service(compile_queue(self.compiler_build), self.slots)
-        measures = Service(measure_queue(self.machine.name, self.device), 1)
-        return (*([compiles] if self.slots else []), *([measures] if self.device else []))
+        """Returns the job queues that the node serves, each with how many jobs it does at once."""
+        services: tuple[Service, ...] = ()
+        if self.slots:
+            services += (Service(compile_queue(self.compiler_build), self.slots),)
+        if self.device:
+            services += (Service(measure_queue(self.machine.name, self.device), 1),)
+        return services
 
 
 @dataclass(frozen=True)
 class QueueLoad:
-    """The load of a machine by a node's process, without its child processes."""
+    """The load that a node's process, without its children, puts on its machine."""
 
     cpu_share: float  # of one processor
     wakeups_per_s: float
@@ -111,7 +117,7 @@ class QueueLoad:
 
 @dataclass(frozen=True)
 class SeenNode:
-    """A node as the fleet's database describes it, with its age and the seconds since its last heartbeat."""
+    """A node as stored in the fleet's database, with its age and the time since its last heartbeat."""
 
     node: FleetNode
     age_s: float  # since it joined
@@ -120,13 +126,13 @@ class SeenNode:
     load: QueueLoad | None = None  # None: its second heartbeat has not come
 
     def is_lost(self, lease_s: float) -> bool:
-        """Returns whether the node sent no heartbeat for ``lease_s``: other nodes get its jobs."""
+        """Returns whether the last heartbeat is ``lease_s`` seconds ago: other nodes get the jobs."""
         return self.silent_s >= lease_s
 
 
 @dataclass(frozen=True)
 class Interval:
-    """The begin and the end of an activity, by the clock of the node."""
+    """The begin and end of an activity, by a node's clock."""
 
     began: datetime.datetime
     ended: datetime.datetime
@@ -134,7 +140,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Execution:
-    """One attempt at a piece of work: the node, the device, and when the node worked and timed."""
+    """One attempt at a piece of work: on which node and device, and when it was worked on and timed."""
 
     node: str
     device: str
@@ -146,7 +152,7 @@ class Execution:
 
 
 def store_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
-    """Stores bytes under their hash unless there are some: a node's role may not change what is stored."""
+    """Stores bytes under their hash, unless some are stored: a node's role may not change what is there."""
     connection.execute(
         "INSERT INTO fleet_blob (sha256, body, stored) VALUES (%s, %s, now()) ON CONFLICT DO NOTHING",
         (sha256, zlib.compress(blob)),
@@ -154,7 +160,7 @@ def store_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
 
 
 def replace_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
-    """Stores bytes under their hash, in place of any: a driver does not trust what a node stored."""
+    """Stores bytes under their hash, in place of stored ones: a driver does not trust what a node stored."""
     connection.execute(
         "INSERT INTO fleet_blob (sha256, body, stored) VALUES (%s, %s, now()) "
         "ON CONFLICT (sha256) DO UPDATE SET body = excluded.body, stored = excluded.stored",
@@ -163,12 +169,15 @@ def replace_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
 
 
 def delete_blob(connection: "Connection", sha256: str) -> None:
-    """Deletes the bytes that are stored under a hash, such as bytes that do not have that hash."""
+    """Deletes the bytes stored under a hash."""
     connection.execute("DELETE FROM fleet_blob WHERE sha256 = %s", (sha256,))
 
 
 def blob_of(connection: "Connection", sha256: str) -> bytes | None:
-    """Returns the bytes stored under a hash, or None. Raises UsageError for other or over 64 MiB of bytes."""
+    """Returns the bytes stored under a hash; None: there are none.
+
+    Raises UsageError for bytes of another hash, damaged ones, and for more than BLOB_LIMIT_BYTES.
+    """
     row = connection.execute(
         "SELECT CASE WHEN octet_length(body) <= %s THEN body END FROM fleet_blob WHERE sha256 = %s",
         (BLOB_LIMIT_BYTES, sha256),
@@ -186,7 +195,10 @@ def blob_of(connection: "Connection", sha256: str) -> bytes | None:
 
 
 def store_outcome(connection: "Connection", key: Key, outcome: Outcome, node: str) -> None:
-    """Stores the outcome of a piece of work unless there is one; notifies the process that drives the run."""
+    """Stores the outcome of a piece of work, unless it has one; notifies the driver of the run.
+
+    ``key``: (run uuid, trial number, stage); ``node``: name of the node that reports.
+    """
     connection.execute(
         "INSERT INTO fleet_outcome (run, number, stage, body, node, told) VALUES (%s, %s, %s, %s, %s, now()) "
         "ON CONFLICT DO NOTHING",
@@ -196,17 +208,17 @@ def store_outcome(connection: "Connection", key: Key, outcome: Outcome, node: st
 
 
 def notify_driver(connection: "Connection", run: str) -> None:
-    """Notifies the process that drives a run (uuid), to look for new outcomes or a cancellation."""
+    """Wakes the process that drives a run (uuid), to look for new outcomes or a cancellation."""
     connection.execute("SELECT pg_notify(%s, '')", (channel_of(run),))
 
 
 def channel_of(run: str) -> str:
-    """Returns the PostgreSQL notification channel on which the process that drives a run listens."""
+    """Returns the PostgreSQL notification channel of a run (uuid), on which its driver listens."""
     return f"fleet_{run}"
 
 
 def has_outcome(connection: "Connection", key: Key) -> bool:
-    """Returns whether the outcome of a piece of work is stored."""
+    """Returns whether a piece of work, (run uuid, trial number, stage), has a stored outcome."""
     row = connection.execute(
         "SELECT 1 FROM fleet_outcome WHERE run = %s AND number = %s AND stage = %s", key
     ).fetchone()
@@ -216,7 +228,10 @@ def has_outcome(connection: "Connection", key: Key) -> bool:
 def reports_of(
     connection: "Connection", run: str, numbers: list[int] | None = None
 ) -> dict[tuple[int, str], NodeReport]:
-    """Returns {(trial number, stage): report} of a run; of some trial numbers, or (None) all."""
+    """Returns the reports on a run (uuid): (trial number, stage) -> report.
+
+    ``numbers`` None: of all trials.
+    """
     rows = connection.execute(
         "SELECT number, stage, CASE WHEN octet_length(body::text) <= %s THEN body::text END, node "
         "FROM fleet_outcome WHERE run = %s AND (%s::bigint[] IS NULL OR number = ANY(%s))",
@@ -239,7 +254,7 @@ def delete_outcomes_outside_of_trials(connection: "Connection", run: str) -> Non
 
 
 def store_execution(connection: "Connection", work: FleetWork, done: Execution) -> None:
-    """Stores, once, when, by which node and on which device a piece of work was done."""
+    """Stores when, by which node and on which device a piece of work was done; once per attempt."""
     timed = done.timed
     connection.execute(
         "INSERT INTO fleet_work (run, number, stage, node, device, began, ended, timed_from, timed_until) "
@@ -262,13 +277,13 @@ def store_execution(connection: "Connection", work: FleetWork, done: Execution) 
 
 
 def run_ids(connection: "Connection", uuids: list[str]) -> tuple[tuple[str, int], ...]:
-    """Returns (uuid, id) of those of the given runs that are in the results database, by id."""
+    """Returns (uuid, id in the results database) of runs, by id; runs that are not there are left out."""
     rows = connection.execute("SELECT uuid, id FROM run WHERE uuid = ANY(%s) ORDER BY id", (uuids,))
     return tuple((uuid, number) for uuid, number in rows)
 
 
 def busy_seconds(connection: "Connection", window_s: float) -> dict[str, float]:
-    """Returns, by node, for how many of the last ``window_s`` seconds ended work used its device."""
+    """Returns, by node, how many of the last ``window_s`` seconds ended work used its device."""
     rows = connection.execute(
         "SELECT node, sum(extract(epoch FROM ended - greatest(began, since)))::float8 FROM fleet_work, "
         "LATERAL (SELECT now() - make_interval(secs => %s) AS since) AS recent "
@@ -297,7 +312,10 @@ def store_node(connection: "Connection", node: FleetNode) -> None:
 
 
 def store_heartbeat(connection: "Connection", name: str, load: QueueLoad) -> bool:
-    """Stores a heartbeat; returns True if the node is to end: asked to, or not stored any more."""
+    """Stores a node's heartbeat and load.
+
+    Returns whether the node is to end: asked to, or not stored any more.
+    """
     row = connection.execute(
         "UPDATE fleet_node SET seen = now(), cpu_share = %s, wakeups_per_s = %s WHERE name = %s "
         "RETURNING drains",
@@ -312,7 +330,7 @@ def delete_node(connection: "Connection", name: str, process: int) -> None:
 
 
 def drain(connection: "Connection", name: str) -> bool:
-    """Asks the node called ``name`` to end after its current work; returns False if there is no such node."""
+    """Asks a node to end after its current work; returns False if there is no node of this name."""
     return connection.execute("UPDATE fleet_node SET drains = true WHERE name = %s", (name,)).rowcount > 0
 
 

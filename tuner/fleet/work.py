@@ -29,7 +29,10 @@ Key = tuple[str, int, str]  # run, number, stage
 
 
 def inflate(packed: bytes, limit_bytes: int) -> bytes:
-    """Returns zlib data decompressed. Raises ValueError for damaged data and above ``limit_bytes``."""
+    """Returns zlib data decompressed.
+
+    Raises ValueError for damaged data, and for more than ``limit_bytes`` once unpacked.
+    """
     stream = zlib.decompressobj()
     try:
         content = stream.decompress(packed, limit_bytes + 1)
@@ -43,25 +46,28 @@ def inflate(packed: bytes, limit_bytes: int) -> bytes:
 
 
 def hash_of(blob: bytes) -> str:
-    """Returns the SHA-256 of some bytes in hexadecimal, the name under which a fleet stores them."""
+    """Returns the SHA-256 of some bytes in hexadecimal, under which a fleet stores them."""
     return hashlib.sha256(blob).hexdigest()
 
 
 def packed(artifact: Artifact) -> bytes:
-    """Returns a compiled artifact as bytes to store: UTF-8 JSON, with machine code in base64."""
+    """Returns an artifact as bytes to store: JSON in UTF-8, with machine code in base64."""
     code = replace(artifact.code, binary=base64.b64encode(artifact.code.binary))
     return json.dumps(encode(replace(artifact, code=code))).encode()
 
 
 def unpacked(blob: bytes) -> Artifact:
-    """Returns the artifact that ``packed`` wrote; raises UsageError for other JSON, else ValueError."""
+    """Returns the artifact of bytes that ``packed`` made.
+
+    Raises UsageError for JSON of another form, ValueError for bytes that are not JSON.
+    """
     artifact = decode(Artifact, json.loads(blob), "artifact")
     code = replace(artifact.code, binary=base64.b64decode(artifact.code.binary))
     return replace(artifact, code=code)
 
 
 def require_hash(sha256: str, blob: bytes) -> bytes:
-    """Returns ``blob`` unchanged. Raises UsageError where its SHA-256 differs from ``sha256``."""
+    """Returns ``blob``. Raises UsageError if its SHA-256 is not ``sha256``."""
     if hash_of(blob) != sha256:
         raise UsageError(f"fleet: blob {sha256[:12]}: its content does not match its hash")
     return blob
@@ -69,7 +75,7 @@ def require_hash(sha256: str, blob: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class FleetWork:
-    """A piece of work for a node: one stage (compile, evaluate, remeasure, ...) of a trial or of a run."""
+    """A piece of work for a node: one stage (COMPILE, EVALUATE, REMEASURE, ...) of a trial or of a run."""
 
     run: str  # uuid
     number: int  # of the trial; negative: work outside of trials
@@ -98,7 +104,7 @@ class FleetWork:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The outcome of a compilation without an error: hashes of the artifact, and whether it was refused."""
+    """The outcome of a successful compilation: hashes of the artifact, and whether it cannot be loaded."""
 
     blob: str  # hash of the packed artifact
     artifact_sha256: str
@@ -107,7 +113,7 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a piece of work: a value, or a Failure in place of it, and the seconds that it took.
+    """The outcome of a piece of work: a value, or a Failure in place of it, and the seconds it took.
 
     A Failure is the candidate's, or says that no node could do the work.
     """
@@ -122,18 +128,18 @@ def to_json(value: FleetWork | Outcome) -> dict[str, Any]:
     return fields
 
 
-def work_from_json(found: Any) -> FleetWork:
-    """Returns the piece of work of a JSON object. Raises UsageError if it does not fit ``FleetWork``."""
-    return decode(FleetWork, found, "work")
+def work_from_json(document: Any) -> FleetWork:
+    """Returns the piece of work of a JSON object. Raises UsageError for a JSON object of another form."""
+    return decode(FleetWork, document, "work")
 
 
-def outcome_from_json(found: Any) -> Outcome:
-    """Returns the outcome of a JSON object; raises UsageError for one that does not fit ``Outcome``."""
-    return decode(Outcome, found, "outcome")
+def outcome_from_json(document: Any) -> Outcome:
+    """Returns the outcome of a JSON object. Raises UsageError for a JSON object of another form."""
+    return decode(Outcome, document, "outcome")
 
 
 def compiler_build_of(compiler: Compiler) -> str:
-    """Names a compiler build by tuner and compiler: equal texts, equal code."""
+    """Returns the name of a compiler build, of tuner and compiler: equal names mean equal generated code."""
     return f"tuner {__version__}, {compiler.fingerprint}"
 
 
@@ -146,12 +152,12 @@ class Service:
 
 
 def compile_queue(compiler_build: str) -> str:
-    """Returns the name of the job queue of all nodes that compile with one compiler build."""
+    """Returns the name of the job queue for all nodes that compile with this compiler build."""
     return f"compile:{_digits(compiler_build)}"
 
 
 def measure_queue(machine: str, device: str) -> str:
-    """Returns the name of the queue of one device, of whose jobs the fleet does one at a time."""
+    """Returns the name of the job queue of one device, whose jobs are done one at a time."""
     return f"measure:{_digits(machine)}:{_digits(device)}"
 
 
@@ -171,10 +177,10 @@ KINDS: Final[dict[str, type[Any]]] = {
 
 
 def admitted(work: FleetWork, report: str | None, limit_flop_per_s: float = math.inf) -> Outcome:
-    """Returns the outcome of a piece of work from a node's JSON report, once the report is found possible.
+    """Checks a node's JSON report on a piece of work; returns the outcome.
 
-    ``report`` None: longer than 4 MiB. Raises UsageError for None, another form or stage, and impossible
-    numbers, such as speeds above ``limit_flop_per_s``.
+    ``report`` None: it was larger than the limit. Raises UsageError for None, for another form or stage, and
+    for impossible numbers, such as speeds above ``limit_flop_per_s``.
     """
     if report is None:
         raise UsageError("the outcome is larger than the limit")
@@ -189,7 +195,7 @@ def admitted(work: FleetWork, report: str | None, limit_flop_per_s: float = math
 
 
 def admitted_artifact(compiled: Compiled, blob: bytes | None) -> Artifact:
-    """Returns the artifact stored as ``blob``; raises UsageError unless it is the reported one."""
+    """Returns the artifact stored as ``blob``. Raises UsageError if it is missing or not the reported one."""
     if blob is None:
         raise UsageError(f"blob {compiled.blob[:12]} of the reported artifact is missing")
     try:

@@ -53,7 +53,7 @@ WAITING_LIMIT = 8  # batches of LANES_LIMIT lanes that may wait for other blocks
 
 @dataclass(frozen=True)
 class Pause:
-    """Where a launch that has not ended is, so that other work may run before it goes on."""
+    """The state of a launch that has not ended, at a time when other work may run."""
 
     where: str  # the threads that run, and the lines that they repeat
     is_stuck: bool  # the threads repeat the same for ever, unless other work writes to memory
@@ -82,7 +82,7 @@ class _State:
 
 @dataclass
 class ExecutionCounts:
-    """What a launch executed: an instruction counts once per warp, also with a guard that is false."""
+    """How many instructions a launch executed; one counts once per warp, also if its guard is false."""
 
     instructions: int = 0  # warp-level instructions
 
@@ -129,16 +129,16 @@ class Engine:
         self._save_at = 1
 
     def run(self, instructions: int) -> None:
-        """Executes about ``instructions`` instructions, each counted once for lanes that run together."""
+        """Executes about ``instructions`` instructions; one counts once for all lanes that run together."""
         while self._resident.time < instructions and (lanes := self._next()) is not None:
             self._run_block(lanes)
 
     def run_to_pause(self) -> Pause | None:
-        """Executes until all threads have ended, or until other work should run; to go on, call it again.
+        """Executes until all threads have ended, and returns None, or until other work should run: a Pause.
 
-        Returns None at the end; else where the threads are: after every ``PAUSE_BLOCKS`` basic blocks, and
-        once they only repeat themselves until other work writes to memory. Raises SimulationError for a
-        fault of an instruction, a deadlock, and an endless loop (``STEPS_LIMIT``, ``SECONDS_LIMIT``).
+        It pauses after every PAUSE_BLOCKS basic blocks, and when the threads only repeat themselves until
+        other work writes to memory; call it again to go on. Raises SimulationError for a fault of an
+        instruction, a deadlock, and an endless loop (STEPS_LIMIT, SECONDS_LIMIT).
         """
         start_s = self._clock()
         self._saved = None
@@ -208,9 +208,13 @@ class Engine:
             return "all threads wait"
         more = f" and {len(lanes) - 1} more" if len(lanes) > 1 else ""
         visited = self._visited or self._visited_before  # none: the state was saved just now
-        ran = [one for number in visited for one in self._program[number].instructions]
-        lines = [one.line for one in ran]
-        locations = [tuple(map(int, one.place.split(":"))) for one in ran if one.place]
+        ran = []
+        for number in visited:
+            ran += self._program[number].instructions
+        lines = [instruction.line for instruction in ran]
+        locations = [
+            tuple(map(int, instruction.place.split(":"))) for instruction in ran if instruction.place
+        ]
         source = " (at line {}:{})".format(*min(locations)) if locations else ""
         repeat = "repeats" if len(lanes) == 1 else "repeat"
         first = min(lines)
@@ -291,7 +295,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class Simulation:
-    """The result of one simulated launch that ran to its end: counts, bank conflicts, hazards and output."""
+    """The result of one simulated launch that ran to its end: counts, bank conflicts, hazards, output."""
 
     kernel: str
     blocks: int  # simulated thread blocks
@@ -304,28 +308,37 @@ class Simulation:
 
     @property
     def races(self) -> tuple[Hazard, ...]:
-        """Returns the hazards that can change the result; blocks that synchronise by spinning show, too."""
+        """Returns the hazards that can change the result.
+
+        Blocks that synchronise by spinning are reported, too.
+        """
         return tuple(hazard for hazard in self.hazards if hazard.kind not in BENIGN)
 
     @property
     def benign(self) -> tuple[Hazard, ...]:
-        """Returns the hazards that change no result: unordered silent stores, and late accumulators."""
+        """Returns the hazards that change no result: unordered silent stores, and late accumulators.
+
+        A silent store leaves the value in memory unchanged.
+        """
         return tuple(hazard for hazard in self.hazards if hazard.kind in BENIGN)
 
     @property
     def conflict_ratio(self) -> float:
-        """Returns the shared-memory wavefronts divided by those needed without bank conflicts, or 1.0."""
+        """Returns the wavefronts of shared memory divided by those without bank conflicts.
+
+        1.0 without accesses.
+        """
         ideal = sum(conflict.ideal_wavefronts for conflict in self.conflicts)
         if ideal:
             return sum(conflict.wavefronts for conflict in self.conflicts) / ideal
         return 1.0
 
     def written(self, array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Returns which elements of ``array`` the launch wrote; none unless it is an argument."""
+        """Returns which elements of ``array`` the launch wrote; all False if it is not an argument."""
         flags = np.zeros(array.size, bool)
-        for each in self.touched:
-            if each.address == array.ctypes.data:
-                flags |= each.written(array.size, array.itemsize)
+        for touched in self.touched:
+            if touched.address == array.ctypes.data:
+                flags |= touched.written(array.size, array.itemsize)
         return flags.reshape(array.shape)
 
 
@@ -387,10 +400,10 @@ class PreparedKernel:
         schedule_seed: int | None = None,
         variables: ModuleVariables | None = None,
     ) -> Simulation:
-        """Executes one launch that ``check_launch`` accepts, as ``simulate`` does; changes arrays.
+        """Executes one launch, whose arguments ``check_launch`` has accepted; changes arrays in place.
 
-        Raises SimulationError for a fault, also where threads wait for ever for what none of them writes,
-        UsageError for an argument that does not fit its parameter or a block outside of the grid.
+        The arguments are those of ``simulate``. Raises SimulationError for a fault, also where threads wait
+        for ever, UsageError for an argument that does not fit its parameter, or a block outside of the grid.
         """
         pausing_run = self.pausing_run(
             grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed, variables, []
@@ -409,10 +422,11 @@ class PreparedKernel:
         printed: list[str],
         find: Find | None = None,
     ) -> PausingRun:
-        """Executes one launch as ``run`` does; yields a ``Pause`` whenever other work may run.
+        """Returns a generator that executes one launch; it yields a Pause when other work may run.
 
-        Threads that wait for ever raise nothing: stuck pauses are yielded without end. ``printed`` receives
-        what the kernel prints, also before a fault. ``find`` looks up addresses that are in no argument.
+        It returns the Simulation. Threads that wait for ever raise nothing: stuck pauses are yielded without
+        end. ``printed`` gets what the kernel prints, also before a fault; ``find`` looks up addresses that
+        are in no argument; the other arguments are those of ``simulate``.
         """
         entry = self.layout.kernel
         cluster = cluster_of(self.layout.kernel)
@@ -451,7 +465,11 @@ class PreparedKernel:
         dynamic_shared_bytes: int = 0,
         instructions: int = 4000,
     ) -> tuple[Access, ...]:
-        """Simulates the beginning of a launch; returns a sample as ``program_accesses``; changes arrays."""
+        """Simulates the first ``instructions`` instructions of block (0, 0, 0) and its cluster.
+
+        Changes arrays. Returns a sample of their memory accesses. Raises SimulationError or UsageError as a
+        whole launch would.
+        """
         entry = self.layout.kernel
         cluster = cluster_of(self.layout.kernel)
         check_launch(entry, grid, block, arguments)
@@ -481,7 +499,10 @@ class PreparedKernel:
 
 
 def alone(pausing_run: PausingRun, kernel: str) -> Simulation:
-    """Runs a launch to its end, without other work. Raises SimulationError if threads wait for ever."""
+    """Runs a launch to its end, without other work; ``kernel``: its name, for messages.
+
+    Raises SimulationError if threads wait for ever.
+    """
     before: Pause | None = None
     while True:
         try:
@@ -514,10 +535,10 @@ def _resume(waiting: list[Engine]) -> Iterator[Pause]:
 
 
 def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
-    """Lays out and decodes a kernel of ``module`` for any number of launches.
+    """Lays out and decodes a kernel of ``module``, for any number of launches.
 
     Raises UnsupportedInstruction for an instruction that is not simulated, SimulationError for an unknown
-    label or registers of a type that is not simulated.
+    label, or registers of a type that is not simulated.
     """
     layout = layout_of(module, kernel)
     symbols = {name: slot.address for name, slot in layout.slots.items()}
@@ -527,11 +548,12 @@ def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
 
 
 def program_accesses(program: KernelCode) -> tuple[tuple[Access, ...], ...]:
-    """Returns, for each launch of ``program``, a sample of its memory accesses.
+    """Returns a sample of memory accesses for each launch of ``program``.
 
-    Simulates about the first 4000 instructions of block (0, 0, 0) and its cluster. A sample holds
-    up to 16 accesses of warps per PTX instruction: loads of global memory, and loads, stores and cp.async of
-    shared memory. All buffers initially hold zeros. Raises as ``simulate`` does.
+    Simulates about the first 4000 instructions of block (0, 0, 0) and its cluster, with zeros in all buffers.
+    A sample holds up to 16 accesses of warps per PTX instruction: loads of global memory, and loads, stores
+    and cp.async of shared memory. Raises SimulationError for a fault, UnsupportedInstruction for an
+    instruction that is not simulated.
     """
     arrays: dict[str, Array] = {buffer.name: np.zeros(buffer.bytes, np.uint8) for buffer in program.buffers}
     module = parse(program.text)

@@ -222,9 +222,9 @@ def cancel(run: int, database: str | None) -> None:
     with open_store(database) as store:
         runs = store.campaign(run).runs if is_campaign else (store.run(run),)
     with session(which_database(database)) as connection:
-        count = sum(queues.cancel_run(connection, each.uuid) for each in runs)
-        for each in runs:
-            tables.notify_driver(connection, each.uuid)
+        count = sum(queues.cancel_run(connection, stored.uuid) for stored in runs)
+        for stored in runs:
+            tables.notify_driver(connection, stored.uuid)
     print(f"cancelled {count_text(count, 'job')} of {'campaign' if is_campaign else 'run'} {run}")
 
 

@@ -56,7 +56,7 @@ class NodeCommand:
 
     @property
     def environment(self) -> tuple[tuple[str, str], ...]:
-        """Returns (name, value) of the environment variables of the node: database and certificates."""
+        """Returns the environment variables of the node, (name, value): database URL and certificates."""
         if not self.certificates:
             return ((VARIABLE, self.url),)
         return (
@@ -77,21 +77,21 @@ class NodeCommand:
 
     @property
     def has_address_of_this_machine(self) -> bool:
-        """True if the URL names a server of this machine only: localhost or a socket's path."""
+        """Returns whether the URL names a server for this machine only: localhost, or a socket's path."""
         parts = urlsplit(self.url)
         hosts = parse_qs(parts.query).get("host", [parts.hostname or ""])
         return all(host in LOCAL_HOSTS or host.startswith("/") for host in hosts)
 
 
 def one_line(name: str, text: str) -> str:
-    """Returns ``text``, or raises UsageError where it is empty or has control characters."""
+    """Returns ``text``. Raises UsageError, with ``name``, if it is empty or has control characters."""
     if not text or not text.isprintable():
         raise UsageError(f"{name}: found {text!r}, allowed a text of one line")
     return text
 
 
 def at_least_one(name: str, number: int) -> int:
-    """Returns ``number``. Raises UsageError for less than 1; the message begins with ``name``."""
+    """Returns ``number``. Raises UsageError, with ``name``, for less than 1."""
     if number < 1:
         raise UsageError(f"{name}: found {number}, allowed 1 or more")
     return number
@@ -102,8 +102,8 @@ def kubernetes_manifest(
 ) -> str:
     """Returns the YAML manifest of a Deployment whose pods are nodes, for ``kubectl apply``.
 
-    ``secret``: name of a Secret with certificates, which is mounted at /etc/tuner-fleet; "": none. Raises
-    UsageError for fewer than 1 node or core.
+    ``secret``: name of a Secret with certificates, which is mounted at MOUNTED; "": none. Raises UsageError
+    for fewer than 1 node or core.
     """
     import yaml
 
@@ -165,11 +165,16 @@ def _pod(command: NodeCommand, cores: int, image: str, secret: str) -> dict[str,
 def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: tuple[str, ...] = ()) -> str:
     """Returns a script for ``sbatch``: a job array, each of whose ``nodes`` jobs is a node of the fleet.
 
-    ``time``: as SLURM writes it ("02:00:00"); ``options``: of sbatch. A node is signalled 120 s (DRAIN_S)
-    before it. Raises UsageError for fewer than 1 node or core, and texts of several lines.
+    ``time``: limit of a job, as SLURM writes it ("02:00:00"); DRAIN_S seconds before it, the node is
+    signalled. ``options``: further ones of sbatch. Raises UsageError for fewer than 1 node or core, and texts
+    of several lines.
     """
     # exclusive use of the GPU or machine on which a node measures
-    exclusive = ("--gres=gpu:1",) if command.needs_gpu else (("--exclusive",) if command.has_device else ())
+    exclusive: tuple[str, ...] = ()
+    if command.needs_gpu:
+        exclusive = ("--gres=gpu:1",)
+    elif command.has_device:
+        exclusive = ("--exclusive",)
     directives = (
         "--job-name=tuner-fleet",
         "--output=tuner-fleet-%A_%a.log",
@@ -193,10 +198,9 @@ def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: 
 
 
 def ssh_lines(command: NodeCommand, hosts: tuple[str, ...]) -> str:
-    """Returns a shell script with one line per host that starts a node there over ssh.
+    """Returns a shell script with one line per host, which starts a node there over ssh.
 
-    ``-n`` keeps ssh from reading the script as input. Raises UsageError for a name
-    that is empty, has control characters, or that ssh would read as an option.
+    Raises UsageError for a host that is empty, has control characters, or that ssh would read as an option.
     """
     remote = f"{' '.join(command.assignments)} nohup {shlex.join(command.argv)} >>{LOG} 2>&1 </dev/null &"
     for host in hosts:

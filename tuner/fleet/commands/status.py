@@ -44,7 +44,7 @@ def script() -> None:
 
 
 def node_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --target, --compile, --measure, --program, --db and --json, which every node has, to a command."""
+    """Adds every node's options to a command: --target, --compile, --measure, --program, --db, --json."""
     for option in (
         click.option(
             "--program", default="tuner", show_default=True, help="The command, as the node finds it."
@@ -64,7 +64,7 @@ def node_options(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def node_count_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --nodes (the number of nodes) and --cores (the processors of each node) to a click command."""
+    """Adds --nodes (number of nodes) and --cores (processors of each node) to a command."""
     for option in (
         click.option(
             "--cores", type=int, help="Processors of a node. Default: as many as it compiles at once."
@@ -209,15 +209,19 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
 
 
 def found_status(url: str) -> "FleetStatus":
-    """Returns the status of the fleet whose job queue is in the database at ``url``."""
+    """Reads the state of the fleet from the database at ``url``.
+
+    Raises UsageError for a database without one.
+    """
     with session(url) as connection:
         return fleet_status(connection, read_settings(connection).lease_s)
 
 
 def status_text(status: FleetStatus, columns: int | None = None, database_text: str = "") -> str:
-    """Returns the tables of a fleet's nodes, devices and job queues, for a terminal ``columns`` wide.
+    """Returns the tables of a fleet's nodes, devices and job queues, for a terminal of ``columns`` columns.
 
-    ``columns`` None: any width. ``database_text``: the ``--db`` option with a leading space, or "".
+    ``columns`` None: any width. ``database_text``: the ``--db`` option with a leading space, for the hint; or
+    "".
     """
     compiler_builds = sorted(
         {seen.node.compiler_build for seen in status.nodes}
@@ -243,7 +247,7 @@ def _letters(index: int) -> str:
 
 
 def check_line(check: NoiseCheck) -> str:
-    """Returns the result of a noise check as one line: whether the node disturbs, and by how much."""
+    """Returns the result of a noise check in one line: whether the node disturbs, and by how much."""
     low, high = check.longer.interval
     if check.is_quiet:
         finding = "does not disturb"
@@ -259,7 +263,7 @@ def check_line(check: NoiseCheck) -> str:
 
 
 def status_document(status: FleetStatus) -> dict[str, Any]:
-    """Returns the JSON document of ``tuner fleet status --json``, which has the state of each node."""
+    """Returns the JSON document of ``tuner fleet status --json``: the status, with a state per node."""
     document: dict[str, Any] = encode(status)
     for fields, seen in zip(document["nodes"], status.nodes, strict=True):
         fields["state"] = status.state_of(seen)

@@ -1,4 +1,10 @@
-"""Happens-before of a device's work by vector clocks, data races, and the log of a host program's defects."""
+"""Happens-before of a device's work by vector clocks, data races, and the log of a host program's defects.
+
+Happens-before is Lamport's (1978), vector clocks are Fidge's and Mattern's (1988). A queue is a sequence that
+runs in order: a stream, a branch of a launched graph, or the host. The clock of a moment holds, for each
+queue, the time up to which the queue's work is ordered before the moment. Two accesses race where neither
+moment is before the other, in whatever order the work was actually run.
+"""
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
@@ -11,17 +17,12 @@ import numpy.typing as npt
 from tuner.core.gpu import DeviceError
 
 Addresses: TypeAlias = npt.NDArray[np.int64]
-# Happens-before (Lamport 1978) of a device's work by vector clocks (Fidge, Mattern 1988), and data races.
-#
-# A queue is a sequence that runs in order: a stream, a branch of a launched graph, or the host. The clock of
-# a moment holds, for each queue, the time up to which the queue's work is ordered before the moment. Two
-# accesses race where neither moment is before the other, in whatever order the work was actually run.
 HOST_QUEUE = -1
 
 
 @dataclass(frozen=True, eq=False)
 class ByteRanges:
-    """A set of byte addresses: the union of half-open intervals; both ``firsts`` and ``ends`` ascend."""
+    """A set of byte addresses: a union of half-open intervals; both ``firsts`` and ``ends`` ascend."""
 
     firsts: Addresses
     ends: Addresses
@@ -44,7 +45,7 @@ class ByteRanges:
         return cls(table[:, 0].copy(), np.maximum.accumulate(table[:, 1]))
 
     def first_common(self, other: "ByteRanges") -> int | None:
-        """Returns an address that is in both sets, by binary search; None where they are disjoint."""
+        """Returns an address that is in both sets, None if they are disjoint."""
         if not len(self.firsts) or not len(other.firsts):
             return None
         if self.ends[-1] <= other.firsts[0] or other.ends[-1] <= self.firsts[0]:
@@ -92,7 +93,7 @@ class HostReport:
 
 
 class DefectLog:
-    """A log of the defects of a host program; a defect that is found again is counted, not stored again."""
+    """The defects found in a host program; one that is found again is counted, not stored again."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[HostDefect, str], int] = {}
@@ -105,13 +106,13 @@ class DefectLog:
 
 
 def refused(name: str, reason: str) -> DeviceError:
-    """Returns a DeviceError that a CUDA driver would raise; ``name`` is its CUresult without CUDA_ERROR_."""
+    """Returns the DeviceError that a CUDA driver would raise; ``name``: its CUresult without CUDA_ERROR_."""
     return DeviceError(f"CUDA_ERROR_{name}: {reason}", f"CUDA_ERROR_{name}")
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A vector timestamp: the position of an operation in the partial order of happens-before."""
+    """A vector timestamp: an operation's position in the partial order of happens-before."""
 
     queue: int
     time: int  # position in the queue, from 1
@@ -123,7 +124,10 @@ class Moment:
 
 
 def moment_after(queue: int, earlier: Iterable[Moment]) -> Moment:
-    """Returns the next moment of a queue, after the moments ``earlier``, the queue's last among them."""
+    """Returns a queue's next moment, ordered after all moments of ``earlier``.
+
+    ``earlier`` must contain the queue's last moment.
+    """
     clock: dict[int, int] = {}
     for moment in earlier:
         for other, time in moment.clock.items():
@@ -134,7 +138,7 @@ def moment_after(queue: int, earlier: Iterable[Moment]) -> Moment:
 
 @dataclass(frozen=True, eq=False)
 class MemoryAccess:
-    """The bytes that an operation of the GPU or the host read and wrote, and its moment in happens-before."""
+    """The bytes that an operation of the GPU or the host reads and writes, and its moment."""
 
     what: str  # "copy of 64 bytes", "kernel k", "the host"
     moment: Moment
@@ -146,16 +150,19 @@ class MemoryAccess:
 
 
 class AccessHistory:
-    """A history of memory accesses; checks each new access for data races with the earlier ones."""
+    """Checks each new memory access for data races with earlier ones."""
 
     def __init__(self, log: DefectLog, describe: Callable[[int], str]) -> None:
-        """``log`` receives the races; ``describe`` names the memory at an address."""
+        """``log`` gets the races; ``describe`` returns a text for an address, such as "byte 16 of d0"."""
         self._log = log
         self._describe = describe
         self._accesses: list[MemoryAccess] = []
 
     def add(self, access: MemoryAccess) -> None:
-        """Adds an access; reports a race with each earlier access, one a write, that nothing orders."""
+        """Adds an access.
+
+        Logs a race with each earlier access that is not ordered with it, if one of both writes.
+        """
         for earlier in self._accesses:
             if earlier.moment.is_before(access.moment) or access.moment.is_before(earlier.moment):
                 continue
@@ -171,7 +178,7 @@ class AccessHistory:
         self._accesses = [access for access in self._accesses if access.moment is not moment]
 
     def forget_before(self, moment: Moment) -> None:
-        """Removes accesses that happen before a moment; every later access must happen after the moment."""
+        """Removes accesses that happen before a moment, which every later access must happen after."""
         self._accesses = [access for access in self._accesses if not access.moment.is_before(moment)]
 
 

@@ -28,13 +28,16 @@ Near = Callable[[int], MemoryRegion | None]  # address -> region that holds it, 
 
 @dataclass(frozen=True, eq=False)
 class ParsedImage:
-    """A parsed PTX module and its prepared kernels, shared by all simulated devices of this process."""
+    """A parsed PTX module and its decoded kernels, shared by all simulated devices of this process."""
 
     module: PtxModule
     prepared: dict[str, PreparedKernel] = field(default_factory=dict)  # by name
 
     def kernel(self, entry: PtxKernel) -> PreparedKernel:
-        """Returns the kernel ``entry``, decoded and cached by name. Raises SimulationError if invalid."""
+        """Returns a kernel decoded for simulation, from the cache if it is there.
+
+        Raises UnsupportedInstruction or SimulationError for a kernel that cannot be simulated.
+        """
         if entry.name not in self.prepared:
             self.prepared[entry.name] = prepare(self.module, entry)
         return self.prepared[entry.name]
@@ -42,7 +45,7 @@ class ParsedImage:
 
 @dataclass(eq=False)
 class SimulatedKernel:
-    """A kernel of a loaded PTX module, with the module's variables."""
+    """A kernel of a loaded PTX module, with the present bytes of the module's variables."""
 
     image: ParsedImage
     entry: PtxKernel
@@ -51,7 +54,7 @@ class SimulatedKernel:
 
 @dataclass(frozen=True, eq=False)
 class PreparedLaunch:
-    """A kernel launch that was checked, with a copy of the parameters' bytes at the time of the call."""
+    """A checked kernel launch, with a copy of the parameters' bytes at the time of the call."""
 
     kernel: SimulatedKernel
     grid: Extent
@@ -67,10 +70,12 @@ class PreparedLaunch:
     def pausing_run(
         self, near: Near, seed: int | None, blocks: tuple[Index3, ...] | None = None
     ) -> PausingRun:
-        """Runs as ``PreparedKernel.pausing_run`` does; ``near`` returns the memory region at an address.
+        """Returns a generator that executes the launch; it yields a Pause when other work may run.
 
-        What the kernel prints is appended to ``printed``. Raises DeviceError for a fault of the kernel, an
-        instruction that is not simulated, or invalid arguments.
+        The generator returns the Simulation at its end. ``near`` returns the memory region that holds an
+        address, red zones included; ``seed``: of a random schedule of threads, None for a fixed one;
+        ``blocks``: to execute, None for all. What the kernel prints is appended to ``printed``. Raises
+        DeviceError for a fault of the kernel, an instruction that is not simulated, or invalid arguments.
         """
         arguments = tuple(
             _argument(parameter, content, near)
@@ -118,7 +123,7 @@ RunLaunch = Callable[[PreparedLaunch, Near, int | None], PausingRun]  # the int 
 
 @dataclass(eq=False)
 class SimulatedModule:
-    """A loaded PTX module: text, variables, number of loads not yet undone, and handles of its kernels."""
+    """A loaded PTX module: its text, variables, number of loads, and handles of its kernels."""
 
     text: bytes
     image: ParsedImage
@@ -137,7 +142,10 @@ class SimulatedKernels:
         self._kernels: dict[int, SimulatedKernel] = {}  # by function
 
     def load(self, image: bytes, handle: Callable[[], int]) -> tuple[int, bool]:
-        """Loads PTX text; returns (handle, one for equal texts; whether it is new). Raises DeviceError."""
+        """Loads PTX text; returns (handle of the module, whether it is new). Equal texts share a module.
+
+        ``handle`` returns a new handle. Raises DeviceError for machine code and invalid PTX.
+        """
         text = image.rstrip(b"\0")
         if text in self._by_text:
             module = self._by_text[text]
@@ -150,7 +158,10 @@ class SimulatedKernels:
         return module, True
 
     def unload(self, module: int) -> bool:
-        """Undoes one load of a module; returns whether it was the last one. Raises DeviceError."""
+        """Undoes one load of a module; returns whether that was the last one.
+
+        Raises DeviceError for an unknown handle.
+        """
         loaded = self._require(module)
         loaded.users -= 1
         if loaded.users:
@@ -161,7 +172,10 @@ class SimulatedKernels:
         return True
 
     def function(self, module: int, name: str, handle: Callable[[], int]) -> int:
-        """Returns the handle of a module's kernel, ``handle()`` the first time. Raises DeviceError."""
+        """Returns the handle of a module's kernel; ``handle`` returns a new one, for the first call.
+
+        Raises DeviceError for an unknown module or kernel.
+        """
         loaded = self._require(module)
         if name not in loaded.functions:
             try:
@@ -177,9 +191,10 @@ class SimulatedKernels:
         return self._known(function).entry
 
     def prepare(self, launch: KernelLaunch) -> PreparedLaunch:
-        """Checks a launch and copies the bytes of its parameters; returns the launch ready to run.
+        """Checks a launch, and copies the bytes of its parameters; returns it ready to run.
 
-        Raises DeviceError for what the kernel or the chip does not allow.
+        Raises DeviceError for a wrong number of parameters, and for sizes that the kernel or the chip does
+        not allow.
         """
         known = self._known(launch.function)
         kernel = known.entry

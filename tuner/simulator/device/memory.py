@@ -1,4 +1,9 @@
-"""Memory of the simulated GPU: regions with red zones, addresses for device memory, encoded tensor maps."""
+"""Memory of the simulated GPU: host memory filled with NaN, between red zones; encoded tensor maps.
+
+Device memory lies at reserved addresses, so that host code recognises device pointers. Freed memory stays in
+a quarantine, where its addresses are not reused, so that a use after free is recognised. Red zones and
+quarantine are those of AddressSanitizer (Serebryany et al., USENIX ATC 2012).
+"""
 
 import bisect
 import ctypes
@@ -40,10 +45,6 @@ _FLAGS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_FIXED_NOREPLACE
 
 
 _next_address = [FIRST]  # of the process; addresses are not used again
-# Memory of the simulated GPU: host memory filled with NaN, between red zones.
-#
-# Freed memory stays in a quarantine, where its addresses are not reused, so that a use after free is
-# recognised. Red zones and quarantine are those of AddressSanitizer (Serebryany et al., USENIX ATC 2012).
 Bytes = npt.NDArray[np.uint8]
 ALIGN_BYTES = 256  # as cuMemAlloc does; CUDA programming guide, device memory accesses
 RED_ZONE_BYTES = 4096
@@ -57,9 +58,9 @@ RANK_LIMIT = 5  # cuTensorMapEncodeTiled
 
 
 def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
-    """Returns zeroed memory at reserved addresses, never used again; unmapped once no array refers to it.
+    """Returns zeroed memory at reserved addresses that are never used again; unmapped with its last array.
 
-    Raises MemoryError where no address range is free, and for more than LARGEST_BYTES (256 GiB).
+    Raises MemoryError if no address range is free, and for more than LARGEST_BYTES.
     """
     if size_bytes > LARGEST_BYTES:
         raise MemoryError(f"{size_bytes} bytes")
@@ -90,7 +91,7 @@ class MemoryKind(enum.Enum):
 
 @dataclass(eq=False)
 class MemoryRegion:
-    """A range of memory that simulated kernels can address: an allocation, or registered host memory."""
+    """A range of memory that simulated kernels can access: an allocation, or registered host memory."""
 
     name: str  # "d0"
     kind: MemoryKind
@@ -113,7 +114,10 @@ class MemoryRegion:
         return self.address <= address and address + size_bytes <= self.end
 
     def pointer(self, address: int) -> Pointer:
-        """Returns the pointer to an address that is near the region, as the host has it or as kernels do."""
+        """Returns the Pointer of an address in or near the region.
+
+        ``address``: of the host, or of kernels.
+        """
         number = device_number(address)
         first = device_address(number) if number == self.number else self.address
         return Pointer(self.name, self.bytes, address - first, self.number)
@@ -122,7 +126,7 @@ class MemoryRegion:
         self.bytes.fill(POISON)
 
     def stray_bytes(self) -> int:
-        """Returns how many bytes of the red zones, if any, around the region were overwritten."""
+        """Returns how many bytes of the red zones around the region were overwritten; 0 without red zones."""
         if self._slab is None:
             return 0
         first = self.address - int(self._slab.ctypes.data)
@@ -132,7 +136,7 @@ class MemoryRegion:
 
 
 class SimulatedMemory:
-    """The memory regions of a simulated GPU by address, with freed regions that are in quarantine."""
+    """The memory regions of a simulated GPU by address, including freed ones in quarantine."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []  # start of each region with its red zone, ascending
@@ -143,7 +147,10 @@ class SimulatedMemory:
         self._numbered: WeakValueDictionary[int, MemoryRegion] = WeakValueDictionary()
 
     def allocate(self, size_bytes: int, kind: MemoryKind) -> MemoryRegion:
-        """Returns a new region of ``size_bytes`` bytes, all 0xFF (NaN), between red zones, or DeviceError."""
+        """Returns a new region of ``size_bytes`` bytes, all 0xFF (NaN), between red zones.
+
+        Raises DeviceError if there is not enough memory.
+        """
         with_zones = size_bytes + 2 * RED_ZONE_BYTES + ALIGN_BYTES
         try:
             is_device = kind is MemoryKind.DEVICE
@@ -169,7 +176,10 @@ class SimulatedMemory:
         return self._registered.pop(address, None)
 
     def near(self, address: int) -> MemoryRegion | None:
-        """Returns the region, also in quarantine, whose bytes or red zones contain an address, or None."""
+        """Returns the region whose bytes or red zones contain an address, also in quarantine.
+
+        None: no region.
+        """
         if device_number(address) >= 0:
             return self._numbered.get(device_number(address))
         position = bisect.bisect_right(self._starts, address) - 1
@@ -180,7 +190,10 @@ class SimulatedMemory:
         return next((region for region in self._registered.values() if region.holds(address, 1)), None)
 
     def overlapping(self, address: int, size_bytes: int) -> MemoryRegion | None:
-        """Returns an allocation, freed ones included, whose bytes or red zones overlap a range, or None."""
+        """Returns an allocation, also a freed one, whose bytes or red zones overlap a range.
+
+        None: no allocation.
+        """
         position = bisect.bisect_left(self._starts, address + max(size_bytes, 1)) - 1
         region = self._regions[self._starts[position]] if position >= 0 else None
         if region is not None and address < region.end + RED_ZONE_BYTES:
@@ -188,24 +201,30 @@ class SimulatedMemory:
         return None
 
     def at(self, address: int) -> MemoryRegion | None:
-        """Returns the region that begins at an address, also one in quarantine; None where there is none."""
+        """Returns the region that begins at an address, also one in quarantine.
+
+        None: no region begins there.
+        """
         region = self.near(address)
         if region is not None and region.address == address:
             return region
         return None
 
     def live(self) -> tuple[MemoryRegion, ...]:
-        """Returns the allocated regions that are not freed, oldest first; registered memory is left out."""
+        """Returns the allocations that are not freed, oldest first, without registered memory."""
         return tuple(region for region in self._regions.values() if region.freed is None)
 
     def retire(self, region: MemoryRegion) -> None:
-        """Puts a freed region into quarantine, unless it ``is_kept``: a graph may allocate it again."""
+        """Puts a freed region into quarantine, unless it is kept by a graph, which may allocate it again."""
         if not region.is_kept and region not in self._freed:
             self._freed.append(region)
 
     def release(self) -> None:
-        """Deletes the oldest regions in quarantine above QUARANTINE_BYTES; no work may be pending."""
-        kept = sum(each.bytes.size for each in self._freed)
+        """Deletes the oldest regions of a quarantine larger than QUARANTINE_BYTES.
+
+        Call it without pending work.
+        """
+        kept = sum(region.bytes.size for region in self._freed)
         while kept > QUARANTINE_BYTES:
             oldest = self._freed.popleft()
             kept -= oldest.bytes.size
@@ -214,7 +233,7 @@ class SimulatedMemory:
             self._starts.remove(start)
 
     def describe(self, address: int) -> str:
-        """Returns a description of an address for messages: "byte 16 of d0 (64 bytes)", or "host memory"."""
+        """Returns a text for an address, for messages: "byte 16 of d0 (64 bytes)", or "host memory"."""
         region = self.near(address)
         if region is None:
             return "host memory"
@@ -232,7 +251,7 @@ class SimulatedMemory:
 
 @dataclass(frozen=True)
 class EncodedMap:
-    """A tensor map: the simulated arguments of cuTensorMapEncodeTiled, innermost first."""
+    """A tensor map of the simulator: the arguments of cuTensorMapEncodeTiled, innermost dimension first."""
 
     address: int
     sizes: tuple[int, ...]
@@ -244,7 +263,7 @@ class EncodedMap:
     def encode(self) -> bytes:
         """Returns the map as 128 bytes in the simulator's format, in place of a CUtensorMap.
 
-        Raises DeviceError for what is not simulated.
+        Raises DeviceError for ranks, types and swizzles that are not simulated.
         """
         rank = len(self.sizes)
         if not 1 <= rank <= RANK_LIMIT or len(self.box) != rank or len(self.strides_bytes) != rank - 1:
@@ -267,7 +286,11 @@ class EncodedMap:
         return cls(address, tuple(sizes), tuple(strides), tuple(box), dtype, swizzle)
 
     def tensor(self, near: Callable[[int], MemoryRegion | None]) -> TensorMap:
-        """Returns the map with its tensor's memory. Raises DeviceError if that is not in one region."""
+        """Returns the map with the memory of its tensor.
+
+        ``near`` returns the region that holds an address. Raises DeviceError if the tensor is not within one
+        region.
+        """
         layout = TensorMapLayout(self.sizes, self.strides_bytes, self.box, self.dtype, swizzle=self.swizzle)
         extent = extent_bytes(layout)
         region = near(self.address)
@@ -282,7 +305,7 @@ class EncodedMap:
 
 
 def is_map(content: bytes) -> bool:
-    """Returns whether bytes are a tensor map of ``EncodedMap.encode``, by the magic number at their start."""
+    """Returns whether bytes begin as ``EncodedMap.encode`` writes them."""
     return content[: len(MAGIC)] == MAGIC
 
 

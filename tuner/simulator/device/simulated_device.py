@@ -1,4 +1,4 @@
-"""SimulatedDevice: implements AbstractDevice, by operations on streams that report invalid accesses."""
+"""SimulatedDevice, which implements AbstractDevice by operations on streams; they report invalid accesses."""
 
 import ctypes
 import functools
@@ -36,8 +36,6 @@ from tuner.simulator.device.streams import StreamOperation
 from tuner.simulator.device.timeline import Timeline
 from tuner.simulator.launch import Pause
 
-# Stream operations on memory: allocation, free, copy, fill, kernel; each reports invalid accesses.
-
 FILL_BYTES = (1, 2, 4)  # item sizes of cuMemsetD8, D16, D32
 Write = Callable[[str], object]  # receives text, like ``write`` of a file
 FIRST_HANDLE = 0x100
@@ -45,7 +43,7 @@ BEFORE_ALL = Moment(HOST_QUEUE, 0, {})  # before each other moment: any later us
 
 
 class MemoryOperations:
-    """Creates operations on simulated memory; each is checked when it is created, submitted and run."""
+    """Creates stream operations on simulated memory; each reports invalid accesses when created or run."""
 
     def __init__(
         self,
@@ -54,14 +52,14 @@ class MemoryOperations:
         write: Callable[[str], object],
         run_launch: RunLaunch | None = None,
     ) -> None:
-        """``write`` receives what kernels print; ``run_launch`` replaces the PTX simulator for launches."""
+        """``write`` gets what kernels print; ``run_launch`` replaces the PTX simulator for launches."""
         self._memory = memory
         self._log = log
         self._write = write
         self._run_launch = run_launch or PreparedLaunch.pausing_run
 
     def allocation(self, region: MemoryRegion) -> StreamOperation:
-        """Returns the operation that makes a region usable at submission, and fills it with NaN when run."""
+        """Returns the operation that makes a region usable when submitted, and fills it with NaN when run."""
 
         def revive(_: Moment) -> None:
             region.freed = None
@@ -73,7 +71,10 @@ class MemoryOperations:
         return StreamOperation(f"allocation of {region.name}", poison, revive, writes=_whole(region))
 
     def free(self, address: int) -> StreamOperation:
-        """Returns the operation that frees memory, or reports a second free; DeviceError: no allocation."""
+        """Returns the operation that frees memory; a second free is reported.
+
+        Raises DeviceError for an address at which no device memory was allocated.
+        """
         region = self._memory.at(address)
         if region is None or region.kind is not MemoryKind.DEVICE:
             raise refused("INVALID_VALUE", f"found free of {address:#x}, allowed what was allocated here")
@@ -89,7 +90,7 @@ class MemoryOperations:
         )
 
     def copy(self, target: int, source: int, size_bytes: int) -> StreamOperation | None:
-        """Returns the operation that copies bytes, or None for a copy out of bounds, which is reported."""
+        """Returns the operation that copies bytes; None for a copy out of bounds, which is reported."""
         to = self._side(target)
         from_ = self._side(source)
         what = f"copy of {size_bytes} bytes to {to} from {from_}"
@@ -111,9 +112,10 @@ class MemoryOperations:
         )
 
     def fill(self, address: int, value: int, item_bytes: int, count: int) -> StreamOperation | None:
-        """Returns the operation that fills items with the low bits of ``value``, or None if out of bounds.
+        """Returns the operation that fills items with the low bits of ``value``.
 
-        Raises DeviceError for pageable host memory, and for an item size that is not 1, 2 or 4.
+        None: out of bounds, reported. Raises DeviceError for pageable host memory, and for an item size that
+        is not 1, 2 or 4 bytes.
         """
         if item_bytes not in FILL_BYTES:
             raise refused("INVALID_VALUE", f"found items of {item_bytes} bytes, allowed {FILL_BYTES}")
@@ -138,7 +140,10 @@ class MemoryOperations:
     def kernel(
         self, launch: PreparedLaunch, seed: int | None, note: Callable[[MemoryAccess], None]
     ) -> StreamOperation:
-        """Returns the operation that runs a launch, its threads scheduled by ``seed``, and notes accesses."""
+        """Returns the operation that runs a launch; ``note`` gets its memory accesses.
+
+        ``seed``: of a random schedule of threads; None: a fixed one.
+        """
         what = f"kernel {launch.name}"
 
         def run(moment: Moment) -> Generator[Pause, None, None]:
@@ -150,22 +155,26 @@ class MemoryOperations:
                 if text:
                     self._write(text)
             touched = simulation.touched
-            reads_of = tuple(one.address for one in touched if len(one.reads))
-            self._note_written(what, reads_of, tuple(one.address for one in touched if len(one.writes)))
+            reads_of = tuple(array.address for array in touched if len(array.reads))
+            writes_of = tuple(array.address for array in touched if len(array.writes))
+            self._note_written(what, reads_of, writes_of)
             for hazard in simulation.races:
                 self._log.add(HostDefect.KERNEL, f"{what}: {hazard}")
-            self._check_use_after_free(what, *(one.address for one in touched))(moment)
+            self._check_use_after_free(what, *(array.address for array in touched))(moment)
             fields = ["reads", "writes"]
             # ``Touched.of`` makes separate arrays of plain accesses only where a launch had atomics
-            if any(one.plain_reads is not one.reads for one in touched):
+            if any(array.plain_reads is not array.reads for array in touched):
                 fields += ["plain_reads", "plain_writes"]
-            ranges = (ByteRanges.of(getattr(one, field) + one.address for one in touched) for field in fields)
+            ranges = []
+            for field in fields:
+                pairs = [getattr(array, field) + array.address for array in touched]
+                ranges.append(ByteRanges.of(pairs))
             note(MemoryAccess(what, moment, *ranges))
 
         return StreamOperation(what, run)
 
     def end(self, region: MemoryRegion) -> None:
-        """Finishes the free of a region: reports writes to red zones, fills it with NaN, quarantines it."""
+        """Finishes the free of a region: reports overwritten red zones, fills it with NaN, quarantines it."""
         stray = region.stray_bytes()
         if stray:
             self._log.add(HostDefect.OUT_OF_BOUNDS, f"{stray} bytes around {region.name} were overwritten")
@@ -210,7 +219,7 @@ def _whole(region: MemoryRegion) -> ByteRanges:
 
 @dataclass
 class DeviceCounts:
-    """The numbers of calls of a simulated device, by kind of call."""
+    """How often each kind of call of a simulated device was made."""
 
     streams_created: int = 0
     streams_destroyed: int = 0
@@ -248,13 +257,14 @@ class SimulatedDevice(AbstractDevice):
         write: Write | None = None,
         run_launch: RunLaunch | None = None,
     ) -> None:
-        """Creates a device with the limits of ``chip``; raises UsageError for an unknown chip or order.
+        """Creates a device with the limits of ``chip``.
 
-        Args:
-        - order: of ready work: "fifo", "lifo" or "random", which also randomises the schedule of threads.
-        - seed: seed of the order "random".
-        - write: receives what kernels print; None: standard output.
-        - run_launch: runs launches in place of the PTX simulator, for example only a sample of their blocks.
+        Args: - order: of ready work: "fifo", "lifo" or "random", which also randomises the schedule of
+        threads. - seed: seed of the order "random". - write: receives what kernels print; None: standard
+        output. - run_launch: runs launches in place of the PTX simulator, for example only a sample of their
+        blocks.
+
+        Raises UsageError for an unknown chip or order.
         """
         if order not in STREAM_ORDERS:
             raise UsageError(f"order: found {order!r}, allowed {', '.join(STREAM_ORDERS)}")
@@ -277,7 +287,7 @@ class SimulatedDevice(AbstractDevice):
         return self._log.reports()
 
     def load_module(self, image: bytes) -> int:
-        """Equal texts share a module. Raises DeviceError for other images than PTX text."""
+        """Loads PTX text; equal texts share a module. Raises DeviceError for other images."""
         module, is_new = self._kernels.load(image, self._handle)
         self.counts.modules_loaded += is_new
         return module
@@ -289,7 +299,10 @@ class SimulatedDevice(AbstractDevice):
         return self._kernels.function(module, name, self._handle)
 
     def launch(self, launch: KernelLaunch, stream: int) -> None:
-        """Raises DeviceError for a launch that sets a cluster size; sizes in the PTX are simulated."""
+        """Enqueues a kernel launch.
+
+        Raises DeviceError for one that sets a cluster size: only PTX may set it.
+        """
         if launch.cluster not in (None, (1, 1, 1)):
             raise DeviceError(f"found clusters of {tuple(launch.cluster)} blocks, which are not simulated")
         prepared = self._kernels.prepare(launch)
@@ -347,7 +360,10 @@ class SimulatedDevice(AbstractDevice):
         return self._memory.allocate(max(size_bytes, 1), MemoryKind.PINNED).address
 
     def free_host(self, address: int) -> None:
-        """A second free of the same memory is only reported."""
+        """Frees pinned memory; a second free of the same memory is only reported.
+
+        Raises DeviceError for other memory.
+        """
         region = self._memory.at(address)
         if region is None or region.kind is not MemoryKind.PINNED:
             raise refused("INVALID_VALUE", f"found free of {address:#x}, allowed pinned memory made here")
@@ -363,19 +379,25 @@ class SimulatedDevice(AbstractDevice):
         self._memory.register(address, max(size_bytes, 1))
 
     def unregister_host(self, address: int) -> None:
-        """Reports a race with work that may still access the memory."""
+        """Unregisters host memory; reports a race with work that may still access it.
+
+        Raises DeviceError for memory that is not registered.
+        """
         region = self._memory.unregister(address)
         if region is None:
             raise refused("HOST_MEMORY_NOT_REGISTERED", f"found {address:#x}, allowed what was registered")
         self._watch.host_writes(address, region.bytes.size)
 
     def copy(self, target: int, source: int, size_bytes: int, stream: int) -> None:
-        """Reports and omits a copy out of bounds."""
+        """Enqueues a copy of bytes; one out of bounds is reported and omitted."""
         self.counts.copies += 1
         self._enqueue(stream, self._operations.copy(target, source, size_bytes))
 
     def fill(self, address: int, value: int, item_bytes: int, count: int, stream: int) -> None:
-        """Reports and omits a fill out of bounds. Raises DeviceError for pageable host memory."""
+        """Enqueues a fill; one out of bounds is reported and omitted.
+
+        Raises DeviceError for pageable host memory.
+        """
         self.counts.fills += 1
         self._enqueue(stream, self._operations.fill(address, value, item_bytes, count))
 
@@ -393,7 +415,7 @@ class SimulatedDevice(AbstractDevice):
         self._timeline.destroy_graph(graph)
 
     def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
-        """Raises DeviceError for a layout that is not simulated."""
+        """Returns an encoded tensor map. Raises DeviceError for a layout that is not simulated."""
         if layout.interleave or layout.out_of_bounds:
             found = f"interleave {layout.interleave} and fill {layout.out_of_bounds}"
             raise DeviceError(f"tensor map: found {found}, allowed 0 and 0 in the simulator")
@@ -410,7 +432,7 @@ class SimulatedDevice(AbstractDevice):
 
 
 class SimulatedHostWatch(AbstractHostWatch):
-    """Passes the calls and memory accesses of a host program on to the checks of a simulated device."""
+    """Passes a host program's calls and memory accesses on to the checks of a simulated device."""
 
     def __init__(self, timeline: Timeline, memory: SimulatedMemory, log: DefectLog) -> None:
         self._timeline = timeline

@@ -1,4 +1,8 @@
-"""Lazy execution of streams, and the rules that each call of a host program must keep."""
+"""Lazy execution of streams, and the rules that each call of a host program must keep.
+
+A synchronisation runs only the work that it depends on, in a chosen order. Running work as late as possible
+is the worst case of a real GPU, so that a missing synchronisation shows as a wrong result.
+"""
 
 import contextlib
 import random
@@ -20,15 +24,10 @@ from tuner.simulator.device.happens_before import (
 from tuner.simulator.device.memory import MemoryRegion
 from tuner.simulator.launch import Pause
 
-# Lazy execution of streams: a synchronisation runs only the work that it depends on, in a chosen order.
-#
-# Running work as late as possible is the worst case of a real GPU, so that a missing synchronisation shows as
-# a wrong result.
-
 
 @dataclass(frozen=True, eq=False)
 class StreamOperation:
-    """An operation for a stream or a graph: a copy, fill, kernel, allocation, free, or a marker."""
+    """An operation of a stream or graph: a copy, fill, kernel, allocation or free, or a mere marker."""
 
     what: str  # in reports: "copy of 64 bytes"
     # kernels yield so that other work may run, see ``PreparedKernel.pausing_run``; all else runs in one piece
@@ -41,7 +40,7 @@ class StreamOperation:
 
 @dataclass(eq=False)
 class Work:
-    """A submitted operation: its moment in happens-before, and the pending work that must run before it."""
+    """A submitted operation: its moment, and the pending work that must run before it."""
 
     number: int  # order of submission
     operation: StreamOperation
@@ -61,15 +60,15 @@ class _Begun:
 
 
 class LazyStreams:
-    """The work submitted to the queues of a device; runs as late as possible, when the host waits for it.
+    """The work submitted to a device's queues, which runs as late as possible: when the host waits for it.
 
     Work runs alone, but kernels that run long or wait in a loop for other work run interleaved with all work
-    that is not ordered after them. A queue is an integer: a stream, a branch of a launched graph, or the
-    host (see ``happens_before``).
+    that is not ordered after them. A queue is an integer: a stream, a branch of a launched graph, or the host
+    (see ``happens_before``).
     """
 
     def __init__(self, order: StreamOrder, seed: int) -> None:
-        """``order`` among ready work: "fifo" by submission, "lifo" the reverse, "random" by ``seed``."""
+        """``order`` of ready work: "fifo" by submission, "lifo" the reverse, "random" by ``seed``."""
         self._order = order
         self._rng = random.Random(seed)
         self._count = 0
@@ -86,7 +85,7 @@ class LazyStreams:
         return self._last.get(queue)
 
     def submit(self, queue: int, operation: StreamOperation, after: Iterable[Work] = ()) -> Work:
-        """Submits an operation, after the queue's last work, ``after``, and what the host has waited for."""
+        """Submits an operation after the queue's last work, ``after``, and all that the host waited for."""
         earlier = [*after]
         if queue in self._last:
             earlier.append(self._last[queue])
@@ -99,23 +98,23 @@ class LazyStreams:
         return work
 
     def host_moment(self) -> Moment:
-        """Returns a new moment of the host, after all work that the host has waited for."""
+        """Returns a new moment of the host, ordered after all work that the host has waited for."""
         self.host = moment_after(HOST_QUEUE, (self.host,))
         return self.host
 
     def wait_for(self, work: Work) -> None:
-        """Runs ``work`` and all pending work that it depends on, as a wait by the host.
+        """Runs ``work`` and all pending work that it depends on, as when the host waits for it.
 
-        Other work also runs while this work waits in a loop; raises DeviceError where no work ends the wait.
+        Other work also runs while this work waits in a loop. Raises DeviceError if no work ends the wait.
         """
         needed: dict[int, Work] = {}  # by number
         open_ = list(_not_done((work,)))
         while open_:
-            one = open_.pop()
-            if one.number not in needed:
-                needed[one.number] = one
-                open_.extend(_not_done(one.after))
-        while any(not one.is_done for one in needed.values()):
+            pending = open_.pop()
+            if pending.number not in needed:
+                needed[pending.number] = pending
+                open_.extend(_not_done(pending.after))
+        while any(not pending.is_done for pending in needed.values()):
             ready = self._ready(needed.values())
             if not ready and self._begun:
                 ready = self._ready(self._pending.values())
@@ -130,7 +129,7 @@ class LazyStreams:
             self.wait_for(work)
 
     def drop(self, work: Work) -> None:
-        """Cancels ``work``; work that depended on ``work`` now depends on what ``work`` depended on."""
+        """Cancels ``work``; later work that depended on it depends on its predecessors instead."""
         work.is_done = True
         self._pending.pop(work.number, None)
         for other in self._pending.values():
@@ -143,7 +142,7 @@ class LazyStreams:
             for work in works
             if not work.is_done
             and work.number not in self._begun
-            and all(each.is_done for each in work.after)
+            and all(earlier.is_done for earlier in work.after)
         ]
 
     def _begin(self, ready: list[Work]) -> None:
@@ -151,7 +150,7 @@ class LazyStreams:
             work = self._rng.choice(ready)
         else:
             choose = min if self._order == "fifo" else max
-            work = choose(ready, key=lambda each: each.number)
+            work = choose(ready, key=lambda work: work.number)
         if work.operation.run is None:
             pausing_run = None
         else:
@@ -186,11 +185,12 @@ class LazyStreams:
             raise DeviceError(reason, error.error_name) from error.__cause__
 
     def _cancelled(self) -> str:
-        begun = tuple(self._begun.values())
-        for each in begun:
-            each.pausing_run.close()
-            self._end(each.work)
-        return "; ".join(f"{each.work.operation.what}: {each.pause.where}" for each in begun)
+        texts = []
+        for begun in tuple(self._begun.values()):
+            begun.pausing_run.close()
+            self._end(begun.work)
+            texts.append(f"{begun.work.operation.what}: {begun.pause.where}")
+        return "; ".join(texts)
 
     def _end(self, work: Work) -> None:
         work.is_done = True
@@ -215,7 +215,7 @@ def _not_done(works: Iterable[Work]) -> Iterator[Work]:
 
 @dataclass(eq=False)
 class Call:
-    """A call of a host program that has begun and has not ended, with the GPU work submitted meanwhile."""
+    """A call of a host program that has begun and not ended, with the GPU work submitted meanwhile."""
 
     begin: Moment | None  # on the caller's stream; None: a synchronous call, ordered by the host
     before: tuple[MemoryRegion, ...]  # memory allocated before the call
@@ -230,15 +230,21 @@ class CallRules:
         self._call: Call | None = None
 
     def begin(self, begin: Moment | None, live: tuple[MemoryRegion, ...]) -> None:
-        """Begins a call at a moment, or None: a synchronous call; memory ``live`` need not be freed."""
+        """Begins a call at a moment of its stream; None: a synchronous call.
+
+        ``live``: memory allocated before, which the call need not free.
+        """
         self._call = Call(begin, live)
 
     def note(self, work: Work) -> None:
-        """Adds work to the current call, if any; reports a queue's first work not ordered after the begin."""
+        """Adds work to the current call; reports a queue's first work if it is not ordered after the begin.
+
+        Does nothing outside of calls.
+        """
         if self._call is None:
             return
         begin = self._call.begin
-        is_first = all(each.moment.queue != work.moment.queue for each in self._call.works)
+        is_first = all(known.moment.queue != work.moment.queue for known in self._call.works)
         if begin is not None and is_first and not begin.is_before(work.moment):
             what = f"{work.operation.what} may run before the call's stream has come to the call"
             self._log.add(HostDefect.MISSING_FORK, what)
@@ -246,7 +252,7 @@ class CallRules:
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
-        """Returns a context manager: work that is submitted inside does not belong to the current call."""
+        """Context manager: work that is submitted inside does not belong to the current call."""
         call = self._call
         self._call = None
         try:
@@ -262,7 +268,7 @@ class CallRules:
         return ()
 
     def end(self, end: Moment, live: tuple[MemoryRegion, ...]) -> tuple[Work, ...]:
-        """Ends the current call, if any; returns its work that is not ordered before ``end``.
+        """Ends the current call; returns its work that is not ordered before ``end``; () without a call.
 
         Reports the last such work of each queue, and each region of ``live`` that the call allocated, did not
         free and does not keep on purpose.

@@ -1,4 +1,7 @@
-"""Order of work by streams, events, stream captures, graphs and calls; reports unordered accesses."""
+"""The order of a device's work by streams, events, stream captures, graphs and calls; reports races.
+
+Captures and graphs are those of the CUDA programming guide, "CUDA Graphs".
+"""
 
 from collections.abc import Callable, Container
 from contextlib import AbstractContextManager
@@ -16,8 +19,6 @@ from tuner.simulator.device.happens_before import (
 )
 from tuner.simulator.device.memory import MemoryRegion
 from tuner.simulator.device.streams import CallRules, LazyStreams, StreamOperation, Work
-
-# Stream capture: operations collected into a graph. CUDA programming guide, "CUDA Graphs".
 
 
 @dataclass(eq=False)
@@ -40,7 +41,7 @@ class Capture:
     waits: dict[int, list[CapturedOperation]] = field(default_factory=dict)
 
     def add(self, stream: int, operation: StreamOperation) -> None:
-        """Adds a node after a captured stream's last node and the nodes that the stream waits for."""
+        """Adds a node on a captured stream, after the stream's last node and the nodes that it waits for."""
         before = self.last[stream]
         self.place(stream, operation, (*self.waits.pop(stream, ()), *(() if before is None else (before,))))
 
@@ -67,7 +68,7 @@ class Capture:
         return captured
 
     def is_joined(self) -> bool:
-        """Returns whether the origin stream, on which the capture began, waits in the end for every node."""
+        """Returns whether the origin stream waits, in the end, for every node of the capture."""
         seen: set[CapturedOperation] = set()
         end = self.last[self.origin]
         open_ = [*self.waits.get(self.origin, ()), *(() if end is None else (end,))]
@@ -103,7 +104,10 @@ class Captures:
         self._by_stream[stream] = Capture(stream, last={stream: None})
 
     def join(self, stream: int, capture: Capture, operation: CapturedOperation | None) -> None:
-        """Adds a stream to a capture, after a node or (None) the begin; DeviceError for an ended capture."""
+        """Adds a stream to a capture, after a node; ``operation`` None: after the capture's begin.
+
+        Raises DeviceError for an ended capture, or a stream of another one.
+        """
         if capture not in self._by_stream.values():
             raise refused("CAPTURED_EVENT", "the event was recorded in a capture that has ended")
         mine = self._by_stream.setdefault(stream, capture)
@@ -114,7 +118,10 @@ class Captures:
             capture.waits.setdefault(stream, []).append(operation)
 
     def end(self, stream: int) -> Capture:
-        """Ends and returns the capture begun on ``stream``. Raises DeviceError for a fork not joined."""
+        """Ends the capture that began on ``stream``, and returns it.
+
+        Raises DeviceError if there is none, or if a forked stream is not joined.
+        """
         capture = self._by_stream.get(stream)
         if capture is None:
             raise refused("ILLEGAL_STATE", "the stream is not captured")
@@ -132,7 +139,10 @@ class Captures:
         self._by_stream = {number: other for number, other in self._by_stream.items() if other is not capture}
 
     def require_none(self, stream: int, what: str) -> None:
-        """Raises DeviceError for ``what`` if ``stream`` is captured; abandons its capture, as CUDA does."""
+        """Raises DeviceError, with ``what``, if ``stream`` is captured.
+
+        Then its capture is abandoned, as CUDA does.
+        """
         capture = self._by_stream.get(stream)
         if capture is not None:
             self.abandon(capture)
@@ -141,7 +151,7 @@ class Captures:
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """What a recorded event represents: work of a stream, or in a stream capture a captured operation."""
+    """What an event recorded: a stream's last work, or, in a stream capture, its last captured operation."""
 
     work: Work | None = None  # None: no work to wait for
     capture: Capture | None = None
@@ -149,9 +159,9 @@ class Recorded:
 
 
 class Timeline:
-    """The streams, events and graphs of one simulated device, by handle, and the order of their work.
+    """The streams, events and graphs of a simulated device, by handle, and the order of their work.
 
-    Methods raise DeviceError for unknown handles, but not begin_call and end_call. Reports races to a log.
+    Methods raise DeviceError for unknown handles, but not begin_call and end_call. Races go to the log.
     """
 
     def __init__(
@@ -162,7 +172,10 @@ class Timeline:
         order: StreamOrder,
         seed: int,
     ) -> None:
-        """``describe`` names the memory at an address; ``order`` and ``seed`` as in ``LazyStreams``."""
+        """``describe``: text of an address; ``new_handle``: returns a handle.
+
+        ``order``, ``seed``: of ready work.
+        """
         self._log = log
         self._new_handle = new_handle
         self._queues = LazyStreams(order, seed)
@@ -219,7 +232,8 @@ class Timeline:
     def wait(self, stream: int, event: int) -> None:
         """Orders later work of a stream after an event's work; an event of a capture adds the stream to it.
 
-        Reports an event never recorded. Raises for one of another or an ended capture, or before the capture.
+        An event that was never recorded is reported. Raises DeviceError for an event of another or an ended
+        capture, and, on a captured stream, for one recorded before the capture.
         """
         _require("event", event, self._events)
         self._require_stream(stream)
@@ -239,7 +253,7 @@ class Timeline:
         self._wait_for(self._queues.last(stream))
 
     def synchronize_event(self, event: int) -> None:
-        """Runs an event's work and what it depends on; reports an event that was never recorded."""
+        """Runs an event's work and what it depends on; an event that was never recorded is reported."""
         _require("event", event, self._events)
         recorded = self._events[event]
         if recorded is None:
@@ -269,7 +283,7 @@ class Timeline:
         return graph
 
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Submits a graph's operations between earlier and later work of ``stream``, or captures them.
+        """Submits a graph's operations after earlier and before later work of ``stream``; or captures them.
 
         Operations of forked streams go to queues of the graph. A launch also waits for the graph's last
         launch.
@@ -306,8 +320,8 @@ class Timeline:
     def end_call(self, stream: int | None, live: tuple[MemoryRegion, ...]) -> None:
         """Ends the current call after the work on ``stream``; None: a synchronous call, ended by the host.
 
-        Reports as ``CallRules.end``. Cancels pending copies of pageable host memory not ordered before the
-        end: the caller may free the memory once the call has returned.
+        Reports work that may run after the end, and leaks. Cancels pending copies of pageable host memory
+        that may run after the end, since the caller may free this memory.
         """
         operation = StreamOperation("end of the call")
         if stream is None:
@@ -327,7 +341,7 @@ class Timeline:
         self._history.add(access)
 
     def note_host(self, what: str, reads: ByteRanges, writes: ByteRanges) -> None:
-        """Adds an access ``what`` by the host at this time; reports its races with submitted work."""
+        """Adds a memory access by the host at this time; reports its races. ``what``: a text for reports."""
         self._history.add(MemoryAccess(what, self._queues.host_moment(), reads, writes))
 
     def _drop_host_copies(self, works: tuple[Work, ...]) -> None:

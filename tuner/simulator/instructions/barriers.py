@@ -24,7 +24,7 @@ ABOVE_MASK = 2 * RANKS_LIMIT - 1  # holds every r + 1
 
 
 def arrive_at_cluster(operands: Operands) -> Step:
-    """Decodes PTX ``barrier.cluster.arrive``; with ``.aligned`` a partial warp is a fault."""
+    """Decodes PTX ``barrier.cluster.arrive``; with ``.aligned`` a step of a partial warp raises Fault."""
     modifiers = operands.modifiers
     modifiers.need(("cluster",), "a cluster")
     modifiers.need(("arrive",), "an arrival")
@@ -99,7 +99,7 @@ CLUSTERS: dict[str, Callable[[Operands], Step]] = {
 
 
 def mbarrier(operands: Operands) -> Step:
-    """Decodes PTX mbarrier.init, inval (no effect), arrive (its token is the phase) and expect_tx."""
+    """Decodes PTX mbarrier.init, arrive (returns the phase as token), expect_tx, and inval (no effect)."""
     modifiers = operands.modifiers
     modifiers.type("b64")
     operation = modifiers.need(("init", "inval", "arrive", "expect_tx"), "an operation")
@@ -159,7 +159,7 @@ def _arrive_at_mbarrier(operands: Operands, is_generic: bool, operation: str, ex
 
 
 def wait_mbarrier(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bools, int], None]:
-    """Decodes mbarrier.try_wait and test_wait: repeated until True, so that a kernel never sees False."""
+    """Decodes PTX mbarrier.try_wait and test_wait as waits: a kernel never sees the result False."""
     modifiers = operands.modifiers
     modifiers.type("b64")
     modifiers.need(("try_wait", "test_wait"), "an operation")

@@ -1,4 +1,10 @@
-"""Decoders of control flow: branches, ret, exit, trap, block barriers, calls of vprintf and __assertfail."""
+"""Decoders of control flow: branches, ret, exit, trap, block barriers, calls of vprintf and __assertfail.
+
+The arguments of vprintf (``gpu.printf``, printf in CUDA) are the address of a format string, as in C, and the
+address of a buffer in which each value has its own size and alignment: CUDA C programming guide, "Formatted
+Output". Those of __assertfail (``cf.assert``, assert in CUDA) are addresses and numbers: message, file, line,
+function, bytes of a character; it does not return: "Assertion". Other calls are not simulated.
+"""
 
 import re
 import struct
@@ -14,13 +20,6 @@ from tuner.simulator.ptx.dtypes import Bools
 from tuner.simulator.ptx.syntax_tree import Register, Symbol, Vector
 from tuner.simulator.state.resident_blocks import ResidentBlocks, Threads
 
-# Calls of vprintf (``gpu.printf``, printf in CUDA) and __assertfail (``cf.assert``, assert in CUDA).
-#
-# The arguments of vprintf are the address of a format string, as in C, and the address of a buffer in which
-# each value has its own size and alignment. CUDA C programming guide, "Formatted Output". Those of
-# __assertfail are addresses and numbers: message, file, line, function, bytes of a character; it does not
-# return. CUDA C programming guide, "Assertion". Other calls are not simulated.
-
 PRINT = "vprintf"
 FAIL = "__assertfail"
 FAIL_PARAMETERS = 5
@@ -34,7 +33,11 @@ Guarded: TypeAlias = tuple[Reader | None, bool]  # (predicate, whether the predi
 
 
 def call(operands: Operands) -> Step:
-    """Decodes PTX ``call`` of vprintf, which prints active lanes' texts and returns 0, or __assertfail."""
+    """Decodes PTX ``call`` of vprintf or __assertfail; other calls raise UnsupportedInstruction.
+
+    The step of vprintf appends the active lanes' texts to the launch's output; that of __assertfail raises
+    Fault.
+    """
     operands.modifiers.take("uni")
     operands.need(PLAIN_CALL, PLAIN_CALL + 1)
     target = operands.operand(len(operands) - 2)
@@ -159,7 +162,7 @@ def trap(_operands: Operands, _labels: dict[str, int]) -> Terminator:
 
 
 def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
-    """Decodes PTX ``bar``, ``barrier`` (sync, red; arrive: no wait) and ``barrier.cluster.wait``."""
+    """Decodes PTX ``bar`` and ``barrier`` (sync, red, arrive: no wait), and ``barrier.cluster.wait``."""
     modifiers = operands.modifiers
     if "cluster" in operands.instruction.parts:
         return wait_cluster(operands, labels)

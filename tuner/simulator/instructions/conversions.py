@@ -92,7 +92,10 @@ def _flushed(values: Array, flushes: bool) -> Array:
 
 
 def narrow(values: Array, target: PtxType, mode: str) -> Array:
-    """Returns floating-point ``values`` rounded once, as ``round_to`` does, to f16, bf16 or f32."""
+    """Returns floating-point ``values`` rounded once to f16, bf16 or f32.
+
+    ``mode``: "rn", "rz", "rm" or "rp", as in PTX.
+    """
     if mode == "rn" and target.name in ("f16", "f32"):
         return values.astype(target.dtype)
     rounded = round_to(values.astype(np.float64), FORMATS[target.name], mode)

@@ -1,4 +1,4 @@
-"""Decodes a kernel: converts each basic block to functions that the engine calls."""
+"""Decodes a kernel: makes a Python function of each instruction, which the engine calls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class DecodedBlock:
-    """A step per instruction of a basic block, its ending, if any, and the number of the following block."""
+    """A decoded basic block: a step per instruction, its ending if any, and the number of the next block."""
 
     steps: tuple[tuple[Instruction, Step], ...]
     ending: Ending | None
@@ -70,10 +70,10 @@ class DecodedBlock:
 
 
 def decode(layout: Layout, symbols: dict[str, int]) -> tuple[DecodedBlock, ...]:
-    """Returns the decoded basic blocks of a kernel, the entry first, without unreachable blocks.
+    """Returns the decoded basic blocks of a kernel, the entry first; unreachable blocks are left out.
 
-    ``symbols`` maps variables and parameters to addresses in their state spaces. Raises
-    UnsupportedInstruction for an instruction that is not simulated, SimulationError for an unknown label.
+    ``symbols``: addresses of variables and parameters in their state spaces. Raises UnsupportedInstruction
+    for an instruction that is not simulated, SimulationError for an unknown label.
     """
     flow = flow_of(layout.kernel)
     decoded = []

@@ -1,4 +1,9 @@
-"""Decoders of floating-point arithmetic, and the choice between integer and float decoders by type."""
+"""Decoders of floating-point arithmetic, and the choice between integer and float decoders by type.
+
+Approximate PTX instructions are computed in float64, then rounded to the type. Sums and products of 16-bit
+types are computed in float32 and rounded to 16 bits: with 2p + 2 bits of precision double rounding is
+innocuous (Figueroa, "When is double rounding innocuous?", 1995).
+"""
 
 import operator
 from collections.abc import Callable
@@ -8,11 +13,6 @@ import numpy as np
 from tuner.simulator.instructions import integers
 from tuner.simulator.instructions.operands import Operands, Step, binary, ternary, unary
 from tuner.simulator.ptx.dtypes import TYPES, Array, PtxType, fma
-
-# Floating-point arithmetic. Approximate PTX instructions are computed in float64, then rounded to the type.
-#
-# Sums and products of 16-bit types are computed in float32 and rounded to 16 bits: with 2p + 2 bits of
-# precision double rounding is innocuous (Figueroa, "When is double rounding innocuous?", 1995).
 
 FLOAT_TYPES = ("f16", "bf16", "f16x2", "bf16x2", "f32", "f64")
 DIRECTED = ("rz", "rm", "rp")
@@ -47,7 +47,7 @@ def float_binary(operands: Operands, type_: PtxType) -> Step:
 
 
 def float_divide(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX ``div`` of floats, rounded to nearest; a device may differ by 2 ulp for .approx, .full."""
+    """Decodes PTX ``div`` of floats, rounded to nearest; for .approx and .full a GPU may differ by 2 ulp."""
     operands.modifiers.take("approx", "full")
     finish = _rounding(operands, type_)
     start = flushing(operands, type_)
@@ -137,7 +137,10 @@ def _rounding(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
 
 
 def flushing(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
-    """Consumes .ftz; returns the function that flushes subnormal operands to zero, or the identity."""
+    """Consumes .ftz; returns the function that flushes subnormal operands to zero.
+
+    Without it the identity.
+    """
     if operands.modifiers.take("ftz"):
         return _flush(type_)
     return _same
@@ -166,7 +169,7 @@ FLOAT_STEPS: dict[str, Typed] = {
 
 
 def arithmetic(operands: Operands) -> Step:
-    """Decodes PTX add, sub, mul, mad, div, rem, min, max, abs and neg of the type that comes last."""
+    """Decodes PTX add, sub, mul, mad, div, rem, min, max, abs and neg, of floats or integers by its type."""
     name = operands.instruction.parts[0]
     type_ = TYPES.get(operands.instruction.parts[-1])
     if type_ is not None and type_.is_float:

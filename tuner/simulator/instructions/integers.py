@@ -71,13 +71,13 @@ def shift(operands: Operands) -> Step:
 
 
 def shift_left(a: Array, amount: Array, type_: PtxType) -> Array:
-    """Returns a << amount for arrays ``a`` of ``type_``; 0 where the amount is at least the width in bits."""
+    """Returns a << amount for arrays of ``type_``; 0 where the amount is the width in bits or more."""
     shifted: Array = a << np.minimum(amount, type_.bits - 1).astype(type_.dtype)
     return np.where(amount >= type_.bits, type_.dtype.type(0), shifted)
 
 
 def shift_right(a: Array, amount: Array, type_: PtxType) -> Array:
-    """Returns a >> amount for arrays ``a`` of ``type_``; 0 or the sign where the amount is too large."""
+    """Returns a >> amount for arrays of ``type_``; 0, or the sign, where the amount is the width or more."""
     shifted: Array = a >> np.minimum(amount, type_.bits - 1).astype(type_.dtype)
     if type_.is_signed:
         return shifted
@@ -209,7 +209,7 @@ def multiply(operands: Operands, type_: PtxType) -> Step:
 
 
 def multiply_add(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX mad.lo, mad.hi and mad.wide of integers: the product as ``multiply`` gives it, plus c."""
+    """Decodes PTX mad.lo, mad.hi and mad.wide of integers: a half of the product, or all of it, plus c."""
     part = operands.modifiers.need(("lo", "hi", "wide"), "the part of the product")
     if part == "wide":
         wide = _twice(operands, type_)

@@ -70,7 +70,10 @@ def multiply_matrices(operands: Operands) -> Step:
 
 
 def fragment(operands: Operands, number: int, count: int) -> list[Reader]:
-    """Returns the readers of the ``count`` 32-bit registers of the vector operand at position ``number``."""
+    """Returns the readers of ``count`` 32-bit registers of the vector operand at position ``number``.
+
+    Raises UnsupportedInstruction for another number of registers.
+    """
     items = operands.items(number)
     if len(items) != count:
         raise operands.unsupported(f"a fragment of {len(items)} registers, only {count}")
@@ -78,7 +81,7 @@ def fragment(operands: Operands, number: int, count: int) -> list[Reader]:
 
 
 def fragment_bits(resident: ResidentBlocks, lanes: Indices, readers: list[Reader]) -> list[Array]:
-    """Returns, for each reader, its register's bits in ``lanes``: all lanes of the active warps."""
+    """Returns the bits of each reader's register in ``lanes``, which are all lanes of the active warps."""
     if resident.is_full:
         return [np.ascontiguousarray(resident.full(read(resident))) for read in readers]
     return [resident.full(read(resident))[lanes] for read in readers]
@@ -166,8 +169,8 @@ def load_tile(operands: Operands) -> Step:
     def step(resident: ResidentBlocks) -> None:
         lanes = resident.lanes_of_warps(resident.whole_warps())
         columns = [
-            resident.spaces.load(lanes, each, space, TYPES[kind].bytes, 1)[:, 0]
-            for each in addresses(resident, lanes).T
+            resident.spaces.load(lanes, column, space, TYPES[kind].bytes, 1)[:, 0]
+            for column in addresses(resident, lanes).T
         ]
         bits = np.ascontiguousarray(np.stack(columns, axis=1)).view(np.uint32)
         for number, name in enumerate(targets):
@@ -186,8 +189,8 @@ def store_tile(operands: Operands) -> Step:
     def step(resident: ResidentBlocks) -> None:
         lanes = resident.lanes_of_warps(resident.whole_warps())
         values = _elements(fragment_bits(resident, lanes, sources), TYPES[kind].raw)
-        for number, each in enumerate(addresses(resident, lanes).T):
-            resident.spaces.store(lanes, each, space, np.ascontiguousarray(values[:, number : number + 1]))
+        for number, column in enumerate(addresses(resident, lanes).T):
+            resident.spaces.store(lanes, column, space, np.ascontiguousarray(values[:, number : number + 1]))
 
     return step
 

@@ -1,4 +1,9 @@
-"""Decoders of memory accesses: loads, stores, atomics, fences, asynchronous copies (cp.async, TMA)."""
+"""Decoders of memory accesses: loads, stores, atomics, fences, asynchronous copies (cp.async, TMA).
+
+A decoder consumes the modifiers of an opcode (``need``: required, ``take`` and ``has``: optional), makes
+readers and writers of its operands, and returns a step: a function that runs the instruction for the active
+lanes.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -88,7 +93,7 @@ def _check_count(operands: Operands, registers: int, count: int) -> None:
 
 
 def fence_or_hint(operands: Operands) -> Step:
-    """Decodes prefetch, fence and the like: only the proxy fence does something, as memory is coherent."""
+    """Decodes prefetch, fence and the like; only ``fence.proxy.async`` has an effect: memory is coherent."""
     if operands.instruction.opcode.startswith("fence.proxy.async"):
         operands.modifiers.need_each("proxy")
         return proxy_fence(operands)
@@ -118,7 +123,7 @@ UPDATES: dict[str, Update] = {
 
 
 def update(operands: Operands) -> Step:
-    """Decodes PTX ``atom``, which writes old values to registers, and ``red``: atomics in lane order."""
+    """Decodes PTX ``atom``, which writes old values to registers, and ``red``; lanes update in order."""
     modifiers = operands.modifiers
     returns = operands.instruction.parts[0] == "atom"
     type_ = modifiers.type()
@@ -180,7 +185,7 @@ ATOMICS: dict[str, Callable[[Operands], Step]] = {"atom": update, "red": update}
 
 
 def bulk(operands: Operands) -> Step:
-    """Decodes PTX cp.async.bulk: copies of bytes and of tensors in tiled mode, commit_group, wait_group."""
+    """Decodes PTX cp.async.bulk: copies of bytes, or of tensors in tiled mode; commit_group; wait_group."""
     modifiers = operands.modifiers
     if modifiers.take("commit_group"):
         return lambda resident: resident.bulk.commit(resident.active())
@@ -274,11 +279,11 @@ def _plain_load(operands: Operands) -> Step:
         read = _per_lane(resident, target, source, size, mbarrier)
         for lane in resident.active().tolist():
             start, address, count, barrier = (int(values[lane]) for values in read)
-            for each in (start, address, count):
-                _require_aligned(each, BULK_ALIGN_BYTES)
-            one = np.array([lane])
-            at = np.array([address])
-            content = resident.spaces.global_.load_bytes(resident.watch, one, at, count)[0]
+            for number in (start, address, count):
+                _require_aligned(number, BULK_ALIGN_BYTES)
+            lanes = np.array([lane])
+            addresses = np.array([address])
+            content = resident.spaces.global_.load_bytes(resident.watch, lanes, addresses, count)[0]
             resident.bulk.load(lane, start + np.arange(count), content, barrier)
 
     return step
@@ -294,8 +299,8 @@ def _plain_store(operands: Operands) -> Step:
         read = _per_lane(resident, target, source, size)
         for lane in resident.active().tolist():
             address, start, count = (int(values[lane]) for values in read)
-            for each in (start, address, count):
-                _require_aligned(each, BULK_ALIGN_BYTES)
+            for number in (start, address, count):
+                _require_aligned(number, BULK_ALIGN_BYTES)
             write = partial(_write_bytes, resident, lane, address)
             resident.bulk.store(lane, start + np.arange(count), write)
 

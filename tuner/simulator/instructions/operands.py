@@ -46,14 +46,17 @@ SharedReader: TypeAlias = Callable[[ResidentBlocks, Indices], Indices]  # lanes 
 
 
 class Modifiers:
-    """The modifiers of an opcode, such as ``f32`` of ld.global.f32, that are not consumed yet."""
+    """The modifiers of an opcode, such as ``f32`` of ld.global.f32, that no decoder has consumed yet."""
 
     def __init__(self, instruction: Instruction) -> None:
         self._instruction = instruction
         self._left = list(instruction.parts[1:])
 
     def take(self, *names: str) -> str | None:
-        """Consumes and returns the first of ``names`` that the opcode still has; None where it has none."""
+        """Consumes the first of ``names`` that the opcode still has, and returns it.
+
+        None: it has none of them.
+        """
         for name in names:
             if name in self._left:
                 self._left.remove(name)
@@ -61,24 +64,31 @@ class Modifiers:
         return None
 
     def has(self, *names: str) -> bool:
-        """Consumes every modifier of ``names`` that the opcode still has; returns whether there was any."""
+        """Consumes all of ``names`` that the opcode still has; returns whether there were any."""
         taken = list(map(self.take, names))
         return any(taken)
 
     def need(self, names: Iterable[str], what: str) -> str:
-        """Consumes and returns the first of ``names`` that the opcode has; else raises, with ``what``."""
+        """Consumes the first of ``names`` that the opcode still has, and returns it.
+
+        Raises UnsupportedInstruction, with ``what``, if it has none of them.
+        """
         name = self.take(*names)
         if name is None:
             raise unsupported(self._instruction, f"it without {what}: {', '.join(names)}")
         return name
 
     def need_each(self, *names: str) -> None:
-        """Consumes all of ``names``. Raises UnsupportedInstruction where the opcode lacks one."""
+        """Consumes all of ``names``. Raises UnsupportedInstruction if the opcode lacks one."""
         for name in names:
             self.need((name,), "it")
 
     def type(self, *allowed: str) -> PtxType:
-        """Consumes and returns the last modifier, a type (of ``allowed``, if given); raises for any other."""
+        """Consumes the last modifier, a type, and returns the type.
+
+        ``allowed``: names of types, () for any. Raises UnsupportedInstruction for another type, or without a
+        type.
+        """
         if not self._left or self._left[-1] not in TYPES:
             raise unsupported(self._instruction, f".{self._left[-1]}" if self._left else "it without a type")
         name = self._left.pop()
@@ -87,11 +97,11 @@ class Modifiers:
         return TYPES[name]
 
     def vector(self) -> int:
-        """Consumes .v2, .v4 or .v8, if present; returns the vector's number of elements, by default 1."""
+        """Consumes .v2, .v4 or .v8; returns the vector's number of elements, 1 without such a modifier."""
         return int((self.take("v2", "v4", "v8") or "v1")[1:])
 
     def space(self) -> str:
-        """Consumes the state space and returns its name, such as "shared", by default "generic".
+        """Consumes the state space; returns its name, such as "shared"; "generic" without one.
 
         "global" for .const, as constants are in global memory.
         """
@@ -103,7 +113,7 @@ class Modifiers:
         return "generic"
 
     def take_memory_order(self) -> bool:
-        """Consumes ordering, scope and cache modifiers; returns whether the operation is strong (PTX ISA)."""
+        """Consumes ordering, scope and cache modifiers; returns whether the access is strong (PTX ISA)."""
         is_strong = self.has("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
         is_weak = self.has("weak")
         self.has(*SCOPES)
@@ -120,7 +130,7 @@ class Modifiers:
 
 
 class Operands:
-    """The operands and modifiers of an instruction during decoding, converted to functions on request.
+    """The operands and modifiers of an instruction during decoding; makes readers and writers of operands.
 
     A reader returns an operand's values in the lanes of resident blocks; a writer sets a register of the
     active lanes. Positions of operands count from 0; the destination comes first.
@@ -151,7 +161,10 @@ class Operands:
         return self.writer(self.operand(number), type_)
 
     def items(self, number: int) -> tuple[Operand, ...]:
-        """Returns the elements of the vector at position ``number``; a scalar operand is its only element."""
+        """Returns the elements of the vector operand at position ``number``.
+
+        Of a scalar, the operand alone.
+        """
         operand = self.operand(number)
         if isinstance(operand, Vector):
             return operand.items
@@ -161,7 +174,10 @@ class Operands:
         return tuple(map(self.register, self.items(number)))
 
     def register(self, operand: Operand) -> str:
-        """Returns the name of an operand. Raises UnsupportedInstruction unless it is a declared register."""
+        """Returns the name of a register operand.
+
+        Raises UnsupportedInstruction unless it is a declared register.
+        """
         if not isinstance(operand, Register):
             raise self.unsupported("an operand that is not a register there")
         self.width(operand.name)
@@ -175,16 +191,19 @@ class Operands:
         return (operand, None)
 
     def constant(self, number: int) -> int:
-        """Returns the integer constant at position ``number``; for a float, its IEEE 754 bits."""
+        """Returns the integer constant at position ``number``; of a float, its IEEE 754 bits.
+
+        Raises UnsupportedInstruction for an operand that is not a constant.
+        """
         operand = self.operand(number)
         if not isinstance(operand, Immediate):
             raise self.unsupported("an operand that is not a number there")
         return operand.bits
 
     def width(self, name: str) -> "np.dtype[np.generic]":
-        """Returns the numpy type of a register's bits: unsigned, or bool; uint64 for "_", which discards.
+        """Returns the numpy type of a register's bits: unsigned, bool for a predicate, uint64 for "_".
 
-        Raises UnsupportedInstruction for a register that is not declared.
+        "_" discards what is written to it. Raises UnsupportedInstruction for a register that is not declared.
         """
         if name == "_":
             return UNSIGNED[8]
@@ -246,7 +265,10 @@ class Operands:
         return np.array([bits & ((1 << 8 * type_.bytes) - 1)], type_.raw)
 
     def writer(self, operand: Operand, type_: PtxType) -> Writer:
-        """Returns a function that writes ``type_`` to a register, at least as wide, in the active lanes."""
+        """Returns a function that writes values of ``type_`` to a register in the active lanes.
+
+        Raises UnsupportedInstruction for a narrower register, or one of another class (predicate or number).
+        """
         if not isinstance(operand, Register):
             raise self.unsupported("a result that is not a register")
         name = operand.name
@@ -262,7 +284,10 @@ class Operands:
         return lambda resident, values: resident.write(name, write_bits(values, type_, width))
 
     def address(self, number: int) -> Reader:
-        """Returns a function that reads the int64 address, such as [%rd1 + 16], at position ``number``."""
+        """Returns a function that reads the int64 address, such as [%rd1 + 16], at position ``number``.
+
+        Raises UnsupportedInstruction for another operand.
+        """
         operand = self.operand(number)
         if not isinstance(operand, Address):
             raise self.unsupported("an operand that is not an address there")
@@ -291,15 +316,16 @@ class Operands:
 
 
 def always(number: int) -> Reader:
-    """Returns a function that reads the same number in all lanes, in place of an operand that is left out."""
+    """Returns a reader of the same number in all lanes, for an operand that an instruction leaves out."""
     values = np.array([number], np.uint32)
     return lambda _resident: values
 
 
 def shared_address(operands: Operands, number: int, is_generic: bool) -> SharedReader:
-    """Returns a function (resident blocks, lanes) -> shared addresses of the operand at ``number``.
+    """Returns a function (resident blocks, lanes) -> shared addresses, of the operand at ``number``.
 
-    With ``is_generic`` generic addresses are converted; those not in shared memory raise Fault.
+    ``is_generic``: the operand is a generic address, which is converted; one outside of shared memory raises
+    Fault.
     """
     address = operands.address(number)
 
@@ -317,7 +343,7 @@ def shared_address(operands: Operands, number: int, is_generic: bool) -> SharedR
 
 
 def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]) -> Step:
-    """Returns the step for ``d = function(a)``, both of ``type_``: operands 0 and 1 of an instruction."""
+    """Returns the step of ``d = function(a)``, both of ``type_``, for operands 0 and 1."""
     operands.need(2)
     write = operands.destination(0, type_)
     a = operands.source(1, type_)
@@ -329,7 +355,7 @@ def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]
 
 
 def binary(operands: Operands, type_: PtxType, function: Callable[[Array, Array], Array]) -> Step:
-    """Returns the step for ``d = function(a, b)``, all of ``type_``: operands 0 to 2 of an instruction."""
+    """Returns the step of ``d = function(a, b)``, all of ``type_``, for operands 0 to 2."""
     return binary_of(operands, type_, (type_, type_), function)
 
 
@@ -339,7 +365,7 @@ def binary_of(
     sources: tuple[PtxType, PtxType],
     function: Callable[[Array, Array], Array],
 ) -> Step:
-    """Returns the step for ``d = function(a, b)``; d is of type ``result``, a and b are of ``sources``."""
+    """Returns the step of ``d = function(a, b)``; d is of type ``result``, a and b are of ``sources``."""
     operands.need(3)
     write = operands.destination(0, result)
     a = operands.source(1, sources[0])
@@ -352,7 +378,7 @@ def binary_of(
 
 
 def ternary(operands: Operands, type_: PtxType, function: Callable[[Array, Array, Array], Array]) -> Step:
-    """Returns the step for ``d = function(a, b, c)``, all of ``type_``: operands 0 to 3 of an instruction."""
+    """Returns the step of ``d = function(a, b, c)``, all of ``type_``, for operands 0 to 3."""
     return ternary_of(operands, type_, (type_, type_, type_), function)
 
 
@@ -362,7 +388,10 @@ def ternary_of(
     sources: tuple[PtxType, PtxType, PtxType],
     function: Callable[[Array, Array, Array], Array],
 ) -> Step:
-    """Returns the step for ``d = function(a, b, c)``, with types as ``binary_of`` takes them."""
+    """Returns the step of ``d = function(a, b, c)``.
+
+    D is of type ``result``, the others are of ``sources``.
+    """
     operands.need(4)
     write = operands.destination(0, result)
     a, b, c = (operands.source(number, type_) for number, type_ in enumerate(sources, 1))

@@ -24,10 +24,10 @@ REDUCTIONS: dict[str, np.ufunc] = {
 
 
 def members(resident: ResidentBlocks, mask: Array) -> Bools:
-    """Returns the active lanes that the member masks name, as bool [warp, lane of the warp].
+    """Returns the active lanes that each warp's member mask names: bool [warp, lane of the warp].
 
-    ``mask`` holds each lane's 32-bit member mask of a .sync instruction, of which the greatest counts. Raises
-    Fault where a named lane is neither active nor exited, or an active lane is not in its mask.
+    ``mask``: each lane's 32-bit member mask of a .sync instruction; a warp's greatest one counts. Raises
+    Fault if a named lane is neither active nor exited, or an active lane is not in its own mask.
     """
     active = resident.mask.reshape(-1, WARP_LANES)
     masks = resident.full(mask).reshape(-1, WARP_LANES)
@@ -48,7 +48,8 @@ def members(resident: ResidentBlocks, mask: Array) -> Bools:
 def shuffle(operands: Operands) -> Step:
     """Decodes PTX shfl.sync; a second destination gets whether the source lane was in range.
 
-    Reading an inactive lane, which is undefined, gives NaN (all ones).
+    A lane whose source is out of range gets its own value. Reading an inactive lane, which is undefined,
+    gives NaN.
     """
     modifiers = operands.modifiers
     type_ = modifiers.type("b32")
@@ -65,7 +66,8 @@ def shuffle(operands: Operands) -> Step:
 
     def step(resident: ResidentBlocks) -> None:
         here = members(resident, mask(resident))
-        distance, limits = (_by_warp(resident, each).astype(np.int64) for each in (amount, bound))
+        distance = _by_warp(resident, amount).astype(np.int64)
+        limits = _by_warp(resident, bound).astype(np.int64)
         # PTX ISA, shfl.sync: c has the clamp in bits 0 to 4, the mask of a segment in bits 8 to 12, and
         # maxLane = (lane[4:0] & segmask) | (cval[4:0] & ~segmask)
         distance = distance & 31
@@ -173,14 +175,17 @@ def elect(operands: Operands) -> Step:
 
 
 def synchronise_warp(resident: ResidentBlocks, mask: Array) -> None:
-    """Orders memory accesses among each warp's member lanes (``members``), as bar.warp.sync."""
+    """Orders the memory accesses of each warp's member lanes, as bar.warp.sync does.
+
+    ``mask``: each lane's 32-bit member mask.
+    """
     here = members(resident, mask)
     for warp in np.flatnonzero(here.any(axis=1)):
         resident.watch.clocks.join(warp * WARP_LANES + np.flatnonzero(here[warp]))
 
 
 def warp_barrier(operands: Operands) -> Step:
-    """Decodes PTX ``bar.warp.sync``: returns ``synchronise_warp`` for its mask."""
+    """Decodes PTX ``bar.warp.sync``: orders the memory accesses of the member lanes."""
     operands.modifiers.need(("warp",), "a warp")
     operands.modifiers.need(("sync",), "a member mask")
     operands.need(1)

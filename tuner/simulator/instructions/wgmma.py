@@ -1,4 +1,8 @@
-"""Decoders of wgmma.fence, mma_async, commit_group and wait_group, and of setmaxnreg."""
+"""Decoders of wgmma.fence, mma_async, commit_group and wait_group, and of setmaxnreg.
+
+PTX ISA, "wgmma.mma_async": a warpgroup multiplies asynchronously; a product is complete when the warpgroup
+has waited for its group.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -74,7 +78,7 @@ def _multiply(operands: Operands) -> Step:
             is_added = bool(_uniform(resident, group, adds, "scale-d"))
             shared = resident.spaces.shared
             # the race detector's cells of the elements that are read
-            every = np.concatenate([each.elements.ravel() for each in watched])
+            every = np.concatenate([operand.elements.ravel() for operand in watched])
             cells = np.unique(every * mma.item_bytes // shared.races.cell_bytes)
             column = group.column
             fenced = resident.bulk.fenced
@@ -189,7 +193,7 @@ def _uniform(resident: ResidentBlocks, group: fragments.Warpgroup, read: Reader,
 
 
 def set_registers(operands: Operands) -> Step:
-    """Decodes PTX setmaxnreg inc and dec: returns ``Warpgroups.set_registers`` for the active warpgroups."""
+    """Decodes PTX setmaxnreg inc and dec: sets the number of registers of the active warpgroups."""
     modifiers = operands.modifiers
     modifiers.type("u32")
     modifiers.need(("inc", "dec"), "a direction")

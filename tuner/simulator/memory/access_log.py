@@ -19,7 +19,10 @@ BANK_BYTES = 4
 
 @dataclass(frozen=True)
 class Access:
-    """One memory access of a warp: each lane's address (if inactive, the first active one's), and size."""
+    """One memory access of a warp: each lane's first word, and the words per lane.
+
+    A lane that is not active has the address of the first active one.
+    """
 
     opcode: str  # of the PTX: "ld.shared.v4.b32"
     line: int  # of the PTX
@@ -28,13 +31,13 @@ class Access:
 
 
 class AccessSample:
-    """A sample of a launch's memory accesses: the first 16 accesses of warps of every PTX instruction."""
+    """The first SAMPLES memory accesses of warps of every PTX instruction of a launch."""
 
     def __init__(self) -> None:
         self._kept: dict[Instruction, list[Access]] = {}
 
     def note(self, instruction: Instruction, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Records an access of ``lanes``, ``size_bytes`` per lane: per warp, up to 16 of an instruction."""
+        """Records an access of ``lanes`` of ``size_bytes`` each, once per warp, unless there are enough."""
         kept = self._kept.setdefault(instruction, [])
         if len(kept) >= SAMPLES:
             return
@@ -67,7 +70,7 @@ class BankConflict:
 
 
 class ConflictCounter:
-    """The shared-memory wavefronts counted so far, for each instruction of a launch."""
+    """Counts the wavefronts of accesses to shared memory, for each instruction of a launch."""
 
     def __init__(self) -> None:
         self._counts: dict[Instruction, tuple[int, int]] = {}
@@ -78,7 +81,7 @@ class ConflictCounter:
         self._counts[instruction] = (before[0] + real, before[1] + ideal)
 
     def conflicts(self) -> tuple[BankConflict, ...]:
-        """Returns each instruction's counts, by line; atomics, bulk copies and wgmma are not counted."""
+        """Returns the counts per instruction, by line; atomics, bulk copies and wgmma are not counted."""
         conflicts = (
             BankConflict(instruction.line, instruction.short_text, real, ideal)
             for instruction, (real, ideal) in self._counts.items()
@@ -87,9 +90,10 @@ class ConflictCounter:
 
 
 def wavefronts(lanes: Indices, addresses: Indices, size_bytes: int) -> tuple[int, int]:
-    """Returns (wavefronts of an access to shared memory, wavefronts that it needs without bank conflicts).
+    """Returns the wavefronts of an access to shared memory, and those that it needs without conflicts.
 
-    Accesses of 8 and 16 bytes per lane are served by half warps and quarter warps.
+    ``lanes`` and ``addresses``: of the active lanes. Accesses of 8 and 16 bytes per lane are served by half
+    warps and quarter warps.
     """
     words = max(size_bytes // BANK_BYTES, 1)
     group_lanes = WARP_LANES // words
@@ -107,7 +111,7 @@ def wavefronts(lanes: Indices, addresses: Indices, size_bytes: int) -> tuple[int
 
 
 class Watch:
-    """The executing instruction, and the vector clocks and logs that all state spaces use."""
+    """The instruction that executes now, and the vector clocks and logs that all state spaces use."""
 
     def __init__(
         self,
@@ -143,7 +147,12 @@ class Watch:
         cell_bytes: int,
         silent: SilentStores | None = None,
     ) -> None:
-        """Logs unordered accesses to a buffer or "shared" as hazards; ``silent`` stores as benign."""
+        """Logs accesses that are not ordered after earlier ones (races, missing fences) as hazards.
+
+        ``found``: the unordered accesses; ``lanes``: lane of each access; ``memory``: a buffer's name, or
+        "shared"; ``cell_bytes``: granularity of race detection. Races of stores that leave the value
+        unchanged (``silent``) are logged as benign.
+        """
 
         def example(access: int, cell: int, earlier: str) -> str:
             who = self.geometry.who(int(lanes[min(access, len(lanes) - 1)]))
@@ -153,7 +162,7 @@ class Watch:
             report(self.log, self.instruction, found, example, silent)
 
     def out_of_bounds(self, lane: int, reason: str) -> Fault:
-        """Returns, without raising, the Fault for an out-of-bounds access by ``lane``, with a ``reason``."""
+        """Returns the Fault for an out-of-bounds access by ``lane``, without raising it."""
         return Fault(Defect.OUT_OF_BOUNDS, f"{self.geometry.who(lane)}: {reason}")
 
     def require_inside(self, lanes: Indices, is_out: Bools, reason: Callable[[int], str]) -> None:

@@ -1,4 +1,12 @@
-"""Asynchronous copies in flight, by cp.async and in bulk (TMA), and tensor maps in tiled mode."""
+"""Asynchronous copies in flight, by cp.async and in bulk (TMA), and tensor maps in tiled mode.
+
+cp.async takes effect when a thread waits for it. Bulk loads complete at an mbarrier, bulk stores in bulk
+async-groups. The destination of a load is NaN from its issue until a thread waits at the mbarrier. A store
+reads its source at issue; the source is compared again when a thread waits for the store, to detect changes
+in between. A store writes when a thread waits for it without ``.read`` (which only releases the source), or,
+after a wait with ``.read``, when the blocks end. PTX ISA, "Tensors", "Async-group mechanism", "Completion
+Mechanisms for Asynchronous Copy Operations".
+"""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -16,7 +24,6 @@ from tuner.simulator.memory.shared_memory import POISON, MBarrier, MBarriers, Sh
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import Array, Bools, Indices, to_tf32
 
-# Tensor maps in tiled mode: the bytes that a bulk tensor copy touches. PTX ISA, "Tensors".
 SWIZZLES_BYTES = (0, 32, 64, 128)
 BOX_LIMIT = 256  # elements of one dimension; CUDA driver API, cuTensorMapEncodeTiled
 ALIGN_BYTES = 16  # of strides
@@ -30,8 +37,6 @@ DTYPES = {
     9: np.dtype(ml_dtypes.bfloat16),
     TFLOAT32: np.dtype("f4"),
 }
-
-# cp.async: copies that take effect when a thread waits for them. PTX ISA, "Async-group mechanism".
 
 
 @dataclass
@@ -60,10 +65,10 @@ class Copies:
     def begin(
         self, lanes: Indices, targets: Indices, sources: Indices, size_bytes: int, source_bytes: Indices
     ) -> None:
-        """Begins a cp.async per lane from global ``sources`` to shared ``targets``, NaN until a wait.
+        """Begins a cp.async per lane, from global ``sources`` to shared ``targets``: NaN until a wait.
 
-        Each copy reads ``source_bytes`` bytes now and fills the rest of ``size_bytes`` with zeros. Raises
-        Fault for a bad address or too many source bytes.
+        Each copy reads ``source_bytes`` bytes now, and fills the rest of ``size_bytes`` with zeros. Raises
+        Fault for an invalid address, and for too many source bytes.
         """
         if (source_bytes > size_bytes).any():
             reason = f"found a source of {int(source_bytes.max())} bytes, allowed {size_bytes}"
@@ -86,7 +91,7 @@ class Copies:
         self._groups[lanes] += 1
 
     def wait(self, mask: Bools, newest: int) -> None:
-        """Completes committed cp.async copies of the lanes in ``mask``, except their ``newest`` groups."""
+        """Completes committed copies of the lanes in ``mask``, except their ``newest`` latest groups."""
         for copy in self._flying:
             is_old = copy.groups < self._groups[copy.lanes] - newest
             lands = mask[copy.lanes] & ~copy.is_done & is_old
@@ -96,25 +101,16 @@ class Copies:
         self._flying = [copy for copy in self._flying if not copy.is_done.all()]
 
     def wait_all(self, mask: Bools) -> None:
-        """Completes all cp.async copies of the lanes in ``mask``, committed or not: cp.async.wait_all."""
+        """Completes all copies of the lanes in ``mask``, committed or not."""
         self.commit(np.flatnonzero(mask))
         self.wait(mask, 0)
 
     def report_unfinished(self) -> None:
-        """Reports cp.async copies never waited for, except zero-fills, which pipelines issue at their end."""
+        """Reports copies that nobody waited for, except zero-fills, which pipelines issue at their end."""
         unfinished = [copy for copy in self._flying if copy.reads_global]
         if unfinished:
             example = f"{unfinished[0].who} ends with a cp.async in flight"
             self._watch.log.report(Defect.UNFINISHED, None, lambda: example, len(unfinished))
-
-
-# Bulk copies (TMA): loads complete at an mbarrier, stores in bulk async-groups.
-#
-# The destination of a load is NaN from the load's issue until a thread waits at the mbarrier. A store reads
-# its source at issue; the source is compared again when a thread waits for the store, to detect changes in
-# between. A store writes when a thread waits for it without ``.read`` (which only releases the source), or,
-# after a wait with ``.read``, when the blocks end. PTX ISA, "Completion Mechanisms for Asynchronous Copy
-# Operations", "cp.async.bulk.wait_group".
 
 
 @dataclass
@@ -159,7 +155,7 @@ class BulkCopies:
         return bool(self._loads)
 
     def fence(self, lanes: Indices) -> None:
-        """Makes the lanes' writes so far visible to the async proxy: bulk copies, wgmma. PTX ISA."""
+        """Makes the lanes' writes so far visible to the async proxy (PTX ISA): bulk copies and wgmma."""
         self.fenced[lanes] = self.watch.clocks.own(lanes)
         self.watch.clocks.tick(lanes)
 
@@ -200,7 +196,10 @@ class BulkCopies:
         self.mbarriers.has_progress = True
 
     def land(self, block: int, mbarrier: int, barrier: MBarrier, must: bool) -> None:
-        """Completes the bulk loads at an mbarrier; unless ``must``, a random schedule may delay them."""
+        """Completes the bulk loads at an mbarrier; unless ``must``, a random schedule may delay them.
+
+        ``mbarrier``: shared address; ``barrier``: its state, which the bytes are delivered to.
+        """
         if (block, mbarrier) not in self._loads:
             return
         if not must and self.rng is not None and self.rng.random() < 0.5:
@@ -225,7 +224,7 @@ class BulkCopies:
         self._open_stores.setdefault(lane, []).append(BulkStore(whole, content, clock, write))
 
     def commit(self, lanes: Indices) -> None:
-        """Closes the open bulk async-group, of bulk stores, of each lane: cp.async.bulk.commit_group."""
+        """Closes the open bulk async-group of each lane: cp.async.bulk.commit_group."""
         for lane in lanes.tolist():
             self._store_groups.setdefault(lane, []).append(self._open_stores.pop(lane, []))
 
@@ -310,9 +309,10 @@ class TensorMap:
         return int(np.prod(self.box)) * self.array.itemsize
 
     def elements(self, coordinates: Sequence[int]) -> tuple[Indices, Bools]:
-        """Returns (index in the flat array, whether it lies inside) for each element of a box.
+        """Returns (indices in the flat array, whether each lies inside) of the elements of a box.
 
-        ``coordinates`` are the box's first element, innermost first, as in PTX; they may be outside.
+        ``coordinates``: of the box's first element, innermost first, as in PTX; they may be outside of the
+        array.
         """
         index = np.zeros(1, np.int64)
         inside = np.ones(1, bool)
@@ -324,7 +324,7 @@ class TensorMap:
         return index, inside
 
     def content(self, coordinates: Sequence[int]) -> Array:
-        """Returns the bytes of the box at ``coordinates``, zeros outside, rounded if ``is_tf32``."""
+        """Returns the bytes of the box at ``coordinates``: zeros outside, rounded if ``is_tf32``."""
         index, inside = self.elements(coordinates)
         flat = self.array.reshape(-1)
         content = np.zeros(len(index), flat.dtype)
@@ -334,7 +334,7 @@ class TensorMap:
         return content.view(np.uint8)
 
     def store(self, coordinates: Sequence[int], content: Array) -> None:
-        """Stores ``content``, the bytes of the box at ``coordinates``, in the array; drops those outside."""
+        """Stores the bytes of the box at ``coordinates`` in the array; bytes outside of it are dropped."""
         index, inside = self.elements(coordinates)
         self.array.reshape(-1)[index[inside]] = content.view(self.array.dtype)[inside]
 
@@ -351,7 +351,7 @@ class PlacedMap:
     buffer: GlobalBuffer
 
     def cells(self, coordinates: Sequence[int]) -> Indices:
-        """Returns the race detector's cells of a box inside the array: ascending, (1, cells)."""
+        """Returns the cells of race detection that a box covers in the array: ascending, (1, cells)."""
         index, inside = self.tensor.elements(coordinates)
         item_bytes = self.tensor.array.itemsize
         races = self.buffer.races
@@ -359,21 +359,28 @@ class PlacedMap:
 
 
 def swizzled(addresses: Indices, span_bytes: int) -> Indices:
-    """Returns shared addresses with bits from 4 up XORed with those from 7 up (PTX ISA), by the span."""
+    """Returns swizzled shared addresses: bits from 4 up are XORed with bits from 7 up (PTX ISA).
+
+    ``span_bytes``: 0 (none), 32, 64 or 128; it says how many bits.
+    """
     return addresses ^ ((addresses >> 7 & SWIZZLE_BITS[span_bytes]) << 4)
 
 
 def extent_bytes(layout: TensorMapLayout) -> int:
-    """Returns the bytes from a tensor's first to its last element. Raises KeyError if not in DTYPES."""
+    """Returns the bytes from a tensor's first element to the end of its last.
+
+    Raises KeyError for an element type that is not in DTYPES.
+    """
     item_bytes = int(DTYPES[layout.dtype].itemsize)
     strides = (item_bytes, *layout.strides_bytes)
     return item_bytes + sum((size - 1) * stride for size, stride in zip(layout.sizes, strides, strict=True))
 
 
 def tensor_of(layout: TensorMapLayout, memory: Array, offset_bytes: int = 0) -> TensorMap:
-    """Returns the tensor map of ``layout`` over ``memory``, bytes, from ``offset_bytes`` on.
+    """Returns a layout's tensor map over ``memory`` (bytes), from ``offset_bytes`` on.
 
-    Raises UsageError for a tensor not contiguous, and as ``TensorMap``; KeyError as ``extent_bytes``.
+    Raises UsageError for a tensor that is not contiguous, or a map that is not simulated; KeyError for an
+    element type that is not in DTYPES.
     """
     dtype = DTYPES[layout.dtype]
     shape = tuple(reversed(layout.sizes))

@@ -1,4 +1,9 @@
-"""Global memory: the buffers of a launch, what was touched of them, and accesses by address."""
+"""Global memory: the buffers of a launch, what was touched of them, and accesses by address.
+
+Buffers lie at widely spaced addresses, each with race detection. A buffer of a simulated device has the same
+address in each launch, so that a kernel can use an address that an earlier one has stored. Addresses as the
+host has them, which a program may put into memory too, are looked up (``Find``) where a kernel uses them.
+"""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -15,11 +20,6 @@ from tuner.simulator.memory.vector_clocks import SilentStores, Unordered
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
 
-# Global memory: the buffers of a launch, at widely spaced addresses, each with race detection.
-#
-# A buffer of a simulated device has the same address in each launch, so that a kernel can use an address that
-# an earlier one has stored. Addresses as the host has them, which a program may put into memory too, are
-# looked up (``Find``) where a kernel uses them.
 # Every buffer has a tebibyte of addresses and begins in the middle: no overrun reaches another buffer.
 SLOT_BITS = 40
 FIRST_BYTE = 1 << (SLOT_BITS - 1)
@@ -38,7 +38,7 @@ WINDOWS = {name: (number << WINDOW_BITS) + WINDOW_OFFSET for number, name in enu
 
 @dataclass(frozen=True, eq=False)
 class Touched:
-    """Bytes of a buffer that a launch read, before its writes, and wrote: sorted [range, (first, end)]."""
+    """The bytes of a buffer that a launch read before it wrote them, and wrote: [range, (first, end)]."""
 
     address: int  # of the array in this process
     reads: Indices  # bytes read before the launch wrote them
@@ -48,7 +48,7 @@ class Touched:
 
     @classmethod
     def of(cls, address: int, size_bytes: int, races: GlobalRaces) -> "Touched":
-        """Returns the byte ranges, whole cells, that a buffer's race detector ``races`` has recorded."""
+        """Returns the byte ranges, in whole cells, that a buffer's race detector has recorded."""
         masks = [races.read_first, races.written]
         if races.has_strong:
             masks += [mask & ~races.only_strong for mask in masks]
@@ -63,7 +63,7 @@ class Touched:
 
 
 def runs(flags: Bools) -> Indices:
-    """Returns the runs of True in ``flags``: [run, (first, end)], where end is exclusive."""
+    """Returns the runs of True in ``flags``: [run, (first, end)]; the end is exclusive."""
     changes = np.flatnonzero(flags[1:] != flags[:-1]) + 1
     first = np.flatnonzero(flags[:1])
     end = np.flatnonzero(flags[-1:]) + flags.size
@@ -84,17 +84,17 @@ Find: TypeAlias = Callable[[int], Pointer | None]  # an address in no buffer of 
 
 
 def device_address(number: int) -> int:
-    """Returns the address at which kernels find buffer ``number`` of a device."""
+    """Returns the address that buffer ``number`` of a device has in kernels."""
     return FIRST_OF_DEVICE + number << SLOT_BITS | FIRST_BYTE
 
 
 def device_number(address: int) -> int:
-    """Returns the number of the device's buffer that a kernel's address is in, or negative: it is in none."""
+    """Returns the number of the device's buffer that holds a kernel's address; negative: no buffer."""
     return (address >> SLOT_BITS) - FIRST_OF_DEVICE
 
 
 class GlobalBuffer:
-    """An array in simulated global memory, read and written in place, with its race detector."""
+    """An array in simulated global memory, accessed in place, with its race detector."""
 
     def __init__(self, name: str, array: Array, cell_bytes: int, is_read_only: bool = False) -> None:
         self.name = name
@@ -110,10 +110,13 @@ class GlobalBuffer:
 
 
 class GlobalMemory:
-    """The buffers of a launch, each at its global address."""
+    """The buffers of a launch by their global addresses."""
 
     def __init__(self, cell_bytes: int = 1, find: Find = lambda _address: None) -> None:
-        """``cell_bytes``: granularity of race detection; ``find`` looks up addresses of no buffer here."""
+        """``cell_bytes``: granularity of race detection.
+
+        ``find``: looks up addresses that are in no buffer.
+        """
         self._buffers: dict[int, GlobalBuffer] = {}  # by slot
         self._arrays: dict[int, GlobalBuffer] = {}  # by host address
         self._addresses: dict[tuple[int, int | None], int] = {}  # by host address and number on the device
@@ -132,10 +135,11 @@ class GlobalMemory:
         return slot << SLOT_BITS | FIRST_BYTE
 
     def place(self, name: str, array: Array, number: int | None = None) -> tuple[int, GlobalBuffer]:
-        """Returns (global address, buffer) of an array, named for messages; adds it on its first use.
+        """Returns the global address and the buffer of an array, which is added at its first use.
 
-        Arrays at the same host address share the buffer of the first. Raises UsageError for an array that is
-        not C-contiguous.
+        ``name``: for messages; ``number``: of the array on its device, None for an address in this launch
+        only. Arrays at one host address share a buffer. Raises UsageError for an array that is not
+        C-contiguous.
         """
         if not array.flags.c_contiguous:
             raise UsageError(f"argument {name}: the array is not C-contiguous")
@@ -157,9 +161,10 @@ class GlobalMemory:
     def parts(
         self, watch: Watch, lanes: Indices, addresses: Indices, size_bytes: int, align_bytes: int = 0
     ) -> Iterator[tuple[GlobalBuffer, Bools | slice, Indices]]:
-        """Yields (buffer, mask or slice of the lanes that access it, byte offsets in it) per accessed buffer.
+        """Yields (buffer, mask or slice of the lanes, byte offsets in it) per buffer that is accessed.
 
-        Alignment 0: to ``size_bytes``. Raises Fault for an address in no buffer, beyond one or misaligned.
+        ``size_bytes``: per lane; ``align_bytes`` 0: as many. Raises Fault for an address in no buffer, beyond
+        its end, or misaligned.
         """
         watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
         slots = addresses >> SLOT_BITS
@@ -208,7 +213,10 @@ class GlobalMemory:
     def load(
         self, watch: Watch, lanes: Indices, addresses: Indices, item_bytes: int, count: int, is_strong: bool
     ) -> Array:
-        """Loads ``count`` integers per lane from global addresses: [lane, element]; reports races."""
+        """Loads ``count`` unsigned integers of ``item_bytes`` per lane: [lane, element]; reports races.
+
+        ``is_strong``: a strong operation of the PTX memory model. Raises Fault for an invalid address.
+        """
         size = item_bytes * count
         watch.note(lanes, addresses, size)
         values = np.empty((len(lanes), count), UNSIGNED[item_bytes])
@@ -228,7 +236,11 @@ class GlobalMemory:
         return content
 
     def store(self, watch: Watch, lanes: Indices, addresses: Indices, values: Array, is_strong: bool) -> None:
-        """Stores unsigned integers ``values`` [lane, element] at global addresses; reports races."""
+        """Stores unsigned integers [lane, element] from each lane's global address on; reports races.
+
+        ``is_strong``: a strong operation of the PTX memory model. Raises Fault for an invalid address, or
+        constant memory.
+        """
         item = values.itemsize
         count = values.shape[1]
         for buffer, which, starts in self.parts(watch, lanes, addresses, item * count):
@@ -246,9 +258,9 @@ class GlobalMemory:
     def update_starts(
         self, watch: Watch, lanes: Indices, addresses: Indices, item_bytes: int, count: int
     ) -> Iterator[tuple[Array, Bools | slice, Indices]]:
-        """Yields (memory as integers, lanes' mask or slice, first indices) per buffer that an atomic updates.
+        """Yields (memory as integers, mask or slice of the lanes, first indices) per buffer to update.
 
-        Records the access and reports races; changes no memory.
+        For atomics: records the accesses and reports races; the caller changes the memory.
         """
         size = item_bytes * count
         for buffer, which, starts in self.parts(watch, lanes, addresses, size):
@@ -289,8 +301,9 @@ class Spaces:
 
     def checksum(self) -> int:
         checksum = 0
-        for each in (self._local, self.shared.bytes, *(buffer.bytes for buffer in self.global_.buffers)):
-            checksum = zlib.crc32(each.data, checksum)
+        checksum = zlib.crc32(self.shared.bytes.data, zlib.crc32(self._local.data, checksum))
+        for buffer in self.global_.buffers:
+            checksum = zlib.crc32(buffer.bytes.data, checksum)
         return checksum
 
     def load(
@@ -304,7 +317,8 @@ class Spaces:
     ) -> Array:
         """Loads ``count`` unsigned integers of ``item_bytes`` per lane: [lane, element].
 
-        ``space`` is "global", "shared", "local", "param", or "generic", where each address names its space.
+        ``space``: "global", "shared", "local", "param", or "generic": each address names its space. Raises
+        Fault for an invalid address.
         """
         values = np.empty((len(lanes), count), UNSIGNED[item_bytes])
         for name, which, inner in _named(space, addresses):
@@ -345,7 +359,10 @@ class Spaces:
     def updates(
         self, lanes: Indices, addresses: Indices, space: str, item_bytes: int, count: int
     ) -> Iterator[tuple[Array, Bools | slice, Indices]]:
-        """Yields (memory as integers, lanes' mask or slice, first indices) per memory an atomic updates."""
+        """Yields (memory as integers, mask or slice of the lanes, first indices) per memory to update.
+
+        For atomics; raises Fault for memory that is neither global nor shared.
+        """
         for name, which, inner in _named(space, addresses):
             if name == "shared":
                 numbers, starts = self.shared.update_start(lanes[which], inner, item_bytes, count)

@@ -1,4 +1,12 @@
-"""Race detection in shared and global memory by vector clocks, independent of the executed schedule."""
+"""Race detection in shared and global memory by vector clocks, independent of the executed schedule.
+
+In global memory, blocks are unordered, and the blocks of a cluster count as one. Each cell keeps its last
+write and its last read. Atomic and strong operations (PTX ISA, "Memory Consistency Model") do not race with
+each other. Synchronisation between blocks by spinning on memory is not modelled: accesses that rely on it are
+reported. Within a block, a write after reads by several threads is not checked. In shared memory, as in
+FastTrack (Flanagan and Freund, PLDI 2009), a cell keeps its last write as an epoch: thread and clock; of its
+reads, the last one of each warp. A cell has the size of the kernel's smallest access.
+"""
 
 import numpy as np
 
@@ -7,18 +15,7 @@ from tuner.simulator.ptx.defects import Defect
 from tuner.simulator.ptx.dtypes import Array, Bools, Indices
 from tuner.simulator.ptx.geometry import WARP_LANES
 
-# Race detection in global memory: between blocks, which are unordered, and within a block by vector clocks.
-#
-# The blocks of a cluster count as one block. Each cell keeps its last write and its last read. Atomic and
-# strong operations (PTX ISA, "Memory Consistency Model") do not race with each other. Synchronisation between
-# blocks by spinning on memory is not modelled: accesses that rely on it are reported. Within a block, a write
-# after reads by several threads is not checked.
-
 MANY = -1  # several blocks, or several threads of a block
-# Race detection in shared memory by vector clocks, independent of the executed schedule.
-#
-# As in FastTrack (Flanagan and Freund, PLDI 2009), a cell keeps its last write as an epoch: thread and clock.
-# Of its reads, a cell keeps the last one of each warp. A cell has the size of the kernel's smallest access.
 NOBODY = -1
 SEVERAL = 32  # several lanes of a warp read the cell independently
 TOGETHER = 33  # the warp read the cell in one collective instruction: ordered for all lanes if for one
@@ -26,9 +23,9 @@ LANE_BITS = 6
 
 
 class GlobalRaces:
-    """A race detector of a global buffer: the last accesses to each cell, by all blocks of a launch.
+    """A race detector of one global buffer: keeps the last accesses to each cell, by all blocks of a launch.
 
-    A cell is the kernel's smallest access, at most 4 bytes; in a variable of the module, 1 byte.
+    A cell is as large as the kernel's smallest access, at most 4 bytes; in a variable of the module, 1 byte.
     """
 
     def __init__(self, bytes_: int, cell_bytes: int) -> None:
@@ -57,7 +54,7 @@ class GlobalRaces:
 
     @property
     def only_strong(self) -> Bools:
-        """Returns which cells atomic and strong operations accessed, and no other operation."""
+        """Returns which cells were accessed by atomic and strong operations alone."""
         only: Bools = self._is_strong & ~self._is_mixed & (self._write_block <= 0) & (self._read_block == 0)
         return only
 
@@ -70,7 +67,10 @@ class GlobalRaces:
         self._is_read_first[cells[self._write_block[cells] == 0]] = True
 
     def cells(self, starts: Indices, size_bytes: int) -> Indices:
-        """Returns the cells [access, cell]; an access lies inside one cell, or begins at the start of one."""
+        """Returns the cells of accesses: [access, cell].
+
+        An access is within one cell, or begins at one's start.
+        """
         return starts[:, None] // self.cell_bytes + np.arange(-(-size_bytes // self.cell_bytes))
 
     def read(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
@@ -156,7 +156,7 @@ def _conflicts(is_other: Bools, is_own: Bools, cells: Indices, earlier: str) -> 
 
 
 class SharedRaces:
-    """A race detector of resident blocks' shared memory, in cells of the smallest access, at most 4 bytes."""
+    """A race detector of resident blocks' shared memory, in cells of the kernel's smallest access."""
 
     def __init__(self, clocks: Clocks, bytes_: int, cell_bytes: int, async_readers: int) -> None:
         self.cell_bytes = cell_bytes
@@ -175,7 +175,10 @@ class SharedRaces:
         return starts[:, None] // self.cell_bytes + np.arange(max(size_bytes // self.cell_bytes, 1))
 
     def read(self, lanes: Indices, cells: Indices, is_collective: bool = False) -> list[Unordered]:
-        """Records reads; returns unordered and uninitialised ones; ``is_collective``: of a whole warp."""
+        """Records reads of ``cells`` [access, cell]; returns those that are unordered or uninitialised.
+
+        ``is_collective``: one instruction reads for a whole warp.
+        """
         found = self._uninitialised(cells)
         is_atomic = self._is_atomic[cells]
         if is_atomic.any():
@@ -203,7 +206,10 @@ class SharedRaces:
             self._read[cells[chosen], warp[chosen[0], 0]] = (clock | SEVERAL)[chosen[0], 0]
 
     def write(self, lanes: Indices, cells: Indices, is_pending: bool = False) -> list[Unordered]:
-        """Records writes; returns the unordered ones; ``is_pending``: in flight until ``complete``."""
+        """Records writes of ``cells`` [access, cell]; returns the unordered ones.
+
+        ``is_pending``: the writes are in flight until ``complete`` is called.
+        """
         found = self._against_writes(lanes, cells) + self._against_reads(lanes, cells)
         writer = self._geometry.member[lanes][:, None].astype(np.int16)
         self.writer[cells] = writer
@@ -215,11 +221,14 @@ class SharedRaces:
         return found
 
     def complete(self, lanes: Indices, cells: Indices) -> None:
-        """Completes the lanes' writes of ``cells`` [access, cell] that ``write`` recorded as pending."""
+        """Completes writes of ``cells`` [access, cell] by ``lanes`` that were recorded as pending."""
         self._written[cells] = self._clocks.own(lanes)[:, None]
 
     def atomic(self, lanes: Indices, cells: Indices) -> list[Unordered]:
-        """Records atomic updates, which do not race with each other; returns as ``read`` does."""
+        """Records atomic updates of ``cells``, which do not race with each other.
+
+        Returns those that are unordered with other accesses, or uninitialised.
+        """
         is_first = ~self._is_atomic[cells]
         found = self._uninitialised(cells)
         found += only(self._against_writes(lanes, cells) + self._against_reads(lanes, cells), is_first)
@@ -231,9 +240,10 @@ class SharedRaces:
         return found
 
     def async_write(self, lane: int, cells: Indices, column: int) -> tuple[int, list[Unordered]]:
-        """Records a write of ``cells`` [cell] by the agent of clock ``column`` for ``lane``.
+        """Records a write of ``cells`` by an asynchronous agent (a bulk copy) that ``lane`` has started.
 
-        Returns (time of the write in the agent's clock, unordered accesses).
+        ``column``: the agent's column of the vector clocks. Returns (time of the write in that column,
+        unordered accesses).
         """
         lanes = np.array([lane])
         row = cells[None]

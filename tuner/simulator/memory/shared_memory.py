@@ -1,4 +1,9 @@
-"""The shared memory of resident blocks, with its mbarriers, and access to other blocks of a cluster."""
+"""The shared memory of resident blocks, with its mbarriers, and access to other blocks of a cluster.
+
+``mapa`` puts a block's rank into the upper bits of a shared address; an address without a rank is in the
+thread's own block: PTX ISA, "shared::cluster" and "mapa". Of mbarriers: "mbarrier", phases, arrivals and
+tx-count.
+"""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,14 +16,8 @@ from tuner.simulator.memory.vector_clocks import SilentStores, Unordered
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
 
-# Distributed shared memory: addresses in other blocks of a cluster, and accesses to blocks that have ended.
-#
-# ``mapa`` puts a block's rank into the upper bits of a shared address; an address without a rank is in the
-# thread's own block. PTX ISA, "shared::cluster" and "mapa".
-
 RANK_BIT = 26  # above every shared address and every generic address truncated to 32 bits
 RANKS_LIMIT = 16  # blocks of a cluster; CUDA C programming guide, non-portable cluster size
-# mbarrier objects in shared memory. PTX ISA, "mbarrier": phases, arrivals and tx-count.
 MBARRIERS_LIMIT = 32  # per block; a limit of this simulator
 OBJECT_BYTES = 8
 POISON = 0xFF  # floats made of this byte are NaN
@@ -27,7 +26,7 @@ STRIDE_BYTES = 1024  # each block begins at a multiple, as on the device
 
 @dataclass
 class ClusterMemory:
-    """Shared memory across the blocks of a cluster: finds addresses, and records accesses to other blocks."""
+    """Shared memory of a cluster's blocks: resolves addresses, and records accesses to other blocks."""
 
     watch: Watch
     _touched: dict[tuple[int, int], int] = field(default_factory=dict)  # (block, lane) -> clock
@@ -35,8 +34,8 @@ class ClusterMemory:
     def located(self, lanes: Indices, addresses: Indices) -> tuple[Indices, Indices]:
         """Returns (indices of blocks, addresses inside these blocks) for the lanes' shared addresses.
 
-        Records accesses to other blocks. Raises Fault for a rank above the cluster's, or for any rank in an
-        instruction that allows only addresses without one.
+        Records accesses to other blocks. Raises Fault for a rank that the cluster does not have, and for any
+        rank in an instruction that takes only addresses of the block's own memory.
         """
         geometry = self.watch.geometry
         own = geometry.block_index[lanes]
@@ -60,7 +59,7 @@ class ClusterMemory:
         return blocks, np.where(is_away, addresses - (ranks + 1 << RANK_BIT), addresses)
 
     def report_ended(self) -> None:
-        """Reports, as hazards, blocks that end before another block's access to their memory is ordered."""
+        """Reports blocks that may end before another block's access to their memory."""
         geometry = self.watch.geometry
         clocks = self.watch.clocks
         for (block, lane), clock in self._touched.items():
@@ -74,7 +73,7 @@ class ClusterMemory:
 
 @dataclass
 class MBarrier:
-    """An mbarrier with its current phase: the arrivals and bytes (tx-count) that are missing."""
+    """An mbarrier in its current phase: the arrivals and the bytes (tx-count) that are missing."""
 
     expected: int  # arrivals per phase
     pending: int  # arrivals missing in the current phase
@@ -96,7 +95,10 @@ class MBarriers:
     _barriers: dict[tuple[int, int], MBarrier] = field(default_factory=dict)
 
     def init(self, lanes: Indices, addresses: Indices, counts: Indices) -> None:
-        """Initialises an mbarrier per lane, at most 32 in a block, with ``counts`` arrivals per phase."""
+        """Initialises an mbarrier per lane, which expects ``counts`` arrivals per phase.
+
+        Raises Fault for a misaligned address, and for more than MBARRIERS_LIMIT in a block.
+        """
         self.watch.require_aligned(lanes, addresses, OBJECT_BYTES)
         clocks = self.watch.clocks
         for lane, address, count in zip(lanes.tolist(), addresses.tolist(), counts.tolist(), strict=True):
@@ -119,12 +121,18 @@ class MBarriers:
         return geometry.cluster_lanes + key[0] % geometry.cluster_blocks * MBARRIERS_LIMIT + used
 
     def at(self, lane: int, address: int) -> MBarrier:
-        """Returns the mbarrier at a shared address, or Fault; reports a race with its initialisation."""
+        """Returns the mbarrier at a lane's shared address; reports a race with its initialisation.
+
+        Raises Fault if no mbarrier was initialised there.
+        """
         blocks, inner = self.cluster.located(np.array([lane]), np.array([address]))
         return self.of_block(lane, int(blocks[0]), int(inner[0]))
 
     def of_block(self, lane: int, block: int, address: int) -> MBarrier:
-        """Returns the mbarrier at a shared address inside the block with index ``block``, as ``at`` does."""
+        """Returns the mbarrier at an address in the shared memory of block number ``block`` (an index).
+
+        Reports a race with its initialisation. Raises Fault if no mbarrier was initialised there.
+        """
         barrier = self._barriers.get((block, address))
         who = self.watch.geometry.who(lane)
         if barrier is None:
@@ -139,7 +147,10 @@ class MBarriers:
         return [address for own, address in self._barriers if own == block]
 
     def arrive(self, lanes: Indices, addresses: Indices, counts: Indices, bytes_: Indices) -> Array:
-        """Counts arrivals and expected bytes at mbarriers per lane; returns the numbers of their phases."""
+        """Counts arrivals and expected bytes at each lane's mbarrier; returns the numbers of their phases.
+
+        Raises Fault for more arrivals in a phase than expected.
+        """
         phases = np.zeros(len(lanes), np.uint64)
         for number, lane in enumerate(lanes.tolist()):
             barrier = self.at(lane, int(addresses[number]))
@@ -156,7 +167,10 @@ class MBarriers:
         return phases
 
     def deliver(self, barrier: MBarrier, bytes_: int, clock: int) -> None:
-        """Counts bytes of a completed bulk copy (complete-tx), whose writes have the time ``clock``."""
+        """Counts the bytes of a completed bulk copy at an mbarrier; ``clock``: time of the copy's writes.
+
+        Raises Fault for more bytes than expected in a phase.
+        """
         barrier.pending_bytes -= bytes_
         barrier.clocks[barrier.column] = max(int(barrier.clocks[barrier.column]), clock)
         if barrier.pending == 0 and barrier.pending_bytes < 0:
@@ -172,7 +186,10 @@ class MBarriers:
             self.has_progress = True
 
     def test(self, lanes: Indices, addresses: Indices, states: Indices, is_parity: bool) -> Bools:
-        """Returns per lane whether its phase, by number or parity, is complete; orders the lane after it."""
+        """Returns, per lane, whether a phase of its mbarrier is complete; if so, orders the lane after it.
+
+        ``states``: the phase, by number or (``is_parity``) by its parity.
+        """
         done = np.zeros(len(lanes), bool)
         for number, lane in enumerate(lanes.tolist()):
             barrier = self.at(lane, int(addresses[number]))
@@ -183,7 +200,7 @@ class MBarriers:
         return done
 
     def report_unfinished(self) -> None:
-        """Reports, as hazards, mbarriers that at the end of the blocks have bytes missing, or too many."""
+        """Reports mbarriers that still miss bytes, or have too many, when the blocks end."""
         for (_, address), barrier in self._barriers.items():
             if barrier.pending_bytes:
                 example = f"the mbarrier at shared byte {address} waits for {barrier.pending_bytes} bytes"
@@ -191,7 +208,7 @@ class MBarriers:
 
 
 class SharedMemory:
-    """The shared memory of all resident blocks in one array of bytes, ``stride_bytes`` per block."""
+    """The shared memory of all resident blocks as one array of bytes, ``stride_bytes`` per block."""
 
     def __init__(self, watch: Watch, limit_bytes: int, cell_bytes: int, async_readers: int) -> None:
         self._watch = watch
@@ -204,7 +221,11 @@ class SharedMemory:
         self._views = {size: self.bytes.view(dtype) for size, dtype in UNSIGNED.items()}
 
     def starts(self, lanes: Indices, addresses: Indices, size_bytes: int, align_bytes: int = 0) -> Indices:
-        """Returns each lane's byte offset in the array of all blocks; alignment 0: to ``size_bytes``."""
+        """Returns each lane's byte offset in the array of all blocks.
+
+        ``align_bytes`` 0: aligned to ``size_bytes``. Raises Fault for a misaligned address, or one out of
+        bounds.
+        """
         self._watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
         blocks, addresses = self.cluster.located(lanes, addresses)
         is_out = (addresses < 0) | (addresses + size_bytes > self.limit_bytes)
@@ -215,7 +236,10 @@ class SharedMemory:
         return addresses + blocks * self.stride_bytes
 
     def load(self, lanes: Indices, addresses: Indices, item_bytes: int, count: int) -> Array:
-        """Loads [lane, element]; counts bank conflicts; reports races and uninitialised memory."""
+        """Loads ``count`` unsigned integers of ``item_bytes`` per lane: [lane, element].
+
+        Counts bank conflicts; reports races and uninitialised memory. Raises Fault for an invalid address.
+        """
         size = item_bytes * count
         starts = self.starts(lanes, addresses, size)
         self._watch.count_shared(lanes, addresses, size)
@@ -231,9 +255,9 @@ class SharedMemory:
         return found
 
     def store(self, lanes: Indices, addresses: Indices, values: Array) -> None:
-        """Stores ``values`` [lane, element] from the byte ``addresses[lane]`` on.
+        """Stores unsigned integers [lane, element] from each lane's address on.
 
-        Counts bank conflicts and reports races.
+        Counts bank conflicts and reports races. Raises Fault for an invalid address.
         """
         item = values.itemsize
         size = values.itemsize * values.shape[1]
@@ -249,14 +273,20 @@ class SharedMemory:
     def update_start(
         self, lanes: Indices, addresses: Indices, item_bytes: int, count: int
     ) -> tuple[Array, Indices]:
-        """Returns (shared memory as integers, index of each lane's first one) of an atomic; reports races."""
+        """Returns (shared memory as integers, index of each lane's first one) for an atomic to update.
+
+        Reports races. Raises Fault for an invalid address.
+        """
         size = item_bytes * count
         starts = self.starts(lanes, addresses, size)
         self._report(self.races.atomic(lanes, self.races.cells(starts, size)), lanes)
         return self._views[item_bytes], starts // item_bytes
 
     def begin_copy(self, lanes: Indices, addresses: Indices, size_bytes: int) -> Indices:
-        """Begins an asynchronous write: NaN until ``finish_copy``, which takes the returned byte offsets."""
+        """Begins an asynchronous write, whose bytes are NaN until ``finish_copy``.
+
+        Returns the byte offsets.
+        """
         starts = self.starts(lanes, addresses, size_bytes)
         self._watch.count_shared(lanes, addresses, size_bytes)
         found = self.races.write(lanes, self.races.cells(starts, size_bytes), is_pending=True)
@@ -269,7 +299,7 @@ class SharedMemory:
         self.races.complete(lanes, self.races.cells(starts, content.shape[1]))
 
     def report_agent(self, found: list[Unordered], lane: int) -> None:
-        """Reports unordered accesses of a bulk copy or wgmma that ``lane`` issued, as hazards."""
+        """Reports unordered accesses of a bulk copy or wgmma that ``lane`` has issued."""
         self._report(found, np.array([lane]))
 
     def _content(self, cells: Indices) -> Array:

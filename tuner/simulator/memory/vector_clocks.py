@@ -1,7 +1,12 @@
-"""Vector clocks of the threads of a cluster and of asynchronous agents, and the hazards that they show."""
+"""Vector clocks of the threads of a cluster and of asynchronous agents, and the hazards that they show.
+
+Vector clocks are those of Fidge and Mattern (1988). An access by thread t at clock c of t happens before an
+access by thread u if the component for t in u's clock is at least c. A thread's own component advances where
+its accesses are released to other threads: at barriers and arrivals.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -11,19 +16,16 @@ from tuner.simulator.ptx.dtypes import Array, Bools, Indices
 from tuner.simulator.ptx.geometry import WARP_LANES, Geometry
 from tuner.simulator.ptx.syntax_tree import Instruction
 
-# Vector clocks (Fidge, Mattern 1988) of the threads of a cluster and of its asynchronous agents.
-#
-# An access by thread t at clock c of t happens before an access by thread u if the component for t in u's
-# clock is at least c. A thread's own component advances where its accesses are released to other threads: at
-# barriers and arrivals.
-
 PENDING = 1 << 24  # clock of a write in flight: greater than every component, also that of the writing thread
 SAME_INSTRUCTION = "write of the same instruction"
 RACES = (Defect.SHARED_RACE, Defect.GLOBAL_RACE, Defect.BLOCK_RACE)
 
 
 class Clocks:
-    """The vector clocks of the lanes: a component per thread of the cluster, then one per agent."""
+    """The vector clocks of the lanes: a component per thread of the cluster, then one per agent.
+
+    An agent is an asynchronous operation's reader or writer, such as bulk copies at an mbarrier.
+    """
 
     def __init__(self, geometry: Geometry, agents: int) -> None:
         self.geometry = geometry
@@ -37,7 +39,7 @@ class Clocks:
         self._most: Array | None = None
 
     def own(self, lanes: Indices) -> Array:
-        """Returns, for each lane, the component of its thread in its vector clock: its current time."""
+        """Returns the current time of each lane: its thread's component in its own vector clock."""
         return self.known[lanes, self.geometry.member[lanes]]
 
     def tick(self, lanes: Indices) -> None:
@@ -51,38 +53,41 @@ class Clocks:
         self._forget()
 
     def join(self, lanes: Indices, more: Array | None = None) -> None:
-        """Applies a barrier of ``lanes``, all in one block.
+        """Applies a barrier of ``lanes``, all in one block: each then knows what any of them knew.
 
-        Each lane then knows what any of them knew, and the clock ``more``; afterwards their clocks tick.
+        ``more``: another vector clock that all learn, or None. Then the lanes' clocks tick.
         """
         together = self.known[lanes].max(axis=0)
         self.known[lanes] = together if more is None else np.maximum(together, more)
         self.tick(lanes)
 
     def learn(self, lanes: Indices, clocks: Array) -> None:
-        """Joins the vector clock ``clocks`` into the vector clocks of ``lanes``: an acquire."""
+        """Joins the vector clock ``clocks`` into those of ``lanes``: an acquire."""
         self.known[lanes] = np.maximum(self.known[lanes], clocks)
         self._forget()
 
     def learn_agent(self, lanes: Indices, column: int, clock: int) -> None:
-        """Orders ``lanes`` after an asynchronous agent's (``column``'s) accesses up to ``clock``."""
+        """Orders ``lanes`` after the accesses of an asynchronous agent up to ``clock``.
+
+        ``column``: of the agent.
+        """
         self.known[lanes, column] = np.maximum(self.known[lanes, column], clock)
         self._forget()
 
     def tick_agent(self, lane: int, column: int) -> int:
-        """Advances the time of agent ``column`` in the cluster of ``lane``; returns the new time."""
+        """Advances the time of the agent of ``column`` in the cluster of ``lane``; returns the new time."""
         cluster = int(self.geometry.cluster_index[lane])
         self._agent_clocks[cluster, column] += 1
         return int(self._agent_clocks[cluster, column])
 
     def least_of_warps(self) -> Array:
-        """Returns, in each lane's clock, the least component of each warp of its cluster: [lane, warp]."""
+        """Returns each lane's least component of each warp of its cluster: [lane, warp]."""
         if self._least is None:
             self._least = self._by_warp().min(axis=2)
         return self._least
 
     def most_of_warps(self) -> Array:
-        """Returns, in each lane's clock, the greatest component of each warp of its cluster."""
+        """Returns each lane's greatest component of each warp of its cluster: [lane, warp]."""
         if self._most is None:
             self._most = self._by_warp().max(axis=2)
         return self._most
@@ -96,7 +101,7 @@ class Clocks:
 
 
 class HazardLog:
-    """The hazards of a launch recorded so far: a count and an example per kind and instruction."""
+    """The hazards of a launch so far: a count and an example per kind and instruction."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[Defect, Instruction | None], tuple[str, int]] = {}
@@ -104,13 +109,16 @@ class HazardLog:
     def report(
         self, kind: Defect, instruction: Instruction | None, example: Callable[[], str], count: int = 1
     ) -> None:
-        """Adds hazards at ``instruction``, None: at the end; ``example`` describes the first of a kind."""
+        """Adds ``count`` hazards at ``instruction``; None: at the end of the kernel.
+
+        ``example`` returns a text, and is called for the first hazard of a kind at an instruction.
+        """
         key = (kind, instruction)
         text, before = self._found[key] if key in self._found else (example(), 0)
         self._found[key] = (text, before + count)
 
     def hazards(self) -> tuple[Hazard, ...]:
-        """Returns the recorded hazards by line and kind; those at the end of the kernel have line 0."""
+        """Returns the hazards by line and kind; those at the end of the kernel have line 0."""
         hazards = []
         for (kind, instruction), (example, count) in self._found.items():
             line = instruction.line if instruction else 0
@@ -121,7 +129,7 @@ class HazardLog:
 
 @dataclass(frozen=True)
 class Unordered:
-    """Accesses of lanes, of one kind of defect, not ordered after earlier accesses to the same cells."""
+    """Accesses of one kind of defect that are not ordered after earlier accesses to the same cells."""
 
     kind: Defect
     is_bad: Bools  # [access, cell of the access]
@@ -133,7 +141,8 @@ class Unordered:
 class SilentStores:
     """Which cells a store leaves as they are: silent stores (Lepak and Lipasti, ISCA 2000).
 
-    Per written cell [access, cell]: whether its new value equals the one before, and all lanes' last one.
+    For each written cell [access, cell]: whether its new value equals the one before, and the one after all
+    lanes' writes.
     """
 
     is_as_before: Bools  # equal to the value before the instruction
@@ -141,15 +150,15 @@ class SilentStores:
 
     @classmethod
     def of(cls, values: Array, before: Array, after: Array) -> "SilentStores":
-        """Compares stored ``values`` with the bytes [access, cell, byte] before and after the instruction."""
+        """Compares stored ``values`` with memory [access, cell, byte] before and after the instruction."""
         mine = np.ascontiguousarray(values).view(np.uint8).reshape(before.shape)
         return cls((mine == before).all(axis=2), (mine == after).all(axis=2))
 
 
 def only(found: list[Unordered], where: Bools) -> list[Unordered]:
     """Returns the unordered accesses of ``found`` to cells where ``where`` [access, cell] is True."""
-    kept = [Unordered(one.kind, one.is_bad & where, one.cells, one.earlier) for one in found]
-    return [one for one in kept if one.is_bad.any()]
+    kept = [replace(accesses, is_bad=accesses.is_bad & where) for accesses in found]
+    return [accesses for accesses in kept if accesses.is_bad.any()]
 
 
 def report(
@@ -159,15 +168,15 @@ def report(
     example: Callable[[int, int, str], str],  # (access, cell, earlier) -> text of the example
     silent: SilentStores | None = None,
 ) -> None:
-    """Logs unordered accesses of ``instruction`` as hazards, silent stores among them as benign ones."""
-    for one in found:
-        harmless = np.zeros_like(one.is_bad)
-        if silent is not None and one.kind in RACES:
-            is_same = silent.is_as_after if one.earlier == SAME_INSTRUCTION else silent.is_as_before
-            harmless = one.is_bad & is_same
-        for kind, bad in ((Defect.SAME_VALUE, harmless), (one.kind, one.is_bad & ~harmless)):
+    """Logs unordered accesses of ``instruction`` as hazards; races of silent stores as benign ones."""
+    for accesses in found:
+        harmless = np.zeros_like(accesses.is_bad)
+        if silent is not None and accesses.kind in RACES:
+            is_same = silent.is_as_after if accesses.earlier == SAME_INSTRUCTION else silent.is_as_before
+            harmless = accesses.is_bad & is_same
+        for kind, bad in ((Defect.SAME_VALUE, harmless), (accesses.kind, accesses.is_bad & ~harmless)):
             if not bad.any():
                 continue
             access, position = np.argwhere(bad)[0]
-            first = partial(example, int(access), int(one.cells[access, position]), one.earlier)
+            first = partial(example, int(access), int(accesses.cells[access, position]), accesses.earlier)
             log.report(kind, instruction, first, int(bad.sum()))

@@ -42,7 +42,7 @@ BENIGN = (Defect.SAME_VALUE, Defect.LATE_ACCUMULATOR)
 
 @dataclass(frozen=True)
 class Hazard:
-    """All hazards of one kind at one instruction (line 0: at the kernel's end): their number, and an example.
+    """All hazards of one kind at one instruction (line 0: at the kernel's end): their number, an example.
 
     A hazard is an unordered or undefined access, or an asynchronous operation that no thread waited for.
     """
@@ -85,13 +85,16 @@ class UnsupportedInstruction(SimulationError):  # noqa: N818 - named after what 
 
 
 def at(instruction: Instruction, fault: Fault) -> SimulationError:
-    """Returns, without raising, the SimulationError for ``fault``, with ``instruction`` and its line."""
+    """Returns the SimulationError for a fault of an instruction, with its line; does not raise it."""
     line = instruction.line
     reason = f"line {line}: {instruction.short_text}: {fault.kind.value}: {fault.reason}"
     return SimulationError(fault.kind, line, reason)
 
 
 def unsupported(instruction: Instruction, construct: str) -> UnsupportedInstruction:
-    """Returns, without raising, the UnsupportedInstruction for a ``construct``, as "the instruction tex"."""
+    """Returns the UnsupportedInstruction for a construct, such as "the instruction tex".
+
+    Does not raise it.
+    """
     reason = f"line {instruction.line}: {instruction.short_text}: the simulator does not know {construct}"
     return UnsupportedInstruction(Defect.UNSUPPORTED, instruction.line, reason)

@@ -49,7 +49,7 @@ SAFE_HIGH = 2.0**450
 
 @dataclass(frozen=True)
 class PtxType:
-    """A type of PTX, such as f32, or packed such as f16x2, with the numpy type of its elements."""
+    """A type of PTX, such as f32 or the packed f16x2, with the numpy type of its elements."""
 
     name: str
     dtype: "np.dtype[Any]"  # of one element
@@ -83,7 +83,7 @@ TYPES |= {f"{name}x2": PtxType(f"{name}x2", TYPES[name].dtype, 2) for name in ("
 
 
 def read_bits(bits: Array, type_: PtxType, lanes: int) -> Array:
-    """Returns register bits as values of ``type_``, packed elements adjacent: [lane * elements]."""
+    """Returns register bits as values of ``type_``: [lane * elements], packed elements next to each other."""
     if type_.dtype == BOOL:
         return bits
     if bits.dtype.itemsize > type_.bytes:
@@ -94,7 +94,10 @@ def read_bits(bits: Array, type_: PtxType, lanes: int) -> Array:
 
 
 def write_bits(values: Array, type_: PtxType, register: "np.dtype[Any]") -> Array:
-    """Returns values as bits of a ``register`` type: signed integers are sign-extended, others not."""
+    """Returns values as bits of a ``register`` type.
+
+    Signed integers are sign-extended, others zero-extended.
+    """
     if register == BOOL:
         return values
     if type_.elements > 1:
@@ -136,18 +139,24 @@ def round_to(values: Array, target: FloatFormat, mode: str) -> Array:
 
 
 def to_tf32(values: Array, mode: str = "rna") -> Array:
-    """Returns float32 values rounded to tf32 (``round_to``), as float32's bits, the 13 low ones zero."""
+    """Returns float32 values rounded to tf32, as bits of float32 (uint32) whose 13 low bits are zero.
+
+    ``mode``: of ``round_to``.
+    """
     rounded = round_to(np.asarray(values, np.float64), FORMATS["tf32"], mode)
     return rounded.astype(np.float32).view(np.uint32)
 
 
 def read_tf32(bits: Array) -> Array:
-    """Returns tf32 ``bits`` (uint32) as float32, as tensor cores read them: the 13 low bits are ignored."""
+    """Returns tf32 bits (uint32) as float32; the 13 low bits are ignored, as tensor cores do."""
     return (bits & np.uint32(0xFFFFE000)).view(np.float32)
 
 
 def narrow_sum(total: Array, error: Array | None, dtype: "np.dtype[np.generic]") -> Array:
-    """Returns ``total + error`` (of ``two_sum``; None: 0) rounded once to the narrower type ``dtype``."""
+    """Returns ``total + error`` rounded once to the narrower type ``dtype``; ``error`` None: 0.
+
+    ``error``: the rounding error of ``total``, from ``two_sum``.
+    """
     if error is not None:
         total = to_odd(total, error)
     if dtype == BFLOAT16:
@@ -156,7 +165,10 @@ def narrow_sum(total: Array, error: Array | None, dtype: "np.dtype[np.generic]")
 
 
 def to_odd(total: Array, error: Array) -> Array:
-    """Returns ``total + error`` rounded to odd, to be rounded again (Boldo and Melquiond 2008)."""
+    """Returns ``total + error`` rounded to odd, so that it can be rounded again (Boldo and Melquiond 2008).
+
+    ``error``: the rounding error of ``total``, from ``two_sum``.
+    """
     bits = total.view(np.int64)
     is_even = (bits & 1) == 0
     grows = (error > 0) == (total > 0)
@@ -166,7 +178,7 @@ def to_odd(total: Array, error: Array) -> Array:
 
 
 def needs_odd_f32(total: Array) -> Array:
-    """Returns for each float64 sum whether it must be rounded with ``to_odd`` before it becomes float32."""
+    """Returns which float64 sums must be rounded to odd before they are rounded to float32."""
     bits = total.view(np.uint64)
     risky: Array = ((bits & DROPPED_BITS) == HALFWAY_BITS) | (np.abs(total) < SMALLEST_NORMAL_F32)
     return risky
@@ -198,7 +210,7 @@ def _halves(value: Array) -> tuple[Array, Array]:
 
 
 def fma(a: Array, b: Array, c: Array) -> Array:
-    """Returns a * b + c, elementwise, rounded once to the type of the operands: f16, bf16, f32 or f64."""
+    """Returns a * b + c, rounded once to the type of the operands: f16, bf16, f32 or f64."""
     dtype = a.dtype
     if dtype == np.float64:
         return _fma_f64(a, b, c)

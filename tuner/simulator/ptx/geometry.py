@@ -16,18 +16,18 @@ Number = TypeVar("Number", int, Indices)
 
 
 def linear(index: Index3, extent: Index3) -> int:
-    """Returns the linear number of the index (x, y, z) in a grid of ``extent``; x varies fastest."""
+    """Returns the number of the index (x, y, z) in a grid of ``extent``; x varies fastest."""
     return index[0] + extent[0] * (index[1] + extent[1] * index[2])
 
 
 def unravel(number: Number, extent: Index3) -> tuple[Number, Number, Number]:
-    """Returns the index (x, y, z) with a linear number in a grid of ``extent``: the inverse of ``linear``."""
+    """Returns the index (x, y, z) of a number in a grid of ``extent``; x varies fastest."""
     return number % extent[0], number // extent[0] % extent[1], number // (extent[0] * extent[1])
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """The thread blocks of a grid that are simulated together; a lane executes a thread or pads a warp."""
+    """The thread blocks that are simulated together; each lane executes a thread, or pads a warp."""
 
     grid: Index3  # blocks
     block: Index3  # threads
@@ -80,7 +80,7 @@ class Geometry:
         return slice(block_index * self.block_lanes, (block_index + 1) * self.block_lanes)
 
     def who(self, lane: int) -> str:
-        """Returns the thread and block of a lane as text: "thread (3, 0, 0) of block (1, 0, 0)"."""
+        """Returns a lane's thread and block as text: "thread (3, 0, 0) of block (1, 0, 0)"."""
         block = unravel(self.blocks[int(self.block_index[lane])], self.grid)
         return f"thread {unravel(int(self.thread[lane]), self.block)} of block {block}"
 
@@ -112,11 +112,11 @@ class Geometry:
             values |= {f"%ctaid.{axis}": block, f"%nctaid.{axis}": blocks}
             values |= {f"%clusterid.{axis}": block // size, f"%nclusterid.{axis}": blocks // size}
             values |= {f"%cluster_ctaid.{axis}": block % size, f"%cluster_nctaid.{axis}": size}
-        return {name: np.full(self.lanes, each).astype(np.uint32) for name, each in values.items()}
+        return {name: np.full(self.lanes, value).astype(np.uint32) for name, value in values.items()}
 
 
 def whole_clusters(blocks: Iterable[Index3], cluster: Index3) -> tuple[Index3, ...]:
-    """Returns all blocks (x, y, z) of each cluster that contains one of ``blocks``, in order of rank."""
+    """Returns all blocks (x, y, z) of the clusters that contain one of ``blocks``, in order of rank."""
     width, height, depth = cluster
     corners = dict.fromkeys((x - x % width, y - y % height, z - z % depth) for x, y, z in blocks)
     within = [unravel(rank, cluster) for rank in range(math.prod(cluster))]

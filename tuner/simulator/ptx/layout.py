@@ -1,4 +1,8 @@
-"""What is known of a kernel before a launch: its control flow, addresses of variables, register widths."""
+"""What is known of a kernel before a launch: its control flow, addresses of variables, register widths.
+
+The basic blocks are in reverse post-order: a loop's body comes before the code after the loop, so that
+running the lowest basic block first reconverges diverged lanes where their paths meet.
+"""
 
 import re
 from collections.abc import Iterator
@@ -9,11 +13,6 @@ import numpy as np
 from tuner.simulator.ptx.defects import Defect, SimulationError
 from tuner.simulator.ptx.dtypes import TYPES
 from tuner.simulator.ptx.syntax_tree import Instruction, Label, PtxKernel, PtxModule, Symbol, Variable
-
-# Control-flow graph of a kernel: its basic blocks in reverse post-order.
-#
-# In this order a loop's body comes before the code after the loop, so that running the lowest basic block
-# first reconverges diverged lanes where their paths meet.
 
 BRANCHES = ("bra", "ret", "exit", "trap")
 WAITS = ("mbarrier.try_wait", "mbarrier.test_wait")  # retried until success: alone in their basic block
@@ -38,7 +37,7 @@ class Flow:
 
 
 def is_one_of(instruction: Instruction, names: tuple[str, ...]) -> bool:
-    """Returns whether the opcode is one of ``names``, such as "bar"; False for those of ``NO_ENDS``."""
+    """Returns whether an opcode begins with one of ``names``, such as "bar"; False for NO_ENDS."""
     opcode = f"{instruction.opcode}."
     if opcode.startswith(NO_ENDS):
         return False
@@ -46,7 +45,10 @@ def is_one_of(instruction: Instruction, names: tuple[str, ...]) -> bool:
 
 
 def flow_of(kernel: PtxKernel) -> Flow:
-    """Returns the reachable basic blocks in reverse post-order. Raises SimulationError for a bad label."""
+    """Returns the reachable basic blocks of a kernel in reverse post-order.
+
+    Raises SimulationError for a branch to an unknown label.
+    """
     raw: list[list[Instruction]] = [[]]  # basic blocks in textual order, an empty block last
     labels = {}
     for item in kernel.body:
@@ -114,7 +116,7 @@ def _reverse_post_order(following: list[list[int]]) -> list[int]:
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of a variable or parameter: a state space, such as "shared", and the address in it."""
+    """The location of a variable or parameter: its state space, such as "shared", and its address there."""
 
     space: str
     address: int
@@ -134,7 +136,10 @@ class Layout:
     banks: dict[str, tuple["np.dtype[np.generic]", int]] = field(repr=False)  # prefix -> (width, count)
 
     def width(self, register: str) -> "np.dtype[np.generic] | None":
-        """Returns the numpy type of the bits of ``register``: unsigned, or bool; None where undeclared."""
+        """Returns the numpy type of a register's bits (unsigned, or bool).
+
+        None for an undeclared register.
+        """
         if register in self.widths:
             return self.widths[register]
         match = re.fullmatch(r"(.*?)(\d+)((?:#\d+)?)", register)
@@ -204,7 +209,10 @@ def _registers(
 
 
 def access_bytes(instruction: Instruction) -> int:
-    """Returns the bytes of memory, at most 4, that an instruction accesses, for cells of race detection."""
+    """Returns how many bytes of memory an instruction accesses, at most 4; 4 if it accesses none.
+
+    The smallest of a kernel is the cell of race detection.
+    """
     parts = instruction.parts
     is_tile = parts[0] == "wmma" and parts[1:2] in (("load",), ("store",))
     if not is_tile and (parts[0] not in ("ld", "st", "atom", "red") or "param" in parts):

@@ -33,7 +33,10 @@ class Token:
 
 
 def tokens_of(source: str, name: str) -> list[Token]:
-    """Returns the tokens of PTX text, an "end" last; ``name`` is the file's. Raises SimulationError."""
+    """Returns the tokens of PTX text, one of kind "end" last; ``name``: of the file, for messages.
+
+    Raises SimulationError for a character that begins no token.
+    """
     tokens = []
     position = 0
     line = 1
@@ -49,12 +52,12 @@ def tokens_of(source: str, name: str) -> list[Token]:
 
 
 def syntax_error(name: str, line: int, reason: str) -> SimulationError:
-    """Returns, without raising, the SimulationError for text of the file ``name`` that is not PTX."""
+    """Returns the SimulationError for text of the file ``name`` that is not PTX; does not raise it."""
     return SimulationError(Defect.SYNTAX, line, f"{name}:{line}: {reason}")
 
 
 class Cursor:
-    """A position in the tokens of a PTX file, with unlimited lookahead."""
+    """A position in the tokens of a PTX file; its methods consume tokens, and allow to look ahead."""
 
     def __init__(self, source: str, name: str) -> None:
         self.source = source
@@ -99,7 +102,10 @@ class Cursor:
         return sign * self._whole()
 
     def immediate(self) -> Immediate:
-        """Consumes a number; a minus sign may precede it, except 0f... and 0d... (PTX ISA, "Constants")."""
+        """Consumes a number; a minus sign may precede it, except 0f... and 0d... (PTX ISA, "Constants").
+
+        Raises SimulationError for another token.
+        """
         sign = -1 if self.accept("-") else 1
         if self.token.kind not in (("number", "float") if sign > 0 else ("number",)):
             raise self.wrong("a number" if sign > 0 else "a decimal number after the minus sign")
@@ -150,6 +156,6 @@ class Cursor:
         return " ".join(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).split())
 
     def wrong(self, allowed: str) -> SimulationError:
-        """Returns, without raising, the syntax error for the next token, where ``allowed`` is expected."""
+        """Returns the SimulationError for the next token, in place of which ``allowed`` is expected."""
         found = repr(self.token.text) if self.token.kind != "end" else "the end of the text"
         return syntax_error(self.name, self.token.line, f"found {found}, allowed {allowed}")

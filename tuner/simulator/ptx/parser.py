@@ -44,7 +44,10 @@ EXPLICIT = ".explicitcluster"  # the launch need not specify the cluster's size
 
 
 def type_of(cursor: Cursor) -> str:
-    """Consumes a type such as ``.b32``; returns its name ``b32``. Raises SimulationError for others."""
+    """Consumes a type such as ``.b32``; returns its name ``b32``.
+
+    Raises SimulationError for another token.
+    """
     name = cursor.token.text.removeprefix(".")
     if not cursor.token.text.startswith(".") or name not in BYTES:
         raise cursor.wrong("a type such as .b32")
@@ -53,7 +56,7 @@ def type_of(cursor: Cursor) -> str:
 
 
 def registers_of(cursor: Cursor) -> list[RegisterBank]:
-    """Consumes a register declaration, ``.reg .b32 %r<9>, %x;``; returns an entry for each name in it."""
+    """Consumes a register declaration, ``.reg .b32 %r<9>, %x;``; returns an entry per name."""
     cursor.expect(".reg")
     type_name = type_of(cursor)
     banks = []
@@ -71,7 +74,7 @@ def registers_of(cursor: Cursor) -> list[RegisterBank]:
 
 
 def variables_of(cursor: Cursor) -> list[Variable]:
-    """Consumes ``.extern .shared .align 16 .b8 name[32], other;``; returns the variables of any space."""
+    """Consumes a declaration, ``.extern .shared .align 16 .b8 name[32], other;``; returns its variables."""
     is_extern = False
     while cursor.token.text in LINKAGE:
         is_extern |= cursor.take().text == ".extern"
@@ -122,7 +125,7 @@ def _number(cursor: Cursor, item_bytes: int) -> tuple[int, ...]:
 
 
 def call_parameters_of(cursor: Cursor) -> list[RegisterBank]:
-    """Consumes a call's parameter, ``.param .b64 param0;``; returns a register, or [] for an array."""
+    """Consumes a call's parameter, ``.param .b64 param0;``; returns it as a register; [] for an array."""
     parameter = _parameter(cursor)
     cursor.expect(";")
     if parameter.is_array:
@@ -131,7 +134,10 @@ def call_parameters_of(cursor: Cursor) -> list[RegisterBank]:
 
 
 def parameters_of(cursor: Cursor) -> list[Parameter]:
-    """Consumes a kernel's parameters, if any: ``(.param .u64 .ptr .align 1 a, .param .b8 map[128])``."""
+    """Consumes a kernel's parameters: ``(.param .u64 .ptr .align 1 a, .param .b8 map[128])``.
+
+    [] without any.
+    """
     parameters: list[Parameter] = []
     if not cursor.accept("("):
         return parameters
@@ -312,7 +318,10 @@ def _on_registers(instruction: Instruction) -> Instruction:
 
 
 def parse(source: str, name: str = "kernel.ptx") -> PtxModule:
-    """Returns the kernels and variables of PTX text; SimulationError (SYNTAX) for other text."""
+    """Returns the kernels and variables of PTX text.
+
+    ``name``: of the file, for messages. Raises SimulationError (SYNTAX) for text that is not PTX.
+    """
     cursor = Cursor(source, name)
     cursor.expect(".version")
     version = cursor.take().text

@@ -89,7 +89,7 @@ class Instruction:
 
     @property
     def short_text(self) -> str:
-        """Returns the text, cut to 120 characters, for messages, with the source's line that .loc gives."""
+        """Returns the instruction as written, cut to TEXT_LIMIT characters, with its source line if known."""
         text = self.text if len(self.text) <= TEXT_LIMIT else f"{self.text[:TEXT_LIMIT]}..."
         if self.place:
             return f"{text} (at line {self.place})"

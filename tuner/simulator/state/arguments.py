@@ -32,7 +32,10 @@ class Placement:
 
 
 def place_arguments(layout: Layout, arguments: tuple[Argument, ...], global_: GlobalMemory) -> Placement:
-    """Places a launch's arguments: arrays in ``global_``, their addresses and other values in parameters."""
+    """Places arrays in ``global_``, and writes addresses and other values to the parameter memory.
+
+    Raises UsageError for an argument whose size is not that of its parameter.
+    """
     content = np.zeros(layout.parameter_bytes, np.uint8)
     placement = Placement(global_, content)
     for parameter, argument in zip(layout.kernel.parameters, arguments, strict=True):
@@ -78,7 +81,7 @@ def first_content(module: PtxModule) -> ModuleVariables:
 
 
 def place_variables(module: PtxModule, content: ModuleVariables, global_: GlobalMemory) -> dict[str, int]:
-    """Adds the arrays of ``content``, a module's variables, to ``global_``, uncopied; returns addresses."""
+    """Adds the arrays of a module's variables to ``global_`` without copies; returns addresses by name."""
     spaces = {variable.name: variable.space for variable in module.variables}
     return {
         name: global_.add(GlobalBuffer(name, array, 1, spaces[name] == "const"))
@@ -87,7 +90,7 @@ def place_variables(module: PtxModule, content: ModuleVariables, global_: Global
 
 
 def check_launch(kernel: PtxKernel, grid: Index3, block: Index3, arguments: tuple[Argument, ...]) -> None:
-    """Raises UsageError for sizes (``check_sizes``) or a number of arguments that are not allowed."""
+    """Raises UsageError for sizes that the kernel does not allow, and for a wrong number of arguments."""
     check_sizes(kernel, grid, block)
     if len(arguments) != len(kernel.parameters):
         count = len(kernel.parameters)
@@ -95,7 +98,7 @@ def check_launch(kernel: PtxKernel, grid: Index3, block: Index3, arguments: tupl
 
 
 def check_sizes(kernel: PtxKernel, grid: Index3, block: Index3) -> None:
-    """Raises UsageError for a grid (blocks) or a block (threads, at most 1024) that ``kernel`` refuses."""
+    """Raises UsageError for a grid (in blocks) or a block (in threads) that the kernel does not allow."""
     if min(*grid, *block) < 1:
         sizes = f"grid {tuple(grid)} and block {tuple(block)}"
         raise UsageError(f"kernel {kernel.name}: found {sizes}, allowed sizes from 1")
@@ -120,9 +123,9 @@ def cluster_of(kernel: PtxKernel) -> Index3:
 
 
 def block_numbers(grid: Index3, blocks: tuple[Index3, ...] | None, cluster: Index3) -> tuple[int, ...]:
-    """Returns the linear numbers of ``blocks`` (None: all) and the others in their clusters, by cluster.
+    """Returns the linear numbers of ``blocks`` and of the other blocks of their clusters, by cluster.
 
-    Blocks are indices (x, y, z). Raises UsageError for a block outside of the grid.
+    ``blocks``: indices (x, y, z), None for all. Raises UsageError for a block outside of the grid.
     """
     if blocks is None and cluster == (1, 1, 1):
         return tuple(range(math.prod(grid)))

@@ -1,4 +1,18 @@
-"""Matrix fragments in registers: of mma.sync, ldmatrix and wgmma, and wgmma operations in flight."""
+"""Matrix fragments in registers, of mma.sync, ldmatrix and wgmma, and wgmma operations in flight.
+
+A fragment is the part of a matrix that a lane's registers hold. Of mma.sync and ldmatrix, with g = lane / 4,
+t = lane % 4, and e elements per register (4 of 8 bits, 2 of 16, 1 of 32), 0 <= i < e:
+
+  - A: register r holds row g + 8 (r % 2), columns 4 e (r / 2) + t e + i;
+  - B: register r holds rows 4 e r + t e + i, column g;
+  - C: register r of 32 bits holds row g + 8 (r / 2), column 2 t + r % 2; of f16 two columns of row g + 8 r.
+
+PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions". Accumulator of wgmma, warp w: register 4 j + 2
+h + i of f32 holds row 16 w + g + 8 h, column 8 j + 2 t + i; register 2 j + h of f16 holds both columns. PTX
+ISA, "Register Fragments and Shared Memory Matrix Layouts". Operands of wgmma are read when an operation is
+issued, and compared when it completes, to detect changes in between; accumulators are NaN meanwhile. PTX ISA,
+"Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
+"""
 
 from dataclasses import dataclass, field
 from itertools import chain
@@ -13,38 +27,21 @@ from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import TYPES, UNSIGNED, Array, Bools, Indices, read_tf32
 from tuner.simulator.ptx.geometry import WARP_LANES
 
-# Matrix fragments of mma.sync and ldmatrix. PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions".
-#
-# With g = lane / 4, t = lane % 4, and e elements per register (4 of 8 bits, 2 of 16, 1 of 32), 0 <= i < e:
-#
-# - A: register r holds row g + 8 (r % 2), columns 4 e (r / 2) + t e + i;
-# - B: register r holds rows 4 e r + t e + i, column g;
-# - C: register r of 32 bits holds row g + 8 (r / 2), column 2 t + r % 2; of f16 two columns of row g + 8 r.
-
 INTEGERS = ("s8", "u8")
 FLOAT8S = ("e4m3", "e5m2")
 # Elements of an operand per register.
 ELEMENTS = {"s8": 4, "u8": 4, "e4m3": 4, "e5m2": 4, "f16": 2, "bf16": 2, "tf32": 1}
 S32 = np.iinfo(np.int32)
 RESULTS = {"s32": np.dtype("i4"), "f32": np.dtype("f4")}  # types of C with one element per register
-# Layouts of wgmma matrices. PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.
-#
-# Accumulator of warp w: with g = lane / 4 and t = lane % 4, register 4 j + 2 h + i of f32 holds row 16 w + g
-# + 8 h, column 8 j + 2 t + i; register 2 j + h of f16 holds both columns, i = 0 and 1.
 WARPGROUP_LANES = 128
 ROWS = 64  # M of one operation
 SPANS_BYTES = {0: 0, 1: 128, 2: 64, 3: 32}  # swizzle field of a matrix descriptor -> bytes
-# wgmma operations in flight: products of a warpgroup, which read shared memory asynchronously.
-#
-# Operands are read when an operation is issued, and compared when it completes, to detect changes in between;
-# accumulators are NaN meanwhile. PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate
-# Instructions".
 POISON_BITS = np.uint32(0x7FC0DEAD)  # a NaN: value of accumulators in flight
 REGISTERS_LIMIT = 65536  # of a multiprocessor; CUDA C programming guide, compute capabilities
 
 
 def partners(left: str) -> tuple[str, ...]:
-    """Returns the types that matrix B may have in mma where matrix A has the type ``left``, such as "f16"."""
+    """Returns the types that matrix B may have in mma and wgmma if matrix A has the type ``left``."""
     return next((kinds for kinds in (INTEGERS, FLOAT8S) if left in kinds), (left,))
 
 
@@ -65,7 +62,10 @@ def _block(register: Array, kind: str) -> Array:
 
 
 def matrix_a(registers: list[Array], kind: str) -> Array:
-    """Returns A of each warp, as float64 [warp, 16, k], from registers of mma.sync: bits [warp * 32]."""
+    """Returns A of each warp, float64 [warp, 16, k], from mma.sync's registers (bits of 32 lanes per warp).
+
+    ``kind``: PTX type of the elements.
+    """
     pairs = [
         np.concatenate([_block(registers[r], kind), _block(registers[r + 1], kind)], axis=1)
         for r in range(0, len(registers), 2)
@@ -74,13 +74,19 @@ def matrix_a(registers: list[Array], kind: str) -> Array:
 
 
 def matrix_b(registers: list[Array], kind: str) -> Array:
-    """Returns matrix B of each warp, as float64 [warp, k, 8], as ``matrix_a`` returns A."""
+    """Returns B of each warp, float64 [warp, k, 8], from mma.sync's registers (bits of 32 lanes per warp).
+
+    ``kind``: PTX type of the elements.
+    """
     columns = np.concatenate([_block(register, kind) for register in registers], axis=2)
     return columns.transpose(0, 2, 1)
 
 
 def matrix_c(registers: list[Array], kind: str) -> Array:
-    """Returns matrix C of each warp, as float64 [warp, 16, 8]; ``kind`` is "f16", "f32" or "s32"."""
+    """Returns C of each warp, float64 [warp, 16, 8], from mma.sync's registers (bits of 32 lanes per warp).
+
+    ``kind``: "f16", "f32" or "s32".
+    """
     if kind == "f16":
         return np.concatenate([_block(register, "f16") for register in registers], axis=1)
     values = np.stack([register.view(RESULTS[kind]).reshape(-1, 8, 4) for register in registers], axis=-1)
@@ -90,7 +96,7 @@ def matrix_c(registers: list[Array], kind: str) -> Array:
 
 
 def fragments_c(numbers: Array) -> list[Array]:
-    """Returns mma.sync's registers, bits [warp * 32], of D [warp, 16, 8]: the inverse of ``matrix_c``."""
+    """Returns mma.sync's registers (bits of 32 lanes per warp) that hold D [warp, 16, 8]."""
     warps = len(numbers)
     if numbers.itemsize == 2:
         halves = np.ascontiguousarray(numbers).view(np.uint32).reshape(warps, 2, WARP_LANES)
@@ -102,7 +108,7 @@ def fragments_c(numbers: Array) -> list[Array]:
 
 
 def rounded(matrix: Array, kind: str, *, is_saturating: bool = False) -> Array:
-    """Returns float64 sums rounded once to "f16", "f32" or "s32", which wraps around or saturates."""
+    """Returns float64 sums rounded once to "f16" or "f32", or as "s32", which wraps around or saturates."""
     if kind == "s32":
         limited = np.clip(matrix, S32.min, S32.max) if is_saturating else matrix
         return limited.astype(np.int64).astype(np.int32)
@@ -112,29 +118,33 @@ def rounded(matrix: Array, kind: str, *, is_saturating: bool = False) -> Array:
 def product(
     a: list[Array], b: list[Array], c: list[Array], kinds: tuple[str, str], result: str, is_saturating: bool
 ) -> list[Array]:
-    """Returns the registers, bits [warp * 32] each, of D = A B + C of mma.sync, from those of A, B, C.
+    """Returns the registers of D = A B + C of mma.sync, from those of A, B and C (bits of 32 lanes per warp).
 
-    Exact products are summed in float64 and rounded once; integer sums are exact, then wrap around or
-    saturate. A device sums floats in another order and truncates, so that the last bits may differ.
+    ``kinds``: PTX types of A and B; ``result``: of C and D. Exact products are summed in float64 and rounded
+    once; integer sums are exact, then wrap around or saturate. A GPU sums floats in another order and
+    truncates, so that the last bits may differ.
     """
     total = matrix_a(a, kinds[0]) @ matrix_b(b, kinds[1]) + matrix_c(c, result)
     return fragments_c(rounded(total, result, is_saturating=is_saturating))
 
 
 def rows_to_registers(rows: Array, is_transposed: bool) -> Array:
-    """Returns registers of ldmatrix, uint32 [warp, matrix, lane], of 16-bit [warp, matrix, 8, 8]."""
+    """Returns ldmatrix's registers, uint32 [warp, matrix, lane], of 16-bit elements [warp, matrix, 8, 8]."""
     matrices = rows.swapaxes(2, 3) if is_transposed else rows
     return np.ascontiguousarray(matrices).view(np.uint32).reshape(*rows.shape[:2], WARP_LANES)
 
 
 def registers_to_rows(registers: Array, is_transposed: bool) -> Array:
-    """Returns elements of stmatrix, uint16 [warp, matrix, 8, 8]: the inverse of ``rows_to_registers``."""
+    """Returns stmatrix's elements, uint16 [warp, matrix, 8, 8], of registers uint32 [warp, matrix, lane]."""
     matrices = np.ascontiguousarray(registers).view(np.uint16).reshape(*registers.shape[:2], 8, 8)
     return np.ascontiguousarray(matrices.swapaxes(2, 3) if is_transposed else matrices)
 
 
 def accumulator(registers: list[Array], result: str) -> Array:
-    """Returns a warpgroup's accumulator, float64 [64, n], from registers: bits of 128 lanes each."""
+    """Returns a warpgroup's accumulator, float64 [64, n], from its registers (bits of 128 lanes each).
+
+    ``result``: PTX type of the elements.
+    """
     bits = np.ascontiguousarray(np.stack(registers, axis=-1))  # [128, register]
     grid = bits.view(TYPES[result].dtype).reshape(4, 8, 4, -1, 2, 2)
     return (
@@ -143,14 +153,14 @@ def accumulator(registers: list[Array], result: str) -> Array:
 
 
 def accumulator_registers(numbers: Array) -> list[Array]:
-    """Returns a warpgroup's registers, uint32 of 128 lanes each, of [64, n]: ``accumulator``'s inverse."""
+    """Returns a warpgroup's registers (uint32 of 128 lanes each) that hold an accumulator [64, n]."""
     grid = numbers.reshape(4, 2, 8, -1, 4, 2).transpose(0, 2, 4, 3, 1, 5)
     bits = np.ascontiguousarray(grid).view(np.uint32).reshape(WARPGROUP_LANES, -1)
     return [np.ascontiguousarray(bits[:, number]) for number in range(bits.shape[1])]
 
 
 def register_operand(registers: list[Array], item_bytes: int) -> Array:
-    """Returns A of wgmma [64, k] as unsigned integers, from four registers in mma.sync's layout."""
+    """Returns A of wgmma, [64, k] unsigned integers, from four registers in the layout of mma.sync's A."""
     dtype = UNSIGNED[item_bytes]
     blocks = [np.ascontiguousarray(register).view(dtype).reshape(4, 8, -1) for register in registers]
     pairs = [np.concatenate(blocks[r : r + 2], axis=1) for r in range(0, len(blocks), 2)]
@@ -160,9 +170,9 @@ def register_operand(registers: list[Array], item_bytes: int) -> Array:
 def operand_addresses(
     descriptor: int, rows: int, depth: int, item_bytes: int, is_transposed: bool
 ) -> Indices:
-    """Returns the shared address of each element [row, k] of the wgmma operand that ``descriptor`` describes.
+    """Returns the shared address of each element [row, k] of the wgmma operand that a descriptor describes.
 
-    ``rows`` and ``depth`` are the operand's elements along M or N and along K, of ``item_bytes`` bytes.
+    ``rows`` and ``depth``: elements along M or N, and along K, of ``item_bytes`` bytes each.
 
     The canonical layouts of the PTX ISA, "Matrix Descriptor Format", as distances in bytes; ``stride`` and
     ``leading`` are the descriptor's offsets, the span is the swizzle's. K-major (not ``is_transposed``):
@@ -192,7 +202,7 @@ def operand_addresses(
 
 
 class Registers(Protocol):
-    """Interface to the registers of resident blocks; ``ResidentBlocks`` implements it."""
+    """The registers of resident blocks, as ``Warpgroups`` uses them; ``ResidentBlocks`` implements this."""
 
     mask: Bools
     time: int
@@ -202,7 +212,7 @@ class Registers(Protocol):
         """Returns the bits of the register ``name`` in all lanes."""
 
     def put(self, name: str, lanes: Indices, bits: Array) -> None:
-        """Writes a register in ``lanes``, without recording the write in ``written_at``."""
+        """Writes a register in ``lanes``; does not count as a write by the kernel (``written_at``)."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +225,7 @@ class Watched:
 
 @dataclass(frozen=True)
 class Operation:
-    """A wgmma.mma_async that is issued and not yet waited for: operands, result registers and flags."""
+    """A wgmma.mma_async in flight: issued, and not waited for yet."""
 
     targets: tuple[str, ...]
     left_registers: tuple[str, ...]  # that hold A; () if it is in shared memory
@@ -232,7 +242,7 @@ class Operation:
 
 @dataclass
 class Warpgroup:
-    """A warpgroup (128 lanes), with its wgmma-groups and its accumulators in flight."""
+    """A warpgroup of 128 lanes, with its wgmma-groups and its accumulators in flight."""
 
     lanes: Indices
     column: int  # component of the vector clocks for the warpgroup's reads
@@ -254,7 +264,7 @@ class Warpgroups:
         self._groups: dict[int, Warpgroup] = {}
 
     def executing(self, mask: Bools) -> list[Warpgroup]:
-        """Returns the warpgroups that are active in ``mask``. Raises Fault for a partially active one."""
+        """Returns the warpgroups whose lanes are active in ``mask``. Raises Fault for a partly active one."""
         lanes = np.flatnonzero(mask)
         geometry = self._watch.geometry
         of_block = geometry.thread[lanes] // WARPGROUP_LANES
@@ -270,7 +280,7 @@ class Warpgroups:
         return groups
 
     def issue(self, resident: Registers, group: Warpgroup, operation: Operation) -> None:
-        """Issues a wgmma.mma_async of a warpgroup; its accumulators are 0x7FC0DEAD, a NaN, until a wait.
+        """Issues a wgmma.mma_async of a warpgroup; its accumulator registers are NaN until a wait.
 
         Reports a missing wgmma.fence, and accumulators that were written after the fence or in flight.
         """
@@ -288,18 +298,18 @@ class Warpgroups:
         group.open.append(operation)
 
     def commit(self, mask: Bools) -> None:
-        """Commits the open wgmma-group of each warpgroup that is active in ``mask``: wgmma.commit_group."""
+        """Commits the open wgmma-group of each warpgroup that is active in ``mask``."""
         for group in self.executing(mask):
             group.groups.append(group.open)
             group.open = []
 
     def fence(self, resident: Registers) -> None:
-        """Records a wgmma.fence of the active warpgroups; ``issue`` checks accumulator writes against it."""
+        """Records a wgmma.fence of the active warpgroups, for the checks of ``issue``."""
         for group in self.executing(resident.mask):
             group.fenced_at = resident.time
 
     def wait(self, resident: Registers, newest: int) -> None:
-        """Completes the active warpgroups' committed wgmma operations except the ``newest`` groups.
+        """Completes the active warpgroups' committed operations, except their ``newest`` latest groups.
 
         Reports operands that changed in flight.
         """
@@ -337,10 +347,10 @@ class Warpgroups:
         self._watch.clocks.learn_agent(group.lanes, group.column, operation.clock)
 
     def set_registers(self, mask: Bools, count: int) -> None:
-        """Sets the registers per thread of the warpgroups active in ``mask``: setmaxnreg.
+        """Sets the number of registers per thread of the warpgroups active in ``mask``: setmaxnreg.
 
-        Raises Fault for a partially active warpgroup, and where the warpgroups of a block that have executed
-        setmaxnreg have more registers together than a multiprocessor: 65536.
+        Raises Fault for a partly active warpgroup, and if the warpgroups of a block, as far as they executed
+        setmaxnreg, have more than REGISTERS_LIMIT registers together.
         """
         for group in self.executing(mask):
             group.registers = count
@@ -355,6 +365,6 @@ class Warpgroups:
         self._watch.log.report(kind, self._watch.instruction, lambda: f"warpgroup of {who}: {what}")
 
     def report_unfinished(self, watch: Watch) -> None:
-        """Reports wgmma operations that no thread waited for, as one hazard at the end of the kernel."""
+        """Reports, once, wgmma operations that no thread has waited for when the blocks end."""
         if any(group.open or any(group.groups) for group in self._groups.values()):
             watch.log.report(Defect.UNFINISHED, None, lambda: "a wgmma is not waited for before the end")

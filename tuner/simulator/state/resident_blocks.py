@@ -27,7 +27,7 @@ BARRIERS_LIMIT = 16  # named barriers per block
 
 @dataclass
 class ClusterBarriers:
-    """The hardware barriers of resident clusters, with the arrivals and waits of each lane."""
+    """The hardware barriers of resident clusters (barrier.cluster), with arrivals and waits per lane."""
 
     watch: Watch
     _arrivals: Indices = field(init=False)  # per lane: number of its arrivals
@@ -38,7 +38,10 @@ class ClusterBarriers:
         self._arrivals, self._waits = (np.zeros(self.watch.geometry.lanes, np.int64) for _ in range(2))
 
     def arrive(self, lanes: Indices, *, releases: bool) -> None:
-        """Counts an arrival of each of ``lanes``; ``releases`` their accesses: barrier.cluster.arrive."""
+        """Counts an arrival of each of ``lanes``; ``releases``: it releases the lanes' earlier accesses.
+
+        Raises Fault for a second arrival without a wait in between.
+        """
         geometry = self.watch.geometry
         clocks = self.watch.clocks
         is_twice = self._arrivals[lanes] > self._waits[lanes]
@@ -63,7 +66,7 @@ class ClusterBarriers:
             raise Fault(Defect.BARRIER, f"{who}: found a wait, allowed one after each arrival")
 
     def released(self, waiting: Bools, ended: Bools) -> Indices:
-        """Returns the waiting lanes whose phase is complete; orders them after the arrivals of the phase."""
+        """Returns the waiting lanes whose phase is complete, and orders them after the phase's arrivals."""
         geometry = self.watch.geometry
         lanes_done = [np.zeros(0, np.int64)]
         for cluster in np.unique(geometry.cluster_index[waiting]).tolist():
@@ -114,7 +117,10 @@ class ResidentBlocks:
         return np.flatnonzero(self.mask)
 
     def read(self, name: str) -> Array:
-        """Returns a register's bits in all lanes; all ones, or False, where it was never written."""
+        """Returns a register's bits in all lanes.
+
+        All ones (a predicate: False) where it was never written.
+        """
         bits = self.registers.get(name)
         if bits is not None:
             return bits
@@ -140,15 +146,15 @@ class ResidentBlocks:
         self.put(name, lanes, bits)
 
     def put(self, name: str, lanes: Indices, bits: Array) -> None:
-        """Writes a register as ``scatter`` does, but not as a write by the kernel (``written_at``)."""
+        """Writes a register in ``lanes``; does not count as a write by the kernel (``written_at``)."""
         merged = np.array(self.read(name))
         merged[lanes] = bits
         self.registers[name] = merged
 
     def report_unfinished(self) -> None:
-        """Ends asynchronous operations when all threads have ended: writes pending stores.
+        """Ends asynchronous operations once all threads have ended: writes pending stores.
 
-        Reports, as hazards, operations that no thread waited for, and blocks that ended too early.
+        Reports operations that no thread waited for, and blocks that ended too early.
         """
         self.copies.report_unfinished()
         self.bulk.end()
@@ -159,14 +165,14 @@ class ResidentBlocks:
         return np.broadcast_to(values, self.mask.shape)
 
     def chosen(self, values: Array) -> Array:
-        """Returns ``values`` of the active lanes only."""
+        """Returns the values of the active lanes only."""
         full = self.full(values)
         if self.is_full:
             return full
         return full[self.mask]
 
     def require_whole_warps(self, lanes: Bools) -> None:
-        """Raises Fault where ``lanes``, at an .aligned barrier, lack lanes of their warps that still run."""
+        """Raises Fault if ``lanes``, at an .aligned barrier, lack a lane of their warps that still runs."""
         here = lanes.reshape(-1, WARP_LANES)
         rest = ~here & ~self.exited.reshape(-1, WARP_LANES)
         is_split = here.any(axis=1) & rest.any(axis=1)
@@ -177,7 +183,7 @@ class ResidentBlocks:
             raise Fault(Defect.DIVERGENCE, reason)
 
     def whole_warps(self) -> Indices:
-        """Returns the indices of the warps whose lanes are active; raises Fault for a partly active one."""
+        """Returns the indices of the active warps. Raises Fault for a warp of which only a part is active."""
         lanes = self.mask.reshape(-1, WARP_LANES)
         some = lanes.any(axis=1)
         is_split = some & ~lanes.all(axis=1)
@@ -243,7 +249,7 @@ def uses_async(kernel: PtxKernel) -> bool:
 
 
 def random_unit_lanes(kernel: PtxKernel) -> int:
-    """Returns how many lanes a random schedule runs together: 128 (warpgroup) with wgmma, else 32 (warp)."""
+    """Returns how many lanes a random schedule runs together: a warpgroup's with wgmma, else a warp's."""
     if _has(kernel, ("wgmma.",)):
         return WARPGROUP_LANES
     return WARP_LANES
@@ -259,7 +265,7 @@ PLACES = {AT_MEMORY_BARRIER: "an mbarrier", AT_CLUSTER_BARRIER: "the cluster's b
 
 @dataclass
 class Arrival:
-    """Arrivals of threads of a block at a named barrier without waiting (bar.arrive): count and clocks."""
+    """Threads that arrived at a named barrier without waiting (bar.arrive), with their joined clocks."""
 
     threads: int
     clocks: Array  # join of their vector clocks
@@ -267,7 +273,7 @@ class Arrival:
 
 @dataclass
 class Reduction:
-    """A reduction (bar.red) in progress, over the predicates of the threads at a named barrier."""
+    """A reduction (bar.red) in progress at a named barrier, over predicates of the threads there."""
 
     operation: str  # "and", "or", "popc"
     target: str  # register
@@ -276,7 +282,7 @@ class Reduction:
 
 @dataclass
 class Threads:
-    """The scheduling states of the threads, by lane: running, waiting or ended. PTX ISA, "bar, barrier"."""
+    """The state of each lane's thread, for scheduling: running, waiting or ended. PTX ISA, "bar, barrier"."""
 
     resident: ResidentBlocks
     basic_block: Indices = field(init=False)  # the thread's next basic block
@@ -297,7 +303,10 @@ class Threads:
         self.resident.exited = self.resident.exited | lanes
 
     def wait(self, lanes: Bools, barriers: Array, expected: Array) -> None:
-        """Makes threads wait at named barriers for ``expected`` threads (0: the block's): bar.sync."""
+        """Makes threads wait at named barriers for ``expected`` threads.
+
+        0: all of the block that have not ended. Raises Fault for an invalid barrier or number of threads.
+        """
         _check_barriers(barriers, expected)
         self.status[lanes] = AT_BARRIER
         self.barrier[lanes] = barriers
@@ -310,8 +319,8 @@ class Threads:
     def reduce(self, lanes: Bools, barrier: int, operation: str, target: str, values: Array) -> None:
         """Adds predicates of ``lanes`` to the reduction at a named barrier (bar.red), without a wait.
 
-        ``values`` has an entry for each lane of the resident blocks. ``operation`` is "and", "or" or "popc";
-        ``target`` is the register for the result. Raises Fault where threads disagree on either.
+        ``values``: of all resident lanes; ``operation``: "and", "or" or "popc"; ``target``: register of the
+        result. Raises Fault if threads disagree on these.
         """
         for block in np.unique(self.resident.geometry.block_index[lanes]):
             key = (int(block), barrier)
@@ -322,7 +331,11 @@ class Threads:
             reduction.values = np.where(lanes, values, reduction.values)
 
     def arrive(self, lanes: Bools, barriers: Array, expected: Array) -> None:
-        """Counts threads at a named barrier as ``wait`` does, without making them wait: bar.arrive."""
+        """Counts threads at named barriers without making them wait: bar.arrive.
+
+        ``expected``: threads that complete the barrier; 0: all of the block. Raises Fault for an invalid
+        barrier or number.
+        """
         _check_barriers(barriers, expected)
         indices = np.flatnonzero(lanes)
         clocks = self.resident.watch.clocks
@@ -336,7 +349,10 @@ class Threads:
         clocks.tick(indices)
 
     def release(self) -> None:
-        """Lets threads run again at complete barriers: orders accesses, writes results of bar.red."""
+        """Lets threads at complete barriers run again: orders their accesses, writes results of bar.red.
+
+        Raises Fault for more threads at a barrier than expected.
+        """
         at_cluster = self.status == AT_CLUSTER_BARRIER
         if at_cluster.any():
             ended = self.status == ENDED
@@ -374,7 +390,7 @@ class Threads:
         self.status[self.status == AT_MEMORY_BARRIER] = RUNS
 
     def stuck(self) -> str:
-        """Returns a text about a deadlock: how many threads wait, and at which barriers some of them do."""
+        """Returns a text on a deadlock: how many threads wait, and at which barriers some of them do."""
         lanes = np.flatnonzero((self.status != RUNS) & (self.status != ENDED))
         waits = []
         for lane in lanes[:: max(len(lanes) // 4, 1)]:

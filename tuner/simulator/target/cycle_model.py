@@ -71,7 +71,7 @@ HANDED_OVER = "USETMAXREG"  # setmaxnreg, by which a warpgroup that only copies 
 
 
 def multiply_adds(instruction: MachineInstruction) -> int:
-    """Returns the multiply-adds of one lane in an FFMA, DFMA, HFMA2 or matrix instruction; else 0."""
+    """Returns the multiply-adds per lane of an FFMA, DFMA, HFMA2 or matrix instruction; 0 for others."""
     name = instruction.mnemonic
     if name in SCALAR_PRODUCTS:
         return SCALAR_PRODUCTS[name]
@@ -104,14 +104,14 @@ def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tu
         counts[slice(*outer)] = [outer_iterations] * (outer[1] - outer[0])
     entered = counts[inner[0]]
     counts[slice(*inner)] = [0.0] * (inner[1] - inner[0])
-    missing = owed - sum(count * each for count, each in zip(counts, products, strict=True))
+    missing = owed - sum(count * product for count, product in zip(counts, products, strict=True))
     iterations = max(missing / sum(products[slice(*inner)]), entered)
     counts[slice(*inner)] = [iterations] * (inner[1] - inner[0])
     return tuple(counts)
 
 
 def main_loop(kernel: Kernel) -> tuple[int, int] | None:
-    """Returns the innermost loop with most multiply-adds, (first index, index after the last), or None."""
+    """Returns the innermost loop with most multiply-adds: (first index, index after the last); None: none."""
     products = list(map(multiply_adds, kernel.code))
     loops = [loop for loop in kernel.loops() if any(products[slice(*loop)])]
     innermost = [loop for loop in loops if not any(other != loop and _holds(loop, other) for other in loops)]
@@ -124,7 +124,7 @@ def _holds(loop: tuple[int, int], other: tuple[int, int]) -> bool:
 
 @dataclass(frozen=True)
 class BlockWork:
-    """The thread blocks of a kernel launch, for the cycle model: their number, warps and memory traffic."""
+    """The thread blocks of a kernel launch, for the cycle model: number, warps and memory traffic."""
 
     blocks: int
     warps: int  # of a block that multiply
@@ -133,7 +133,7 @@ class BlockWork:
     stored_bytes: float  # of a block
 
     def together(self, multiprocessors: int) -> int:
-        """Returns how many blocks run at once on the multiprocessor that has most; at least 1."""
+        """Returns how many blocks run at once on the busiest multiprocessor; at least 1."""
         return max(min(self.resident, -(-self.blocks // multiprocessors)), 1)
 
 
@@ -150,28 +150,28 @@ class KernelCounts:
 
     @property
     def multiply_adds(self) -> float:
-        """Returns how many multiply-adds one lane executes in the kernel."""
+        """Returns the multiply-adds that one lane executes in the kernel."""
         pairs = zip(self.kernel.code, self.executed, strict=True)
-        return sum(count * multiply_adds(one) for one, count in pairs)
+        return sum(count * multiply_adds(instruction) for instruction, count in pairs)
 
     def parts(self, work: BlockWork, blocks: int) -> BusyCycles:
-        """Returns the predicted busy cycles of a multiprocessor with ``blocks`` blocks."""
+        """Returns the predicted busy cycles of each part of a multiprocessor that runs ``blocks`` blocks."""
         warps = work.warps * blocks
         partition_warps = math.ceil(warps / PARTITIONS)  # of the partition with most
-        each = list(zip(self.kernel.code, self.executed, strict=True))
+        pairs = list(zip(self.kernel.code, self.executed, strict=True))
         memory = sum(cycles * self.executed[index] for index, cycles in self.memory_cycles.items())
         return BusyCycles(
             issue=partition_warps * sum(self.executed),
-            products=partition_warps * sum(count * self._product_cycles(one) for one, count in each),
+            products=partition_warps * sum(count * self._product_cycles(op) for op, count in pairs),
             ports=self._port_cycles(partition_warps),
-            integers=partition_warps * sum(count * _integer_cycles(one) for one, count in each),
+            integers=partition_warps * sum(count * _integer_cycles(op) for op, count in pairs),
             memory=warps * memory,
             second_level=blocks * work.fetched_bytes / gpu.L2_BYTES_PER_CYCLE,
             critical_path=critical_path(self.kernel, self.executed),
         )
 
     def cycles(self, work: BlockWork, multiprocessors: int) -> float:
-        """Returns the predicted cycles of a launch: full waves of blocks, and the last wave."""
+        """Returns the predicted cycles of a launch: full waves of blocks, then the last wave."""
         together = work.together(multiprocessors)
         waves, rest = divmod(work.blocks, together * multiprocessors)
         ending = WAVE_CYCLES + together * work.stored_bytes / gpu.WRITE_BYTES_PER_CYCLE
@@ -187,11 +187,8 @@ class KernelCounts:
         reads = register_reads(self.kernel)
         if self.sums < MANY_SUMS or reads is None:
             return 0.0
-        products = sum(
-            count
-            for one, count in zip(self.kernel.code, self.executed, strict=True)
-            if one.mnemonic == "FFMA"
-        )
+        pairs = zip(self.kernel.code, self.executed, strict=True)
+        products = sum(count for instruction, count in pairs if instruction.mnemonic == "FFMA")
         others = sum(self.executed) - products
         return partition_warps * (others + products * reads.cycles) / PORT_SLACK
 
@@ -213,10 +210,10 @@ class KernelCounts:
 
 @dataclass(frozen=True)
 class RegisterReads:
-    """Reads of a main loop's FFMA from two banks of registers, each of one register of a warp per cycle.
+    """Cycles in which a main loop's FFMA read registers, from two banks that serve one register per cycle.
 
     Registers of even and of odd number are in different banks; a read that the operand cache serves
-    (``.reuse``) is none. Banks: arXiv 2503.20481.
+    (``.reuse``) does not count. Banks: arXiv 2503.20481.
     """
 
     alone: float  # cycles of an FFMA: reads of the bank that it asks for most, on average
@@ -225,9 +222,9 @@ class RegisterReads:
 
 
 def register_reads(kernel: Kernel) -> RegisterReads | None:
-    """Returns the reads of a main loop's FFMA; None without one."""
+    """Returns the register reads of the FFMA in a kernel's main loop; None if there are no FFMA."""
     code = kernel.code[slice(*(main_loop(kernel) or (0, 0)))]
-    products = [index for index, one in enumerate(code) if one.mnemonic == "FFMA"]
+    products = [index for index, instruction in enumerate(code) if instruction.mnemonic == "FFMA"]
     if not products:
         return None
     before = (None, *code)
@@ -249,7 +246,10 @@ def _cycles_per_product(banks: Sequence[tuple[int, int]], count: int) -> float:
 
 
 def bank_reads(instruction: MachineInstruction, before: MachineInstruction | None) -> tuple[int, int]:
-    """Returns an FFMA's reads of even and of odd registers, without what ``before`` kept in its slot."""
+    """Returns an FFMA's reads of (even, odd) registers, without those that the operand cache serves.
+
+    ``before``: the previous instruction, whose operands with ``.reuse`` are in the cache.
+    """
     kept: tuple[tuple[int, bool] | None, ...] = ()
     if before is not None and before.mnemonic == "FFMA":
         kept = before.slots
@@ -279,25 +279,32 @@ def _asks_one_bank(instruction: MachineInstruction) -> bool:
 
 
 def critical_path(kernel: Kernel, executed: Sequence[float]) -> float:
-    """Returns one warp's cycles alone: stall counts, exposed load latencies, 40 per barrier of a block."""
+    """Returns the cycles of one warp alone: stall counts, exposed latencies of loads, and barriers.
+
+    ``executed``: how often each instruction runs.
+    """
     now = 0.0
     ready = dict.fromkeys(range(6), 0.0)
     start, end = main_loop(kernel) or (0, 0)
     spent: dict[int, float] = {}  # by index of the instruction
     # the second iteration of the main loop counts: prefetched loads are done
     for index in (*range(end), *range(start, len(kernel.code))):
-        one = kernel.code[index]
-        begins = max([now, *(ready[number] for number in one.waits)])
-        ends = begins + max(one.stall_cycles, 1) + (BARRIER_CYCLES if one.mnemonic == "BAR" else 0.0)
-        if one.sets is not None:
-            ready[one.sets] = max(ready[one.sets], begins + LATENCIES.get(one.mnemonic, 0.0))
+        instruction = kernel.code[index]
+        mnemonic = instruction.mnemonic
+        begins = max([now, *(ready[number] for number in instruction.waits)])
+        ends = begins + max(instruction.stall_cycles, 1) + (BARRIER_CYCLES if mnemonic == "BAR" else 0.0)
+        if instruction.sets is not None:
+            ready[instruction.sets] = max(ready[instruction.sets], begins + LATENCIES.get(mnemonic, 0.0))
         spent[index] = ends - now
         now = ends
     return sum(executed[index] * cycles for index, cycles in spent.items())
 
 
 def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -> dict[int, float]:
-    """Returns a warp's predicted cycles per memory instruction, by index: means of simulated ``accesses``."""
+    """Returns a warp's predicted cycles per memory instruction, by its index in the code.
+
+    They are means over simulated ``accesses`` of the same kind and width, else estimates.
+    """
     seen: dict[tuple[str, int], list[float]] = {}  # by mnemonic and width in words; width 0 stands for any
     for access in accesses:
         for mnemonic, (opcode, category) in ORIGINS.items():
@@ -306,7 +313,7 @@ def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -
                 for width in (access.width, 0):
                     seen.setdefault((mnemonic, width), []).append(cost)
     means = {key: float(np.mean(costs)) for key, costs in seen.items()}
-    every = enumerate(_cycles(each, means, capability) for each in kernel.code)
+    every = enumerate(_cycles(instruction, means, capability) for instruction in kernel.code)
     return {index: cycles for index, cycles in every if cycles}
 
 
@@ -328,7 +335,7 @@ def _cycles(instruction: MachineInstruction, costs: dict[tuple[str, int], float]
 
 
 def predicted(problem: Problem, program: KernelCode) -> PredictedCycles | None:
-    """Returns a program's predicted cycles; None without nvdisasm or cubin, and where that fails."""
+    """Returns the predicted cycles of a program; None without nvdisasm or a cubin, or if a step fails."""
     tool = nvdisasm()
     if tool is None or not program.binary:
         return None
@@ -341,7 +348,7 @@ def predicted(problem: Problem, program: KernelCode) -> PredictedCycles | None:
 def _predicted(problem: Problem, program: KernelCode, kernels: Iterable[Kernel]) -> PredictedCycles:
     chip = chip_of(program.chip)
     multiprocessors = USUAL_MULTIPROCESSORS.get(program.chip, 1)
-    kernel_of = {each.name: each for each in kernels}
+    kernel_of = {kernel.name: kernel for kernel in kernels}
     cycles = gpu.LAUNCH * (len(program.launches) - 1)
     most = 0.0
     parts = None
@@ -350,7 +357,7 @@ def _predicted(problem: Problem, program: KernelCode, kernels: Iterable[Kernel])
         work = _work(problem, program, launch, kernel)
         # multiply-adds that each thread must execute
         owed = problem.flop / 2 / (work.blocks * work.warps * WARP_THREADS)
-        mnemonics = {each.mnemonic for each in kernel.code}
+        mnemonics = {instruction.mnemonic for instruction in kernel.code}
         counts = KernelCounts(
             kernel,
             executions(kernel, owed, float(launch.tiles_of((0, 0, 0)))),
@@ -377,7 +384,7 @@ def _work(problem: Problem, program: KernelCode, launch: Launch, kernel: Kernel)
     elements = problem.rows * n
     blocks = math.prod(launch.grid)
     tiles = launch.tiles_of((0, 0, 0))
-    if any(each.mnemonic == HANDED_OVER for each in kernel.code):
+    if any(instruction.mnemonic == HANDED_OVER for instruction in kernel.code):
         copies_only = WARPGROUP_LANES
     else:
         copies_only = 0

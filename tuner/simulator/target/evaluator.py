@@ -56,7 +56,7 @@ def simulate_program(
     blocks: Mapping[int, tuple[Index3, ...]] | None = None,
     schedule_seed: int | None = None,
 ) -> tuple[Simulation, ...]:
-    """Simulates the launches of a program in order, from PTX; returns one simulation per launch.
+    """Simulates the launches of a program in order, from its PTX; returns one simulation per launch.
 
     ``arrays``, by buffer name, are read and written in place; scratch buffers without one begin as NaN.
     ``blocks``: which blocks of a launch run, by its index; a launch without an entry runs whole.
@@ -64,7 +64,8 @@ def simulate_program(
     are found do not depend on the order.
 
     Raises UsageError for an array that does not fit its buffer, SimulationError for a fault of a kernel,
-    UnsupportedInstruction, and DeviceError for other errors of the simulated device.
+    UnsupportedInstruction for one that is not simulated, and DeviceError for other errors of the simulated
+    device.
     """
     simulations: list[Simulation] = []
 
@@ -76,13 +77,15 @@ def simulate_program(
     for buffer in program.buffers:
         _require_fitting(buffer, arrays)
     # scratch buffers that ``arrays`` contains become inputs
-    given = (replace(each, role="input") if each.name in arrays else each for each in program.buffers)
+    buffers = [
+        replace(buffer, role="input") if buffer.name in arrays else buffer for buffer in program.buffers
+    ]
     order: StreamOrder = "fifo" if schedule_seed is None else "random"
     try:
         device = SimulatedDevice(program.chip, order, schedule_seed or 0, lambda _printed: None, run)
         for array in arrays.values():
             device.register_host(array.ctypes.data, array.nbytes)
-        loaded = LoadedKernels(device, replace(program, binary=b"", buffers=tuple(given)))
+        loaded = LoadedKernels(device, replace(program, binary=b"", buffers=tuple(buffers)))
         loaded.work({name: array.ctypes.data for name, array in arrays.items()})(0)
         device.synchronize_stream(0)
     except DeviceError as error:  # which wraps the simulator's
@@ -117,7 +120,7 @@ def _by_parameters(launch: PreparedLaunch, near: Near) -> Near:
 
 @final
 class SimulatorEvaluator(AbstractEvaluator):
-    """An evaluator that verifies GPU programs on a simulated GPU of any chip; cannot time programs."""
+    """Verifies GPU programs on a simulated GPU of any chip; cannot time them."""
 
     is_timed = False
 
@@ -125,7 +128,10 @@ class SimulatorEvaluator(AbstractEvaluator):
         return artifact.code
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Runs all blocks of a small problem, else a sample; raises CandidateError(VERIFY)."""
+        """Simulates all blocks of a small problem, or a sample of a large one, and compares C.
+
+        Raises CandidateError: VERIFY for a wrong result, a fault or a race, RUN for what is not simulated.
+        """
         assert isinstance(loaded, KernelCode)
         blocks = _chosen_blocks(problem, loaded)
         inputs = _with_special(draw(problem, draw_base(problem, rng), rng), rng, is_whole=not blocks)
@@ -165,7 +171,10 @@ def simulated_launches(
     arrays: Mapping[str, Array],  # by the names of buffers; changed in place
     blocks: Mapping[int, tuple[Block, ...]],  # by index of the launch; without an entry: all blocks
 ) -> tuple[Simulation, ...]:
-    """Simulates launches in order; raises CandidateError: VERIFY: fault or race, RUN: not simulated."""
+    """Simulates the launches of a program in order.
+
+    Raises CandidateError: VERIFY for a fault or a race, RUN for what is not simulated.
+    """
     try:
         simulations = simulate_program(program, arrays, blocks)
     except UnsupportedInstruction as error:
@@ -183,13 +192,14 @@ def simulated_launches(
 
 
 def notes_of(program: KernelCode, simulations: tuple[Simulation, ...]) -> tuple[str, ...]:
-    """Returns remarks on a program's simulated launches: blocks run, bank conflicts, harmless hazards."""
+    """Returns notes on a program's simulated launches: blocks that ran, bank conflicts, harmless hazards."""
     notes = []
     for launch, simulation in zip(program.launches, simulations, strict=True):
         x, y, z = launch.grid
         notes.append(f"{simulation.kernel}: {simulation.blocks} of {x * y * z} blocks simulated")
         if simulation.conflict_ratio >= CONFLICT_NOTED:
-            worst = max(simulation.conflicts, key=lambda each: each.wavefronts - each.ideal_wavefronts)
+            conflicts = simulation.conflicts
+            worst = max(conflicts, key=lambda conflict: conflict.wavefronts - conflict.ideal_wavefronts)
             notes.append(
                 f"{simulation.kernel}: shared memory takes {simulation.conflict_ratio:.2f} times as long as "
                 f"without bank conflicts, most at line {worst.line}: {worst.instruction}: {worst.ratio:.1f}"

@@ -29,13 +29,16 @@ NO_CLOCK = "the simulator has no clock"
 
 
 def simulator_limits(memory_bytes: int) -> Limits:
-    """Returns the limits of processes that compile for, or simulate, a GPU, each within ``memory_bytes``."""
+    """Returns the limits of child processes that compile for, or simulate, a GPU.
+
+    ``memory_bytes``: of each.
+    """
     return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes)
 
 
 @final
 class SimulatorDevice(GpuDevice):
-    """A GPU of any chip, made of host memory, that interprets PTX."""
+    """The device of the target ``simulator``: a GPU of any chip in host memory, which interprets PTX."""
 
     name = SIMULATOR
     sources = SIMULATOR_SOURCES
