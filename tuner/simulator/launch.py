@@ -20,7 +20,7 @@ from tuner.simulator.ptx.dtypes import Array, Bools, Indices
 from tuner.simulator.ptx.geometry import WARP_LANES, Geometry, Index3
 from tuner.simulator.ptx.layout import Layout, layout_of
 from tuner.simulator.ptx.parser import parse
-from tuner.simulator.ptx.syntax_tree import PtxKernel, PtxModule
+from tuner.simulator.ptx.syntax_tree import Instruction, PtxKernel, PtxModule
 from tuner.simulator.state.arguments import (
     Argument,
     ModuleVariables,
@@ -208,7 +208,7 @@ class Engine:
             return "all threads wait"
         more = f" and {len(lanes) - 1} more" if len(lanes) > 1 else ""
         visited = self._visited or self._visited_before  # none: the state was saved just now
-        ran = []
+        ran = list[Instruction]()
         for number in visited:
             ran += self._program[number].instructions
         lines = [instruction.line for instruction in ran]
