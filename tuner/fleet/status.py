@@ -80,8 +80,8 @@ def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
 def why_waiting(connection: "Connection", run: str, lease_s: float) -> str:
     """Returns why jobs of a run (uuid) wait, a reason per queue, joined by "; "; "" if none waits."""
     nodes = tables.stored_nodes(connection)
-    waiting = [queue for queue in queues.waiting(connection) if run in queue.runs]
-    return "; ".join(_why(queue, nodes, lease_s) for queue in waiting)
+    waiting = queues.waiting(connection)
+    return "; ".join(_why(queue, nodes, lease_s) for queue in waiting if run in queue.runs)
 
 
 def _device(seen: SeenNode, waiting: "dict[str, Waiting]", busy_s: dict[str, float]) -> DeviceStatus:

@@ -130,5 +130,5 @@ def outlining_cost(problem: Problem, script: str, library: str) -> OutliningCost
         for contraction in contractions_of(problem)
     )
     slowdowns = _in_child(problems[0], partial(_library_slowdowns, problems, library, script))
-    costs = {each.operation: slowdown for each, slowdown in zip(problems, slowdowns, strict=True)}
+    costs = {timed.operation: slowdown for timed, slowdown in zip(problems, slowdowns, strict=True)}
     return OutliningCost(costs.get(MATMUL), costs.get(BATCH_MATMUL))

@@ -43,7 +43,7 @@ def convolution(
     """
     dims = weight.dim() - 2
     steps, margins, gaps, more = (
-        [*each] * (dims if len(each) == 1 else 1) for each in (stride, padding, dilation, output_padding)
+        [*sizes] * (dims if len(sizes) == 1 else 1) for sizes in (stride, padding, dilation, output_padding)
     )
     form = _Form(steps, margins, gaps, more, groups)
     if transposed:

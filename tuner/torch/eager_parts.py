@@ -154,7 +154,9 @@ class Region:
 
 
 def _is_view(node: Node) -> bool:
-    return node.target is operator.getitem or any(each.alias_info for each in node.target._schema.returns)  # noqa: SLF001
+    if node.target is operator.getitem:
+        return True
+    return any(result.alias_info for result in node.target._schema.returns)  # noqa: SLF001
 
 
 def _base(node: Node) -> str:
@@ -174,7 +176,7 @@ def regions_of(graph: ModuleGraph, fusions: Sequence[Fusion]) -> tuple[Region, .
             places.setdefault(name, first)
     for nodes, neighbours in ((graph.nodes[::-1], "users"), (graph.nodes, "all_input_nodes")):
         for node in nodes:
-            near = (places[each.name] for each in getattr(node, neighbours) if each.name in places)
+            near = (places[known.name] for known in getattr(node, neighbours) if known.name in places)
             if node.name not in places and (found := next(near, None)) is not None:
                 places[node.name] = found
     return tuple(

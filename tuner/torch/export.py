@@ -315,10 +315,11 @@ def _why_unlike_pytorch(node: torch.fx.Node) -> str:
         return "of uint8: PyTorch computes in fixed point"
     is_operation = isinstance(node.target, torch._ops.OpOverload)  # noqa: SLF001 - torch's only name
     schema = node.target._schema.arguments if is_operation else ()  # noqa: SLF001
-    given = dict(zip((each.name for each in schema), node.args, strict=False)) | node.kwargs
-    if given.get("train") is True and given.get("dropout"):  # of a recurrent network
+    names = [argument.name for argument in schema]
+    arguments = dict(zip(names, node.args, strict=False)) | node.kwargs
+    if arguments.get("train") is True and arguments.get("dropout"):  # of a recurrent network
         return RANDOM
-    if given.get("per_sample_weights") is not None:  # dropped by torch-mlir, without a word
+    if arguments.get("per_sample_weights") is not None:  # dropped by torch-mlir, without a word
         return "with per_sample_weights"
     return ""
 

@@ -29,8 +29,9 @@ LIKE = ATEN.full_like.default
 # all operations that create constants, after decompositions
 FACTORIES = (ATEN.full.default, ATEN.scalar_tensor.default, LIKE)
 # Of a weight of one float and an integer these are folded wrongly, too; with a float number, rightly.
-ELEMENTWISE_SUMS = tuple(
-    overload for each in (ATEN.add, ATEN.sub, ATEN.mul) for overload in (each.Tensor, each.Scalar)
+ELEMENTWISE_SUMS = (
+    *(ATEN.add.Tensor, ATEN.sub.Tensor, ATEN.mul.Tensor),
+    *(ATEN.add.Scalar, ATEN.sub.Scalar, ATEN.mul.Scalar),
 )
 # Unsigned integers: MLIR's integers have no sign, so an operation on uint8 is accepted only where its result
 # has the same bits as for int8.

@@ -68,8 +68,9 @@ def _windows(
 ) -> list[_Windows]:
     """Returns the windows along the last dimensions; a list of one number is for all of them."""
     lists = (window, stride or window, padding, dilation)
-    given = zip(x.shape[-dims:], *([*each] * (dims if len(each) == 1 else 1) for each in lists), strict=True)
-    return [_Windows(size, width, step, margin, gap, up) for size, width, step, margin, gap in given]
+    by_axis = [[*numbers] * (dims if len(numbers) == 1 else 1) for numbers in lists]
+    axes = zip(x.shape[-dims:], *by_axis, strict=True)
+    return [_Windows(size, width, step, margin, gap, up) for size, width, step, margin, gap in axes]
 
 
 def max_pool(dims: int) -> Callable[..., Any]:

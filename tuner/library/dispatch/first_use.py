@@ -87,9 +87,12 @@ def problem_of(a: Array, b: Array, align: str) -> Problem | Refusal:
     dtype = TUNED_DTYPES.get(a.dtype)
     if dtype is None or a.dtype != b.dtype:
         return Refusal(f"types {a.dtype} and {b.dtype}")
-    layout = "".join(
-        "n" if each.flags.c_contiguous else "t" if each.flags.f_contiguous else "?" for each in (a, b)
-    )
+    layout = ""
+    for matrix in (a, b):
+        if matrix.flags.c_contiguous:
+            layout += "n"
+        else:
+            layout += "t" if matrix.flags.f_contiguous else "?"
     if layout not in ("nn", "nt", "tn"):
         return Refusal("strides: not the layout nn, nt or tn")
     return MatmulProblem("matmul", (a.shape[0], b.shape[1], a.shape[1]), dtype, layout, align=align)

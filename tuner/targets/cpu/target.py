@@ -258,7 +258,7 @@ class Cpu(CpuCode):
                     failed.append(LibraryTime(library, "", failure=str(error)))
         fastest = fastest_baseline(timed, failed)
         if fastest is None:
-            raise TunerError("; ".join(f"{each.library}: {each.failure}" for each in failed))
+            raise TunerError("; ".join(f"{tried.library}: {tried.failure}" for tried in failed))
         return fastest
 
     def roofline(self, problem: Problem, threads: int, wait: LockWait) -> Roofline:
