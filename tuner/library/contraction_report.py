@@ -9,7 +9,7 @@ from tuner.library.header import entry_name
 from tuner.library.transform_module import MARK_SEQUENCE, PREFIX
 from tuner.mlir import bindings, transform
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.ir.reading import walk_where
+from tuner.mlir.ir.reading import maps_in, walk_where
 from tuner.payload.cpu import MAPS
 
 NAMED = (
@@ -129,7 +129,7 @@ def _described(op: Op) -> tuple[str, str]:
 
 def _layout(op: Op) -> str | None:
     # by its indexing maps, in any order of loops
-    maps = [ir.AffineMapAttr(map_).value for map_ in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    maps = maps_in(op)
     loops = maps[0].n_dims
     if loops not in (3, 4) or len(maps) != 3:
         return None

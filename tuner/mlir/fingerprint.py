@@ -18,6 +18,8 @@ Sources = tuple[str, ...]  # folders and files, relative to the package
 PACKAGE = Path(__file__).parents[1]
 CACHE_FOLDER = "__pycache__"
 SHARED_SOURCES: Sources = (
+    "core/compiled_code.py",
+    "core/gpu.py",  # PTX versions, limits, layouts of tensor maps
     "core/dtypes.py",
     "core/epilogues.py",
     "core/fusions.py",
@@ -53,8 +55,6 @@ CPU_SOURCES: Sources = (
 )
 GPU_SOURCES: Sources = (
     *SHARED_SOURCES,
-    "core/gpu.py",  # PTX versions, limits, layouts of tensor maps
-    "core/compiled_code.py",
     "mlir/effects",
     "mlir/gpu",
     "search/cost_model/occupancy.py",  # decides which programs are rejected

@@ -48,7 +48,7 @@ from tuner.mlir.ir.linalg import (
     zero_planes,
 )
 from tuner.mlir.ir.memrefs import argument_attributes
-from tuner.mlir.ir.reading import maps_in, op_of, walk, walk_where
+from tuner.mlir.ir.reading import maps_in, op_of, types_of, walk, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
 
@@ -224,7 +224,7 @@ def _output(function: Op) -> str:
 
 
 def _elements(function: Op) -> tuple[str, ...]:
-    types = [argument.type for argument in function.regions[0].blocks[0].arguments]
+    types = types_of(function.regions[0].blocks[0].arguments)
     types += [result.type for op in walk_where(function, lambda _: True) for result in op.results]
     shaped = [ir.ShapedType(type_) for type_ in types if isinstance(type_, ir.ShapedType)]
     return tuple(sorted({str(type_.element_type) for type_ in shaped}))

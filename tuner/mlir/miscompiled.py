@@ -6,7 +6,7 @@ Each rewrite names upstream's issue; ``tests/programs/upstream`` shows which of 
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.effects.aliases import last_of
 from tuner.mlir.ir.building import compared, index, value
-from tuner.mlir.ir.reading import attributes_of, set_constraints, users_of, walk, walk_where
+from tuner.mlir.ir.reading import attributes_of, set_constraints, types_of, users_of, walk, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.mlir.vector_reductions import apply_masks, unroll_reductions
 
@@ -163,7 +163,7 @@ WITHOUT_CEILING = {
 
 def _replace(op: Op, operands: list[Value], attributes: dict[str, Attribute]) -> None:
     """Recreates an operation with other operands and attributes and its own regions; erases it."""
-    types = [result.type for result in op.results]
+    types = types_of(op.results)
     new = ir.Operation.create(
         op.name, results=types, operands=operands, attributes=attributes, regions=len(op.regions)
     )

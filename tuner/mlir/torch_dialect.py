@@ -10,6 +10,7 @@ from typing import Any
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import torch_pass_bindings
+from tuner.mlir.ir.reading import types_of
 
 # Begin the location of an operation; the operator and the line of the module follow that it comes from.
 MARK = "operator "
@@ -141,14 +142,14 @@ def _drop_operators(ir: Any, module: Any, places: Collection[str]) -> bool:
     dropped = [
         op for op in own if all(str(output.type).startswith("!torch.vtensor") for output in op.results)
     ]
-    inputs = [argument.type for argument in block.arguments]
+    inputs = types_of(block.arguments)
     for op in dropped:
         for result in op.results:
             result.replace_all_uses_with(block.add_argument(result.type, op.location))
             inputs.append(result.type)
     for op in reversed(dropped):
         op.operation.erase()
-    results = [operand.type for operand in block.operations[len(block.operations) - 1].operands]
+    results = types_of(block.operations[len(block.operations) - 1].operands)
     type_ = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
     function.attributes["function_type"] = type_
     return bool(dropped)

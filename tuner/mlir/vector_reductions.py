@@ -4,7 +4,7 @@ import math
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import value
-from tuner.mlir.ir.reading import attributes_of, walk
+from tuner.mlir.ir.reading import attributes_of, types_of, walk
 
 REDUCTION = "vector.multi_reduction"
 MASK = "vector.mask"
@@ -118,7 +118,7 @@ def apply_masks(module: ir.Module) -> None:
         sizes = list(ir.DenseI32ArrayAttr(attributes["operandSegmentSizes"]))
         attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([*sizes[:-1], 1])
         with op.location, ir.InsertionPoint(holder):
-            types = [result.type for result in op.results]
+            types = types_of(op.results)
             operands = [*op.operands, mask]
             new = ir.Operation.create(op.name, results=types, operands=operands, attributes=attributes)
             results = list(new.results)

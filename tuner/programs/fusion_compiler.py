@@ -42,6 +42,7 @@ from tuner.mlir.cpu.lowering import DECLARATION, compile_fusion
 from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.effects.runner_signatures import C_INTERFACE
 from tuner.mlir.fusions import fusion_problem
+from tuner.mlir.ir.reading import types_of
 from tuner.programs.fusions.hoisting import INIT, InitPart, init_parts
 from tuner.programs.fusions.linking import FusionPlaces, ProcessorLevel, linked
 from tuner.programs.fusions.memory_plan import memory_plan
@@ -227,7 +228,7 @@ class FusionTask:
         """Returns the key in ``CompiledFiles`` under which this task stores its result."""
         fusion = self.fusion
         schedule = self.schedule
-        types = tuple(view.type for view in (*fusion.inputs, *fusion.outputs))
+        types = tuple(types_of((*fusion.inputs, *fusion.outputs)))
         content = (fusion.kind, fusion.text, fusion.ops, fusion.reason, types, _moved_bytes(fusion))
         given = () if schedule is None else (schedule.candidate, schedule.script, schedule.origin)
         return CompiledFiles.key("fusion", content, given, self.machine, self.threads, len(self.given_up))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import compared, create, value
-from tuner.mlir.ir.reading import ops_in, walk, walk_where
+from tuner.mlir.ir.reading import ops_in, types_of, walk, walk_where
 
 NEUTRAL = {
     f"#vector.kind<{name}>": number
@@ -63,7 +63,7 @@ def leave_one_op_in_masks(module: ir.Module) -> None:
         if not moved:
             continue
         with mask.location, ir.InsertionPoint(mask):
-            types = [result.type for result in first.results]
+            types = types_of(first.results)
             new = ir.Operation.create("vector.mask", results=types, operands=list(mask.operands), regions=1)
             inner = new.regions[0].blocks.append()
         for old, result in zip(mask.results, end.operands, strict=True):
@@ -163,7 +163,7 @@ def read_masks_as_bytes(function: Op) -> None:
         for op in tensors:
             _retype(op.results[0], byte)
     if masks:
-        types = ir.FunctionType.get([argument.type for argument in arguments], [], function.context)
+        types = ir.FunctionType.get(types_of(arguments), [], function.context)
         function.attributes["function_type"] = ir.TypeAttr.get(types)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.reading import constant_of, op_of, source_of, walk_where
+from tuner.mlir.ir.reading import constant_of, op_of, source_of, types_of, walk_where
 
 LOOP = "scf.for"
 ALLOCATIONS = ("memref.alloc", "memref.alloca")
@@ -261,5 +261,5 @@ def _base(buffer: Value) -> Value | None:
 
 
 def _has_buffers(op: Op) -> bool:
-    kinds = (value.type for value in (*op.operands, *op.results))
+    kinds = types_of((*op.operands, *op.results))
     return any(isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType) for kind in kinds)

@@ -49,7 +49,7 @@ from tuner.mlir.cpu.memory_accesses import (
     range_of,
 )
 from tuner.mlir.ir.building import index, is_equal, times, total, value
-from tuner.mlir.ir.reading import ops_in, walk
+from tuner.mlir.ir.reading import ops_in, types_of, walk
 
 DEPTHS = (0, 1, 2, 3)  # of the loops that are divided
 MOST_OF_OUTER = 0.97  # inner loops are divided where that takes at most so much of the time of outer ones
@@ -349,7 +349,7 @@ def _work(op: Op) -> float:
         return inside
     if op.name in NO_ACCESS or op.name == "arith.constant":
         return 0.0
-    kinds = [result.type for result in op.results] or [operand.type for operand in list(op.operands)[:1]]
+    kinds = types_of(op.results) or types_of(list(op.operands)[:1])
     vectors = [ir.VectorType(kind) for kind in kinds if isinstance(kind, ir.VectorType)]
     elements = max((prod(vector.shape) for vector in vectors), default=1)
     operations = max(elements / LANES, 1)
@@ -374,7 +374,7 @@ def _rewrite(function: Op, parts: Sequence[Part]) -> None:
     block = function.regions[0].blocks[0]
     location = ir.Location.unknown()
     thread, threads = (block.add_argument(kind, location) for _ in range(2))
-    inputs = [argument.type for argument in block.arguments]
+    inputs = types_of(block.arguments)
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
     with ir.InsertionPoint.at_block_begin(block), location:
         is_first = is_equal(thread, index(0))

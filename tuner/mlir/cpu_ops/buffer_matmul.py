@@ -9,7 +9,7 @@ from tuner.mlir.cpu_ops.vnni_packing import BlockExtent, constant_mask
 from tuner.mlir.dialect import attribute
 from tuner.mlir.ir.building import create, deinterleaved, line_of, size_of, value, with_line, zero
 from tuner.mlir.ir.linalg import is_unsigned
-from tuner.mlir.ir.reading import is_zero, users_of, walk
+from tuner.mlir.ir.reading import is_zero, types_of, users_of, walk
 
 MATMUL = "linalg.matmul"
 FILL = "linalg.fill"
@@ -73,7 +73,7 @@ def buffer_matmuls(block_op: Op, function: Op, sums: Mapping[str, str]) -> list[
     allowed = "allowed memrefs of static sizes with adjacent elements"
     found: list[BufferMatmul] = []
     for op in walk(function, MATMUL):
-        kinds = [operand.type for operand in op.operands]
+        kinds = types_of(op.operands)
         layout = _layout_of(op)
         if not all(map(_is_of_rows, kinds)) or not layout or not _is_static(kinds, layout, columns):
             return Refusal(f"found a matmul of {' x '.join(map(str, kinds))}, {allowed}")

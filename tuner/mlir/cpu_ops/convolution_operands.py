@@ -22,7 +22,7 @@ from tuner.mlir.cpu_ops.vnni_packing import (
     splat,
 )
 from tuner.mlir.ir.building import create, for_each, index, plus, times, value, zero
-from tuner.mlir.ir.reading import constant_of, maps_in
+from tuner.mlir.ir.reading import constant_of, maps_in, types_of
 
 PAIR = 2  # channels of a K group
 
@@ -250,7 +250,7 @@ class ConvolutionTile:
 
         ``along``: "filters", or "last" for the last dimension of the output.
         """
-        kinds = [operand.type for operand in op.operands]
+        kinds = types_of(op.operands)
         if len(kinds) != 3 or not all(
             isinstance(kind, ir.MemRefType) and kind.has_static_shape for kind in kinds
         ):

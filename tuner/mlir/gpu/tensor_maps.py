@@ -7,7 +7,7 @@ from tuner.core.gpu import TensorMapLayout
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import value
 from tuner.mlir.ir.memrefs import argument_attributes, element_bytes, is_workgroup
-from tuner.mlir.ir.reading import constant_of, function_type, launches_of, name_of, source_of, walk
+from tuner.mlir.ir.reading import constant_of, function_type, launches_of, name_of, source_of, types_of, walk
 
 # Reads ``nvgpu.tma.create.descriptor``: the layout of a tensor map, without the address of its tensor.
 #
@@ -161,7 +161,7 @@ def pass_tensor_maps_by_address(module: ir.Module) -> None:
                 tensor_map = value(CAST, old, argument)
             for user, operand in uses:
                 user.operands[operand] = tensor_map
-        inputs = [argument.type for argument in function.regions[0].blocks[0].arguments][: len(kind.inputs)]
+        inputs = types_of(function.regions[0].blocks[0].arguments)[: len(kind.inputs)]
         function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, kind.results))
         for launch in launches_of(module, name_of(function)) if numbers else ():
             for place, operand in enumerate(list(launch.operands)):

@@ -4,7 +4,7 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Attribute, Op, Type, Value, WalkResult, ir
 from tuner.mlir.dialect import InPlaceOp, text
 from tuner.mlir.ir.building import value
-from tuner.mlir.ir.reading import walk, walk_ops
+from tuner.mlir.ir.reading import types_of, walk, walk_ops
 
 KINDS = ("e4m3", "e5m2")  # element types, as PTX spells them
 SHAPE = "m16n8k32"
@@ -215,7 +215,7 @@ def first_arithmetic_op(root: Op, element: Type) -> str | None:
     def visit(op: Op) -> WalkResult:
         if op.name.startswith("linalg."):
             return WalkResult.SKIP
-        kinds = [operand.type for operand in (*op.operands, *op.results)]
+        kinds = types_of((*op.operands, *op.results))
         if op.name.startswith(ARITHMETIC) and op.name not in HARMLESS and element in map(_element, kinds):
             found.append(op.name)
         return WalkResult.ADVANCE

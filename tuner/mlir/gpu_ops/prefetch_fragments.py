@@ -9,6 +9,7 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import create, recreated, value
+from tuner.mlir.ir.reading import ops_in, types_of
 
 PRODUCTS = ("nvgpu.mma.sync", "vector.fma")
 WAIT = "nvgpu.device_async_wait"
@@ -68,9 +69,9 @@ class PrefetchFragmentsOp(InPlaceOp, name="prefetch_fragments"):
                 first.build(body.wait)
                 first.build(body.barrier)
                 starts = [first.value(read.results[0]) for read in body.first_reads]
-                results = [loop_value.type for loop_value in (*loop.results, *starts)]
+                results = types_of((*loop.results, *starts))
                 new = recreated(loop, results, [*loop.operands, *starts])
-            kinds = [carried.type for carried in (*body.arguments, *starts)]
+            kinds = types_of((*body.arguments, *starts))
             inside = new.regions[0].blocks.append(*kinds, arg_locs=[loop.location] * len(kinds))
             with loop.location, ir.InsertionPoint(inside):
                 _fill(body, list(inside.arguments), stride, is_spread)
@@ -110,7 +111,7 @@ class _Body:
 
 
 def _body_of(loop: Op) -> _Body | None:
-    ops = tuple(operation.operation for operation in loop.regions[0].blocks[0].operations)[:-1]
+    ops = tuple(ops_in(loop.regions[0].blocks[0]))[:-1]
     waits, barriers = ([op for op in ops if op.name == name] for name in (WAIT, BARRIER))
     products = [op for op in ops if op.name in PRODUCTS]
     number: dict[Value, int] = {}

@@ -4,7 +4,7 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import create, value
-from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.reading import maps_in, walk
 
 K = 2  # the dimension (m, n, k) that is summed over
 
@@ -27,10 +27,7 @@ class TransposeOperandsOp(InPlaceOp, name="transpose_operands"):
 
     def change(self, function: Op) -> Refusal | None:
         for matmul in walk(function, "linalg.matmul"):
-            maps = [
-                ir.AffineMapAttr(mapping).value
-                for mapping in ir.ArrayAttr(matmul.attributes["indexing_maps"])
-            ]
+            maps = maps_in(matmul)
             for number in range(2):
                 rows, columns = maps[number].results
                 if ir.AffineDimExpr(columns).position != K:

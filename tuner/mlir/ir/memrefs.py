@@ -8,7 +8,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import create, index, is_less, value
-from tuner.mlir.ir.reading import arguments_in, unsupported, walk, walk_where
+from tuner.mlir.ir.reading import arguments_in, types_of, unsupported, walk, walk_where
 
 SPACES = {"0": "", "1": "", "3": "workgroup", "5": "private"}  # NVVM's number -> name; "": default space
 ALLOWED = "0 or 1 (global), 3 (workgroup), 5 (private)"
@@ -219,7 +219,7 @@ def retype_argument(argument: Value, element: Type) -> None:
 
 def sync_function_type(function: Op) -> None:
     """Sets the type of a func.func, which must have no results, from the types of its block arguments."""
-    kinds = [argument.type for argument in function.regions[0].blocks[0].arguments]
+    kinds = types_of(function.regions[0].blocks[0].arguments)
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
 
 

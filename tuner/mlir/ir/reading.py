@@ -1,7 +1,8 @@
 """Reads IR: walks, definitions of values, symbols, launches, index terms; inlines calls."""
 
 import re
-from collections.abc import Callable, Container, Hashable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator
+from typing import Any
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Attribute, Block, Op, Value, WalkResult, ir, pattern_rewrites
@@ -37,6 +38,11 @@ def attributes_of(op: Op) -> dict[str, Attribute]:
 def ops_in(block: Block) -> list[Op]:
     """Returns the ops of a block in their order, as a list that stays when the block is changed."""
     return [op.operation for op in block.operations]
+
+
+def types_of(values: Iterable[Any]) -> list[ir.Type]:
+    """Returns the MLIR types of values: operands, results or block arguments."""
+    return [value.type for value in values]
 
 
 def users_of(value: Value) -> list[Op]:

@@ -10,7 +10,15 @@ from tuner.core.fusions import WeightPacking
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import deinterleaved, value
 from tuner.mlir.ir.memrefs import argument_attributes
-from tuner.mlir.ir.reading import constant_of, function_type, name_of, ops_in, private_function, walk
+from tuner.mlir.ir.reading import (
+    constant_of,
+    function_type,
+    name_of,
+    ops_in,
+    private_function,
+    types_of,
+    walk,
+)
 
 NAME = "vpdpbusd_"  # then the bits of a register
 INTRINSIC = "llvm.x86.avx512.vpdpbusd."
@@ -156,7 +164,7 @@ def set_packed_as(
     """
     arguments = function.regions[0].blocks[0].arguments
     arguments[number].set_type(kind)
-    kinds: list[Type] = [argument.type for argument in arguments]
+    kinds: list[Type] = types_of(arguments)
     results = function_type(function).results
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, results))
     every = [argument_attributes(function, position) for position in range(len(kinds))]

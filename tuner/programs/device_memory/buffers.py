@@ -9,7 +9,7 @@ from tuner.mlir.bindings import Block, Op, Type, Value, ir
 from tuner.mlir.effects import aliases
 from tuner.mlir.ir.building import create, dynamic_sizes, index, recreated, reinterpreted, value
 from tuner.mlir.ir.memrefs import copy_buffer, is_row_major
-from tuner.mlir.ir.reading import op_of
+from tuner.mlir.ir.reading import op_of, types_of
 
 # operations whose device view is a clone of the operation with device views as operands
 DERIVED = aliases.VIEWS | {"arith.select"}
@@ -383,7 +383,7 @@ def add_iter_args(op: Op, is_wanted: Callable[[Value], bool]) -> AddedIterArgs:
     if not any((positions.operands, positions.results, *positions.arguments)):
         return AddedIterArgs((), ())
     count = len(op.results)
-    types = [result.type for result in op.results]
+    types = types_of(op.results)
     values = list(op.operands)
     with op.location, ir.InsertionPoint(op):
         new = recreated(
@@ -422,7 +422,7 @@ def _forwarded_positions(op: Op, is_wanted: Callable[[Value], bool]) -> _Forward
 
 def _move_body(op: Op, new: Op, region: int, doubled: list[int]) -> list[tuple[Value, Value]]:
     old = op.regions[region].blocks[0]
-    types = [argument.type for argument in old.arguments]
+    types = types_of(old.arguments)
     types += [types[number] for number in doubled]
     block = new.regions[region].blocks.append(*types, arg_locs=[op.location] * len(types))
     for operation in list(old.operations):

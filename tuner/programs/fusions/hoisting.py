@@ -16,7 +16,7 @@ from itertools import chain
 from math import prod
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.reading import copy_of, name_of, op_of
+from tuner.mlir.ir.reading import copy_of, name_of, op_of, ops_in, types_of
 from tuner.programs.fusions import operations
 from tuner.programs.fusions.normal_forms import clean_up
 from tuner.programs.fusions.payload import TensorPayload, add_argument, set_function_type
@@ -75,7 +75,7 @@ def init_parts(text: str) -> tuple[InitPart, ...]:
     """
     module = ir.Module.parse(text)
     block = module.body.operations[0].operation.regions[0].blocks[0]
-    *ops, end = [op.operation for op in block.operations]
+    *ops, end = ops_in(block)
     order = {op: number for number, op in enumerate(ops)}
     read_in: dict[Op, Op] = {}  # union-find: operation -> a later operation of the same part
 
@@ -110,7 +110,7 @@ def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, in
     module = ir.Module.parse(f"func.func private @{INIT}({types[0]}) -> ({types[1]})")
     function = module.body.operations[0].operation
     block = function.regions[0].blocks.append(
-        *(input_.type for input_ in inputs), arg_locs=[ir.Location.unknown()] * len(inputs)
+        *types_of(inputs), arg_locs=[ir.Location.unknown()] * len(inputs)
     )
     del function.attributes["sym_visibility"]
     cloned: dict[Value, Value] = dict(zip(inputs, block.arguments, strict=True))

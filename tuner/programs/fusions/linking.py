@@ -20,7 +20,7 @@ from tuner.core.fusions import (
 from tuner.mlir import transform
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.pipeline import EXPORTED
-from tuner.mlir.ir.reading import name_of, walk_where
+from tuner.mlir.ir.reading import name_of, ops_in, walk_where
 from tuner.programs.fusions.memory_plan import MemoryPlan, view_end
 from tuner.programs.run.fused_code import (
     ARRIVALS_OFFSET,
@@ -303,7 +303,7 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLe
             texts += part_texts(codes, waits(fusions, codes, of_views))
         text = "\n".join(texts)
         made = transform.parse(f"module {{\n{text}\n}}", "program")
-        for op in [operation.operation for operation in made.body.operations]:
+        for op in ops_in(made.body):
             if op.name == FUNCTION and (not _is_declaration(op) or name_of(op) == SYSTEM_CALLS):
                 _append(whole, op, declared, level)
         return str(whole)
@@ -312,7 +312,7 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLe
 def _add_team(whole: ir.Module, declared: set[str], level: ProcessorLevel) -> None:
     text = (files("tuner.runtime.cpu") / "thread_team.mlir").read_text()
     team = transform.parse(text, "team")
-    for op in [operation.operation for operation in team.body.operations]:
+    for op in ops_in(team.body):
         if name_of(op) in (TEAM_ONCE, MEMBER_ENTRY, REPEAT_ENTRY) or _is_declaration(op):
             _append(whole, op, declared, level)
 
@@ -323,7 +323,7 @@ def _views(fusion: Fusion, code: FusionCode) -> Iterator[tuple[View, WeightPacki
 
 
 def _add(whole: ir.Module, module: ir.Module, prefix: str, declared: set[str], level: ProcessorLevel) -> None:
-    ops = [op.operation for op in module.body.operations]
+    ops = ops_in(module.body)
     defined = {op.attributes["sym_name"].value: op for op in ops if not _is_declaration(op)}
     if FUSION_ENTRY not in defined:
         raise CandidateError(Stage.COMPILE, f"a fusion's code has no function {FUSION_ENTRY!r}")

@@ -6,7 +6,7 @@ from tuner.core.dtypes import number_type
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, filled, recreated, value
 from tuner.mlir.ir.linalg import convolution_form
-from tuner.mlir.ir.reading import op_of, source_of, walk_where
+from tuner.mlir.ir.reading import op_of, source_of, users_of, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import apply_script, parse
 from tuner.programs.fusions import operations
@@ -376,7 +376,7 @@ def widen_parameters(payload: TensorPayload, first_weight: int) -> None:
             if not _is_repeated_weight(op, tensor, weights):
                 continue
             argument = op.regions[0].blocks[0].arguments[number]
-            readers = [use.owner.operation for use in argument.uses]
+            readers = users_of(argument)
             is_extended = [
                 reader.name == EXTEND and isinstance(reader.results[0].type, ir.F32Type) for reader in readers
             ]

@@ -15,7 +15,7 @@ from tuner.core.fusions import (
 from tuner.core.quantization import QUANTIZATION
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.linalg import GENERALIZE, LAYOUTS
-from tuner.mlir.ir.reading import walk_where
+from tuner.mlir.ir.reading import maps_in, ops_in, walk_where
 from tuner.mlir.passes import run_passes
 
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
@@ -148,7 +148,7 @@ def clone_into(op: Op, values: dict[Value, Value]) -> None:
 
 def maps_of(op: Op) -> list[ir.AffineMap]:
     """Returns the indexing maps of a ``linalg.generic``."""
-    return [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    return maps_in(op)
 
 
 def dimensions(mapping: ir.AffineMap) -> tuple[int, ...] | None:
@@ -198,7 +198,7 @@ def inputs_of(op: Op) -> list[Value]:
 
 def body_of(op: Op) -> list[Op]:
     """Returns the operations of a ``linalg.generic``'s body, the yield last."""
-    return [operation.operation for operation in op.regions[0].blocks[0].operations]
+    return ops_in(op.regions[0].blocks[0])
 
 
 def loop_sizes(op: Op) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from tuner.core.fusions import (
 from tuner.core.quantization import QUANTIZATION, WeightFormat, quantized_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create
-from tuner.mlir.ir.reading import source_of, walk
+from tuner.mlir.ir.reading import ops_in, source_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.programs.fusions import operations
 from tuner.programs.fusions.formation import Members
@@ -192,7 +192,7 @@ def _memref_text(
     text = f"func.func @{FUSION_ENTRY}({arguments}) {{\n{reads}\nreturn\n}}"
     module = ir.Module.parse(text)
     block = module.body.operations[0].operation.regions[0].blocks[0]
-    *converted, end = [op.operation for op in block.operations]
+    *converted, end = ops_in(block)
     values = {
         argument: op.results[0] for argument, op in zip(function.block.arguments, converted, strict=True)
     }

@@ -11,7 +11,7 @@ from tuner.core.fusions import TensorType
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Attribute, Block, Op, Type, Value, ir
 from tuner.mlir.ir.building import create, filled, value
-from tuner.mlir.ir.reading import function_type, walk
+from tuner.mlir.ir.reading import function_type, ops_in, types_of, walk
 from tuner.mlir.miscompiled import avoid_miscompilations
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
@@ -51,7 +51,7 @@ class TensorPayload:
 
     @property
     def ops(self) -> list[Op]:
-        return [op.operation for op in self.block.operations][:-1]
+        return ops_in(self.block)[:-1]
 
     @property
     def end(self) -> Op:
@@ -189,8 +189,8 @@ def add_argument(function: Op, kind: ir.RankedTensorType) -> Value:
 def set_function_type(function: Op) -> None:
     """Sets the type of a ``func.func`` of one block from its arguments and what it returns."""
     block = function.regions[0].blocks[0]
-    inputs = [argument.type for argument in block.arguments]
-    results = [operand.type for operand in list(block.operations)[-1].operands]
+    inputs = types_of(block.arguments)
+    results = types_of(list(block.operations)[-1].operands)
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
 
 

@@ -12,7 +12,7 @@ from tuner.core.quantization import WEIGHT_BITS, quantized_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions import quantization_in
 from tuner.mlir.hidden_keys import attention_mask, visible_band, with_visible_band
-from tuner.mlir.ir.reading import name_of
+from tuner.mlir.ir.reading import name_of, ops_in
 from tuner.mlir.reference.fusion_reference import evaluate_tensors
 from tuner.mlir.transform import new_context
 from tuner.programs.fusions import matmul_forms, normal_forms
@@ -307,5 +307,5 @@ def _only_moves(text: str) -> bool:
     """Returns whether a part of ``init`` reshapes, transposes and repeats what it takes, and nothing else."""
     module = ir.Module.parse(text)
     function = module.body.operations[0].operation
-    *ops, _ = [operation.operation for operation in function.regions[0].blocks[0].operations]
+    *ops, _ = ops_in(function.regions[0].blocks[0])
     return all(op.name in (*VIEWS, EMPTY) or moved_loops(op) is not None for op in ops)

@@ -11,6 +11,7 @@ from tuner.core.fusions import Fusion
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import branch, delinearized, index, is_less, loop, store, value
 from tuner.mlir.ir.linalg import GENERALIZE
+from tuner.mlir.ir.reading import users_of
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
 from tuner.programs.fusions import operations
@@ -303,7 +304,7 @@ def launch_elements(function: FusionFunction) -> None:
         # a reduction that a larger loop nest reads would be recomputed by every thread that reads it
         sizes = zip(operations.loop_sizes(op), operations.is_parallel(op), strict=True)
         elements = math.prod(size for size, parallel in sizes if parallel)
-        readers = [use.owner.operation for use in op.results[0].uses]
+        readers = users_of(op.results[0])
         if any(
             reader.name == operations.GENERIC and math.prod(operations.loop_sizes(reader)) > elements
             for reader in readers

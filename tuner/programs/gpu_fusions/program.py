@@ -26,7 +26,7 @@ from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, reinterpreted
 from tuner.mlir.ir.memrefs import sync_function_type
-from tuner.mlir.ir.reading import module_of, name_of, private_function, walk
+from tuner.mlir.ir.reading import module_of, name_of, private_function, types_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
 from tuner.programs.device_memory.conversion import DEVICE_ATTRIBUTE
@@ -176,7 +176,7 @@ def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: Sc
                 key = (fusion.text, tuple(str(view.type) for view in views))
                 if key not in known:
                     place = KernelPlace(scripts, f"fusion{number}")
-                    launches = add_fusion(fusion, [view.type for view in views], place)
+                    launches = add_fusion(fusion, types_of(views), place)
                     known[key] = (place.name, launches.reason)
                 name, reason = known[key]
                 create("func.call", [], views, callee=ir.FlatSymbolRefAttr.get(name))
@@ -198,7 +198,7 @@ def is_resident(buffer: Buffer) -> bool:
 
 
 def _empty_function(module: ir.Module, entry: str, program: FusedProgram, resident: Sequence[Buffer]) -> Op:
-    kinds = list(map(_memref, (*program.arguments, *(buffer.type for buffer in resident))))
+    kinds = list(map(_memref, (*program.arguments, *types_of(resident))))
     results = list(map(_memref, program.results))
     marks = [ir.DictAttr.get({})] * len(program.arguments)
     marks += [ir.DictAttr.get({DEVICE_ATTRIBUTE: ir.UnitAttr.get()})] * len(resident)

@@ -16,7 +16,7 @@ import numpy as np
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Block, Op, Type, Value, ir
-from tuner.mlir.ir.reading import location_of, unsupported
+from tuner.mlir.ir.reading import location_of, ops_in, unsupported
 from tuner.programs.interpreter import lanes
 from tuner.programs.interpreter.lanes import LaneGrid
 
@@ -351,7 +351,7 @@ class FunctionScope:
         if len(blocks) != 1:
             numbers = {block: number for number, block in enumerate(_reverse_post_order(blocks[0]))}
             return BranchingBody(tuple(self._basic_block(block, numbers) for block in numbers), is_kernel)
-        ops = [op.operation for op in blocks[0].operations]
+        ops = ops_in(blocks[0])
         if ops and ops[-1].name not in self._decoders.ends:
             raise self.unknown(ops[-1])
         arguments = self.slots(blocks[0].arguments)
@@ -375,7 +375,7 @@ class FunctionScope:
         return unsupported(op, "no meaning on the host", allowed)
 
     def _basic_block(self, block: Block, numbers: dict[Block, int]) -> BodyBlock:
-        ops = [op.operation for op in block.operations]
+        ops = ops_in(block)
         last = ops[-1]
         made = self.slots(list(chain.from_iterable(op.results for op in ops[:-1])))
         common = (self.slots(block.arguments), self.steps(ops[:-1]), made)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tuner.core.errors import CandidateError
 from tuner.mlir.bindings import Op, Type, ir
-from tuner.mlir.ir.reading import function_type, name_of, unsupported, walk
+from tuner.mlir.ir.reading import function_type, name_of, ops_in, unsupported, walk
 from tuner.mlir.transform import new_context, parse
 from tuner.programs.interpreter import (
     arithmetic,
@@ -313,7 +313,7 @@ def decode_kernel(kernel: Op) -> LaneKernel:
 
     Raises CandidateError(COMPILE) for operations that the interpreter lacks.
     """
-    ops = [op.operation for op in kernel.parent.regions[0].blocks[0].operations]
+    ops = ops_in(kernel.parent.regions[0].blocks[0])
     symbols = {name_of(op): op for op in ops if "sym_name" in op.attributes}
     inputs = list(function_type(kernel).inputs)
     own = list(kernel.regions[0].blocks[0].arguments)[len(inputs) :]

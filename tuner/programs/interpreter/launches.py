@@ -15,6 +15,7 @@ from tuner.mlir.ir.reading import (
     SHARED_BYTES,
     name_of,
     operands,
+    ops_in,
     unsupported,
 )
 from tuner.programs.interpreter import kernels, memory_ops
@@ -64,7 +65,7 @@ def launch_function(op: Op, scope: FunctionScope) -> Step:
     holder = scope.symbols.get(module_name)
     if holder is None or holder.name != "gpu.module":
         raise unsupported(op, f"@{module_name}, which has no kernels as text", "a gpu.module")
-    ops = [operation.operation for operation in holder.regions[0].blocks[0].operations]
+    ops = ops_in(holder.regions[0].blocks[0])
     symbols = {name_of(symbol): symbol for symbol in ops if "sym_name" in symbol.attributes}
     kernel = symbols[name]
     function = decode_function(kernel, kernels.DECODERS, symbols)

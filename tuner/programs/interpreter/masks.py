@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.ir.reading import unsupported
+from tuner.mlir.ir.reading import maps_in, ops_in, unsupported
 from tuner.programs.interpreter.arithmetic import FLOAT_BINARY, INTEGER_BINARY, combination
 from tuner.programs.interpreter.decoding import FunctionScope, LaneFrame, Step
 from tuner.programs.interpreter.vector_memory import transfer_read, transfer_write
@@ -19,7 +19,7 @@ def mask(op: Op, scope: FunctionScope) -> Step:
 
     Where the mask is false, the result is the second operand, if there is one.
     """
-    *ops, end = [operation.operation for operation in op.regions[0].blocks[0].operations]
+    *ops, end = ops_in(op.regions[0].blocks[0])
     targets = scope.slots(op.results)
     yielded = scope.slots(end.operands)
     chosen, *other = scope.slots(op.operands)
@@ -79,7 +79,7 @@ def contraction(op: Op, scope: FunctionScope, chosen: int) -> Step:
     combine = combination(op, scope, str(op.attributes["kind"]))
     sources = scope.slots(op.operands)
     target = scope.slot(op.results[0])
-    maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    maps = maps_in(op)
     axes = [[ir.AffineDimExpr(result).position for result in mapping.results] for mapping in maps]
     is_whole = scope.element(op, op.results[0].type).dtype.kind in "ib"
     multiply = INTEGER_BINARY["muli"] if is_whole else FLOAT_BINARY["mulf"]

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.ir.reading import unsupported
+from tuner.mlir.ir.reading import maps_in, unsupported
 from tuner.programs.interpreter import arithmetic, memory
 from tuner.programs.interpreter.arithmetic import Compute, aligned, combination, fused, step_of
 from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step, require, where_of
@@ -77,7 +77,7 @@ def contract(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.contract`` with kind add; floats are added in float64, rounded once."""
     if str(op.attributes["kind"]) != "#vector.kind<add>":
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
-    maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    maps = maps_in(op)
     axes = [
         "".join(LETTERS[ir.AffineDimExpr(result).position] for result in mapping.results) for mapping in maps
     ]

@@ -9,7 +9,7 @@ import numpy as np
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.numpy_types import DType
 from tuner.mlir.bindings import Op, Type, ir
-from tuner.mlir.ir.reading import groups_of, unsupported
+from tuner.mlir.ir.reading import groups_of, ops_in, unsupported
 from tuner.programs.interpreter import memory as flat_memory
 from tuner.programs.interpreter import memory_ops
 from tuner.programs.interpreter.arithmetic import elementwise, step_of
@@ -240,8 +240,8 @@ def forall(op: Op, scope: FunctionScope) -> Step:
         bounds.append(MixedNumbers(op, scope, f"static{name}", rest[:count]))
         rest = rest[count:]
     block = op.regions[0].blocks[0]
-    *ops, end = [operation.operation for operation in block.operations]
-    inserts = [operation.operation for operation in end.regions[0].blocks[0].operations]
+    *ops, end = ops_in(block)
+    inserts = ops_in(end.regions[0].blocks[0])
     if any(insertion.name != "tensor.parallel_insert_slice" for insertion in inserts):
         raise unsupported(op, "another end of an iteration", "tensor.parallel_insert_slice")
     steps = scope.steps(ops)

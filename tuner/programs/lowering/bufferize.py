@@ -8,7 +8,7 @@ from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, last_of
 from tuner.mlir.ir.building import create, index, is_equal, value
 from tuner.mlir.ir.memrefs import set_argument_attribute
-from tuner.mlir.ir.reading import any_where, copy_of, op_of, source_of, walk
+from tuner.mlir.ir.reading import any_where, copy_of, op_of, source_of, types_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.programs.lowering.deallocation import deallocate
 from tuner.programs.lowering.entry import function_named
@@ -100,7 +100,7 @@ def copy_yields(function: Op) -> None:
         _copy_iteration(last_of(condition), list(condition.arguments), 1)  # operand 0 is the condition
         _copy_iteration(last_of(body), list(body.arguments), 0)
     for branch in walk(function, BRANCH):
-        types = [result.type for result in branch.results]
+        types = types_of(branch.results)
         is_known = [isinstance(type_, ir.RankedTensorType) and type_.has_static_shape for type_ in types]
         with branch.location, ir.InsertionPoint(branch):
             targets = [

@@ -4,7 +4,16 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import BRANCHES, Aliases, aliases_of, is_buffer, last_of, roots_of
 from tuner.mlir.ir.building import create, dynamic_sizes, value
 from tuner.mlir.ir.memrefs import copy_buffer
-from tuner.mlir.ir.reading import ancestor_in_block, copy_of, op_of, parents_of, unsupported, walk, walk_where
+from tuner.mlir.ir.reading import (
+    ancestor_in_block,
+    copy_of,
+    op_of,
+    ops_in,
+    parents_of,
+    unsupported,
+    walk,
+    walk_where,
+)
 from tuner.mlir.passes import run_passes
 from tuner.programs.lowering.entry import function_named
 
@@ -120,7 +129,7 @@ def _after_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> O
     users = set(aliases.users)
     for stream in streams:
         users |= _waits_for_streams(allocation, aliases, stream)
-    ops = [op.operation for op in allocation.block.operations]
+    ops = ops_in(allocation.block)
     holders = {ancestor_in_block(user, allocation.block) for user in users}
     last = max((number for number, op in enumerate(ops) if op in holders), default=ops.index(allocation))
     if aliases.is_kept:

@@ -38,7 +38,7 @@ from tuner.mlir.gpu.lowering import (
 )
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.memrefs import copy_by_loops
-from tuner.mlir.ir.reading import kernel_of, location_of, module_of, name_of, walk, walk_ops
+from tuner.mlir.ir.reading import kernel_of, location_of, module_of, name_of, ops_in, types_of, walk, walk_ops
 from tuner.mlir.passes import run_passes
 from tuner.programs.device_memory.coherence import forget_registrations
 from tuner.programs.device_memory.conversion import host_to_device_memory
@@ -138,7 +138,7 @@ def reject_what_was_not_converted(module: ir.Module) -> None:
 
 
 def _is_translatable(op: Op) -> bool:
-    types = [operand.type for operand in op.operands]
+    types = types_of(op.operands)
     is_llvm = [
         isinstance(type_, ir.IntegerType | ir.FloatType) or str(type_).startswith(("!llvm.", "vector<"))
         for type_ in types
@@ -276,7 +276,7 @@ def _to_llvm(
     kernels = walk(module, "gpu.func")
     types: list[Type] = []
     for kernel in kernels:
-        types += [argument.type for argument in kernel.regions[0].blocks[0].arguments]
+        types += types_of(kernel.regions[0].blocks[0].arguments)
     # the address alone describes each argument, so that kernels can take bare pointers
     bare = not any(
         isinstance(type_, ir.MemRefType | ir.UnrankedMemRefType) and "?" in str(type_) for type_ in types
@@ -305,7 +305,7 @@ def _to_llvm(
 def _written(module: ir.Module, function: Op) -> tuple[bool, ...]:
     effects = KernelEffects(module)
     block = function.regions[0].blocks[0]
-    ops = [op.operation for op in block.operations]
+    ops = ops_in(block)
     accesses = union([*(device_accesses(op, effects) for op in ops), *map(host_accesses, ops)])
     written = {part.root for part in accesses.writes}
     return tuple(

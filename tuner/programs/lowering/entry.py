@@ -18,6 +18,7 @@ from tuner.mlir.ir.reading import (
     function_type,
     location_of,
     name_of,
+    types_of,
     unsupported,
     walk,
     walk_ops,
@@ -212,9 +213,9 @@ def require_default_memory(function: Op) -> None:
     def visit(op: Op) -> WalkResult:
         if op.name == "gpu.launch":
             return ir.WalkResult.SKIP
-        types = [result.type for result in op.results]
+        types = types_of(op.results)
         for block in chain.from_iterable(region.blocks for region in op.regions):
-            types += [argument.type for argument in block.arguments]
+            types += types_of(block.arguments)
         buffers.extend((op, type_) for type_ in types if is_buffer(type_) and type_.memory_space is not None)
         return ir.WalkResult.ADVANCE
 

@@ -31,6 +31,7 @@ from tuner.mlir.ir.reading import (
     operands,
     parents_of,
     private_function,
+    types_of,
     unsupported,
     walk,
     walk_where,
@@ -124,7 +125,7 @@ def _call(module: ir.Module, launch: Op, effects: KernelEffects) -> None:
         passed = [buffer, *(_as_buffer(launch, argument) for argument in arguments)]
         name = PREFIX + kernel_of(launch)
         if name not in map(name_of, walk(module, "func.func")):
-            signature = ir.FunctionType.get([argument.type for argument in passed], [])
+            signature = ir.FunctionType.get(types_of(passed), [])
             with ir.InsertionPoint(module.body):
                 private_function(name, signature, **{EXPORTED: ir.UnitAttr.get()})
         with ir.InsertionPoint(launch):
@@ -196,7 +197,7 @@ def run_kernels_on_host(module: ir.Module) -> str:
 def _to_function(module: ir.Module, kernel: Op) -> str:
     name = f"on_host_{name_of(kernel)}"
     block = kernel.regions[0].blocks[0]
-    kinds = [*(argument.type for argument in block.arguments), *[ir.IndexType.get()] * 12]
+    kinds = [*types_of(block.arguments), *[ir.IndexType.get()] * 12]
     with kernel.location, ir.InsertionPoint(module.body):
         function = private_function(name, ir.FunctionType.get(kinds, []))
     body = function.regions[0].blocks.append(*kinds, arg_locs=[kernel.location] * len(kinds))

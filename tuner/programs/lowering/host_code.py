@@ -7,7 +7,7 @@ from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE
 from tuner.mlir.effects.runner_signatures import is_runner_function
 from tuner.mlir.ir.building import create, value
-from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.reading import types_of, walk
 from tuner.mlir.math.expressions import Term
 from tuner.mlir.math.lowering import TESTS, expand_remainders, replace_by_formula
 from tuner.mlir.passes import run_passes
@@ -58,7 +58,7 @@ def drop_streams(function: Op) -> None:
     for op in ops:
         if op.name in gpux_ops.WORK:
             with op.location, ir.InsertionPoint(op):
-                types = [result.type for result in op.results]
+                types = types_of(op.results)
                 name = op.name.replace(gpux_ops.PREFIX, "gpu.")
                 new = create(name, types, list(op.operands)[1:], **gpux_ops.gpu_attributes(op, tokens=0))
             for old, replacement in zip(op.results, new.results, strict=True):

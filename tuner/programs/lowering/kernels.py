@@ -16,7 +16,7 @@ from tuner.mlir.ir import building
 from tuner.mlir.ir.building import branch, create, delinearized, index, is_less, size_of, value
 from tuner.mlir.ir.building import total as total_of
 from tuner.mlir.ir.memrefs import contiguous_dimensions, element_bytes, has_zero_offset, is_contiguous
-from tuner.mlir.ir.reading import SEGMENTS, constant_of, copy_of, name_of, op_of, parents_of, walk
+from tuner.mlir.ir.reading import SEGMENTS, constant_of, copy_of, name_of, op_of, ops_in, parents_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.programs.interpreter.kernels import decode_kernel
 from tuner.programs.lowering.entry import reject_linalg
@@ -72,7 +72,7 @@ def make_host_loops(function: Op) -> int:
             with loop.location, ir.InsertionPoint(body):
                 before = create("scf.yield")
             old.arguments[number].replace_all_uses_with(body.arguments[0])
-        for op in [op.operation for op in old.operations][:-1]:  # all but scf.reduce
+        for op in ops_in(old)[:-1]:  # all but scf.reduce
             op.move_before(before)
         loop.erase()
     return len(loops)

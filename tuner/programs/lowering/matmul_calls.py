@@ -17,7 +17,7 @@ from tuner.mlir.effects.op_effects import READ_ONLY_ATTRIBUTE, effect_on_operand
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.memrefs import is_row_major
-from tuner.mlir.ir.reading import ancestor_in_block, attributes_of, name_of, source_of
+from tuner.mlir.ir.reading import ancestor_in_block, attributes_of, name_of, ops_in, source_of
 from tuner.mlir.transform import apply_script, parse
 from tuner.payload.cpu import element_offsets, partitions_in, payload_mlir
 from tuner.programs.lowering.matmul_recognition import MatmulMatch, find_matmuls
@@ -112,7 +112,7 @@ def _is_unwritten(view: Value, first: Op, last: Op) -> bool:
     if first.block != last.block or not _can_be_followed(buffer):
         return False
     aliases = aliases_of(buffer)
-    ops = [op.operation for op in first.block.operations]
+    ops = ops_in(first.block)
     between = set(ops[ops.index(first) : ops.index(last)])
     writers = {
         ancestor_in_block(user, first.block) for user in aliases.users if _writes(user, aliases.values)

@@ -15,7 +15,16 @@ from tuner.mlir.gpu.tensor_maps import DTYPES, PROMOTIONS, SWIZZLES, TENSOR_MAP,
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import create, index, reinterpreted, value
 from tuner.mlir.ir.memrefs import element_bytes
-from tuner.mlir.ir.reading import ARGUMENTS, SEGMENTS, function_type, launches_of, name_of, operands, walk
+from tuner.mlir.ir.reading import (
+    ARGUMENTS,
+    SEGMENTS,
+    function_type,
+    launches_of,
+    name_of,
+    operands,
+    types_of,
+    walk,
+)
 from tuner.mlir.transform import apply_script, parse
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.programs.lowering.matmul_calls import allocate, replace_matmuls
@@ -122,7 +131,7 @@ def _retype(function: Op, number: int, kind: Type) -> None:
         same = value(CAST, old, argument)
     for user, operand_number in uses:
         user.operands[operand_number] = same
-    inputs = [argument.type for argument in block.arguments]
+    inputs = types_of(block.arguments)
     kernel_type = ir.FunctionType.get(inputs, function_type(function).results)
     function.attributes["function_type"] = ir.TypeAttr.get(kernel_type)
 
@@ -223,9 +232,7 @@ def add_kernels_of(
     types = {}
     for name, function in functions.items():
         replace_maps_by_tensors(function, launches[name])
-        types[f"{name}_{suffix}"] = tuple(
-            argument.type for argument in function.regions[0].blocks[0].arguments
-        )
+        types[f"{name}_{suffix}"] = tuple(types_of(function.regions[0].blocks[0].arguments))
     module.body.append(holder)
     module.operation.attributes[CONTAINER] = ir.UnitAttr.get()
     return InsertedKernels(f"kernels_{suffix}", host, types)

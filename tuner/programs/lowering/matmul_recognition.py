@@ -20,7 +20,7 @@ from tuner.core.serialization import read_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, aliases_of, last_of, origins_of
 from tuner.mlir.ir.linalg import GENERALIZE
-from tuner.mlir.ir.reading import any_where, op_of, parents_of, walk
+from tuner.mlir.ir.reading import any_where, maps_in, op_of, parents_of, types_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import new_context
 from tuner.programs.lowering.read_program import ProgramPayload
@@ -64,13 +64,13 @@ def contraction_of(op: Op) -> ContractionLoops | None:
     """
     if not _is_sum_of_products(op):
         return None
-    types = [value.type for value in op.operands]
+    types = types_of(op.operands)
     if not all(isinstance(type_, ir.ShapedType) and type_.has_rank for type_ in types):
         raise UnknownContractionError("an operand is not an array")
     shapes = [tuple(type_.shape) for type_ in types]
     if not all(type_.has_static_shape for type_ in types) or min(chain.from_iterable(shapes), default=0) < 0:
         raise UnknownContractionError("its sizes are not static")
-    maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    maps = maps_in(op)
     iterations = [0] * maps[0].n_dims  # from the dimensions that a loop alone indexes
     for mapping, shape in zip(maps, shapes, strict=True):
         for result, size in zip(mapping.results, shape, strict=True):

@@ -18,6 +18,7 @@ from tuner.mlir.ir.reading import (
     function_type,
     location_of,
     private_function,
+    types_of,
     unsupported,
     walk,
     walk_where,
@@ -56,7 +57,7 @@ def make_async(op: Op, dependency: Value) -> Value:
       becomes
         %1 = gpu.memcpy async [%0] %b, %a : memref<4xf32>, memref<4xf32>
     """
-    results = [*(result.type for result in op.results), ir.Type.parse(ASYNC)]
+    results = [*types_of(op.results), ir.Type.parse(ASYNC)]
     asynchronous = _recreated(op, [dependency], op.operands, results)
     return asynchronous.results[len(results) - 1]
 

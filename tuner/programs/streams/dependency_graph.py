@@ -22,7 +22,7 @@ from tuner.mlir.effects.accesses import (
 )
 from tuner.mlir.effects.aliases import is_buffer, is_token, last_of, roots_of
 from tuner.mlir.effects.memory_effects import ATOMIC, KernelEffects
-from tuner.mlir.ir.reading import unsupported, walk
+from tuner.mlir.ir.reading import ops_in, unsupported, walk
 from tuner.programs.streams.async_ops import has_tokens
 from tuner.programs.streams.stream_plan import BEGIN, Node, NodeKind
 
@@ -293,7 +293,7 @@ def record_launch_order(module: ir.Module, function: Op) -> None:
         done_at: dict[Value, frozenset[int]] = {}  # token -> launches that are done when the token is
         waited: frozenset[int] = frozenset()  # launches that the host has waited for
         count = 0
-        for op in (operation.operation for operation in block.operations):
+        for op in ops_in(block):
             everything = frozenset(range(count))
             taken = [done_at.get(operand, everything) for operand in op.operands if is_token(operand)]
             before = waited.union(*taken)

@@ -10,7 +10,7 @@ from tuner.mlir.bindings import Attribute, Block, Op, Value, ir, passmanager
 from tuner.mlir.effects.accesses import SHARED, inside
 from tuner.mlir.effects.aliases import ASYNC, is_token, last_of
 from tuner.mlir.ir.building import create, value
-from tuner.mlir.ir.reading import SEGMENTS, attributes_of, unsupported
+from tuner.mlir.ir.reading import SEGMENTS, attributes_of, types_of, unsupported
 from tuner.programs.streams import gpux_ops
 from tuner.programs.streams.async_ops import POINTER, Stream, StreamCalls, drop_argument, has_tokens
 from tuner.programs.streams.gpux_syntax import STREAM_TYPE
@@ -282,7 +282,7 @@ class _Lowering:
         attributes = gpux_ops.gpu_attributes(op, len(tokens))
         if is_shared:
             attributes[SHARED] = ir.UnitAttr.get()
-        results = [result.type for result in op.results]
+        results = types_of(op.results)
         new = create(
             op.name.replace(gpux_ops.PREFIX, "gpu."),
             [*results, *[ir.Type.parse(ASYNC)] * len(tokens)],

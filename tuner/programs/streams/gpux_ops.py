@@ -14,6 +14,7 @@ from tuner.mlir.ir.reading import (
     callee_of,
     inline_call,
     name_of,
+    ops_in,
     parents_of,
     unsupported,
     walk,
@@ -258,7 +259,7 @@ def write_as_gpux(function: Op) -> None:
     for op in reversed(dead):
         op.erase()
     drop_argument(function, argument.arg_number)
-    for op in [operation.operation for operation in function.parent.regions[0].blocks[0].operations]:
+    for op in ops_in(function.parent.regions[0].blocks[0]):
         if op.name == "func.func" and name_of(op) in SIGNATURES:  # a declaration that nothing calls any more
             op.erase()
 

@@ -14,6 +14,7 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.serialization import read_text
 from tuner.mlir.bindings import ir, transform
+from tuner.mlir.ir.reading import ops_in
 from tuner.mlir.script_linking import Library, linked, text_of
 from tuner.mlir.transform import new_context
 from tuner.mlir.transform import parse as parse_mlir
@@ -122,7 +123,7 @@ class _Reader:
         }
         asserted: list[str] = []
         yielded: list[str] = []
-        for inner in (operation.operation for operation in block.operations):
+        for inner in ops_in(block):
             operands = [self._texts[operand] for operand in inner.operands]
             if inner.name == "smt.yield":
                 yielded = operands
