@@ -175,7 +175,7 @@ def problem_of(row: ProblemRow) -> Problem:
     try:
         return problem_of_values(row.operation, extents, options, row.weights, row.fusion, facts)
     except UsageError as error:
-        raise UsageError(f"database: problem {row.key}: {error.message}") from error
+        raise UsageError(f"{row.key}: this version does not know that problem: {error.message}") from error
 
 
 def machine_row(machine: Machine) -> MachineRow:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.epilogues import EPILOGUES
 from tests.payload.test_reference import finish, inputs_of, operands
-from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, number_type
 from tuner.core.errors import UsageError
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.numpy_types import FLOAT8_STEPS, widened
@@ -291,3 +291,13 @@ def test_rows_are_spread_over_all_of_c(m: int) -> None:
     assert (rows[0], rows[-1], list(rows)) == (0, m - 1, sorted(set(rows)))
     steps = [after - before for before, after in itertools.pairwise(rows)]
     assert max(steps, default=0) <= 2 * -(-m // 256)
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in INPUT_DTYPES if not number_type(dtype).is_float])
+def test_numbers_of_an_integer_type_reach_its_upper_half(dtype: str) -> None:
+    """A kernel that cuts numbers to a narrower type is wrong on them."""
+    rng = np.random.default_rng(0)
+    problem = Matmul(16, 16, 64, dtype)
+    inputs = draw(problem, draw_base(problem, rng), rng)
+    for operand in (inputs.a, inputs.b):
+        assert np.abs(operand.astype(np.int64)).max() > number_type(dtype).largest / 2

@@ -4,6 +4,7 @@ import functools
 import json
 import re
 import shlex
+import sys
 import textwrap
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
@@ -255,6 +256,13 @@ def open_known_store(database: str | None) -> "Store":
     from tuner.results.database import open_known  # not at start-up
 
     return open_known(database)
+
+
+def note_unknown_problems(store: "Store") -> None:
+    """Prints on stderr which runs are left out, since another version stored them; nothing without such."""
+    for key, runs in store.unknown_problems():
+        counted = f"{runs} run" if runs == 1 else f"{runs} runs"
+        print(f"note: {counted} of {key} left out: this version does not know that problem", file=sys.stderr)
 
 
 def open_existing_store(database: str | None) -> "Store":

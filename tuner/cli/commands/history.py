@@ -1,6 +1,5 @@
 """``tuner history``: past trials, or past runs."""
 
-import sys
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -12,6 +11,7 @@ from tuner.cli.options import (
     LAYOUT,
     database_option,
     json_option,
+    note_unknown_problems,
     open_known_store,
     print_json,
     print_json_list,
@@ -22,7 +22,6 @@ from tuner.core.requests import nothing_matches, tune_command
 from tuner.core.runs import RunQuery, StoredTrial, TrialQuery
 from tuner.results.best_trials import best_results, why_first_is_not_best
 from tuner.results.database_name import database_text
-from tuner.results.output.formatting import count_text
 from tuner.results.output.json_documents import history_csv, listed_document, listed_run_document
 from tuner.results.output.tables import history_table, runs_table
 from tuner.results.past_runs import (
@@ -103,7 +102,6 @@ def history(
 
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """
-    _note_unknown_problems(database)
     limit = conditions.pop("limit")
     conditions["limit"], listed = limit or None, LISTED if limit is None else None
     if lists_runs:
@@ -119,19 +117,9 @@ def history(
         _list_trials(trial_query(output=output_dtype, **conditions), database, listed, shown)
 
 
-def _note_unknown_problems(database: str | None) -> None:
-    """Prints which runs are left out, since another version stored them; nothing where there are none."""
-    with open_known_store(database) as store:
-        for key, runs in store.unknown_problems():
-            left_out = count_text(runs, "run")
-            print(
-                f"note: {left_out} of {key} left out: this version does not know that problem",
-                file=sys.stderr,
-            )
-
-
 def _list_trials(query: TrialQuery, database: str | None, listed: int | None, form: str) -> None:
     with open_known_store(database) as store:
+        note_unknown_problems(store)
         if form in STREAMED and query.limit is None:
             best = {result.best.id for result in best_results(store, query).values()}
             _print_all(each_past_trial(store, query), best, form)
@@ -179,6 +167,7 @@ def _print_more(shown: int, count: int, what: str, which: str) -> None:
 
 def _list_runs(query: RunQuery, database: str | None, listed: int | None, as_json: bool) -> None:
     with open_known_store(database) as store:
+        note_unknown_problems(store)
         runs = store.matching_runs(query)
         info = store.info()
         shown = tuple(tuned_run(store, run.id) for run in (runs if as_json else runs[:listed]))

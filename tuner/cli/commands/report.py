@@ -11,7 +11,14 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import click
 
-from tuner.cli.options import backends_of, database_option, json_option, open_known_store, print_found
+from tuner.cli.options import (
+    backends_of,
+    database_option,
+    json_option,
+    note_unknown_problems,
+    open_known_store,
+    print_found,
+)
 from tuner.core.errors import UsageError
 from tuner.core.requests import nothing_matches
 from tuner.core.runs import TrialQuery
@@ -105,6 +112,7 @@ def report(
     if run_id is not None and campaign_id is not None:
         raise UsageError("report: --run and --campaign cannot be combined")
     with open_known_store(database) as store:
+        note_unknown_problems(store)
         passes = timed_passes(backends_of(context), store) if with_passes else no_pass_timings
         if campaign_id is None:
             campaign = None

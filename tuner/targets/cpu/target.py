@@ -163,7 +163,7 @@ def _evaluation_timeout_s(problem: Problem) -> float:
 
 @final
 class CpuLibraries(BaselineChoice):
-    """The choice of a matmul library on this processor as the baseline (``tuner tune --library``)."""
+    """The choice of a matmul library on this processor as the baseline (``tuner tune --baseline``)."""
 
     def require(self, choice: str, problem: Problem) -> None:
         chosen_libraries(choice, problem)
