@@ -18,11 +18,6 @@ Truth = npt.NDArray[np.bool_]  # one per point
 Column = npt.NDArray[np.int64] | npt.NDArray[np.str_]
 THRESHOLDS = 24  # of one term; more are thinned out evenly
 SIZES = ("m", "n", "k")
-# Failed trials -> constraints that exclude them: the smallest conjunctions that no success satisfies.
-# A conjunction is accepted where chance does not explain it. A rule matches ``f`` of ``F`` failures (of one
-# kind, not explained so far) and none of ``S`` successes with probability C(F, f) / C(F + S, f) if failing
-# has nothing to do with the knobs; this p-value (Fisher's exact test) times the number of rules tried
-# (Bonferroni correction) must not exceed CHANCE_LIMIT.
 MIN_SUPPORT = 5  # failed points that a suggestion explains at least, by default
 CHANCE_LIMIT = 0.01  # over all rules tried: one search for suggestions in a hundred may find a false one
 MOST_CONDITIONS = 3  # in a conjunction
@@ -143,6 +138,13 @@ def _divisions(columns: PointColumns) -> Iterator[Condition]:
             # a constraint that divides by zero does not hold
             fails = (columns.number(whole) % divisor != 0) | (part.values == 0)
             yield Condition(f"{whole} % {text} == 0", fails, part.names + 1, part.names == 1, is_alone=True)
+
+
+# Failed trials -> constraints that exclude them: the smallest conjunctions that no success satisfies.
+# A conjunction is accepted where chance does not explain it. A rule matches ``f`` of ``F`` failures (of one
+# kind, not explained so far) and none of ``S`` successes with probability C(F, f) / C(F + S, f) if failing
+# has nothing to do with the knobs; this p-value (Fisher's exact test) times the number of rules tried
+# (Bonferroni correction) must not exceed CHANCE_LIMIT.
 
 
 @dataclass(frozen=True)

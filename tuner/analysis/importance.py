@@ -17,11 +17,6 @@ from tuner.core.runs import StoredTrial
 TOP_SHARE = 0.1  # share of the fastest points, as in the paper
 TOP_MIN = 5
 PRIOR = 1.0  # pseudo-observations, spread over the values: a value seen by accident is not a certainty
-# Ablation of a run: how much slower its best time is with one knob held, or with one strategy only.
-#
-# Two ablations per knob: the knob is held at its value in the first measured trial of the strategy, where the
-# search began; and its best value is excluded. The best of few trials is slower than the best of many:
-# ``chance`` is the probability that a knob without any effect shows as large a slowdown.
 MEASURED_MIN = 20  # trials of a strategy: with fewer, nearly any knob looks important
 HELD_MIN = 3  # trials with the value held, for a figure
 
@@ -56,6 +51,13 @@ def _divergence(top: list[Value], every: list[Value]) -> float:
         share_all = (among_all[level] + PRIOR / len(levels)) / (len(every) + PRIOR)
         divergence += share_all * (share_top / share_all - 1) ** 2
     return divergence
+
+
+# Ablation of a run: how much slower its best time is with one knob held, or with one strategy only.
+#
+# Two ablations per knob: the knob is held at its value in the first measured trial of the strategy, where the
+# search began; and its best value is excluded. The best of few trials is slower than the best of many:
+# ``chance`` is the probability that a knob without any effect shows as large a slowdown.
 
 
 @dataclass(frozen=True)

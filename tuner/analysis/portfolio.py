@@ -1,6 +1,8 @@
 """Portfolios: a few configurations for many problems, and which of them serves a problem.
 
-Rows of a time matrix are problems, columns are configurations.
+Rows of a time matrix are problems, columns are configurations. Also ranks configurations for a problem that
+was not tuned, by the corrected cost model (``time_matrix.corrected_scores``), and checks this by leaving
+problems out of the matrix one after another.
 """
 
 import itertools
@@ -169,7 +171,7 @@ class _Search:
 
 
 @dataclass(frozen=True)
-class ProblemLoss:
+class ProblemEfficiency:
     """The efficiency of one problem with the configuration that serves it."""
 
     problem: Problem
@@ -179,9 +181,12 @@ class ProblemLoss:
 
 @dataclass(frozen=True)
 class Regret:
-    """The losses of all problems. Problems without a known efficiency are left out of the figures."""
+    """The efficiencies of all problems, 1: nothing lost.
 
-    losses: tuple[ProblemLoss, ...]
+    Problems without a known efficiency are left out of the figures.
+    """
+
+    losses: tuple[ProblemEfficiency, ...]
     counts: tuple[int, ...]  # how often each problem occurs
     best_s: tuple[float | None, ...]  # least measured time of each problem
 
@@ -276,15 +281,15 @@ def without(matrix: TimeMatrix, *rows: int) -> TimeMatrix:
     )
 
 
-def _loss(matrix: TimeMatrix, row: int, column: int | None) -> ProblemLoss:
+def _loss(matrix: TimeMatrix, row: int, column: int | None) -> ProblemEfficiency:
     time_s = None if column is None else matrix.times_s[row][column]
     if column is None or time_s is None:
-        return ProblemLoss(matrix.problems[row], column, None)
+        return ProblemEfficiency(matrix.problems[row], column, None)
     best_s = min(time for time in matrix.times_s[row] if time is not None)
-    return ProblemLoss(matrix.problems[row], column, best_s / time_s)
+    return ProblemEfficiency(matrix.problems[row], column, best_s / time_s)
 
 
-def _regret(matrix: TimeMatrix, losses: tuple[ProblemLoss, ...]) -> Regret:
+def _regret(matrix: TimeMatrix, losses: tuple[ProblemEfficiency, ...]) -> Regret:
     best_s = tuple(None if np.isnan(time_s) else float(time_s) for time_s in matrix.best_s())
     return Regret(losses, matrix.counts, best_s)
 

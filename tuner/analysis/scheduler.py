@@ -14,13 +14,6 @@ from tuner.analysis.time_matrix import KnownTimes, corrected_scores, octaves_of,
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
 
-# Every problem gets ROUNDS trials; where a roofline says the least times, as of fusions, one: the
-# configuration that it has without tuning, so that no tuned program is slower because it had no trials.
-# Then the next trial goes where it promises to save most time, as in TVM's task scheduler
-# (https://doi.org/10.48550/arXiv.1805.08166 and Ansor, https://arxiv.org/abs/2006.06762, section 6), weighted
-# by how often a problem occurs, and by how far its time is from the least. Within a problem, configurations
-# of the pool are tried in the order of the corrected cost model; where the pool ends, the run's own sampler
-# proposes.
 # The worst efficiency with 3, 4 and 5 rounds is .88, .92 and .92, after 15 % of all trials in the replay of
 # benchmarks/results/many_shapes_replay.json
 ROUNDS = 4  # trials of every problem before times decide
@@ -58,6 +51,15 @@ class ColumnPool:
         return [
             column for column, projection in enumerate(self.candidates[problem]) if projection == candidate
         ]
+
+
+# Every problem gets ROUNDS trials; where a roofline says the least times, as of fusions, one: the
+# configuration that it has without tuning, so that no tuned program is slower because it had no trials.
+# Then the next trial goes where it promises to save most time, as in TVM's task scheduler
+# (https://doi.org/10.48550/arXiv.1805.08166 and Ansor, https://arxiv.org/abs/2006.06762, section 6), weighted
+# by how often a problem occurs, and by how far its time is from the least. Within a problem, configurations
+# of the pool are tried in the order of the corrected cost model; where the pool ends, the run's own sampler
+# proposes.
 
 
 @dataclass(frozen=True)

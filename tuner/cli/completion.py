@@ -28,7 +28,6 @@ PLACES = {
 
 
 COMPLETION_VARIABLE = "_TUNER_COMPLETE"  # set by a shell while it completes a command line
-# Slow modules are not imported, and errors are not shown, because a user is typing.
 Offers = Callable[[click.Context, str], Iterable[tuple[str, str]]]  # (context, prefix) -> (word, help)
 RUN_PREFIX = "run:"
 FILE_URL = "sqlite:///"
@@ -56,6 +55,9 @@ def completion(context: click.Context, shell: str, as_json: bool) -> None:
     complete = completion_class(context.find_root().command, {}, "tuner", COMPLETION_VARIABLE)
     text = complete.source_template % complete.source_vars()  # source() would run bash for its version
     print_json({"shell": shell, "line": PLACES[shell], "script": text}) if as_json else print(text, end="")
+
+
+# Slow modules are not imported, and errors are not shown, because a user is typing.
 
 
 @final

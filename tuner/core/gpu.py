@@ -40,10 +40,6 @@ CLOCK_FLOP = {
     | {"tf32x3": 2048 // 3}  # three products for each
     | dict.fromkeys(("i8", "e4m3", "e5m2"), 8192),
 }
-# The port (abstract interface) of a GPU as the host sees it: memory, streams, events, modules, launches.
-# Handles and addresses are integers; stream 0 is the default stream. One address space: ``copy`` takes host
-# and device addresses alike. Every operation on a stream is asynchronous: it may run at any time from the
-# call until the host waits for the stream, or for an event recorded after the operation.
 # After these "the process must be terminated and relaunched": CUDA driver API, CUresult.
 STICKY_ERRORS = frozenset(
     f"CUDA_ERROR_{name}"
@@ -121,6 +117,12 @@ def most_specific(chip: str) -> str:
     if f"{chip}a" in CHIPS:
         return f"{chip}a"
     return chip
+
+
+# The port (abstract interface) of a GPU as the host sees it: memory, streams, events, modules, launches.
+# Handles and addresses are integers; stream 0 is the default stream. One address space: ``copy`` takes host
+# and device addresses alike. Every operation on a stream is asynchronous: it may run at any time from the
+# call until the host waits for the stream, or for an event recorded after the operation.
 
 
 class DeviceError(TunerError):

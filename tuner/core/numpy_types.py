@@ -19,8 +19,6 @@ except ImportError:
     PACKAGES = (np,)
 
 DType: TypeAlias = np.dtype[np.generic]
-# bf16 numbers as bits: the upper half of an f32, with or without the package ml_dtypes.
-# Unwritten elements are filled with NaN; those of integers, which have no NaN, with the least number.
 Array = npt.NDArray[Any]
 Places = tuple[npt.NDArray[np.int64], ...]  # indices of numbers, an array for each dimension
 DROPPED_BITS: Final = 16  # of the mantissa of an f32
@@ -50,6 +48,10 @@ DTYPES: dict[str, DType] = {
 }
 
 BF16: "np.dtype[Any]" = DTYPES["bf16"]
+
+
+# bf16 numbers as bits: the upper half of an f32, with or without the package ml_dtypes.
+# Unwritten elements are filled with NaN; those of integers, which have no NaN, with the least number.
 
 
 def narrowed(numbers: Array) -> Array:

@@ -16,9 +16,6 @@ from tuner.core.processors import TILE_PRODUCTS, instruction_sets_of
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
 
-# Plausibility checks of measured results: no kernel is faster than hardware can be by its documents.
-# The limits are not measurements. A probe of a processor's peak misses what its loop does not reach, and
-# would refuse kernels that do.
 LEAST_S: Final = 1e-10  # of a call: less than one cycle of any processor
 MOST_S: Final = 1e6  # of a call, 11 days: time limits end a kernel much earlier
 MOST_CALLS: Final = 2**31  # per sample; a sample of the shortest calls has a million
@@ -63,6 +60,11 @@ class PendingTrial:
     script_text: str
     program: KernelCode
     predicted_cycles: float | None = None  # of a cost model: only decides which trial is timed first
+
+
+# Plausibility checks of measured results: no kernel is faster than hardware can be by its documents.
+# The limits are not measurements. A probe of a processor's peak misses what its loop does not reach, and
+# would refuse kernels that do.
 
 
 def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:

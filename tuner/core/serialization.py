@@ -29,7 +29,6 @@ SECRET_NAME: Final = re.compile(r"(?i)pass(?!file)|pwd|\bpw\b|secret|token|crede
 PARAMETER: Final = re.compile(r"([^=?&;#\s]+)\s*=\s*('[^']*'|[^?&;#\s]+)")
 ENCODED_TIMES: Final = 3  # how often a text may be percent-encoded
 LEAST_CHARACTERS: Final = 3  # of a part that is looked for in other texts: shorter parts are in any text
-# Frozen dataclasses <-> JSON, by their annotations; a wrong value is refused with its place in the JSON.
 Kind = TypeVar("Kind")
 QUOTED = 60  # characters of what was found
 LARGEST = sys.float_info.max  # NaN and infinities are not below this limit
@@ -101,6 +100,9 @@ def _decoded(text: str) -> str:
     for _ in range(ENCODED_TIMES):
         text = unquote(text)
     return text
+
+
+# Frozen dataclasses <-> JSON, by their annotations; a wrong value is refused with its place in the JSON.
 
 
 @dataclass(frozen=True)

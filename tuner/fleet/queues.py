@@ -45,7 +45,6 @@ UNDER_WAY: Final = ("todo", DOING)
 FAILED: Final = "failed"
 AT_ONCE: Final = datetime.datetime.fromtimestamp(0, datetime.UTC)  # whatever the server's clock says
 Result = TypeVar("Result")
-# Looks after work that no node would finish: requeues the jobs of lost nodes, fails given-up jobs.
 LOCK: Final = 0x7377656570  # advisory lock: "sweep"
 KEPT_DAYS: Final = 7  # of blobs, outcomes, and nodes that are gone
 SWEEPER: Final = "sweep"  # in place of a node's name, in outcomes of jobs that were given up
@@ -314,6 +313,9 @@ def completed(call: Coroutine[Any, Any, Result]) -> Result:
         result: Result = end.value
         return result
     raise RuntimeError("a call on a SessionConnector waits for something")
+
+
+# Looks after work that no node would finish: requeues the jobs of lost nodes, fails given-up jobs.
 
 
 def sweep(connection: "Connection", lease_s: float) -> int:

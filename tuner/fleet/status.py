@@ -78,7 +78,10 @@ def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
 
 
 def why_waiting(connection: "Connection", run: str, lease_s: float) -> str:
-    """Returns why jobs of a run (uuid) wait, a reason per queue, joined by "; "; "" if none waits."""
+    """Returns why jobs of a run (uuid) wait, a reason per queue, joined by "; "; "" if none waits.
+
+    A node is lost ``lease_s`` seconds after its last heartbeat.
+    """
     nodes = tables.stored_nodes(connection)
     waiting = queues.waiting(connection)
     return "; ".join(_why(queue, nodes, lease_s) for queue in waiting if run in queue.runs)

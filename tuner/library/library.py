@@ -29,12 +29,6 @@ NEWER = "transform.apply_patterns.x86."
 OLDER = "transform.apply_patterns.x86vector."
 MADE_FOR = re.compile(r"^(// made by   .*, for )\S.*$", re.MULTILINE)  # in the header of a library
 FILE = "library.mlir"
-# The format "lighthouse": a library, and descriptors by which the project lighthouse finds and applies it.
-#
-# Conventions, of lighthouse/pipeline in https://github.com/llvm/lighthouse: a descriptor is a YAML file
-# ``<arch>/<operation>/<dtype>.yaml`` below the ``base_path`` of ``find_pipeline_file``. Its key ``Pipeline``
-# lists stages. The path of a stage ``transform`` begins at the descriptor's folder, and the first op of that
-# module is applied to the module of the payload.
 ARCH = "x86_64"
 TO_LIBRARY = f"../../{FILE}"  # from a descriptor
 PARAMETERS = "schedule_parameters.json"
@@ -132,6 +126,14 @@ def _why_not(entry: LibraryEntry) -> Refusal | None:
     if not contractions_of(problem):
         return Refusal(f"batches are recognized in layout nn only, not {problem.layout}")
     return None
+
+
+# The format "lighthouse": a library, and descriptors by which the project lighthouse finds and applies it.
+#
+# Conventions, of lighthouse/pipeline in https://github.com/llvm/lighthouse: a descriptor is a YAML file
+# ``<arch>/<operation>/<dtype>.yaml`` below the ``base_path`` of ``find_pipeline_file``. Its key ``Pipeline``
+# lists stages. The path of a stage ``transform`` begins at the descriptor's folder, and the first op of that
+# module is applied to the module of the payload.
 
 
 def lighthouse_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:

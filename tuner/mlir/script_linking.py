@@ -15,10 +15,6 @@ SEQUENCE = "transform.named_sequence"
 SCHEDULE = "transform.with_named_sequence"  # attribute of a module that is a schedule
 MAIN = "__transform_main"
 PRIVATE = "private"
-# Scripts as text that MLIR reads back as the same script, which its printers do not always give.
-#
-# ``transform.apply_registered_pass`` prints its options sorted by name, and the types of their parameters in
-# another order: with two types, the text cannot be parsed.
 APPLY_REGISTERED = "transform.apply_registered_pass"
 OPTIONS = "options"
 PARAMETER = re.compile(r"#transform\.param_operand<index\s*=\s*(\d+)\s*:\s*i64>")
@@ -169,6 +165,12 @@ def _rename(module: Op, old: str, new: str) -> None:
                 text = str(attribute)
                 if reference.search(text):
                     op.attributes[name] = Attribute.parse(reference.sub(renamed, text))
+
+
+# Scripts as text that MLIR reads back as the same script, which its printers do not always give.
+#
+# ``transform.apply_registered_pass`` prints its options sorted by name, and the types of their parameters in
+# another order: with two types, the text cannot be parsed.
 
 
 def sort_pass_options(module: ir.Module) -> None:

@@ -55,10 +55,6 @@ DYNAMIC_SIZES = (
 NO_DIAGNOSTIC = "Diagnostic message"  # all that is left of an op that fails without a message
 UNDIVIDED = re.compile(r"(?<=\w)(?=at loc\()")  # two messages of MLIR without a line break: "this opat loc("
 LOCATION = re.compile(r'loc\("([^"]*)":(\d+):(\d+)\)')
-# Rejects scripts that run passes with effects outside of the payload: writing files, starting programs.
-#
-# Upstream registers such passes together with all others: ``transform.apply_registered_pass`` runs them by
-# name. Passes that take a pipeline as an option can run them too, so every string of a script is checked.
 # https://mlir.llvm.org/docs/Passes/: passes whose options name files, programs (ptxas, lld) or plugins; and
 # passes that print
 EFFECTS = re.compile(
@@ -203,6 +199,12 @@ class OpLocations:
         if any_where(self._payload, is_dynamic):
             return [DYNAMIC_SIZES]
         return []
+
+
+# Rejects scripts that run passes with effects outside of the payload: writing files, starting programs.
+#
+# Upstream registers such passes together with all others: ``transform.apply_registered_pass`` runs them by
+# name. Passes that take a pipeline as an option can run them too, so every string of a script is checked.
 
 
 def require_no_effects(script: ir.Module) -> None:

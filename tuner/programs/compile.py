@@ -43,11 +43,6 @@ if TYPE_CHECKING:
     from tuner.programs.run.fused_program import FusedFunction
     from tuner.programs.run.host_function import HostFunction
 
-# Compiles programs in a child process, so that no crash or hang of a compiler ends the user's process.
-#
-# The child process also compiles the host code to machine code once, as a check: loading the same code in
-# this process is then known to work. Each thread keeps its child process for the next program, because
-# starting a child process takes a second.
 # prefixes of a worker's message about how its child process ended
 ENDS = ("killed by", "exited", TIMED_OUT, "exceeded")
 TIMEOUT_S = 600.0  # of one program, without the start of the child process
@@ -135,6 +130,13 @@ def compile_program(
         return host_function(compiled)
     opened = support.open_device(resolved.detail, order, seed)
     return DeviceFunction(compiled.code, opened, why_no_fusions=compiled.why_no_fusions)
+
+
+# Compiles programs in a child process, so that no crash or hang of a compiler ends the user's process.
+#
+# The child process also compiles the host code to machine code once, as a check: loading the same code in
+# this process is then known to work. Each thread keeps its child process for the next program, because
+# starting a child process takes a second.
 
 
 def compile_in_child(request: ProgramRequest) -> CompiledProgram:

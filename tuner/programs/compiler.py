@@ -49,10 +49,6 @@ TOO_DEEP = "its operations depend on each other in a chain that is too long"
 MARKS = ("\n", "{")  # substrings of MLIR text that no path contains
 # Of a program as a whole, its text and its machine code, both with its constants: an eighth of the folder.
 WHOLE_LIMIT_BYTES = LIMIT_BYTES // 8
-# Counts the launches and copies of a program from its code, without running it.
-#
-# Takes a host function on device memory, before its work is put on streams; each ``gpu.launch_func`` and each
-# ``gpu.memcpy`` of its only block runs once in a call.
 LAUNCH = "gpu.launch_func"
 COPY = "gpu.memcpy"
 VIEWS = ("memref.reinterpret_cast", "memref.cast", "memref.subview")
@@ -360,6 +356,12 @@ def _read(text: str, entry: str | None) -> "ProgramPayload":
         if error.stage is Stage.BIND:
             raise UsageError(error.reason) from error
         raise
+
+
+# Counts the launches and copies of a program from its code, without running it.
+#
+# Takes a host function on device memory, before its work is put on streams; each ``gpu.launch_func`` and each
+# ``gpu.memcpy`` of its only block runs once in a call.
 
 
 def counted_work(payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> DeviceWork | None:

@@ -74,10 +74,6 @@ if TYPE_CHECKING:
 
 EFFORT = Effort(budget_s=0.03, min_samples=10, max_samples=60)  # of each fusion, which is timed twice
 THREADS = 1
-# How many threads a fusion is divided among: all threads of the program, or one if there is little work.
-#
-# A barrier takes a microsecond or more, and what a thread has written is in the caches of its processor. So a
-# fusion of some microseconds is run by one thread.
 LEAST_S = 15e-6  # of a fusion that is divided
 FIRST_CONFIGURATIONS = 3  # that are tried of a fusion, each up to a time limit; then it becomes loops
 LONG_CODE = 2000  # lines of LLVM dialect; LLVM takes at most a second for less
@@ -177,6 +173,12 @@ def _dtype(fusion: CompiledFusion) -> str:
     if fusion.element in CPU_DTYPES:
         return fusion.element
     return "f32"
+
+
+# How many threads a fusion is divided among: all threads of the program, or one if there is little work.
+#
+# A barrier takes a microsecond or more, and what a thread has written is in the caches of its processor. So a
+# fusion of some microseconds is run by one thread.
 
 
 def useful_threads(fusion: CompiledFusion, threads: int) -> int:

@@ -23,13 +23,6 @@ from tuner.space.scripts.choice import first_configuration, projected_script, wh
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
-# Schedules that stored trials suggest for a fusion.
-#
-# First the best schedule of the fusion itself, or of the matmul by a constant B with its epilogue; then of
-# the same contraction with another epilogue, or of the matmul with this one that packs B at each call; then
-# of the fusion of the same kind with the nearest sizes, if these are
-# near. Only trials that were timed on the same class of machine count, and those on the nearest number of
-# threads first: the code is as right on any other.
 CPU = "cpu"
 NEAREST_RUNS = 3  # so many runs are asked for a configuration: the nearest run may have none that fits
 # Farther fusions are not asked: the best tiles of a convolution 4.6 octaves smaller took 1.7 times as long as
@@ -105,6 +98,15 @@ def _problem_of(fusion: fusions.Fusion, machine: Machine) -> TextProblem | Refus
     except (UsageError, CandidateError) as error:
         return Refusal(str(error))
     return problem
+
+
+# Schedules that stored trials suggest for a fusion.
+#
+# First the best schedule of the fusion itself, or of the matmul by a constant B with its epilogue; then of
+# the same contraction with another epilogue, or of the matmul with this one that packs B at each call; then
+# of the fusion of the same kind with the nearest sizes, if these are
+# near. Only trials that were timed on the same class of machine count, and those on the nearest number of
+# threads first: the code is as right on any other.
 
 
 def fusion_schedules(

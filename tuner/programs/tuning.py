@@ -47,10 +47,6 @@ PROBLEMS_TIMEOUT_S = 60.0
 RUN_TIMEOUT_S = 600.0
 RequestOnThreads = Callable[[Problem, int], RunRequest]  # takes a fusion and its number of threads
 SettingsOf = Callable[[Problem], RunSettings]  # raises UsageError for a problem that no strategy supports
-# Tunes the fusions of a program under one budget, then times the program tuned and untuned.
-#
-# Each distinct fusion is a run of one campaign, so an interrupted tuning goes on exactly. The trials stay in
-# the database, where every later compilation of a program finds them.
 # Seconds of the last phase per second of finding a program's fusions: to run and time it, to run it alone
 RUN_PER_FIND = 5.0
 LEAST_RUN_PER_FIND = 3.5
@@ -258,6 +254,12 @@ def program_result(tuned: TunedProgram) -> ProgramResult:
         NOT_RECORDED if times is None else times.reliability,
         gain.reason if isinstance(gain, NotComparable) else "",
     )
+
+
+# Tunes the fusions of a program under one budget, then times the program tuned and untuned.
+#
+# Each distinct fusion is a run of one campaign, so an interrupted tuning goes on exactly. The trials stay in
+# the database, where every later compilation of a program finds them.
 
 
 @dataclass(frozen=True)

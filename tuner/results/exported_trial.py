@@ -41,10 +41,6 @@ if TYPE_CHECKING:
 
 FORMS = ("script", "provenance", "source", "payload", "ptx", "cubin", "t4")
 DATA_FORMS = ("t4",)  # forms that need no script
-# The knobs of an exported script: constants, or options, values that change nothing else in the script.
-#
-# Some values also decide other steps: which loops are peeled, how often a loop is unrolled. So a value is an
-# option only where the strategy, bound with that value, gives the same text except for the knob's line.
 KNOB_LINE = re.compile(
     r"^(?P<begin>(?P<handle> *%\w+) = "
     r'transform\.tune\.knob<"(?P<name>\w+)"> = (?P<value>\d+) from options = )\[[\d, ]+\]',
@@ -256,6 +252,12 @@ def _applied(backends: Backends, script: str, source: str) -> str:
         return backends.apply(script, source)
     except TunerError:  # which stage fails is in the trial's record
         return ""
+
+
+# The knobs of an exported script: constants, or options, values that change nothing else in the script.
+#
+# Some values also decide other steps: which loops are peeled, how often a loop is unrolled. So a value is an
+# option only where the strategy, bound with that value, gives the same text except for the knob's line.
 
 
 def with_constants(script: str) -> str:

@@ -26,10 +26,6 @@ TEXT_BYTES = 200  # of the text that describes a holder
 FLOCK = "hhqqi4x"
 
 log = logging.getLogger(__name__)
-# Where the lock's file is: in a folder that belongs to the user and that nobody else can write to.
-#
-# A file that everybody can open can be locked by everybody, for ever. Two tuners of one user must agree on
-# the folder whatever their environments say: TMPDIR and HOME do not count as long as there is /tmp.
 FOLDER_VARIABLE = "TUNER_LOCK_FOLDER"  # of the environment: another folder, for tests that share no lock
 SHARED_FOLDERS = ("/tmp", "/dev/shm")  # noqa: S108 - only a folder of the user in them is used
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -106,6 +102,12 @@ def _with_state(holder: str) -> str:
     if process is None or state_of(int(process[1])) != "T":
         return holder
     return f"{holder} (it is stopped: kill -CONT {process[1]})"
+
+
+# Where the lock's file is: in a folder that belongs to the user and that nobody else can write to.
+#
+# A file that everybody can open can be locked by everybody, for ever. Two tuners of one user must agree on
+# the folder whatever their environments say: TMPDIR and HOME do not count as long as there is /tmp.
 
 
 def lock_folders() -> Iterator[Path]:

@@ -28,8 +28,6 @@ FIRST_STEP = 0.4
 LARGEST_STEP = 1.0
 FASTER = 1.3
 SLOWER = 0.5
-# A Gaussian process over the rows: mean and standard deviation of the standardized log time of each row.
-# Rasmussen and Williams, 2006, http://gaussianprocess.org/gpml, algorithm 2.1.
 GROUP_LIMIT = 256  # largest number of combinations of a group of columns
 BLOCK = 16  # observed rows per block of the Cholesky factor
 SLOW_QUANTILE = 0.5  # slower times are set to this quantile: how slow a slow row is matters little
@@ -104,6 +102,10 @@ def _loss(squares: Array, values: Array, parameters: Array) -> tuple[float, Arra
     by_width = widths.weights * (flat @ (outer * (-5 / 3) * (1 + r) * decay).ravel())
     by_noise = (widths.noise - JITTER) * np.trace(outer)
     return loss, np.append(by_width, by_noise)
+
+
+# A Gaussian process over the rows: mean and standard deviation of the standardized log time of each row.
+# Rasmussen and Williams, 2006, http://gaussianprocess.org/gpml, algorithm 2.1.
 
 
 @dataclass(frozen=True, eq=False)

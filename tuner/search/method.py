@@ -33,10 +33,6 @@ Distributions = dict[str, BaseDistribution]  # by parameter, over all strategies
 EXACT_LIMIT = 1 << 53  # Optuna computes with the bounds of a range as floats
 SCORED_LIMIT = 1 << 15  # rows up to which all are scored for every proposal: 20 ms; more are sampled
 BEST_ROWS = 4  # fastest rows whose neighbours belong to every sample
-# The rows proposed before a model is fitted: the median of each strategy, then rows far from earlier ones.
-# A random configuration of a large space is usually far from good, and two distant ones tell more than two
-# near ones. The farthest row of all would be a corner, where extreme values meet: the farthest of a few
-# random rows usually is not (best-candidate sampling, Mitchell 1991, https://doi.org/10.1145/122718.122736).
 START_ROWS = 6
 START_ROWS_OF_STRATEGY = 3  # one slow row must not exclude a strategy
 DRAWN = 16  # rows of which the farthest is taken
@@ -155,6 +151,12 @@ class SearchTask:
         top = score[unseen].max()
         best: Rows = scope.rows[unseen & (score >= top)]
         return int(rng.choice(best))
+
+
+# The rows proposed before a model is fitted: the median of each strategy, then rows far from earlier ones.
+# A random configuration of a large space is usually far from good, and two distant ones tell more than two
+# near ones. The farthest row of all would be a corner, where extreme values meet: the farthest of a few
+# random rows usually is not (best-candidate sampling, Mitchell 1991, https://doi.org/10.1145/122718.122736).
 
 
 def is_starting(task: SearchTask) -> bool:

@@ -16,11 +16,6 @@ POPULATION = 20  # the fastest rows, and the random rows of the start
 CROSSOVER = 0.5  # probability that a knob comes from the second parent
 EXPLORE = 0.05  # probability of a random row: escapes local minima
 CLIMBED = 3  # fastest rows whose neighbours come first
-# A bandit over other search methods: every second proposal probes one of the methods, round-robin.
-# The method with the best probes makes the other proposals.
-# Which method made a proposal is not stored, but follows from the index of the proposal; only probes are
-# credited. A resumed run therefore gives the same credit as an uninterrupted one. Credit by rank in a sliding
-# window: Fialho et al., 2010, https://doi.org/10.1007/978-3-642-15844-5_24.
 PROBE_EVERY = 2  # proposals
 REMEMBERED = 5  # latest probes of a method: a method that is good at the start may not be good later
 UNKNOWN = 1.0  # credit of a method without a probe: the largest
@@ -75,6 +70,13 @@ class Local(AbstractMethod):
 
 # trees and evolution are not samplers by name: alone they win nowhere (docs/decisions/search.md)
 ARMS: tuple[type[AbstractMethod], ...] = (Tpe, Local, Trees, Evolution)
+
+
+# A bandit over other search methods: every second proposal probes one of the methods, round-robin.
+# The method with the best probes makes the other proposals.
+# Which method made a proposal is not stored, but follows from the index of the proposal; only probes are
+# credited. A resumed run therefore gives the same credit as an uninterrupted one. Credit by rank in a sliding
+# window: Fialho et al., 2010, https://doi.org/10.1007/978-3-642-15844-5_24.
 
 
 class Ensemble(AbstractMethod):

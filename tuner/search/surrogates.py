@@ -25,33 +25,17 @@ SHRINKAGE = 0.1  # prior observations of mean 0 and variance 1 in every leaf
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.intp]
 Sides = npt.NDArray[np.bool_]
-# Kernel densities of configurations: of the fastest ones, of all other proposed ones, and their ratio.
 WIDTH = 1.2  # decay of a kernel per rank of an ordered knob, or for another text; 1.8 works as well
 STRATEGY_WIDTH = 3.6  # decay between strategies: rows of another strategy tell little
 PRIOR = 1 << 10  # the uniform density in units of the fixed-point scale
 PEAK_LIMIT = 1 << 36  # times the prior; sums of 2**16 such peaks fit 64 bits
-# The ratio of two kernel densities: of the fastest configurations, and of all other proposed ones.
-# Bergstra et al., 2011, https://papers.nips.cc/paper/4443; here the densities are joint over all knobs and
-# the ratio is computed at all rows of a scope instead of a few samples, so that constraints need no extra
-# work.
 GOOD_SHARE = 0.15  # share of the rows with an outcome, the fastest, that make up the good density
 GOOD_MIN = 2
-# Logarithm of the expected improvement, so that the product of two models' improvements is a sum.
-# Jones et al., 1998, https://doi.org/10.1023/A:1008306431147, equation 15.
 TINY = 1e-30
-# What other machines say: the process models the residuals of a line through their times, as in a stack of
-# processes (Golovin et al., 2017, https://doi.org/10.1145/3097983.3098043). The slope comes from the data:
-# where the machines disagree it goes to 0.
 PRIOR_SLOPE = 1.0  # before there are observations: both sides are standardized
 SLOPE_STRENGTH = 4.0  # prior observations of that slope
 OBSERVED_LIMIT = 300  # observed rows of a process: its time grows with their cube
 FIT_GROWTH = 1.15  # factor of the number of rows from one fit of the length scales to the next
-# Density ratio over the feasible rows, estimated twice: by kernels and by a Gaussian process.
-# The probability that a row is fast, given its knobs, and the density of fast rows over the knobs are two
-# sides of one ratio (Bayes' rule; Tiao et al., 2021, https://arxiv.org/abs/2102.09009). The kernels
-# (tree-structured Parzen estimator) learn joint patterns of good rows at once, the process learns which knobs
-# matter, with its uncertainty. Both give an expected improvement at every row; the row with the largest
-# product is chosen.
 KERNEL_WEIGHT = 1.0  # exponent of the kernels' improvement in the product; that of the process is 1
 
 
@@ -139,6 +123,9 @@ def _sums(leaf: Integers, values: Array, leaves: int) -> tuple[Array, Array]:
     return count.reshape(shape), total.reshape(shape)
 
 
+# Kernel densities of configurations: of the fastest ones, of all other proposed ones, and their ratio.
+
+
 class KernelDensityTable:
     """Kernel densities around observed configurations, at every configuration of a table.
 
@@ -172,6 +159,12 @@ def _table(column: Column) -> npt.NDArray[np.float64]:
     table = np.ones((levels + 1, levels + 1))
     table[:levels, :levels] = levels * density / density.sum(axis=1, keepdims=True)
     return table
+
+
+# The ratio of two kernel densities: of the fastest configurations, and of all other proposed ones.
+# Bergstra et al., 2011, https://papers.nips.cc/paper/4443; here the densities are joint over all knobs and
+# the ratio is computed at all rows of a scope instead of a few samples, so that constraints need no extra
+# work.
 
 
 class Densities:
@@ -232,6 +225,10 @@ class _Density:
         self._members = set(rows)
 
 
+# Logarithm of the expected improvement, so that the product of two models' improvements is a sum.
+# Jones et al., 1998, https://doi.org/10.1023/A:1008306431147, equation 15.
+
+
 def log_expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
     """Returns the log of the expected improvement below ``best``, for normal distributions.
 
@@ -253,6 +250,11 @@ def _cumulative(z: Floats) -> Floats:
     error = 1 - poly * np.exp(-x * x)
     half: Floats = (0.5 * (1 + np.sign(z) * error)).astype(np.float32)
     return half
+
+
+# What other machines say: the process models the residuals of a line through their times, as in a stack of
+# processes (Golovin et al., 2017, https://doi.org/10.1145/3097983.3098043). The slope comes from the data:
+# where the machines disagree it goes to 0.
 
 
 def prior_mean(task: SearchTask) -> Array | None:
@@ -347,6 +349,14 @@ def _fit_rows(count: int) -> int:
     while (following := max(rows + 1, int(rows * FIT_GROWTH))) <= count:
         rows = following
     return rows
+
+
+# Density ratio over the feasible rows, estimated twice: by kernels and by a Gaussian process.
+# The probability that a row is fast, given its knobs, and the density of fast rows over the knobs are two
+# sides of one ratio (Bayes' rule; Tiao et al., 2021, https://arxiv.org/abs/2102.09009). The kernels
+# (tree-structured Parzen estimator) learn joint patterns of good rows at once, the process learns which knobs
+# matter, with its uncertainty. Both give an expected improvement at every row; the row with the largest
+# product is chosen.
 
 
 class Tpe(AbstractMethod):

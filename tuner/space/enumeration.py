@@ -17,16 +17,8 @@ Keys = npt.NDArray[np.uint64]  # (words, rows); one word unless the space has 2*
 
 WORD_LIMIT = 2**63  # combinations that one word can number
 DECODED_ROWS = 1 << 17  # decoded at once: they fit in the cache
-# The feasible set by constraint-ordered backtracking over blocks of configurations.
-# The Cartesian product of all choices is never formed.
 BLOCK_ROWS = 1 << 16  # combinations evaluated together: bounds memory, fits in the cache
 VISITS_LIMIT = 2_000_000_000  # partial combinations visited: about ten seconds
-# The configurations that a search chooses among: the whole feasible set, or a fixed sample of a larger set.
-# A sample is drawn level by level. Each level extends the kept partial configurations by every allowed choice
-# of one more knob and keeps those with the smallest hashes: each allowed configuration is equally likely to
-# be in the sample, and the shares that were kept estimate their number (Chen, 1992,
-# https://doi.org/10.1137/0221022, with equal weights). The hash is fixed, so equal spaces give equal samples
-# on every machine, in every session.
 ROWS_LIMIT = 20_000_000  # rows in memory: a byte or two per knob here, about 50 bytes in a sampler
 SAMPLE_ROWS = 1 << 20  # the best of so many is among the best millionth of the set
 SAMPLE_KNOBS = 40  # a space with more has a smaller sample: each knob is a level, and makes the keys longer
@@ -101,6 +93,10 @@ def sort_keys(keys: Keys) -> Keys:
         keys.sort(axis=1)
         return keys
     return keys[:, np.lexsort(keys[::-1])]  # lexsort takes the most significant word last
+
+
+# The feasible set by constraint-ordered backtracking over blocks of configurations.
+# The Cartesian product of all choices is never formed.
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,6 +296,14 @@ def _ordered(
             open_constraints = [constraint for constraint in open_constraints if constraint not in ready]
             steps.append((space.names.index(name), ready))
     return steps
+
+
+# The configurations that a search chooses among: the whole feasible set, or a fixed sample of a larger set.
+# A sample is drawn level by level. Each level extends the kept partial configurations by every allowed choice
+# of one more knob and keeps those with the smallest hashes: each allowed configuration is equally likely to
+# be in the sample, and the shares that were kept estimate their number (Chen, 1992,
+# https://doi.org/10.1137/0221022, with equal weights). The hash is fixed, so equal spaces give equal samples
+# on every machine, in every session.
 
 
 @dataclass(frozen=True, eq=False)

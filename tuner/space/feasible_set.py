@@ -27,11 +27,6 @@ from tuner.space.search_space import Knob, Rule, SearchSpace, Truth, join_tables
 EXACT_LIMIT = 5_000_000  # combinations up to which rejections are counted exactly
 SAMPLE_SIZE = 200_000  # combinations visited to estimate the counts of a larger set
 SAMPLE_SEED = 20_260_101  # fixed: equal spaces give equal estimates
-# Projection: the configuration that a configuration of one problem becomes on another problem.
-#
-# Constraints depend on sizes, so the knob values that suit one problem are often not allowed for another one.
-# A projected configuration keeps the given values where the constraints of the other problem allow that, and
-# has near values elsewhere. It depends on the configuration and the other search space alone: on no sample.
 VISITS_LIMIT = 4_000  # values tried for one configuration: at most a second or two
 
 
@@ -332,6 +327,13 @@ def steps_from(value: Value, knob: Knob) -> npt.NDArray[np.float32]:
 def _scale(numbers: npt.NDArray[np.float64] | np.float64) -> npt.NDArray[np.float64]:
     scaled: npt.NDArray[np.float64] = np.sign(numbers) * np.log2(1 + np.abs(numbers))
     return scaled
+
+
+# Projection: the configuration that a configuration of one problem becomes on another problem.
+#
+# Constraints depend on sizes, so the knob values that suit one problem are often not allowed for another one.
+# A projected configuration keeps the given values where the constraints of the other problem allow that, and
+# has near values elsewhere. It depends on the configuration and the other search space alone: on no sample.
 
 
 def projected(candidate: Candidate, space: SearchSpace) -> Candidate | None:

@@ -12,9 +12,6 @@ from tuner.core.errors import UsageError
 from tuner.space.expressions import Expression
 
 CHOICES_LIMIT = 4096  # choices of one knob: samplers keep a table of the similarity of any two choices
-# Constraints as truth tables: evaluated once per combination of the constraint's knobs, then looked up.
-# A constraint has few knobs with few choices each, while an enumeration asks for many configurations. A
-# constraint whose knobs have too many combinations is evaluated for each configuration instead.
 Truth = npt.NDArray[np.bool_]
 Picks = Mapping[int, npt.NDArray[np.integer]]  # knob -> per configuration, index of its choice
 TABLE_LIMIT = 1 << 17  # combinations in a table: evaluated within a millisecond, small enough for the cache
@@ -93,6 +90,11 @@ class SearchSpace:
     def _first_false(self, expressions: tuple[Expression, ...], candidate: Candidate) -> Expression | None:
         values = {**dict(self.variables), **dict(candidate.choices)}
         return next((expression for expression in expressions if not expression.evaluate(values)), None)
+
+
+# Constraints as truth tables: evaluated once per combination of the constraint's knobs, then looked up.
+# A constraint has few knobs with few choices each, while an enumeration asks for many configurations. A
+# constraint whose knobs have too many combinations is evaluated for each configuration instead.
 
 
 @dataclass(frozen=True, eq=False)

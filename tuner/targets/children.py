@@ -99,7 +99,7 @@ def measure_cpu_roofline(dtype: str, threads: int, machine: Machine) -> Roofline
 def measure_gpu_roofline(dtype: str) -> Roofline:
     """Returns this GPU's documented peak flop/s in ``dtype``, and the measured bytes/s of copies.
 
-    Raises TunerError if there is no GPU, or it fails.
+    Raises TunerError if there is no GPU, if it fails, or if no peak is documented for its chip or ``dtype``.
     """
     from tuner.targets.gpu.evaluator import open_gpu  # loads ml_dtypes
 

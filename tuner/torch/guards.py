@@ -30,11 +30,6 @@ NO_TANGENTS = "forward-mode autograd is not supported: the input has a tangent"
 dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack  # noqa: SLF001 - torch's only API
 function_modes: Callable[[], int] = torch._C._len_torch_function_stack  # noqa: SLF001
 default_dtype = torch.get_default_dtype
-# What weights contain, so that code which has copies of them is not used after they have changed.
-#
-# torch counts versions of a tensor, which writes through ``.data``, numpy or DLPack leave as they are, and
-# which tensors made under inference mode lack; addresses are used again. So contents are compared: 64 bits of
-# a hash, read at the speed of memory.
 Layout = tuple[int, torch.dtype, torch.Size, tuple[int, ...]]  # address, type, shape, strides
 State = tuple[tuple[Any, ...], int]  # types, shapes and strides of tensors, and the hash of what they contain
 
@@ -179,6 +174,13 @@ def _text(dtype: torch.dtype, shape: torch.Size) -> str:
 
 def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
+
+
+# What weights contain, so that code which has copies of them is not used after they have changed.
+#
+# torch counts versions of a tensor, which writes through ``.data``, numpy or DLPack leave as they are, and
+# which tensors made under inference mode lack; addresses are used again. So contents are compared: 64 bits of
+# a hash, read at the speed of memory.
 
 
 class WeightContents:

@@ -20,10 +20,6 @@ from tuner.programs.compile import call_in_kept_child
 from tuner.torch.refusals import RefusedOperator, place_of, require_none
 
 RESOURCES = "\n{-#"  # begins the bytes of constants, after the module
-# Computes operations of constants whose elements are all equal by PyTorch itself.
-#
-# torch-mlir 20261001 folds them wrongly: the sum of constants of 2.0 and -1 is 1.8e19, the sign of -3.0 is 1,
-# a comparison of 0.25 with 0 is the opposite.
 ATEN = torch.ops.aten
 LIKE = ATEN.full_like.default
 # all operations that create constants, after decompositions
@@ -33,11 +29,6 @@ ELEMENTWISE_SUMS = (
     *(ATEN.add.Tensor, ATEN.sub.Tensor, ATEN.mul.Tensor),
     *(ATEN.add.Scalar, ATEN.sub.Scalar, ATEN.mul.Scalar),
 )
-# Unsigned integers: MLIR's integers have no sign, so an operation on uint8 is accepted only where its result
-# has the same bits as for int8.
-#
-# Torch-mlir converts uint8 to wider types as it should, and forgets the sign where it promotes types itself.
-# So types are promoted here, before operations.
 UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
 CONVERSIONS = (ATEN._to_copy.default, torch.ops.prims.convert_element_type.default)  # noqa: SLF001
 REDUCTIONS = (ATEN.sum.default, ATEN.sum.dim_IntList)  # of int64
@@ -114,6 +105,12 @@ def _refused_operators(
         return ()
 
 
+# Computes operations of constants whose elements are all equal by PyTorch itself.
+#
+# torch-mlir 20261001 folds them wrongly: the sum of constants of 2.0 and -1 is 1.8e19, the sign of -3.0 is 1,
+# a comparison of 0.25 with 0 is the opposite.
+
+
 def fold_uniform(graph: torch.fx.Graph) -> None:
     """Replaces operations on constants of equal elements by ``aten.full`` with PyTorch's result, in place.
 
@@ -170,6 +167,13 @@ def _is_uniform(result: torch.Tensor) -> bool:
     if first != first:
         return bool((result != result).all())
     return bool((result == first).all()) and bool((result.signbit() == first.signbit()).all())
+
+
+# Unsigned integers: MLIR's integers have no sign, so an operation on uint8 is accepted only where its result
+# has the same bits as for int8.
+#
+# Torch-mlir converts uint8 to wider types as it should, and forgets the sign where it promotes types itself.
+# So types are promoted here, before operations.
 
 
 def promote_unsigned(program: torch.export.ExportedProgram) -> tuple[RefusedOperator, ...]:

@@ -12,7 +12,6 @@ from tuner.core.runs import Counts, Proposal, RunSettings
 from tuner.runtime.timing import SAMPLE_S
 
 EVALUATING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY, Stage.MEASURE))
-# What a budget leaves for the search: when it is spent, and the seconds of the final re-measurement.
 TOP_TRIALS = 8
 LEAST_S = 0.03  # per candidate, however short the search was
 SHARE_OF_SEARCH = 0.02  # per candidate: 12 of them are a quarter of the search; UNTIMED doubles it
@@ -91,6 +90,9 @@ def is_faster(record: Record, best: Record | None) -> bool:
     if record.median_s is None or best is None or best.median_s is None:
         return record.median_s is not None
     return record.median_s < best.median_s
+
+
+# What a budget leaves for the search: when it is spent, and the seconds of the final re-measurement.
 
 
 def in_flight_s(sessions: Sequence[Progress]) -> float:

@@ -35,7 +35,6 @@ from tuner.tuning.pool import PoolProblem, projected_pool
 
 KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(sorted(knobs.items())))
 Efficiency = Annotated[float, number("a number above 0 and up to 1", lambda found: 0 < found <= 1)]
-# The file of a dispatch rule: YAML to read, with a checksum, for one machine and one search space.
 FORMAT: Final = "tuner-rule"
 VERSION: Final = 1
 LIMIT_BYTES: Final = 4_000_000
@@ -226,6 +225,9 @@ def _meaning(entry: StrategyEntry) -> tuple[object, ...]:
     knobs = [(knob.name, knob.choices) for knob in entry.knobs]
     constraints = [constraint.full_text for constraint in entry.constraints]
     return (entry.name, knobs, constraints, entry.projection)
+
+
+# The file of a dispatch rule: YAML to read, with a checksum, for one machine and one search space.
 
 
 def rule_text(rule: DispatchRule) -> str:

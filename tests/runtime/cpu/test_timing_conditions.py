@@ -48,7 +48,7 @@ def test_what_is_evicted_follows_from_the_state(cache: str, evicted: int) -> Non
 
 # What other programs do on this machine meanwhile, and what is made of two readings.
 
-SPIN = "import time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass"
+SPIN = "import time\nend = time.process_time() + 0.4\nwhile time.process_time() < end: pass"
 STAT = "cpu  100 20 30 4000 9 7 3 50 0 0\ncpu0 100 20 30 4000 9 7 3 50 0 0\n"
 
 

@@ -119,6 +119,10 @@ class GpuChild:
     def _reply_of(
         self, method: str, work: object, effort: Effort, seed: int, within_s: float, limit_s: float
     ) -> EvaluatedCode | Failure | FinalTimes | None:
+        """Returns the child's reply; None if ``within_s`` ended it before its own limit ``limit_s``.
+
+        Asks again, in a fresh process, where an earlier program may have caused the failure.
+        """
         timeout_s = min(limit_s, max(within_s, 0.1))
         news = self._worker.ask(
             method, self._problem, work, effort, seed, stage=Stage.RUN, timeout_s=timeout_s
@@ -127,11 +131,11 @@ class GpuChild:
             self._is_warm = False
             limit_s += COLD_S + reference_limit_s(self._problem)
             return self._reply_of(method, work, effort, seed, within_s - news.seconds, limit_s)
-        has_run = services.is_of_a_broken_process(news.value)
-        if has_run:
+        is_broken = services.is_of_a_broken_process(news.value)
+        if is_broken:
             self._worker.kill()
-        self._is_warm = not has_run and (self._is_warm or not isinstance(news.value, Failure))
-        is_cut = has_run and within_s < limit_s and news.seconds >= within_s  # too early for a hang
+        self._is_warm = not is_broken and (self._is_warm or not isinstance(news.value, Failure))
+        is_cut = is_broken and within_s < limit_s and news.seconds >= within_s  # too early for a hang
         value: EvaluatedCode | Failure | FinalTimes = news.value
         if is_cut:
             return None

@@ -67,11 +67,6 @@ struct switch template this thread_local throw true try typedef typeid typename 
 unsigned using virtual void volatile wchar_t while xor xor_eq errno linux unix stdin stdout stderr
 """
 RESERVED = frozenset(WORDS.split())
-# Hides the symbols of an object file from programs that load a shared object made of it.
-#
-# The JIT adds a wrapper ``_mlir_<name>`` to each function. Hidden, neither the wrappers nor the kernels are
-# part of the interface of a shared object; code that is linked with them still finds them. Format: System V
-# ABI, ELF-64.
 ELF_64_LITTLE = b"\x7fELF\x02\x01"
 # e_shoff, e_shnum
 SECTION_TABLE_AT = 0x28
@@ -418,6 +413,13 @@ def c_files(entries: tuple[LibraryEntry, ...], prefix: str = DEFAULT_PREFIX) -> 
         files += gpu_files(on_gpu, prefix)
     example = rendered("CMakeLists.txt", prefix=prefix, has_cpu=bool(on_cpu), has_gpu=bool(on_gpu))
     return (*files, LibraryFile("CMakeLists.txt", example))
+
+
+# Hides the symbols of an object file from programs that load a shared object made of it.
+#
+# The JIT adds a wrapper ``_mlir_<name>`` to each function. Hidden, neither the wrappers nor the kernels are
+# part of the interface of a shared object; code that is linked with them still finds them. Format: System V
+# ABI, ELF-64.
 
 
 def with_hidden_symbols(code: bytes) -> bytes:

@@ -12,9 +12,6 @@ from tuner.mlir.ir.reading import ops_in, walk_where
 FUNCTION = "llvm.func"
 GLOBAL = "llvm.mlir.global"
 PASSTHROUGH = "passthrough"
-# Which instruction sets code in LLVM dialect needs: those of the intrinsics that it calls.
-#
-# All else in the code, such as vectors of any width, LLVM compiles for every processor.
 # Pattern that an intrinsic's name begins with -> instruction set, as in tuner.core.processors
 SETS = {
     r"avx512bf16\.": "avx512-bf16",
@@ -102,6 +99,11 @@ def _compile_for(function: Op, part: ModulePart) -> None:
     function.attributes[PASSTHROUGH] = ir.Attribute.parse(
         f'["no-builtins", ["target-cpu", "{part.processor}"], ["target-features", "{part.features}"]]'
     )
+
+
+# Which instruction sets code in LLVM dialect needs: those of the intrinsics that it calls.
+#
+# All else in the code, such as vectors of any width, LLVM compiles for every processor.
 
 
 def instructions_needed(llvm_text: str) -> tuple[str, ...]:

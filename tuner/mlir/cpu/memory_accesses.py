@@ -4,6 +4,8 @@
   is a write of %out, of 1 x 16 elements from (%i, %j) on.
 
 Indices are known of buffers that are accessed directly. Through a view, all of the buffer may be accessed.
+``tuner.mlir.cpu.threads`` divides loops among threads where these accesses are separate; the effects of
+``tuner.mlir.effects``, which whole programs need, know no boxes of elements.
 """
 
 from collections.abc import Callable

@@ -38,11 +38,14 @@ STACK_LIMIT_BYTES = 512 << 10
 
 
 def bound_stacks(module: ir.Module, limit_bytes: int = STACK_LIMIT_BYTES) -> None:
-    """Changes where the ``memref.alloca`` ops of functions allocate, in place: no loop takes ever more stack.
+    """Moves or frees the memory of ``memref.alloca`` ops, in place, so that loops do not use up the stack.
 
-    An alloca of static size moves to its function's start. Around one of dynamic size, each iteration gives
-    the stack back. Where those of static size need more than ``limit_bytes`` in a function, the largest
-    become memory of the heap.
+    An alloca of static size moves to the start of its function, or of the innermost region around it that
+    memory cannot leave (of an op that is not PASSABLE). Around one of dynamic size, each iteration of the
+    innermost loop gives the stack back. Left as they are: allocas whose address may reach another iteration,
+    by ``scf.while`` or by branches, and dynamic ones in loops of ``cf`` branches. Where those of static size
+    at a function's start need more than ``limit_bytes``, the largest become memory of the heap, freed at
+    each return.
 
         scf.for %i = %c0 to %c8 step %c1 {
           %row = memref.alloca() : memref<vector<16xf32>>

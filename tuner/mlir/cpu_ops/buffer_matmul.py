@@ -63,11 +63,12 @@ class BufferMatmul:
 
 
 def buffer_matmuls(block_op: Op, function: Op, sums: Mapping[str, str]) -> list[BufferMatmul] | Refusal:
-    """Returns the matmuls of buffers in a function; or why ``block_op`` does not take one of them.
+    """Returns all ``linalg.matmul`` of ``function``, in order; a Refusal for the first that is not allowed.
 
     Allowed are memrefs with static sizes, rows of adjacent elements, layout nn, nt or tn, signed integers,
-    elements and accumulators that ``sums`` pairs. Columns of B and C may be dynamic where the attributes
-    ``columns`` and ``last_columns`` of ``block_op`` have the sizes of whole blocks and of the last one.
+    and types in ``sums``: element type of A and B -> that of C, {"bf16": "f32"}. ``block_op``: the transform
+    op that is applied. Columns of B and C may be dynamic where its attributes ``columns`` and
+    ``last_columns`` have the sizes of whole blocks and of the last one.
     """
     columns = (attribute(block_op, "columns", 0), attribute(block_op, "last_columns", 0))
     allowed = "allowed memrefs of static sizes with adjacent elements"

@@ -29,10 +29,6 @@ from tuner.mlir.ir.building import (
 )
 
 OfTile = Callable[[Value, Value], None]  # creates the ops of a tile from its numbers in two dimensions
-# Reads K groups from a matrix: pairs of bf16, or quads of i8, as AMX and VNNI multiply them.
-#
-# A K group has 32 bits and holds elements of one row of A, or of one column of B, that follow each other
-# along K. Where K is not the dimension that is adjacent in memory, K groups are made by interleaving rows.
 K_GROUP_BITS = 32
 HALF_BITS = 16
 HIGH = -(1 << HALF_BITS)  # mask of the upper half of a K group
@@ -148,6 +144,12 @@ def _end(extent: BlockExtent, step: int, whole: Value | int, rest: int) -> Value
 
 def _divided(number: Value, by: int) -> Value:
     return value("arith.divui", ir.IndexType.get(), number, index(by))
+
+
+# Reads K groups from a matrix: pairs of bf16, or quads of i8, as AMX and VNNI multiply them.
+#
+# A K group has 32 bits and holds elements of one row of A, or of one column of B, that follow each other
+# along K. Where K is not the dimension that is adjacent in memory, K groups are made by interleaving rows.
 
 
 @dataclass(frozen=True, eq=False)

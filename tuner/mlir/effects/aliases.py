@@ -63,10 +63,6 @@ UNKNOWN_CODE = frozenset(
 # Ops whose result points to an object that is not a buffer.
 OTHER_OBJECTS = frozenset({"llvm.mlir.addressof", "llvm.alloca", "llvm.mlir.zero"})
 LAUNCHES = frozenset({"gpu.launch_func", "gpux.launch_func"})
-# Which buffers a memref may be a view of, traced back through views, casts and structured control flow.
-#
-# The counterpart of LLVM's ``getUnderlyingObjects``: a backward search over use-def chains, to allocations,
-# arguments of the function and globals. ``aliases_of`` searches forwards.
 # Ops whose first result aliases their first operand.
 VIEWS = frozenset(
     {
@@ -83,10 +79,6 @@ SOURCES = frozenset(
         CAST,  # of a descriptor that a call of the runtime returned
     }
 )
-# Finds the values that may hold the address of a buffer, and the operations that use them.
-#
-# The closure of ``handed_on``, from the definition of the buffer. The token of asynchronous work is followed
-# too, because the work may use the buffer until its token is waited for.
 FREEING = frozenset({"memref.dealloc", "gpu.dealloc", "gpux.dealloc", "memref.realloc"})
 
 
@@ -329,6 +321,12 @@ def _kernel_of(launch: Op) -> Op | None:
     return None
 
 
+# Which buffers a memref may be a view of, traced back through views, casts and structured control flow.
+#
+# The counterpart of LLVM's ``getUnderlyingObjects``: a backward search over use-def chains, to allocations,
+# arguments of the function and globals. ``aliases_of`` searches forwards.
+
+
 def roots_of(value: Value) -> tuple[Value, ...]:
     """Returns the buffers that a memref may be a view of: one, unless control flow or a select chooses.
 
@@ -496,6 +494,12 @@ def block_of(root: Value) -> Block:
     if isinstance(root.owner, ir.Block):
         return root.owner
     return root.owner.operation.block
+
+
+# Finds the values that may hold the address of a buffer, and the operations that use them.
+#
+# The closure of ``handed_on``, from the definition of the buffer. The token of asynchronous work is followed
+# too, because the work may use the buffer until its token is waited for.
 
 
 @dataclass(frozen=True)

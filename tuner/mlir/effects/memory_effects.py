@@ -40,9 +40,6 @@ from tuner.mlir.ir.reading import (
 ATOMIC = ("memref.atomic_rmw", "memref.generic_atomic_rmw")
 POINTERS = ("!llvm.ptr", "!llvm.ptr<1>")  # to memory that kernels share
 CAST = "builtin.unrealized_conversion_cast"  # of a tensor map to its address
-# Effects of the ops of a host function that is not lowered yet. An op that is not listed may read and write
-# each of its memref operands. Not handled: ops through which a buffer's address escapes, and asynchronous
-# device code; both are errors.
 # Ops that allocate, forward or free memory, and neither read nor write it.
 NO_READ_OR_WRITE = (
     VIEWS
@@ -57,17 +54,6 @@ ESCAPES = frozenset(
         *("memref.realloc", "bufferization.to_tensor"),
     }
 )
-# Proofs that a launch of a kernel overwrites a whole buffer.
-#
-# Proved for two forms, with launches of constant sizes. In the first every thread executes a store once, at
-# indices that are linear in its ids and cover the whole buffer, as the digits of a mixed-radix number do::
-#
-#     %i = gpu.block_id x        // of 4
-#     %j = gpu.thread_id x       // of 8
-#     memref.store %v, %a[%i, %j] : memref<4x8xf32>
-#
-# The second is what ``launch_parallel_loops`` makes: a linear index, compared with the number of elements and
-# taken apart into digits (delinearized).
 CONSTANT = ""  # the term without an id
 LESS = (2, 6)  # predicates of arith.cmpi: slt, ult
 Linear = dict[str, int]  # a linear form: "thread_id.0" or the like, or CONSTANT -> its coefficient
@@ -191,6 +177,11 @@ def effect_of_use(op: Op, number: int) -> Effect:
     return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)
 
 
+# Effects of the ops of a host function that is not lowered yet. An op that is not listed may read and write
+# each of its memref operands. Not handled: ops through which a buffer's address escapes, and asynchronous
+# device code; both are errors.
+
+
 def host_effects(op: Op) -> tuple[EffectInstance, ...]:
     """Returns what an op on the host may do to each memref that it uses and that is defined outside of it.
 
@@ -272,6 +263,19 @@ def _is_constant(get: Op, function: Op) -> bool:
     symbol = ir.FlatSymbolRefAttr(get.attributes["name"]).value
     same = [op for op in walk(function.parent, "memref.global") if name_of(op) == symbol]
     return any("constant" in memory.attributes for memory in same)
+
+
+# Proofs that a launch of a kernel overwrites a whole buffer.
+#
+# Proved for two forms, with launches of constant sizes. In the first every thread executes a store once, at
+# indices that are linear in its ids and cover the whole buffer, as the digits of a mixed-radix number do::
+#
+#     %i = gpu.block_id x        // of 4
+#     %j = gpu.thread_id x       // of 8
+#     memref.store %v, %a[%i, %j] : memref<4x8xf32>
+#
+# The second is what ``launch_parallel_loops`` makes: a linear index, compared with the number of elements and
+# taken apart into digits (delinearized).
 
 
 def stores_every_element(launch: Op, kernel: Op, number: int) -> bool:

@@ -49,19 +49,6 @@ LAUNCHES = ("gpu.launch", "gpu.launch_func")
 SHUFFLE_BITS = 32  # of shfl.sync: PTX ISA
 INT_BITS = 32
 UNDEFINED = "llvm.mlir.undef"
-# Lowers elementwise operations on tensor core fragments.
-#
-# Takes kernels before ``convert-gpu-to-nvvm``, which crashes at some kinds of
-# ``gpu.subgroup_mma_elementwise``, or gives wrong code. A fragment becomes a struct of registers. Rejected:
-# ``extf``, whose operand and result distribute elements over threads differently; types other than f16 and,
-# as sums ("COp"), f32 and i32.
-#
-#     %z = gpu.subgroup_mma_elementwise subf %x, %y : ... -> !gpu.mma_matrix<16x16xf32, "COp">
-#   becomes, for each of the 8 registers
-#     %s = builtin.unrealized_conversion_cast %x : !gpu.mma_matrix<...> to !llvm.struct<(f32, ...)>
-#     %a = llvm.extractvalue %s[0] : !llvm.struct<(f32, ...)>
-#     %c = llvm.fsub %a, %b : f32
-#     %u = llvm.insertvalue %c, %t[0] : !llvm.struct<(f32, ...)>
 ELEMENTWISE = "gpu.subgroup_mma_elementwise"
 CAST = "builtin.unrealized_conversion_cast"
 FLOATS = {
@@ -366,6 +353,21 @@ def _threads(axis: str) -> Value:
 
 def _arith(name: str, left: Value, right: Value) -> Value:
     return value(f"arith.{name}", ir.IndexType.get(), left, right)
+
+
+# Lowers elementwise operations on tensor core fragments.
+#
+# Takes kernels before ``convert-gpu-to-nvvm``, which crashes at some kinds of
+# ``gpu.subgroup_mma_elementwise``, or gives wrong code. A fragment becomes a struct of registers. Rejected:
+# ``extf``, whose operand and result distribute elements over threads differently; types other than f16 and,
+# as sums ("COp"), f32 and i32.
+#
+#     %z = gpu.subgroup_mma_elementwise subf %x, %y : ... -> !gpu.mma_matrix<16x16xf32, "COp">
+#   becomes, for each of the 8 registers
+#     %s = builtin.unrealized_conversion_cast %x : !gpu.mma_matrix<...> to !llvm.struct<(f32, ...)>
+#     %a = llvm.extractvalue %s[0] : !llvm.struct<(f32, ...)>
+#     %c = llvm.fsub %a, %b : f32
+#     %u = llvm.insertvalue %c, %t[0] : !llvm.struct<(f32, ...)>
 
 
 def lower_fragment_elementwise(module: ir.Module) -> None:

@@ -61,7 +61,6 @@ TO_PTX = "builtin.module(gpu-module-to-binary{format=isa})"
 TO_PTX_WITH_LINES = "builtin.module(ensure-debug-info-scope-on-llvm-func,gpu-module-to-binary{format=isa})"
 TIME = "LLVMIRToISATimeInMs"  # a property of an object
 HANDLER = "#gpu.select_object"  # as gpu-module-to-binary writes it: selects the first object
-# Checks of device code on which LLVM would abort ("Cannot select"), or fail without a reason.
 LOWERED = ("llvm.", "nvvm.")
 BUILT_IN = frozenset({"vprintf", "malloc", "free", "__assertfail"})  # CUDA's own, on every device
 CAST = "builtin.unrealized_conversion_cast"
@@ -252,6 +251,9 @@ def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:
                     address = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), memref)
                     integer = value("arith.index_cast", ir.IntegerType.get_signless(64), address)
                     launch.operands[number] = value("llvm.inttoptr", ir.Type.parse("!llvm.ptr"), integer)
+
+
+# Checks of device code on which LLVM would abort ("Cannot select"), or fail without a reason.
 
 
 @dataclass(frozen=True)

@@ -34,31 +34,11 @@ FUNCTION = "func.func"
 CALL = "func.call"
 KERNEL = "gpu.func"
 ALLOWED = "a function of its gpu.module with one block, which does not call itself"
-# Reads the host code of a module: its launches in order, and the buffers that kernels take pointers to.
-#
-# Takes a module after outlining and changes nothing. Host functions (public, straight-line) run in the order
-# of the module. A buffer is an argument of a host function, named by its attribute ``tuner.buffer = "name"``
-# or else by its position among the problem's buffers, or a ``memref.alloc`` in a host function (scratch,
-# named by the same attribute). With the unit attribute ``tuner.zeroed`` on either, the buffer must hold zeros
-# before the first launch. Not handled: any other host code, and sizes that are not constant; both are errors.
 NAME = "tuner.buffer"
 ZEROED = "tuner.zeroed"
 RENAMING = ("memref.cast", "builtin.unrealized_conversion_cast")
 HARMLESS = frozenset({"arith.constant", "memref.dealloc", "func.return", "memref.assume_alignment"})
 OBJECTS = "tuner.objects"  # attribute of a gpu.module: the objects of its gpu.binary
-# Extends kernels of one matrix pair to all pairs of a batch, along z of the grid.
-#
-# A grid of (x, y, z) blocks becomes a grid of (x, y, z * batch): block z computes part ``z % slices`` of
-# matrix ``z / slices``, where ``slices`` is the z of the script's grid. All matrices share the bias; a tensor
-# map gets the matrix as its last dimension. In the kernel, in LLVM dialect::
-#
-#     llvm.func @k(%a: !llvm.ptr, ...) attributes {tuner.batch_bytes = array<i64: 4096>, tuner.slices = 1}
-#       %z = nvvm.read.ptx.sreg.ctaid.z
-#       nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k]
-#   becomes
-#       %matrix = llvm.udiv %z, %slices
-#       %own_a = llvm.getelementptr %a[%matrix * 4096] : (!llvm.ptr, i64) -> !llvm.ptr, i8   // in place of %a
-#       nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k, %matrix]
 # Attributes of a kernel: distance of consecutive matrices per parameter; grid z of one matrix.
 BYTES = "tuner.batch_bytes"
 SLICES = "tuner.slices"
@@ -117,6 +97,15 @@ def _reaches(function: Op, name: str, functions: dict[str, Op]) -> bool:
                 seen.add(callee)
                 open_names.append(callee)
     return False
+
+
+# Reads the host code of a module: its launches in order, and the buffers that kernels take pointers to.
+#
+# Takes a module after outlining and changes nothing. Host functions (public, straight-line) run in the order
+# of the module. A buffer is an argument of a host function, named by its attribute ``tuner.buffer = "name"``
+# or else by its position among the problem's buffers, or a ``memref.alloc`` in a host function (scratch,
+# named by the same attribute). With the unit attribute ``tuner.zeroed`` on either, the buffer must hold zeros
+# before the first launch. Not handled: any other host code, and sizes that are not constant; both are errors.
 
 
 @dataclass(frozen=True)
@@ -310,6 +299,21 @@ def _move(module: ir.Module, op: Op, holder_name: str, first: Op, taken: set[str
         if str(launch.attributes["kernel"]) == before:
             launch.attributes["kernel"] = ir.SymbolRefAttr.get([name_of(first), new])
     first.regions[0].blocks[0].append(op)
+
+
+# Extends kernels of one matrix pair to all pairs of a batch, along z of the grid.
+#
+# A grid of (x, y, z) blocks becomes a grid of (x, y, z * batch): block z computes part ``z % slices`` of
+# matrix ``z / slices``, where ``slices`` is the z of the script's grid. All matrices share the bias; a tensor
+# map gets the matrix as its last dimension. In the kernel, in LLVM dialect::
+#
+#     llvm.func @k(%a: !llvm.ptr, ...) attributes {tuner.batch_bytes = array<i64: 4096>, tuner.slices = 1}
+#       %z = nvvm.read.ptx.sreg.ctaid.z
+#       nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k]
+#   becomes
+#       %matrix = llvm.udiv %z, %slices
+#       %own_a = llvm.getelementptr %a[%matrix * 4096] : (!llvm.ptr, i64) -> !llvm.ptr, i8   // in place of %a
+#       nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k, %matrix]
 
 
 def note_batches(module: ir.Module, host: LaunchSequence) -> None:

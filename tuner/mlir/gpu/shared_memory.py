@@ -25,13 +25,6 @@ from tuner.mlir.ir.reading import (
 DYNAMIC = "gpu.dynamic_shared_memory"
 BLOCK_TYPE = "memref<?xi8, #gpu.address_space<workgroup>>"
 SYMBOL_PREFIX = "__dynamic_shmem__"  # the name that convert-gpu-to-nvvm gives
-# Live ranges of a kernel's shared-memory buffers, as far as barriers prove them.
-#
-# An analysis of outlined kernels that changes nothing: live intervals of one basic block, as in linear-scan
-# register allocation (Poletto and Sarkar 1999). Positions count the ops of the kernel's only block; a nested
-# op has the position of its outermost parent. A buffer is free after a barrier that follows its last use,
-# since other threads may lag until then; a barrier in a loop or a branch proves nothing. Buffers with a use
-# that is not listed here, and all buffers of a kernel of several blocks, are live all the time.
 # Ops whose accesses are complete when the op is.
 SYNCHRONOUS = frozenset(
     {
@@ -172,6 +165,15 @@ def make_shared_memory_external(module: ir.Module, alignment_bytes: int) -> int:
 ASYNC_COPY, ASYNC_GROUP, ASYNC_WAIT = (
     f"nvgpu.device_async_{name}" for name in ("copy", "create_group", "wait")
 )
+
+
+# Live ranges of a kernel's shared-memory buffers, as far as barriers prove them.
+#
+# An analysis of outlined kernels that changes nothing: live intervals of one basic block, as in linear-scan
+# register allocation (Poletto and Sarkar 1999). Positions count the ops of the kernel's only block; a nested
+# op has the position of its outermost parent. A buffer is free after a barrier that follows its last use,
+# since other threads may lag until then; a barrier in a loop or a branch proves nothing. Buffers with a use
+# that is not listed here, and all buffers of a kernel of several blocks, are live all the time.
 
 
 @dataclass(frozen=True)

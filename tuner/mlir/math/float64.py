@@ -48,24 +48,11 @@ ERFC = (
     *(-0.0011735125225449878, 0.00041201521715230905, 0.00025105252735490766, -4.425151490804731e-05),
     *(-5.922744533799974e-05, -3.7232826170624953e-06, 1.1022494174291283e-05, 3.0886486051584095e-06),
 )
-# Numbers of about 106 bits as unevaluated sums of two float64 values, and the power that needs them.
-#
-# A sum ``high + low`` whose low part is below half a unit in the last place of the high part: Dekker, "A
-# floating-point technique for extending the available precision", 1971; Joldes, Muller, Popescu, "Tight and
-# rigorous error bounds for basic building blocks of double-word arithmetic", 2017. ``fma`` gives the rounding
-# error of a product.
 TWO_OVER_LN2 = (2.8853900817779268, 4.0710547481862066e-17)  # 2 / ln 2
 THIRD = (1 / 3, 1.850371707708594e-17)  # 1 / 3
 LARGEST_EXPONENT = 4096.0  # 2**x is 0 or infinity long before this x; products with this x are finite
 LARGE_HYPERBOLIC = 22.0  # from here on sinh and cosh are e**abs(x) / 2
 SQUARE_LARGE = 2.0**28  # from here on x**2 + 1 is x**2
-# Trigonometric functions of float64 and their inverses, in operations that every GPU has.
-#
-# Arguments are reduced to at most pi / 4 around a multiple of pi / 2, with pi / 2 in three parts and the
-# rounding error of each product from ``fma``. An argument of 2**32 or more is, in a branch, multiplied by
-# those bits of 2 / pi that count for its exponent, as integers (Payne and Hanek 1983). Polynomials of sine
-# and cosine are Taylor's, of which the next term is below 2**-54 of the result; that of atan is tuner's,
-# interpolated at Chebyshev nodes in 120 digits.
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)  # pi / 2 in three parts
 LARGE_ANGLE = 2.0**32  # below this, a product with 2 / pi is off by less than 2**-19
 WORD_BITS = 32
@@ -247,6 +234,14 @@ def _is_tiny(x: Term) -> Term:
 ATANH_TAIL = tuple(1 / (2 * power + 5) for power in range(10))  # of atanh(s) / s, from s**4 / 5 on, in s**2
 
 
+# Numbers of about 106 bits as unevaluated sums of two float64 values, and the power that needs them.
+#
+# A sum ``high + low`` whose low part is below half a unit in the last place of the high part: Dekker, "A
+# floating-point technique for extending the available precision", 1971; Joldes, Muller, Popescu, "Tight and
+# rigorous error bounds for basic building blocks of double-word arithmetic", 2017. ``fma`` gives the rounding
+# error of a product.
+
+
 @dataclass(frozen=True)
 class DoubleWord:
     """A number as the sum of two float64 terms; methods create ops at the current insertion point."""
@@ -369,6 +364,15 @@ def _half_exp(size: Term) -> Term:
 # (sin(r) - r) / r**3 and (cos(r) - 1 + r**2 / 2) / r**4, both in r**2, for |r| <= pi / 4
 SINE = tuple((-1) ** (power + 1) / math.factorial(2 * power + 3) for power in range(8))
 COSINE = tuple((-1) ** power / math.factorial(2 * power + 4) for power in range(7))
+
+
+# Trigonometric functions of float64 and their inverses, in operations that every GPU has.
+#
+# Arguments are reduced to at most pi / 4 around a multiple of pi / 2, with pi / 2 in three parts and the
+# rounding error of each product from ``fma``. An argument of 2**32 or more is, in a branch, multiplied by
+# those bits of 2 / pi that count for its exponent, as integers (Payne and Hanek 1983). Polynomials of sine
+# and cosine are Taylor's, of which the next term is below 2**-54 of the result; that of atan is tuner's,
+# interpolated at Chebyshev nodes in 120 digits.
 
 
 def sin(x: Term) -> Term:

@@ -27,10 +27,6 @@ from tuner.mlir.bindings import Op, ir
 Float64 = npt.NDArray[np.float64]
 Axes = tuple[int, ...]
 FORMULA_ULPS = 8.0  # half units in the last place: the formulas' 3 units, and the rounding of the argument
-# Integer operations in bodies of linalg ops, on arrays: sums and products wrap around in two's complement.
-#
-# Integers are exact but where they come from floats: of a float that may round to either of two integers,
-# both are allowed. Values of i1 are 0 and 1.
 Int64 = npt.NDArray[np.int64]
 TO_FLOAT = ("arith.sitofp", "arith.uitofp")
 FROM_FLOAT = ("arith.fptosi", "arith.fptoui")
@@ -238,6 +234,12 @@ def product_of_matrices(a: Bounded, b: Bounded, element: str) -> Bounded:
 
 
 ErrorOf = Callable[[Bounded, Bounded], Float64]
+
+
+# Integer operations in bodies of linalg ops, on arrays: sums and products wrap around in two's complement.
+#
+# Integers are exact but where they come from floats: of a float that may round to either of two integers,
+# both are allowed. Values of i1 are 0 and 1.
 
 
 def _sum_of_errors(a: Bounded, b: Bounded) -> Float64:

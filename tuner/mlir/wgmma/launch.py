@@ -20,12 +20,6 @@ MAP = (
     "!nvgpu.tensormap.descriptor<tensor = memref<{0}x{1}x{2}, 3>, swizzle = swizzle_128b, "
     "l2promo = l2promo_256b, oob = zero, interleave = none>"
 )
-# The tiles of C that a block computes, one after another, and its position in the ring between tiles.
-#
-# The script launches a block per tile. With several tiles per block the grid becomes one row of fewer
-# clusters; cluster c then computes the tiles of the original clusters c, c + launched, c + 2 launched, ...,
-# numbered with x fastest; each block keeps its position in the cluster. The ops that compute a tile's corner
-# from block ids are cloned into the loop, for the ids that the tile's original block would have had.
 Corner = Callable[[], tuple[Value, Value]]  # creates the row and column of a tile of C, indices
 Build = Callable[
     [Corner, RingPosition], RingPosition
@@ -141,6 +135,14 @@ def _set_registers(action: str, registers: int) -> None:
         action=ir.Attribute.parse(f"#nvvm<action {action}>"),
         regCount=ir.IntegerAttr.get(i32(), registers),
     )
+
+
+# The tiles of C that a block computes, one after another, and its position in the ring between tiles.
+#
+# The script launches a block per tile. With several tiles per block the grid becomes one row of fewer
+# clusters; cluster c then computes the tiles of the original clusters c, c + launched, c + 2 launched, ...,
+# numbered with x fastest; each block keeps its position in the cluster. The ops that compute a tile's corner
+# from block ids are cloned into the loop, for the ids that the tile's original block would have had.
 
 
 @dataclass(frozen=True)

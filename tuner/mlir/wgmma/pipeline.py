@@ -47,15 +47,6 @@ from tuner.mlir.wgmma.warpgroups import (
     synchronise_warp,
 )
 
-# Stores of 16-bit results by TMA, through shared memory, in boxes of whole lines.
-#
-# Each warp has two boxes in shared memory, of 16 rows and 64 columns in the 128-byte swizzle. It fills one by
-# ``stmatrix`` while the TMA stores the other, so no warp waits for another warp:
-#
-# wait until the TMA has read the box; results; ``stmatrix``; fence for the TMA; one lane stores and commits
-#
-# The TMA skips elements outside of C. A wait with ``.read`` frees a box; only a wait without ``.read``, which
-# ends the block, ensures that all results are in C. PTX ISA, "cp.async.bulk.wait_group".
 GROUP_COLUMNS = 8  # columns of C per matrix of stmatrix
 PAIRS_AT_ONCE = 2  # groups of columns whose upper and lower halves are the four matrices of one stmatrix
 CHUNK_SHIFT = 4  # matrices have rows of 16 bytes
@@ -146,6 +137,17 @@ def _sum(index: Value, number: Value) -> Value:
 def _element(structure: Value, kind: Type, position: int) -> Value:
     place = ir.DenseI64ArrayAttr.get([position])
     return value("llvm.extractvalue", kind, structure, position=place)
+
+
+# Stores of 16-bit results by TMA, through shared memory, in boxes of whole lines.
+#
+# Each warp has two boxes in shared memory, of 16 rows and 64 columns in the 128-byte swizzle. It fills one by
+# ``stmatrix`` while the TMA stores the other, so no warp waits for another warp:
+#
+# wait until the TMA has read the box; results; ``stmatrix``; fence for the TMA; one lane stores and commits
+#
+# The TMA skips elements outside of C. A wait with ``.read`` frees a box; only a wait without ``.read``, which
+# ends the block, ensures that all results are in C. PTX ISA, "cp.async.bulk.wait_group".
 
 
 @dataclass(frozen=True)

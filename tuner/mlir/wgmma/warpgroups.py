@@ -40,12 +40,6 @@ from tuner.mlir.wgmma.plan import (
 SUSPEND_NS = 0x989680  # time limit of one try_wait before it is repeated, as in CUTLASS
 POSITION_WORDS = 2
 ALL_LANES = -1
-# A consumer: a warpgroup that multiplies its rows of each stage, with one group of wgmma in flight.
-#
-# - First tile: wait until the stage is full; fence; products, the first of which sets the sums; commit.
-# - Each later tile: wait; fence; products; commit; wait until all groups but the newest are complete; release
-#   the previous stage, in all blocks of the cluster.
-# - End: wait for the last group; release its stage if another tile of C follows.
 ATT_DIALECT = 0  # LLVM's number of the assembler dialect; PTX has only one
 REGISTER_OUTPUTS = {"f32": "=f", "i32": "=r"}  # constraints of LLVM's inline assembly, by MLIR type
 ADDRESS_MASK = 0x3FFF  # address bits of a matrix descriptor, in units of 16 bytes
@@ -126,6 +120,14 @@ class Ring:
             create("nvvm.mbarrier.arrive", [], [away])
             return
         create("nvvm.mbarrier.arrive", [ir.IntegerType.get_signless(64)], [self.empty(stage)])
+
+
+# A consumer: a warpgroup that multiplies its rows of each stage, with one group of wgmma in flight.
+#
+# - First tile: wait until the stage is full; fence; products, the first of which sets the sums; commit.
+# - Each later tile: wait; fence; products; commit; wait until all groups but the newest are complete; release
+#   the previous stage, in all blocks of the cluster.
+# - End: wait for the last group; release its stage if another tile of C follows.
 
 
 @dataclass(frozen=True)

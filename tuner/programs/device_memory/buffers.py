@@ -13,12 +13,6 @@ from tuner.mlir.ir.reading import op_of, types_of
 
 # operations whose device view is a clone of the operation with device views as operands
 DERIVED = aliases.VIEWS | {"arith.select"}
-# Where buffers hold their current contents: in host memory, in device memory, or in both.
-#
-# The states of a forward data-flow analysis, with its meet and loop rules; ``coherence.py`` has the transfer
-# functions. An alias set, whose buffers control flow may exchange, has one state. A copy makes the other side
-# valid too; a write leaves only the written side valid. Where control-flow paths join, a location is valid if
-# it is valid on all paths.
 # Maximum number of iterations of the search for a fixed point. Any state is correct, since copies make it
 # true; a fixed point saves copies.
 ITERATIONS_LIMIT = 4
@@ -85,6 +79,14 @@ class DeviceViews:
         for op in reversed(self._clones):
             if not any(list(result.uses) for result in op.results):
                 op.erase()
+
+
+# Where buffers hold their current contents: in host memory, in device memory, or in both.
+#
+# The states of a forward data-flow analysis, with its meet and loop rules; ``coherence.py`` has the transfer
+# functions. An alias set, whose buffers control flow may exchange, has one state. A copy makes the other side
+# valid too; a write leaves only the written side valid. Where control-flow paths join, a location is valid if
+# it is valid on all paths.
 
 
 class Side(enum.Enum):

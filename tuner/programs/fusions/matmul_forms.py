@@ -50,14 +50,6 @@ NARROW = "i8"  # elements of A and B of a matmul whose sums are to be narrowed
 SUM = natural_output(NARROW)
 INTEGER_OPS = ("arith.extsi", "arith.muli", "arith.addi")
 FLOAT_OPS = ("arith.extf", "arith.mulf", "arith.addf")
-# Makes one matmul of a batch of matmuls that all have the same B, such as a linear layer's weights.
-#
-#   %b = linalg.generic ... ins(%w : tensor<64x96xf32>) ... -> tensor<2x64x96xf32>  // a broadcast
-#   %r = linalg.batch_matmul ins(%a, %b : tensor<2x32x64xf32>, tensor<2x64x96xf32>) ... -> tensor<2x32x96xf32>
-# becomes
-#   %c = tensor.collapse_shape %a [[0, 1], [2]] : tensor<2x32x64xf32> into tensor<64x64xf32>
-#   %m = linalg.matmul ins(%c, %w : tensor<64x64xf32>, tensor<64x96xf32>) ... -> tensor<64x96xf32>
-#   %r = tensor.expand_shape %m [[0, 1], [2]] ... : tensor<64x96xf32> into tensor<2x32x96xf32>
 ROWS = [[0, 1], [2]]  # dimensions of A and C: batch and rows become rows
 
 
@@ -268,6 +260,16 @@ def begin_with_zeros(payload: TensorPayload) -> None:
         with ir.InsertionPoint.after(op), ir.Location.unknown():
             total = summed(result, init)
         result.replace_all_uses_except(total.results[0], total)
+
+
+# Makes one matmul of a batch of matmuls that all have the same B, such as a linear layer's weights.
+#
+#   %b = linalg.generic ... ins(%w : tensor<64x96xf32>) ... -> tensor<2x64x96xf32>  // a broadcast
+#   %r = linalg.batch_matmul ins(%a, %b : tensor<2x32x64xf32>, tensor<2x64x96xf32>) ... -> tensor<2x32x96xf32>
+# becomes
+#   %c = tensor.collapse_shape %a [[0, 1], [2]] : tensor<2x32x64xf32> into tensor<64x64xf32>
+#   %m = linalg.matmul ins(%c, %w : tensor<64x64xf32>, tensor<64x96xf32>) ... -> tensor<64x96xf32>
+#   %r = tensor.expand_shape %m [[0, 1], [2]] ... : tensor<64x96xf32> into tensor<2x32x96xf32>
 
 
 def merge_batches(payload: TensorPayload) -> None:

@@ -35,8 +35,6 @@ from tuner.programs.fusions.quantized_weights import keep_integers
 from tuner.programs.fusions.views import is_contiguous, moved_loops
 from tuner.programs.lowering.resources import split_payload
 
-# A mask that hides the same keys at each call, as a causal one, is computed at compile time; its numbers say
-# which keys no row sees: ``tuner.mlir.hidden_keys``.
 Array = npt.NDArray[np.generic]
 NARROW_BITS = min(WEIGHT_BITS.values())
 MOST_ELEMENTS = 1 << 24  # of a mask that is computed here: 2 s
@@ -202,6 +200,10 @@ def _broadcast_for_each_user(payload: TensorPayload) -> None:
                 for number, operand in enumerate(user.operands):
                     if operand == op.results[0]:
                         user.operands[number] = copy.results[0]
+
+
+# A mask that hides the same keys at each call, as a causal one, is computed at compile time; its numbers say
+# which keys no row sees: ``tuner.mlir.hidden_keys``.
 
 
 def _marked_fusions(

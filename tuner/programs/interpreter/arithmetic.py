@@ -13,11 +13,9 @@ from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame
 from tuner.programs.interpreter.lanes import BOOL, Array, signed, to_integer, unsigned, with_trailing_axes
 
 Compute: TypeAlias = Callable[..., Any]
-# Floating-point arithmetic, each operation rounded to its type; fast-math flags only permit other results.
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
 SPLIT = 2.0**27 + 1  # splits a float64 into two halves; Dekker, A floating-point technique, 1971
-# Integer arithmetic: two's complement with wrap-around; the operation determines the signedness.
 Binary = Callable[[Array, Array], Array]
 # In the order of arith's predicates: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
 LESS_OR_GREATER = (operator.lt, operator.le, operator.gt, operator.ge)
@@ -69,6 +67,9 @@ def of_result(make: Callable[[Any], Compute]) -> Decode:
 def aligned(scalar: Array, vector: Array) -> Array:
     """Returns ``scalar``, a number per lane, with appended axes of size 1: as many axes as ``vector``."""
     return with_trailing_axes(scalar, vector.ndim - scalar.ndim)
+
+
+# Floating-point arithmetic, each operation rounded to its type; fast-math flags only permit other results.
 
 
 def extreme(function: Callable[[Array, Array], Array], *, is_max: bool) -> Callable[[Array, Array], Array]:
@@ -162,6 +163,9 @@ FLOAT_OPS: dict[str, Decode] = {
     "math.fma": elementwise(fused),
     "vector.fma": elementwise(fused),
 }
+
+
+# Integer arithmetic: two's complement with wrap-around; the operation determines the signedness.
 
 
 def truncated_division(a: Array, b: Array) -> Array:

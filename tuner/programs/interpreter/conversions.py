@@ -17,7 +17,6 @@ from tuner.programs.interpreter.lanes import BOOL, Array, merged, signed, to_int
 F64 = np.dtype(np.float64)
 NUMBER = re.compile(r"0x[0-9A-F]+|-?[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?")  # a number in MLIR's printed form
 NEAREST = "0 : i32"  # arith's rounding mode to_nearest_even
-# The math dialect: floats are computed in float64, then rounded to the type of the result.
 Function = Callable[..., Array]
 BITS_OF_BYTE = np.array([number.bit_count() for number in range(256)], np.uint8)
 
@@ -146,6 +145,9 @@ CONVERSIONS: dict[str, Decode] = {
     "llvm.freeze": elementwise(lambda values: values),
     "arith.bitcast": of_result(reinterpreted),
 }
+
+
+# The math dialect: floats are computed in float64, then rounded to the type of the result.
 
 
 def _each(function: Callable[[float], float]) -> Function:

@@ -15,9 +15,6 @@ from tuner.mlir.bindings import Type, ir
 Array: TypeAlias = npt.NDArray[Any]
 BOOL = DTYPES["i1"]
 INDEX = DTYPES["index"]
-# The lanes that run together: all threads of some blocks, as arrays of shape (blocks, threads).
-#
-# The size of an axis is 1 where a value is the same in all blocks, or in all threads of a block.
 Sizes3 = tuple[int, int, int]  # x, y, z
 SUBGROUP = 32  # lanes of a warp
 
@@ -97,6 +94,11 @@ def to_integer(values: Array, dtype: DType) -> Array:
     if dtype == BOOL:
         return (values & 1).astype(bool)
     return values.astype(dtype, copy=False)
+
+
+# The lanes that run together: all threads of some blocks, as arrays of shape (blocks, threads).
+#
+# The size of an axis is 1 where a value is the same in all blocks, or in all threads of a block.
 
 
 @dataclass(frozen=True, eq=False)

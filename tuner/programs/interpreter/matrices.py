@@ -28,10 +28,6 @@ from tuner.programs.interpreter.subgroup_ops import (
 )
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-# Matrix multiplications by a subgroup whose lanes hold fragments of the matrices in PTX's layout.
-#
-# Lane ``l`` is number ``l % 4`` of group ``l / 4``. A register has 32 bits, or one f64; the figures of PTX
-# ISA, "Matrix Fragments for mma", show which elements of A, B and C a register holds.
 Places: TypeAlias = tuple[Array, Array]  # row, column
 LANES = np.arange(SUBGROUP)[:, None, None]
 GROUP = LANES // 4
@@ -40,7 +36,6 @@ REGISTER_BYTES = 4
 ROW_BYTES = 16  # of a tile of 8 rows that ldmatrix loads; PTX ISA, ldmatrix
 TILE_ROWS = 8
 TF32_DROPPED = np.uint32((1 << 13) - 1)  # bits of an f32 that a tensor core does not read
-# Matrices distributed over a subgroup: in this interpreter every lane has a copy of the whole matrix.
 SHAPE = re.compile(r"!gpu\.mma_matrix<([0-9]+)x([0-9]+)x(\w+),")
 ELEMENTWISE: dict[str, Compute] = {
     **{name: arithmetic.FLOAT_BINARY[name] for name in ("addf", "subf", "mulf", "divf")},
@@ -122,6 +117,12 @@ CONTRACTIONS: dict[str, Decode] = {
     "vector.contract": contract,
     "vector.outerproduct": outer_product,
 }
+
+
+# Matrix multiplications by a subgroup whose lanes hold fragments of the matrices in PTX's layout.
+#
+# Lane ``l`` is number ``l % 4`` of group ``l / 4``. A register has 32 bits, or one f64; the figures of PTX
+# ISA, "Matrix Fragments for mma", show which elements of A, B and C a register holds.
 
 
 def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
@@ -226,6 +227,9 @@ def load_matrix(op: Op, scope: FunctionScope) -> Step:
 
 
 TENSOR_CORES: dict[str, Decode] = {"nvgpu.mma.sync": multiply_fragments, "nvgpu.ldmatrix": load_matrix}
+
+
+# Matrices distributed over a subgroup: in this interpreter every lane has a copy of the whole matrix.
 
 
 def shape_of(kind: Any) -> tuple[int, int]:

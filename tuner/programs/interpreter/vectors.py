@@ -1,4 +1,8 @@
-"""Vectors in each lane: shapes, elements and slices. Arrays have the shape (blocks, threads, *vector)."""
+"""The operations of MLIR's vector dialect, but loads and stores: shapes, elements and slices in each lane.
+
+A decoder takes an op and returns its step, which a lane's frame runs (``decoding``). Arrays have the shape
+(blocks, threads, *vector).
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -229,5 +233,6 @@ DECODERS: dict[str, Decode] = {
     "vector.create_mask": create_mask,
     "vector.constant_mask": constant_mask,
     "vector.step": count,
-    "vector.type_cast": elementwise(lambda view: view.shifted(view.address, (), ())),  # one vector: rank 0
+    "vector.type_cast": elementwise(lambda view: view.shifted(view.address, (), ())),
+    # to a memref of rank 0, at the same address, whose one element is the vector
 }

@@ -225,7 +225,10 @@ def require_default_memory(function: Op) -> None:
 
 
 def reject_linalg(function: Op) -> None:
-    """Raises CandidateError(COMPILE) for linalg operations, such as softmax, that no pass lowers to loops."""
+    """Raises CandidateError(COMPILE) if a linalg operation is left in a function, such as softmax.
+
+    To be called after the passes that lower linalg to loops: every linalg operation is refused.
+    """
     left = walk_where(function, lambda op: op.name.startswith("linalg."))
     if left:
         raise unsupported(left[0], "no loops for it", "linalg ops that become loops")

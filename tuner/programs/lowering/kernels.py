@@ -38,7 +38,6 @@ TO_PARALLEL = (
 )
 MAPPING = "mapping"  # attribute that maps a loop to blocks and threads: #gpu.loop_dim_map
 MAPPED_TO_LAUNCHES = "builtin.module(func.func(convert-parallel-loops-to-gpu),lower-affine,canonicalize,cse)"
-# Copies and fills that the runtime has no call for: of strided views, with offsets, of 8 and 64 bits.
 STREAM_COPY = "gpux.memcpy"
 ANY_SIZE = ir.ShapedType.get_dynamic_size()
 ANY_OFFSET = ir.ShapedType.get_dynamic_stride_or_offset()
@@ -260,6 +259,9 @@ def launch_loops(payload: ProgramPayload) -> None:
     launch_parallel_loops(payload.function)
     run_passes(payload.module, "builtin.module(canonicalize,cse)")
     reject_linalg(payload.function)
+
+
+# Copies and fills that the runtime has no call for: of strided views, with offsets, of 8 and 64 bits.
 
 
 def copy_by_contiguous_parts(function: Op) -> None:

@@ -44,20 +44,6 @@ SET_DEVICE = "mgpuSetDefaultDevice"
 REGISTRATIONS = frozenset({"mgpuMemHostRegisterFloat", "mgpuMemHostRegisterInt32"})
 UNUSED = "builtin.module(symbol-dce)"
 INLINE = "builtin.module(inline,symbol-dce)"
-# Explicit device memory: whether a program mixes it with host memory, and the program without it.
-#
-# A program that allocates device memory itself may still pass host memory to a kernel, or load on the host
-# from device memory, which no GPU runs as written. It is rewritten to host memory only, so that
-# ``host_to_device_memory`` inserts device buffers and copies again. ``gpu.alloc host_shared``, and registered
-# memory, which both sides can access, are left unchanged.
-#
-#     %0 = gpu.alloc () : memref<4xf32>
-#     gpu.memcpy %0, %a : memref<4xf32>, memref<4xf32>
-#     gpu.dealloc %0 : memref<4xf32>
-#   becomes
-#     %0 = memref.alloc() : memref<4xf32>
-#     memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
-#     memref.dealloc %0 : memref<4xf32>
 ALLOCATIONS = ("gpu.alloc", "gpux.alloc")
 # Operations of gpu, gpux and nvgpu whose operands must be in device memory.
 DEVICE_WORK = frozenset({"launch_func", "memset", "tma.create.descriptor"})
@@ -211,6 +197,22 @@ def gather_globals(function: Op) -> None:
     for op in first.values():
         if op != start.operation:
             op.move_before(start)
+
+
+# Explicit device memory: whether a program mixes it with host memory, and the program without it.
+#
+# A program that allocates device memory itself may still pass host memory to a kernel, or load on the host
+# from device memory, which no GPU runs as written. It is rewritten to host memory only, so that
+# ``host_to_device_memory`` inserts device buffers and copies again. ``gpu.alloc host_shared``, and registered
+# memory, which both sides can access, are left unchanged.
+#
+#     %0 = gpu.alloc () : memref<4xf32>
+#     gpu.memcpy %0, %a : memref<4xf32>, memref<4xf32>
+#     gpu.dealloc %0 : memref<4xf32>
+#   becomes
+#     %0 = memref.alloc() : memref<4xf32>
+#     memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
+#     memref.dealloc %0 : memref<4xf32>
 
 
 def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:

@@ -36,14 +36,8 @@ ARRIVALS_OFFSET = 64
 CALL_BYTES = 128
 Array = npt.NDArray[Any]
 AMX = "amx-"  # begins the names of instruction sets that need a permission
-# Arrays for the results of a program, used again when nobody holds them: fresh pages cost time.
-#
-# An array is in use while there is a reference to it, to a view of it, or to a tensor that shares its memory.
 ALIGNMENT_BYTES = 64
 POOL_LIMIT = 4  # sets of results that are kept; a caller that holds more gets new ones
-# Lays out the weights of a program in one block of memory: packed as the fusions' scripts read them.
-#
-# A weight that two fusions read alike is stored once, one that they read differently twice.
 Key = tuple[int, View | None, WeightPacking | None]  # index of the buffer; the view only of a packed one
 
 
@@ -124,6 +118,11 @@ def require_processor(needs: tuple[str, ...], what: str) -> None:
         raise CandidateError(Stage.LOAD, f"{what}: {REFUSED}")
 
 
+# Arrays for the results of a program, used again when nobody holds them: fresh pages cost time.
+#
+# An array is in use while there is a reference to it, to a view of it, or to a tensor that shares its memory.
+
+
 @dataclass(frozen=True)
 class ArrayType:
     """Shape and numpy type of a result."""
@@ -191,6 +190,11 @@ def _bytes(kind: ArrayType) -> int:
 def _aligned(owner: Array, kind: ArrayType) -> Array:
     start = -owner.ctypes.data % ALIGNMENT_BYTES
     return owner[start : start + _bytes(kind)].view(kind.dtype).reshape(kind.shape)
+
+
+# Lays out the weights of a program in one block of memory: packed as the fusions' scripts read them.
+#
+# A weight that two fusions read alike is stored once, one that they read differently twice.
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,6 @@ POISON = 0xFF  # all bits set: NaN in every float type
 STDERR = 2
 MATH_LIBRARY = "libm.so.6"
 DECLARED = re.compile(rf"llvm\.func @{MATH_PREFIX}(\w+)\(")
-# MLIR's runner functions for compiled code that calls them; printed text goes to a Python function.
-#
-# The text is the same as mlir-runner's, see the C++ code of
-# ``mlir/include/mlir/ExecutionEngine/RunnerUtils.h``.
 ARGUMENTS: dict[str, Any] = {
     "i64": c_int64,
     "i16": c_uint16,
@@ -133,6 +129,12 @@ def math_symbols(llvm_text: str) -> dict[str, int]:
         return {}
     functions = {MATH_PREFIX + name: getattr(library, name, None) for name in names}
     return addresses_of({name: function for name, function in functions.items() if function is not None})
+
+
+# MLIR's runner functions for compiled code that calls them; printed text goes to a Python function.
+#
+# The text is the same as mlir-runner's, see the C++ code of
+# ``mlir/include/mlir/ExecutionEngine/RunnerUtils.h``.
 
 
 def discard(_text: str) -> None:

@@ -36,7 +36,6 @@ ALLOCATIONS = ("memref.alloc", "gpu.alloc")
 LOOPS = frozenset({"scf.for", "scf.while"})
 ONCE = frozenset({"scf.if", "scf.index_switch", "memref.alloca_scope"})  # regions that run at most once
 KINDS = {"gpu.alloc": NodeKind.ALLOCATION, "gpu.dealloc": NodeKind.FREE}
-# Attributes that record which launches the tokens of a program leave unordered.
 # a launch's number in its block, then the numbers of the launches that it is ordered after
 LAUNCH_ORDER = "tuner.launch"
 LAUNCH = "gpu.launch_func"
@@ -273,6 +272,9 @@ def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
             if meets_inside or (is_host and meets):
                 pairs.add((u, BEGIN))
     return frozenset(pairs)
+
+
+# Attributes that record which launches the tokens of a program leave unordered.
 
 
 def record_launch_order(module: ir.Module, function: Op) -> None:

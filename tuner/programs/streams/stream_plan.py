@@ -17,14 +17,6 @@ from dataclasses import dataclass
 # is two neighbours on a chain.
 
 Chain = tuple[int, ...]
-# Assigns the nodes of a dependency graph to streams, and computes the waits that order the streams.
-#
-# Takes nodes with their direct dependences; returns a ``StreamPlan``: the stream of each node and the nodes
-# that it waits for. Nodes and streams are integers here. The streams are a minimum chain cover of the graph
-# (``chain_cover``). Work is issued in the order of its nodes. The nodes known to be done when a stream, or
-# the host, reaches a node are a vector clock, stored as a set of nodes in the bits of an integer. The waits
-# are the edges between streams of the transitive reduction of dependences, stream order and host order:
-# omitting any of them breaks a dependence.
 BEGIN = -1  # the point of the first stream where everything starts
 
 
@@ -102,6 +94,16 @@ class _Matching:
             if freed is None:
                 return
             u = freed
+
+
+# Assigns the nodes of a dependency graph to streams, and computes the waits that order the streams.
+#
+# Takes nodes with their direct dependences; returns a ``StreamPlan``: the stream of each node and the nodes
+# that it waits for. Nodes and streams are integers here. The streams are a minimum chain cover of the graph
+# (``chain_cover``). Work is issued in the order of its nodes. The nodes known to be done when a stream, or
+# the host, reaches a node are a vector clock, stored as a set of nodes in the bits of an integer. The waits
+# are the edges between streams of the transitive reduction of dependences, stream order and host order:
+# omitting any of them breaks a dependence.
 
 
 class NodeKind(enum.Enum):

@@ -20,8 +20,6 @@ LETTER = 7.0  # width of a letter in units, at most: a band narrower than its na
 ORIGIN_NAMES = {SPACE_FILE: "search-space file", SEED: "cost model"}  # origin as stored -> in the plot
 KNOBS = ("knob", "held at", *GAIN_HEADER, "without", *GAIN_HEADER)
 STRATEGIES = ("strategy", "all trials", "failed", "best", *GAIN_HEADER)
-# Roofline plot of a machine with the best trial of a run.
-# Source: Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
 ROOM = 10.0, 3.0  # factors by which the axes of intensity and speed extend beyond the data
 DECADES = 2.0  # of speed shown below the roof, at least
 
@@ -199,6 +197,10 @@ def knob_rows(ablation: Ablation) -> list[tuple[str, ...]]:
 def strategy_rows(ablation: Ablation) -> list[tuple[str, ...]]:
     """Returns the table of an ablation's strategies as tuples of cells, the header first."""
     return [STRATEGIES, *map(strategy_row, ablation.strategies)]
+
+
+# Roofline plot of a machine with the best trial of a run.
+# Source: Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
 
 
 @dataclass(frozen=True)

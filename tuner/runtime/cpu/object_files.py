@@ -32,10 +32,6 @@ WRITTEN = 1
 LOADED = 2
 EXECUTED = 4
 UNWINDING = ".eh_frame"  # for exceptions, which no kernel has
-# Loads an object file into this process without a linker or MLIR: an exported program needs numpy and ctypes.
-#
-# The JIT compiles for LLVM's large code model, in which code refers to data and functions by their 64-bit
-# addresses. So the sections may lie anywhere, and each relocation is an addition.
 PAGE_BYTES = mmap.PAGESIZE
 # R_X86_64_*: kind -> format of the field, and whether the address of the field is subtracted
 FIELDS = {1: ("<Q", False), 2: ("<i", True), 4: ("<i", True), 24: ("<q", True)}
@@ -154,6 +150,12 @@ def _relocations(
 def _text(code: bytes, strings: _Header, at: int) -> str:
     start = strings.start + at
     return code[start : code.index(b"\0", start)].decode()
+
+
+# Loads an object file into this process without a linker or MLIR: an exported program needs numpy and ctypes.
+#
+# The JIT compiles for LLVM's large code model, in which code refers to data and functions by their 64-bit
+# addresses. So the sections may lie anywhere, and each relocation is an addition.
 
 
 class LoadedObject:

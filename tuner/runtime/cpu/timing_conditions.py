@@ -49,11 +49,6 @@ THROTTLING = (  # of control groups, versions 2 and 1: file, key, seconds per un
 # fields of /proc/PID/stat after the name, proc_pid_stat(5)
 USER_TICKS = 11
 SYSTEM_TICKS = 12
-# A fixed product of small packed panels, which uses a core's resources as a matmul does.
-#
-# Multiply-adds alone do not. On a shared Cascade Lake, matmuls have two speeds 7 to 8 % apart for seconds at
-# a time, and so has this product, while a loop of multiply-adds in registers has one speed. The work is the
-# same in every version of the tuner.
 # Sizes, as in panel_product.mlir
 # of C in registers: 12 sums, so that AVX2 has registers left for A and B
 ROWS = 6
@@ -70,11 +65,6 @@ SURROUNDING_REPEATS = 8
 # Not timed, some 10 ms: after a matmul with AVX-512 a Xeon with AMX runs the reference kernel 18 % slower for
 # 1 ms and 10 % slower for 4 ms more, then as after a pause.
 SETTLING_REPEATS = 50
-# Calls of a function whose arguments change from call to call: copies of weights that have left the L2 cache.
-#
-# The weights of a model come from the last level of cache, or from memory, since all others were read since
-# the call before. A kernel that is timed in a loop finds them in the second level. With copies that together
-# are larger than that level, one used after the other, each call finds its copy evicted.
 ENTRY = "rotated_call"
 
 
@@ -157,6 +147,13 @@ def thread_waited_s() -> float:
     if counters:
         return int(counters[1]) * 1e-9
     return 0.0
+
+
+# A fixed product of small packed panels, which uses a core's resources as a matmul does.
+#
+# Multiply-adds alone do not. On a shared Cascade Lake, matmuls have two speeds 7 to 8 % apart for seconds at
+# a time, and so has this product, while a loop of multiply-adds in registers has one speed. The work is the
+# same in every version of the tuner.
 
 
 @final
@@ -256,6 +253,13 @@ class HostWatch:
             reference_drift=drift(interleaved_s or reference_s),
             panel_product_s=statistics.quantiles(panel_product_s)[0] if panel_product_s else None,
         )
+
+
+# Calls of a function whose arguments change from call to call: copies of weights that have left the L2 cache.
+#
+# The weights of a model come from the last level of cache, or from memory, since all others were read since
+# the call before. A kernel that is timed in a loop finds them in the second level. With copies that together
+# are larger than that level, one used after the other, each call finds its copy evicted.
 
 
 class RotatedCalls:

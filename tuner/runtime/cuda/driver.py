@@ -10,10 +10,6 @@ from tuner.core.gpu import DeviceError, Extent
 
 SUCCESS = 0
 Called = tuple[int, tuple[Any, ...]]  # CUresult, and the outputs in C's order
-# The table of the CUDA driver functions that the tuner calls, for both cuda-bindings and ctypes.
-#
-# Names are the names in cuda.h and cuda-bindings; symbols are the names that libcuda exports, of the newest
-# version that every driver since CUDA 12.0 has. See <https://docs.nvidia.com/cuda/cuda-driver-api>.
 NAME_BYTES = 256
 TENSOR_MAP_BYTES = 128  # CUtensorMap
 # CUdevice_attribute of cuda.h
@@ -73,6 +69,12 @@ class CheckedDriver:
         if code == SUCCESS:
             return (outputs[0] or b"").decode()
         return ""
+
+
+# The table of the CUDA driver functions that the tuner calls, for both cuda-bindings and ctypes.
+#
+# Names are the names in cuda.h and cuda-bindings; symbols are the names that libcuda exports, of the newest
+# version that every driver since CUDA 12.0 has. See <https://docs.nvidia.com/cuda/cuda-driver-api>.
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,6 @@ from tuner.runtime.workers.protocol import Event, Limits, Reply, ServiceSpec
 from tuner.runtime.workers.services import is_of_a_broken_process
 from tuner.runtime.workers.worker import Worker
 
-# The one child process that verifies and times candidates.
-#
-# A call that an earlier call may have broken is repeated in a fresh child; after a failure of running code
-# the child is replaced.
 WHY_FAULT = "as by an access outside of its operands or a write to an input"
 # Reasons that name neither a step of a compiler nor what the child printed.
 UNEXPLAINED = (FAULT, f"{FAULT} in {KERNEL}", f"{FAULT} in {TIMING}")
@@ -99,6 +95,12 @@ class CompilePool:
     def close(self) -> None:
         for worker in self._workers:
             worker.kill()
+
+
+# The one child process that verifies and times candidates.
+#
+# A call that an earlier call may have broken is repeated in a fresh child; after a failure of running code
+# the child is replaced.
 
 
 def nothing_to_quiet() -> contextlib.AbstractContextManager[None]:

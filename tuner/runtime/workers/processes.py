@@ -23,10 +23,6 @@ VARIABLE = "TUNER_WORKER"  # has a different value per child; processes that the
 PROCESSES = Path("/proc")
 GIVE_UP_S = 1.0  # of killing processes that keep starting processes
 DEAD = "ZX"  # states of proc_pid_stat(5)
-# The lock of a file, which a forked process does not keep.
-#
-# A lock belongs to all copies of a descriptor: a process that is forked while another thread has one would
-# hold it as long as it lives, and wait for itself.
 # struct flock of fcntl(2): the whole file
 ALL_BYTES_UNLOCKED = struct.pack("hhqqi4x", fcntl.F_UNLCK, os.SEEK_SET, 0, 0, 0)
 # process-wide on purpose: what os.fork() copies is all of the process
@@ -149,6 +145,12 @@ def run_command(
             except BaseException:
                 process.kill()
                 raise
+
+
+# The lock of a file, which a forked process does not keep.
+#
+# A lock belongs to all copies of a descriptor: a process that is forked while another thread has one would
+# hold it as long as it lives, and wait for itself.
 
 
 @contextlib.contextmanager

@@ -21,10 +21,6 @@ SAMPLE_S = 1e-3  # least duration of a sample, as in ``tuner.runtime.timing``
 # what one core reached with 64x64x64, the slowest shape tried, since a short sample has a second comparison.
 UNTIMED_ELEMENTS_PER_S = 1e7
 GPU_CALLS = 60  # of a slow kernel, not early-stopped: 20 warm samples, 20 cold ones, and calls around them
-# The protocol between the tuner and its child processes: length-prefixed pickles over pipes.
-#
-# parent: ServiceSpec, then CallRequest ..., with a GoAhead for every Event
-# child:  Ready, then per CallRequest any number of Events and one Reply; ServiceDefect in place of either
 CALL = "__call__"  # the method of a service that is a function
 LENGTH = struct.Struct("<Q")  # bytes of the pickle that follows
 STEP_BYTES = 256  # of the memory in which a child names its step; a longer name is cut
@@ -83,6 +79,12 @@ class Limits:
         if call_s is None:
             return problem.flop / self.slowest_flop_per_s
         return call_s
+
+
+# The protocol between the tuner and its child processes: length-prefixed pickles over pipes.
+#
+# parent: ServiceSpec, then CallRequest ..., with a GoAhead for every Event
+# child:  Ready, then per CallRequest any number of Events and one Reply; ServiceDefect in place of either
 
 
 @dataclass(frozen=True)

@@ -38,10 +38,6 @@ MATRICES_BYTES = 512  # read by one ldmatrix.x4
 READ_WAIT = 33.0  # latency of ldmatrix in cycles: arXiv 2206.02874; of ld.shared: 24
 LOAD_WAIT = 24.0
 CUDA_CORE_REGISTERS = {4: 64, 8: 100}  # bytes of an element of C -> registers
-# Initial configurations of a search: what the cost model ranks first, before anything was measured.
-# Processors: register tiles that keep the FMA units busy, packed panels that fit the caches
-# (``tuner.search.cost_model.cpu``). GPUs: grids that fill whole waves of multiprocessors with enough warps,
-# and the roofline of one multiprocessor (``tuner.search.cost_model.gpu``).
 SEEDS = 4  # per strategy, all of different shapes
 WORTH = 1.5  # times the minimum cost: a configuration above is not a seed
 BLOCK_ROWS = 1 << 18  # configurations evaluated per batch
@@ -289,6 +285,12 @@ def _gpu_costs(
         splits=columns.numbers("splits", 1.0),
     )
     return gpu.cycles(tiles, problem, chip_of(model.machine.chip), model.machine.physical_cores)
+
+
+# Initial configurations of a search: what the cost model ranks first, before anything was measured.
+# Processors: register tiles that keep the FMA units busy, packed panels that fit the caches
+# (``tuner.search.cost_model.cpu``). GPUs: grids that fill whole waves of multiprocessors with enough warps,
+# and the roofline of one multiprocessor (``tuner.search.cost_model.gpu``).
 
 
 def initial_configurations(

@@ -25,10 +25,6 @@ STORED_SUM_LATENCY = 17.0  # of an accumulator that is spilled: stored and loade
 LOADS_UNHIDDEN = 0.1  # share of the loads that FMAs do not hide; calibrated
 PAIR_SHUFFLES = 1.5  # per row and step, where LLVM loads two elements of A at once and separates them
 WHOLE_ROWS = (1, 2, 4)  # vectors per row of B for which LLVM keeps the whole row in registers
-# Analytical cost model of a blocked matmul on one processor core, in model cycles, never in seconds.
-# Loops, outermost first: blocks of n, of k, of m, then register tiles (see strategies/_matmul_cpu.mlir.j2).
-# Arithmetic overlaps with most of the cache traffic; packing is added on top. The model only ranks schedules
-# of one strategy before any of these schedules was measured.
 L2_BYTES_PER_CYCLE = 64.0  # Intel's since 2015, AMD's Zen 5; Zen 2 to 4: 32
 L3_BYTES_PER_CYCLE = 20.0  # Intel's servers about 10, AMD's since Zen 2 up to 32
 LINE_BYTES = 64  # a vector that is not aligned to a cache line lies in two lines
@@ -82,6 +78,12 @@ def stored_cycles(rows: Counts, vectors: Counts) -> Counts:
     0 for rows of 1, 2 or 4 vectors, which LLVM keeps in registers; else a store per accumulator.
     """
     return np.where(np.isin(vectors, WHOLE_ROWS), 0.0, rows * vectors / STORES_PER_CYCLE)
+
+
+# Analytical cost model of a blocked matmul on one processor core, in model cycles, never in seconds.
+# Loops, outermost first: blocks of n, of k, of m, then register tiles (see strategies/_matmul_cpu.mlir.j2).
+# Arithmetic overlaps with most of the cache traffic; packing is added on top. The model only ranks schedules
+# of one strategy before any of these schedules was measured.
 
 
 @dataclass(frozen=True)

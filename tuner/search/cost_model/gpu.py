@@ -33,10 +33,6 @@ SAME_WARP_ISSUE_CYCLES = 2.0  # cycles from one instruction of a warp to the nex
 BARRIER = 50.0  # cycles of the barrier before all warps of a block start the next tile
 UNHIDDEN = 0.1  # share of the other resources' cycles that the most loaded resource does not hide
 LAUNCH = 5000.0  # cycles of an additional kernel launch
-# Cycles of accesses on the path of a multiprocessor to shared memory and L1.
-# All loads and stores of warps go through one queue per multiprocessor, loads from global memory like loads
-# from shared memory. An access takes as many passes as the largest number of distinct 4-byte words that it
-# needs from one bank, and at least a minimum that depends on its width.
 Words = npt.NDArray[np.integer]  # per lane of a warp: index of the first 4-byte word that it accesses
 BANKS = 32
 WARP_BYTES = 128.0  # moved per pass
@@ -116,6 +112,12 @@ def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Co
     results = together * tiles.block_m * tiles.block_n * problem.output_bytes / WRITE_BYTES_PER_CYCLE
     wave: Counts = busiest + UNHIDDEN * (loads + reads + path) + results + LATENCY
     return wave
+
+
+# Cycles of accesses on the path of a multiprocessor to shared memory and L1.
+# All loads and stores of warps go through one queue per multiprocessor, loads from global memory like loads
+# from shared memory. An access takes as many passes as the largest number of distinct 4-byte words that it
+# needs from one bank, and at least a minimum that depends on its width.
 
 
 def access_cycles(kind: str, words: Words, width: int, capability: int) -> float:

@@ -13,9 +13,6 @@ from tuner.core.errors import CandidateError, Stage
 REGISTER_UNIT = 256  # allocation granularity: registers of a warp are rounded up to a multiple
 PARTITIONS = 4  # sub-partitions of a multiprocessor, each with a quarter of the registers
 SHARED_UNIT_BYTES = 128
-# Static check, without a GPU, of whether the driver would accept a program's launches.
-# Only launches that the driver refuses are rejected. A program that is merely expected to be slow passes: one
-# with register spills may still be the fastest.
 DYNAMIC = re.compile(r"\.extern\s+\.shared\s+\.align\s+(\d+)")  # declaration of dynamic shared memory in PTX
 
 
@@ -71,6 +68,11 @@ def blocks_by_registers(needs: BlockNeeds) -> int:
 
 def _round_up(number: int, unit: int) -> int:
     return -(-number // unit) * unit
+
+
+# Static check, without a GPU, of whether the driver would accept a program's launches.
+# Only launches that the driver refuses are rejected. A program that is merely expected to be slow passes: one
+# with register spills may still be the fastest.
 
 
 def require_launchable(program: KernelCode) -> None:

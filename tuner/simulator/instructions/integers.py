@@ -23,7 +23,6 @@ LOGIC: dict[str, Callable[[Array, Array], Array]] = {
     "xor": operator.xor,
 }
 LOGIC_TYPES = ("pred", "b16", "b32", "b64")
-# ``floats.arithmetic`` calls the functions from here to ``divide`` for integer types.
 SIMPLE: dict[str, Callable[[Array, Array], Array]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -170,6 +169,9 @@ def permute(operands: Operands) -> Step:
         return result
 
     return ternary(operands, type_, permuted)
+
+
+# ``floats.arithmetic`` calls the functions from here to ``divide`` for integer types.
 
 
 def integer_binary(operands: Operands, type_: PtxType) -> Step:

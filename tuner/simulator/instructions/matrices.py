@@ -19,12 +19,6 @@ SHAPES = {
     "m16n8k4": ("tf32",),
 }
 COUNTS = {"x1": 1, "x2": 2, "x4": 4}
-# Warp-level matrix instructions with opaque fragments: wmma.load, wmma.mma, wmma.store.
-#
-# PTX ISA, "Warp-level Matrix Instructions for wmma", leaves open which lane holds which element, so that a
-# program cannot depend on the layout. Here, for 16x16 matrices, lane l holds line l % 16 of A or B in memory
-# order: a row, or a column where the layout is ``col``, in which case wmma.mma must specify ``col`` as well;
-# and half of row l / 2 of C or D. Simulated: only the shape m16n16k16 and f16 into f16 or f32.
 WHOLE_WARP = np.array([0xFFFFFFFF], np.uint32)  # the member mask of all lanes
 SIDE = 16  # rows and columns of all matrices
 SHAPE = "m16n16k16"
@@ -152,6 +146,14 @@ MMA: dict[str, Callable[[Operands], Step]] = {
     "ldmatrix": load_matrices,
     "stmatrix": store_matrices,
 }
+
+
+# Warp-level matrix instructions with opaque fragments: wmma.load, wmma.mma, wmma.store.
+#
+# PTX ISA, "Warp-level Matrix Instructions for wmma", leaves open which lane holds which element, so that a
+# program cannot depend on the layout. Here, for 16x16 matrices, lane l holds line l % 16 of A or B in memory
+# order: a row, or a column where the layout is ``col``, in which case wmma.mma must specify ``col`` as well;
+# and half of row l / 2 of C or D. Simulated: only the shape m16n16k16 and f16 into f16 or f32.
 
 
 def load_tile(operands: Operands) -> Step:

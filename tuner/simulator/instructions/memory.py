@@ -19,7 +19,6 @@ from tuner.simulator.state.resident_blocks import ResidentBlocks
 
 Update = Callable[[Array, Array, Array], Array]  # (old, operand, second operand) -> new
 ORDERS = ("relaxed", "acquire", "release", "acq_rel")
-# Decoders of asynchronous copies: cp.async with its async-groups, and cp.async.bulk (TMA).
 TILE_ALIGN_BYTES = 128  # of a box in shared memory; PTX ISA, "cp.async.bulk.tensor"
 BULK_ALIGN_BYTES = 16  # of addresses and size; PTX ISA, "cp.async.bulk"
 SHARED_SPACES = ("shared::cluster", "shared::cta")
@@ -182,6 +181,9 @@ def _typed(bits: Array, type_: PtxType) -> Array:
 
 
 ATOMICS: dict[str, Callable[[Operands], Step]] = {"atom": update, "red": update}
+
+
+# Decoders of asynchronous copies: cp.async with its async-groups, and cp.async.bulk (TMA).
 
 
 def bulk(operands: Operands) -> Step:

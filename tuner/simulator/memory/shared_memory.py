@@ -299,7 +299,10 @@ class SharedMemory:
         self.races.complete(lanes, self.races.cells(starts, content.shape[1]))
 
     def report_agent(self, found: list[Unordered], lane: int) -> None:
-        """Reports unordered accesses of a bulk copy or wgmma that ``lane`` has issued."""
+        """Logs ``found``, unordered accesses of an agent, as hazards; messages name ``lane``.
+
+        An agent is an asynchronous reader or writer, a bulk copy or wgmma, which the lane issued.
+        """
         self._report(found, np.array([lane]))
 
     def _content(self, cells: Indices) -> Array:

@@ -34,7 +34,6 @@ _UNPACKED: dict[str, "np.dtype[Any]"] = {
     **{f"{letter}{8 * size}": dtype for letter in "bu" for size, dtype in UNSIGNED.items()},
     **{f"s{8 * size}": dtype for size, dtype in SIGNED.items()},
 }
-# Rounding to narrower floating-point formats. PTX ISA, "Rounding Modifiers".
 # Low bits of a float64 that a float32 drops, and their pattern halfway between two float32 values.
 DROPPED_BITS = np.uint64((1 << 29) - 1)
 HALFWAY_BITS = np.uint64(1 << 28)
@@ -119,6 +118,9 @@ MODES: dict[str, Callable[[Array], Array]] = {
     "rna": lambda values: np.copysign(np.floor(np.abs(values) + 0.5), values),
 }
 INTEGER_MODES = {f"{mode}i": MODES[mode] for mode in ("rn", "rz", "rm", "rp")}
+
+
+# Rounding to narrower floating-point formats. PTX ISA, "Rounding Modifiers".
 
 
 def round_to(values: Array, target: FloatFormat, mode: str) -> Array:

@@ -4,8 +4,9 @@ A launch takes as long as its bottleneck on a multiprocessor. Counted are the in
 issues, the multiplications and integer operations of its pipes, accesses to shared memory and the L1 cache
 (one path), bytes from the L2 cache, and the critical path of one warp: stall counts, and the latency of loads
 that the warp waits for. How often an instruction is executed comes from the multiply-adds that the problem
-needs: the main loop runs until a thread has done its share. Where a thread holds 64 sums or more, the banks
-of registers are counted as well: there they explain what issue slots and shared memory leave unexplained.
+needs: the main loop runs until a thread has done its share. Where a thread holds 64 sums (elements of C) or
+more, the ports of the register banks are counted as well: there they explain what issue slots and shared
+memory leave unexplained. Constants were fitted to recorded times: docs/decisions/other-machines.md.
 """
 
 import math
@@ -179,6 +180,7 @@ class KernelCounts:
         last = 0.0
         if rest:
             count = -(-rest // multiprocessors)
+            # the last wave takes its share of a full one, but no less than one block alone
             last = max(self.parts(work, 1).bottleneck, wave * count / together) + ending
         return waves * (wave + ending) + last
 

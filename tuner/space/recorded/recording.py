@@ -35,8 +35,6 @@ LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # or half of a pair, which UT
 SUFFIXES = (".gz", ".json", ".t4")
 Raw = int | float | bool | str  # a knob's value in JSON
 UNLIKE = 10.0  # factor: no mean, median or minimum of samples differs from all samples by so much
-# Kernel Tuner's cache files to recorded spaces. Times in the files are in milliseconds.
-# The format: https://github.com/KernelTuner/kernel_tuner/tree/master/kernel_tuner/schema/cache
 MS = 1e-3
 FORBIDDEN = "InvalidConfig"  # a restriction or a limit of the device rejects it
 FAILED = {
@@ -238,6 +236,10 @@ class RecordedSpace:
         return np.array(
             [outcome.time_s if isinstance(outcome, RecordedTime) else np.nan for outcome in self.outcomes]
         )
+
+
+# Kernel Tuner's cache files to recorded spaces. Times in the files are in milliseconds.
+# The format: https://github.com/KernelTuner/kernel_tuner/tree/master/kernel_tuner/schema/cache
 
 
 def is_kernel_tuner(document: dict[str, Any]) -> bool:

@@ -25,7 +25,6 @@ from tuner.targets.cpu.quantized_baselines import QuantizedMatmul, copies_needed
 
 # OpenBLAS has no integers and no narrow floats, and numpy's integer matmul is far slower than its BLAS.
 WIDE = "f32"
-# The baseline timed interleaved with kernels: in a separate process, paused while kernels run.
 MEMORY_BYTES = 8 << 30  # in addition to the arrays of the problem
 START_TIMEOUT_S = 120.0  # to draw inputs and verify a result, in addition to the float64 reference
 INTERLEAVED_TIMEOUT_S = 60.0
@@ -111,6 +110,9 @@ def _verified_matmul(
     if not verdict.max_error <= 1.0:
         raise TunerError(worst)
     return matmul, f", {plain.dtype} for {problem.dtype}" if is_widened else ""
+
+
+# The baseline timed interleaved with kernels: in a separate process, paused while kernels run.
 
 
 @final

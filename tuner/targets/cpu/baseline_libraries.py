@@ -35,7 +35,6 @@ DEFAULT = ""  # the choice where the user makes none
 MKL_NAMES = ("libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so")
 BLIS_NAMES = ("libblis.so.4", "libblis64.so.4", "libblis-mt.so.4", "libblis.so")
 ONEDNN_NAMES = ("libdnnl.so.3", "libdnnl.so")
-# Formats of quantized weights that libraries have.
 ONNX_GROUPS = (16, 32, 64, 128, 256)  # block_size of MatMulNBits: a power of two
 PACKED_GROUPS = (32, 64, 128, 256)  # of torch's int4pack
 PACKED_COLUMNS = 16  # what n is a multiple of, there
@@ -100,6 +99,9 @@ def imported_openvino() -> Any:
     return openvino
 
 
+# Formats of quantized weights that libraries have.
+
+
 class WeightSupport(ABC):
     """The formats of quantized weights that a library can multiply by."""
 
@@ -127,7 +129,10 @@ class OpenVinoWeights(WeightSupport):
 
 @final
 class ZentorchWeights(WeightSupport):
-    """zentorch: weights without zero points; i4 by group, i8 by channel with A quantized to i8."""
+    """zentorch: weights without zero points, i4 by group or i8 by channel.
+
+    Of i4, scales are not f32, and A is bf16 or quantized to i8; of i8, A is quantized to i8.
+    """
 
     def takes(self, problem: Problem, weights: WeightFormat) -> bool:
         is_scale = weights.scale_dtype != "f32" or weights.bits == 8

@@ -44,11 +44,9 @@ Find = Callable[[str], tuple[int, str]]
 TASKS = Path("/proc/self/task")
 WORK_S = 0.02  # of repeated calls; a working thread shows by then in the processor times
 Operands = tuple[Array, Array, Array]  # A, B, C
-# BLIS, of the system (libblis) or of the wheel ``blis``, by its typed interface, which both have.
 LETTER = {"f32": "s", "f64": "d"}
 SCALAR = {"f32": ctypes.c_float, "f64": ctypes.c_double}
 PLAIN = (0, "i32")  # BLIS_NO_TRANSPOSE, BLIS_NO_CONJUGATE: strides say what is transposed
-# MKL, of the wheel ``mkl`` or of the system.
 # mkl_service.h: threads by libiomp5, or none
 INTEL = 0
 SEQUENTIAL = 1
@@ -241,6 +239,9 @@ class CompiledLibraryMatmul(AbstractLibraryMatmul):
         return self._team.once(self._calls)
 
 
+# BLIS, of the system (libblis) or of the wheel ``blis``, by its typed interface, which both have.
+
+
 def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode:
     """Returns BLIS's name, such as "BLIS 0.9.0 skx", and code that calls it; sets its number of threads.
 
@@ -273,6 +274,9 @@ def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCod
 
 
 blis_matmul = partial(CompiledLibraryMatmul, describe=blis_code)
+
+
+# MKL, of the wheel ``mkl`` or of the system.
 
 
 class MklVersion(ctypes.Structure):

@@ -48,8 +48,6 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 # where some columns of A are 15 times as large as the others.
 ALLOWED = {"f32": 1e-4, "bf16": 1e-2, "i8": 0.1}
 CHANNEL_GROUP = 128  # of A, where the weights have one group; by row OpenVINO would not quantize A at all
-# ONNX Runtime: the operator com.microsoft.MatMulNBits, a node for each copy.
-# https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.MatMulNBits
 # accuracy_level
 F32_PRODUCTS = 0
 I8_PRODUCTS = 4
@@ -192,6 +190,10 @@ class QuantizedMatmul:
 
 
 Copies = tuple[BaselineOperands, ...]
+
+
+# ONNX Runtime: the operator com.microsoft.MatMulNBits, a node for each copy.
+# https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.MatMulNBits
 
 
 def _onnxruntime(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:

@@ -40,8 +40,6 @@ BYTES_LIMIT = 1 << 30  # of all copies of the operands
 SHARE = 1 / 6  # of a kernel's time budget, for each offset
 MIN_SAMPLES = 9
 MAX_SAMPLES = 30
-# Threads and modes are read before and after each call of a kernel, some of which take microseconds: all that
-# this needs is looked up once, and the folder of threads is not listed.
 TASKS = "/proc/self/task"  # proc(5): a folder of each thread; a link to each, and two others
 LIBC = ctypes.CDLL(None)
 DEFAULT = ctypes.c_void_p(-1)  # FE_DFL_ENV of <fenv.h>
@@ -72,8 +70,10 @@ class PartitionCalls:
 
     calls: tuple[tuple[int, int], ...]
     operands: tuple[int, ...]  # addresses; () for a fusion
-    keeps: object
-    weights: tuple[npt.NDArray[Any], ...] = ()
+    keeps: object  # lives as long as the addresses are called
+    weights: tuple[
+        npt.NDArray[Any], ...
+    ] = ()  # packed; evicted with the operands where caches are to be cold
 
 
 def fastest(times: Mapping[int, Measurement]) -> tuple[int, ...]:
@@ -188,6 +188,10 @@ def _reached(problem: Problem, measurement: Measurement) -> float:
 
 
 FEGETENV.argtypes = (ctypes.c_void_p,)
+
+
+# Threads and modes are read before and after each call of a kernel, some of which take microseconds: all that
+# this needs is looked up once, and the folder of threads is not listed.
 
 
 @contextlib.contextmanager
