@@ -38,7 +38,7 @@ COMPILED = f"{CUDA}:"
 
 
 def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, ...]:
-    """Returns the compiled GPU trials of a query that no GPU has evaluated yet, one of those with equal code.
+    """Returns the compiled GPU trials of a query that no GPU has evaluated yet, one per problem and code.
 
     First those that the simulator verified, then those only compiled.
     """

@@ -263,7 +263,7 @@ class WeightPacking:
 
 @dataclass(frozen=True)
 class FusionCode:
-    """A fusion, compiled: LLVM dialect, and how it takes its weights."""
+    """A fusion, compiled: LLVM dialect, and for each input how it must be packed before calls, if at all."""
 
     llvm_text: str  # its function takes bare pointers: one for each input, then one for each output
     packings: tuple[WeightPacking | None, ...]  # one for each input; None: as it lies in the view

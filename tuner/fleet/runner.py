@@ -57,6 +57,8 @@ PENDING_PER_DEVICE: Final = 2  # of several devices; the run has as many more as
 
 @dataclass
 class _Flight:
+    """A started trial that ``finish`` has not returned: its ticket, and what was begun of it."""
+
     number: int
     ticket: Ticket
     effort: Effort
@@ -67,7 +69,8 @@ class _Flight:
 class FleetRunner(AbstractRunner):
     """A runner whose candidates are compiled, verified and timed by the nodes of a fleet.
 
-    A trial gets the outcome that it would get on one machine: equal code is looked up in the order of trials.
+    Work begins as soon as it is known. A trial gets the outcome that it would get on one machine: ``finish``
+    takes outcomes in the order of trials, and drops an early evaluation of code that an earlier trial gave.
     """
 
     def __init__(self, order: RunnerOrder, driver: Driver, work_template: FleetWork) -> None:

@@ -1,4 +1,8 @@
-"""The header of a library: comment lines about its entries, for people and, in one line, for programs."""
+"""The header of a library: comment lines about its entries, for people and, in one line, for programs.
+
+A library is the transform module of many schedules that ``tuner export --format library`` writes. Each
+schedule is two sequences, @tensors_NAME and @buffers_NAME; the module is bufferized between them.
+"""
 
 import json
 import re

@@ -67,7 +67,10 @@ class RowKeys:
         return keys
 
     def encode(self, index: Indices) -> Keys:
-        """Returns the keys of complete configurations: an array (configurations, knobs) of choice indices."""
+        """Returns the keys of complete configurations: an array (64-bit words of a key, configurations).
+
+        ``index``: an array (configurations, knobs) of choice indices.
+        """
         keys = np.zeros((len(self._words), len(index)), np.uint64)
         for knob in range(len(self.sizes)):
             keys = self.chosen(keys, knob, index[:, knob])

@@ -421,9 +421,9 @@ class ProblemArrays:
             self._at.output.fill_with(number_like_a_result(rng))
 
     def poison(self) -> None:
-        """Fills C with NaN (integers: the smallest number), and its guard bands with their pattern.
+        """Makes C ready for a call: NaN (integers: the smallest number), and the pattern of its guard bands.
 
-        Where kernels read C: with the numbers that the expected result begins with.
+        Where kernels read C, it gets what C is to hold before a call in place of NaN.
         """
         if not self._restored():
             self._at.output.poison()

@@ -215,7 +215,10 @@ class Interruption:
 
 @dataclass(frozen=True)
 class CampaignStarted:
-    """Event: a campaign is stored or resumed, its common configurations are known, and its trials begin."""
+    """Event: a campaign is stored or resumed, its ``settings.columns`` are known, and its trials begin.
+
+    These are the configurations that are tried on every problem that they suit.
+    """
 
     campaign: Campaign
     proposed_before: int  # trials that earlier sessions of the campaign proposed

@@ -195,9 +195,10 @@ def provenance(kernel: CpuKernel | PackedKernel) -> str:
 
 
 def times(entry: LibraryEntry) -> tuple[str, ...]:
-    """Returns (median time with its reliability, ratio to the baseline), or ("verified, not timed",).
+    """Returns texts: (median time with its reliability, ratio to the baseline), or ("verified, not timed",).
 
-    The ratio is "" where there is none.
+    The ratio is "" where there is no baseline or the times do not tell; of times that cannot be told apart it
+    is that reason, after the name of the baseline.
     """
     if entry.median_s is None:
         return ("verified, not timed",)

@@ -1,4 +1,7 @@
-"""The transform op ``tuner.quantized_matmul``, and its loops where weights are unpacked to a buffer first."""
+"""The transform op ``tuner.quantized_matmul``, and its loops where weights are unpacked to a buffer first.
+
+Panels, blocks, strips, runs and steps are those of ``tuner.mlir.cpu_ops.quantized_product``.
+"""
 
 from tuner.core.dtypes import number_type
 from tuner.core.errors import Refusal
@@ -132,8 +135,8 @@ class TileProduct:
         element = self.scheme.element
         sums = self.scheme.sum_element
         of_a = ir.Type.parse(f"!x86.amx.tile<{TILE_ROWS}x{self.depth}x{element}>")
-        line = LINE_BYTES // number_type(element).bytes
-        of_b = ir.Type.parse(f"!x86.amx.tile<{self.depth // self.per_line}x{line}x{element}>")
+        line_elements = LINE_BYTES // number_type(element).bytes
+        of_b = ir.Type.parse(f"!x86.amx.tile<{self.depth // self.per_line}x{line_elements}x{element}>")
         of_c = ir.Type.parse(f"!x86.amx.tile<{TILE_ROWS}x{TILE_ROWS}x{sums}>")
         steps = self.operands.depth // self.depth
         first_line = times(number, self.operands.depth // self.per_line)

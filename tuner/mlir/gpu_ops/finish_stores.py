@@ -113,9 +113,10 @@ def _joined(words: list[Value], element: ir.Type) -> Value:
 class FinishStoresOp(InPlaceOp, name="finish_stores"):
     """``tuner.finish_stores``: completes stores to the output; the last op of a script.
 
-    Takes a function that stores vectors of sums to one argument by 1-D ``vector.store``; it may be a padded
-    view and have an epilogue set aside. Gives stores of final elements, as wide as the alignment of output
-    rows allows, within the true sizes.
+    Takes a function that stores vectors of sums to one argument by 1-D ``vector.store``. The argument may be
+    a padded view (of ``tuner.pad_views``: a type larger than the memory, with true sizes ``tuner.bounds``),
+    and ``tuner.set_aside_epilogue`` may have moved the epilogue out of the function. Gives stores of final
+    elements, as wide as the alignment of output rows allows, within the true sizes.
 
         vector.store %sums, %c[%i, %j] : memref<64x64xf32, strided<[62, 1]>>, vector<4xf32>
       of %c with tuner.bounds = array<i64: 50, 62>, whose rows are multiples of 2 elements, becomes twice

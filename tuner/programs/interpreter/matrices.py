@@ -1,4 +1,8 @@
-"""Steps of matrix products: contractions of vectors, subgroup matrices, fragments of tensor cores."""
+"""Steps of matrix products: contractions of vectors, subgroup matrices, fragments of tensor cores.
+
+A step runs an operation in all active lanes of a frame (``tuner.programs.interpreter.decoding``).
+Values are arrays (blocks, threads, *vector); ``by_subgroup`` makes them (blocks, subgroups, lanes, ...).
+"""
 
 import functools
 import re

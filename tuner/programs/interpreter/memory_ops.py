@@ -1,4 +1,7 @@
-"""Steps of memory operations: allocations, loads, stores, copies (asynchronous too), atomic updates."""
+"""Steps of memory operations: allocations, loads, stores, copies (asynchronous too), atomic updates.
+
+A step runs an operation in all active lanes of a frame (``tuner.programs.interpreter.decoding``).
+"""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,7 @@
-"""Views of memrefs: other sizes, strides and offsets on the same bytes."""
+"""Views of memrefs: other sizes, strides and offsets on the same bytes.
+
+A step runs an operation in all active lanes of a frame (``tuner.programs.interpreter.decoding``).
+"""
 
 import math
 from dataclasses import replace

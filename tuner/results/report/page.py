@@ -124,7 +124,9 @@ def no_pass_timings(_trial: StoredTrial) -> tuple[PassSeconds, ...]:
 def timed_passes(backends: Backends, store: Store) -> Passes:
     """Returns a function from a trial to the seconds of its compiler passes.
 
-    The function returns () for a trial that does not compile.
+    Where the database has none of this compiler and machine, the function compiles the script and stores
+    them. It returns () for a failed trial, also one that failed after compilation, for one without a script,
+    and where compiling fails.
     """
 
     def passes(trial: StoredTrial) -> tuple[PassSeconds, ...]:

@@ -111,9 +111,9 @@ def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
 
 
 def open_driver(library: str | None = None) -> AbstractDriver:
-    """Returns the driver by cuda-bindings if installed, else by ctypes. ``library``: path of libcuda to use.
+    """Returns the driver: by ctypes with ``library``, a path of libcuda; else by cuda-bindings if installed.
 
-    Raises DeviceError if libcuda is missing.
+    Without cuda-bindings by ctypes as well. Raises DeviceError if libcuda is missing.
     """
     if library is not None:
         return _by_ctypes(library)

@@ -161,6 +161,10 @@ class MeasurementWorker:
         return reply
 
     def _evaluated(self) -> Reply:
+        """Waits for the reply. An Event means that the child is about to time.
+
+        Then other work stops and other tuners are locked out until the reply, and the child may go on.
+        """
         with contextlib.ExitStack() as until_reported:
             while not isinstance(news := self._worker.poll(), Reply):
                 if isinstance(news, Event):

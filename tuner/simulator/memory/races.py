@@ -6,6 +6,9 @@ each other. Synchronisation between blocks by spinning on memory is not modelled
 reported. Within a block, a write after reads by several threads is not checked. In shared memory, as in
 FastTrack (Flanagan and Freund, PLDI 2009), a cell keeps its last write as an epoch: thread and clock; of its
 reads, the last one of each warp. A cell has the size of the kernel's smallest access.
+
+``Clocks.known[lane, column]`` is the latest time of a thread or an asynchronous agent (column) that a lane is
+ordered after; an access is unordered where that is less than the time that the cell keeps.
 """
 
 import numpy as np
