@@ -197,8 +197,8 @@ def provenance(kernel: CpuKernel | PackedKernel) -> str:
 def times(entry: LibraryEntry) -> tuple[str, ...]:
     """Returns texts: (median time with its reliability, ratio to the baseline), or ("verified, not timed",).
 
-    The ratio is "" where there is no baseline or the times do not tell; of times that cannot be told apart it
-    is that reason, after the name of the baseline.
+    The ratio is "" where there is no baseline; of times that noise does not separate it is that reason, after
+    the name of the baseline.
     """
     if entry.median_s is None:
         return ("verified, not timed",)
