@@ -78,6 +78,7 @@ def test_a_strategy_of_ones_own_is_made_tested_tuned_and_exported(tmp_path: Path
 TESTS = (
     *("tests/__init__.py", "tests/conftest.py", "tests/postgres_server.py", "tests/statement_cache.py"),
     *("tests/default_suite.py", "tests/entry_points.py", "benchmarks/__init__.py", "benchmarks/gpu_check"),
+    "tests/support",
 )
 EXTENDING = sections((ROOT / "docs" / "guides" / "extending.md").read_text())
 

@@ -54,11 +54,12 @@ class StubTarget(ForwardingTarget, AbstractBaselineSource):
         if deed[1] == "beyond":
             (launch,) = program.launches
             return replace(artifact, code=replace(program, launches=(replace(launch, grid=(9, 9, 1)),)))
-        return replace(artifact, code=replace(program, text=deed[1]))
+        return replace(artifact, code=replace(program, text=f"{program.text}\n{deed[0]}\n"))
 
     def load(self, problem: Problem, artifact: Artifact) -> object:
-        if artifact.code.text in REFUSALS:
-            self._stub.fail(*REFUSALS[artifact.code.text])
+        deed = re.search("// deed: (.*)", artifact.code.text)
+        if deed is not None:
+            self._stub.fail(*REFUSALS[deed[1]])
         return super().load(problem, artifact)
 
     def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
