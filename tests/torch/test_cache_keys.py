@@ -177,6 +177,7 @@ def test_operations_with_a_parameter(name: str) -> None:
     require_all(packed, lambda x, y: eager(x, weight if y is Y else y))
 
 
+@pytest.mark.slow
 def test_the_bias_of_an_operation_and_programs() -> None:
     weight = nn.Parameter(Y.clone())
     biases = (None, X[0], Y[:, 3], X[0, :1].expand(SIZE), torch._neg_view(X[0]), weight[0])  # noqa: SLF001

@@ -255,6 +255,7 @@ def test_a_module_that_is_compiled_as_a_whole_says_so_and_why() -> None:
     equal(program(X[:3]), X[:3, 0])
 
 
+@pytest.mark.slow
 def test_an_index_out_of_range_is_an_error_as_in_eager_mode_also_under_torch_compile() -> None:
     class Rows(nn.Module):
         def __init__(self) -> None:

@@ -67,7 +67,7 @@ def test_what_has_a_schedule_or_too_many_phases_is_left_to_torch_mlir() -> None:
         assert convolution(image, weight, None, *given) is NotImplemented
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("module", "shape"),
     [

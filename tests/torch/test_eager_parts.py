@@ -65,6 +65,7 @@ def graph(network: Any) -> ModuleGraph:
     return ModuleGraph.of(exported_graph(network, (X,)), (X,))
 
 
+@pytest.mark.slow
 def test_the_nodes_of_each_fusion_are_known_and_each_node_is_in_one_region(
     graph: ModuleGraph, program: Any
 ) -> None:
@@ -117,6 +118,7 @@ def test_a_module_in_parts_is_right_as_a_whole_and_shares_no_memory(
         split.export("nowhere")
 
 
+@pytest.mark.slow
 def test_an_operator_that_writes_in_place_is_replaced_by_one_that_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -137,6 +139,7 @@ def test_an_operator_that_writes_in_place_is_replaced_by_one_that_does_not(
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_weights_of_operators_in_torch_are_copies_whose_changes_are_named(network: Any) -> None:
     module = nn.Sequential(nn.Linear(4, 4), nn.Softmax(1)).eval()
     x = torch.ones(2, 4)
@@ -204,6 +207,7 @@ def test_a_graph_in_a_graph_is_compared_as_a_whole_only_and_said() -> None:
     assert line.endswith("has a graph of its own")
 
 
+@pytest.mark.slow
 def test_a_fallback_that_is_not_known_is_refused_and_eager_gives_the_same_numbers() -> None:
     module, x = nn.Linear(4, 4).eval(), torch.ones(2, 4)
     with pytest.raises(UsageError, match="fallback: found 'inductor', allowed none, eager"):

@@ -331,6 +331,7 @@ def test_what_torch_mlir_would_get_wrong_is_refused(message: str) -> None:
         export_module(Function(function), tensors)
 
 
+@pytest.mark.slow
 def test_embeddings_without_weights_resized_floats_and_a_max_pool_are_right() -> None:
     bags, floats = (X, torch.tensor([0, 2, 1, 1])), (BYTES.float() + X[:1, 0],)
     pooled = (lambda x: F.max_pool2d(x, 2)), (IMAGE,)

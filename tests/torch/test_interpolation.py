@@ -39,6 +39,7 @@ def strategies(program: Any) -> set[str]:
     return {fusion.strategy for fusion in program.function.code.fusions}
 
 
+@pytest.mark.slow
 def test_whole_factors_are_vectors() -> None:
     program = require_equal(IMAGE, [{"size": (10, 18), "mode": "bilinear"}, {"size": (15, 12)}])
     assert strategies(program) == {"elementwise_cpu"}

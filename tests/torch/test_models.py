@@ -83,7 +83,7 @@ CONVOLUTIONS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
 }
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_a_convolution_of_bf16_has_a_schedule_and_is_as_exact_as_in_eager_mode(name: str) -> None:
     torch.manual_seed(0)

@@ -62,7 +62,7 @@ def require_as_eager(name: str, dtype: Any, tolerance: float) -> None:
     require_equal(program(*inputs), with_scales(function)(*inputs), tolerance)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", SUMS)
 def test_what_is_multiplied_by_0_is_read_where_eager_mode_reads_it(name: str) -> None:
     require_as_eager(name, torch.float32, 1e-5)

@@ -224,6 +224,7 @@ class Between(nn.Module):
         return torch.cat([self.first(x[:, :K]), self.second(x[:, K:])], -1), self.first(turned)
 
 
+@pytest.mark.slow
 def test_rows_and_results_that_are_not_contiguous_are_copied() -> None:
     torch.manual_seed(6)
     module, x = Between().eval(), rows(4, 2 * K)
@@ -251,7 +252,7 @@ LEFT: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("form", LEFT)
 def test_other_weights_are_folded_to_floats_and_right(form: str) -> None:
     torch.manual_seed(7)

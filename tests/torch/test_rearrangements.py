@@ -86,7 +86,7 @@ def require_equal(results: Any, expected: Any) -> None:
         torch.testing.assert_close(found, wanted, rtol=1e-6, atol=0, equal_nan=True, msg=f"result {number}")
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_elements_move_as_in_eager_mode(name: str) -> None:
     require_equal(tuner.torch.compile(Function(FUNCTIONS[name]), (X,))(X), FUNCTIONS[name](X))
@@ -131,6 +131,7 @@ FOLDS: dict[str, dict[str, Any]] = {  # (size, kernel, dilation, padding, stride
 }
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
 @pytest.mark.parametrize("name", FOLDS)
 def test_a_fold_adds_up_windows_as_in_eager_mode(name: str, dtype: Any) -> None:
@@ -148,6 +149,7 @@ def test_a_fold_adds_up_windows_as_in_eager_mode(name: str, dtype: Any) -> None:
     torch.testing.assert_close(program(x), module(x), rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.slow
 def test_a_program_with_a_roll_keeps_its_fusions_and_is_exported(tmp_path: Any) -> None:
     linear = nn.Linear(8, 8).eval()
     x = torch.randn(1, 6, 6, 8)

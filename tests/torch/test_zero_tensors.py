@@ -32,6 +32,7 @@ class Held(nn.Module):
         return torch.cat([x + self.held, self.other, y]) + 1, x * y + made
 
 
+@pytest.mark.slow
 def test_they_are_zeros_as_arguments_weights_and_constants() -> None:
     module = Held()
     program = tuner.torch.compile(module, (X, zeros(3, 4)))

@@ -16,6 +16,7 @@ samples = pytest.importorskip("benchmarks.op_corpus.samples")
 DRAWN = 4  # operators and types, seconds; ``python -m benchmarks.op_samples`` checks all
 
 
+@pytest.mark.slow
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_drawn_samples_are_right_or_refused_in_one_line(seed: int) -> None:
