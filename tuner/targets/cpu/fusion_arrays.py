@@ -346,9 +346,9 @@ def _require_equal(name: str, expected: Expected, found: Array) -> float:
     wide = found.astype(np.float64)
     with np.errstate(all="ignore"):
         error = np.abs(wide - expected.value) / np.maximum(expected.tolerance, np.finfo(np.float64).tiny)
-    is_nan = np.isnan(error) & ~(np.isnan(wide) & np.isnan(expected.value))
-    error = np.where(is_nan, np.inf, np.where(wide == expected.value, 0.0, error))
-    error[expected.tolerance == np.inf] = 0.0
+    is_same = (wide == expected.value) | (np.isnan(wide) & np.isnan(expected.value))
+    error = np.where(np.isnan(error), np.inf, error)
+    error[is_same | (expected.tolerance == np.inf)] = 0.0
     index = np.unravel_index(int(np.nanargmax(error)), error.shape)
     wrong = int(np.count_nonzero(error > 1.0))
     at = ", ".join(map(str, map(int, index)))
