@@ -1,5 +1,7 @@
 """Draws of a fusion: what its marks promise, special numbers that show, bytes over all of K."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,16 +12,18 @@ from tests.mlir.attention_texts import Attention
 from tests.mlir.convolution_texts import Convolution
 from tests.targets.evaluation import rng
 from tests.tuning.fakes import present
+from tuner.core.errors import CandidateError
 from tuner.core.interfaces import Script
 from tuner.core.problem import TextProblem
 from tuner.core.quantization import WeightFormat, quantized_text
 from tuner.mlir.fusions import fusion_arguments
 from tuner.mlir.hidden_keys import attention_mask, with_visible_band
-from tuner.mlir.reference.fusion_reference import as_marked
+from tuner.mlir.reference.fusion_reference import Expected, as_marked
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.choice import first_configuration
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
+from tuner.targets.cpu.fusion_arrays import _require_equal
 from tuner.targets.cpu.fusion_draws import Draw, FusionDraws, view_of
 
 pytestmark = pytest.mark.mlir
@@ -119,3 +123,10 @@ def test_an_attention_whose_mask_hides_keys_is_verified_with_a_mask_that_does() 
     loaded = cpu.load(problem, CpuCompiler().compile(problem, script))
     assert cpu.verify(problem, loaded, rng()).max_error <= 1.0
     cpu.verify_on_extremes(problem, (loaded,), rng())
+
+
+def test_equal_infinities_are_not_among_the_wrong_elements_that_a_message_names() -> None:
+    expected = Expected(np.array([np.inf, -np.inf, np.nan, 1.0]), np.full(4, 0.5))
+    message = re.escape("output 0: 1 of 4 elements are wrong; worst at [3]: found 2, expected 1")
+    with pytest.raises(CandidateError, match=f"^{message}$"):
+        _require_equal("output 0", expected, np.array([np.inf, -np.inf, np.nan, 2.0], np.float32))
