@@ -30,6 +30,7 @@ from tuner.core.fusions import (
 )
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import zero_attribute
+from tuner.mlir.ir.reading import maps_in
 from tuner.programs.fusions.matmul_forms import conversion_of
 from tuner.programs.fusions.memory_plan import NeededCopy
 from tuner.programs.fusions.operations import (
@@ -47,7 +48,6 @@ from tuner.programs.fusions.operations import (
     is_straight,
     is_tensor,
     kind_of,
-    maps_of,
     needed_ops,
     read_by,
     users,
@@ -181,7 +181,7 @@ class _Growing:
     @property
     def is_uniform(self) -> bool:
         """Returns whether no operation computes one number for each row."""
-        return all(maps_of(op)[0].n_dims == len(self.domain) for op in self.ops)
+        return all(maps_in(op)[0].n_dims == len(self.domain) for op in self.ops)
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -346,7 +346,7 @@ def _is_read_by_rows(value: Value, user: Op, fusion: _Growing) -> bool:
 
 
 def _maps(value: Value, user: Op) -> list[ir.AffineMap | None]:
-    maps = maps_of(user) if user.name == "linalg.generic" else [None] * len(user.operands)
+    maps = maps_in(user) if user.name == "linalg.generic" else [None] * len(user.operands)
     return [mapping for operand, mapping in zip(user.operands, maps, strict=True) if operand == value]
 
 

@@ -8,6 +8,7 @@ from tuner.core.dtypes import natural_output
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, recreated, value
 from tuner.mlir.ir.linalg import is_unsigned
+from tuner.mlir.ir.reading import maps_in
 from tuner.programs.fusions.generics import (
     collapse,
     expand,
@@ -31,7 +32,6 @@ from tuner.programs.fusions.operations import (
     inputs_of,
     is_identity,
     is_parallel,
-    maps_of,
     users,
 )
 from tuner.programs.fusions.payload import TensorPayload
@@ -68,13 +68,13 @@ def transpose_operands(payload: TensorPayload) -> None:
             continue
         plain = PLAIN[op.name]
         with ir.InsertionPoint(op), op.location:
-            for number, (mapping, wanted) in enumerate(zip(maps_of(op)[:2], plain, strict=False)):
+            for number, (mapping, wanted) in enumerate(zip(maps_in(op)[:2], plain, strict=False)):
                 loops = dimensions(mapping)
                 assert loops is not None
                 if loops != wanted:
                     order = list(map(loops.index, wanted))
                     op.operands[number] = transposed(op.operands[number], order)
-        count = maps_of(op)[0].n_dims
+        count = maps_in(op)[0].n_dims
         op.attributes["indexing_maps"] = maps_attribute([selecting(count, loops) for loops in plain])
 
 
@@ -83,7 +83,7 @@ def is_plain(op: Op) -> bool:
 
     For a ``linalg.batch_matmul`` the batch dimension is first in each of them.
     """
-    return list(map(dimensions, maps_of(op))) == list(PLAIN[op.name])
+    return list(map(dimensions, maps_in(op))) == list(PLAIN[op.name])
 
 
 def is_transposed(op: Op) -> bool:
@@ -91,7 +91,7 @@ def is_transposed(op: Op) -> bool:
 
     False if an operand is broadcast.
     """
-    operand_loops = list(map(dimensions, maps_of(op)))
+    operand_loops = list(map(dimensions, maps_in(op)))
     plain = PLAIN[op.name]
     pairs = zip(operand_loops[:2], plain[:2], strict=True)
     return operand_loops[2] == plain[2] and all(
@@ -177,7 +177,7 @@ def conversion_of(op: Op) -> str | None:
     if op.name != GENERIC or len(inputs_of(op)) != 1 or len(op.results) != 1 or not all(is_parallel(op)):
         return None
     body = body_of(op)
-    if len(body) != 2 or not all(map(is_identity, maps_of(op))):
+    if len(body) != 2 or not all(map(is_identity, maps_in(op))):
         return None
     computed, end = body
     is_of_input = list(computed.operands) == [op.regions[0].blocks[0].arguments[0]]
@@ -281,7 +281,7 @@ def merge_batches(payload: TensorPayload) -> None:
         if op.name != BATCHED or is_unsigned(op):  # the matmul that is made extends by sign
             continue
         repeated = defining(op.operands[1])
-        if repeated is None or not is_broadcast(repeated) or dimensions(maps_of(repeated)[0]) != (1, 2):
+        if repeated is None or not is_broadcast(repeated) or dimensions(maps_in(repeated)[0]) != (1, 2):
             continue
         result = op.results[0]
         batch, rows, columns = result.type.shape
@@ -311,4 +311,4 @@ def matmul(left: Value, right: Value, init: Value) -> Value:
 def is_broadcast(op: Op) -> bool:
     """Returns whether a generic only repeats its only input along further dimensions."""
     loops = moved_loops(op)
-    return loops is not None and len(loops) < maps_of(op)[0].n_dims
+    return loops is not None and len(loops) < maps_in(op)[0].n_dims

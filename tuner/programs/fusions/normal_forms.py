@@ -6,7 +6,7 @@ from tuner.core.dtypes import number_type
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, filled, recreated, value
 from tuner.mlir.ir.linalg import convolution_form
-from tuner.mlir.ir.reading import op_of, source_of, users_of, walk_where
+from tuner.mlir.ir.reading import maps_in, op_of, source_of, users_of, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import apply_script, parse
 from tuner.programs.fusions import operations
@@ -235,7 +235,7 @@ def _rebuild(op: Op, kept: list[int]) -> None:
             op,
             [op.results[number].type for number in kept],
             [op.operands[number] for number in places],
-            indexing_maps=maps_attribute([operations.maps_of(op)[number] for number in places]),
+            indexing_maps=maps_attribute([maps_in(op)[number] for number in places]),
             operandSegmentSizes=ir.DenseI32ArrayAttr.get([count, len(kept)]),
         )
     for number, result in zip(kept, new.results, strict=True):

@@ -146,11 +146,6 @@ def clone_into(op: Op, values: dict[Value, Value]) -> None:
     values.update(zip(op.results, copy.results, strict=True))
 
 
-def maps_of(op: Op) -> list[ir.AffineMap]:
-    """Returns the indexing maps of a ``linalg.generic``."""
-    return maps_in(op)
-
-
 def dimensions(mapping: ir.AffineMap) -> tuple[int, ...] | None:
     """Returns, per result of an indexing map, the number of its loop.
 
@@ -172,7 +167,7 @@ def is_straight(op: Op) -> bool:
     Operands with other indices than distinct loops are not looked at.
     """
     return all(
-        list(loops) == sorted(loops) for mapping in maps_of(op) if (loops := dimensions(mapping)) is not None
+        list(loops) == sorted(loops) for mapping in maps_in(op) if (loops := dimensions(mapping)) is not None
     )
 
 
@@ -206,8 +201,8 @@ def loop_sizes(op: Op) -> tuple[int, ...]:
 
     It is 0 for a loop that no dimension of an operand has alone as its index.
     """
-    sizes = [0] * maps_of(op)[0].n_dims
-    for value, mapping in zip(op.operands, maps_of(op), strict=True):
+    sizes = [0] * maps_in(op)[0].n_dims
+    for value, mapping in zip(op.operands, maps_in(op), strict=True):
         if not is_tensor(value):
             continue
         for size, result in zip(value.type.shape, mapping.results, strict=True):
@@ -286,7 +281,7 @@ def _wrong_element(op: Op) -> str:
 
 def _wrong_loops(op: Op) -> str:
     parallel = is_parallel(op)
-    maps = maps_of(op)
+    maps = maps_in(op)
     if any(dimensions(mapping) is None for mapping in maps):
         return "an operand is read at more than one loop's index along a dimension"
     outputs = maps[len(op.operands) - len(op.results) :]

@@ -23,7 +23,7 @@ from tuner.core.fusions import (
 from tuner.core.quantization import QUANTIZATION, WeightFormat, quantized_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create
-from tuner.mlir.ir.reading import ops_in, source_of, walk
+from tuner.mlir.ir.reading import maps_in, ops_in, source_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.programs.fusions import operations
 from tuner.programs.fusions.formation import Members
@@ -239,7 +239,7 @@ def _names_in(op: Op) -> list[str]:
     names = [inner.name for inner in operations.body_of(op)[:-1]]
     if names:
         return names
-    loops = operations.dimensions(operations.maps_of(op)[0])
-    if loops is None or len(loops) < operations.maps_of(op)[0].n_dims:
+    loops = operations.dimensions(maps_in(op)[0])
+    if loops is None or len(loops) < maps_in(op)[0].n_dims:
         return ["linalg.broadcast"]
     return ["linalg.copy" if list(loops) == sorted(loops) else "linalg.transpose"]

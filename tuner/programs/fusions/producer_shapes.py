@@ -17,7 +17,7 @@ from itertools import chain, islice
 
 from tuner.core.fusions import View
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.reading import groups_of, op_of
+from tuner.mlir.ir.reading import groups_of, maps_in, op_of
 from tuner.programs.fusions import views
 from tuner.programs.fusions.formation import OPS_LIMIT
 from tuner.programs.fusions.generics import collapse, expand, maps_attribute, parallel_loops, selecting
@@ -37,7 +37,6 @@ from tuner.programs.fusions.operations import (
     is_identity,
     is_parallel,
     is_reduction,
-    maps_of,
     users,
 )
 from tuner.programs.fusions.payload import TensorPayload, tensor_type
@@ -79,14 +78,14 @@ def _is_reshaped(op: Op) -> bool:
     return (
         op.name == GENERIC
         and len(op.results) == 1
-        and all(dimensions(mapping) is not None for mapping in maps_of(op))
+        and all(dimensions(mapping) is not None for mapping in maps_in(op))
         and not any(inner.name == INDEX for inner in body_of(op))
     )
 
 
 def _follow(op: Op) -> bool:
     """Gives ``op`` the shape of an operand's producer, contractions first; returns whether it changed."""
-    pairs = zip(inputs_of(op), maps_of(op), strict=False)
+    pairs = zip(inputs_of(op), maps_in(op), strict=False)
     read = [value for value, mapping in pairs if is_identity(mapping) and _is_computed(_unshaped(value))]
     if not any(map(_is_reshape, read)):
         return False
@@ -105,7 +104,7 @@ def _takes_shape(op: Op, reshape: Op) -> bool:
     shape = tuple(reshape.operands[0].type.shape)
     if reshape.name == EXPAND:
         return _collapsed(op, groups)
-    result = maps_of(op)[-1]
+    result = maps_in(op)[-1]
     if all(is_parallel(op)):
         fits = is_identity(result)
     else:  # reduces its last loop, which stays one loop
@@ -137,7 +136,7 @@ def _ends_contraction(value: Value) -> bool:
         op = defining(value)
         if op is None or op.name != GENERIC or is_reduction(op):
             return op is not None and op.name in CONTRACTIONS
-        inputs = zip(inputs_of(op), maps_of(op), strict=False)
+        inputs = zip(inputs_of(op), maps_in(op), strict=False)
         read = [value for value, mapping in inputs if is_identity(mapping)]
         # an operation that was given another shape reads a reshape of its producer's reshape
         producers = list(filter(_is_computed, map(_unshaped, map(_unshaped, read))))
@@ -158,7 +157,7 @@ def _collapsed(op: Op, groups: Reassociation) -> bool:
     for group in groups:
         if len({loops_are_parallel[loop] for loop in group}) > 1:
             return False
-    operand_groups = [_dimension_groups(dimensions(mapping) or (), groups) for mapping in maps_of(op)]
+    operand_groups = [_dimension_groups(dimensions(mapping) or (), groups) for mapping in maps_in(op)]
     for value, own_groups in zip(op.operands, operand_groups, strict=True):
         if own_groups is None:
             return False
@@ -171,7 +170,7 @@ def _collapsed(op: Op, groups: Reassociation) -> bool:
     merged = []
     maps = []
     with ir.InsertionPoint(op), op.location:
-        for value, mapping, own_groups in zip(op.operands, maps_of(op), operand_groups, strict=True):
+        for value, mapping, own_groups in zip(op.operands, maps_in(op), operand_groups, strict=True):
             assert own_groups is not None
             loops = dimensions(mapping) or ()
             is_same = all(len(own_group) == 1 for own_group in own_groups)
@@ -222,7 +221,7 @@ def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> None:
     maps = []
     operand_groups = []
     with ir.InsertionPoint(op), op.location:
-        for value, mapping in zip(op.operands, maps_of(op), strict=True):
+        for value, mapping in zip(op.operands, maps_in(op), strict=True):
             parts = _split(mapping, groups, shape)
             loops = list(chain.from_iterable(parts))
             places = iter(range(len(loops)))

@@ -31,7 +31,7 @@ from tuner.core.quantization import (
 )
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import PARALLEL, REDUCTION, generic, value
-from tuner.mlir.ir.reading import groups_of
+from tuner.mlir.ir.reading import groups_of, maps_in
 from tuner.programs.fusions import operations
 from tuner.programs.fusions.generics import collapse, empty, expand, transposed
 from tuner.programs.fusions.matmul_forms import UNBATCHED, conversion_of, is_plain
@@ -160,7 +160,7 @@ def _followed(tensor: Value, dimensions: tuple[Digits, ...]) -> Term:
 
 def _followed_body(op: Op, dimensions: tuple[Digits, ...]) -> Term | None:
     """Returns what a generic computes for an element of its result; None for a body that is not followed."""
-    *maps, of_result = operations.maps_of(op)
+    *maps, of_result = maps_in(op)
     loops = operations.dimensions(of_result)
     if loops is None or len(loops) != of_result.n_dims:
         return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from tuner.core.fusions import TensorType, View
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.reading import groups_of
+from tuner.mlir.ir.reading import groups_of, maps_in
 from tuner.programs.fusions import operations
 
 # How reshapes, slices and transposes change where a tensor's elements lie: no data move.
@@ -165,7 +165,7 @@ def slice_of(op: Op) -> Slice | None:
 def transposition_of(op: Op) -> tuple[int, ...] | None:
     """Returns, per dimension of a transposition's result, the source's dimension; None for another op."""
     loops = moved_loops(op)
-    if loops is None or len(loops) != operations.maps_of(op)[0].n_dims or operations.is_free(op.operands[0]):
+    if loops is None or len(loops) != maps_in(op)[0].n_dims or operations.is_free(op.operands[0]):
         return None
     return tuple(map(loops.index, range(len(loops))))
 
@@ -182,7 +182,7 @@ def moved_loops(op: Op) -> tuple[int, ...] | None:
         or not all(operations.is_parallel(op))
     ):
         return None
-    source, result = operations.maps_of(op)
+    source, result = maps_in(op)
     body = operations.body_of(op)
     is_moved = len(body) == 1 and body[0].operands[0] == op.regions[0].blocks[0].arguments[0]
     if is_moved and operations.is_identity(result):

@@ -11,7 +11,7 @@ from tuner.core.fusions import Fusion
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import branch, delinearized, index, is_less, loop, store, value
 from tuner.mlir.ir.linalg import GENERALIZE
-from tuner.mlir.ir.reading import users_of
+from tuner.mlir.ir.reading import maps_in, users_of
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
 from tuner.programs.fusions import operations
@@ -174,7 +174,7 @@ class PointValues:
         arguments = list(op.regions[0].blocks[0].arguments)
         known: dict[Value, Value] = {}
         inputs = len(operations.inputs_of(op))
-        for number, mapping in enumerate(operations.maps_of(op)):
+        for number, mapping in enumerate(maps_in(op)):
             if not list(arguments[number].uses):
                 continue
             operand = op.operands[number]
@@ -209,7 +209,7 @@ class PointValues:
 
     def _of_generic(self, op: Op, tensor: Value, indices: list[Value]) -> Value:
         number = list(op.results).index(tensor)
-        maps = operations.maps_of(op)[len(operations.inputs_of(op)) :]
+        maps = maps_in(op)[len(operations.inputs_of(op)) :]
         loops = _loops_at(maps[number], indices)
         # loops that the element's indices do not determine: reductions
         missing = [at for at, loop in enumerate(loops) if loop is None]

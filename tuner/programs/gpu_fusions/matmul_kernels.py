@@ -25,7 +25,7 @@ from tuner.core.problem import Problem
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import load, store, value
 from tuner.mlir.ir.memrefs import is_row_major, memref_bytes
-from tuner.mlir.ir.reading import op_of, walk
+from tuner.mlir.ir.reading import maps_in, op_of, walk
 from tuner.mlir.transform import parse
 from tuner.payload.gpu import (
     EpilogueOperand,
@@ -42,7 +42,6 @@ from tuner.programs.fusions.operations import (
     inputs_of,
     is_identity,
     is_parallel,
-    maps_of,
 )
 from tuner.programs.gpu_fusions.element_kernels import FusionFunction, launch_elements, launch_for_each
 from tuner.programs.lowering.matmul_calls import allocate
@@ -79,7 +78,7 @@ def epilogue_of(last: Op, function: FusionFunction) -> MatmulEpilogue | Refusal 
         return Refusal("the epilogue is several operations")
     op = generics[0]
     places = [number for number, operand in enumerate(op.operands) if operand == sums]
-    if len(places) != 1 or not is_identity(maps_of(op)[places[0]]) or not all(is_parallel(op)):
+    if len(places) != 1 or not is_identity(maps_in(op)[places[0]]) or not all(is_parallel(op)):
         return Refusal("the epilogue reads other sums than those of its element")
     if not _is_arithmetic(op):
         return Refusal("the epilogue is more than arithmetic")
@@ -87,7 +86,7 @@ def epilogue_of(last: Op, function: FusionFunction) -> MatmulEpilogue | Refusal 
         return Refusal(f"the result is {output.type}, not rows of {', '.join(FLOATS)}")
     others = [(number, tensor) for number, tensor in enumerate(inputs_of(op)) if number != places[0]]
     for number, tensor in others:
-        loops = dimensions(maps_of(op)[number])
+        loops = dimensions(maps_in(op)[number])
         is_read = tensor in function.memory and is_plain(function.memory[tensor])
         if not is_read or not loops or list(loops) != sorted(loops):
             return Refusal("the epilogue reads what does not lie in rows")
@@ -286,7 +285,7 @@ def _launch_with_epilogue(
         scratch = scratch_in(script.text, problem)
     if scratch != Scratch():
         return Refusal("the matmul's script sums parts of K or packs its operands")
-    maps = maps_of(epilogue.op)
+    maps = maps_in(epilogue.op)
     operands = tuple(
         EpilogueOperand(f"other{at}", dimensions(maps[at]) or (), str(memory.type.element_type))
         for at, memory in epilogue.others

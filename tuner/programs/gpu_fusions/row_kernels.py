@@ -25,6 +25,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import WARP_THREADS
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import branch, create, delinearized, index, is_equal, loop, value
+from tuner.mlir.ir.reading import maps_in
 from tuner.programs.fusions import operations
 from tuner.programs.gpu_fusions.element_kernels import FusionFunction, PointValues, launch
 
@@ -145,7 +146,7 @@ def _is_of_rows(op: Op, domain: tuple[int, ...]) -> bool:
     """Returns whether ``op`` goes over the rows of ``domain``, and reduces at most the last dimension."""
     sizes = operations.loop_sizes(op)
     parallel = operations.is_parallel(op)
-    outputs = operations.maps_of(op)[len(operations.inputs_of(op)) :]
+    outputs = maps_in(op)[len(operations.inputs_of(op)) :]
     if not all(parallel):
         return (
             sizes == domain
