@@ -8,7 +8,7 @@ import pytest
 
 from tuner.core import machine as machines
 from tuner.core import processors
-from tuner.core.dtypes import INPUT_DTYPES, NUMBER_TYPES, STORED, number_type
+from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES, NUMBER_TYPES, STORED, number_type
 from tuner.core.errors import UsageError
 from tuner.core.gpu import CHIPS, chip_of
 from tuner.core.machine import Compiler, Conditions, GpuState, Machine, Span, gpu_machine
@@ -180,9 +180,13 @@ def test_the_fastest_products_are_taken(has: str, dtype: str, name: str, source:
 
 def test_types_with_the_same_instructions_and_what_is_missing_are_named() -> None:
     both = replace(PLAIN, has_amx_bf16=True, has_amx_int8=True)
-    assert processors.peak_text(both).startswith("f32, f64, f16 by FMA; bf16, i8 by AMX")
-    assert processors.peak_text(PLAIN).startswith("f32, f64, bf16, f16 by FMA; i8")
-    assert processors.peak_text(PLAIN).endswith(" by products of 16-bit integers")
+    integers = "products of 16-bit integers"
+    plain = {"f32": "FMA", "f64": "FMA", "bf16": "FMA", "f16": "FMA", "i8": integers}
+    for machine, expected in ((both, plain | {"bf16": "AMX", "i8": "AMX"}), (PLAIN, plain)):
+        named = [part.split(" by ") for part in processors.peak_text(machine).split("; ")]
+        sources = {dtype: source for dtypes, source in named for dtype in dtypes.split(", ")}
+        assert sorted(sources) == sorted(CPU_DTYPES)
+        assert {dtype: sources[dtype] for dtype in expected} == expected
     needs = ("vnni", "avx512", "amx-int8")
     assert processors.missing_on(PLAIN, needs) == ("vnni", "amx-int8")
     assert str(processors.refusal(PLAIN, needs)) == "needs vnni and amx-int8, which AMD EPYC does not offer"

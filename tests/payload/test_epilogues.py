@@ -93,6 +93,19 @@ def test_nan_and_infinity_follow_ieee_754_and_what_overflows_a_type_is_allowed()
     assert values[4] == 0.0
 
 
+@pytest.mark.parametrize("name", EPILOGUES)
+def test_each_step_has_an_evaluation_and_each_name_is_defined_once(name: str) -> None:
+    epilogue = EPILOGUES[name]
+    defined = ["sum", *(argument.name for argument in epilogue.arguments)]
+    if epilogue.reads_output:
+        defined.append(BEFORE)
+    for step in epilogue.steps:
+        assert step.operation in OPERATIONS.keys() & EVALUATIONS.keys()
+        assert all(operand in defined for operand in step.operands if isinstance(operand, str))
+        assert step.name not in (*defined, "zero", "before", "old", "rounded", "narrow", "wide")
+        defined.append(step.name)
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -1,1 +1,1 @@
-"""What tests, and benchmarks beside them, need to make kernels, programs, devices and faults."""
+"""What tests and benchmarks need to make kernels, programs, devices and faults."""
