@@ -24,6 +24,7 @@ from tuner.core.problem import (
 )
 from tuner.core.requests import ASKING, FleetRequest
 from tuner.core.serialization import parse_seconds
+from tuner.results.output.formatting import count_text
 from tuner.runtime.extensions import load
 from tuner.targets.backends import Backends
 
@@ -261,8 +262,10 @@ def open_known_store(database: str | None) -> "Store":
 def note_unknown_problems(store: "Store") -> None:
     """Prints on stderr which runs are left out, since another version stored them; nothing without such."""
     for key, runs in store.unknown_problems():
-        counted = f"{runs} run" if runs == 1 else f"{runs} runs"
-        print(f"note: {counted} of {key} left out: this version does not know that problem", file=sys.stderr)
+        print(
+            f"note: {count_text(runs, 'run')} of {key} left out: this version does not know that problem",
+            file=sys.stderr,
+        )
 
 
 def open_existing_store(database: str | None) -> "Store":

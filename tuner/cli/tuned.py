@@ -144,7 +144,6 @@ def _resume_run(form: ResumedRun, backends: "Backends") -> int:
 
 
 def _tune_campaign(form: ShapesForm | ResumedCampaign, backends: "Backends") -> int:
-
     fleet = form.fleet.request(form.result.database)
     if fleet is not None:
         resumed = form.resume if isinstance(form, ResumedCampaign) else None
@@ -214,7 +213,6 @@ def _print_untuned(
 
 
 def _resume_text(run: int, fleet: "FleetRequest | None", database: str | None) -> str:
-
     on_fleet = " --fleet" if fleet is not None else ""
     on = f" --on {shlex.quote(','.join(fleet.on))}" if fleet is not None and fleet.on else ""
     return f"tuner tune --resume {run}{on_fleet}{on}{database_text(database)}"
@@ -227,7 +225,6 @@ def _print(
     result: ResultOptions,
     resume_with: str,
 ) -> None:
-
     arguments = database_text(result.database)
     if result.as_json:
         print_json(tune_document(tuned.run, tuned.counts, tuned.selected, tuned.seconds))

@@ -203,10 +203,7 @@ def peak_source(dtype: str, machine: Machine) -> str:
 
 
 def peak_text(machine: Machine) -> str:
-    """Returns the instructions with which a processor's peaks are measured, per dtype: "f32, f64 by FMA.
-
-    ...".
-    """
+    """Returns the instructions with which peaks are measured, per dtype: "f32, f64 by FMA; i8 by VNNI"."""
     by: dict[str, list[str]] = {}
     for dtype in CPU_DTYPES:
         by.setdefault(peak_source(dtype, machine), []).append(dtype)

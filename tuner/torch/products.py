@@ -56,7 +56,6 @@ def _sum_of_batch(
 
 
 def _of_batches(decomposed: Callable[..., Any]) -> Callable[..., Any]:
-
     def computed(
         x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
     ) -> torch.Tensor:

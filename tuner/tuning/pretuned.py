@@ -201,9 +201,9 @@ def shipped_text(machine: Machine) -> str:
 
 
 def speed_text(rule: DispatchRule) -> str:
-    """Returns the range of a rule's held-out speeds: "0.91 ..
+    """Returns the range of a rule's held-out speeds.
 
-    1.00 of the fastest known, on 9 shapes held out".
+    For example "0.91 .. 1.00 of the fastest known, on 9 shapes held out".
     """
     speeds = held_out_speeds(rule)
     if not speeds:

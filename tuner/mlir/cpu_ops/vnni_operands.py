@@ -103,7 +103,7 @@ def _reads(weight: Value, matmuls: set[Op], columns: int) -> list[tuple[Op, Valu
         op = use.owner.operation
         if op.name == "memref.subview":
             column = _first_column(op)
-            uses = [(view_use.owner.operation, view_use.operand_number) for view_use in op.results[0].uses]
+            uses = [(use.owner.operation, use.operand_number) for use in op.results[0].uses]
         else:
             column = 0
             uses = [(op, use.operand_number)]

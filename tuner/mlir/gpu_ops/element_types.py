@@ -162,7 +162,6 @@ class Retyping:
         return any(all(isinstance(type_, kind) for type_ in both) for kind in NUMBERS)
 
     def change(self, root: Op) -> None:
-
         def visit(op: Op) -> WalkResult:
             for result in op.results:
                 result.set_type(self.of(result.type))

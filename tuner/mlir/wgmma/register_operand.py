@@ -28,7 +28,7 @@ from tuner.mlir.wgmma.warpgroups import (
     completed,
     struct_of,
     synchronise_warp,
-    wait_groups,
+    wait_for_older_groups,
     word_of,
 )
 
@@ -141,7 +141,7 @@ class RegisterConsumer:
         before = first.stage
         after = self.ring.next_position(first)
         if plan.k_tiles > 1:
-            wait_groups(1)  # of one group for none: without it ptxas serializes the products
+            wait_for_older_groups()  # of one group for none: without it ptxas serializes the products
             sums, before, after = self._create_loop(
                 _Step(after, before, read_fragments(self.ring, after, pairs), sums), pairs
             )
@@ -163,13 +163,13 @@ class RegisterConsumer:
             step = self._next(step, pairs)
         sums = self._multiply(step.position.stage, step.fragments, step.sums)
         if self.ring.plan.tiles > 1:
-            wait_groups(1)
+            wait_for_older_groups()
             release_by_warps(self.ring, self.thread, step.before)
         return sums, step.position.stage, self.ring.next_position(step.position)
 
     def _next(self, step: _Step, pairs: list[Value]) -> _Step:
         sums = self._multiply(step.position.stage, step.fragments, step.sums)
-        wait_groups(1)
+        wait_for_older_groups()
         release_by_warps(self.ring, self.thread, step.before)
         following = self.ring.next_position(step.position)
         return _Step(following, step.position.stage, read_fragments(self.ring, following, pairs), sums)

@@ -154,7 +154,7 @@ class Consumer:
             position = RingPosition(*carried[:POSITION_WORDS])
             before, *so_far = carried[POSITION_WORDS:]
             new = self._multiply(position, so_far, is_first=False)
-            wait_groups(1)
+            wait_for_older_groups()
             self._release(before)
             return [*ring.next_position(position).values, position.stage, *new]
 
@@ -223,10 +223,10 @@ def synchronise_warp() -> None:
     create("nvvm.bar.warp.sync", [], [word(ALL_LANES)])
 
 
-def wait_groups(newest: int) -> None:
-    """Creates the wait until all groups of wgmma but the ``newest`` last ones are complete."""
+def wait_for_older_groups() -> None:
+    """Creates the wait until all groups of wgmma but the newest are complete."""
     kind = ir.IntegerType.get_signless(64)
-    create("nvvm.wgmma.wait.group.sync.aligned", group=ir.IntegerAttr.get(kind, newest))
+    create("nvvm.wgmma.wait.group.sync.aligned", group=ir.IntegerAttr.get(kind, 1))
 
 
 def completed(sums: Value, plan: PipelinePlan) -> Value:

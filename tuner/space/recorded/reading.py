@@ -105,8 +105,8 @@ def _points_by_strategy(
         entries.setdefault(strategy, []).append(number)
     ordered = [strategy for strategy in (*knobs, *entries) if strategy in entries]
     return tuple(
-        _points(fromkey, tried, entries[fromkey], knobs.get(fromkey, {}))
-        for fromkey in dict.fromkeys(ordered)
+        _points(strategy, tried, entries[strategy], knobs.get(strategy, {}))
+        for strategy in dict.fromkeys(ordered)
     )
 
 

@@ -394,6 +394,7 @@ def _runs_or_first(knob: Knob, tunable_ops: tuple[TunableOp, ...]) -> str | None
     if len(knob.choices) == 1 or not all(uses) or not is_word(knob.name):
         return None
     runs = " or ".join(
-        f"({' and '.join(fromkey)})" if len(fromkey) > 1 else fromkey[0] for fromkey in dict.fromkeys(uses)
+        f"({' and '.join(conditions)})" if len(conditions) > 1 else conditions[0]
+        for conditions in dict.fromkeys(uses)
     )
     return f"{runs} or {knob.name} == {knob.choices[0]!r}"
