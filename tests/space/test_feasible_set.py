@@ -179,8 +179,8 @@ def test_a_point_is_counted_and_named_for_the_first_constraint_that_rejects_it()
     assert feasible.violated(Candidate.of("s", {"a": 1, "b": 1})) is None
     feasible = FeasibleSet.of((space({"a": (1, 2, 3), "b": (1, 2)}, ("a * b < 4",)),))
     some = Candidate.of("s", {"b": 1})
-    assert (feasible.missing(some), feasible.having(some)) == (("a",), 3)
-    assert feasible.having(Candidate.of("s", {"a": 3, "b": 2})) == 0
+    assert (feasible.missing(some), feasible.count_of(some)) == (("a",), 3)
+    assert feasible.count_of(Candidate.of("s", {"a": 3, "b": 2})) == 0
 
 
 def test_a_large_set_is_enumerated_without_its_cartesian_product_and_its_counts_estimated() -> None:

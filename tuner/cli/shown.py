@@ -180,7 +180,7 @@ def show_explanation(
     feasible = plan_of(backends_of(context), request).feasible
     missing = feasible.missing(candidate)
     if missing:
-        count = feasible.having(candidate)
+        count = feasible.count_of(candidate)
         of = " of a sample" if feasible.is_sample else ""
         explained = [
             f"{candidate.text} is in {count} feasible combinations{of} for {problem.key}",

@@ -6,6 +6,7 @@ __all__ = [
     "expressions",
     "feasible_set",
     "file",
+    "projection",
     "recorded",
     "scripts",
     "search_space",

@@ -41,7 +41,10 @@ class EmptySpace:
 
     @classmethod
     def of(cls, space: SearchSpace) -> "EmptySpace":
-        """Returns why ``space`` has no feasible configuration. Raises ValueError if it has one."""
+        """Returns why ``space`` has no feasible configuration.
+
+        Raises ValueError if it has one, and UsageError if the enumeration would take too long.
+        """
         for count, constraint in enumerate(space.constraints, start=1):
             checked = space.constraints[:count]
             if not enumeration.is_possible(space, checked):

@@ -55,6 +55,7 @@ class RowKeys:
         return np.uint32
 
     def root(self) -> Keys:
+        """Returns the key of the configuration without any choice: zeros (64-bit words of a key, 1)."""
         return np.zeros((len(self._words), 1), np.uint64)
 
     def chosen(self, keys: Keys, knob: int, picks: npt.NDArray[np.integer]) -> Keys:
@@ -114,6 +115,7 @@ class Block:
         return len(self.keys[0])
 
     def of(self, rows: npt.NDArray[np.integer] | slice) -> "Block":
+        """Returns a block of the configurations with the indices ``rows``."""
         return Block(self.keys[:, rows], {knob: column[rows] for knob, column in self.picks.items()})
 
 
@@ -151,6 +153,10 @@ class Walk:
         return tuple(reversed(steps))
 
     def root(self) -> Block | None:
+        """Returns the block of the configuration without any choice, with which enumeration begins.
+
+        None if a constraint that names no knob does not hold: no configuration is allowed.
+        """
         constant = (
             constraint for constraint in self._constraints if not constraint.names & set(self._space.names)
         )
@@ -246,7 +252,10 @@ def cartesian_sample(space: SearchSpace, rows: int, rng: np.random.Generator) ->
 
 
 def first_violations(space: SearchSpace, blocks: Iterator[Indices]) -> npt.NDArray[np.int64]:
-    """Counts for each constraint, in the file's order, the combinations that it is the first to reject."""
+    """Counts for each constraint, in the file's order, the combinations that it is the first to reject.
+
+    ``blocks``: choice indices (combinations, knobs).
+    """
     rules = [Rule.of(space, constraint) for constraint in space.constraints]
     counts = np.zeros(len(rules) + 1, np.int64)
     for block in blocks:
@@ -328,9 +337,10 @@ class _Sample:
 def rows_of(space: SearchSpace, limit: int = ROWS_LIMIT, always: Indices | None = None) -> Rows:
     """Returns every allowed configuration of a space, or a sample if there are more than ``limit``.
 
-    A sample is also taken if enumeration would take too long. It has at most SAMPLE_ROWS (2**20)
-    configurations, as many again that meet all preferences, and ``always``: choice indices (configurations,
-    knobs). Raises UsageError if sampling finds none; an enumeration that finds none returns no rows.
+    A sample is also taken if enumeration would take too long. It has at most SAMPLE_ROWS (2**20) drawn
+    configurations, at most as many again that meet all preferences, and ``always``, which are choice indices
+    (configurations, knobs). Raises UsageError if sampling finds none; an enumeration that finds none returns
+    no rows.
     """
     walk = Walk(space, space.constraints)
     pilot = _sampled(walk, PILOT_ROWS)

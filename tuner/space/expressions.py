@@ -8,15 +8,10 @@ import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from tuner.core.errors import UsageError
 from tuner.space import partial_arithmetic
-from tuner.space.partial_arithmetic import Operand, Partial
-
-if TYPE_CHECKING:
-    from tuner.space.partial_arithmetic import Mask
-
+from tuner.space.partial_arithmetic import Mask, Operand, Partial
 
 ARITHMETIC: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -56,8 +51,8 @@ ARGUMENTS = {"min": (2, 8), "max": (2, 8), "abs": (1, 1), "ceil_div": (2, 2)}  #
 def evaluate(node: ast.expr, values: Mapping[str, Operand]) -> Partial:
     """Returns the value of an expression's syntax tree, elementwise where names stand for columns.
 
-    The tree must be whitelisted. Raises TypeError for misused text, OverflowError for a power above 1024 bits
-    or a quotient that no float can hold.
+    ``node``: a tree that ``parse`` has checked. Raises KeyError for a missing name, TypeError for misused
+    text, OverflowError for a power above 1024 bits or a quotient that no float can hold.
     """
     match node:
         case ast.Name(name):
@@ -72,8 +67,8 @@ def evaluate(node: ast.expr, values: Mapping[str, Operand]) -> Partial:
         case ast.UnaryOp(sign, operand):
             name = "-" if isinstance(sign, ast.USub) else "+"
             return partial_arithmetic.arithmetic(name, Partial(0), evaluate(operand, values))
-        case ast.BoolOp(kind, operands):
-            joined = partial_arithmetic.all_of if isinstance(kind, ast.And) else partial_arithmetic.any_of
+        case ast.BoolOp(link, operands):
+            joined = partial_arithmetic.all_of if isinstance(link, ast.And) else partial_arithmetic.any_of
             return joined([evaluate(operand, values) for operand in operands])
         case ast.IfExp(test, then, other):
             return partial_arithmetic.choose(*(evaluate(part, values) for part in (test, then, other)))
@@ -106,7 +101,7 @@ class Expression:
     """A checked expression over knobs, problem and machine, such as a constraint. Made by ``parse``."""
 
     text: str
-    where: str = field(compare=False)  # file and key path, for messages
+    where: str = field(compare=False)  # file and key path, such as "a.yaml: let.tile", for messages
     names: frozenset[str] = field(compare=False)  # every name in ``tree`` that needs a value
     tree: ast.expr = field(compare=False, repr=False)  # whitelisted nodes only
     is_written_out: bool = field(default=False, compare=False)  # ``tree`` has derived names replaced
@@ -118,7 +113,7 @@ class Expression:
             return ast.unparse(self.tree)
         return self.text
 
-    def evaluate(self, values: "Mapping[str, Operand]") -> "Operand":
+    def evaluate(self, values: Mapping[str, Operand]) -> Operand:
         """Returns the value of the expression; ``values`` gives each name a value or a numpy column.
 
         False, 0 or "" where the value is undefined because of a division by zero: a constraint does not hold
@@ -133,11 +128,11 @@ class Expression:
                 "== != in also for texts"
             ) from None
 
-    def undefined(self, values: "Mapping[str, Operand]") -> "Mask":
+    def undefined(self, values: Mapping[str, Operand]) -> Mask:
         """Returns a mask: True where the value is undefined, because of a division by zero.
 
         ``values``: name -> value or numpy column. Raises KeyError for a missing name, TypeError for misused
-        text.
+        text, OverflowError for a too large number.
         """
         return evaluate(self.tree, values).undefined
 

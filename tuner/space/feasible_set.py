@@ -1,6 +1,6 @@
 """The feasible set: the configurations that meet all constraints, each with an index (row).
 
-Also finds the configuration that is nearest to a candidate, for example of another problem (projection).
+Also finds the row whose configuration is nearest to a candidate, for example to one of another problem.
 """
 
 from bisect import bisect_left, bisect_right
@@ -17,7 +17,7 @@ from tuner.space import enumeration
 from tuner.space.empty_spaces import EmptySpace
 from tuner.space.enumeration import ROWS_LIMIT, SAMPLE_ROWS, Indices, RowKeys, Rows, rows_of
 from tuner.space.expressions import Expression
-from tuner.space.search_space import Knob, Rule, SearchSpace, Truth, join_tables
+from tuner.space.search_space import Knob, SearchSpace
 
 # The configurations that satisfy every constraint, of one or several strategies, numbered as rows.
 # Rows are numbered strategy after strategy, in the order given; within a strategy in the order of the choices
@@ -27,7 +27,6 @@ from tuner.space.search_space import Knob, Rule, SearchSpace, Truth, join_tables
 EXACT_LIMIT = 5_000_000  # combinations up to which rejections are counted exactly
 SAMPLE_SIZE = 200_000  # combinations visited to estimate the counts of a larger set
 SAMPLE_SEED = 20_260_101  # fixed: equal spaces give equal estimates
-VISITS_LIMIT = 4_000  # values tried for one configuration: at most a second or two
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +71,7 @@ class FeasibleSet:
 
     @property
     def rows(self) -> int:
+        """Returns the number of configurations in the set, over all strategies."""
         return sum(len(rows.index) for rows in self.sets)
 
     @property
@@ -94,6 +94,7 @@ class FeasibleSet:
 
     @property
     def cartesian(self) -> int:
+        """Returns the number of combinations of choices, allowed or not, over all strategies."""
         return sum(space.cartesian for space in self.spaces)
 
     @property
@@ -109,10 +110,10 @@ class FeasibleSet:
         """Returns the configuration with index ``row``. Raises IndexError outside of ``0 .. rows - 1``."""
         if not 0 <= row < self.rows:
             raise IndexError(f"row {row} of {self.rows}")
-        which = int(np.searchsorted(self._ends, row, side="right"))
-        space = self.spaces[which]
-        index = self.index[which]
-        picks = index[row - (int(self._ends[which]) - len(index))]
+        number = int(np.searchsorted(self._ends, row, side="right"))
+        space = self.spaces[number]
+        index = self.index[number]
+        picks = index[row - (int(self._ends[number]) - len(index))]
         values = {knob.name: knob.choices[int(pick)] for knob, pick in zip(space.knobs, picks, strict=True)}
         return Candidate.of(space.strategy, values)
 
@@ -142,7 +143,8 @@ class FeasibleSet:
         pairs = zip(self.spaces, self.index, strict=True)
         return tuple(enumeration.first_broken_preference(space, index) for space, index in pairs)
 
-    def part(self, is_in: npt.NDArray[np.bool_]) -> "FeasibleSet":  # the rows where ``is_in`` is True
+    def part(self, is_in: npt.NDArray[np.bool_]) -> "FeasibleSet":
+        """Returns the set of the configurations for which ``is_in``, one truth value per row, is True."""
         if is_in.all():
             return self
         index = [rows.index[is_in[part]] for rows, part in zip(self.sets, self._parts(), strict=True)]
@@ -173,21 +175,21 @@ class FeasibleSet:
 
         Raises UsageError for an unknown strategy, knob or value.
         """
-        given = dict(candidate.choices)
-        return tuple(name for name in self._space_named(candidate).names if name not in given)
+        values = dict(candidate.choices)
+        return tuple(name for name in self._space_named(candidate).names if name not in values)
 
-    def having(self, candidate: Candidate) -> int:
+    def count_of(self, candidate: Candidate) -> int:
         """Returns how many configurations have the values of a partial candidate.
 
         Raises UsageError for an unknown strategy, knob or value.
         """
-        wanted = self._space_named(candidate)
-        index = self.index[self.spaces.index(wanted)]
-        is_so = np.ones(len(index), bool)
+        space = self._space_named(candidate)
+        index = self.index[self.spaces.index(space)]
+        is_match = np.ones(len(index), bool)
         for name, value in candidate.choices:
-            knob = wanted.names.index(name)
-            is_so &= index[:, knob] == wanted.knobs[knob].choices.index(value)
-        return int(np.count_nonzero(is_so))
+            knob = space.names.index(name)
+            is_match &= index[:, knob] == space.knobs[knob].choices.index(value)
+        return int(np.count_nonzero(is_match))
 
     def _space_named(self, candidate: Candidate) -> SearchSpace:
         space = next((space for space in self.spaces if space.strategy == candidate.strategy), None)
@@ -230,7 +232,7 @@ class FeasibleSet:
         return counts
 
     def matrix(self) -> Matrix:
-        """Returns the set as integer codes: the strategy's index, the rank of each knob's value."""
+        """Returns the set as integer codes: the strategy's index, then the rank of each knob's value."""
         values_of: dict[str, set[Value]] = {}
         for space in self.spaces:
             for knob in space.knobs:
@@ -270,16 +272,16 @@ def _find(space: SearchSpace, index: Indices, values: dict[str, Value]) -> int |
 
 
 def _indices(space: SearchSpace, candidates: tuple[Candidate, ...]) -> Indices:
-    own = [
+    allowed = [
         candidate
         for candidate in candidates
         if space.contains(candidate) and space.violated(candidate) is None
     ]
     rows = []
-    for candidate in own:
+    for candidate in allowed:
         values = dict(candidate.choices)
         rows.append([knob.choices.index(values[knob.name]) for knob in space.knobs])
-    return np.array(rows, RowKeys(space).dtype).reshape(len(own), len(space.knobs))
+    return np.array(rows, RowKeys(space).dtype).reshape(len(allowed), len(space.knobs))
 
 
 def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
@@ -327,105 +329,3 @@ def steps_from(value: Value, knob: Knob) -> npt.NDArray[np.float32]:
 def _scale(numbers: npt.NDArray[np.float64] | np.float64) -> npt.NDArray[np.float64]:
     scaled: npt.NDArray[np.float64] = np.sign(numbers) * np.log2(1 + np.abs(numbers))
     return scaled
-
-
-# Projection: the configuration that a configuration of one problem becomes on another problem.
-#
-# Constraints depend on sizes, so the knob values that suit one problem are often not allowed for another one.
-# A projected configuration keeps the given values where the constraints of the other problem allow that, and
-# has near values elsewhere. It depends on the configuration and the other search space alone: on no sample.
-
-
-def projected(candidate: Candidate, space: SearchSpace) -> Candidate | None:
-    """Returns the allowed configuration of ``space`` that is nearest to ``candidate``; None if there is none.
-
-    See ``Projection.of``; for many candidates, one ``Projection`` is faster.
-    """
-    return Projection(space).of(candidate)
-
-
-class Projection:
-    """Projects configurations of a strategy into one problem's search space: to the nearest allowed ones."""
-
-    def __init__(self, space: SearchSpace) -> None:
-        self._space = space
-        self._checks = _checks(space)
-
-    def of(self, candidate: Candidate) -> Candidate | None:
-        """Returns the allowed configuration of the search space to which ``candidate`` is projected.
-
-        Each knob, in the space's order, gets the first value that the constraints allow: the candidate's own,
-        the space's ``projection`` value, the next smaller and the next larger values. If none is allowed, the
-        knob before gets its next value. An allowed configuration is its own projection. None for another
-        strategy, and if 4000 (VISITS_LIMIT) tried values give no configuration.
-        """
-        if candidate.strategy != self._space.strategy or self._checks is None:
-            return None
-        own = dict(candidate.choices)
-        instead = dict(self._space.projection)
-        orders = tuple(_order(knob, own.get(knob.name), instead.get(knob.name)) for knob in self._space.knobs)
-        picks = next(_Search(self._checks, orders).allowed([]), None)
-        if picks is None:
-            return None
-        values = {knob.name: knob.choices[pick] for knob, pick in zip(self._space.knobs, picks, strict=True)}
-        return Candidate.of(self._space.strategy, values)
-
-
-@dataclass(frozen=True, eq=False)
-class _Checks:
-    """What is checked when a knob has a value: the constraints that name it and only knobs before it."""
-
-    tables: tuple[tuple[tuple[int, ...], Truth], ...]  # (knobs, truth by their choices)
-    rules: tuple[Rule, ...]  # without a table
-
-    def hold(self, picks: list[int]) -> bool:
-        """Returns whether the constraints hold for the choices of the first knobs."""
-        if not all(truth[tuple([picks[knob] for knob in knobs])] for knobs, truth in self.tables):
-            return False
-        return all(
-            rule.holds({knob: np.array([picks[knob]]) for knob in rule.knobs})[0] for rule in self.rules
-        )
-
-
-class _Search:
-    """A search for the first allowed configuration, in the order of the knobs and of their values."""
-
-    def __init__(self, checks: tuple[_Checks, ...], orders: tuple[tuple[int, ...], ...]) -> None:
-        self._checks = checks
-        self._orders = orders  # per knob: its choices, the one to try first at the front
-        self._visits = 0
-
-    def allowed(self, picks: list[int]) -> Iterator[list[int]]:
-        if len(picks) == len(self._orders):
-            yield picks
-            return
-        for pick in self._orders[len(picks)]:
-            self._visits += 1
-            if self._visits > VISITS_LIMIT:
-                return
-            grown = [*picks, pick]
-            if self._checks[len(picks)].hold(grown):
-                yield from self.allowed(grown)
-
-
-def _checks(space: SearchSpace) -> tuple[_Checks, ...] | None:
-    rules = [Rule.of(space, constraint) for constraint in space.constraints]
-    if not all(rule.holds({})[0] for rule in rules if not rule.knobs):
-        return None
-    checks = []
-    for knob in range(len(space.knobs)):
-        ready = [rule for rule in rules if rule.knobs and max(rule.knobs) == knob]
-        tables = join_tables(rule.table for rule in ready if rule.table is not None)
-        slow = tuple(rule for rule in ready if rule.table is None)
-        checks.append(_Checks(tuple((table.knobs, table.truth) for table in tables), slow))
-    return tuple(checks)
-
-
-def _order(knob: Knob, own: Value | None, instead: Value | None) -> tuple[int, ...]:
-    values = [value for value in (own, instead) if value in knob.choices]
-    if isinstance(own, int) and not knob.is_text:
-        numbers = sorted(map(int, knob.choices))
-        values += [number for number in reversed(numbers) if number < own]
-        values += [number for number in numbers if number > own]
-    values += knob.choices
-    return tuple(map(knob.choices.index, dict.fromkeys(values)))

@@ -60,8 +60,8 @@ class Partial:
 def arithmetic(sign: str, left: Partial, right: Partial) -> Partial:
     """Returns ``left sign right``, elementwise, for an operator ``sign`` such as "+" or "//".
 
-    Undefined where the divisor is zero. Raises TypeError for text, OverflowError for a number above 1024 bits
-    or beyond a float's range.
+    Undefined where the divisor is zero. Raises TypeError for text, OverflowError for a power above 1024 bits
+    and for a result beyond a float's range.
     """
     a = _number(left.value, sign)
     b = _number(right.value, sign)
@@ -91,20 +91,20 @@ def magnitude(part: Partial) -> Partial:
 
 
 def smallest(parts: list[Partial]) -> Partial:
-    """Returns the elementwise minimum of the parts; undefined where one is. Raises TypeError for text."""
+    """Returns the elementwise minimum; undefined where any part is. Raises TypeError for text."""
     return reduce(lambda a, b: choose(compare("<=", a, b), a, b), parts)
 
 
 def largest(parts: list[Partial]) -> Partial:
-    """Returns the elementwise maximum of the parts; undefined where one is. Raises TypeError for text."""
+    """Returns the elementwise maximum; undefined where any part is. Raises TypeError for text."""
     return reduce(lambda a, b: choose(compare(">=", a, b), a, b), parts)
 
 
 def compare(sign: str, left: Partial, right: Partial) -> Partial:
     """Returns the truth of ``left sign right``: any comparison of numbers, or == and != of texts.
 
-    Undefined where one side is undefined. Raises TypeError for other comparisons of texts, and for a text and
-    a number.
+    Undefined where either side is undefined. Raises TypeError for other comparisons of texts, and for a text
+    and a number.
     """
     texts = _is_text(left.value) + _is_text(right.value)
     if texts == 1:

@@ -44,7 +44,7 @@ class SearchSpace:
     strategy: str
     knobs: tuple[Knob, ...]
     constraints: tuple[Expression, ...] = ()  # in the order of the file
-    variables: tuple[tuple[str, Value], ...] = ()  # sizes, element bytes, device limits
+    variables: tuple[tuple[str, Value], ...] = ()  # (name, value): sizes, element bytes, device limits
     preferences: tuple[Expression, ...] = ()  # a combination that breaks one is tried after all that do not
     projection: tuple[tuple[str, Value], ...] = ()  # knob -> value in place of one that is not allowed
 
@@ -62,6 +62,7 @@ class SearchSpace:
 
     @property
     def cartesian(self) -> int:
+        """Returns the number of combinations of the knobs' choices, allowed or not."""
         return math.prod(len(knob.choices) for knob in self.knobs)
 
     def contains(self, candidate: Candidate) -> bool:
@@ -128,6 +129,7 @@ class ConstraintTable:
         return ConstraintTable(knobs, _spread(self, knobs) & _spread(other, knobs))
 
     def size_with(self, other: "ConstraintTable") -> int:
+        """Returns how many entries the table ``joined(other)`` has."""
         sizes = dict(zip(self.knobs, self.truth.shape, strict=True))
         return math.prod((sizes | dict(zip(other.knobs, other.truth.shape, strict=True))).values())
 

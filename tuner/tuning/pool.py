@@ -13,7 +13,7 @@ from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.search.cost_model.configurations import model_of
 from tuner.space.enumeration import Indices, first_broken_preference
-from tuner.space.feasible_set import Projection
+from tuner.space.projection import Projection
 from tuner.space.search_space import SearchSpace
 
 

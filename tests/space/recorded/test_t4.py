@@ -226,6 +226,10 @@ def test_what_cannot_be_stored_is_refused(tmp_path: Path, path: tuple[str, ...],
         read(tmp_path, document)
 
 
+def test_the_name_of_a_device_stays_on_one_line(tmp_path: Path) -> None:
+    assert read(tmp_path, foreign(point(32), device="A4000\nnext")).machine.name == "A4000\\nnext"
+
+
 def test_no_word_of_our_own_part_moves_the_terminal_either(tmp_path: Path) -> None:
     document = t4_document(values.recording())
     own = document["metadata"]["tuner"]

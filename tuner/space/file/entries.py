@@ -18,7 +18,7 @@ from tuner.space.search_space import Knob, SearchSpace
 NODES_LIMIT = 2000  # nodes of a syntax tree in which all derived names are written out
 
 Derived = Mapping[str, Expression]  # derived name -> its expression, in whose tree no derived name is left
-Variables = tuple[tuple[str, Value], ...]  # sizes, element bytes, device limits
+Variables = tuple[tuple[str, Value], ...]  # (name, value): sizes, element bytes, device limits
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,11 @@ class DerivedName:
     name: str
     expression: Expression  # over knobs, variables and other derived names
 
-    def require_other_than(self, names: Collection[str], kind: str) -> None:
+    def require_other_than(self, names: Collection[str], what: str) -> None:
+        """Raises UsageError if ``names`` has this name too; ``what``: what they name, such as "knob"."""
         if self.name in names:
             raise UsageError(
-                f"{self.expression.where}: {self.name!r} is the name of a {kind} too: give it another name"
+                f"{self.expression.where}: {self.name!r} is the name of a {what} too: give it another name"
             )
 
 
@@ -58,7 +59,7 @@ def written_out_names(derived: tuple[DerivedName, ...]) -> Derived:
 def written_out(expression: Expression, derived: Derived) -> Expression:
     """Returns an expression with derived names replaced by their expressions.
 
-    Raises UsageError if the result has more than NODES_LIMIT parts.
+    Raises UsageError if the result has more than NODES_LIMIT (2000) parts or DEPTH_LIMIT (40) levels.
     """
     used = expression.names & derived.keys()
     if not used:
@@ -101,7 +102,7 @@ class Divisors:
 
     of: Expression
     min: int = 1
-    max: int | None = None
+    max: int | None = None  # None: the number itself
     extra: tuple[int, ...] = ()  # choices outside of the bounds as well
 
     def __str__(self) -> str:  # is hashed: without the file's path, which differs from machine to machine
@@ -186,16 +187,16 @@ class StrategyEntry:
             ("epilogue", problem.epilogue, self.epilogues),
             ("instruction set", isa, self.isas),
         )
-        for what, found, allowed in bounds:
-            if found not in allowed:
-                return Refusal(f"{what}: found {found}, allowed {', '.join(allowed)}")
+        for what, value, allowed in bounds:
+            if value not in allowed:
+                return Refusal(f"{what}: found {value}, allowed {', '.join(allowed)}")
         return None
 
     def space(self, variables: Variables, script_knobs: tuple[Knob, ...] = ()) -> SearchSpace:
         """Returns the search space for one problem and machine, given by ``variables``.
 
         ``script_knobs``: knobs of the script, added if the file does not have them. Raises UsageError for
-        names that are used twice or are unknown.
+        names that are used twice or are unknown, and for a knob that has no choices on this problem.
         """
         knobs = tuple(entry.knob(variables) for entry in self.knobs)
         named = {knob.name for knob in knobs}

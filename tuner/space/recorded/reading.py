@@ -12,7 +12,7 @@ from tuner.core.gpu import chip_of
 from tuner.core.machine import Compiler, Machine, named_in_full
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
-from tuner.core.serialization import decode, known_part, quoted
+from tuner.core.serialization import decode, known_part, printable, quoted
 from tuner.space.recorded.recording import (
     UNTIMED,
     Points,
@@ -26,7 +26,7 @@ from tuner.space.recorded.recording import (
     is_time,
     kernel_tuner_space,
     open_recorded,
-    printable,
+    printable_text,
     samples_of,
 )
 from tuner.space.recorded.t4 import (
@@ -86,13 +86,13 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
     )
 
 
-def _own(given: Any) -> TunerMetadata:
-    if given["version"] != TUNER_VERSION:
-        raise UsageError(f"{OWN}.version: found {quoted(given['version'])}, allowed {TUNER_VERSION}")
+def _own(stored: Any) -> TunerMetadata:
+    if stored["version"] != TUNER_VERSION:
+        raise UsageError(f"{OWN}.version: found {quoted(stored['version'])}, allowed {TUNER_VERSION}")
     # a key of four shipped recordings, which are not rewritten: stored replays refer to their hash
-    if "vendor" in given:
-        given = {**given, "baseline": given["vendor"]}
-    return decode(TunerMetadata, known_part(TunerMetadata, given, OWN), OWN)
+    if "vendor" in stored:
+        stored = {**stored, "baseline": stored["vendor"]}
+    return decode(TunerMetadata, known_part(TunerMetadata, stored, OWN), OWN)
 
 
 def _points_by_strategy(
@@ -128,7 +128,7 @@ def _outcome(result: Result, unit_s: float) -> RecordedTime | Failure:
     if result["invalidity"] != CORRECT:
         if "stage" in own:
             failure = decode(Failure, known_part(Failure, own, OWN), OWN)
-            return replace(failure, reason=printable(failure.reason))
+            return replace(failure, reason=printable_text(failure.reason))
         if result["invalidity"] not in tuple(STAGES):
             allowed = ", ".join((CORRECT, FORBIDDEN, *STAGES))
             raise UsageError(f"invalidity: found {quoted(result['invalidity'])}, allowed {allowed}")
@@ -147,7 +147,7 @@ def _outcome(result: Result, unit_s: float) -> RecordedTime | Failure:
 
 
 def _time_s(result: Result, unit_s: float) -> float | None:
-    """Returns "time", else the first objective, in seconds; None for no time."""
+    """Returns the measurement named "time", else the first objective, in seconds; None for no valid time."""
     measured = {measurement["name"]: measurement for measurement in result.get("measurements") or ()}
     name = TIME if TIME in measured else next(iter(result.get("objectives") or ()), TIME)
     if name not in measured:
@@ -180,10 +180,10 @@ def _baseline(own: TunerBaseline) -> Baseline:
     return Baseline(printable(own.name), own.threads, time, own.is_interleaved)
 
 
-def _verdict(given: dict[str, Any] | None) -> Verdict | None:
-    if given is None:
+def _verdict(stored: dict[str, Any] | None) -> Verdict | None:
+    if stored is None:
         return None
-    verdict = decode(Verdict, given, f"{OWN}.verdict")
+    verdict = decode(Verdict, stored, f"{OWN}.verdict")
     return replace(verdict, notes=tuple(map(printable, verdict.notes)))
 
 

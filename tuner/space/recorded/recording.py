@@ -23,7 +23,7 @@ from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
-from tuner.core.serialization import LARGEST, quoted, unreadable
+from tuner.core.serialization import LARGEST, printable, quoted, unreadable
 from tuner.space.enumeration import Rows
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace
@@ -79,11 +79,8 @@ def name_of(path: Path) -> str:
     return printable(" ".join(name.split()))
 
 
-def printable(text: str) -> str:
-    """Returns the text with unprintable characters escaped, except line breaks.
-
-    Safe to print on terminals.
-    """
+def printable_text(text: str) -> str:
+    """Returns a text of several lines, fit for terminals: unprintable characters but newlines are escaped."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -125,17 +122,17 @@ def _parsed(path: Path, content: bytes) -> object:
 
 @dataclass(frozen=True)
 class Points:
-    """The configurations of one strategy that a file lists, in its order; one may occur twice."""
+    """The configurations of one strategy that a file lists, in the file's order; one may be listed twice."""
 
     strategy: str
     names: tuple[str, ...]  # of the knobs
     listed: tuple[tuple[Raw, ...], ...]  # per knob, the choices in the order the file gives; () for none
     values: list[tuple[Raw, ...]]  # per point, one per knob
-    entries: list[int]  # per point, the index among the entries that were tried
+    entries: list[int]  # per point, the index among the file's entries that were tried
 
 
 def feasible_set_of(strategies: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
-    """Returns (feasible set of all configurations, index of each configuration's entry in the file).
+    """Returns (feasible set of all configurations, per row of it an index out of ``Points.entries``).
 
     If a configuration is listed twice, its last entry counts. Raises UsageError for unprintable names and for
     values that are neither integers nor texts.
@@ -171,8 +168,9 @@ def _distinct(name: str, listed: tuple[Raw, ...], column: Iterable[Raw]) -> tupl
     try:
         met = set(column).difference(listed)
     except TypeError:
-        found = "a list or an object"
-        raise UsageError(f"knob {name!r}: found {found}, allowed numbers and printable texts") from None
+        raise UsageError(
+            f"knob {name!r}: found a list or an object, allowed numbers and printable texts"
+        ) from None
     for value in (*listed, *met):
         is_text = isinstance(value, str) and value.isprintable()
         if not is_text and not (isinstance(value, int | float) and abs(value) < LARGEST):
@@ -287,7 +285,7 @@ def foreign_machine(device: str) -> Machine:
 def _outcome(entry: dict[str, Any]) -> RecordedTime | Failure:
     time_ms = entry.get("time")
     if isinstance(time_ms, str):
-        return FAILED.get(time_ms, Failure(Stage.RUN, printable(time_ms)))
+        return FAILED.get(time_ms, Failure(Stage.RUN, printable_text(time_ms)))
     if not is_time(time_ms):
         return UNTIMED
     return RecordedTime(time_ms * MS, samples_of(entry.get("times", ()), MS))
@@ -301,7 +299,7 @@ def is_time(value: object) -> TypeGuard[int | float]:
 
 
 def samples_of(values: list[float], unit_s: float) -> tuple[float, ...]:
-    """Returns times in seconds; ``unit_s``: the unit of ``values``. () if one of them is not a valid time."""
+    """Returns times in seconds, from ``values`` in units of ``unit_s`` seconds; () if one is not valid."""
     try:
         # three passes in C: a file may hold millions
         are_times = (

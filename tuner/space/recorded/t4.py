@@ -56,15 +56,15 @@ AtLeastOne = Annotated[int, whole(1)]
 Seconds = Annotated[float, Only("a time in seconds", is_time)]
 Samples = Annotated[
     tuple[float, ...],
-    Only("times", lambda found: isinstance(found, list) and bool(found) and all(map(is_time, found))),
+    Only("times", lambda value: isinstance(value, list) and bool(value) and all(map(is_time, value))),
 ]
 COMPILING = ("bind", "compile", "transform", "lower", "assemble")  # stages that T4 counts as compilation
 Document = dict[str, Any]
 
 
-def _is_interval(found: Any) -> bool:
-    is_pair = isinstance(found, list) and len(found) == 2 and all(map(is_time, found))
-    return is_pair and found[0] <= found[1]
+def _is_interval(value: Any) -> bool:
+    is_pair = isinstance(value, list) and len(value) == 2 and all(map(is_time, value))
+    return is_pair and value[0] <= value[1]
 
 
 Interval = Annotated[tuple[float, float], Only("two times, the lower first", _is_interval)]
@@ -133,10 +133,10 @@ class Recording:
         keys = set(map(_key, self.runs))
         if len(keys) != 1:
             if keys:
-                found = f"trials of {len(keys)} problems, targets, machines or compilers"
+                what = f"trials of {len(keys)} problems, targets, machines or compilers"
             else:
-                found = "no trials"
-            raise UsageError(f"t4: found {found}, allowed one: choose by --run, --shape, --target, --machine")
+                what = "no trials"
+            raise UsageError(f"t4: found {what}, allowed one: choose by --run, --shape, --target, --machine")
 
 
 def t4_bytes(recording: Recording, is_compressed: bool = False) -> bytes:

@@ -6,7 +6,7 @@ Also binds the script of a fusion's initial configuration, without a search.
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,10 @@ from tuner.core.errors import CandidateError, UsageError, unknown_strategy
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
-from tuner.space.feasible_set import FeasibleSet, projected
+from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
+from tuner.space.projection import projected
 from tuner.space.scripts.header import is_exported, provenance_file, read_provenance
 from tuner.space.scripts.strategy import TEMPLATE_SUFFIX, Binder, Strategy, load_chosen
 from tuner.space.search_space import SearchSpace
@@ -47,11 +48,11 @@ def choose(
     a value that is neither, for a script that cannot be read, for a template that the file does not describe,
     for two strategies of one name, and for ``reopens`` or ``libraries`` without a plain script.
     """
-    if libraries and not any(given.endswith(PLAIN_SUFFIX) for given in options):
+    if libraries and not any(option.endswith(PLAIN_SUFFIX) for option in options):
         raise UsageError("--library: there is no script that uses it", "--strategy FILE.mlir")
     if not options:
         return tuple(_named(entry.name, space_file) for entry in space_file.strategies)
-    chosen = tuple(_of_name(given, space_file, libraries) for given in dict.fromkeys(options))
+    chosen = tuple(_of_option(option, space_file, libraries) for option in dict.fromkeys(options))
     names = [strategy.name for strategy in chosen]
     for name in names:
         if names.count(name) > 1:
@@ -79,18 +80,18 @@ def spaces(
     schedules = {strategy.name: _schedule(strategy) for strategy in chosen if _is_plain(strategy)}
     declared = {name: schedule.knobs for name, schedule in schedules.items()}
     in_file = tuple(strategy.name for strategy in chosen if strategy.name in known)
-    found = spaces_for(space_file, problem, isa, variables, in_file, declared) if in_file else ()
+    described = spaces_for(space_file, problem, isa, variables, in_file, declared) if in_file else ()
     result = []
-    for space in found:
+    for space in described:
         if space.strategy in schedules:  # a plain script, which may assert constraints of its own
             constraints = space.constraints + schedules[space.strategy].constraints
             result.append(replace(space, constraints=constraints))
         else:
             result.append(space)
     for name in (strategy.name for strategy in chosen if strategy.name not in known):
-        own = schedules[name]
+        schedule = schedules[name]
         # ``idle`` keeps a knob that only branches not taken use at its first choice
-        result.append(SearchSpace(name, own.knobs, own.constraints + own.idle, variables))
+        result.append(SearchSpace(name, schedule.knobs, schedule.constraints + schedule.idle, variables))
     return tuple(result)
 
 
@@ -114,7 +115,7 @@ def require_exported_for(chosen: tuple[ChosenStrategy, ...], problem: Problem, t
 
 
 def missing_provenance(chosen: tuple[ChosenStrategy, ...]) -> tuple[str, ...]:
-    """Returns a note for each exported script without its provenance file, which says what it is for."""
+    """Returns a note for each exported script without its provenance file, which says its problem."""
     return tuple(
         f"{script.path.name}: found no {provenance_file(script.path).name} next to it: "
         "whether the script is for this problem is not known"
@@ -136,18 +137,18 @@ def _plain_scripts(chosen: tuple[ChosenStrategy, ...]) -> Iterator[Strategy]:
     return (load_chosen(replace(strategy, reopens=False)) for strategy in chosen if _is_plain(strategy))
 
 
-def _of_name(given: str, space_file: SpaceFile, libraries: tuple[Path, ...]) -> ChosenStrategy:
-    if any(entry.name == given for entry in space_file.strategies):
-        return _named(given, space_file)
-    if not given.endswith((PLAIN_SUFFIX, TEMPLATE_SUFFIX)):
+def _of_option(option: str, space_file: SpaceFile, libraries: tuple[Path, ...]) -> ChosenStrategy:
+    if any(entry.name == option for entry in space_file.strategies):
+        return _named(option, space_file)
+    if not option.endswith((PLAIN_SUFFIX, TEMPLATE_SUFFIX)):
         known = [entry.name for entry in space_file.strategies]
-        raise unknown_strategy("strategy", given, known, "or the path of a .mlir script")
-    path = Path(given).absolute()
+        raise unknown_strategy("strategy", option, known, "or the path of a .mlir script")
+    path = Path(option).absolute()
     name = re.sub(r"\W", "_", path.name.removesuffix(TEMPLATE_SUFFIX).removesuffix(PLAIN_SUFFIX))
     chosen = ChosenStrategy(name, path)
     if not _is_plain(chosen) and all(entry.name != name for entry in space_file.strategies):
         raise UsageError(
-            f"strategy {given!r}: its knobs are missing in {space_file.name}",
+            f"strategy {option!r}: its knobs are missing in {space_file.name}",
             f"describe strategies.{name} there",
         )
     if _is_plain(chosen):
@@ -156,7 +157,7 @@ def _of_name(given: str, space_file: SpaceFile, libraries: tuple[Path, ...]) -> 
     named = SEQUENCE.search(text)
     if not text.strip() or (_is_plain(chosen) and MAIN not in text):
         raise UsageError(
-            f"strategy {given!r}: found no sequence @{MAIN}, which a transform script begins with",
+            f"strategy {option!r}: found no sequence @{MAIN}, which a transform script begins with",
             f"rename @{named[1]}, if the script begins there" if named else "tuner new-strategy NAME",
         )
     return chosen
@@ -216,34 +217,34 @@ def first_configuration(
         able = spaces(chosen, space_file, problem, machine.isa, variables)
     except UsageError:
         return None  # no strategy supports the type or the layout
-    listed = tuple(point for entry in space_file.strategies for point in entry.first)
-    point = next(islice(_preferred(able, listed), skipped, None), None)
-    if point is None:
+    listed = tuple(chain.from_iterable(entry.first for entry in space_file.strategies))
+    configuration = next(islice(_preferred(able, listed), skipped, None), None)
+    if configuration is None:
         return None
     strategies = tuple(map(load_chosen, chosen))
-    return point, Binder(strategies, problem, variables, threads=1).bind(point)
+    return configuration, Binder(strategies, problem, variables, threads=1).bind(configuration)
 
 
 def why_no_strategy(problem: Problem, machine: Machine) -> str:
-    """Returns the reason that is reported if no strategy supports a fusion on a machine."""
+    """Returns the reason that is reported if no strategy supports a fusion's problem on a machine."""
     what = f"{problem.operation} of {problem.dtype} of these sizes"
     return f"no strategy is for {what} on {machine.processor}"
 
 
 def _preferred(able: tuple[SearchSpace, ...], listed: tuple[Candidate, ...]) -> Iterator[Candidate]:
     """Yields the listed configurations that break no preference, then the first preferred one of a space."""
-    found = set()
+    yielded = set()
     for space in able:
-        for point in listed:
-            if space.contains(point) and not (space.violated(point) or space.demoted_by(point)):
-                found.add(point)
-                yield point
+        for candidate in listed:
+            if space.contains(candidate) and not (space.violated(candidate) or space.demoted_by(candidate)):
+                yielded.add(candidate)
+                yield candidate
     for space in able:
         try:
             first = FeasibleSet.of((space,)).first_preferred
         except UsageError:
             continue  # this strategy has no feasible configuration; another may have one
-        if first not in found:
+        if first not in yielded:
             yield first
 
 
@@ -252,18 +253,19 @@ def projected_script(
 ) -> tuple[Candidate, Script] | None:
     """Returns the configuration that ``candidate`` becomes on a problem, and its script for one thread.
 
-    It is the nearest allowed configuration of the shipped search space. None if the strategy is not in that
-    space or does not support the problem, or if no configuration of the strategy is allowed.
+    That is its projection (``projection.Projection``) into the shipped search space. None if the strategy is
+    not in that space or does not support the problem, if no configuration is found to be allowed, or if its
+    script cannot be bound.
     """
     space_file = load_space_file(default_space_file())
     variables = variables_of(problem, machine, threads=1)
     try:
         chosen = choose((candidate.strategy,), space_file)
         (space,) = spaces(chosen, space_file, problem, machine.isa, variables)
-        point = projected(candidate, space)
-        if point is None:
+        configuration = projected(candidate, space)
+        if configuration is None:
             return None
         strategies = tuple(map(load_chosen, chosen))
-        return point, Binder(strategies, problem, variables, threads=1).bind(point)
+        return configuration, Binder(strategies, problem, variables, threads=1).bind(configuration)
     except (UsageError, CandidateError):
         return None

@@ -39,7 +39,7 @@ OPS = {
 }
 VNNI_BLOCK = re.compile(r'"tuner\.vnni_block"\s*\([^)]*\)\s*(<?\{[^}]*\})?')  # with its attributes
 QUANTIZED = re.compile(r'"tuner\.quantized_matmul"\s*\([^)]*\)\s*(<?\{[^}]*\})')
-OF_SCHEMES = {"dots": VNNI, "pairs": AVX512_BF16}
+OF_SCHEMES = {"dots": VNNI, "pairs": AVX512_BF16}  # scheme of tuner.quantized_matmul -> instruction set
 SCHEME = re.compile(r'\bscheme = "(\w+)"')
 PAIRS = re.compile(r'"tuner\.pair_block"\s*\([^)]*\)\s*<?\{[^}]*\bdots = 1\b')  # by dot-product instructions
 IN_256_BITS = re.compile(r"\blanes = 8\b")  # of AVX-VNNI; 16 lanes, the default, need AVX-512
@@ -133,6 +133,7 @@ class ScriptProvenance:
 
     @property
     def gflop_per_s(self) -> float | None:
+        """Returns the speed in GFLOP/s at the median time; None for a script that was not timed."""
         if self.median_s:
             return self.problem.flop / self.median_s / 1e9
         return None
@@ -212,8 +213,8 @@ def _broken(line: str, more: str) -> list[str]:
             return textwrap.wrap(line, COLUMNS, subsequent_indent=f"{indent}// ")
         return [line]
     code = QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line).partition("//")[0]
-    places = [match.start() for match in BREAK.finditer(code, len(indent) + 1)]
-    fitting = [place for place in places if place <= COLUMNS] or places[:1]
+    breaks = [match.start() for match in BREAK.finditer(code, len(indent) + 1)]
+    fitting = [column for column in breaks if column <= COLUMNS] or breaks[:1]
     if not fitting:
         return [line]
     rest = f"{indent}{more}{line[fitting[-1] + 1 :]}"
@@ -271,7 +272,7 @@ def without_header(text: str) -> str:
 
 
 def _header_lines(provenance: ScriptProvenance) -> tuple[str, ...]:
-    """Returns the lines for people but for the command: the problem and its time, the origin, conditions."""
+    """Returns the header's lines without the command: the problem and its time, the origin, conditions."""
     threads = "1 thread" if provenance.threads == 1 else f"{provenance.threads} threads"
     knobs = ", ".join(f"{name}={value}" for name, value in provenance.knobs)
     conditions = _operands(provenance)

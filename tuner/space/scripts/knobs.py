@@ -75,39 +75,39 @@ def _text(attribute: ir.Attribute) -> str:
     return str(attribute)
 
 
-def _described(given: dict[str, ir.Attribute], where: str) -> tuple[Option, ...]:
-    if given.keys() == {"options"}:
-        return read_options(given["options"], where)
-    named = {SPELLINGS.get(key, key): attribute for key, attribute in given.items()}
-    if not named.keys() <= KEYS or len(named) < len(given):
-        raise UsageError(f"{where}: options: found keys {', '.join(given)}, allowed {ALLOWED_KEYS}")
+def _described(description: dict[str, ir.Attribute], where: str) -> tuple[Option, ...]:
+    if description.keys() == {"options"}:
+        return read_options(description["options"], where)
+    named = {SPELLINGS.get(key, key): attribute for key, attribute in description.items()}
+    if not named.keys() <= KEYS or len(named) < len(description):
+        raise UsageError(f"{where}: options: found keys {', '.join(description)}, allowed {ALLOWED_KEYS}")
     types = {
         str(attribute.type) if isinstance(attribute, ir.IntegerAttr) else str(attribute)
         for attribute in named.values()
     }
     if len(types) != 1 or not all(isinstance(attribute, ir.IntegerAttr) for attribute in named.values()):
-        found = ", ".join(sorted(types)) or "nothing"
-        raise UsageError(f"{where}: options: found {found}, allowed integers of one type")
+        found_types = ", ".join(sorted(types)) or "nothing"
+        raise UsageError(f"{where}: options: found {found_types}, allowed integers of one type")
     integer_type = next(iter(named.values())).type
     numbers = _integers({key: int(attribute.value) for key, attribute in named.items()}, where)
     return tuple(Option(number, ir.IntegerAttr.get(integer_type, number)) for number in numbers)
 
 
-def _integers(given: dict[str, int], where: str) -> list[int]:
+def _integers(bounds: dict[str, int], where: str) -> list[int]:
     """Returns the integers from min to max, both included, that satisfy step, divisible_by and divides."""
     for key in ("step", "divisible_by", "divides"):
-        if given.get(key, 1) < 1:
-            raise UsageError(f"{where}: options.{key}: found {given[key]}, allowed 1 or more")
-    low = given.get("min", 1)
-    high = given.get("max", given.get("divides"))
+        if bounds.get(key, 1) < 1:
+            raise UsageError(f"{where}: options.{key}: found {bounds[key]}, allowed 1 or more")
+    low = bounds.get("min", 1)
+    high = bounds.get("max", bounds.get("divides"))
     if high is None:
         raise UsageError(f"{where}: options: the key max is missing")
-    factor = given.get("divisible_by", 1)
-    start, step = (low, given["step"]) if "step" in given else (-(-low // factor) * factor, factor)
+    factor = bounds.get("divisible_by", 1)
+    start, step = (low, bounds["step"]) if "step" in bounds else (-(-low // factor) * factor, factor)
     count = (high - start) // step + 1
     if count > RANGE_LIMIT:
         raise UsageError(f"{where}: options: found {count} integers, allowed {RANGE_LIMIT}")
-    multiple = given.get("divides")
+    multiple = bounds.get("divides")
     return [
         number
         for number in range(start, high + 1, step)
@@ -177,7 +177,7 @@ def name_of(op: ir.Operation) -> str:
 
 
 def where(op: ir.Operation, script: str) -> str:
-    """Returns the place of an op in the file ``script``, 'a.mlir:3:5', for messages.
+    """Returns where an op is in the file ``script``, for messages: 'a.mlir:3:5', with line and column.
 
     'a.mlir: ' and the op's name if its line is not known.
     """
@@ -190,8 +190,8 @@ def where(op: ir.Operation, script: str) -> str:
 def conditions(op: ir.Operation) -> tuple[str | None, ...]:
     """Returns the conditions under which an op runs, outermost first, such as ``order == 1``.
 
-    The op runs if all hold. None stands for a region that no knob selects, or for a knob whose name cannot be
-    used in expressions (``is_word``).
+    The op runs if all hold. There is one for each enclosing ``tune.alternatives``; None where no knob selects
+    its region, or where the knob's name cannot be used in expressions (``is_word``).
     """
     outermost_first: list[str | None] = []
     while (parent := op.parent) is not None:
@@ -246,24 +246,24 @@ def _decider(alternatives: ir.Operation) -> str | None:
     return None
 
 
-def _tunable_op(op: ir.Operation, name: str, place: str) -> TunableOp:
+def _tunable_op(op: ir.Operation, name: str, position: str) -> TunableOp:
     runs_where = tuple(condition for condition in conditions(op) if condition is not None)
     if op.name == ALTERNATIVES:
         if not len(op.regions):
-            raise UsageError(f"{place}: alternatives {name!r}: has no regions")
+            raise UsageError(f"{position}: alternatives {name!r}: has no regions")
         i64 = ir.IntegerType.get_signless(64)
         regions = tuple(Option(number, ir.IntegerAttr.get(i64, number)) for number in range(len(op.regions)))
         region = op.attributes.get("selected_region_attr")  # MLIR verified the number
         chosen = None if region is None else int(region.value)
-        return TunableOp(name, place, "selected_region_attr", regions, chosen, runs_where)
-    what = f"{place}: knob {name!r}"
+        return TunableOp(name, position, "selected_region_attr", regions, chosen, runs_where)
+    what = f"{position}: knob {name!r}"
     options = op.attributes["options"]
     selected = op.attributes.get("selected")
     if selected is not None and isinstance(options, ir.DictAttr) and not len(options):
         options = ir.ArrayAttr.get([selected])  # an empty dictionary describes no options
     read = read_options(options, what)
     _check_types(op, read, what)
-    return TunableOp(name, place, "selected", read, _selection(selected, read, what), runs_where)
+    return TunableOp(name, position, "selected", read, _selection(selected, read, what), runs_where)
 
 
 def _selection(selected: ir.Attribute | None, options: tuple[Option, ...], what: str) -> Value | None:

@@ -83,9 +83,9 @@ def fold(root: ir.Operation, constrained: tuple[Constrained, ...], values: dict[
     ``constrained``: the result of ``read_constraints``; ``values``: a candidate's knob values. Raises
     CandidateError(BIND) for a constant that does not fit its type.
     """
-    for op, what in zip(walk(root, (CONSTRAIN,)), constrained, strict=True):
+    for op, expressions in zip(walk(root, (CONSTRAIN,)), constrained, strict=True):
         with ir.InsertionPoint(op), op.location:
-            for result, expression in zip(op.results, what.results, strict=True):
+            for result, expression in zip(op.results, expressions.results, strict=True):
                 constant = transform.ParamConstantOp(result.type, _number(result.type, expression, values))
                 result.replace_all_uses_with(constant.result)
         op.erase()
@@ -116,9 +116,9 @@ class _Reader:
 
     def read(self, op: ir.Operation) -> Constrained:
         block = op.regions[0].blocks[0]
-        place = where(op, self._script)
+        position = where(op, self._script)
         self._texts |= {
-            argument: self._parameter(value, place)
+            argument: self._parameter(value, position)
             for argument, value in zip(block.arguments, op.operands, strict=True)
         }
         asserted: list[str] = []
@@ -136,21 +136,21 @@ class _Reader:
                 self._texts[inner.results[0]] = self._text(inner, operands)
         self._texts |= dict(zip(op.results, yielded, strict=True))
         return Constrained(
-            tuple(parse(text, place) for text in dict.fromkeys(self._guarded(op, asserted, place))),
-            tuple(parse(text, place) for text in yielded),
+            tuple(parse(text, position) for text in dict.fromkeys(self._guarded(op, asserted, position))),
+            tuple(parse(text, position) for text in yielded),
         )
 
-    def _guarded(self, op: ir.Operation, asserted: list[str], place: str) -> list[str]:
-        found = conditions(op)
-        if None in found:
+    def _guarded(self, op: ir.Operation, asserted: list[str], position: str) -> list[str]:
+        regions = conditions(op)
+        if None in regions:
             raise UsageError(
-                f"{place}: {CONSTRAIN}: inside alternatives, it needs a knob that picks them, "
+                f"{position}: {CONSTRAIN}: inside alternatives, it needs a knob that picks them, "
                 "with a name of letters, digits and _"
             )
-        guard = " and ".join(map(str, found))
+        guard = " and ".join(map(str, regions))
         return [f"not ({guard}) or {text}" if guard else _bare(text) for text in asserted]
 
-    def _parameter(self, value: ir.Value, place: str) -> str:
+    def _parameter(self, value: ir.Value, position: str) -> str:
         if value in self._texts:
             return self._texts[value]
         owner = None if isinstance(value.owner, ir.Block) else value.owner
@@ -161,29 +161,28 @@ class _Reader:
         ):
             return _literal(owner.attributes["value"].value)
         if owner is None or owner.name != KNOB:
-            found = "an argument" if owner is None else owner.name
+            source = "an argument" if owner is None else owner.name
             raise UsageError(
-                f"{place}: {CONSTRAIN}: found a parameter from {found}, "
+                f"{position}: {CONSTRAIN}: found a parameter from {source}, "
                 f"allowed knobs, {CONSTANT} and results of other constraints"
             )
         knob = self._knobs[name_of(owner.operation)]
         if knob.is_text or not is_word(knob.name):
-            found = "texts" if knob.is_text else "another name"
+            fault = "texts" if knob.is_text else "another name"
             raise UsageError(
-                f"{place}: {CONSTRAIN}: knob {knob.name!r}: found {found}, "
+                f"{position}: {CONSTRAIN}: knob {knob.name!r}: found {fault}, "
                 "allowed integers, and a name of letters, digits and _"
             )
         return knob.name
 
     def _text(self, op: ir.Operation, operands: list[str]) -> str:
         text = self._literal(op) or _boolean(op.name, operands) or self._arithmetic(op, operands)
-        place = where(op, self._script)
+        position = where(op, self._script)
         if text is None:
-            raise UsageError(f"{place}: {CONSTRAIN}: found {op.name}, allowed {ALLOWED_OPS}")
+            raise UsageError(f"{position}: {CONSTRAIN}: found {op.name}, allowed {ALLOWED_OPS}")
         if len(text) > LENGTH_LIMIT:
-            raise UsageError(
-                f"{place}: {CONSTRAIN}: found an expression of {len(text)} characters, allowed {LENGTH_LIMIT}"
-            )
+            what = f"an expression of {len(text)} characters"
+            raise UsageError(f"{position}: {CONSTRAIN}: found {what}, allowed {LENGTH_LIMIT}")
         return text
 
     def _literal(self, op: ir.Operation) -> str | None:
@@ -331,8 +330,8 @@ class Schedule:
     def select(self, candidate: Candidate) -> str:
         """Returns the script with a candidate's values filled in.
 
-        The text of an exported script keeps its comments. Raises CandidateError(BIND) for a missing knob or a
-        value that is not an option.
+        The text of an exported script keeps its comments. Raises CandidateError(BIND) for a missing or
+        unknown knob, a value that is not an option, and a constraint that does not hold.
         """
         values = dict(candidate.choices)
         self._require(values)
@@ -377,8 +376,8 @@ class Schedule:
             if values.get(knob.name) not in knob.choices:
                 allowed = ", ".join(map(str, knob.choices[:20]))
                 is_given = knob.name in values
-                found = f"found {values[knob.name]!r}" if is_given else "its value is missing"
-                raise CandidateError(Stage.BIND, f"knob {knob.name!r}: {found}, allowed {allowed}")
+                fault = f"found {values[knob.name]!r}" if is_given else "its value is missing"
+                raise CandidateError(Stage.BIND, f"knob {knob.name!r}: {fault}, allowed {allowed}")
         known = [knob.name for knob in self.knobs]
         for name in values:
             if name not in known:

@@ -10,8 +10,8 @@ from tuner.core.errors import Refusal
 from tuner.core.interfaces import Partition
 from tuner.core.problem import Problem
 from tuner.payload.cpu import ENTRY
+from tuner.space.scripts.guard import guard
 from tuner.space.scripts.header import code_lines, within_columns
-from tuner.space.scripts.matchers import guard
 
 # What is around the halves, a copy of what strategies/_matmul_cpu.mlir.j2 prints; that they are equal is
 # tested by tests/space/scripts/test_script_halves.py.
@@ -81,8 +81,8 @@ def halves_of(script: str, problem: Problem) -> ScriptHalves | Refusal:
     """
     if "include @the_matmul_" in script:
         return Refusal("it is for several partitions of C, one for each thread")
-    found = BUFFERIZE if BUFFERIZE in script else WITHOUT_COPIES
-    tensors, bufferize, buffers = script.partition(FIND)[2].partition(found)
+    bufferization = BUFFERIZE if BUFFERIZE in script else WITHOUT_COPIES
+    tensors, bufferize, buffers = script.partition(FIND)[2].partition(bufferization)
     halves = ScriptHalves(tensors, buffers.partition(END)[0])
     if not bufferize or _code(halves.script(problem)) != _code(script):
         return Refusal("its steps are not those of a shipped strategy: one matmul, one bufferization")

@@ -20,8 +20,8 @@ from tuner.core.interfaces import Partition, Script
 from tuner.core.problem import Problem, TextProblem
 from tuner.core.serialization import read_text
 from tuner.payload.cpu import has_epilogue, partition, partitions_comment, zero
+from tuner.space.scripts.guard import guard, guard_name
 from tuner.space.scripts.header import within_columns
-from tuner.space.scripts.matchers import guard, guard_name
 
 if TYPE_CHECKING:
     from tuner.space.scripts.schedule import Schedule
