@@ -15,7 +15,7 @@ from tests.mlir.ops.test_every_op import SHOWN
 from tests.texts import text_beside
 from tuner.mlir import transform
 from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
-from tuner.mlir.cpu.lowering import with_batch_loops
+from tuner.mlir.cpu.batch_loops import with_batch_loops
 from tuner.mlir.gpu.kernel_passes import call_intrinsics_directly
 from tuner.mlir.ir.vnni import lower_byte_dots
 from tuner.mlir.math.lowering import lower_math

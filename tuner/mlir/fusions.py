@@ -39,14 +39,8 @@ from tuner.core.quantization import BITS, CONSTANT, CONSTANT_ATTRIBUTE, QUANTIZA
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.epilogues import epilogue_of
 from tuner.mlir.ir import building
-from tuner.mlir.ir.linalg import (
-    LAYOUTS,
-    ConvolutionForm,
-    convolution_form,
-    is_unsigned,
-    round_late,
-    zero_planes,
-)
+from tuner.mlir.ir.convolutions import LAYOUTS, ConvolutionForm, convolution_form, zero_planes
+from tuner.mlir.ir.linalg import is_unsigned, round_late
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.reading import maps_in, op_of, types_of, walk, walk_where
 from tuner.mlir.passes import run_passes

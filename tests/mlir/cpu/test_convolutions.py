@@ -17,7 +17,7 @@ from tuner.core.fusions import CONVOLUTION, WeightPacking
 from tuner.core.machine import Machine, variables_of
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Problem, TextProblem
-from tuner.mlir.ir.linalg import LAYOUTS
+from tuner.mlir.ir.convolutions import LAYOUTS
 from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet

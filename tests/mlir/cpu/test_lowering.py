@@ -17,14 +17,13 @@ from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Partition
 from tuner.core.matmul import Matmul
-from tuner.core.problem import (
-    LAYOUTS,
-)
+from tuner.core.problem import LAYOUTS
 from tuner.core.problem_classes import MatmulProblem
 from tuner.mlir.cpu import lowering
+from tuner.mlir.cpu.batch_loops import with_batch_loops
 from tuner.mlir.cpu.bf16_emulation import store_bf16_as_integers
 from tuner.mlir.cpu.failed_assertions import leave_at_failed_assertions, return_failed_assertions
-from tuner.mlir.cpu.lowering import jit_text, reject_unjittable, with_batch_loops
+from tuner.mlir.cpu.lowering import jit_text, reject_unjittable
 from tuner.mlir.cpu.pipeline import NO_BUILTINS, cpu_compiler
 from tuner.mlir.fingerprint import llvm_version, packages
 from tuner.mlir.passes import run_passes

@@ -8,7 +8,7 @@ from tests.mlir.kernels import changed, counts, parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import CHIPS, chip_of
-from tuner.mlir.gpu import kernel_passes, lowering, reductions
+from tuner.mlir.gpu import fragments, lowering, reductions
 
 HOPPER_ON = {"sm_90", "sm_90a", "sm_100", "sm_120"}
 CASES = {
@@ -86,7 +86,7 @@ def lowered(kind: str, *types: str, result: str) -> str:
     names = ", ".join(f"%x{number}" for number in range(len(types)))
     op = f"gpu.subgroup_mma_elementwise {kind} {names} : ({', '.join(types)}) -> {result}"
     text = f"func.func @f({arguments}) -> {result} {{ %z = {op} return %z : {result} }}"
-    return changed(kernel_passes.lower_fragment_elementwise, text)[1]
+    return changed(fragments.lower_fragment_elementwise, text)[1]
 
 
 def fragment(element: str, operand: str = "COp") -> str:

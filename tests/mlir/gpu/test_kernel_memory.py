@@ -17,7 +17,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import chip_of
 from tuner.core.matmul import Matmul
 from tuner.mlir import transform
-from tuner.mlir.gpu import kernel_memory, lowering
+from tuner.mlir.gpu import kernel_copies, kernel_memory, lowering, private_memory
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.simulator.target.evaluator import simulated_launches
@@ -61,7 +61,7 @@ PRIVATE = (
 def test_only_what_all_threads_do_together_is_shared_out(
     body: tuple[str, ...], expected: int, golden: Callable[[str, str], None]
 ) -> None:
-    _, text, shared = changed(kernel_memory.expand_copies, kernel(*body))
+    _, text, shared = changed(kernel_copies.expand_copies, kernel(*body))
     assert "memref.copy" not in text
     assert shared == expected
     if body == BETWEEN:
@@ -190,14 +190,14 @@ def test_a_temporary_of_each_thread_is_its_own() -> None:
 
 ONE_LAUNCH = f"%t = memref.alloc() : {SHARED} {STORE.format(SHARED)}"
 SHOWN = {
-    kernel_memory.use_private_memory: (PRIVATE_KERNEL.format(text_beside(__file__, "FREED_IN_A_LOOP")),),
-    kernel_memory.expand_copies: (kernel(*BETWEEN),),
+    private_memory.use_private_memory: (PRIVATE_KERNEL.format(text_beside(__file__, "FREED_IN_A_LOOP")),),
+    kernel_copies.expand_copies: (kernel(*BETWEEN),),
     kernel_memory.declare_launch_memory: (program((ONE_LAUNCH,)),),
 }
 
 
 def rewritten(body: str) -> str:
-    return changed(kernel_memory.use_private_memory, PRIVATE_KERNEL.format(body))[1]
+    return changed(private_memory.use_private_memory, PRIVATE_KERNEL.format(body))[1]
 
 
 def test_allocations_become_allocas_at_the_start_and_nothing_is_freed() -> None:
@@ -219,7 +219,7 @@ def test_a_kernel_may_begin_with_its_allocations(kind: str) -> None:
     first = "%c0 = arith.constant 0 : index"
     made = f"%t = memref.{kind}() : memref<4xf32> %u = memref.{kind}() : memref<4xf32>"
     text = PRIVATE_KERNEL.format("").replace(first, f"{made} {first}")
-    assert changed(kernel_memory.use_private_memory, text)[1].count("memref.alloca()") == 2
+    assert changed(private_memory.use_private_memory, text)[1].count("memref.alloca()") == 2
 
 
 def test_shared_memory_is_not_a_threads_own() -> None:

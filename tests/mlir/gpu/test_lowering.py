@@ -19,7 +19,7 @@ from tuner.core.gpu import CHIPS, chip_of
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.mlir import transform
-from tuner.mlir.gpu import kernel_passes, lowering, shared_memory
+from tuner.mlir.gpu import kernel_passes, lane_moves, lowering, shared_memory, thread_ids
 from tuner.mlir.gpu.modules import merge_gpu_modules
 from tuner.mlir.gpu.tensor_maps import pass_tensor_maps_by_value, record_tensor_maps
 from tuner.mlir.ir.reading import walk
@@ -129,12 +129,12 @@ SHUFFLE, SHARED_GLOBALS, TWO_MODULES, GLOBAL_ID = (text_beside(__file__, name) f
 WIDE = ("i32", "f32", "i64", "f64")
 SHOWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     kernel_passes.expand_composed_ops: (GLOBAL_ID,),
-    kernel_passes.widen_narrow_shuffles: (SHUFFLE,),
+    lane_moves.widen_narrow_shuffles: (SHUFFLE,),
     kernel_passes.relax_unused_atomics: (text_beside(__file__, "ATOMICS"),),
     shared_memory.make_shared_memory_external: (text_beside(__file__, "SYMBOLS"), 1024),
     kernel_passes.outline_with_bounds: (text_beside(__file__, "BOUNDS"), lowering.OUTLINE),
     merge_gpu_modules: (TWO_MODULES,),
-    kernel_passes.expand_warp_ids: (text_beside(__file__, "WARPS"),),
+    thread_ids.expand_warp_ids: (text_beside(__file__, "WARPS"),),
     shared_memory.use_dynamic_shared_globals: (SHARED_GLOBALS,),
 }
 GIVEN = SHOWN | {
@@ -147,7 +147,7 @@ GIVEN = SHOWN | {
 GOLDEN: dict[str, tuple[Callable[..., Any], int | None]] = {
     "device_atomics": (kernel_passes.relax_unused_atomics, 1),  # not the one whose result is read
     "external_shared_memory": (shared_memory.make_shared_memory_external, 1),  # the symbol of dynamic memory
-    "warp_ids": (kernel_passes.expand_warp_ids, 2),  # in the order of threads
+    "warp_ids": (thread_ids.expand_warp_ids, 2),  # in the order of threads
     "merge_gpu_modules": (merge_gpu_modules, None),  # kernels of all modules move into the first
     "launch_bounds": (kernel_passes.outline_with_bounds, None),  # what the launch says
     "composed_ops": (kernel_passes.expand_composed_ops, None),  # global ids become block and thread ids
@@ -171,7 +171,7 @@ def test_a_pass_makes_of_a_module(name: str, golden: Callable[[str, str], None])
     ("change", "text"),
     [
         (kernel_passes.expand_composed_ops, GLOBAL_ID.replace("gpu.global_id", "gpu.thread_id")),
-        *((kernel_passes.widen_narrow_shuffles, SHUFFLE.replace("f16", kind)) for kind in WIDE),
+        *((lane_moves.widen_narrow_shuffles, SHUFFLE.replace("f16", kind)) for kind in WIDE),
     ],
 )
 def test_what_needs_no_pass_stays_as_it_is(change: Callable[..., Any], text: str) -> None:
@@ -182,7 +182,7 @@ def test_what_needs_no_pass_stays_as_it_is(change: Callable[..., Any], text: str
 
 @pytest.mark.parametrize("kind", ["i8", "i16", "f16", "bf16"])
 def test_shuffles_of_less_than_32_bits_move_32(kind: str) -> None:
-    _, text, count = changed(kernel_passes.widen_narrow_shuffles, SHUFFLE.replace("f16", kind))
+    _, text, count = changed(lane_moves.widen_narrow_shuffles, SHUFFLE.replace("f16", kind))
     assert count == 1
     assert "gpu.shuffle xor" in text.replace("  ", " ")
     assert text.count("arith.bitcast") == (0 if kind.startswith("i") else 2)

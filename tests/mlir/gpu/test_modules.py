@@ -12,7 +12,7 @@ from tests.texts import text_beside
 from tuner.core.compiled_code import KernelBuffer
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.matmul import BatchMatmul
-from tuner.mlir.gpu import modules
+from tuner.mlir.gpu import batches, device_functions, launch_sequence
 
 A, C = KernelBuffer("a", 16, "input"), KernelBuffer("c", 32, "output")
 ONE = "blocks in (%c1, %c1, %c1) threads in (%c2, %c1, %c1)"
@@ -38,7 +38,7 @@ MATMUL = f"gpu.launch_func @m::@matmul {ONE} args(%c : memref<8xf32>, %p : memre
 
 
 def read(text: str) -> Any:
-    return changed(modules.read_launches, text, (A, C))[2]
+    return changed(launch_sequence.read_launches, text, (A, C))[2]
 
 
 def refusal(text: str) -> str:
@@ -128,12 +128,12 @@ def test_what_is_no_launch_of_kernels_on_buffers_is_refused(what: str) -> None:
 
 
 CALLS = text_beside(__file__, "CALLS")
-SHOWN = {modules.inline_device_functions: (CALLS,)}
+SHOWN = {device_functions.inline_device_functions: (CALLS,)}
 
 
 def inlined(callee: str) -> str:
     text = CALLS.replace("%y = func.call @twice", f"%y = func.call @{callee}")
-    return changed(modules.inline_device_functions, text)[1]
+    return changed(device_functions.inline_device_functions, text)[1]
 
 
 @pytest.mark.parametrize(("callee", "additions"), [("twice", 1), ("four_times", 2)])
@@ -193,8 +193,8 @@ def test_a_tensor_map_gets_the_matrix_as_its_last_dimension() -> None:
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("forgotten", ["a", "b", "c", "workspace"])
 def test_a_buffer_with_forgotten_matrices_is_seen(monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
-    matrix_bytes = modules._matrix_bytes  # noqa: SLF001 - what is broken on purpose
-    monkeypatch.setattr(modules, "_matrix_bytes", lambda it: 0 if it.name == forgotten else matrix_bytes(it))
+    matrix_bytes = batches._matrix_bytes  # noqa: SLF001 - what is broken on purpose
+    monkeypatch.setattr(batches, "_matrix_bytes", lambda it: 0 if it.name == forgotten else matrix_bytes(it))
     one = mma_sync(BatchMatmul(2, 64, 64, 128, "f16", "nt"), splits=2, split_by="workspace")
     verdict, _, simulations = one.run(one.program())
     assert verdict.max_error > 1.0 or any(simulation.hazards for simulation in simulations)

@@ -11,9 +11,10 @@ from tests.mlir.kernels import changed, parsed
 from tests.texts import filled, text_beside
 from tuner.core.fusions import WeightPacking
 from tuner.mlir.bindings import ir
-from tuner.mlir.ir.linalg import ConvolutionForm, convolution_form, round_late
+from tuner.mlir.ir.convolutions import ConvolutionForm, convolution_form
+from tuner.mlir.ir.linalg import round_late
+from tuner.mlir.ir.packed_weights import packing_of, set_packed, set_packed_as
 from tuner.mlir.ir.reading import walk
-from tuner.mlir.ir.vnni import packing_of, set_packed, set_packed_as
 
 
 def test_a_form_has_the_dimensions_and_steps_of_its_op_and_sums_over_a_window_only_if_depthwise() -> None:

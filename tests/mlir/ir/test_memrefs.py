@@ -11,9 +11,9 @@ from tests.mlir.kernels import changed, parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir, passmanager
-from tuner.mlir.ir import memrefs
+from tuner.mlir.ir import memory_spaces, memrefs
 from tuner.mlir.ir.building import create, index
-from tuner.mlir.ir.memrefs import bounds_of, elements_inside, is_inside
+from tuner.mlir.ir.padded_views import bounds_of, elements_inside, is_inside
 from tuner.mlir.ir.reading import walk
 
 PLAIN, VIEW = "memref<?x4xf32>", "memref<?x4xf32, strided<[8, 1], offset: 4>>"
@@ -104,11 +104,11 @@ def test_a_buffer_has_bytes_to_its_last_element_a_space_and_an_order() -> None:
 
 WORKGROUP, PRIVATE = "#gpu.address_space<workgroup>", "#gpu.address_space<private>"
 MODULE = text_beside(__file__, "MODULE")
-SHOWN = {memrefs.name_memory_spaces: (MODULE,)}
+SHOWN = {memory_spaces.name_memory_spaces: (MODULE,)}
 
 
 def renamed(text: str) -> str:
-    return changed(memrefs.name_memory_spaces, text)[1]
+    return changed(memory_spaces.name_memory_spaces, text)[1]
 
 
 def test_every_number_becomes_a_word_and_global_memory_the_default() -> None:

@@ -10,8 +10,9 @@ from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import transform
 from tuner.mlir.bindings import Op, WalkResult, ir
-from tuner.mlir.ir import reading
-from tuner.mlir.ir.reading import split_constant, walk, walk_where
+from tuner.mlir.ir import index_terms, reading
+from tuner.mlir.ir.index_terms import split_constant
+from tuner.mlir.ir.reading import walk, walk_where
 
 MODULE = text_beside(__file__, "MODULE")
 MLIR_WALK = re.compile(r"(?<!ast)\.walk\(")
@@ -136,7 +137,7 @@ def test_constants_are_added_last(lines: list[str], constant: int, base: str) ->
         module = transform.parse(f"func.func @f(%i: index) {{\n{body}\n}}", "payload")
         use = walk(module, "test.use")[0]
         with ir.InsertionPoint(use):
-            found, number = reading.without_constant(use.operands[0])
+            found, number = index_terms.without_constant(use.operands[0])
         assert number == constant
         text = found.get_name() if found and isinstance(found.owner, ir.Block) else str(found)
         assert base in text.replace("#map", "affine.apply")

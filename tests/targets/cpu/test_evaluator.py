@@ -33,7 +33,7 @@ from tuner.core.round_quality import SHARE_LIMIT, round_quality
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
-from tuner.mlir.cpu.lowering import with_batch_loops
+from tuner.mlir.cpu.batch_loops import with_batch_loops
 from tuner.payload.cpu import ENTRY, matrix_bytes, partitions_in, payload_mlir
 from tuner.runtime.cpu.host import describe_machine, processors
 from tuner.runtime.cpu.thread_team import ThreadTeam

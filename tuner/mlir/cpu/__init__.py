@@ -1,4 +1,12 @@
 """Lowers a script's CPU kernel to LLVM dialect for the JIT."""
 
 # What other packages may import; the rest is inside.
-__all__ = ["failed_assertions", "llvm_modules", "lowering", "packs", "pipeline", "stack_memory"]
+__all__ = [
+    "batch_loops",
+    "failed_assertions",
+    "llvm_modules",
+    "lowering",
+    "packs",
+    "pipeline",
+    "stack_memory",
+]

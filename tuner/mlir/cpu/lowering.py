@@ -1,9 +1,8 @@
 """Lowers a transformed payload, or the function of a fusion, to LLVM dialect for the JIT.
 
 ``lower_to_llvm`` runs the pass pipelines, down to functions that take bare pointers; ``compile_fusion`` first
-applies the script of a fusion. ``with_batch_loops`` adds the loops of a batch,
-``reject_unjittable`` checks the result. GPU ops are errors, and so are ops on tensors, which a
-script or ``bufferize_remaining_tensors`` has to bufferize.
+applies the script of a fusion. ``reject_unjittable`` checks the result. GPU ops are errors, and so are ops on
+tensors, which a script or ``bufferize_remaining_tensors`` has to bufferize.
 """
 
 import re
@@ -11,26 +10,21 @@ import re
 from tuner.core.dtypes import NUMBER_TYPES
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import FUSION_ENTRY, FusionCode
-from tuner.core.interfaces import Partition
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import pipeline
 from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
 from tuner.mlir.cpu.bf16_emulation import BF16, store_bf16_as_integers
 from tuner.mlir.cpu.failed_assertions import return_failed_assertions
-from tuner.mlir.cpu.masks import (
-    fill_masked_lanes,
-    leave_one_op_in_masks,
-    read_masks_as_bytes,
-    unmask_truths,
-)
+from tuner.mlir.cpu.masks import fill_masked_lanes, leave_one_op_in_masks, read_masks_as_bytes, unmask_truths
 from tuner.mlir.cpu.packs import packs_to_loops
 from tuner.mlir.cpu.stack_memory import bound_stacks
 from tuner.mlir.cpu.threads import divide_among_threads
 from tuner.mlir.fusions import STORE, fusion_function, parse_fusion, prepare
 from tuner.mlir.ir.memrefs import copy_by_loops
+from tuner.mlir.ir.packed_weights import packing_of
 from tuner.mlir.ir.reading import location_of, walk, walk_where
 from tuner.mlir.ir.table_lookup import lower_lookups
-from tuner.mlir.ir.vnni import lower_byte_dots, packing_of
+from tuner.mlir.ir.vnni import lower_byte_dots
 from tuner.mlir.math.lowering import expand_math
 from tuner.mlir.passes import reached, run_passes
 from tuner.mlir.transform import apply_script, parse
@@ -51,57 +45,6 @@ SCALABLE = re.compile(r"vector<[^<>]*\[\d+\][^<>]*>|llvm\.intr\.vscale")
 SCRIPT_MARKS = ("tuned", "part_0", "part_1")
 ATTRIBUTES = "tuner."  # prefix of attributes that mean something to tuner only
 DEFINITION = re.compile(r"^( *llvm\.func @.*?) *\{ *$", re.MULTILINE)  # its end, where attributes go
-
-
-def with_batch_loops(
-    llvm_text: str, partitions: tuple[Partition, ...], strides_bytes: tuple[int, ...]
-) -> str:
-    """Returns LLVM-dialect text with a loop over matrices added for each partition of a batch.
-
-    For a partition, the share of one thread, with ``matrices`` > 1 a function ``partition.called`` is added,
-    which calls ``entry`` once per matrix. ``strides_bytes``: for each pointer argument, the bytes from one
-    matrix to the next.
-
-        llvm.func @matmul(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr) ...
-      gets next to it, with a loop of eight iterations
-        llvm.func @matmul_x8(%p0: !llvm.ptr, %p1: !llvm.ptr, %p2: !llvm.ptr) ...
-          llvm.call @matmul(%q0, %q1, %q2) : (!llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
-    """
-    looped = {partition.called: partition for partition in partitions if partition.matrices > 1}
-    if not looped:
-        return llvm_text
-    module, brace, _ = llvm_text.rstrip().rpartition("}")
-    return module + "".join(_loop(partition, strides_bytes) for partition in looped.values()) + brace + "\n"
-
-
-def _loop(partition: Partition, strides_bytes: tuple[int, ...]) -> str:
-    numbers = range(len(strides_bytes))
-    parameters = ", ".join(f"%p{number}: !llvm.ptr" for number in numbers)
-    arguments = ", ".join(f"%q{number}" for number in numbers)
-    types = ", ".join("!llvm.ptr" for _ in numbers)
-    places = "".join(
-        f"""    %s{number} = llvm.mlir.constant({stride} : i64) : i64
-    %o{number} = llvm.mul %matrix, %s{number} : i64
-    %q{number} = llvm.getelementptr %p{number}[%o{number}] : (!llvm.ptr, i64) -> !llvm.ptr, i8
-"""
-        for number, stride in enumerate(strides_bytes)
-    )
-    return f"""  llvm.func @{partition.called}({parameters}) attributes {{{pipeline.EXPORTED}}} {{
-    %first = llvm.mlir.constant(0 : i64) : i64
-    %step = llvm.mlir.constant(1 : i64) : i64
-    %matrices = llvm.mlir.constant({partition.matrices} : i64) : i64
-    llvm.br ^next(%first : i64)
-  ^next(%matrix: i64):
-    %is_left = llvm.icmp "slt" %matrix, %matrices : i64
-    llvm.cond_br %is_left, ^one, ^end
-  ^one:
-{places}    llvm.call @{partition.entry}({arguments}) : ({types}) -> ()
-    %more = llvm.add %matrix, %step : i64
-    llvm.br ^next(%more : i64)
-  ^end:
-    llvm.return
-  }}
-"""
 
 
 def reject_unjittable(llvm_text: str) -> None:

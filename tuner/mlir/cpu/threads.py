@@ -31,22 +31,18 @@ from itertools import combinations
 from math import prod
 
 from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.cpu.index_ranges import LOOP, IndexRange, LoopBounds, bounds_of, range_of
 from tuner.mlir.cpu.memory_accesses import (
     ALLOCATIONS,
-    LOOP,
     NO_ACCESS,
     READS,
     WHOLE_READS,
     WHOLE_WRITES,
     WRITES,
-    IndexRange,
-    LoopBounds,
     PlacedAccess,
     accesses_in,
-    bounds_of,
     is_computing,
     is_local,
-    range_of,
 )
 from tuner.mlir.ir.building import index, is_equal, times, total, value
 from tuner.mlir.ir.reading import ops_in, types_of, walk

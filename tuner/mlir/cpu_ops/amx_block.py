@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.cpu_ops import amx_packing
+from tuner.mlir.cpu_ops import amx_packing, amx_tiles
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul, buffer_matmuls
 from tuner.mlir.cpu_ops.vnni_operands import KGroupWeights, drop_views, take_k_group_weights
 from tuner.mlir.cpu_ops.vnni_packing import (
@@ -113,8 +113,8 @@ class _AmxMatmul:
     tiles_m: int
     tiles_n: int
     a: KGroupSource
-    packed_a: amx_packing.PackedTiles | None  # None: A is read where it lies
-    packed_b: amx_packing.PackedTiles | amx_packing.WeightTiles
+    packed_a: amx_tiles.PackedTiles | None  # None: A is read where it lies
+    packed_b: amx_tiles.PackedTiles | amx_tiles.WeightTiles
     scratch: Value | None  # tiles at the edge of C are stored here first; None: C has whole tiles only
     fetches: bool  # the next panel of a weight
 
@@ -133,8 +133,8 @@ class _AmxMatmul:
         columns = matmul.columns()
         k_steps = -(-matmul.k // a.depth)
         panels = columns.steps(K_GROUPS * tiles_n)
-        tiles = None if weight else amx_packing.PackedTiles.of(b, panels, k_steps, tiles_n)
-        packed_a = amx_packing.PackedTiles.of(a, 1, k_steps, tiles_m) if packs_a else None
+        tiles = None if weight else amx_tiles.PackedTiles.of(b, panels, k_steps, tiles_n)
+        packed_a = amx_tiles.PackedTiles.of(a, 1, k_steps, tiles_m) if packs_a else None
         has_edge = matmul.m % K_GROUPS or columns.rests(K_GROUPS)
         element = ir.MemRefType(matmul.c.type).element_type
         if has_edge:
@@ -143,7 +143,7 @@ class _AmxMatmul:
             scratch = None
         if tiles is not None:
             amx_packing.pack_b_to_tiles(b, columns, matmul.k, tiles_n, tiles.store_b)
-        packed_b = amx_packing.WeightTiles(weight, a.depth) if weight else tiles
+        packed_b = amx_tiles.WeightTiles(weight, a.depth) if weight else tiles
         assert packed_b is not None
         return cls(matmul, columns, tiles_m, tiles_n, a, packed_a, packed_b, scratch, fetches)
 
@@ -198,7 +198,7 @@ class _AmxMatmul:
         def multiply(step: Value, *sums: Value) -> list[Value]:
             of_a = [self._load_a(first, i, step) for i in range(len(sums) // across)]
             row = self.packed_b.row(panel, step)
-            if self.fetches and isinstance(self.packed_b, amx_packing.WeightTiles):
+            if self.fetches and isinstance(self.packed_b, amx_tiles.WeightTiles):
                 strips = BlockExtent(self.matmul.m).steps(self.tiles_m * K_GROUPS)
                 self.packed_b.fetch(total(panel, index(1)), step, strip, -(-K_GROUPS // strips), self.tiles_n)
             name = MULTIPLY[self.matmul.element]
@@ -214,11 +214,11 @@ class _AmxMatmul:
         totals = loop(0, self.packed_b.steps, multiply, list(map(self._start, places)))
         for number, (place, tile) in enumerate(zip(places, totals, strict=True)):
             if place.is_whole:
-                amx_packing.tile_store(tile, self.matmul.c, place.row, place.column)
+                amx_tiles.tile_store(tile, self.matmul.c, place.row, place.column)
             else:
                 assert self.scratch is not None
                 down, right = (index(K_GROUPS * position) for position in divmod(number, across))
-                amx_packing.tile_store(tile, self.scratch, down, right)
+                amx_tiles.tile_store(tile, self.scratch, down, right)
         for begin in range(0, len(places), across):  # rows of tiles
             edge = [
                 (j, tile_place)
@@ -239,13 +239,13 @@ class _AmxMatmul:
         if self.packed_a is None:
             row = plus(first, K_GROUPS * tile)
             column = times(step, self.a.depth)
-            return amx_packing.tile_load(self._kind, self.a.buffer, row, column)
+            return amx_tiles.tile_load(self._kind, self.a.buffer, row, column)
         row = plus(self.packed_a.row(index(0), step), K_GROUPS * tile)
-        return amx_packing.tile_load(self._kind, self.packed_a.memory, row, index(0))
+        return amx_tiles.tile_load(self._kind, self.packed_a.memory, row, index(0))
 
     def _start(self, place: "_Place") -> Value:
         if self.matmul.fill is None and place.is_whole:
-            return amx_packing.tile_load(self._accumulator_kind, self.matmul.c, place.row, place.column)
+            return amx_tiles.tile_load(self._accumulator_kind, self.matmul.c, place.row, place.column)
         return value("x86.amx.tile_zero", self._accumulator_kind)
 
     def _copy_edge(self, down: int, edge: list[tuple[int, "_Place"]]) -> None:

@@ -1,13 +1,13 @@
-"""One ``linalg.matmul`` of buffers, and the loads, stores and multiply-adds of vectors that replace it."""
+"""A ``linalg.matmul`` of buffers: its sizes, its layout, and the fill of its output before it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tuner.core.errors import Refusal
-from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.cpu_ops.vnni_packing import BlockExtent, constant_mask
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.cpu_ops.vnni_packing import BlockExtent
 from tuner.mlir.dialect import attribute
-from tuner.mlir.ir.building import create, deinterleaved, line_of, size_of, value, with_line, zero
+from tuner.mlir.ir.building import size_of
 from tuner.mlir.ir.linalg import is_unsigned
 from tuner.mlir.ir.reading import is_zero, types_of, users_of, walk
 
@@ -102,12 +102,16 @@ def _is_of_rows(kind: ir.Type) -> bool:
 
 def _is_static(kinds: list[ir.MemRefType], layout: str, columns: tuple[int, int]) -> bool:
     """Returns whether the sizes of A, B and C are static, but for n of B and C where ``columns`` has it."""
-    a, b, c = ([kind.is_dynamic_dim(side) for side in (0, 1)] for kind in kinds)
+    a, b, c = map(_dynamic_sides, kinds)
     if not any(a + b + c):
         return True
     along_n = [False, True]
     along_n_of_b = along_n[::-1] if layout == "nt" else along_n
     return min(columns) > 0 and not any(a) and b == along_n_of_b and c == along_n
+
+
+def _dynamic_sides(kind: ir.MemRefType) -> list[bool]:
+    return [kind.is_dynamic_dim(0), kind.is_dynamic_dim(1)]
 
 
 def _layout_of(op: Op) -> str:
@@ -124,21 +128,21 @@ def _layout_of(op: Op) -> str:
     return ""
 
 
-def fill_before(matmul: Op) -> Op | None:
-    """Returns the ``linalg.fill`` of C with zero before a matmul of the same block.
+def fill_before(contraction: Op) -> Op | None:
+    """Returns the ``linalg.fill`` with zero of C, operand 2 of a matmul or convolution, in the op's block.
 
-    None if there is no such fill, or if an op between the two uses C.
+    None if there is no such fill before the op, or if another op between the two uses C.
     """
-    total = matmul.operands[2]
-    users = users_of(total)
+    sums = contraction.operands[2]
+    users = users_of(sums)
     last: Op | None = None
-    for op in matmul.block:
+    for op in contraction.block:
         in_block = op.operation
-        if in_block == matmul:
+        if in_block == contraction:
             break
-        if in_block in users or any(user != matmul and _is_inside(user, in_block) for user in users):
+        if in_block in users or any(user != contraction and _is_inside(user, in_block) for user in users):
             last = in_block
-    if last is None or last.name != FILL or last.operands[1] != total:
+    if last is None or last.name != FILL or last.operands[1] != sums:
         return None
     if is_zero(last.operands[0]):
         return last
@@ -152,78 +156,3 @@ def _is_inside(op: Op, outer: Op) -> bool:
             return True
         parent = parent.operation.parent
     return False
-
-
-def load_lanes(buffer: Value, place: Sequence[Value], kind: Type, count: int, step: int = 1) -> Value:
-    """Creates the load of a vector of type ``kind`` whose first ``count`` lanes are ``step`` elements apart.
-
-    ``place``: the indices of the first lane in ``buffer``. Other lanes are 0, and their memory is not read.
-    With ``step`` 0, all lanes are the one element at ``place``.
-    """
-    lanes = ir.VectorType(kind).shape[0]
-    element = ir.VectorType(kind).element_type
-    if step == 0:
-        return value("vector.broadcast", kind, value("memref.load", element, buffer, *place))
-    if step == 1:
-        return _adjacent(buffer, place, kind, count)
-    if step & (step - 1):
-        return _gathered(buffer, place, kind, count, step)
-    wide = ir.VectorType.get([lanes * step], element)
-    return deinterleaved(_adjacent(buffer, place, wide, (count - 1) * step + 1), lanes)[0]
-
-
-def _adjacent(buffer: Value, place: Sequence[Value], kind: Type, count: int) -> Value:
-    lanes = ir.VectorType(kind).shape[0]
-    if count == lanes:
-        return value("vector.load", kind, buffer, *place)
-    return value("vector.maskedload", kind, buffer, *place, constant_mask(count, lanes), zero(kind))
-
-
-def _gathered(buffer: Value, place: Sequence[Value], kind: Type, count: int, step: int) -> Value:
-    lanes = ir.VectorType(kind).shape[0]
-    number = ir.IntegerType.get_signless(32)
-    numbers = [ir.IntegerAttr.get(number, lane * step) for lane in range(lanes)]
-    offsets = ir.DenseElementsAttr.get(numbers, ir.VectorType.get([lanes], number))
-    at = value("arith.constant", ir.VectorType.get([lanes], number), value=offsets)
-    return value("vector.gather", kind, buffer, *place, at, constant_mask(count, lanes), zero(kind))
-
-
-def store_lanes(
-    vector: Value, buffer: Value, place: Sequence[Value], count: int, *, adds: bool = False
-) -> None:
-    """Creates the store of a vector's first ``count`` lanes to adjacent elements of ``buffer``.
-
-    ``place``: the indices of the first element. With ``adds``, the lanes are added to the elements.
-    """
-    kind = vector.type
-    lanes = ir.VectorType(kind).shape[0]
-    element = ir.VectorType(kind).element_type
-    if adds:
-        name = "arith.addf" if isinstance(element, ir.FloatType) else "arith.addi"
-        vector = value(name, kind, _adjacent(buffer, place, kind, count), vector)
-    if count == lanes:
-        create("vector.store", [], [vector, buffer, *place])
-    else:
-        create("vector.maskedstore", [], [buffer, *place, constant_mask(count, lanes), vector])
-
-
-def multiply_add(left: Value, right: Value, before: Value) -> Value:
-    """Creates ``left * right + before`` of vectors; returns the result, of floats rounded once."""
-    if isinstance(ir.VectorType(before.type).element_type, ir.FloatType):
-        return value("vector.fma", before.type, left, right, before)
-    return value("arith.addi", before.type, before, value("arith.muli", before.type, left, right))
-
-
-def transposed_square(rows: Sequence[Value]) -> list[Value]:
-    """Creates the transpose of vectors; returns as many vectors as a vector has lanes.
-
-    ``rows``: at most as many as a vector has lanes; missing rows are 0.
-    """
-    line = ir.VectorType(rows[0].type)
-    lanes = line.shape[0]
-    square = ir.VectorType.get([lanes, lanes], line.element_type)
-    whole = zero(square)
-    for number, row in enumerate(rows):
-        whole = with_line(whole, number, row)
-    transposed = value("vector.transpose", square, whole, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
-    return [line_of(transposed, number) for number in range(lanes)]

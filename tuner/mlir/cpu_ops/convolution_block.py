@@ -6,13 +6,8 @@ from itertools import chain, product
 
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.cpu_ops.buffer_matmul import (
-    fill_before,
-    load_lanes,
-    multiply_add,
-    store_lanes,
-    transposed_square,
-)
+from tuner.mlir.cpu_ops.buffer_matmul import fill_before
+from tuner.mlir.cpu_ops.channel_pairs import dot_product
 from tuner.mlir.cpu_ops.convolution_operands import (
     FILTERS,
     INPUT,
@@ -22,22 +17,11 @@ from tuner.mlir.cpu_ops.convolution_operands import (
     WEIGHTS,
     ConvolutionTile,
     Place,
-    dot_product,
 )
 from tuner.mlir.cpu_ops.reorder_weights import CONTRACTION, panels_of
+from tuner.mlir.cpu_ops.vector_lanes import load_lanes, multiply_add, store_lanes, transposed_square
 from tuner.mlir.dialect import InPlaceOp, attribute, text
-from tuner.mlir.ir.building import (
-    DYNAMIC,
-    fetch,
-    index,
-    loop,
-    plus,
-    reinterpreted,
-    times,
-    total,
-    value,
-    zero,
-)
+from tuner.mlir.ir.building import DYNAMIC, fetch, index, loop, plus, reinterpreted, times, total, value, zero
 from tuner.mlir.ir.reading import op_of, walk
 
 LANES = 16  # elements of f32 of a register

@@ -5,13 +5,8 @@ from dataclasses import dataclass
 
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.cpu_ops.buffer_matmul import (
-    BufferMatmul,
-    buffer_matmuls,
-    load_lanes,
-    multiply_add,
-    store_lanes,
-)
+from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul, buffer_matmuls
+from tuner.mlir.cpu_ops.vector_lanes import load_lanes, multiply_add, store_lanes
 from tuner.mlir.cpu_ops.vnni_packing import BlockExtent, allocated, in_steps
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import index, loop, piece, plus, times, value, zero

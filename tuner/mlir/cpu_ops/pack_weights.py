@@ -6,8 +6,8 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import DYNAMIC, create, index, value
+from tuner.mlir.ir.packed_weights import begins_panel, packed_type, set_packed, weights_of
 from tuner.mlir.ir.reading import constant_of, op_of, ops_in, source_of, users_of, walk, walk_where
-from tuner.mlir.ir.vnni import begins_panel, packed_type, set_packed, weights_of
 
 READ = "vector.transfer_read"
 WRITE = "vector.transfer_write"

@@ -6,7 +6,7 @@ Panels, blocks, strips, runs and steps are those of ``tuner.mlir.cpu_ops.quantiz
 from tuner.core.dtypes import number_type
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.cpu_ops.amx_packing import tile_load, tile_store
+from tuner.mlir.cpu_ops.amx_tiles import tile_load, tile_store
 from tuner.mlir.cpu_ops.quantized_product import PanelBlock, QuantizedProduct, RowPreparation
 from tuner.mlir.cpu_ops.quantized_schemes import (
     DOTS,
@@ -26,20 +26,9 @@ from tuner.mlir.cpu_ops.quantized_schemes import (
 )
 from tuner.mlir.cpu_ops.vnni_packing import LINE_BYTES, BlockExtent, allocated, in_steps
 from tuner.mlir.dialect import InPlaceOp
-from tuner.mlir.ir.building import (
-    create,
-    for_each,
-    index,
-    loop,
-    plus,
-    rolled_loop,
-    times,
-    total,
-    value,
-    zero,
-)
+from tuner.mlir.ir.building import create, for_each, index, loop, plus, rolled_loop, times, total, value, zero
+from tuner.mlir.ir.packed_weights import set_packed_as
 from tuner.mlir.ir.table_lookup import WORDS
-from tuner.mlir.ir.vnni import set_packed_as
 
 
 class TileProduct:

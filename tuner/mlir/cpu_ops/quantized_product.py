@@ -15,7 +15,6 @@ from functools import cached_property
 
 from tuner.core.quantization import BY_ROW, GREATEST, LEAST_MAXIMUM
 from tuner.mlir.bindings import Type, Value, ir
-from tuner.mlir.cpu_ops.buffer_matmul import store_lanes
 from tuner.mlir.cpu_ops.quantized_schemes import (
     ROW_PADDING,
     TILE_ROWS,
@@ -24,6 +23,7 @@ from tuner.mlir.cpu_ops.quantized_schemes import (
     Scheme,
     floats_of,
 )
+from tuner.mlir.cpu_ops.vector_lanes import store_lanes
 from tuner.mlir.cpu_ops.vnni_packing import (
     LINE_BYTES,
     BlockExtent,

@@ -5,11 +5,8 @@ from dataclasses import dataclass
 from tuner.core.dtypes import natural_output
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.cpu_ops.convolution_operands import (
+from tuner.mlir.cpu_ops.channel_pairs import (
     PAIR,
-    PLANES,
-    WEIGHTS,
-    ConvolutionTile,
     add_products,
     as_tensor,
     channel_words,
@@ -18,13 +15,14 @@ from tuner.mlir.cpu_ops.convolution_operands import (
     k_groups_in_steps,
     paired,
 )
+from tuner.mlir.cpu_ops.convolution_operands import PLANES, WEIGHTS, ConvolutionTile
 from tuner.mlir.cpu_ops.vnni_packing import k_group_type
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import PARALLEL, REDUCTION, dimensions, generic, index, value
-from tuner.mlir.ir.linalg import LAYOUTS, ConvolutionForm, convolution_form, zero_planes
+from tuner.mlir.ir.convolutions import LAYOUTS, ConvolutionForm, convolution_form, zero_planes
 from tuner.mlir.ir.memrefs import argument_attributes
+from tuner.mlir.ir.packed_weights import ORDER, WEIGHT, set_packed_as
 from tuner.mlir.ir.reading import op_of, walk
-from tuner.mlir.ir.vnni import ORDER, WEIGHT, set_packed_as
 
 PAIRED = "bf16"  # whose products instructions add in pairs
 # attributes of ops of a fusion
@@ -47,7 +45,7 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     Of an input whose argument has ``tuner.zero_planes = array<i64: 1, 1>``, planes of zeros at the ends, the
     ``linalg.generic`` has ``planes = array<i64: 2, 1, 5>``: planes are dimension 2, and 1 up to 5 are others.
 
-    A convolution of bf16 into f32 reads K groups (``tuner.mlir.cpu_ops.convolution_operands``): its input is
+    A convolution of bf16 into f32 reads K groups (``tuner.mlir.cpu_ops.channel_pairs``): its input is
     copied to K groups first, and weights are packed so. For bf16, %input below is 1x2x6x6xi32, and %w is
     3x3x2x8xi32 with ``tuner.interleave`` and ``tuner.depth`` 2 and ``tuner.run`` 3, the channels.
 

@@ -11,15 +11,10 @@ from typing import Protocol
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops import vnni_packing
-from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul, buffer_matmuls, multiply_add, store_lanes
-from tuner.mlir.cpu_ops.vnni_operands import (
-    KGroupRows,
-    KGroupStrip,
-    KGroupWeights,
-    drop_views,
-    packed_k_groups,
-    take_k_group_weights,
-)
+from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul, buffer_matmuls
+from tuner.mlir.cpu_ops.vector_lanes import multiply_add, store_lanes
+from tuner.mlir.cpu_ops.vnni_operands import KGroupWeights, drop_views, packed_k_groups, take_k_group_weights
+from tuner.mlir.cpu_ops.vnni_rows import KGroupRows, KGroupStrip
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import create, fetch, index, loop, plus, times, total, value, zero
 from tuner.mlir.ir.vnni import byte_dot, declare_byte_dot

@@ -20,18 +20,14 @@ from tuner.mlir.effects.op_effects import (
     Effect,
     effect_on_operand,
 )
+from tuner.mlir.ir.launches import ARGUMENTS, BLOCK, GRID, axis_of, operands
 from tuner.mlir.ir.memrefs import is_workgroup
 from tuner.mlir.ir.reading import (
-    ARGUMENTS,
-    BLOCK,
-    GRID,
     arguments_in,
-    axis_of,
     constant_of,
     function_type,
     name_of,
     op_of,
-    operands,
     users_of,
     walk,
     walk_where,

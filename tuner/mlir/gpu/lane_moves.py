@@ -1,4 +1,4 @@
-"""Replaces ``gpu.rotate`` and ``gpu.subgroup_broadcast``, which upstream does not lower, by shuffles."""
+"""Moves of values between the lanes of a subgroup, as shuffles of 32 bits, which upstream lowers to PTX."""
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import compared, create, value
@@ -67,3 +67,47 @@ def _from_lane(moved: Value, lane: Value) -> Value:
 def _number(number: int) -> Value:
     kind = ir.IntegerType.get_signless(32)
     return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
+
+
+SHUFFLE_BITS = 32  # of shfl.sync: PTX ISA
+
+
+def widen_narrow_shuffles(module: ir.Module) -> int:
+    """Replaces each ``gpu.shuffle`` of less than 32 bits by one of 32 bits, in place; returns how many.
+
+    shfl.sync has no other size; upstream's pattern only splits shuffles of 64 bits into two.
+
+        %y, %valid = gpu.shuffle xor %x, %offset, %width : f16
+      becomes
+        %bits = arith.bitcast %x : f16 to i16
+        %wide = arith.extui %bits : i16 to i32
+        %moved, %valid = gpu.shuffle xor %wide, %offset, %width : i32
+        %low = arith.trunci %moved : i32 to i16
+        %y = arith.bitcast %low : i16 to f16
+    """
+    narrow = [op for op in walk(module, "gpu.shuffle") if _bits(op) < SHUFFLE_BITS]
+    for op in narrow:
+        kind = op.results[0].type
+        bits = ir.IntegerType.get_signless(_bits(op))
+        wide = ir.IntegerType.get_signless(SHUFFLE_BITS)
+        with op.location, ir.InsertionPoint(op):
+            own = op.operands[0] if kind == bits else value("arith.bitcast", bits, op.operands[0])
+            moved = create(
+                "gpu.shuffle",
+                [wide, op.results[1].type],
+                [value("arith.extui", wide, own), *list(op.operands)[1:]],
+                mode=op.attributes["mode"],
+            )
+            low = value("arith.trunci", bits, moved.results[0])
+            result = low if kind == bits else value("arith.bitcast", kind, low)
+        op.results[0].replace_all_uses_with(result)
+        op.results[1].replace_all_uses_with(moved.results[1])
+        op.erase()
+    return len(narrow)
+
+
+def _bits(op: Op) -> int:
+    kind = op.results[0].type
+    if isinstance(kind, ir.IntegerType | ir.FloatType):
+        return int(kind.width)
+    return SHUFFLE_BITS

@@ -13,26 +13,23 @@ from dataclasses import dataclass
 from tuner.core.compiled_code import KernelBuffer, KernelCode
 from tuner.core.gpu import CHIPS, Chip
 from tuner.mlir.bindings import Op, WalkResult, gpu, ir
-from tuner.mlir.gpu import kernel_memory, kernel_passes, modules, tensor_maps
-from tuner.mlir.gpu.lane_moves import expand_lane_moves
+from tuner.mlir.gpu import batches, kernel_memory, kernel_passes, modules, tensor_maps
+from tuner.mlir.gpu.fragments import lower_fragment_elementwise
+from tuner.mlir.gpu.kernel_copies import expand_copies
+from tuner.mlir.gpu.lane_moves import expand_lane_moves, widen_narrow_shuffles
+from tuner.mlir.gpu.launch_sequence import LaunchSequence, read_launches
+from tuner.mlir.gpu.private_memory import use_private_memory
 from tuner.mlir.gpu.reductions import expand_reductions
 from tuner.mlir.gpu.shared_memory import (
     make_shared_memory_external,
     use_dynamic_shared_globals,
     use_dynamic_shared_memory,
 )
+from tuner.mlir.gpu.thread_ids import expand_warp_ids
 from tuner.mlir.ir.building import create, value
-from tuner.mlir.ir.memrefs import name_memory_spaces
-from tuner.mlir.ir.reading import (
-    ARGUMENTS,
-    SEGMENTS,
-    callee_of,
-    module_of,
-    name_of,
-    unsupported,
-    walk,
-    walk_ops,
-)
+from tuner.mlir.ir.launches import ARGUMENTS, SEGMENTS, module_of
+from tuner.mlir.ir.memory_spaces import name_memory_spaces
+from tuner.mlir.ir.reading import callee_of, name_of, unsupported, walk, walk_ops
 from tuner.mlir.math.lowering import lower_math
 from tuner.mlir.passes import reached, run_passes
 
@@ -73,21 +70,19 @@ def lower_to_program(
 
     The program has no machine code (cubin) and no resources yet. ``buffers``: the problem's, in the order of
     the payload function's arguments. Module and buffers are of one matrix pair; the program computes
-    ``batch`` pairs (``tuner.mlir.gpu.modules``). The module's context must be the current one. Raises
+    ``batch`` pairs (``tuner.mlir.gpu.batches``). The module's context must be the current one. Raises
     CandidateError: RESOURCES for too much memory, COMPILE where a pass fails or the chip lacks an op.
     """
     host, alignment_bytes = outline(module, chip, buffers)
     tensor_maps.record_tensor_maps(module)
     if batch > 1:
-        modules.note_batches(module, host)
-        host = modules.for_every_matrix(host, batch)
+        batches.note_batches(module, host)
+        host = batches.for_every_matrix(host, batch)
     ptx = kernels_to_ptx(module, chip, alignment_bytes)
     return KernelCode(chip.name, ptx, b"", host.launches, host.buffers)
 
 
-def outline(
-    module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]
-) -> tuple[modules.LaunchSequence, int]:
+def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) -> tuple[LaunchSequence, int]:
     """Outlines kernels in place; returns the launches, and the alignment of dynamic shared memory in bytes.
 
     The module stays in GPU dialect. Raises CandidateError: RESOURCES for too much memory, COMPILE for other
@@ -95,7 +90,7 @@ def outline(
     """
     alignment_bytes = outline_kernels(module, chip)
     reached("kernels", module)
-    return modules.read_launches(module, buffers), alignment_bytes
+    return read_launches(module, buffers), alignment_bytes
 
 
 def outline_launches(module: ir.Module) -> None:
@@ -124,12 +119,12 @@ def outline_kernels(module: ir.Module, chip: Chip) -> int:
     outline_launches(module)
     expand_reductions(module)
     expand_lane_moves(module)
-    kernel_passes.widen_narrow_shuffles(module)
+    widen_narrow_shuffles(module)
     kernel_passes.widen_printed_integers(module)
     kernel_passes.expand_composed_ops(module)
-    kernel_passes.expand_warp_ids(module)
-    kernel_memory.expand_copies(module)
-    kernel_memory.use_private_memory(module)
+    expand_warp_ids(module)
+    expand_copies(module)
+    use_private_memory(module)
     use_dynamic_shared_globals(module)
     tensor_maps.align_shared_globals(module)
     if kernel_passes.propagate_constant_arguments(module):
@@ -158,10 +153,10 @@ def kernels_to_ptx(
     lower_math(module)
     run_passes(module, TO_LLVM.format(chip=chip.name, features=chip.features))
     kernel_passes.call_intrinsics_directly(module)
-    kernel_passes.lower_fragment_elementwise(module)
+    lower_fragment_elementwise(module)
     run_passes(module, TO_NVVM.format(bare_pointers=str(bare_pointers).lower()))
     tensor_maps.pass_tensor_maps_by_value(module)
-    modules.choose_matrices(module)
+    batches.choose_matrices(module)
     reject_what_was_not_lowered(module)
     reject_what_the_chip_lacks(module, chip)
     kernel_passes.relax_unused_atomics(module)
@@ -316,11 +311,10 @@ def reject_what_was_not_lowered(module: ir.Module) -> None:
     such as libdevice's, would be found by ptxas or at launch. Functions that CUDA itself has are allowed.
     """
     operations = _device_operations(module)
-    missing = {
-        name_of(op): op
-        for op in operations.get("llvm.func", ())
-        if len(op.regions[0].blocks) == 0 and name_of(op) not in BUILT_IN
-    }
+    missing: dict[str, Op] = {}
+    for op in operations.get("llvm.func", ()):
+        if len(op.regions[0].blocks) == 0 and name_of(op) not in BUILT_IN:
+            missing[name_of(op)] = op
     if missing:
         calls = [op for op in operations.get("llvm.call", ()) if callee_of(op) in missing]
         name = callee_of(calls[0]) if calls else next(iter(missing))

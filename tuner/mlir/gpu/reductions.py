@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from tuner.core.gpu import WARP_THREADS
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.gpu.kernel_passes import linear_thread, threads_of_block
+from tuner.mlir.gpu.thread_ids import linear_thread, threads_of_block
 from tuner.mlir.ir.building import branch, create, index, is_equal, is_less, value
 from tuner.mlir.ir.reading import ops_in, unsupported, walk
 

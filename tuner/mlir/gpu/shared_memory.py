@@ -9,18 +9,9 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.effects.aliases import VIEWS
 from tuner.mlir.gpu.tensor_maps import box_alignment_bytes
 from tuner.mlir.ir.building import index, value
+from tuner.mlir.ir.launches import launches_of, set_shared_bytes, shared_bytes_operand
 from tuner.mlir.ir.memrefs import is_row_major, is_workgroup, memref_bytes
-from tuner.mlir.ir.reading import (
-    constant_of,
-    function_type,
-    launches_of,
-    location_of,
-    name_of,
-    ops_in,
-    set_shared_bytes,
-    shared_bytes_operand,
-    walk,
-)
+from tuner.mlir.ir.reading import constant_of, function_type, location_of, name_of, ops_in, walk
 
 DYNAMIC = "gpu.dynamic_shared_memory"
 BLOCK_TYPE = "memref<?xi8, #gpu.address_space<workgroup>>"

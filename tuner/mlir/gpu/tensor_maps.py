@@ -6,8 +6,9 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import TensorMapLayout
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import value
+from tuner.mlir.ir.launches import launches_of
 from tuner.mlir.ir.memrefs import argument_attributes, element_bytes, is_workgroup
-from tuner.mlir.ir.reading import constant_of, function_type, launches_of, name_of, source_of, types_of, walk
+from tuner.mlir.ir.reading import constant_of, function_type, name_of, source_of, types_of, walk
 
 # Reads ``nvgpu.tma.create.descriptor``: the layout of a tensor map, without the address of its tensor.
 #

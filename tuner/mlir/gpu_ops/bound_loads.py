@@ -3,7 +3,7 @@
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
-from tuner.mlir.ir import memrefs
+from tuner.mlir.ir import memrefs, padded_views
 from tuner.mlir.ir.building import branch, integers, plus, value, zero
 from tuner.mlir.ir.reading import users_of, walk
 
@@ -35,17 +35,17 @@ class BoundLoadsOp(InPlaceOp, name="bound_loads"):
     def change(self, function: Op) -> Refusal | None:
         is_synchronous = attribute(self, "is_synchronous", 0) == 1
         for name in NOT_LOWERED:
-            if any(memrefs.bounds_of(read.operands[0]) for read in walk(function, name)):
+            if any(padded_views.bounds_of(read.operands[0]) for read in walk(function, name)):
                 return Refusal(f"found {name} of a padded view, allowed vector.load")
         for load in walk(function, "vector.load"):
-            bounds = memrefs.bounds_of(load.operands[0])
+            bounds = padded_views.bounds_of(load.operands[0])
             if bounds:
                 width = ir.VectorType(load.results[0].type).shape[0]
                 rank = len(load.operands) - 1
                 with load.location, ir.InsertionPoint(load):
                     if not is_synchronous and _fills_shared_memory(load):
                         guarded = _masked(load, bounds, width)
-                    elif memrefs.is_width_aligned(bounds, rank, width):
+                    elif padded_views.is_width_aligned(bounds, rank, width):
                         guarded = _whole_or_zero(load, list(load.operands)[1:], bounds, load.results[0].type)
                     else:
                         kind = ir.VectorType(load.results[0].type)
@@ -71,11 +71,11 @@ def _fills_shared_memory(load: Op) -> bool:
     )
 
 
-def _masked(load: Op, bounds: memrefs.Bounds, width: int) -> Value:
+def _masked(load: Op, bounds: padded_views.Bounds, width: int) -> Value:
     view, *indices = load.operands
     kind = ir.VectorType(load.results[0].type)
     mask_kind = ir.VectorType.get([width], ir.IntegerType.get_signless(1))
-    mask = value("vector.create_mask", mask_kind, memrefs.elements_inside(indices, bounds, width))
+    mask = value("vector.create_mask", mask_kind, padded_views.elements_inside(indices, bounds, width))
     last = ir.AffineMap.get(len(indices), 0, [ir.AffineDimExpr.get(len(indices) - 1)])
     return value(
         "vector.transfer_read",
@@ -87,9 +87,9 @@ def _masked(load: Op, bounds: memrefs.Bounds, width: int) -> Value:
     )
 
 
-def _whole_or_zero(load: Op, indices: list[Value], bounds: memrefs.Bounds, kind: Type) -> Value:
+def _whole_or_zero(load: Op, indices: list[Value], bounds: padded_views.Bounds, kind: Type) -> Value:
     return branch(
-        memrefs.is_inside(indices, bounds),
+        padded_views.is_inside(indices, bounds),
         lambda: value("vector.load", kind, load.operands[0], *indices),
         lambda: zero(kind),
         kind,

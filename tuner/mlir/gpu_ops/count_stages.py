@@ -6,7 +6,8 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import is_equal, value
-from tuner.mlir.ir.reading import op_of, split_constant, walk
+from tuner.mlir.ir.index_terms import split_constant
+from tuner.mlir.ir.reading import op_of, walk
 
 
 class CountStagesOp(InPlaceOp, name="count_stages"):

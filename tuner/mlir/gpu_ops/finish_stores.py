@@ -7,10 +7,12 @@ from itertools import chain
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute, text
-from tuner.mlir.ir import memrefs
+from tuner.mlir.ir import memrefs, padded_views
 from tuner.mlir.ir.building import affine, branch, create, index, is_equal, piece, plus, symbol, value
-from tuner.mlir.ir.linalg import apply_epilogue, find_epilogue, output_type
-from tuner.mlir.ir.reading import index_along, split_constant, walk
+from tuner.mlir.ir.index_terms import split_constant
+from tuner.mlir.ir.launches import index_along
+from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.scalar_epilogues import apply_epilogue, find_epilogue, output_type
 
 # Adjacent lanes exchange pieces of rows, so that each lane stores 16 bytes of one row.
 #
@@ -176,7 +178,7 @@ class _Output:
         self.function = function
         self.argument = argument
         self.mode = mode
-        self.bounds: memrefs.Bounds = memrefs.bounds_of(argument)
+        self.bounds: padded_views.Bounds = padded_views.bounds_of(argument)
         self.epilogue = find_epilogue(function)
         self.row = ir.MemRefType(argument.type).get_strides_and_offset()[0][0]  # elements
 
@@ -244,9 +246,9 @@ def _why_not(function: Op, stores: list[Op], mode: str) -> Refusal | None:
         return Refusal(f"found {other.name} to an argument, allowed vector.store")
     if len({store.operands[1] for store in stores}) != 1:
         return Refusal(f"found {len(stores)} stores to arguments, allowed some, all to one")
-    if mode == "workspace" and memrefs.bounds_of(stores[0].operands[1]):
+    if mode == "workspace" and padded_views.bounds_of(stores[0].operands[1]):
         return Refusal(
-            f"workspace: expected whole tiles, got {stores[0].operands[1].type} with {memrefs.BOUNDS}"
+            f"workspace: expected whole tiles, got {stores[0].operands[1].type} with {padded_views.BOUNDS}"
         )
     if mode != "store" and find_epilogue(function) is not None:
         return Refusal(f"mode: found {mode!r} and an epilogue, allowed store: sums of a part of K get none")
@@ -261,7 +263,9 @@ def _become_workspace(output: _Output, slices: int) -> None:
     output.row = memref.shape[1]
     memrefs.sync_function_type(output.function)
     number = ir.BlockArgument(output.argument).arg_number
-    memrefs.set_argument_attribute(output.function, number, memrefs.BOUNDS, ir.DenseI64ArrayAttr.get(sizes))
+    memrefs.set_argument_attribute(
+        output.function, number, padded_views.BOUNDS, ir.DenseI64ArrayAttr.get(sizes)
+    )
 
 
 def _exchange(stores: list[Op], output: _Output) -> list[Op]:
@@ -290,7 +294,7 @@ def _store_exchanged(group: tuple[Op, ...], count: int, output: _Output) -> None
     *rows, column = list(group[0].operands)[2:]
     whole = exchange(pieces, lane)
     indices = [*rows, column_of(column, lane, count)]
-    inside = memrefs.is_inside(indices, output.bounds)
+    inside = padded_views.is_inside(indices, output.bounds)
     if inside is None:
         output.write(whole, indices)
     else:
@@ -298,7 +302,7 @@ def _store_exchanged(group: tuple[Op, ...], count: int, output: _Output) -> None
 
 
 def _store_part(vector: Value, indices: list[Value], output: _Output) -> None:
-    inside = memrefs.is_inside(indices, output.bounds)
+    inside = padded_views.is_inside(indices, output.bounds)
     if inside is None:
         output.put(vector, indices)
     else:

@@ -4,7 +4,8 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ir.building import affine, index, symbol, value
-from tuner.mlir.ir.reading import AXES, axis_of, constant_grid, constant_of, index_along, ops_in, walk
+from tuner.mlir.ir.launches import AXES, axis_of, constant_grid, index_along
+from tuner.mlir.ir.reading import constant_of, ops_in, walk
 
 GRID_Z = 2  # number of the operand of gpu.launch: blocks along z
 BANDS = {"columns": 0, "rows": 1}  # value of `bands` -> the grid dimension that is divided into bands

@@ -6,7 +6,8 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import affine, integers, symbol, value
-from tuner.mlir.ir.reading import ops_in, split_constant, walk
+from tuner.mlir.ir.index_terms import split_constant
+from tuner.mlir.ir.reading import ops_in, walk
 
 TILE = 8  # rows of one tile, 16 bytes each
 

@@ -7,12 +7,12 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, integer_list
 from tuner.mlir.ir.memrefs import (
-    BOUNDS,
     argument_attributes,
     is_row_major,
     set_argument_attribute,
     sync_function_type,
 )
+from tuner.mlir.ir.padded_views import BOUNDS
 from tuner.mlir.ir.reading import is_zero, maps_in, op_of, ops_in
 
 LINALG = "linalg."
@@ -34,7 +34,7 @@ class PadViewsOp(InPlaceOp, name="pad_views"):
     Takes a function on tensors whose types are the true sizes of memory: memref arguments, or their first
     parts, are read by ``bufferization.to_tensor``, linalg ops compute, and
     ``bufferization.materialize_in_destination`` names the output. Gives padded views
-    (``tuner.mlir.ir.memrefs``), with the true sizes in ``tuner.bounds``. ``tuner.bound_loads`` and
+    (``tuner.mlir.ir.padded_views``), with the true sizes in ``tuner.bounds``. ``tuner.bound_loads`` and
     ``tuner.finish_stores`` then keep accesses inside of these. Not handled: dynamic sizes, other ops.
 
         func.func @f(%a: memref<50x60xf32> ..., %b: memref<60x40xf32> ..., %c: ...) {

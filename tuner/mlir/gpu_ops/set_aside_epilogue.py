@@ -4,9 +4,9 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import create
-from tuner.mlir.ir.linalg import ARGUMENT, DIMENSIONS, SUFFIX
 from tuner.mlir.ir.memrefs import retype_argument, sync_function_type
 from tuner.mlir.ir.reading import name_of, op_of, ops_in, private_function, walk
+from tuner.mlir.ir.scalar_epilogues import ARGUMENT, DIMENSIONS, SUFFIX
 
 ELEMENTWISE = ("arith.", "math.", "linalg.yield")
 

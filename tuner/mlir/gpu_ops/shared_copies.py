@@ -7,8 +7,9 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Attribute, Block, Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import affine, create, index, plus, reinterpreted, symbol, value
+from tuner.mlir.ir.index_terms import without_constant
 from tuner.mlir.ir.memrefs import element_bytes, is_workgroup
-from tuner.mlir.ir.reading import attributes_of, ops_in, parents_of, walk, without_constant
+from tuner.mlir.ir.reading import attributes_of, ops_in, parents_of, walk
 
 BYPASS_BYTES = 16  # PTX: cp.async.cg takes no other size
 COPY = "nvgpu.device_async_copy"

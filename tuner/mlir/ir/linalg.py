@@ -1,160 +1,18 @@
-"""Forms of linalg ops: named convolutions, integer extension of matmuls, epilogues, rounding to bf16."""
+"""Rounding to bf16 in bodies of linalg ops, and how a matmul extends its integers."""
 
-from dataclasses import dataclass, replace
-
-from tuner.core.fusions import ZERO_PLANES
-from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, value
-from tuner.mlir.ir.memrefs import argument_attributes
-from tuner.mlir.ir.reading import attributes_of, function_type, name_of, op_of, ops_in, walk
+from tuner.mlir.ir.reading import attributes_of, op_of, walk
 
 # Pipeline: named ops become linalg.generic
 GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
 
-# Dimensions of input, weights and output: n images, g groups, f filters, c channels, D H W planes, rows and
-# columns of the output (in the input: its own), d h w of the window.
-LAYOUTS = {
-    "linalg.conv_1d_ncw_fcw": ("ncW", "fcw", "nfW"),
-    "linalg.conv_1d_nwc_wcf": ("nWc", "wcf", "nWf"),
-    "linalg.conv_2d_nchw_fchw": ("ncHW", "fchw", "nfHW"),
-    "linalg.conv_2d_nhwc_hwcf": ("nHWc", "hwcf", "nHWf"),
-    "linalg.conv_2d_nhwc_fhwc": ("nHWc", "fhwc", "nHWf"),
-    "linalg.conv_2d_ngchw_gfchw": ("ngcHW", "gfchw", "ngfHW"),
-    "linalg.conv_2d_nhwgc_gfhwc": ("nHWgc", "gfhwc", "nHWgf"),
-    "linalg.conv_3d_ncdhw_fcdhw": ("ncDHW", "fcdhw", "nfDHW"),
-    "linalg.depthwise_conv_1d_ncw_cw": ("ncW", "cw", "ncW"),
-    "linalg.depthwise_conv_1d_nwc_wc": ("nWc", "wc", "nWc"),
-    "linalg.depthwise_conv_2d_nchw_chw": ("ncHW", "chw", "ncHW"),
-    "linalg.depthwise_conv_2d_nhwc_hwc": ("nHWc", "hwc", "nHWc"),
-}
-SUFFIX = "_epilogue"
-# attributes of the scalar function's arguments
-ARGUMENT = "tuner.argument"
-DIMENSIONS = "tuner.dimensions"
 # attribute of a matmul, and the name in its value
 CAST = "cast"
 UNSIGNED = "cast_unsigned"
 ROUND = "arith.truncf"
 COMPARE = "arith.cmpf"
 SELECT = "arith.select"
-
-
-@dataclass(frozen=True)
-class ConvolutionForm:
-    """The dimensions of a named convolution's operands, by letters as in LAYOUTS, and its steps."""
-
-    input: str
-    weights: str
-    output: str
-    strides: tuple[int, ...]  # pixels of the input between pixels of the output, for each of D H W
-    dilations: tuple[int, ...]  # pixels of the input between elements of the window, for each of d h w
-
-    @property
-    def window(self) -> str:
-        return "".join(weight for weight in self.weights if weight in "dhw")
-
-    @property
-    def is_depthwise(self) -> bool:
-        """Returns whether each channel is convolved on its own, so that the output has the channels."""
-        return "c" in self.output
-
-    @property
-    def reduced(self) -> str:
-        """Returns the dimensions that are summed up: the window, then the channels if the output has none."""
-        if self.is_depthwise:
-            return self.window
-        return f"{self.window}c"
-
-    @property
-    def filters(self) -> str:
-        """Returns the dimension of the output that the filters are: f, of a depthwise convolution c."""
-        if self.is_depthwise:
-            return "c"
-        return "f"
-
-
-def convolution_form(op: Op) -> ConvolutionForm:
-    """Returns the form of a named convolution, whose name must be in LAYOUTS."""
-    unit = ConvolutionForm(*LAYOUTS[op.name], (), ())
-    strides, dilations = (
-        tuple(map(int, ir.DenseIntElementsAttr(op.attributes[name])))
-        if name in op.attributes
-        else (1,) * len(unit.window)
-        for name in ("strides", "dilations")
-    )
-    return replace(unit, strides=strides, dilations=dilations)
-
-
-def zero_planes(op: Op) -> tuple[int, int]:
-    """Returns how many planes at the start and at the end of a convolution's input are marked as zeros.
-
-    (0, 0) where the input is not a function argument with this mark.
-    """
-    source = op_of(op.operands[0], "bufferization.to_tensor")
-    argument = None if source is None else source.operands[0]
-    if not isinstance(argument, ir.BlockArgument) or not isinstance(argument.owner, ir.Block):
-        return (0, 0)
-    marks = argument_attributes(argument.owner.owner.operation, argument.arg_number)
-    if ZERO_PLANES not in marks:
-        return (0, 0)
-    first, last = ir.DenseI64ArrayAttr(marks[ZERO_PLANES])
-    return first, last
-
-
-def find_epilogue(function: Op) -> Op | None:
-    """Returns the scalar function ``@f_epilogue`` next to the func.func ``@f``; None if there is none.
-
-    ``tuner.set_aside_epilogue`` makes this function, ``tuner.finish_stores`` applies it::
-
-        func.func private @f_epilogue(
-            %sum: f32, %bias: f32 {tuner.argument = 2 : i64, tuner.dimensions = array<i64: 1>}) -> f32
-
-    Each argument but the first is an element of an argument of ``@f``, number ``tuner.argument``, indexed by
-    the dimensions of C that ``tuner.dimensions`` lists. Bodies are straight-line arith and math ops.
-    """
-    wanted = name_of(function) + SUFFIX
-    siblings = ops_in(function.parent.regions[0].blocks[0])
-    return next((op for op in siblings if op.name == "func.func" and name_of(op) == wanted), None)
-
-
-def output_type(epilogue: Op) -> Type:
-    """Returns the result type of an epilogue, a scalar function: the element type of the final output."""
-    return function_type(epilogue).results[0]
-
-
-def apply_epilogue(epilogue: Op, function: Op, sums: Value, indices: list[Value]) -> Value:
-    """Creates the ops of an epilogue on a vector of adjacent sums of a row of C; returns the result vector.
-
-    ``function``: the kernel, whose arguments are loaded from. ``indices``: row and column of the first sum in
-    C.
-    """
-    width = ir.VectorType(sums.type).shape[0]
-    block = epilogue.regions[0].blocks[0]
-    known = {block.arguments[0]: sums}
-    for number, argument in list(enumerate(block.arguments))[1:]:
-        known[argument] = _load(epilogue, number, function, indices, width)
-    for op in ops_in(block):
-        if op.name == "func.return":
-            return known[op.operands[0]]
-        results = [ir.VectorType.get([width], result.type) for result in op.results]
-        attributes = attributes_of(op)
-        if op.name == "arith.constant":
-            attributes["value"] = ir.DenseElementsAttr.get_splat(results[0], attributes["value"])
-        operands = [known[operand] for operand in op.operands]
-        known.update(zip(op.results, create(op.name, results, operands, **attributes).results, strict=True))
-    raise AssertionError("a function ends with func.return")
-
-
-def _load(epilogue: Op, number: int, function: Op, indices: list[Value], width: int) -> Value:
-    attributes = argument_attributes(epilogue, number)
-    source = function.regions[0].blocks[0].arguments[ir.IntegerAttr(attributes[ARGUMENT]).value]
-    dimensions = list(ir.DenseI64ArrayAttr(attributes[DIMENSIONS]))
-    element = ir.MemRefType(source.type).element_type
-    kind = ir.VectorType.get([width], element)
-    at = [indices[dimension] for dimension in dimensions]
-    if dimensions[-1:] == [len(indices) - 1]:
-        return value("vector.load", kind, source, *at)
-    return value("vector.broadcast", kind, value("memref.load", element, source, *at))
 
 
 def is_unsigned(op: Op) -> bool:

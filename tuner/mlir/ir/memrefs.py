@@ -1,23 +1,14 @@
-"""Memrefs: their layouts and sizes in memory, memory spaces, padded views, and copies as loops."""
+"""Memrefs: their layouts and sizes in memory, attributes of arguments, and copies as loops."""
 
 import math
-import re
 from collections.abc import Callable
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
 from tuner.mlir.ir import building
-from tuner.mlir.ir.building import create, index, is_less, value
-from tuner.mlir.ir.reading import arguments_in, types_of, unsupported, walk, walk_where
+from tuner.mlir.ir.building import create
+from tuner.mlir.ir.reading import types_of, walk
 
-SPACES = {"0": "", "1": "", "3": "workgroup", "5": "private"}  # NVVM's number -> name; "": default space
-ALLOWED = "0 or 1 (global), 3 (workgroup), 5 (private)"
-NESTED = r"(?:[^<>]|->|<(?:[^<>]|->|<[^<>]*>)*>)*?"  # text in which < and > are balanced
-WORD = re.compile(rf"(memref<{NESTED}), #gpu\.(?:memory|address)_space<(global|workgroup|private)>>")
-NUMBER = re.compile(rf"(memref<{NESTED}), (\d+)(?: : \w+)?>")
-SPACE_NAME = "memory_space"  # attribute of bufferization.alloc_tensor
-BOUNDS = "tuner.bounds"  # attribute of an argument: array<i64: true sizes>
-Bounds = dict[int, int]  # dimension -> its true size, for dimensions whose size in the type is larger
 POINTER_BYTES = 8  # also the size of an index
 
 
@@ -49,164 +40,12 @@ def has_zero_offset(memref: Type) -> bool:
     return bool(memref.get_strides_and_offset()[1] == 0)
 
 
-def name_memory_spaces(module: ir.Module) -> None:
-    """Rewrites the memory spaces of all memref types in a module to ``#gpu.address_space`` names, in place.
-
-    Input files write spaces as numbers or as ``#gpu.memory_space``. Global memory (0, 1, ``<global>``)
-    becomes the default space, and casts that no longer change the space go. Raises CandidateError(COMPILE)
-    for a number other than 0, 1 (global), 3 (workgroup) and 5 (private). See
-    <https://docs.nvidia.com/cuda/nvvm-ir-spec/#address-space>.
-
-        %t = memref.alloc() : memref<16xf32, 3>
-        memref.store %x, %g[%i] : memref<16xf32, 1>
-      becomes
-        %t = memref.alloc() : memref<16xf32, #gpu.address_space<workgroup>>
-        memref.store %x, %g[%i] : memref<16xf32>
-    """
-    _Renaming().change(module.operation)
-
-
-class _Renaming:
-    """Replaces types; each distinct type is parsed once."""
-
-    def __init__(self) -> None:
-        self._known: dict[Type, Type] = {}
-
-    def change(self, root: Op) -> None:
-        ops = walk_where(root, lambda _: True)
-        for op in ops:
-            for defined in [*op.results, *arguments_in(op)]:
-                new = self._of(op, defined.type)
-                if new != defined.type:
-                    defined.set_type(new)
-            for name in list(op.attributes):
-                if name == SPACE_NAME and isinstance(op.attributes[name], ir.IntegerAttr):
-                    _name_space(op)
-                    continue
-                changed = self._attribute(op, op.attributes[name])
-                if changed is not None:
-                    op.attributes[name] = changed
-        casts = [op for op in ops if op.name == "memref.memory_space_cast"]
-        for op in casts:
-            if op.operands[0].type == op.results[0].type:
-                op.results[0].replace_all_uses_with(op.operands[0])
-                op.erase()
-
-    def _of(self, op: Op, old: Type) -> Type:
-        if old not in self._known:
-            text = str(old)
-            renamed = _renamed(op, text)
-            self._known[old] = old if renamed == text else ir.Type.parse(renamed)
-        return self._known[old]
-
-    def _attribute(self, op: Op, old: Attribute) -> Attribute | None:
-        if isinstance(old, ir.TypeAttr):
-            new = self._of(op, old.value)
-            if new == old.value:
-                return None
-            return ir.TypeAttr.get(new)
-        return None
-
-
-def _name_space(op: Op) -> None:
-    space = _space(op, str(op.attributes[SPACE_NAME].value))
-    if space:
-        op.attributes[SPACE_NAME] = ir.Attribute.parse(f"#gpu.address_space<{space}>")
-    else:
-        del op.attributes[SPACE_NAME]
-
-
-def _space(op: Op, number: str) -> str:
-    if number not in SPACES:
-        raise unsupported(op, f"memory space {number}", ALLOWED)
-    return SPACES[number]
-
-
-def _renamed(op: Op, text: str) -> str:
-    if "memref<" not in text:
-        return text
-
-    def by_number(match: re.Match[str]) -> str:
-        return _with_space(match[1], _space(op, match[2]))
-
-    by_word = WORD.sub(lambda match: _with_space(match[1], match[2].replace("global", "")), text)
-    return NUMBER.sub(by_number, by_word)
-
-
-def _with_space(memref: str, space: str) -> str:
-    if space:
-        return f"{memref}, #gpu.address_space<{space}>>"
-    return f"{memref}>"
-
-
 def argument_attributes(function: Op, number: int) -> dict[str, Attribute]:
     """Returns the attributes, by name, of argument number ``number`` of a func.func."""
     if "arg_attrs" not in function.attributes:
         return {}
     attributes = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[number])
     return {attribute.name: attribute.attr for attribute in attributes}
-
-
-def bounds_of(view: Value) -> Bounds:
-    """Returns {dimension: true size} of the padded dimensions of a function argument, else {}.
-
-    A padded view is an argument whose memref type has larger sizes than the memory passed for the argument.
-    ``tuner.pad_views`` makes them, as the first step of a script: the type has sizes that tiles divide, so
-    that tiling, vectorization and pipelining have no remainders, and the true strides; an attribute has the
-    true sizes::
-
-        %a: memref<64x64xf32, strided<[60, 1]>> {tuner.bounds = array<i64: 50, 60>}
-
-    The type's rows overlap one another and its end lies beyond the memory, so that nothing may access the
-    view by the type alone (docs/decisions/gpu-schedules.md says why that is so, and what another form costs):
-    at the end ``tuner.bound_loads`` and ``tuner.finish_stores`` guard the accesses.
-    """
-    if not isinstance(view.owner, ir.Block) or view.owner.owner.operation.name != "func.func":
-        return {}
-    function = view.owner.owner.operation
-    true = argument_attributes(function, ir.BlockArgument(view).arg_number).get(BOUNDS)
-    if true is None:
-        return {}
-    sizes = zip(ir.MemRefType(view.type).shape, ir.DenseI64ArrayAttr(true), strict=True)
-    return {dimension: size for dimension, (padded, size) in enumerate(sizes) if size < padded}
-
-
-def is_inside(indices: list[Value], bounds: Bounds) -> Value | None:
-    """Creates the check whether ``indices`` are below the true sizes in ``bounds``; returns its i1 value.
-
-    None, and no ops, if ``bounds`` is empty.
-    """
-    truths = [is_less(indices[dimension], index(size)) for dimension, size in bounds.items()]
-    if not truths:
-        return None
-    whole = truths[0]
-    for truth in truths[1:]:
-        whole = value("arith.andi", whole.type, whole, truth)
-    return whole
-
-
-def is_width_aligned(bounds: Bounds, rank: int, width: int) -> bool:
-    """Returns whether no bound cuts a vector of ``width`` elements that starts at a multiple of ``width``."""
-    return bounds.get(rank - 1, 0) % width == 0
-
-
-def elements_inside(indices: list[Value], bounds: Bounds, width: int) -> Value:
-    """Creates the number of a vector's elements, the first at ``indices``, that are within ``bounds``.
-
-    The vector has ``width`` elements along the last dimension. ``bounds`` (dimension -> true size) must not
-    be empty; where they are multiples of ``width``, the vector must start at one.
-    """
-    kind = ir.IndexType.get()
-    last = len(indices) - 1
-    if is_width_aligned(bounds, len(indices), width):
-        return value("arith.select", kind, is_inside(indices, bounds), index(width), index(0))
-    left = value("arith.subi", kind, index(bounds[last]), indices[last])
-    count = value("arith.maxsi", kind, value("arith.minsi", kind, left, index(width)), index(0))
-    others = {dimension: size for dimension, size in bounds.items() if dimension != last}
-    inside = is_inside(indices, others)
-    if inside is None:
-        return count
-    return value("arith.select", kind, inside, count, index(0))
 
 
 def retype_argument(argument: Value, element: Type) -> None:

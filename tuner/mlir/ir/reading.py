@@ -1,25 +1,13 @@
-"""Reads IR: walks, definitions of values, symbols, launches, index terms; inlines calls."""
+"""Reads IR: walks, definitions and users of values, constants, symbols, source locations; inlines calls."""
 
 import re
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Attribute, Block, Op, Value, WalkResult, ir, pattern_rewrites
-from tuner.mlir.ir.building import recreated, symbol, value
 
-AXES = "xyz"
 POSITION = re.compile(r'"[^"]*":(\d+:\d+)')  # line and column, as MLIR prints a location
-# Operand segments in the order of GPUOps.td; segment 0 is the async dependencies.
-GRID = slice(1, 4)
-BLOCK = slice(4, 7)
-CLUSTER = slice(7, 10)
-SHARED_BYTES = 10
-ARGUMENTS = 11
-SEGMENTS = "operandSegmentSizes"
-# Attributes of a gpu.launch and of its kernel.
-CLUSTER_SIZE = "nvvm.cluster_dim"  # blocks along x, y and z
-TILE_GRID = "tuner.tile_grid"  # output tiles along x and y, where a block computes several
 
 
 def op_of(value: Value, *names: str) -> Op | None:
@@ -71,10 +59,14 @@ def set_constraints(attribute: Attribute) -> tuple[ir.AffineMap, tuple[bool, ...
     """
     # affine_set<(d0) : (d0 ceildiv 4 - 3 >= 0, d0 == 0)>
     inputs, _, constraints = str(attribute).removeprefix("affine_set<").removesuffix(")>").partition(" : (")
-    sides = [constraint.rsplit(" ", 2) for constraint in constraints.split(", ")]
-    expressions = ", ".join(expression for expression, _, _ in sides)
-    mapping = ir.AffineMapAttr(ir.Attribute.parse(f"affine_map<{inputs} -> ({expressions})>")).value
-    return mapping, tuple(relation == "==" for _, relation, _ in sides)
+    expressions: list[str] = []
+    are_equalities: list[bool] = []
+    for constraint in constraints.split(", "):
+        expression, relation, _ = constraint.rsplit(" ", 2)
+        expressions.append(expression)
+        are_equalities.append(relation == "==")
+    text = f"affine_map<{inputs} -> ({', '.join(expressions)})>"
+    return ir.AffineMapAttr(ir.Attribute.parse(text)).value, tuple(are_equalities)
 
 
 def groups_of(op: Op) -> list[list[int]]:
@@ -107,115 +99,6 @@ def source_of(value: Value, names: Container[str]) -> Value:
     while not isinstance(value.owner, ir.Block) and value.owner.operation.name in names:
         value = value.owner.operation.operands[0]
     return value
-
-
-def index_along(name: str, axis: str) -> Value:
-    """Creates the op ``name``, such as ``gpu.block_id``, along "x", "y" or "z"; returns its index value."""
-    return value(name, ir.IndexType.get(), dimension=ir.Attribute.parse(f"#gpu<dim {axis}>"))
-
-
-def axis_of(op: Op) -> int:
-    """Returns the axis of an op such as ``gpu.block_id``: 0, 1 or 2 for x, y or z."""
-    return AXES.index(str(op.attributes["dimension"]).removeprefix("#gpu<dim ").removesuffix(">"))
-
-
-def split_constant(index: Value) -> tuple[Hashable, int]:
-    """Returns (base, constant), whose sum is an index value; creates no ops.
-
-    The base is None for a constant, and for an ``affine.apply`` (text of the expression, operands), or the
-    value to which it only adds a constant. Of any other value, the base is the value and the constant 0.
-    """
-    known = constant_of(index)
-    if known is not None:
-        return None, known
-    if op_of(index, "affine.apply") is None:
-        return index, 0
-    mapping = ir.AffineMapAttr(index.owner.attributes["map"]).value
-    expression, constant = _split(mapping.results[0])
-    if expression is None:
-        return None, constant
-    operands = tuple(index.owner.operands)
-    names = _names(mapping)
-    if expression in names:
-        return operands[names.index(expression)], constant
-    return (str(expression), operands), constant
-
-
-def _split(expression: ir.AffineExpr) -> tuple[ir.AffineExpr | None, int]:
-    """Returns (affine sum without constant terms, or None if it has only these; total of the constants)."""
-    if isinstance(expression, ir.AffineConstantExpr):
-        return None, int(expression.value)
-    if not isinstance(expression, ir.AffineAddExpr):
-        return expression, 0
-    left, one = _split(expression.lhs)
-    right, other = _split(expression.rhs)
-    if left is None or right is None:
-        return (right if left is None else left), one + other
-    return ir.AffineExpr.get_add(left, right), one + other
-
-
-def without_constant(index: Value) -> tuple[Value | None, int]:
-    """Returns (base or None, constant) whose sum is an index value; may create ops for the base."""
-    known = constant_of(index)
-    if known is not None:
-        return None, known
-    if op_of(index, "arith.addi") is not None:
-        return _sum_without_constant(index)
-    if op_of(index, "affine.apply") is not None:
-        return _apply_without_constant(index)
-    return index, 0
-
-
-def _sum_without_constant(total: Value) -> tuple[Value | None, int]:
-    (left, one), (right, other) = map(without_constant, total.owner.operands)
-    if one + other == 0:
-        return total, 0
-    if left is None or right is None:
-        return (right if left is None else left), one + other
-    return value("arith.addi", total.type, left, right), one + other
-
-
-def _apply_without_constant(applied: Value) -> tuple[Value | None, int]:
-    mapping = ir.AffineMapAttr(applied.owner.attributes["map"]).value
-    expression, constant = _split(mapping.results[0])
-    operands = list(applied.owner.operands)
-    names = _names(mapping)
-    # the constant part of an operand that the map only adds moves out of the map
-    for number, name in enumerate(names):
-        base, more = without_constant(operands[number])
-        if more and base is not None and expression is not None and _is_added_once(expression, name):
-            operands[number], constant = base, constant + more
-    if constant == 0:
-        return applied, 0
-    if expression is None:
-        return None, constant
-    if expression in names:
-        return operands[names.index(expression)], constant
-    kept = ir.AffineMapAttr.get(ir.AffineMap.get(mapping.n_dims, mapping.n_symbols, [expression]))
-    return value("affine.apply", applied.type, *operands, map=kept), constant
-
-
-def _names(mapping: ir.AffineMap) -> list[ir.AffineExpr]:
-    dimensions = list(map(ir.AffineExpr.get_dim, range(mapping.n_dims)))
-    return [*dimensions, *map(symbol, range(mapping.n_symbols))]
-
-
-def _is_added_once(expression: ir.AffineExpr, name: ir.AffineExpr) -> bool:
-    terms = _terms(expression)
-    others = [term for term in terms if term != name]
-    return len(others) == len(terms) - 1 and not any(_mentions(other, name) for other in others)
-
-
-def _terms(expression: ir.AffineExpr) -> list[ir.AffineExpr]:
-    if isinstance(expression, ir.AffineAddExpr):
-        return _terms(expression.lhs) + _terms(expression.rhs)
-    return [expression]
-
-
-def _mentions(expression: ir.AffineExpr, name: ir.AffineExpr) -> bool:
-    if isinstance(expression, ir.AffineBinaryExpr):
-        return _mentions(expression.lhs, name) or _mentions(expression.rhs, name)
-    return bool(expression == name)
 
 
 def inline_call(call: Op, function: Op) -> None:
@@ -371,84 +254,3 @@ def parents_of(op: Op) -> Iterator[Op]:
 def ancestor_in_block(op: Op, block: Block) -> Op | None:
     """Returns the op of ``block`` that is ``op`` or one of its parents within its function, else None."""
     return next((candidate for candidate in (op, *parents_of(op)) if candidate.block == block), None)
-
-
-def launches_of(module: ir.Module, kernel: str) -> list[Op]:
-    """Returns, in program order, each ``gpu.launch_func`` of a kernel ``kernel``, of any ``gpu.module``."""
-    return [op for op in walk(module, "gpu.launch_func") if kernel_of(op) == kernel]
-
-
-def kernel_of(launch: Op) -> str:
-    """Returns the name of the kernel that a ``gpu.launch_func`` launches, without its gpu.module."""
-    return str(ir.SymbolRefAttr(launch.attributes["kernel"]).value[-1])
-
-
-def module_of(launch: Op) -> str:
-    """Returns the name of the ``gpu.module`` whose kernel a ``gpu.launch_func`` launches."""
-    return str(ir.SymbolRefAttr(launch.attributes["kernel"]).value[0])
-
-
-def operands(launch: Op, segment: int) -> list[Value]:
-    """Returns the operands of a ``gpu.launch_func`` in one operand segment, such as ``ARGUMENTS``."""
-    sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
-    start = sum(sizes[:segment])
-    return list(launch.operands)[start : start + sizes[segment]]
-
-
-def constant(launch: Op, value: Value, what: str) -> int:
-    """Returns the integer of an operand of a launch; ``what``: the operand's name in the error.
-
-    Raises CandidateError(COMPILE) if the operand is not constant.
-    """
-    found = constant_of(value)
-    if found is None:
-        raise CandidateError(Stage.COMPILE, f"launch of {kernel_of(launch)}: {what} is not constant")
-    return found
-
-
-def shared_bytes(launch: Op) -> int:
-    """Returns the dynamic shared memory of a ``gpu.launch_func`` in bytes; 0 if it has none.
-
-    Raises CandidateError(COMPILE) if the size is not constant.
-    """
-    requested = shared_bytes_operand(launch)
-    if requested is None:
-        return 0
-    return constant(launch, requested, "dynamic_shared_memory_size")
-
-
-def shared_bytes_operand(launch: Op) -> Value | None:
-    """Returns the dynamic shared memory size of a ``gpu.launch_func``, an i32 value; None without one."""
-    requested = operands(launch, SHARED_BYTES)
-    if requested:
-        return requested[0]
-    return None
-
-
-def set_shared_bytes(launch: Op, size: int, extra_bytes: Value | None = None) -> None:
-    """Replaces a launch by one with ``size`` + ``extra_bytes`` (i32) bytes of dynamic shared memory."""
-    sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
-    before = sum(sizes[:SHARED_BYTES])
-    old = list(launch.operands)
-    with launch.location, ir.InsertionPoint(launch):
-        kind = ir.IntegerType.get_signless(32)
-        total = value("arith.constant", kind, value=ir.IntegerAttr.get(kind, size))
-        if extra_bytes is not None:
-            total = value("arith.addi", kind, total, extra_bytes)
-        new = recreated(
-            launch,
-            [result.type for result in launch.results],
-            [*old[:before], total, *old[before + sizes[SHARED_BYTES] :]],
-            operandSegmentSizes=ir.DenseI32ArrayAttr.get([*sizes[:SHARED_BYTES], 1, *sizes[ARGUMENTS:]]),
-        )
-    for before_it, after_it in zip(launch.results, new.results, strict=True):
-        before_it.replace_all_uses_with(after_it)
-    launch.erase()
-
-
-def constant_grid(launch: Op) -> tuple[int, int] | None:
-    """Returns the blocks of a ``gpu.launch`` along (x, y); None if one of the two is not constant."""
-    columns, rows = map(constant_of, list(launch.operands)[:2])
-    if columns is None or rows is None:
-        return None
-    return (columns, rows)

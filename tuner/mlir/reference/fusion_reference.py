@@ -23,7 +23,7 @@ from tuner.core.quantization import QUANTIZATION
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions import STORE, fusion_function, indexing_maps, loop_extents, parse_fusion
 from tuner.mlir.hidden_keys import with_hidden_keys
-from tuner.mlir.ir.linalg import LAYOUTS, ConvolutionForm, convolution_form, zero_planes
+from tuner.mlir.ir.convolutions import LAYOUTS, ConvolutionForm, convolution_form, zero_planes
 from tuner.mlir.ir.reading import ops_in, walk
 from tuner.mlir.reference.bounded_ops import (
     BINARY,

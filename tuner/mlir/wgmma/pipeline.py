@@ -7,13 +7,12 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ir.building import affine, branch, create, index, plus, symbol, value
-from tuner.mlir.ir.linalg import apply_epilogue, find_epilogue
-from tuner.mlir.ir.memrefs import bounds_of
+from tuner.mlir.ir.padded_views import bounds_of
 from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.scalar_epilogues import apply_epilogue, find_epilogue
+from tuner.mlir.wgmma.block_tiles import BlockTiles, Corner
 from tuner.mlir.wgmma.integers import as_i32, as_index, calculate, compare, shared_pointer
 from tuner.mlir.wgmma.launch import (
-    BlockTiles,
-    Corner,
     block_id,
     block_rank,
     create_shared_memory,

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from tuner.core.dtypes import TENSOR_DTYPES, number_type
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.linalg import find_epilogue, output_type
 from tuner.mlir.ir.memrefs import argument_attributes, element_bytes, retype_argument, sync_function_type
 from tuner.mlir.ir.reading import source_of, walk
+from tuner.mlir.ir.scalar_epilogues import find_epilogue, output_type
 
 # The layout of one operand's tile in shared memory: boxes that the TMA copies, descriptors that wgmma reads.
 #

@@ -5,7 +5,7 @@ from math import prod
 from tuner.core.dtypes import number_type
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, filled, recreated, value
-from tuner.mlir.ir.linalg import convolution_form
+from tuner.mlir.ir.convolutions import convolution_form
 from tuner.mlir.ir.reading import maps_in, op_of, source_of, users_of, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import apply_script, parse

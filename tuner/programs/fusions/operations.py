@@ -4,17 +4,11 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from tuner.core.fusions import (
-    CONTRACTION,
-    CONVOLUTION,
-    ELEMENTWISE,
-    LOOPS,
-    QUANTIZED,
-    ROWS,
-)
+from tuner.core.fusions import CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, QUANTIZED, ROWS
 from tuner.core.quantization import QUANTIZATION
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.linalg import GENERALIZE, LAYOUTS
+from tuner.mlir.ir.convolutions import LAYOUTS
+from tuner.mlir.ir.linalg import GENERALIZE
 from tuner.mlir.ir.reading import maps_in, ops_in, walk_where
 from tuner.mlir.passes import run_passes
 

@@ -25,8 +25,9 @@ from tuner.core.gpu import Chip
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, reinterpreted
+from tuner.mlir.ir.launches import module_of
 from tuner.mlir.ir.memrefs import sync_function_type
-from tuner.mlir.ir.reading import module_of, name_of, private_function, types_of, walk
+from tuner.mlir.ir.reading import name_of, private_function, types_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
 from tuner.programs.device_memory.conversion import DEVICE_ATTRIBUTE

@@ -37,8 +37,9 @@ from tuner.mlir.gpu.lowering import (
     without_debug_sections,
 )
 from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.launches import kernel_of, module_of
 from tuner.mlir.ir.memrefs import copy_by_loops
-from tuner.mlir.ir.reading import kernel_of, location_of, module_of, name_of, ops_in, types_of, walk, walk_ops
+from tuner.mlir.ir.reading import location_of, name_of, ops_in, types_of, walk, walk_ops
 from tuner.mlir.passes import run_passes
 from tuner.programs.device_memory.coherence import forget_registrations
 from tuner.programs.device_memory.conversion import host_to_device_memory

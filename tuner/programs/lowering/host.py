@@ -16,19 +16,13 @@ from tuner.mlir.effects.memory_effects import KernelEffects, is_passed_by_value
 from tuner.mlir.effects.op_effects import WRITES_ATTRIBUTE
 from tuner.mlir.gpu.modules import merge_gpu_modules
 from tuner.mlir.ir.building import create, index, value
+from tuner.mlir.ir.launches import ARGUMENTS, BLOCK, GRID, SHARED_BYTES, axis_of, kernel_of, operands
 from tuner.mlir.ir.memrefs import copy_by_loops, is_workgroup
 from tuner.mlir.ir.reading import (
-    ARGUMENTS,
-    BLOCK,
-    GRID,
-    SHARED_BYTES,
     any_where,
-    axis_of,
     copy_of,
     function_type,
-    kernel_of,
     name_of,
-    operands,
     parents_of,
     private_function,
     types_of,

@@ -15,8 +15,9 @@ from tuner.mlir.gpu.lowering import outline_launches
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import branch, create, delinearized, index, is_less, size_of, value
 from tuner.mlir.ir.building import total as total_of
+from tuner.mlir.ir.launches import SEGMENTS
 from tuner.mlir.ir.memrefs import contiguous_dimensions, element_bytes, has_zero_offset, is_contiguous
-from tuner.mlir.ir.reading import SEGMENTS, constant_of, copy_of, name_of, op_of, ops_in, parents_of, walk
+from tuner.mlir.ir.reading import constant_of, copy_of, name_of, op_of, ops_in, parents_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.programs.interpreter.kernels import decode_kernel
 from tuner.programs.lowering.entry import reject_linalg

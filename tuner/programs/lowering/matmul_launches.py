@@ -9,22 +9,14 @@ from tuner.core.gpu import Chip, TensorMapLayout
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
+from tuner.mlir.gpu.launch_sequence import LaunchSequence
 from tuner.mlir.gpu.lowering import outline, store_objects
-from tuner.mlir.gpu.modules import LaunchSequence
 from tuner.mlir.gpu.tensor_maps import DTYPES, PROMOTIONS, SWIZZLES, TENSOR_MAP, TF32, TFLOAT32
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import create, index, reinterpreted, value
+from tuner.mlir.ir.launches import ARGUMENTS, SEGMENTS, launches_of, operands
 from tuner.mlir.ir.memrefs import element_bytes
-from tuner.mlir.ir.reading import (
-    ARGUMENTS,
-    SEGMENTS,
-    function_type,
-    launches_of,
-    name_of,
-    operands,
-    types_of,
-    walk,
-)
+from tuner.mlir.ir.reading import function_type, name_of, types_of, walk
 from tuner.mlir.transform import apply_script, parse
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.programs.lowering.matmul_calls import allocate, replace_matmuls

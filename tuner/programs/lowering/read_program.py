@@ -11,10 +11,11 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.accesses import DESCRIPTOR, SHARED, host_accesses
 from tuner.mlir.effects.aliases import is_buffer, is_token, roots_of
+from tuner.mlir.gpu.device_functions import inline_device_functions
 from tuner.mlir.gpu.kernel_memory import declare_launch_memory
-from tuner.mlir.gpu.modules import inline_device_functions
 from tuner.mlir.ir.building import compared, create, for_each_element, index, store, value
-from tuner.mlir.ir.memrefs import copy_buffer, is_workgroup, name_memory_spaces
+from tuner.mlir.ir.memory_spaces import name_memory_spaces
+from tuner.mlir.ir.memrefs import copy_buffer, is_workgroup
 from tuner.mlir.ir.reading import callee_of, constant_of, location_of, op_of, unsupported, walk
 from tuner.mlir.miscompiled import avoid_miscompilations
 from tuner.mlir.passes import run_passes

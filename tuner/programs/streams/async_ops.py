@@ -11,9 +11,9 @@ from tuner.mlir.bindings import Op, Type, Value, ir, passmanager
 from tuner.mlir.effects.accesses import DEVICE_OPS, inside, is_device_work
 from tuner.mlir.effects.aliases import ASYNC, is_token, last_of
 from tuner.mlir.ir.building import create
+from tuner.mlir.ir.launches import SEGMENTS
 from tuner.mlir.ir.memrefs import element_bytes, is_contiguous
 from tuner.mlir.ir.reading import (
-    SEGMENTS,
     attributes_of,
     function_type,
     location_of,

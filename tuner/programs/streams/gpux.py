@@ -10,7 +10,8 @@ from tuner.mlir.bindings import Attribute, Block, Op, Value, ir, passmanager
 from tuner.mlir.effects.accesses import SHARED, inside
 from tuner.mlir.effects.aliases import ASYNC, is_token, last_of
 from tuner.mlir.ir.building import create, value
-from tuner.mlir.ir.reading import SEGMENTS, attributes_of, types_of, unsupported
+from tuner.mlir.ir.launches import SEGMENTS
+from tuner.mlir.ir.reading import attributes_of, types_of, unsupported
 from tuner.programs.streams import gpux_ops
 from tuner.programs.streams.async_ops import POINTER, Stream, StreamCalls, drop_argument, has_tokens
 from tuner.programs.streams.gpux_syntax import STREAM_TYPE

@@ -18,7 +18,7 @@ import threadpoolctl
 from tuner.core.errors import TunerError
 from tuner.core.interfaces import Partition
 from tuner.core.problem import Problem
-from tuner.mlir.cpu.lowering import with_batch_loops
+from tuner.mlir.cpu.batch_loops import with_batch_loops
 from tuner.payload.cpu import matrix_bytes
 from tuner.payload.reference import Array, Inputs, output_dtype
 from tuner.runtime.cpu.host import processors

@@ -21,8 +21,9 @@ from tuner.core.progress import code_generation
 from tuner.mlir import bindings, transform
 from tuner.mlir.bindings import jit_bindings
 from tuner.mlir.cpu import lowering
+from tuner.mlir.cpu.batch_loops import with_batch_loops
 from tuner.mlir.cpu.llvm_modules import compiled_for, instructions_needed
-from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE, compile_fusion, with_batch_loops
+from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE, compile_fusion
 from tuner.payload.cpu import matrix_bytes, partitions_in, payload_mlir
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.jit import module_for_host

@@ -1,0 +1,147 @@
+"""Rows of A as K groups: read where they lie or packed, and broadcast to the lanes of a register.
+
+A K group is 32 bits: two bf16 or four i8 that are adjacent along K.
+"""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Value, ir
+from tuner.mlir.cpu_ops.vnni_packing import (
+    BlockExtent,
+    KGroupSource,
+    allocated,
+    k_group_type,
+    k_groups_type,
+    pack_a,
+    splat,
+)
+from tuner.mlir.ir.building import create, index, loop, plus, times, total, value, zero
+from tuner.mlir.ir.vnni import byte_dot
+
+
+@dataclass(frozen=True, eq=False)
+class KGroupRows:
+    """The rows of A of a matmul, ``k`` elements each, read in place or packed as K groups."""
+
+    source: KGroupSource
+    k: int
+    packed: Value | None  # memref<rows x K groups, and one vector of space, x i32>; None: in place
+    has_all: bool  # all rows of A are packed, not those of one strip at a time
+
+    @classmethod
+    def of(cls, source: KGroupSource, k: int, rows: int, *, has_all: bool) -> "KGroupRows":
+        """Creates the buffer for ``rows`` packed rows; returns the rows without one if A is stored along K.
+
+        ``has_all``: the rows are all rows of A, else those of one strip.
+        """
+        if source.is_along_k:
+            return cls(source, k, None, has_all)
+        k_groups = -(-k // source.depth) * source.k_groups
+        # rows a power of two apart would lie in the same sets of the cache
+        return cls(source, k, allocated((rows, k_groups + source.k_groups), k_group_type()), has_all)
+
+
+@dataclass(frozen=True, eq=False)
+class KGroupStrip:
+    """A strip: ``rows`` rows of A from row ``first`` on. It packs the rows and loads their K groups."""
+
+    of: KGroupRows
+    number: Value  # of the strip, from 0 on
+    first: Value
+    rows: int
+
+    @property
+    def whole_k_groups(self) -> int:
+        """Returns how many K groups (32 bits along K) of a row of A are loaded as whole vectors.
+
+        A partial last one counts only if A is packed, since packing pads it with zeros.
+        """
+        source = self.of.source
+        if self.of.packed is None:
+            return self.of.k // source.per_k_group
+        return -(-self.of.k // source.per_k_group)
+
+    @property
+    def has_rest(self) -> bool:
+        return self.of.packed is None and bool(self.of.k % self.of.source.per_k_group)
+
+    def pack(self) -> None:
+        source = self.of.source
+        packed = self.of.packed
+        if packed is None:
+            return
+
+        def store(row: Value, step: Value, elements: Value) -> None:
+            k_groups = value("vector.bitcast", k_groups_type(source.k_groups), elements)
+            place = (total(self._begin, row), times(step, source.k_groups))
+            create("vector.store", [], [k_groups, packed, *place])
+
+        pack_a(source, self.first, BlockExtent(self.rows), self.of.k, store)
+
+    def broadcast(self, row: int, k_group: Value) -> Value:
+        """Creates the broadcast of one K group of the strip's row ``row`` to all lanes.
+
+        A K group is 32 bits: two bf16 or four i8 adjacent along K.
+        """
+        source = self.of.source
+        lanes = self.of.source.k_groups
+        if self.of.packed is not None:
+            loaded = value("memref.load", k_group_type(), self.of.packed, plus(self._begin, row), k_group)
+            return value("vector.broadcast", k_groups_type(lanes), loaded)
+        kind = ir.VectorType.get([source.per_k_group], source.element)
+        place = (plus(self.first, row), times(k_group, source.per_k_group))
+        return _spread(value("vector.load", kind, source.buffer, *place), lanes)
+
+    def broadcast_rest(self, row: int) -> Value:
+        """Creates a vector with the partial last K group of a row in each lane, filled up with zeros."""
+        source = self.of.source
+        begin = self.whole_k_groups * source.per_k_group
+        at = plus(self.first, row)
+        elements = [
+            value("memref.load", source.element, source.buffer, at, index(k))
+            if k < self.of.k
+            else zero(source.element)
+            for k in range(begin, begin + source.per_k_group)
+        ]
+        kind = ir.VectorType.get([source.per_k_group], source.element)
+        return _spread(value("vector.from_elements", kind, *elements), source.k_groups)
+
+    def byte_sums(self) -> list[Value]:
+        """Creates the sum of the bytes of each row of the strip; returns one i32 per row."""
+        source = self.of.source
+        kind = k_groups_type(self.of.source.k_groups)
+        whole, rest = divmod(self.of.k, source.depth)
+        if self.of.packed is not None:  # zeros follow the last of K
+            whole = whole + bool(rest)
+            rest = 0
+        ones = splat(source.vector, 1)
+
+        def add(step: Value, *sums: Value, depth: int = source.depth) -> list[Value]:
+            return [byte_dot(before, ones, self._vector(row, step, depth)) for row, before in enumerate(sums)]
+
+        sums = [zero(kind)] * self.rows
+        if whole:
+            sums = list(loop(0, whole, add, sums))
+        if rest:
+            sums = add(index(whole), *sums, depth=rest)
+        add_all = ir.Attribute.parse("#vector.kind<add>")
+        return [value("vector.reduction", k_group_type(), lanes, kind=add_all) for lanes in sums]
+
+    @property
+    def _begin(self) -> Value:
+        if self.of.has_all:
+            return self.first
+        return index(0)
+
+    def _vector(self, row: int, step: Value, depth: int) -> Value:
+        source = self.of.source
+        if self.of.packed is None:
+            return source.along_k(plus(self.first, row), times(step, source.depth), depth)
+        place = (plus(self._begin, row), times(step, source.k_groups))
+        k_groups = value("vector.load", k_groups_type(source.k_groups), self.of.packed, *place)
+        return value("vector.bitcast", source.vector, k_groups)
+
+
+def _spread(elements: Value, lanes: int) -> Value:
+    k_group = value("vector.bitcast", k_groups_type(1), elements)
+    return value("vector.broadcast", k_groups_type(lanes), k_group)

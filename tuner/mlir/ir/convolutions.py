@@ -1,0 +1,87 @@
+"""Named convolutions of linalg: their dimensions, strides and dilations, and planes of zeros."""
+
+from dataclasses import dataclass, replace
+
+from tuner.core.fusions import ZERO_PLANES
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.ir.memrefs import argument_attributes
+from tuner.mlir.ir.reading import op_of
+
+# Dimensions of input, weights and output: n images, g groups, f filters, c channels, D H W planes, rows and
+# columns of the output (in the input: its own), d h w of the window.
+LAYOUTS = {
+    "linalg.conv_1d_ncw_fcw": ("ncW", "fcw", "nfW"),
+    "linalg.conv_1d_nwc_wcf": ("nWc", "wcf", "nWf"),
+    "linalg.conv_2d_nchw_fchw": ("ncHW", "fchw", "nfHW"),
+    "linalg.conv_2d_nhwc_hwcf": ("nHWc", "hwcf", "nHWf"),
+    "linalg.conv_2d_nhwc_fhwc": ("nHWc", "fhwc", "nHWf"),
+    "linalg.conv_2d_ngchw_gfchw": ("ngcHW", "gfchw", "ngfHW"),
+    "linalg.conv_2d_nhwgc_gfhwc": ("nHWgc", "gfhwc", "nHWgf"),
+    "linalg.conv_3d_ncdhw_fcdhw": ("ncDHW", "fcdhw", "nfDHW"),
+    "linalg.depthwise_conv_1d_ncw_cw": ("ncW", "cw", "ncW"),
+    "linalg.depthwise_conv_1d_nwc_wc": ("nWc", "wc", "nWc"),
+    "linalg.depthwise_conv_2d_nchw_chw": ("ncHW", "chw", "ncHW"),
+    "linalg.depthwise_conv_2d_nhwc_hwc": ("nHWc", "hwc", "nHWc"),
+}
+
+
+@dataclass(frozen=True)
+class ConvolutionForm:
+    """The dimensions of a named convolution's operands, by letters as in LAYOUTS, and its steps."""
+
+    input: str
+    weights: str
+    output: str
+    strides: tuple[int, ...]  # pixels of the input between pixels of the output, for each of D H W
+    dilations: tuple[int, ...]  # pixels of the input between elements of the window, for each of d h w
+
+    @property
+    def window(self) -> str:
+        return "".join(weight for weight in self.weights if weight in "dhw")
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Returns whether each channel is convolved on its own, so that the output has the channels."""
+        return "c" in self.output
+
+    @property
+    def reduced(self) -> str:
+        """Returns the dimensions that are summed up: the window, then the channels if the output has none."""
+        if self.is_depthwise:
+            return self.window
+        return f"{self.window}c"
+
+    @property
+    def filters(self) -> str:
+        """Returns the dimension of the output that the filters are: f, of a depthwise convolution c."""
+        if self.is_depthwise:
+            return "c"
+        return "f"
+
+
+def convolution_form(op: Op) -> ConvolutionForm:
+    """Returns the form of a named convolution, whose name must be in LAYOUTS."""
+    unit = ConvolutionForm(*LAYOUTS[op.name], (), ())
+    strides, dilations = (
+        tuple(map(int, ir.DenseIntElementsAttr(op.attributes[name])))
+        if name in op.attributes
+        else (1,) * len(unit.window)
+        for name in ("strides", "dilations")
+    )
+    return replace(unit, strides=strides, dilations=dilations)
+
+
+def zero_planes(op: Op) -> tuple[int, int]:
+    """Returns how many planes at the start and at the end of a convolution's input are marked as zeros.
+
+    (0, 0) where the input is not a function argument with this mark.
+    """
+    source = op_of(op.operands[0], "bufferization.to_tensor")
+    argument = None if source is None else source.operands[0]
+    if not isinstance(argument, ir.BlockArgument) or not isinstance(argument.owner, ir.Block):
+        return (0, 0)
+    marks = argument_attributes(argument.owner.owner.operation, argument.arg_number)
+    if ZERO_PLANES not in marks:
+        return (0, 0)
+    first, last = ir.DenseI64ArrayAttr(marks[ZERO_PLANES])
+    return first, last

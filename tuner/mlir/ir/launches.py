@@ -1,0 +1,109 @@
+"""Launches of kernels: their operands and attributes, and the ids of blocks and threads along an axis."""
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.building import recreated, value
+from tuner.mlir.ir.reading import constant_of, walk
+
+AXES = "xyz"
+# Operand segments in the order of GPUOps.td; segment 0 is the async dependencies.
+GRID = slice(1, 4)
+BLOCK = slice(4, 7)
+CLUSTER = slice(7, 10)
+SHARED_BYTES = 10
+ARGUMENTS = 11
+SEGMENTS = "operandSegmentSizes"
+# Attributes of a gpu.launch and of its kernel.
+CLUSTER_SIZE = "nvvm.cluster_dim"  # blocks along x, y and z
+TILE_GRID = "tuner.tile_grid"  # output tiles along x and y, where a block computes several
+
+
+def index_along(name: str, axis: str) -> Value:
+    """Creates the op ``name``, such as ``gpu.block_id``, along "x", "y" or "z"; returns its index value."""
+    return value(name, ir.IndexType.get(), dimension=ir.Attribute.parse(f"#gpu<dim {axis}>"))
+
+
+def axis_of(op: Op) -> int:
+    """Returns the axis of an op such as ``gpu.block_id``: 0, 1 or 2 for x, y or z."""
+    return AXES.index(str(op.attributes["dimension"]).removeprefix("#gpu<dim ").removesuffix(">"))
+
+
+def launches_of(module: ir.Module, kernel: str) -> list[Op]:
+    """Returns, in program order, each ``gpu.launch_func`` of a kernel ``kernel``, of any ``gpu.module``."""
+    return [op for op in walk(module, "gpu.launch_func") if kernel_of(op) == kernel]
+
+
+def kernel_of(launch: Op) -> str:
+    """Returns the name of the kernel that a ``gpu.launch_func`` launches, without its gpu.module."""
+    return str(ir.SymbolRefAttr(launch.attributes["kernel"]).value[-1])
+
+
+def module_of(launch: Op) -> str:
+    """Returns the name of the ``gpu.module`` whose kernel a ``gpu.launch_func`` launches."""
+    return str(ir.SymbolRefAttr(launch.attributes["kernel"]).value[0])
+
+
+def operands(launch: Op, segment: int) -> list[Value]:
+    """Returns the operands of a ``gpu.launch_func`` in one operand segment, such as ``ARGUMENTS``."""
+    sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
+    start = sum(sizes[:segment])
+    return list(launch.operands)[start : start + sizes[segment]]
+
+
+def constant(launch: Op, value: Value, what: str) -> int:
+    """Returns the integer of an operand of a launch; ``what``: the operand's name in the error.
+
+    Raises CandidateError(COMPILE) if the operand is not constant.
+    """
+    found = constant_of(value)
+    if found is None:
+        raise CandidateError(Stage.COMPILE, f"launch of {kernel_of(launch)}: {what} is not constant")
+    return found
+
+
+def shared_bytes(launch: Op) -> int:
+    """Returns the dynamic shared memory of a ``gpu.launch_func`` in bytes; 0 if it has none.
+
+    Raises CandidateError(COMPILE) if the size is not constant.
+    """
+    requested = shared_bytes_operand(launch)
+    if requested is None:
+        return 0
+    return constant(launch, requested, "dynamic_shared_memory_size")
+
+
+def shared_bytes_operand(launch: Op) -> Value | None:
+    """Returns the dynamic shared memory size of a ``gpu.launch_func``, an i32 value; None without one."""
+    requested = operands(launch, SHARED_BYTES)
+    if requested:
+        return requested[0]
+    return None
+
+
+def set_shared_bytes(launch: Op, size: int, extra_bytes: Value | None = None) -> None:
+    """Replaces a launch by one with ``size`` + ``extra_bytes`` (i32) bytes of dynamic shared memory."""
+    sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
+    before = sum(sizes[:SHARED_BYTES])
+    old = list(launch.operands)
+    with launch.location, ir.InsertionPoint(launch):
+        kind = ir.IntegerType.get_signless(32)
+        total = value("arith.constant", kind, value=ir.IntegerAttr.get(kind, size))
+        if extra_bytes is not None:
+            total = value("arith.addi", kind, total, extra_bytes)
+        new = recreated(
+            launch,
+            [result.type for result in launch.results],
+            [*old[:before], total, *old[before + sizes[SHARED_BYTES] :]],
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([*sizes[:SHARED_BYTES], 1, *sizes[ARGUMENTS:]]),
+        )
+    for before_it, after_it in zip(launch.results, new.results, strict=True):
+        before_it.replace_all_uses_with(after_it)
+    launch.erase()
+
+
+def constant_grid(launch: Op) -> tuple[int, int] | None:
+    """Returns the blocks of a ``gpu.launch`` along (x, y); None if one of the two is not constant."""
+    columns, rows = map(constant_of, list(launch.operands)[:2])
+    if columns is None or rows is None:
+        return None
+    return (columns, rows)
