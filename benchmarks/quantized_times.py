@@ -17,12 +17,12 @@ from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Problem
 from tuner.core.quantization import WeightFormat
 from tuner.payload.packed_weights import pack, packed_shape
+from tuner.runtime.cpu.cold_caches import RotatedCalls
 from tuner.runtime.cpu.host import describe_machine, processors
 from tuner.runtime.cpu.jit import PackedArguments
 from tuner.runtime.cpu.memory import placed_copy, placed_empty
 from tuner.runtime.cpu.roofline import MemoryReads
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.runtime.cpu.timing_conditions import RotatedCalls
 from tuner.runtime.timing import Call, interleaved_times
 from tuner.targets.cpu.baseline_libraries import BEST, ZENTORCH, chosen_libraries
 from tuner.targets.cpu.compiler import CpuCompiler

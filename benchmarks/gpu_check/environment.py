@@ -72,7 +72,7 @@ def ask_ptxas(bed: Bed) -> CheckOutcome:
 
 def ask_sensors(bed: Bed) -> CheckOutcome:
     """Reads clocks, temperature and power."""
-    from tuner.runtime.cuda.probe import GpuSensors, SensorsError
+    from tuner.runtime.cuda.sensors import GpuSensors, SensorsError
 
     here = bed.here()
     if here is None or not bed.is_hardware:
@@ -88,7 +88,7 @@ def ask_sensors(bed: Bed) -> CheckOutcome:
 def ask_cublas(bed: Bed) -> CheckOutcome:
     """Reports the cuBLAS that is the baseline of timings."""
     from tuner.core.errors import TunerError
-    from tuner.runtime.cuda.cublas import find_cublas
+    from tuner.runtime.cuda.cublas_files import find_cublas
 
     if not bed.is_hardware:
         return skipped(f"no cuBLAS on the {bed.device}")

@@ -24,7 +24,8 @@ from tuner.core.interfaces import FINAL_EFFORT, Effort
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
-from tuner.runtime.cuda.cublas import Cublas, find_cublas
+from tuner.runtime.cuda.cublas import Cublas
+from tuner.runtime.cuda.cublas_files import find_cublas
 from tuner.targets.gpu.arrays import GpuProblemArrays
 from tuner.targets.gpu.evaluator import LoadedCublas
 from tuner.targets.gpu.event_timing import Enqueue, GpuTimer, GraphStopwatch
@@ -269,7 +270,7 @@ def first_program(bed: Bed, problem: Problem) -> KernelCode:
 
 def peak_of(bed: Bed, dtype: str) -> float | None:
     """Returns the documented peak; None for chips without one."""
-    from tuner.runtime.cuda.probe import documented_flop_per_s
+    from tuner.runtime.cuda.roofline import documented_flop_per_s
 
     here = bed.here()
     assert here is not None

@@ -18,8 +18,9 @@ from tuner.core.errors import Refusal, TunerError
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
-from tuner.runtime.cuda.cublas import Cublas, find_cublas
-from tuner.runtime.cuda.cublas_lt import CublasLt, LtMatmul, library_next_to
+from tuner.runtime.cuda.cublas import Cublas
+from tuner.runtime.cuda.cublas_files import find_cublas, library_next_to
+from tuner.runtime.cuda.cublas_lt import CublasLt, LtMatmul
 from tuner.targets.gpu.arrays import LoadedKernels
 from tuner.targets.gpu.evaluator import ALGORITHM_RUNS, LoadedCublas, LocalGpu
 from tuner.targets.gpu.event_timing import Enqueue, GpuTimer, GraphStopwatch, warm_up

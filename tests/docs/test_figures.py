@@ -29,7 +29,7 @@ from tuner.programs.run.host_errors import THREADS_LIMIT
 from tuner.programs.run.sampled_launches import REFERENCES_LIMIT_S
 from tuner.results.regression.gate import SESSIONS_LIMIT
 from tuner.runtime.compiled_files import LIMIT_BYTES
-from tuner.runtime.cpu.memory import FAULTING_BYTES
+from tuner.runtime.cpu.faulting_memory import FAULTING_BYTES
 from tuner.runtime.timing import SAMPLE_S
 from tuner.simulator.launch import SECONDS_LIMIT
 

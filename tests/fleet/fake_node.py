@@ -11,7 +11,8 @@ from tuner.core.problem import Problem
 from tuner.fleet import queues, tables
 from tuner.fleet.node import NodeRequest, run_node
 from tuner.fleet.work import FleetWork, compile_queue, compiler_build_of, hash_of
-from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.runtime.workers.limits import Limits
+from tuner.runtime.workers.protocol import Factory
 from tuner.targets.target import RunnerChildren
 
 REQUEST = NodeRequest(TargetName(FAKE.name), slots=1, keep_free_bytes=0)

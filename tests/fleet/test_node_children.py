@@ -25,8 +25,9 @@ from tuner.fleet.tables import FleetNode, SeenNode
 from tuner.fleet.work import EVALUATE, FleetWork
 from tuner.runtime.cpu.host import processors
 from tuner.runtime.workers.child_process import sleep_until_news
+from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.processes import state_of
-from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.runtime.workers.protocol import Factory
 from tuner.targets.target import RunnerChildren
 
 WITHIN_S = 30.0

@@ -27,7 +27,8 @@ VERIFIER_SOURCES: Sources = (
     "payload/inputs.py",
     "payload/reference.py",
     "payload/special_numbers.py",
-    "runtime/cpu/memory.py",  # guards around arrays
+    "runtime/cpu/faulting_memory.py",  # guards around arrays
+    "runtime/cpu/memory.py",
     "targets/arrays.py",
     "targets/cpu/evaluator.py",
     "targets/cpu/fusion_arrays.py",

@@ -211,7 +211,7 @@ def test_single_calls_are_timed_without_what_comes_before_each() -> None:
         return clock.call("run", 2.0)
 
     evict = clock.call("evict", 100.0)
-    assert timing.after_each(evict, prepare, clock)(3) == 2.0
+    assert timing.stopwatch_of_cold_calls(evict, prepare, clock)(3) == 2.0
     assert clock.called == ["prepare", "evict", "run"] * 3
 
 

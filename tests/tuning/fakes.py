@@ -20,7 +20,8 @@ from tuner.core.records import Measurement
 from tuner.core.runs import Baseline, RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store
 from tuner.runtime.timing_lock import LockWait
-from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.runtime.workers.limits import Limits
+from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.search.cost_model.untimed import PredictedCycles

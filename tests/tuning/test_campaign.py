@@ -37,7 +37,8 @@ from tuner.mlir.fusions import fusion_arguments
 from tuner.programs.compile import compile_program
 from tuner.programs.tuning import tune_text
 from tuner.results.differences import differences
-from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.runtime.workers.limits import Limits
+from tuner.runtime.workers.protocol import Factory
 from tuner.targets.backends import Backends
 from tuner.targets.children import child_runners
 from tuner.targets.cpu.compiler import CpuCompiler

@@ -16,7 +16,8 @@ from tuner.core.runs import Baseline
 from tuner.db.store import Store
 from tuner.runtime.cpu.host import cores_of
 from tuner.runtime.timing_lock import LockWait, TimingLock
-from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.runtime.workers.limits import Limits
+from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.targets.backends import Backends

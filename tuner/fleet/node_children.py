@@ -22,7 +22,8 @@ from tuner.fleet.tables import Interval
 from tuner.fleet.work import BASELINE, COMPILE, EVALUATE, ROOFLINE, FleetWork, unpacked
 from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text
 from tuner.runtime.workers.child_process import sleep_until_news
-from tuner.runtime.workers.pool import CompilePool, LockContext, MeasurementWorker
+from tuner.runtime.workers.measurement_worker import LockContext, MeasurementWorker
+from tuner.runtime.workers.pool import CompilePool
 from tuner.runtime.workers.processes import TICK_S
 from tuner.runtime.workers.services import Evaluation, Group, compile_spec, evaluation_spec
 from tuner.targets.target import RunnerChildren, Target

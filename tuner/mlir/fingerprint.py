@@ -63,7 +63,8 @@ GPU_SOURCES: Sources = (
 # The simulator gives nothing but a verdict, which is valid only for the same version of the simulator.
 SIMULATOR_SOURCES: Sources = (
     *GPU_SOURCES,
-    "runtime/cpu/memory.py",  # guards around arrays
+    "runtime/cpu/faulting_memory.py",  # guards around arrays
+    "runtime/cpu/memory.py",
     "simulator",
     "targets/arrays.py",
     "targets/gpu/arrays.py",

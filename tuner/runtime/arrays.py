@@ -71,26 +71,27 @@ class _Versioned(ctypes.Structure):
     ]
 
 
-def dlpack_device(name: str, found: Any) -> int:
+def dlpack_device(name: str, array: Any) -> int:
     """Returns the DLDeviceType (1 CPU, 2 CUDA, ...) of an array with DLPack.
 
-    ``name``: of the argument. Raises UsageError, beginning with it, if the array does not report its device.
+    ``name``: of the argument, which begins messages. Raises UsageError if the array does not report its
+    device.
     """
-    with _reported(name, found):
-        return int(found.__dlpack_device__()[0])
+    with _reported(name, array):
+        return int(array.__dlpack_device__()[0])
 
 
-def dlpack_view(name: str, found: Any, **options: Any) -> DlpackView:
-    """Returns a view of the memory that ``found.__dlpack__(**options)`` exports; unsigned integers as signed.
+def dlpack_view(name: str, array: Any, **options: Any) -> DlpackView:
+    """Returns a view of the memory that ``array.__dlpack__(**options)`` exports; unsigned integers as signed.
 
-    ``name``: of the argument. Raises UsageError, beginning with it, if the export fails or the element type
-    is not supported.
+    ``name``: of the argument, which begins messages. Raises UsageError if the export fails or the element
+    type is not supported.
     """
-    with _reported(name, found):
+    with _reported(name, array):
         try:
-            capsule = found.__dlpack__(max_version=VERSION, **options)
+            capsule = array.__dlpack__(max_version=VERSION, **options)
         except TypeError:  # a producer from before 1.0
-            capsule = found.__dlpack__(**options)
+            capsule = array.__dlpack__(**options)
     tensor, is_read_only = _tensor(capsule)
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     if tensor.strides:
@@ -105,15 +106,15 @@ def dlpack_view(name: str, found: Any, **options: Any) -> DlpackView:
     if lanes != 1 or element not in DTYPES:
         raise UsageError(f"{name}: found DLPack type ({code}, {bits}, {lanes}), allowed floats and integers")
     address = (tensor.data or 0) + tensor.byte_offset
-    return DlpackView(address, shape, strides, DTYPES[element], is_read_only, (found, capsule))
+    return DlpackView(address, shape, strides, DTYPES[element], is_read_only, (array, capsule))
 
 
 @contextlib.contextmanager
-def _reported(name: str, found: Any) -> Iterator[None]:
+def _reported(name: str, array: Any) -> Iterator[None]:
     try:
         yield
     except (AttributeError, BufferError, RuntimeError, ValueError) as error:
-        raise UsageError(f"{name}: found {type(found).__name__} that is not handed out: {error}") from error
+        raise UsageError(f"{name}: found {type(array).__name__} that is not handed out: {error}") from error
 
 
 def _tensor(capsule: Any) -> tuple[_Tensor, bool]:
@@ -131,14 +132,15 @@ def _tensor(capsule: Any) -> tuple[_Tensor, bool]:
 class MemRef:
     """MLIR's descriptor of a ranked memref: a row of 8-byte words. Offset and strides are in elements."""
 
-    allocated: int
-    aligned: int
+    allocated: int  # address of the allocation
+    aligned: int  # address from which ``offset`` counts
     offset: int  # elements
     sizes: tuple[int, ...]
     strides: tuple[int, ...]  # elements
 
     @classmethod
     def at(cls, descriptor: int, rank: int) -> "MemRef":
+        """Returns the memref descriptor of rank ``rank`` that is stored at the address ``descriptor``."""
         return cls.of_words(tuple((ctypes.c_int64 * word_count(rank)).from_address(descriptor)))
 
     @classmethod
@@ -159,6 +161,7 @@ class MemRef:
 
     @property
     def words(self) -> tuple[int, ...]:
+        """Returns the descriptor as 64-bit words: allocated, aligned, offset, sizes, strides."""
         return (self.allocated, self.aligned, self.offset, *self.sizes, *self.strides)
 
     def address(self, item_bytes: int) -> int:
@@ -226,24 +229,29 @@ class DeviceArray:
         return all(size == 1 or stride == wanted for size, stride, wanted in steps)
 
 
-def device_array(name: str, found: Any, stream: int) -> DeviceArray:
+def device_array(name: str, array: Any, stream: int) -> DeviceArray:
     """Returns a view of an array in CUDA memory, exported by DLPack or ``__cuda_array_interface__``.
 
-    ``name``: of the argument; ``stream``: on which it will be read. Raises UsageError, beginning with the
-    name, for arrays of numpy, masked arrays and addresses that are not multiples of 16.
+    ``name``: of the argument, which begins messages; ``stream``: on which the array will be read. Raises
+    UsageError for an array that is not in CUDA memory, a masked one, and an address that is not a multiple of
+    16.
     """
-    if isinstance(found, DeviceArray):
-        return _require_aligned(name, found)
-    if getattr(found, "__dlpack__", None) is not None and not isinstance(found, np.ndarray):
-        kind = dlpack_device(name, found)
-        if kind not in CUDA_DEVICES:
-            raise UsageError(f"{name}: found memory of DLPack device {kind}, allowed CUDA: {CUDA_DEVICES}")
-        view = dlpack_view(name, found, stream=stream or 1)  # 1: the default stream in DLPack's protocol
-        array = DeviceArray(view.address, view.shape, view.strides, view.dtype, view.owner, view.is_read_only)
+    if isinstance(array, DeviceArray):
         return _require_aligned(name, array)
-    if getattr(found, "__cuda_array_interface__", None) is not None:
-        return _require_aligned(name, _of_interface(name, found))
-    raise UsageError(f"{name}: found {type(found).__name__}, allowed DLPack or __cuda_array_interface__")
+    if getattr(array, "__dlpack__", None) is not None and not isinstance(array, np.ndarray):
+        device_type = dlpack_device(name, array)
+        if device_type not in CUDA_DEVICES:
+            raise UsageError(
+                f"{name}: found memory of DLPack device {device_type}, allowed CUDA: {CUDA_DEVICES}"
+            )
+        view = dlpack_view(name, array, stream=stream or 1)  # 1: the default stream in DLPack's protocol
+        of_device = DeviceArray(
+            view.address, view.shape, view.strides, view.dtype, view.owner, view.is_read_only
+        )
+        return _require_aligned(name, of_device)
+    if getattr(array, "__cuda_array_interface__", None) is not None:
+        return _require_aligned(name, _of_interface(name, array))
+    raise UsageError(f"{name}: found {type(array).__name__}, allowed DLPack or __cuda_array_interface__")
 
 
 def wait_for_producers(device: AbstractDevice, arrays: Iterable[DeviceArray], stream: int | None) -> None:
@@ -259,8 +267,8 @@ def wait_for_producers(device: AbstractDevice, arrays: Iterable[DeviceArray], st
         device.destroy_event(event)
 
 
-def _of_interface(name: str, found: Any) -> DeviceArray:
-    fields = found.__cuda_array_interface__
+def _of_interface(name: str, array: Any) -> DeviceArray:
+    fields = array.__cuda_array_interface__
     try:
         dtype = np.dtype(fields["typestr"])
         shape = tuple(map(int, fields["shape"]))
@@ -274,14 +282,14 @@ def _of_interface(name: str, found: Any) -> DeviceArray:
         raise UsageError(f"{name}: masked arrays are not supported")
     if strides is not None and any(stride % dtype.itemsize for stride in strides):
         raise UsageError(f"{name}: found strides of {strides} bytes, allowed multiples of {dtype.itemsize}")
-    return DeviceArray(int(address or 0), shape, steps, dtype, found, bool(is_read_only), stream)
+    return DeviceArray(int(address or 0), shape, steps, dtype, array, bool(is_read_only), stream)
 
 
 def _require_aligned(name: str, array: DeviceArray) -> DeviceArray:
     if 0 not in array.shape and array.address % ALIGN_BYTES:
-        found = f"memory {array.address % ALIGN_BYTES} bytes past a multiple of {ALIGN_BYTES}"
+        position = f"memory {array.address % ALIGN_BYTES} bytes past a multiple of {ALIGN_BYTES}"
         raise UsageError(
-            f"{name}: found {found}, allowed a multiple: kernels read {ALIGN_BYTES} bytes at once"
+            f"{name}: found {position}, allowed a multiple: kernels read {ALIGN_BYTES} bytes at once"
         )
     return array
 

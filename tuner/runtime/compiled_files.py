@@ -81,13 +81,10 @@ class CompiledFiles:
                 self.prune()
 
     def kept(self, key: str, make: Callable[[], Value]) -> Value:
-        """Returns the stored value of a key.
-
-        If there is none, calls ``make``, stores its result and returns it.
-        """
-        found: Value | None = self.read(key)
-        if found is not None:
-            return found
+        """Returns the stored value of a key, else the result of ``make``, which it then stores."""
+        stored: Value | None = self.read(key)
+        if stored is not None:
+            return stored
         made = make()
         self.write(key, made)
         return made
@@ -96,10 +93,10 @@ class CompiledFiles:
         """Deletes files if all together exceed the limit, first those that were not read for longest."""
         kept_bytes = 0
         with os.scandir(self.folder) as entries:
-            found = [(entry.path, entry.stat()) for entry in entries if entry.is_file(follow_symlinks=False)]
-        if sum(status.st_size for _, status in found) <= self.limit_bytes:
+            files = [(entry.path, entry.stat()) for entry in entries if entry.is_file(follow_symlinks=False)]
+        if sum(status.st_size for _, status in files) <= self.limit_bytes:
             return
-        for path, status in sorted(found, key=lambda entry: -entry[1].st_mtime):
+        for path, status in sorted(files, key=lambda entry: -entry[1].st_mtime):
             kept_bytes += status.st_size
             if kept_bytes > KEPT_SHARE * self.limit_bytes:
                 Path(path).unlink(missing_ok=True)

@@ -83,18 +83,18 @@ def extensions(group: str, built_in: Collection[str] = ()) -> Mapping[str, Exten
     """Returns name -> extension for a group of GROUPS ("samplers", ...), tuner's first; imports none.
 
     ``built_in``: names that tuner's base defines itself. Raises UsageError if two distributions add the same
-    name, if one adds a name of ``built_in``, and if tuner's own entry points are not found.
+    name, if one adds a name of ``built_in``, and if tuner's own entry points are not by_name.
     """
-    found: dict[str, Extension] = {}
+    by_name: dict[str, Extension] = {}
     for extension in entry_points().get(f"{PREFIX}{group}", ()):
         other = DISTRIBUTION if extension.name in built_in else ""
-        if extension.name in found:
-            other = found[extension.name].distribution
+        if extension.name in by_name:
+            other = by_name[extension.name].distribution
         if other:
             line = f"{PREFIX}{group}: {other} and {extension.distribution} both have {extension.name!r}"
             raise UsageError(line, f"pip uninstall {extension.distribution}")
-        found[extension.name] = extension
-    return found
+        by_name[extension.name] = extension
+    return by_name
 
 
 def load(group: str, name: str, built_in: Collection[str] = ()) -> Any:

@@ -66,7 +66,7 @@ def _begin_fork() -> None:
     _held_by_fork.append(taken)
     # none is taken again before the fork: ``between_forks`` waits for ``_entering``
     taken += [
-        fork for fork in list(_locks_between_forks) if fork.acquire(timeout=max(end_s - time.monotonic(), 0))
+        lock for lock in list(_locks_between_forks) if lock.acquire(timeout=max(end_s - time.monotonic(), 0))
     ]
     while _is_importing() and time.monotonic() < end_s:
         time.sleep(POLL_S)
@@ -74,7 +74,8 @@ def _begin_fork() -> None:
 
 def _is_importing() -> bool:
     """Returns whether another thread imports a module, whose lock a new process would never get."""
-    locks = [(name, found()) for name, found in list(getattr(_frozen_importlib, "_module_locks", {}).items())]
+    module_locks = getattr(_frozen_importlib, "_module_locks", {})
+    locks = [(name, reference()) for name, reference in list(module_locks.items())]
     return any(
         name.partition(".")[0] in IMPORTED_WHEN_NEEDED
         and lock is not None

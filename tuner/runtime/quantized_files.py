@@ -14,7 +14,8 @@ What each format has for W (n x k), and how its unsigned numbers become integers
            is column 0 2 4 6 1 3 5 7 of eight
 
 Sources: ggml-quants.h in https://github.com/ggml-org/ggml; "checkpoint_format" in
-https://github.com/ModelCloud/GPTQModel; awq/utils/packing_utils.py in https://github.com/casper-hansen/AutoAWQ
+https://github.com/ModelCloud/GPTQModel; awq/utils/packing_utils.py in
+https://github.com/casper-hansen/AutoAWQ
 """
 
 import importlib
@@ -216,23 +217,23 @@ def _read_gguf(file: Path, name: str) -> QuantizedTensor:
         raise UsageError(f"{file}: cannot be read as GGUF: {error}") from error
     _require_name(name, tensors, file)
     tensor = tensors[name]
-    kind = tensor.tensor_type.name
+    type_name = tensor.tensor_type.name
     sizes = list(map(int, tensor.shape))
-    if kind not in (Q4_0, Q8_0):
+    if type_name not in (Q4_0, Q8_0):
         allowed = f"{Q4_0}, {Q8_0}"
         hint = f"llama-quantize --pure --allow-requantize {file.name} new.gguf {Q4_0}"
-        raise UsageError(f"{file}: {name}: found type {kind}, allowed {allowed}", hint)
+        raise UsageError(f"{file}: {name}: found type {type_name}, allowed {allowed}", hint)
     if len(sizes) != 2:
         raise UsageError(f"{file}: {name}: found {len(sizes)} dimensions, allowed 2")
     k, n = sizes  # GGUF names the dimension of adjacent elements first
     blocks = np.asarray(tensor.data).view(np.uint8).reshape(n, k // BLOCK, -1)
     scales = np.ascontiguousarray(blocks[..., :SCALE_BYTES]).view("<f2")[..., 0].astype(np.float16)
     numbers = blocks[..., SCALE_BYTES:]
-    if kind == Q8_0:
+    if type_name == Q8_0:
         integers = np.ascontiguousarray(numbers).view(np.int8)
-        return QuantizedTensor(name, kind, 8, integers.reshape(n, k), scales)
+        return QuantizedTensor(name, type_name, 8, integers.reshape(n, k), scales)
     unsigned = np.concatenate((numbers & 15, numbers >> 4), axis=-1)  # elements 0 to 15 of a block, 16 to 31
-    return QuantizedTensor(name, kind, 4, _signed(unsigned, 4).reshape(n, k), scales)
+    return QuantizedTensor(name, type_name, 4, _signed(unsigned, 4).reshape(n, k), scales)
 
 
 def _read_safetensors(file: Path, name: str) -> QuantizedTensor:
@@ -245,16 +246,16 @@ def _read_safetensors(file: Path, name: str) -> QuantizedTensor:
             names = set(opened.keys())
             _require_name(f"{layer}.qweight", names, file)
             parts = ("qweight", "qzeros", "scales", "g_idx")
-            found = {
+            tensors = {
                 part: opened.get_tensor(f"{layer}.{part}") for part in parts if f"{layer}.{part}" in names
             }
     except (safetensors.SafetensorError, OSError) as error:
         raise UsageError(f"{file}: cannot be read as safetensors: {error}") from error
-    missing = [part for part in ("qzeros", "scales") if part not in found]
+    missing = [part for part in ("qzeros", "scales") if part not in tensors]
     if missing:
         raise UsageError(f"{file}: {layer}: {' and '.join(missing)} missing, as GPTQ and AWQ have")
     try:
-        return _of_words(layer, found, _settings(file))
+        return _of_words(layer, tensors, _settings(file))
     except UsageError as error:
         raise UsageError(f"{file}: {layer}: {error.message}", error.hint) from None
 
@@ -272,9 +273,9 @@ def _settings(file: Path) -> Mapping[str, Any]:
     return {}
 
 
-def _of_words(layer: str, found: Mapping[str, Array], settings: Mapping[str, Any]) -> QuantizedTensor:
+def _of_words(layer: str, tensors: Mapping[str, Array], settings: Mapping[str, Any]) -> QuantizedTensor:
     """Returns a layer of GPTQ or AWQ; raises UsageError for another one."""
-    words, zeros, scales = (found[part] for part in ("qweight", "qzeros", "scales"))
+    words, zeros, scales = (tensors[part] for part in ("qweight", "qzeros", "scales"))
     if words.dtype != np.int32 or zeros.dtype != np.int32 or words.ndim != 2 or scales.ndim != 2:
         raise UsageError("found tensors of other types than GPTQ and AWQ have, allowed matrices of i32")
     if scales.dtype not in [DTYPES[scale_dtype] for scale_dtype in SCALE_DTYPES]:
@@ -285,10 +286,10 @@ def _of_words(layer: str, found: Mapping[str, Array], settings: Mapping[str, Any
         raise UsageError(f"found {bits} bits, allowed 4 or 8")
     if words.shape[1] == n:
         unsigned, points = _gptq(words, zeros, bits, settings)
-        kind = GPTQ
+        format_ = GPTQ
     elif words.shape[1] * WORD_BITS // bits == n and bits == 4:
         unsigned, points = _awq(words, zeros, settings)
-        kind = AWQ
+        format_ = AWQ
     else:
         raise UsageError(
             f"qweight: found {words.shape}, allowed (k / 8, {n}) of GPTQ or (k, {n // 8}) of AWQ"
@@ -296,14 +297,14 @@ def _of_words(layer: str, found: Mapping[str, Array], settings: Mapping[str, Any
     k = unsigned.shape[1]
     if points.shape != (n, groups) or k % groups:
         raise UsageError(f"found {k} rows and zero points {points.shape} with {groups} groups of scales")
-    order = found.get("g_idx")
+    order = tensors.get("g_idx")
     if order is not None and not np.array_equal(order, np.arange(k) // (k // groups)):
         line = "its columns are in the order of their activations (desc_act)"
         raise UsageError(line, "quantize with desc_act=False, or with static groups")
     zero_points = np.ascontiguousarray(_signed(points, bits))
     return QuantizedTensor(
         layer,
-        kind,
+        format_,
         bits,
         np.ascontiguousarray(_signed(unsigned, bits)),
         np.ascontiguousarray(scales.T),

@@ -27,7 +27,7 @@ Call = Callable[[], object]
 Clock = Callable[[], float]
 SAMPLE_S = 1e-3  # least duration of a sample; the overhead of clock and call is negligible
 EARLY_SAMPLES = 3  # all above the limit: early-stopped; fewer samples must be above twice the limit
-TURN_S = 0.02  # duration of a sample; another process' time slice (Linux: some 4 ms) is small against it
+LONG_SAMPLE_S = 0.02  # of a sample, against which another process' time slice (Linux: some 4 ms) is small
 RESAMPLES = 500  # of the bootstrap
 COLD_S = 0.02  # duration of a call; filling the caches takes little of it
 LIMIT_S = 1.0  # of one action's calls in an interleaved timing, or FEW_SAMPLES and OTHER_CALLS if longer
@@ -45,8 +45,9 @@ def interleaved_times(
 ) -> dict[str, tuple[float, ...]]:
     """Returns name -> seconds per call in each round.
 
-    Calls are timed interleaved, for about ``seconds`` in all. There are 7 or more rounds, and each begins
-    with another name. ``before_slice`` is called, untimed, with a call before its slice of a round.
+    Calls are timed interleaved, for about ``seconds`` in all. There are 7 or more rounds; the name that comes
+    first changes from round to round. ``before_slice`` is called, untimed, with a call before its slice of a
+    round.
     """
     prepared = before_slice or _nothing
     counts = {}  # of calls that take about ``SLICE_S``, by the faster of two after a first one
@@ -68,9 +69,10 @@ def interleaved_times(
 
 
 def before_slice_of(threads: int) -> Callable[[Call], object]:
-    """Returns the function to call before each timed slice: for one thread it does nothing.
+    """Returns the function ``before_slice`` of ``interleaved_times`` for calls that use ``threads`` threads.
 
-    For several threads it rests, then wakes them by untimed calls.
+    For one thread it does nothing. For several it sleeps 20 ms, so that other runtimes' threads stop waiting
+    in loops, then wakes the call's own threads by 3 untimed calls.
     """
     if threads == 1:
         return _nothing
@@ -120,7 +122,7 @@ def stopwatch_of(repeat: Repeat, clock: Clock = time.perf_counter) -> Stopwatch:
     return lambda inner: sample(repeat, inner, clock)
 
 
-def after_each(
+def stopwatch_of_cold_calls(
     evict: Callable[[], None], prepare: Callable[[], Callable[[], object]], clock: Clock = time.perf_counter
 ) -> Stopwatch:
     """Returns a stopwatch of single calls with cold caches: ``evict()`` runs untimed before each call.
@@ -184,8 +186,8 @@ def measure_together_by(
 ) -> tuple[Measurement, ...]:
     """Times actions interleaved, one sample each per round, in random order, so that drift affects all alike.
 
-    Returns their measurements in order. Long calls get FEW_SAMPLES, or as many as fit into LIMIT_S.
-    ``after_round`` is called, untimed, after each round.
+    Returns their measurements in order. Actions with long calls get 6 samples (FEW_SAMPLES), or as many as
+    fit into 1 s (LIMIT_S). ``after_round`` is called, untimed, after each round.
     """
     inners = [calibrate(take, effort) for take in stopwatches]
     samples: list[list[float]] = [[] for _ in stopwatches]
@@ -251,5 +253,5 @@ def _is_early_stopped(samples: list[float], inner: int, effort: Effort, calibrat
         return False
     if len(samples) >= EARLY_SAMPLES:
         return min(samples) > effort.stop_above_s
-    is_known = len(samples) > 1 or samples[0] * inner >= TURN_S
+    is_known = len(samples) > 1 or samples[0] * inner >= LONG_SAMPLE_S
     return is_known and min(calibrating_s, *samples) > 2 * effort.stop_above_s

@@ -1,6 +1,6 @@
 """The timing lock: only one tuner of a user at a time measures on each core and on each GPU.
 
-Says also how a run waits for the lock, and until when.
+``LockWait`` says how a run waits for the lock, and until when.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ def log_waiting(who: str) -> None:
 
 
 def ignore_holder(_who: str) -> None:
-    """Does nothing: the report for waits that are short."""
+    """Does nothing: the report, of a process that held the lock, where nobody needs it."""
 
 
 @final
@@ -69,6 +69,7 @@ class LockWait:
 
     @property
     def is_over(self) -> bool:
+        """True if the end of waiting has passed: timing goes on without the lock."""
         return self.ends_s is not None and self._clock() >= self.ends_s
 
     def end_in(self, seconds: float) -> None:
@@ -138,9 +139,9 @@ def opened_lock_file(device: str, folder: Path | None = None) -> int | None:
     owns or can write to.
     """
     name = f"{device.replace(':', '-').replace('/', '-')}.lock"
-    for place in lock_folders() if folder is None else (folder,):
+    for lock_folder in lock_folders() if folder is None else (folder,):
         with contextlib.suppress(OSError):
-            return _opened_in(place, name)
+            return _opened_in(lock_folder, name)
     return None
 
 
@@ -163,8 +164,8 @@ def _opened_in(folder: Path, name: str) -> int:
 # locked in ascending order: tuners that share some cores cannot wait for one another in a circle.
 
 
-def _set_lock(descriptor: int, kind: int, byte: int, count: int = 1) -> None:
-    fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, struct.pack(FLOCK, kind, os.SEEK_SET, byte, count, 0))
+def _set_lock(descriptor: int, type_: int, byte: int, count: int = 1) -> None:
+    fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, struct.pack(FLOCK, type_, os.SEEK_SET, byte, count, 0))
 
 
 @functools.cache

@@ -32,8 +32,9 @@ from tuner.payload.reference import (
     with_special_bias,
     with_special_numbers,
 )
+from tuner.runtime.cpu.faulting_memory import FaultingMemory
 from tuner.runtime.cpu.memory import ALIGNMENT_BYTES as CACHE_LINE_BYTES
-from tuner.runtime.cpu.memory import FaultingMemory, GuardedArray, placed_empty
+from tuner.runtime.cpu.memory import GuardedArray, placed_empty
 
 LOAD_AGAIN = "tuner.load_best(problem)"  # in another process
 Expected = tuple[str, tuple[int, ...], "np.dtype[Any]"]  # name, shape, type

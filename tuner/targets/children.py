@@ -9,7 +9,8 @@ from tuner.core.errors import OpPlace
 from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
-from tuner.runtime.cuda.probe import describe_gpu, gpu_roofline
+from tuner.runtime.cuda.probe import describe_gpu
+from tuner.runtime.cuda.roofline import gpu_roofline
 from tuner.runtime.timing_lock import TimingLock, holder_text
 from tuner.runtime.workers.runner import RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec

@@ -22,7 +22,8 @@ from tuner.core.requests import TIMED_SAMPLER, RunRequest
 from tuner.core.runs import Baseline, RunSettings, StoredTrial
 from tuner.runtime.timing import summarize
 from tuner.runtime.timing_lock import LockWait
-from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.runtime.workers.limits import Limits
+from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.runner import LocalRunner
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import RecordedSpace, RecordedTime

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from tuner.core.compiled_code import Assemble
     from tuner.core.gpu import AbstractDevice
     from tuner.core.interfaces import AbstractRunner
-    from tuner.runtime.workers.protocol import Factory, Limits
+    from tuner.runtime.workers.limits import Limits
+    from tuner.runtime.workers.protocol import Factory
     from tuner.runtime.workers.runner import RunnerOrder
     from tuner.runtime.workers.services import Environment
     from tuner.search.cost_model.untimed import PredictedCycles

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from tuner.core.dtypes import INPUT_DTYPES
 from tuner.payload.reference import NUMPY_DTYPES
+from tuner.runtime.cpu.faulting_memory import FAULTING_BYTES, FaultingMemory
 from tuner.runtime.cpu.memory import (
     ALIGNMENT_BYTES,
-    FAULTING_BYTES,
     GUARD_BYTES,
-    FaultingMemory,
     GuardedArray,
     copy_on_small_pages,
     placed_copy,

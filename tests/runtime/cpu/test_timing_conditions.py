@@ -11,7 +11,7 @@ import pytest
 
 from tuner.core.matmul import Matmul
 from tuner.payload.reference import Array
-from tuner.runtime.cpu import host, timing_conditions
+from tuner.runtime.cpu import cold_caches, host, timing_conditions
 from tuner.runtime.cpu.memory import placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
 
@@ -21,8 +21,8 @@ from tuner.runtime.cpu.thread_team import ThreadTeam
 @pytest.mark.parametrize("size", [1, 3, 4, 5, 16, 100])
 def test_every_line_that_an_array_touches_is_evicted(size: int, offset: int) -> None:
     array = placed_empty((size,), np.dtype(np.float32), offset)
-    start, lines = timing_conditions.lines_of(array)
-    begin, line_bytes = array.ctypes.data, timing_conditions.LINE_BYTES
+    start, lines = cold_caches.lines_of(array)
+    begin, line_bytes = array.ctypes.data, cold_caches.LINE_BYTES
     touched = {byte // line_bytes for byte in range(begin, begin + array.nbytes)}
     assert {start // line_bytes + line for line in range(lines)} == touched
 
@@ -31,7 +31,7 @@ def test_every_line_that_an_array_touches_is_evicted(size: int, offset: int) -> 
 def test_an_eviction_changes_no_number() -> None:
     arrays: list[Array] = [np.arange(1000.0, dtype=np.float32), np.ones((33, 7))]
     copies = [each.copy() for each in arrays]
-    timing_conditions.Eviction(arrays)()
+    cold_caches.Eviction(arrays)()
     assert all(np.array_equal(one, other) for one, other in zip(arrays, copies, strict=True))
 
 
@@ -39,7 +39,7 @@ def test_an_eviction_changes_no_number() -> None:
 @pytest.mark.parametrize(("cache", "evicted"), [("warm", 0), ("weights-cold", 1), ("cold", 4)])
 def test_what_is_evicted_follows_from_the_state(cache: str, evicted: int) -> None:
     operands = [np.zeros(4, np.float32) for _ in range(4)]
-    found = timing_conditions.eviction_of(Matmul(2, 2, 2, epilogue="bias_relu", cache=cache), operands)
+    found = cold_caches.eviction_of(Matmul(2, 2, 2, epilogue="bias_relu", cache=cache), operands)
     assert (found is None) == (evicted == 0)
     if found is not None:
         assert len(found.arrays) == evicted

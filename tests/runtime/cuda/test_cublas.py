@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from tuner.core.errors import TunerError
-from tuner.runtime.cuda import cublas
-from tuner.runtime.cuda.cublas import cublas_file
+from tuner.runtime.cuda import cublas_files
+from tuner.runtime.cuda.cublas_files import cublas_file
 
 
 def put(root: Path, *names: str) -> Path:
@@ -39,8 +39,8 @@ def test_the_newest_of_the_system_is_taken(site: Path, tmp_path: Path) -> None:
 
 def test_without_cuda_pathfinder_files_are_looked_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)
-    monkeypatch.setattr(cublas, "cublas_file", lambda: tmp_path / "libcublas.so.12")
-    assert cublas.find_cublas() == str(tmp_path / "libcublas.so.12")
-    monkeypatch.setattr(cublas, "cublas_file", lambda: None)
+    monkeypatch.setattr(cublas_files, "cublas_file", lambda: tmp_path / "libcublas.so.12")
+    assert cublas_files.find_cublas() == str(tmp_path / "libcublas.so.12")
+    monkeypatch.setattr(cublas_files, "cublas_file", lambda: None)
     with pytest.raises(TunerError, match=r"^no cuBLAS found \(pip install nvidia-cublas\)$"):
-        cublas.find_cublas()
+        cublas_files.find_cublas()

@@ -19,7 +19,7 @@ from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES
 from tuner.core.errors import TunerError
 from tuner.core.gpu import CLOCK_FLOP, DeviceError, chip_of
 from tuner.core.machine import GpuState
-from tuner.runtime.cuda import probe
+from tuner.runtime.cuda import probe, roofline, sensors
 from tuner.runtime.cuda.driver import CALLS, INT, OUT_NAME, CtypesDriver
 
 BUS = "00000000:3b:00.0"
@@ -42,10 +42,10 @@ def nvml(pynvml: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ctypes
 
 def test_sensors_are_read_in_base_units_and_one_that_is_missing_is_no_zero(nvml: ctypes.CDLL) -> None:
     power_w: Any = pytest.approx(512.345)
-    assert probe.GpuSensors(BUS).read() == GpuState(1.755e9, 2.619e9, 61.0, power_w)
+    assert sensors.GpuSensors(BUS).read() == GpuState(1.755e9, 2.619e9, 61.0, power_w)
     ctypes.c_ulonglong.in_dll(nvml, "stub_reasons").value = 0x1 | 0x4 | 0x40
     ctypes.c_int.in_dll(nvml, "stub_power_result").value = NOT_SUPPORTED
-    state = probe.GpuSensors(BUS).read()
+    state = sensors.GpuSensors(BUS).read()
     assert (state.power_w, state.temperature_c) == (None, 61.0)
     assert state.slowdowns == ("power cap", "thermal (hardware)")
 
@@ -53,11 +53,11 @@ def test_sensors_are_read_in_base_units_and_one_that_is_missing_is_no_zero(nvml:
 def test_a_gpu_that_nvml_does_not_know_and_a_missing_package_are_reported(
     nvml: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(probe.SensorsError, match="no clocks or temperatures: NVML: Not Found"):
-        probe.GpuSensors("00000000:99:00.0")
+    with pytest.raises(sensors.SensorsError, match="no clocks or temperatures: NVML: Not Found"):
+        sensors.GpuSensors("00000000:99:00.0")
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    with pytest.raises(probe.SensorsError, match=r"no clocks or temperatures: pip install nvidia-ml-py"):
-        probe.GpuSensors(BUS)
+    with pytest.raises(sensors.SensorsError, match=r"no clocks or temperatures: pip install nvidia-ml-py"):
+        sensors.GpuSensors(BUS)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_gpu_that_nvml_does_not_know_and_a_missing_package_are_reported(
     ],
 )
 def test_only_reasons_that_make_it_slower_count(reasons: int, names: tuple[str, ...]) -> None:
-    assert probe.slowdowns_in(reasons) == names
+    assert sensors.slowdowns_in(reasons) == names
 
 
 # What driver and GPU are here, asked of the stand-in for libcuda; one line says what is missing.
@@ -153,10 +153,10 @@ HEADER = Path("/usr/local/cuda/include/cuda.h")
 @pytest.mark.parametrize("name", CALLS)
 def test_the_bindings_have_the_call_with_as_many_inputs(name: str) -> None:
     driver = pytest.importorskip("cuda.bindings.driver")
-    kinds = CALLS[name].kinds
-    inputs = sum(not kind.is_output or kind is OUT_NAME for kind in kinds)
+    parameters = CALLS[name].parameters
+    inputs = sum(not parameter.is_output or parameter is OUT_NAME for parameter in parameters)
     assert len(inspect.signature(getattr(driver, name)).parameters) == inputs
-    for kind in kinds:
+    for kind in parameters:
         assert not kind.enum or hasattr(driver, kind.enum)
 
 
@@ -168,7 +168,7 @@ def test_the_header_declares_the_call_with_the_same_parameters_and_knows_its_sym
     found = re.search(rf"^CUresult CUDAAPI {name}\(([^;]*)\);", text, re.MULTILINE)
     assert found is not None
     parameters = [part.strip() for part in found[1].split(",") if part.strip() != "void"]
-    kinds = [each for kind in call.kinds for each in ((kind, INT) if kind is OUT_NAME else (kind,))]
+    kinds = [each for kind in call.parameters for each in ((kind, INT) if kind is OUT_NAME else (kind,))]
     pointers = (ctypes.c_void_p, ctypes.c_char_p)
     for kind, parameter in zip(kinds, parameters, strict=True):
         is_pointer = "*" in parameter
@@ -194,7 +194,7 @@ A100 = replace(FACTS, chip="sm_80", multiprocessors=108, clock_hz=1.41e9)
     ],
 )
 def test_the_table_gives_the_peaks_of_the_whitepapers(facts: object, dtype: str, peak: float) -> None:
-    assert probe.documented_flop_per_s(facts, dtype) == pytest.approx(peak, rel=2e-3)  # type: ignore[arg-type]
+    assert roofline.documented_flop_per_s(facts, dtype) == pytest.approx(peak, rel=2e-3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("chip", CLOCK_FLOP)
@@ -205,12 +205,12 @@ def test_every_dtype_that_a_chip_has_instructions_for_has_a_peak(chip: str) -> N
 
 def test_bandwidth_is_bytes_read_and_written_by_the_best_copy_and_flop_those_documented() -> None:
     device = ScriptedDevice(copy_bytes_per_s=2e12)
-    found = probe.gpu_roofline(device, H100, "f16")
+    found = roofline.gpu_roofline(device, H100, "f16")
     assert found.bytes_per_s == pytest.approx(4e12)
     assert found.flop_source == "documented, at 1830 MHz"
-    assert device.log.count(f"copy {probe.COPY_BYTES}") == 2 * probe.COPIES
+    assert device.log.count(f"copy {roofline.COPY_BYTES}") == 2 * roofline.COPIES
     assert device.alive == set()
-    probe.copied_bytes_per_s(device, 1 << 30)  # a small GPU is not filled
+    roofline.copied_bytes_per_s(device, 1 << 30)  # a small GPU is not filled
     assert f"allocate {1 << 27}" in device.log
     with pytest.raises(TunerError, match="found sm_120, allowed sm_80, sm_90: no documented peak"):
-        probe.gpu_roofline(ScriptedDevice(), replace(FACTS, chip="sm_120"), "f16")
+        roofline.gpu_roofline(ScriptedDevice(), replace(FACTS, chip="sm_120"), "f16")

@@ -19,6 +19,7 @@ from tests.forked import in_child
 from tuner.core.interfaces import FINAL_EFFORT, Effort
 from tuner.core.matmul import Matmul
 from tuner.runtime.workers import processes, protocol
+from tuner.runtime.workers.limits import CALLS, Limits
 
 
 def opened(path: Path) -> int:
@@ -176,17 +177,17 @@ EFFORT = Effort(budget_s=0.1)
 
 
 def test_the_limit_follows_the_expected_time_or_size_and_the_machine_and_is_not_nothing() -> None:
-    limits, large = protocol.Limits(evaluation_timeout_s=10.0), Matmul(1024, 1024, 1024)
+    limits, large = Limits(evaluation_timeout_s=10.0), Matmul(1024, 1024, 1024)
     quick, slow = (limits.evaluation_limit_s(PROBLEM, EFFORT, call_s) for call_s in (1e-6, 2.0))
     assert quick == pytest.approx(10.4, abs=0.01)
-    assert slow - quick == pytest.approx(2.0 * protocol.CALLS, abs=0.01)
-    usual = protocol.Limits()
+    assert slow - quick == pytest.approx(2.0 * CALLS, abs=0.01)
+    usual = Limits()
     of_small, of_large = (usual.evaluation_limit_s(each, EFFORT, None) for each in (PROBLEM, large))
-    expected_s = 1024**3 * 2 / 1e9 * protocol.CALLS + 1024**3 * 2 / 5e9
+    expected_s = 1024**3 * 2 / 1e9 * CALLS + 1024**3 * 2 / 5e9
     assert of_large - of_small == pytest.approx(expected_s, rel=0.01)
-    faster = protocol.Limits(slowest_flop_per_s=1e11, calls=60)
+    faster = Limits(slowest_flop_per_s=1e11, calls=60)
     saved_s = of_large - faster.evaluation_limit_s(large, EFFORT, None)
-    assert saved_s == pytest.approx(large.flop * (protocol.CALLS / 1e9 - 60 / 1e11))
+    assert saved_s == pytest.approx(large.flop * (CALLS / 1e9 - 60 / 1e11))
     one, eight = (usual.remeasurement_limit_s(PROBLEM, EFFORT, 0.5, participants) for participants in (1, 8))
     assert one >= usual.evaluation_limit_s(PROBLEM, EFFORT, 0.5)
     assert eight - one == pytest.approx(7 * (one - usual.evaluation_timeout_s), rel=1e-3)
@@ -198,7 +199,7 @@ def test_the_limit_follows_the_expected_time_or_size_and_the_machine_and_is_not_
     assert usual.remeasurement_limit_s(PROBLEM, FINAL_EFFORT, 1e-6, participants) < 30
     for name in ("compile_timeout_s", "evaluation_timeout_s", "memory_bytes", "slowest_flop_per_s", "calls"):
         with pytest.raises(ValueError, match=rf"limits: found .*{name}=0.*, allowed positive numbers"):
-            protocol.Limits(**{name: 0})
+            Limits(**{name: 0})
 
 
 STEP_S = st.floats(0.0, 2 * processes.LONGEST_STEP_S) | st.floats(1.0, 1e5)

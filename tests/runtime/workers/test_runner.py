@@ -24,7 +24,8 @@ from tuner.core.errors import Failure, Stage, TunerError
 from tuner.core.interfaces import AbstractRunner, Effort, FinalTimes
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.runtime.timing_lock import LockWait, TimingLock
-from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.runtime.workers.limits import Limits
+from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 
@@ -376,7 +377,7 @@ PARENT = """
 import time
 from tests.fakes import candidate
 from tests.runtime.workers.test_runner import runner_of, NO_BUDGET
-from tuner.runtime.workers.protocol import Limits
+from tuner.runtime.workers.limits import Limits
 bench = runner_of(limits=Limits())
 bench.start(0, candidate(1), NO_BUDGET)
 bench.finish()

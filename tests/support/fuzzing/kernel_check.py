@@ -10,7 +10,7 @@ from tuner.core.interfaces import Artifact, Script
 from tuner.core.problem import Problem
 from tuner.core.records import Verdict
 from tuner.payload.reference import compare, draw, draw_base
-from tuner.runtime.cpu.memory import FaultingMemory
+from tuner.runtime.cpu.faulting_memory import FaultingMemory
 from tuner.runtime.workers.protocol import Factory, ServiceSpec
 from tuner.runtime.workers.worker import Worker
 from tuner.targets.cpu.compiler import CpuCompiler

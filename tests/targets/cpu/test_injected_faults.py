@@ -18,7 +18,8 @@ from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.records import Record
 from tuner.runtime.cpu.host import describe_machine
-from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.runtime.workers.limits import Limits
+from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.runtime.workers.worker import Worker

@@ -17,7 +17,8 @@ from tuner.db.store import Store
 from tuner.results.exported_trial import exported
 from tuner.results.regression.script_check import CheckFinding, checked
 from tuner.runtime.cpu.host import describe_machine
-from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.runtime.workers.limits import Limits
+from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.space.scripts.header import parse_provenance, without_header

@@ -22,7 +22,7 @@ from tuner.core.interfaces import Artifact, BoundRecord, Effort, Script
 from tuner.core.machine import Conditions, Span
 from tuner.core.matmul import Matmul
 from tuner.core.records import Measurement, Record, Verdict
-from tuner.runtime.workers.protocol import Limits
+from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.simulator.device.simulated_device import SimulatedDevice

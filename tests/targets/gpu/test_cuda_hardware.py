@@ -8,8 +8,9 @@ from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.matmul import Matmul
-from tuner.runtime.cuda.cublas import find_cublas
-from tuner.runtime.cuda.probe import GpuHere, copied_bytes_per_s, describe_gpu
+from tuner.runtime.cuda.cublas_files import find_cublas
+from tuner.runtime.cuda.probe import GpuHere, describe_gpu
+from tuner.runtime.cuda.roofline import copied_bytes_per_s
 from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.targets.gpu.evaluator import GpuEvaluator, evaluator_here, open_gpu, time_cublas
 from tuner.targets.gpu.event_timing import COLD_SAMPLES

@@ -27,7 +27,7 @@ from tuner.core.problem import LAYOUTS, Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
 from tuner.payload.reference import Array, Inputs
-from tuner.runtime.cuda import cublas
+from tuner.runtime.cuda import cublas, cublas_files
 from tuner.runtime.cuda.probe import GpuHere
 from tuner.targets.gpu import evaluator as gpu_evaluator
 from tuner.targets.gpu import event_timing
@@ -289,7 +289,7 @@ def test_a_library_that_does_not_load_or_is_missing_is_reported(monkeypatch: pyt
 
     monkeypatch.setattr(pathfinder, "load_nvidia_dynamic_lib", nothing)
     with pytest.raises(TunerError, match=r"no cuBLAS found \(pip install nvidia-cublas\)"):
-        cublas.find_cublas()
+        cublas_files.find_cublas()
 
 
 # Wherever a timing on a GPU ends, right programs keep their time and those that spare work get none.

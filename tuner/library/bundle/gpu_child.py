@@ -9,7 +9,8 @@ from tuner.core.problem import Problem
 from tuner.core.remote_results import BINARY, TEXT, PendingTrial
 from tuner.payload.reference import WHOLE_FLOP, compare_sampled
 from tuner.runtime.workers import services
-from tuner.runtime.workers.protocol import GPU_CALLS, REFERENCE_FLOP_PER_S, Factory, Limits, ServiceSpec
+from tuner.runtime.workers.limits import GPU_CALLS, REFERENCE_FLOP_PER_S, Limits
+from tuner.runtime.workers.protocol import Factory, ServiceSpec
 from tuner.runtime.workers.worker import Worker, child_memory_bytes
 from tuner.targets.gpu.evaluator import GpuEvaluator
 

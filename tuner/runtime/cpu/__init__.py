@@ -2,7 +2,9 @@
 
 # What other packages may import; the rest is inside.
 __all__ = [
+    "cold_caches",
     "content_hash",
+    "faulting_memory",
     "host",
     "jit",
     "memory",

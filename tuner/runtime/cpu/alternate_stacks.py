@@ -25,7 +25,10 @@ class _AlternateStack(ctypes.Structure):
 
 
 def watch_process() -> None:
-    """Gives an alternate stack to the calling thread, and to threads of teams that start afterwards."""
+    """Gives an alternate stack to the calling thread, and to threads of teams that start afterwards.
+
+    Raises OSError if the system refuses it.
+    """
     global _is_watched
     _is_watched = True
     watch_thread()

@@ -21,5 +21,6 @@ class ContentHash:
         self._function = CompiledFunction(self._code.addresses[ENTRY])
 
     def value(self) -> int:
+        """Returns the hash of the present contents, an unsigned 64-bit integer."""
         self._function(self._arguments)
         return self._arguments.result

@@ -52,8 +52,8 @@ STOLEN = 7
 def may_use_tiles() -> bool:
     """Asks Linux for permission to use AMX tiles; returns whether it is granted.
 
-    A new program must ask again. Without the permission the first tile instruction ends the process with
-    SIGILL.
+    A program that this process starts must ask again. Without the permission the first tile instruction ends
+    the process with SIGILL.
     """
     if platform.machine() != "x86_64" or platform.system() != "Linux":
         return False

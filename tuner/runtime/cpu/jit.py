@@ -49,7 +49,7 @@ def host_features() -> str:
 def module_for_host(llvm_text: str) -> Any:
     """Parses LLVM-dialect text in the JIT's current context; returns the module, adapted to this processor.
 
-    Functions without "target-features" get those of this processor, and all of them the same ones: LLVM
+    On a processor with SSE4A, functions without "target-features" get ``host_features``, all the same: LLVM
     inlines no function into one that lacks some of its features. No function may call memset, memcpy or the
     like in place of loops: for some of these the JIT of these wheels looks up another name ("oolPop") and
     finds nothing.
@@ -61,11 +61,11 @@ def module_for_host(llvm_text: str) -> Any:
         op = operation.operation
         if op.name != "llvm.func" or not op.regions[0].blocks:
             continue
-        words = str(op.attributes["passthrough"])[1:-1] if "passthrough" in op.attributes else ""
-        added = [words] if words else []
-        if "no-builtins" not in words:
+        attributes = str(op.attributes["passthrough"])[1:-1] if "passthrough" in op.attributes else ""
+        added = [attributes] if attributes else []
+        if "no-builtins" not in attributes:
             added.append('"no-builtins"')
-        if bool(features) and "target-features" not in words:
+        if bool(features) and "target-features" not in attributes:
             added.append(f'["target-features", "{features}"]')
         op.attributes["passthrough"] = jit_ir.Attribute.parse(f"[{', '.join(added)}]")
     return module
@@ -103,10 +103,7 @@ def loop_text(name: str) -> str:
 
 @cache
 def shipped_module(name: str, entry: str) -> JittedModule:
-    """Returns the machine code of the shipped file ``name``.mlir with its function ``entry``.
-
-    Compiled once.
-    """
+    """Returns the machine code, compiled once, of the shipped file ``name``.mlir with its ``entry``."""
     return JittedModule(loop_text(name), (entry,))
 
 
@@ -128,10 +125,7 @@ class PackedArguments:
 
     @property
     def result(self) -> int:
-        """Returns the last call's result as an unsigned 64-bit integer.
-
-        0 before a call, or without a result.
-        """
+        """Returns the last call's result, an unsigned 64-bit integer; 0 before a call or without a result."""
         return int(self.values[len(self.values) - 1])
 
 

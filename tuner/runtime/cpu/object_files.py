@@ -33,7 +33,7 @@ LOADED = 2
 EXECUTED = 4
 UNWINDING = ".eh_frame"  # for exceptions, which no kernel has
 PAGE_BYTES = mmap.PAGESIZE
-# R_X86_64_*: kind -> format of the field, and whether the address of the field is subtracted
+# R_X86_64_*: type -> format of the field, and whether the address of the field is subtracted
 FIELDS = {1: ("<Q", False), 2: ("<i", True), 4: ("<i", True), 24: ("<q", True)}
 # What code may call: exp, memcpy, malloc. None: all libraries that Python is linked with, since old C
 # libraries have sem_wait in a separate file.
@@ -64,12 +64,12 @@ class ElfSymbol:
 class Relocation:
     """A position in a section at which the address of a symbol, plus ``addend``, is written.
 
-    ``kind``: the x86-64 relocation type, which says in which form.
+    ``type``: the x86-64 relocation type (R_X86_64_*), which says in which form.
     """
 
     section: int
     offset: int
-    kind: int
+    type: int
     symbol: ElfSymbol
     addend: int
 
@@ -159,7 +159,7 @@ def _text(code: bytes, strings: _Header, at: int) -> str:
 
 
 class LoadedObject:
-    """Machine code of an object file, loaded as long as this object lives.
+    """Machine code of an object file, in executable memory of this process as long as this object lives.
 
     ``addresses``: symbol name -> address.
     """
@@ -183,16 +183,16 @@ class LoadedObject:
             self._memory[at : at + len(section.content)] = section.content
         libraries = list(map(ctypes.CDLL, LIBRARIES))
         for relocation in elf.relocations:
-            if relocation.kind not in FIELDS:
-                raise ValueError(f"relocations of kind {relocation.kind} are not supported")
+            if relocation.type not in FIELDS:
+                raise ValueError(f"relocations of type {relocation.type} are not supported")
             # the symbol's address: the caller's, a section of this code, or a library's
-            is_given = not relocation.symbol.section and relocation.symbol.name in symbols
-            if is_given:
+            is_callers = not relocation.symbol.section and relocation.symbol.name in symbols
+            if is_callers:
                 address = symbols[relocation.symbol.name]
             else:
                 address = _address(relocation.symbol, start, offsets, libraries)
             target = address + relocation.addend
-            form, is_relative = FIELDS[relocation.kind]
+            form, is_relative = FIELDS[relocation.type]
             at = offsets[relocation.section] + relocation.offset
             struct.pack_into(form, self._memory, at, target - (start + at if is_relative else 0))
         if code_bytes:

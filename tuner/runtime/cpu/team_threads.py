@@ -85,6 +85,7 @@ class TeamThreads:
             ctypes.c_uint64.from_address(slot + ARGUMENTS_OFFSET).value = arguments
 
     def pin(self, processors: tuple[int, ...]) -> None:
+        """Pins each thread, also those that start later, to the processor of its index in ``processors``."""
         self._processors = processors
         self._pin()
 

@@ -30,15 +30,15 @@ class ThreadTeam:
         self.members.require(size - 1)
 
     def repeat(self, calls: tuple[tuple[int, int], ...], times: int) -> None:
-        """Runs compiled functions in parallel, one per thread, the first by the caller.
+        """Runs compiled functions in parallel, one per thread, ``times`` times in a row; waits for all.
 
-        ``times`` times in a row. ``calls``: (function address, argument address). Raises ValueError for no
-        calls, or more than threads.
+        ``calls``: (function address, argument address) per thread, the caller's first. Raises ValueError for
+        no calls, or more than threads.
         """
-        self._repeat(PackedArguments(*self._given(calls), times))
+        self._repeat(PackedArguments(*self._posted(calls), times))
 
     def watch(self, calls: tuple[tuple[int, int], ...], times: int, marks: npt.NDArray[np.uint64]) -> int:
-        """Runs calls with changed inputs in each round.
+        """Runs calls ``times`` times, with changed inputs in each round.
 
         Returns how many rounds left an element of C unwritten. ``marks``, (count, 2), count a power of two:
         addresses of the highest byte of a number of A or B, whose sign is flipped, and of the two highest
@@ -47,7 +47,7 @@ class ThreadTeam:
         count = len(marks)
         if marks.shape != (count, 2) or count & (count - 1) or not count:
             raise ValueError(f"marks: found shape {marks.shape}, allowed (a power of two, 2)")
-        arguments = PackedArguments(*self._given(calls), times, marks.ctypes.data, count)
+        arguments = PackedArguments(*self._posted(calls), times, marks.ctypes.data, count)
         self._watch(arguments)
         return arguments.result
 
@@ -59,13 +59,13 @@ class ThreadTeam:
         ``mark``: shape (1, 2), the addresses of a number of A or B to change and of an element of C. The
         function then returns 1 if that element was not written, else 0.
         """
-        given = self._given(calls)
+        first = self._posted(calls)
         if mark is None:
             function = self._repeat
-            arguments = PackedArguments(*given, 1)
+            arguments = PackedArguments(*first, 1)
         else:
             function = self._watch
-            arguments = PackedArguments(*given, 1, mark.ctypes.data, 1)
+            arguments = PackedArguments(*first, 1, mark.ctypes.data, 1)
 
         def run() -> int:
             function(arguments)
@@ -73,7 +73,7 @@ class ThreadTeam:
 
         return run
 
-    def _given(self, calls: tuple[tuple[int, int], ...]) -> tuple[int, int, int, int]:
+    def _posted(self, calls: tuple[tuple[int, int], ...]) -> tuple[int, int, int, int]:
         """Writes the calls into the threads' slots; returns the first arguments of the compiled loops."""
         if not 1 <= len(calls) <= self.size:
             raise ValueError(f"team of {self.size}: found {len(calls)} calls")

@@ -1,24 +1,18 @@
-"""Conditions under which kernels are timed on the host: load, reference kernels, state of the caches.
+"""Conditions under which kernels are timed on the host: load, and times of reference kernels."""
 
-``HostWatch`` records load and times of reference kernels; ``Eviction`` and ``RotatedCalls`` make caches cold.
-"""
-
-import ctypes
 import functools
 import os
 import statistics
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import numpy as np
-import numpy.typing as npt
 
 from tuner.core.machine import HostConditions, Machine
-from tuner.core.problem import COLD, WEIGHTS_COLD, Problem, TextProblem
 from tuner.core.records import drift
 from tuner.runtime.cpu.host import (
     PROC,
@@ -29,19 +23,12 @@ from tuner.runtime.cpu.host import (
     text_of,
     with_siblings,
 )
-from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments, loop_text, shipped_module
+from tuner.runtime.cpu.jit import JittedModule, PackedArguments, loop_text
 from tuner.runtime.cpu.memory import placed_empty
 from tuner.runtime.cpu.roofline import multiply_adds
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import Stopwatch, sample, stopwatch_of
 
-LINE_BYTES = 64
-# Reading so many bytes of other weights, in sizes of a cache, evicts a weight from that cache.
-EVICTING_L2S = 2
-EVICTING_L3S = 3
-COPIES_LIMIT = 256  # of small weights that are read one after the other; a power of two
-WEIGHTS = slice(1, 2)  # of the operands A, B[, bias], C
-EVICTED = {WEIGHTS_COLD: WEIGHTS, COLD: slice(None)}  # Problem.cache -> operands
 THROTTLING = (  # of control groups, versions 2 and 1: file, key, seconds per unit
     (Path("/sys/fs/cgroup/cpu.stat"), "throttled_usec", 1e-6),
     (Path("/sys/fs/cgroup/cpu/cpu.stat"), "throttled_time", 1e-9),
@@ -65,41 +52,6 @@ SURROUNDING_REPEATS = 8
 # Not timed, some 10 ms: after a matmul with AVX-512 a Xeon with AMX runs the reference kernel 18 % slower for
 # 1 ms and 10 % slower for 4 ms more, then as after a pause.
 SETTLING_REPEATS = 50
-ENTRY = "rotated_call"
-
-
-class Eviction:
-    """A callable that evicts arrays from the caches of all cores (Intel SDM, CLFLUSH)."""
-
-    def __init__(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
-        """The arrays are contiguous; they are evicted, not changed, by each call."""
-        self._evict = CompiledFunction(shipped_module("evict", "evict").addresses["evict"])
-        self.arrays = tuple(arrays)
-        self._arguments = [PackedArguments(*lines_of(array)) for array in arrays]
-
-    def __call__(self) -> None:
-        for arguments in self._arguments:
-            self._evict(arguments)
-
-
-def eviction_of(problem: Problem, operands: Sequence[npt.NDArray[Any]]) -> Eviction | None:
-    """Returns the eviction of a problem's operands to call before each timed call.
-
-    None for warm caches, and for a fusion with cold weights, whose ``RotatedCalls`` read other copies.
-    """
-    if isinstance(problem, TextProblem) and problem.cache == WEIGHTS_COLD:
-        return None
-    evicted = EVICTED.get(problem.cache)
-    if evicted is None:
-        return None
-    return Eviction(operands[evicted])
-
-
-def lines_of(array: npt.NDArray[Any]) -> tuple[int, int]:
-    """Returns the address of an array's first cache line, and the number of lines that the array touches."""
-    start = array.ctypes.data // LINE_BYTES * LINE_BYTES
-    end = array.ctypes.data + array.nbytes
-    return start, -(-(end - start) // LINE_BYTES)
 
 
 @dataclass(frozen=True)
@@ -158,10 +110,7 @@ def thread_waited_s() -> float:
 
 @final
 class PanelProduct:
-    """A reference kernel: a fixed product of small packed panels on each thread.
-
-    Slower when the host is slower.
-    """
+    """A reference kernel, whose time shows a slow host: a fixed product of small panels on each thread."""
 
     def __init__(self, team: ThreadTeam, machine: Machine) -> None:
         lanes = machine.vector_bytes // 4
@@ -180,6 +129,7 @@ class PanelProduct:
         self._calls = tuple((address, argument.address) for argument in self._arguments)
 
     def repeat(self, times: int) -> None:
+        """Runs the product ``ITERATIONS`` times on each thread, ``times`` times in a row."""
         self._team.repeat(self._calls, times)
 
 
@@ -253,28 +203,3 @@ class HostWatch:
             reference_drift=drift(interleaved_s or reference_s),
             panel_product_s=statistics.quantiles(panel_product_s)[0] if panel_product_s else None,
         )
-
-
-# Calls of a function whose arguments change from call to call: copies of weights that have left the L2 cache.
-#
-# The weights of a model come from the last level of cache, or from memory, since all others were read since
-# the call before. A kernel that is timed in a loop finds them in the second level. With copies that together
-# are larger than that level, one used after the other, each call finds its copy evicted.
-
-
-class RotatedCalls:
-    """A compiled function that calls ``function`` with the next of ``arguments`` each time, round-robin.
-
-    So that each call reads another copy of the weights, which the caches do not hold.
-    """
-
-    def __init__(self, function: int, arguments: tuple[PackedArguments, ...]) -> None:
-        count = len(arguments)
-        if not count or count & (count - 1):
-            raise ValueError(f"arguments: found {count}, allowed a power of two")
-        addresses = [argument.address for argument in arguments]
-        self._state = (ctypes.c_uint64 * (3 + count))(0, count - 1, function, *addresses)
-        self._arguments = arguments
-        self._state_argument = PackedArguments(ctypes.addressof(self._state))
-        code = shipped_module("rotated_calls", ENTRY)
-        self.call = (code.addresses[ENTRY], self._state_argument.address)

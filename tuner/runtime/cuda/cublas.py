@@ -1,21 +1,12 @@
-"""Calls cuBLAS through ctypes: as installed with torch, cupy, the wheel nvidia-cublas, or CUDA."""
+"""Calls cuBLAS through ctypes: C = A B of row-major matrices, batches included."""
 
 import ctypes
-import importlib.util
-import itertools
-from collections.abc import Iterable
 from ctypes import POINTER, byref, c_int, c_longlong, c_size_t, c_void_p
-from pathlib import Path
 from typing import Any, Final, final
 
 from tuner.core.errors import TunerError
 from tuner.core.gpu import AbstractDevice
 from tuner.core.problem import Problem
-
-NOT_FOUND: Final = "no cuBLAS found (pip install nvidia-cublas)"
-WHEELS = ("cu*/lib", "cublas/lib")  # in the wheels nvidia-cublas and nvidia-cublas-cuXX, nvidia/
-SYSTEM = (Path("/usr/local/cuda/lib64"), Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"))
-PATTERN = "libcublas.so.*"
 
 # cublas_api.h and library_types.h
 OP_N = 0
@@ -60,27 +51,6 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
 }
 
 
-def find_cublas() -> str:
-    """Returns the path of the cuBLAS library that torch and cupy would use.
-
-    Raises TunerError if there is none.
-    """
-    try:
-        from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
-    except ImportError as error:
-        file = cublas_file()
-        if file is None:
-            raise TunerError(NOT_FOUND) from error
-        return str(file)
-    try:
-        path = load_nvidia_dynamic_lib("cublas").abs_path
-    except DynamicLibNotFoundError as error:
-        raise TunerError(NOT_FOUND) from error
-    if path is None:
-        raise TunerError("cuBLAS was loaded before, from an unknown path")
-    return str(path)
-
-
 @final
 class Cublas:
     """A cuBLAS handle on one GPU, with its workspace in device memory; ``name`` has the version."""
@@ -97,8 +67,8 @@ class Cublas:
         self._workspace = device.allocate(WORKSPACE_BYTES, 0)
         device.synchronize_stream(0)
         version = [c_int() for _ in (MAJOR, MINOR, PATCH)]
-        for which, number in zip((MAJOR, MINOR, PATCH), version, strict=True):
-            self._call("cublasGetProperty", which, byref(number))
+        for level, number in zip((MAJOR, MINOR, PATCH), version, strict=True):
+            self._call("cublasGetProperty", level, byref(number))
         self.name = f"cuBLAS {'.'.join(str(number.value) for number in version)}"
 
     def multiply(self, problem: Problem, a: int, b: int, c: int, stream: int) -> None:
@@ -115,8 +85,8 @@ class Cublas:
         op_a, lda = (OP_T, m) if problem.layout == "tn" else (OP_N, k)
         if problem.dtype == "i8" and (lda % I8_ALIGNED_SIZE or ldb % I8_ALIGNED_SIZE):
             raise TunerError(f"cuBLAS: rows of i8 are multiples of {I8_ALIGNED_SIZE}, found {lda} and {ldb}")
-        kind = TYPES[problem.stored_dtype]
-        result = TYPES[problem.result_dtype]
+        input_type = TYPES[problem.stored_dtype]
+        result_type = TYPES[problem.result_dtype]
         scalar = SCALARS.get(problem.dtype, ctypes.c_float)
         one = scalar(1)
         zero = scalar(0)
@@ -125,14 +95,15 @@ class Cublas:
         head = (self._handle, op_b, op_a, n, m, k, byref(one))
         tail = (compute_type(problem), DEFAULT_ALGORITHM)
         if problem.batch == 1:
-            operands = (b, kind, ldb, a, kind, lda, byref(zero), c, result, n)
+            operands = (b, input_type, ldb, a, input_type, lda, byref(zero), c, result_type, n)
             self._call("cublasGemmEx", *head, *operands, *tail)
         else:
-            inputs = (b, kind, ldb, n * k, a, kind, lda, m * k, byref(zero))
-            outputs = (c, result, n, m * n, problem.batch)
+            inputs = (b, input_type, ldb, n * k, a, input_type, lda, m * k, byref(zero))
+            outputs = (c, result_type, n, m * n, problem.batch)
             self._call("cublasGemmStridedBatchedEx", *head, *inputs, *outputs, *tail)
 
     def close(self) -> None:
+        """Destroys the handle and frees the workspace; ``multiply`` must not be called afterwards."""
         self._call("cublasDestroy_v2", self._handle)
         self._device.free(self._workspace, 0)
 
@@ -147,26 +118,5 @@ class Cublas:
 
 
 def compute_type(problem: Problem) -> int:
-    """Returns the cublasComputeType_t for a problem's dtype.
-
-    CUBLAS_COMPUTE_32F unless the dtype has its own.
-    """
+    """Returns the cublasComputeType_t for a problem's dtype: CUBLAS_COMPUTE_32F unless it has another."""
     return COMPUTE_TYPES.get(problem.dtype, COMPUTE_32F)
-
-
-def cublas_file(system: Iterable[Path] = SYSTEM) -> Path | None:
-    """Returns the newest cuBLAS of an installed wheel, else of the folders ``system``; None without one."""
-    spec = importlib.util.find_spec("nvidia")
-    wheels = [] if spec is None else list(map(Path, spec.submodule_search_locations or ()))
-    for root, pattern in itertools.product(wheels, WHEELS):
-        files = [file for folder in root.glob(pattern) for file in folder.glob(PATTERN)]
-        if files:
-            return max(files, key=_version)
-    return max((file for folder in system for file in folder.glob(PATTERN)), key=_version, default=None)
-
-
-def _version(file: Path) -> tuple[tuple[int, ...], int]:
-    """Returns a sort key: the major version after ``.so.``; of links to one file the shortest sorts last."""
-    suffixes = file.name.removeprefix("libcublas.so.").split(".")
-    numbers = tuple(int(text) for text in suffixes if text.isdigit())
-    return numbers[:1], -len(suffixes)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ctypes import POINTER, Structure, byref, c_float, c_int, c_int64, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, final
 
 from tuner.core.errors import TunerError
@@ -85,12 +84,6 @@ def require_supported(problem: Problem) -> None:
         raise TunerError(f"cuBLASLt: sizes of 8-bit floats are multiples of {ALIGNED_SIZE}, found {sizes}")
     if problem.batch != 1:
         raise TunerError("cuBLASLt: batches of 8-bit floats are not compared")
-
-
-def library_next_to(cublas: str) -> str:
-    """Returns the path of libcublasLt in the folder of the libcublas at ``cublas``; does not check it."""
-    file = Path(cublas)
-    return str(file.with_name(file.name.replace("libcublas.so", "libcublasLt.so")))
 
 
 @final

@@ -67,11 +67,12 @@ class Modules:
             return module
         content = ctypes.create_string_buffer(image)  # PTX must end with a zero byte, which this adds
         module = int(self._call("cuModuleLoadData", ctypes.addressof(content), doing=f"{len(image)} bytes"))
-        self._by_image[image], self._modules[module] = module, LoadedModule(image)
+        self._by_image[image] = module
+        self._modules[module] = LoadedModule(image)
         return module
 
     def unload(self, module: int) -> None:
-        """Undoes one ``load`` of a module; the last one unloads it.
+        """Undoes one ``load`` of a module, and unloads the module if that was the last.
 
         Raises DeviceError for an unknown CUmodule.
         """
@@ -89,14 +90,12 @@ class Modules:
         functions = self._require(module).functions
         if name not in functions:
             handle = int(self._call("cuModuleGetFunction", module, name.encode(), doing=name))
-            functions[name], self._functions[handle] = handle, LoadedFunction(name)
+            functions[name] = handle
+            self._functions[handle] = LoadedFunction(name)
         return functions[name]
 
     def name_of(self, function: int) -> str:
-        """Returns the name of a kernel by its CUfunction, for messages.
-
-        For an unknown one the handle in hex.
-        """
+        """Returns the name of a kernel by its CUfunction, for messages; an unknown CUfunction in hex."""
         if function in self._functions:
             return self._functions[function].name
         return f"{function:#x}"
@@ -110,8 +109,8 @@ class Modules:
         if known is None or size_bytes <= known.shared_bytes:
             return
         if size_bytes > self._max_shared_bytes:
-            found = f"found {size_bytes} bytes of dynamic shared memory, allowed {self._max_shared_bytes}"
-            raise DeviceError(f"{known.name}: {found}", "CUDA_ERROR_INVALID_VALUE")
+            line = f"found {size_bytes} bytes of dynamic shared memory, allowed {self._max_shared_bytes}"
+            raise DeviceError(f"{known.name}: {line}", "CUDA_ERROR_INVALID_VALUE")
         self._call(
             "cuFuncSetAttribute", function, MAX_DYNAMIC_SHARED_SIZE_BYTES, size_bytes, doing=known.name
         )

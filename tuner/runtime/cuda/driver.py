@@ -10,7 +10,7 @@ from tuner.core.gpu import DeviceError, Extent
 
 SUCCESS = 0
 Called = tuple[int, tuple[Any, ...]]  # CUresult, and the outputs in C's order
-NAME_BYTES = 256
+NAME_BYTES = 256  # of the buffer for a GPU's name
 TENSOR_MAP_BYTES = 128  # CUtensorMap
 # CUdevice_attribute of cuda.h
 CLOCK_RATE = 13
@@ -50,7 +50,10 @@ class CheckedDriver:
         self.origin = driver.origin
 
     def __call__(self, name: str, *inputs: Any, doing: str = "") -> Any:
-        """Returns a call's output, a tuple of several, or None. DeviceError says what was ``doing``."""
+        """Calls the driver function ``name``; returns its output, a tuple of several outputs, or None.
+
+        ``doing``: what the call is for, in the message of a DeviceError.
+        """
         result, outputs = self._driver.call(name, *inputs)
         if result != SUCCESS:
             raise self._error(name, result, doing)
@@ -78,7 +81,7 @@ class CheckedDriver:
 
 
 @dataclass(frozen=True)
-class ParameterKind:
+class CallParameter:
     """A parameter of a driver function: its C type, and whether it is an output or an enumeration."""
 
     ctype: Any
@@ -91,43 +94,43 @@ class DriverCall:
     """A function of the CUDA driver: the symbol in libcuda, and its parameters in C's order."""
 
     symbol: str
-    kinds: tuple[ParameterKind, ...]
+    parameters: tuple[CallParameter, ...]
 
 
 # Inputs
-HANDLE = ParameterKind(ctypes.c_void_p)
-POINTER = ParameterKind(ctypes.c_void_p)  # into host memory
-ADDRESS = ParameterKind(ctypes.c_uint64)  # CUdeviceptr
-DEVICE = ParameterKind(ctypes.c_int)  # CUdevice
-INT = ParameterKind(ctypes.c_int)
-UINT = ParameterKind(ctypes.c_uint)
-ULONG = ParameterKind(ctypes.c_uint64)
-SIZE = ParameterKind(ctypes.c_size_t)
-TEXT = ParameterKind(ctypes.c_char_p)
-BYTE = ParameterKind(ctypes.c_uint8)
-SHORT = ParameterKind(ctypes.c_uint16)
-NUMBERS_64 = ParameterKind(ctypes.POINTER(ctypes.c_uint64))  # a tuple
-NUMBERS_32 = ParameterKind(ctypes.POINTER(ctypes.c_uint32))
-UINT64_BY_POINTER = ParameterKind(ctypes.POINTER(ctypes.c_uint64), enum="cuuint64_t")  # by its address
-LAUNCH = ParameterKind(ctypes.c_void_p, enum="CUlaunchConfig")  # a LaunchConfig
+HANDLE = CallParameter(ctypes.c_void_p)
+POINTER = CallParameter(ctypes.c_void_p)  # into host memory
+ADDRESS = CallParameter(ctypes.c_uint64)  # CUdeviceptr
+DEVICE = CallParameter(ctypes.c_int)  # CUdevice
+INT = CallParameter(ctypes.c_int)
+UINT = CallParameter(ctypes.c_uint)
+ULONG = CallParameter(ctypes.c_uint64)
+SIZE = CallParameter(ctypes.c_size_t)
+TEXT = CallParameter(ctypes.c_char_p)
+BYTE = CallParameter(ctypes.c_uint8)
+SHORT = CallParameter(ctypes.c_uint16)
+NUMBERS_64 = CallParameter(ctypes.POINTER(ctypes.c_uint64))  # a tuple
+NUMBERS_32 = CallParameter(ctypes.POINTER(ctypes.c_uint32))
+UINT64_BY_POINTER = CallParameter(ctypes.POINTER(ctypes.c_uint64), enum="cuuint64_t")  # by its address
+LAUNCH = CallParameter(ctypes.c_void_p, enum="CUlaunchConfig")  # a LaunchConfig
 # Outputs
-OUT_HANDLE = ParameterKind(ctypes.c_void_p, True)
-OUT_ADDRESS = ParameterKind(ctypes.c_uint64, True)
-OUT_INT = ParameterKind(ctypes.c_int, True)
-OUT_SIZE = ParameterKind(ctypes.c_size_t, True)
-OUT_FLOAT = ParameterKind(ctypes.c_float, True)
-OUT_TEXT = ParameterKind(ctypes.c_char_p, True)
-OUT_NAME = ParameterKind(ctypes.c_char * NAME_BYTES, True)  # two parameters of C: a buffer and its size
-OUT_MAP = ParameterKind(ctypes.c_uint8 * TENSOR_MAP_BYTES, True)
+OUT_HANDLE = CallParameter(ctypes.c_void_p, True)
+OUT_ADDRESS = CallParameter(ctypes.c_uint64, True)
+OUT_INT = CallParameter(ctypes.c_int, True)
+OUT_SIZE = CallParameter(ctypes.c_size_t, True)
+OUT_FLOAT = CallParameter(ctypes.c_float, True)
+OUT_TEXT = CallParameter(ctypes.c_char_p, True)
+OUT_NAME = CallParameter(ctypes.c_char * NAME_BYTES, True)  # two parameters of C: a buffer and its size
+OUT_MAP = CallParameter(ctypes.c_uint8 * TENSOR_MAP_BYTES, True)
 
 
-def enum(name: str) -> ParameterKind:
-    """Returns the ParameterKind of an input whose C type is the enumeration ``name`` of cuda.h."""
-    return ParameterKind(ctypes.c_int, enum=name)
+def enum(name: str) -> CallParameter:
+    """Returns the CallParameter of an input whose C type is the enumeration ``name`` of cuda.h."""
+    return CallParameter(ctypes.c_int, enum=name)
 
 
-def _call(symbol: str, *kinds: ParameterKind) -> DriverCall:
-    return DriverCall(symbol, kinds)
+def _call(symbol: str, *parameters: CallParameter) -> DriverCall:
+    return DriverCall(symbol, parameters)
 
 
 CALLS: dict[str, DriverCall] = {
@@ -223,8 +226,8 @@ def read_facts(driver: CheckedDriver, device: int) -> CudaFacts:
     Raises DeviceError if a query fails.
     """
 
-    def attribute(which: int) -> int:
-        return int(driver("cuDeviceGetAttribute", which, device))
+    def attribute(number: int) -> int:
+        return int(driver("cuDeviceGetAttribute", number, device))
 
     version = driver("cuDriverGetVersion")
     return CudaFacts(
@@ -302,14 +305,14 @@ class BindingsDriver(AbstractDriver):
         self.origin = f"cuda-bindings {cuda.bindings.__version__}"
 
     def call(self, name: str, *inputs: Any) -> Called:
-        kinds = CALLS[name].kinds
-        given = iter(inputs)
+        parameters = CALLS[name].parameters
+        values = iter(inputs)
         try:
             # the bindings allocate the buffer for a name; its size is an input
             arguments = [
-                NAME_BYTES if kind is OUT_NAME else self._input(kind, next(given))
-                for kind in kinds
-                if kind is OUT_NAME or not kind.is_output
+                NAME_BYTES if parameter is OUT_NAME else self._input(parameter, next(values))
+                for parameter in parameters
+                if parameter is OUT_NAME or not parameter.is_output
             ]
             result, *outputs = getattr(self._driver, name)(*arguments)
         except (RuntimeError, AttributeError) as error:  # the function or the library is missing
@@ -319,18 +322,18 @@ class BindingsDriver(AbstractDriver):
             if unknown is None:
                 raise
             return int(unknown[1]), ()
-        wanted = [kind for kind in kinds if kind.is_output]
         if int(result) != 0:
             return int(result), ()
-        return 0, tuple(_bindings_output(kind, output) for kind, output in zip(wanted, outputs, strict=True))
+        written = zip([parameter for parameter in parameters if parameter.is_output], outputs, strict=True)
+        return 0, tuple(_bindings_output(parameter, output) for parameter, output in written)
 
-    def _input(self, kind: ParameterKind, value: Any) -> Any:
-        if kind is NUMBERS_64 or kind is NUMBERS_32:
-            number = self._driver.cuuint64_t if kind is NUMBERS_64 else self._driver.cuuint32_t
+    def _input(self, parameter: CallParameter, value: Any) -> Any:
+        if parameter is NUMBERS_64 or parameter is NUMBERS_32:
+            number = self._driver.cuuint64_t if parameter is NUMBERS_64 else self._driver.cuuint32_t
             return list(map(number, value))
-        if kind is not LAUNCH:
-            if kind.enum:
-                return getattr(self._driver, kind.enum)(value)
+        if parameter is not LAUNCH:
+            if parameter.enum:
+                return getattr(self._driver, parameter.enum)(value)
             return value
         attribute = self._driver.CUlaunchAttribute()
         config = self._driver.CUlaunchConfig()
@@ -346,14 +349,14 @@ class BindingsDriver(AbstractDriver):
         return config
 
 
-def _bindings_output(kind: ParameterKind, found: Any) -> Any:
-    if kind is OUT_MAP:
-        return ctypes.string_at(found.getPtr(), TENSOR_MAP_BYTES)
-    if kind is OUT_NAME or kind is OUT_TEXT:
-        return (found or b"").split(b"\0")[0]
-    if kind is OUT_HANDLE or not isinstance(found, int | float):
-        return int(found)
-    return found
+def _bindings_output(parameter: CallParameter, output: Any) -> Any:
+    if parameter is OUT_MAP:
+        return ctypes.string_at(output.getPtr(), TENSOR_MAP_BYTES)
+    if parameter is OUT_NAME or parameter is OUT_TEXT:
+        return (output or b"").split(b"\0")[0]
+    if parameter is OUT_HANDLE or not isinstance(output, int | float):
+        return int(output)
+    return output
 
 
 @final
@@ -369,16 +372,16 @@ class CtypesDriver(AbstractDriver):
     def call(self, name: str, *inputs: Any) -> Called:
         call = CALLS[name]
         function = self._functions.get(name) or self._function(name, call)
-        given = iter(inputs)
+        values = iter(inputs)
         outputs = []
         arguments: list[Any] = []
-        for kind in call.kinds:
-            if kind.is_output:
-                outputs.append(kind.ctype())
+        for parameter in call.parameters:
+            if parameter.is_output:
+                outputs.append(parameter.ctype())
                 arguments.append(ctypes.byref(outputs[-1]))
-                arguments += [NAME_BYTES] if kind is OUT_NAME else []
+                arguments += [NAME_BYTES] if parameter is OUT_NAME else []
             else:
-                arguments.append(_input(kind, next(given)))
+                arguments.append(_input(parameter, next(values)))
         result = function(*arguments)
         return result, tuple(map(_output, outputs))
 
@@ -389,23 +392,23 @@ class CtypesDriver(AbstractDriver):
         function.restype = ctypes.c_int
         function.argtypes = [
             ctype
-            for kind in call.kinds
+            for parameter in call.parameters
             for ctype in (
                 (ctypes.c_void_p, ctypes.c_int)
-                if kind is OUT_NAME
-                else (ctypes.c_void_p if kind.is_output else kind.ctype,)
+                if parameter is OUT_NAME
+                else (ctypes.c_void_p if parameter.is_output else parameter.ctype,)
             )
         ]
         self._functions[name] = function
         return function
 
 
-def _input(kind: ParameterKind, value: Any) -> Any:
-    if kind is NUMBERS_64 or kind is NUMBERS_32:
-        return (kind.ctype._type_ * len(value))(*value)
-    if kind is UINT64_BY_POINTER:
+def _input(parameter: CallParameter, value: Any) -> Any:
+    if parameter is NUMBERS_64 or parameter is NUMBERS_32:
+        return (parameter.ctype._type_ * len(value))(*value)
+    if parameter is UINT64_BY_POINTER:
         return ctypes.pointer(ctypes.c_uint64(value))
-    if kind is LAUNCH:
+    if parameter is LAUNCH:
         return ctypes.byref(c_config(value))
     return value
 

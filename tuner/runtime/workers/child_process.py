@@ -84,6 +84,7 @@ class ChildProcess:
 
     @property
     def has_ended(self) -> bool:
+        """True if the child has exited or has closed its end of the pipe."""
         exited = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         return exited is not None or self._is_silent
 
@@ -103,6 +104,7 @@ class ChildProcess:
 
     @property
     def is_stopped(self) -> bool:
+        """True while the child is stopped by a signal, as after SIGSTOP."""
         return state_of(self.pid) == "T"
 
     def stop(self) -> None:
@@ -114,6 +116,7 @@ class ChildProcess:
             time.sleep(0.0001)
 
     def go_on(self) -> None:
+        """Resumes the child's process group by SIGCONT."""
         self._signal(signal.SIGCONT)
 
     def forget_output(self) -> None:
@@ -121,11 +124,12 @@ class ChildProcess:
         os.ftruncate(self._output.fileno(), 0)
 
     def cut_output(self) -> None:
+        """Empties the file with the child's output if it has more than 16 MiB (OUTPUT_LIMIT_BYTES)."""
         if os.fstat(self._output.fileno()).st_size > OUTPUT_LIMIT_BYTES:
             self.forget_output()
 
     def destroy(self) -> str:
-        """Kills the child and its descendants; returns how it ended, in which step, and its last line if any.
+        """Kills the child and its descendants; returns how it ended, in which step, and a line of its output.
 
         For example "killed by SIGABRT in pass convert-scf-to-cf: LLVM ERROR: out of memory".
         """

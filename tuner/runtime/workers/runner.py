@@ -1,4 +1,4 @@
-"""Runners of candidates: child processes compile in parallel, one evaluates; nothing else runs meanwhile."""
+"""Runners of candidates: in this process, or in child processes, several that compile, one that times."""
 
 import time
 import traceback
@@ -25,9 +25,11 @@ from tuner.core.interfaces import (
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.runtime.workers.child_process import sleep_until_news
-from tuner.runtime.workers.pool import CompilePool, LockContext, MeasurementWorker, nothing_to_quiet
+from tuner.runtime.workers.limits import Limits
+from tuner.runtime.workers.measurement_worker import LockContext, MeasurementWorker, nothing_to_quiet
+from tuner.runtime.workers.pool import CompilePool
 from tuner.runtime.workers.processes import TICK_S
-from tuner.runtime.workers.protocol import Limits, Reply, ServiceSpec
+from tuner.runtime.workers.protocol import Reply, ServiceSpec
 from tuner.runtime.workers.services import (
     Evaluation,
     Group,
@@ -236,6 +238,7 @@ class RunnerProcesses:
         return reply
 
     def close(self) -> None:
+        """Kills all child processes."""
         self.pool.close()
         self.evaluate.kill()
 
@@ -248,9 +251,9 @@ class RunnerProcesses:
 
 
 class WorkerRunner(AbstractRunner):
-    """A runner with several compiling child processes and one that evaluates.
+    """A runner with several compiling child processes and one that evaluates; nothing else runs meanwhile.
 
-    All end with the thread that made the runner.
+    All child processes end with the thread that made the runner.
     """
 
     def __init__(self, order: RunnerOrder, processes: RunnerProcesses, seed: int) -> None:

@@ -1,4 +1,7 @@
-"""The services of child processes: a compiler, or an evaluator that has the machine alone while it times."""
+"""The services of child processes: a compiler, or an evaluator that has the machine alone while it times.
+
+Also the final re-measurement, which times several artifacts and the baseline libraries interleaved.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -180,16 +183,16 @@ def time_finals(
 def _failures_alone(
     artifacts: dict[int, Artifact], together: Callable[[Group], FinalTimes | Failure]
 ) -> dict[int, Failure]:
-    """Times each artifact alone; returns the failures by the artifact's place."""
+    """Times each artifact alone; returns the failures by the artifact's index."""
     failures: dict[int, Failure] = {}
     for index, artifact in artifacts.items():
         outcome = together(Group((artifact,)))
         if isinstance(outcome, FinalTimes):
-            found = outcome.failures
+            failures_alone = outcome.failures
         else:
-            found = (outcome,)
-        if found:
-            failures[index] = found[0]
+            failures_alone = (outcome,)
+        if failures_alone:
+            failures[index] = failures_alone[0]
     return failures
 
 

@@ -60,8 +60,8 @@ def call_in_child(
     try:
         value: Value = worker.call(CALL, stage=Stage.RUN, timeout_s=timeout_s)
     except CandidateError as error:
-        kind = UsageError if error.stage is Stage.BIND else TunerError
-        raise kind(f"{name}: {error.reason}" if is_named else error.reason) from error
+        error_type = UsageError if error.stage is Stage.BIND else TunerError
+        raise error_type(f"{name}: {error.reason}" if is_named else error.reason) from error
     finally:
         worker.kill()
     return value
@@ -111,6 +111,7 @@ class Worker:
 
     @property
     def is_busy(self) -> bool:
+        """True while a call is in progress."""
         return self._call is not None
 
     @property

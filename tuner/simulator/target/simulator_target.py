@@ -12,7 +12,8 @@ from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
 from tuner.mlir.fingerprint import SIMULATOR_SOURCES
 from tuner.runtime.timing_lock import LockWait
-from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.runtime.workers.limits import Limits
+from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.services import library_environment
 from tuner.runtime.workers.worker import child_memory_bytes
 from tuner.targets.gpu.target import COMPILE_TIMEOUT_S, GpuDevice, NvidiaGpu, compiler_factory

@@ -16,9 +16,11 @@ from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
 from tuner.payload.reference import compare, draw, draw_base, reference_bytes, rounding
 from tuner.runtime import timing
+from tuner.runtime.cpu.cold_caches import eviction_of
 from tuner.runtime.cpu.host import describe_machine
-from tuner.runtime.cpu.timing_conditions import eviction_of, thread_waited_s
-from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S, Factory, ServiceSpec
+from tuner.runtime.cpu.timing_conditions import thread_waited_s
+from tuner.runtime.workers.limits import REFERENCE_FLOP_PER_S
+from tuner.runtime.workers.protocol import Factory, ServiceSpec
 from tuner.runtime.workers.worker import Worker
 from tuner.targets.cpu import baseline_libraries, blas
 from tuner.targets.cpu.quantized_baselines import QuantizedMatmul, copies_needed, drawn_operands
@@ -73,7 +75,7 @@ class BaselineService:
         else:
             evict = eviction_of(self._problem, self._matmul.operands)
             if evict is not None:
-                return timing.after_each(evict, self._matmul.once)
+                return timing.stopwatch_of_cold_calls(evict, self._matmul.once)
             take = timing.stopwatch_of(self._matmul.repeat)
         if lead_calls:
             return timing.with_untimed_calls(take, lead_calls)

@@ -27,13 +27,14 @@ from tuner.mlir.cpu.llvm_modules import instructions_needed
 from tuner.payload.cpu import element_offsets
 from tuner.payload.reference import Array
 from tuner.runtime import timing
+from tuner.runtime.cpu.cold_caches import EVICTING_L2S, EVICTING_L3S
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.jit import JittedModule, PackedArguments
 from tuner.runtime.cpu.memory import keep_freed_memory
 from tuner.runtime.cpu.roofline import flop_per_s
 from tuner.runtime.cpu.stack_overflow import report_stack_overflows
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.runtime.cpu.timing_conditions import EVICTING_L2S, EVICTING_L3S, HostWatch
+from tuner.runtime.cpu.timing_conditions import HostWatch
 from tuner.targets.arrays import KernelArrays, ProblemArrays
 from tuner.targets.cpu import timing_checks
 from tuner.targets.cpu.baseline import InterleavedBaseline

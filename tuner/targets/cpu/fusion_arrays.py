@@ -23,9 +23,9 @@ from tuner.mlir.fusions import FusionArgument, fusion_arguments
 from tuner.mlir.reference.fusion_reference import Expected, worst_error
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.payload.reference import Array
+from tuner.runtime.cpu.cold_caches import COPIES_LIMIT, RotatedCalls
 from tuner.runtime.cpu.jit import PackedArguments
 from tuner.runtime.cpu.memory import GuardedArray, placed_empty
-from tuner.runtime.cpu.timing_conditions import COPIES_LIMIT, RotatedCalls
 from tuner.targets.arrays import number_like_a_result
 from tuner.targets.cpu.fusion_draws import DRAWS, Draw, FusionDraws, is_packed_once, view_of
 from tuner.targets.cpu.timing_checks import PartitionCalls

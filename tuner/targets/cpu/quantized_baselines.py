@@ -32,8 +32,8 @@ from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import WEIGHTS_COLD, Problem
 from tuner.core.quantization import WeightFormat
 from tuner.runtime import timing
+from tuner.runtime.cpu.cold_caches import COPIES_LIMIT, EVICTING_L3S
 from tuner.runtime.cpu.memory import placed_copy
-from tuner.runtime.cpu.timing_conditions import COPIES_LIMIT, EVICTING_L3S
 from tuner.targets.cpu.baseline_libraries import (
     ONNXRUNTIME,
     OPENVINO,

@@ -19,7 +19,8 @@ from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
 from tuner.payload.cpu import partitions_in, payload_mlir
 from tuner.runtime.cpu.host import describe_machine, has_refused_tiles, own_flags, processors
 from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text
-from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S, Factory, Limits
+from tuner.runtime.workers.limits import REFERENCE_FLOP_PER_S, Limits
+from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.services import library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
 from tuner.targets.children import child_runners, measure_cpu_baseline, measure_cpu_roofline

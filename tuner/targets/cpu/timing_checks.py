@@ -28,9 +28,9 @@ from tuner.core.records import Measurement, OffsetTime
 from tuner.core.remote_results import most_flop_per_s
 from tuner.payload.reference import Array
 from tuner.runtime import timing
+from tuner.runtime.cpu.cold_caches import eviction_of
 from tuner.runtime.cpu.memory import placed_copy
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.runtime.cpu.timing_conditions import eviction_of
 from tuner.targets.arrays import KernelArrays
 
 TESTED = (0, 16, 32, 48)  # bytes past a cache line
@@ -121,7 +121,7 @@ class PlacedOperands:
         def stopwatch(kernel: PartitionCalls, operands: tuple[Array, ...]) -> timing.Stopwatch:
             evict = eviction_of(self._problem, operands)
             if evict is not None:
-                return timing.after_each(evict, lambda: team.once(kernel.calls))
+                return timing.stopwatch_of_cold_calls(evict, lambda: team.once(kernel.calls))
             repeat = timing.stopwatch_of(lambda times: team.repeat(kernel.calls, times))
             return timing.with_untimed_calls(repeat)
 

@@ -8,7 +8,7 @@ from functools import partial
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
-from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S
+from tuner.runtime.workers.limits import REFERENCE_FLOP_PER_S
 from tuner.runtime.workers.services import gpu_library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
 

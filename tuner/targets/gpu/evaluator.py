@@ -25,9 +25,12 @@ from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
 from tuner.payload.reference import compare
 from tuner.runtime.cuda import probe
-from tuner.runtime.cuda.cublas import Cublas, find_cublas
-from tuner.runtime.cuda.cublas_lt import CublasLt, LtMatmul, library_next_to, require_supported
+from tuner.runtime.cuda.cublas import Cublas
+from tuner.runtime.cuda.cublas_files import find_cublas, library_next_to
+from tuner.runtime.cuda.cublas_lt import CublasLt, LtMatmul, require_supported
 from tuner.runtime.cuda.driver import CudaFacts
+from tuner.runtime.cuda.roofline import documented_flop_per_s
+from tuner.runtime.cuda.sensors import GpuSensors, SensorsError
 from tuner.targets.arrays import Compare
 from tuner.targets.gpu.arrays import GpuProblemArrays, LoadedKernels, failing_as
 from tuner.targets.gpu.event_timing import MIN_SAMPLES, AbstractSampleWatch, GpuTimer, GraphStopwatch, warm_up
@@ -74,8 +77,8 @@ def open_gpu(here: probe.GpuHere) -> LocalGpu:
     """Creates a context on this machine's first GPU; ``here``: its description. Raises DeviceError."""
     sensors: Sensors | None = None
     device = probe.open_device()
-    with contextlib.suppress(probe.SensorsError):
-        sensors = probe.GpuSensors(here.bus)
+    with contextlib.suppress(SensorsError):
+        sensors = GpuSensors(here.bus)
     return LocalGpu(device, here.facts.l2_bytes, sensors)
 
 
@@ -340,7 +343,7 @@ def require_possible(problem: Problem, measurement: Measurement, facts: CudaFact
     Does nothing for a GPU or type without a documented peak.
     """
     try:
-        peak = probe.documented_flop_per_s(facts, problem.dtype)
+        peak = documented_flop_per_s(facts, problem.dtype)
     except TunerError:
         return
     reached = problem.flop / measurement.interval_s[1]

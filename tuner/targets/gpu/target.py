@@ -19,9 +19,11 @@ from tuner.core.runs import Baseline, RunSettings, StoredTrial
 from tuner.mlir.fingerprint import GPU_SOURCES, Sources
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.runtime.cuda import probe
-from tuner.runtime.cuda.probe import GpuSensors, SensorsError, machine_for, open_device
+from tuner.runtime.cuda.probe import machine_for, open_device
+from tuner.runtime.cuda.sensors import GpuSensors, SensorsError
 from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text
-from tuner.runtime.workers.protocol import GPU_CALLS, Factory, Limits
+from tuner.runtime.workers.limits import GPU_CALLS, Limits
+from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.services import gpu_library_environment, library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
 from tuner.targets.children import child_runners, measure_gpu_roofline
