@@ -24,7 +24,9 @@ from tests.docs.guide import ROOT, blocks_of
 from tests.tuning import fakes
 from tuner.cli import main
 from tuner.cli.main import Commands
+from tuner.core.candidate import Value
 from tuner.library.formats import library_formats
+from tuner.targets.backends import Backends
 from tuner.targets.registry import real_backends
 from tuner.targets.target import TargetStatus
 
@@ -38,7 +40,8 @@ CPU = TargetStatus("cpu", True, "for tests")  # with the processors of other mac
 COMMAND = re.compile(r"(?:python -m )?tuner (.*)")
 NEXT_EXAMPLE = re.compile(r", (?:or|then in CI:) tuner ")
 PROGRAM = "examples/async_matmul.mlir"
-TRIALS = (7, 7, 20, 7, 7, 7, 7)  # of runs in the database: pages name run 7, trial 42, an ablation of run 3
+TRIALS = (7, 7, 20, 7, 7, 7)  # of runs in the database before run 7: pages name trial 42, an ablation of run 3
+KNOBS: dict[str, tuple[Value, ...]] = {"x": (4, 6, 7, 8), "comment": ("a",)}  # of what pages tune and resume
 RUN_BY_OTHER_TESTS = {  # command -> the test that runs it
     "fleet": "tests/docs/test_fleet_examples.py",  # with real PostgreSQL; the demo: test_fleet.py
     "bundle": "tests/cli/commands/test_bundle.py",  # real kernels, on a stand-in for the GPU
@@ -147,11 +150,17 @@ def test_a_mistyped_example_is_found(words: tuple[str, ...]) -> None:
         understood(Example("here", words))
 
 
+def small_backends() -> Backends:
+    return fakes.backends((*fakes.STATUSES, SIMULATOR, CPU), plan=fakes.plan(KNOBS))
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tuner = Tuner(tmp_path_factory.mktemp("examples") / "results.db", fakes.backends())
     for seed, trials in enumerate(TRIALS):
         tuner.done(f"tune matmul 512x512x512 --trials {trials} --sampler random --seed {seed}")
+    tuner.backends = small_backends()
+    tuner.done("tune matmul 512x512x512 --trials 2 --sampler random")
     return tuner.database
 
 
@@ -161,7 +170,7 @@ def test_the_examples_of_a_page_run_one_after_another(place: str, results: Path,
     (here / "examples").symlink_to(ROOT / "examples")
     for name in ("results.db", "laptop.db"):  # the other one is merged
         shutil.copy(results, here / name)
-    tuner = Tuner(here / "results.db", fakes.backends((*fakes.STATUSES, SIMULATOR, CPU)))
+    tuner = Tuner(here / "results.db", small_backends())
     run = [example for example in EXAMPLES if example.place.endswith(place) and is_run(example)]
     assert run
     for example in run:
