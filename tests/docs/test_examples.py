@@ -40,7 +40,7 @@ CPU = TargetStatus("cpu", True, "for tests")  # with the processors of other mac
 COMMAND = re.compile(r"(?:python -m )?tuner (.*)")
 NEXT_EXAMPLE = re.compile(r", (?:or|then in CI:) tuner ")
 PROGRAM = "examples/async_matmul.mlir"
-TRIALS = (7, 7, 20, 7, 7, 7)  # of runs in the database before run 7: pages name trial 42, an ablation of run 3
+TRIALS = (7, 7, 20, 7, 7, 7)  # of runs before run 7: pages name trial 42, an ablation of run 3
 KNOBS: dict[str, tuple[Value, ...]] = {"x": (4, 6, 7, 8), "comment": ("a",)}  # of what pages tune and resume
 RUN_BY_OTHER_TESTS = {  # command -> the test that runs it
     "fleet": "tests/docs/test_fleet_examples.py",  # with real PostgreSQL; the demo: test_fleet.py
