@@ -72,6 +72,18 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("histories"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_helpers() -> Iterator[None]:
+    """The tests keep all processors busy: one more process to compile in would only take a second to start.
+
+    A run has one compile worker unless a test asks for more, and fusions are compiled in one child.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tuner.core.requests.WORKERS_LIMIT", 1)
+        patch.setattr("tuner.programs.children.WORKERS_LIMIT", 1)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _own_processors() -> Iterator[None]:
     """A test that times in this process pins it: the next test has all processors again."""

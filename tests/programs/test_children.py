@@ -38,7 +38,7 @@ from tuner.programs.service import kept_program as kept_of_request
 from tuner.programs.service import work_of_missing_fusions
 from tuner.results.output.program_tables import fusion_lines
 from tuner.runtime.compiled_files import compiled_files
-from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.cpu.host import describe_machine, usable_processors
 
 pytestmark = pytest.mark.mlir
 # Three products, two of them equal but for their weights; the third one's weight is computed of a constant.
@@ -51,6 +51,12 @@ for number, weight in enumerate(WEIGHTS, 1):
     TEXT = TEXT.replace(f"dense<W{number}>", data)
     PRODUCT = PRODUCT.replace(f"dense<W{number}>", data)
 MACHINE = describe_machine()
+
+
+@pytest.fixture(autouse=True)
+def helpers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets programs have a helper process, as outside of the tests."""
+    monkeypatch.setattr(module, "WORKERS_LIMIT", 2)
 
 
 @pytest.fixture(autouse=True)
@@ -142,6 +148,7 @@ def test_fusions_are_compiled_in_children_and_another_process_finds_them(folder:
     children = CompilingChildren("program")
     try:
         children.start()
+        assert len(children._helpers) == min(2, usable_processors().allowed) - 1  # noqa: SLF001
         children.compile_fusions(work_of_missing_fusions(request), timeout_s=600.0)
         assert missing_fusions(TEXT, None, MACHINE) == ()
         assert children._helpers == []  # noqa: SLF001 - they have ended
