@@ -111,4 +111,4 @@ def test_ctrl_c_leaves_no_child_behind(tuner: Tuner, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(resumed_runs, "_proposed", interrupted)
     assert tuner("verify-resume --runs 1 --sampler random --trials 30").code == 130
     assert len(seen[0]) == 1
-    assert set(children_of(os.getpid())) == before
+    assert set(children_of(os.getpid())) <= before

@@ -250,12 +250,12 @@ def test_only_so_many_failures_may_keep_a_thread() -> None:
     for _ in range(2):
         with pytest.raises(CandidateError, match="assertion fails"):
             assertions.call(code)
-    threads = threading.active_count()
+    threads = set(threading.enumerate())
     refused = r"^found 2 failed assertions of the program, allowed 2"
     with pytest.raises(CandidateError, match=refused) as error:
         assertions.call(code)
     assert error.value.stage is Stage.RUN
-    assert threading.active_count() == threads
+    assert set(threading.enumerate()) <= threads  # one of another test may have ended
 
 
 TYPES = "<{{isVolatile = false}}> : (!llvm.ptr, !llvm.ptr, i64) -> ()"

@@ -3,20 +3,22 @@
 import contextlib
 import ctypes
 import os
-import subprocess
-import sys
 import threading
 import time
 from functools import partial
 
 import pytest
 
+from tests.forked import in_child
+from tests.targets.evaluation import fails
 from tests.tuning.fakes import present
+from tuner.core.errors import Stage
 from tuner.core.matmul import Matmul
 from tuner.runtime.cpu.host import processors
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 from tuner.targets.cpu import blas
 from tuner.targets.cpu.blas import LibraryCall, address_of, cblas_call, pin_working_threads
+from tuner.targets.cpu.timing_checks import no_thread_started
 
 INT, FLOAT, POINTER = ctypes.c_int, ctypes.c_float, ctypes.c_void_p
 GEMM = ctypes.CFUNCTYPE(None, *(INT,) * 6, FLOAT, POINTER, INT, POINTER, INT, FLOAT, POINTER, INT)
@@ -94,9 +96,8 @@ def affinities() -> dict[int, frozenset[int]]:
     return found
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
-def test_the_caller_and_the_busiest_thread_are_pinned_and_no_other() -> None:
-    """The caller is a thread of its own here: the affinity of the test's thread must stay."""
+def caller_and_busiest_are_pinned() -> bool:
+    """The caller is a thread of its own here: the affinity of the main thread must stay."""
     over, before = threading.Event(), affinities()
     call = partial(pin_working_threads, lambda _: time.sleep(0.001), processors(2))
 
@@ -120,6 +121,13 @@ def test_the_caller_and_the_busiest_thread_are_pinned_and_no_other() -> None:
     still = before.keys() & found.keys()
     assert threading.get_native_id() in still
     assert {task: before[task] for task in still} == {task: found[task] for task in still}
+    return True
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
+def test_the_caller_and_the_busiest_thread_are_pinned_and_no_other() -> None:
+    """A process of its own: a thread of another test may be busier."""
+    assert in_child(caller_and_busiest_are_pinned)
 
 
 def test_one_processor_pins_the_caller_alone() -> None:
@@ -135,22 +143,16 @@ def test_one_processor_pins_the_caller_alone() -> None:
     assert found == [frozenset(processors(1))]
 
 
-THREADS = """
-import threading
-
-from tests.targets.evaluation import fails
-from tuner.core.errors import Stage
-from tuner.targets.cpu.timing_checks import no_thread_started
-
-done = threading.Event()
-with fails(Stage.RUN, match=r"^started 1 threads that go on after it returned$"), no_thread_started():
-    threading.Thread(target=done.wait, daemon=True).start()
-with no_thread_started():
-    pass
-done.set()
-"""
+def only_what_goes_on_is_seen() -> bool:
+    done = threading.Event()
+    with fails(Stage.RUN, match=r"^started 1 threads that go on after it returned$"), no_thread_started():
+        threading.Thread(target=done.wait, daemon=True).start()
+    with no_thread_started():
+        pass
+    done.set()
+    return True
 
 
 def test_a_thread_that_goes_on_is_seen_and_those_of_before_are_none_of_its_doing() -> None:
     """A process of its own: threads of other tests, which may end at any time, are not counted."""
-    subprocess.run([sys.executable, "-c", THREADS], check=True)
+    assert in_child(only_what_goes_on_is_seen)
