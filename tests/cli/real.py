@@ -1,4 +1,4 @@
-"""The real compiler, search and measurement, but for what is measured next to candidates for seconds."""
+"""The real compiler, search and measurement, without rivals and processes that take seconds."""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,11 +6,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.tuning import fakes
+from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.requests import CampaignMember, CampaignSettings, RunRequest
 from tuner.db.store import Store
 from tuner.targets.backends import Backends
+from tuner.targets.children import apply_script, find_failing_op
 from tuner.targets.registry import TARGETS, real_backends
 from tuner.tuning import run_steps
 from tuner.tuning.campaign import begin_campaign
@@ -22,10 +24,21 @@ BRIEF = Effort(budget_s=0.02, min_samples=5, max_samples=20)  # no test here ask
 
 
 def real_candidates() -> Backends:
-    """Returns the real thing with a baseline and a roofline that nobody measures."""
+    """Returns the real thing with a baseline and a roofline that nobody measures.
+
+    Scripts are applied in this process; tests/targets/test_registry.py applies them in a child process.
+    """
     quick = {"baseline": fakes.baseline, "roofline": fakes.FAKE.roofline}
     kinds = {name: fakes.changed(kind, **quick) for name, kind in TARGETS.items()}
-    return fakes.changed(real_backends(), targets=kinds)
+    return fakes.changed(real_backends(), targets=kinds, apply=applied, failing_op=find_failing_op)
+
+
+def applied(script: str, payload: str, allows_effects: bool = False, trailing: tuple[str, ...] = ()) -> str:
+    try:
+        return apply_script(script, payload, allows_effects, trailing)
+    except CandidateError as error:
+        kind = UsageError if error.stage is Stage.BIND else TunerError
+        raise kind(f"apply: {error.reason}") from error
 
 
 @contextlib.contextmanager
