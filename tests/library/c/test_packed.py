@@ -6,6 +6,7 @@ import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from tests.library.c.c_programs import BARE, NEEDS_CC, cc, shared_object, write
 from tests.mlir.ops.quantized import Case, arrays_of, script_of
+from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError
 from tuner.core.fusions import QUANTIZED, packings_in, threads_comment
@@ -56,8 +58,12 @@ class PackedCase:
     """A problem with the script and the number of threads of its kernel."""
 
     problem: PackedProblem
-    script: str
+    chosen: str = ""  # the script; "": the one that is tried first here
     threads: int = 1
+
+    @cached_property
+    def script(self) -> str:
+        return self.chosen or present(default_script(self.problem, HERE)).text
 
     @property
     def entry(self) -> LibraryEntry:
@@ -118,10 +124,8 @@ def product(
 def constant(m: int, n: int, k: int, **others: Any) -> PackedCase:
     """Returns a product by a constant B, with the script that is tried first here."""
     problem = Matmul(m, n, k, weights=CONSTANT, **others)
-    script = default_script(problem, HERE)
-    assert script is not None
     assert isinstance(problem, PackedProblem)
-    return PackedCase(problem, script.text)
+    return PackedCase(problem)
 
 
 PRODUCTS = (
