@@ -64,7 +64,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the API on first use: `import tuner` alone costs nothing (PEP 562)."""
+    """Returns a public object by name; its module is imported on first use (PEP 562)."""
     if name in MODULES:
         return getattr(importlib.import_module(MODULES[name]), name)
     if name == "matmul":

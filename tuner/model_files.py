@@ -25,7 +25,10 @@ NO_TORCH = "pip install 'torch>=2.6'"
 
 
 def baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
-    """Returns the baselines of a model, timed next to its program; a failure is the reason of each."""
+    """Returns the baselines of ``request.model``, timed in a child process next to the model's tuned program.
+
+    Where the child fails, each baseline of the request has the failure as ``reason`` in place of times.
+    """
     try:
         return call_in_child("baselines", partial(model_baselines, request), BASELINES_TIMEOUT_S)
     except TunerError as error:
@@ -33,9 +36,10 @@ def baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
 
 
 def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
-    """Returns the baselines of a model, timed in this process, with the schedules of the database.
+    """Returns the baselines of ``request.model``, timed in this process next to the model's tuned program.
 
-    Large fusions that are slower than their operators in eager mode follow, if eager mode is a baseline.
+    The program has the schedules of ``request.database``. Large fusions that are slower than their operators
+    in eager mode follow, if eager mode is a baseline.
     """
     from tuner.programs.compile import compile_on_host  # not at start-up
     from tuner.torch.baselines import example_of, timed_baselines  # not at start-up
@@ -50,13 +54,16 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
         function: Any = compile_on_host(exported.payload, db=request.database, threads=threads)
     program = TensorProgram(function, exported)
     example = example_of(module, arguments, {})
-    found = compared_with_eager(module, example, program) if EAGER in request.baselines else None
+    comparison = compared_with_eager(module, example, program) if EAGER in request.baselines else None
     timed = timed_baselines(program, example, request.baselines, threads)
-    return (*timed, *(() if found is None else found.baselines))
+    return (*timed, *(() if comparison is None else comparison.baselines))
 
 
 def text(name: str) -> str:
-    """Returns the payload of a model. Raises UsageError for one that torch-mlir refuses, without PyTorch."""
+    """Returns the MLIR text of a model's program, exported in a child process.
+
+    Raises UsageError for a model that cannot be read or exported, and where PyTorch is not installed.
+    """
     require_readable(name)
     return call_in_child("model", partial(_bound_text, name), EXPORT_TIMEOUT_S)
 
@@ -67,7 +74,10 @@ def _bound_text(name: str) -> str:
 
 
 def model_text(name: str) -> str:
-    """Returns the payload of a model, made in this process. Raises UsageError as ``text``."""
+    """Returns the MLIR text of a model's program, exported in this process.
+
+    Raises UsageError for a model that cannot be read or exported, and where PyTorch is not installed.
+    """
     from tuner.torch.export import export_module  # not at start-up
     from tuner.torch.lowering import lower_in_process  # not at start-up
 
@@ -75,7 +85,7 @@ def model_text(name: str) -> str:
 
 
 def require_readable(name: str) -> Path:
-    """Returns the file of a model. Raises UsageError where it cannot be read: here, no child is needed."""
+    """Returns the file in a model's name ("m.pt2", "m.py:f"). Raises UsageError where it cannot be read."""
     match = MODEL_FUNCTION.fullmatch(name)
     path = Path(match[1] if match else name)
     try:
@@ -86,7 +96,11 @@ def require_readable(name: str) -> Path:
 
 
 def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgram, tuple[Any, ...]]":
-    """Returns a model's module and example inputs, () for an exported program, which contains its inputs."""
+    """Returns a model's module and example inputs, by calling the user's function where ``name`` has one.
+
+    The inputs are () for an exported program (``.pt2``), which contains its own. Raises UsageError where the
+    file or the function cannot be read or fails, and where PyTorch is not installed.
+    """
     match = MODEL_FUNCTION.fullmatch(name)
     path = require_readable(name)
     try:

@@ -47,7 +47,10 @@ def example_of(
     arguments: tuple[Any, ...],
     keywords: Mapping[str, Any],
 ) -> Example:
-    """Returns ``module`` with its inputs: the given ones; of an exported program, the program's own."""
+    """Returns ``module`` with the inputs to call it with.
+
+    These are ``arguments`` and ``keywords``; for an exported program, the example inputs that it contains.
+    """
     if not isinstance(module, torch.export.ExportedProgram):
         return Example(module, arguments, keywords)
     own_arguments, own_keywords = module.example_inputs or ((), {})
@@ -148,7 +151,7 @@ def _positional(example: Example) -> tuple[torch.Tensor, ...]:
 
 
 def require(*packages: str) -> None:
-    """Raises TunerError, which names the missing ones, if any of these Python packages is not installed."""
+    """Raises TunerError, which names the missing packages, unless all these Python packages are installed."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         raise TunerError(f"not installed: {', '.join(missing)}", f"pip install {' '.join(missing)}")

@@ -33,11 +33,11 @@ def signature_of(module: torch.nn.Module | torch.export.ExportedProgram) -> insp
             parameter.replace(annotation=Parameter.empty) for parameter in signature.parameters.values()
         ]
         return inspect.Signature(parameters)
-    entry = module.module_call_graph[0].signature
-    if entry is None or not entry.forward_arg_names:
+    call_signature = module.module_call_graph[0].signature
+    if call_signature is None or not call_signature.forward_arg_names:
         return None
     positional = module.call_spec.in_spec.children()[0].num_children
-    names = entry.forward_arg_names
+    names = call_signature.forward_arg_names
     parameters = [
         Parameter(name, Parameter.POSITIONAL_OR_KEYWORD if at < positional else Parameter.KEYWORD_ONLY)
         for at, name in enumerate(names)
@@ -64,8 +64,8 @@ class CallBinding:
         parameter missing in the example whose value is not its default.
         """
         leaves: list[Any]
-        leaves, found = _pytree.tree_flatten((arguments, dict(keywords)))
-        if found == self.in_spec:
+        leaves, spec = _pytree.tree_flatten((arguments, dict(keywords)))
+        if spec == self.in_spec:
             return leaves
         tree = (arguments, dict(keywords))
         if self.signature is not None:
@@ -87,11 +87,11 @@ class CallBinding:
         )
         for name in values.keys() - example.keys():
             _require_default(signature, name, values[name])
-        in_places: dict[Any, Any] = {}
-        for name, place in example.items():
-            in_places[place] = values[name] if name in values else _default(signature, name)
-        positions = tuple(in_places[at] for at in range(by_position.num_children))
-        return positions, {name: in_places[name] for name in by_keyword.context}
+        value_of: dict[Any, Any] = {}
+        for name, key in example.items():
+            value_of[key] = values[name] if name in values else _default(signature, name)
+        positions = tuple(value_of[at] for at in range(by_position.num_children))
+        return positions, {name: value_of[name] for name in by_keyword.context}
 
 
 def _bound(

@@ -28,17 +28,18 @@ def convolution(
     output_padding: list[int],
     groups: int,
 ) -> Any:
-    """Computes ``aten.convolution`` by plain ones; NotImplemented where torch-mlir's form is as good.
+    """Returns ``aten.convolution`` by plain ones; NotImplemented where torch-mlir's own form is as good.
 
     Args:
         x: images x channels x 1, 2 or 3 sizes.
         weight: filters x channels of a group x window; transposed: channels x filters of a group x window.
         bias: a number for each filter.
         stride: pixels from one window to the next, by dimension, or one number for all of them.
-        padding: zeros around x; by dimension or one number, as the next two.
-        dilation: pixels from one element of a window to the next.
+        padding: zeros on each side of x, by dimension, or one number for all of them.
+        dilation: pixels from one element of a window to the next, by dimension, or one number.
         transposed: whether to compute the transposed convolution.
-        output_padding: pixels to add at the end of a transposed convolution's result.
+        output_padding: pixels to add at the end of a transposed convolution's result, by dimension, or
+            one number.
         groups: parts into which channels and filters are divided.
     """
     dims = weight.dim() - 2
@@ -126,19 +127,19 @@ def _transposed(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
 
 
 def _sizes(x: torch.Tensor, window: torch.Size, form: _Form) -> list[int]:
-    given = zip(
+    dimensions = zip(
         x.shape[2:], window, form.stride, form.padding, form.dilation, form.output_padding, strict=True
     )
     # n images, s stride, p padding, d dilation, k window: the output size that ATen documents
-    return [(n - 1) * s - 2 * p + d * (k - 1) + more + 1 for n, k, s, p, d, more in given]
+    return [(n - 1) * s - 2 * p + d * (k - 1) + more + 1 for n, k, s, p, d, more in dimensions]
 
 
 def _part_of_window(
     flipped: torch.Tensor, phase: tuple[int, ...], window: torch.Size, form: _Form
 ) -> tuple[tuple[_Read, ...], torch.Tensor]:
     reads = []
-    given = zip(phase, window, form.stride, form.padding, form.dilation, strict=True)
-    for at, (rest, size, step, margin, gap) in enumerate(given):
+    dimensions = zip(phase, window, form.stride, form.padding, form.dilation, strict=True)
+    for at, (rest, size, step, margin, gap) in enumerate(dimensions):
         # output rest + q * step reads input (rest + margin - k * gap) / step + q for tap k, if it is whole
         taps = [k for k in reversed(range(size)) if (rest + margin - k * gap) % step == 0]
         reads.append(_Read((rest + margin - taps[0] * gap) // step if taps else 0, len(taps)))

@@ -132,7 +132,10 @@ def composites(graph: torch.fx.Graph) -> dict[Any, Callable[..., Any]]:
 
 
 def _product_of_bytes(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Multiplies i8 as i32, which fusions narrow again; of uint8 x - 128, plus 128 times the sums of y."""
+    """Multiplies i8 as i32, which fusions narrow again.
+
+    A uint8 x is shifted to i8 by -128; 128 times the sums of y's columns make up for that.
+    """
     if x.dtype is not torch.uint8 or y.dtype is not torch.int8:
         return ATEN.mm.default(x.int(), y.int())
     signed = (x.int() - 128).to(torch.int8)
@@ -189,8 +192,8 @@ def _rounded(number: float, dtype: torch.dtype) -> float:
     info = torch.finfo(dtype)
     if abs(number) >= info.max / (2 - info.eps) * (2 - info.eps / 2):
         return math.copysign(math.inf, number)  # from half a step beyond the largest number on
-    place = max(math.frexp(number)[1], math.frexp(info.tiny)[1]) - round(-math.log2(info.eps)) - 1
-    return math.ldexp(round(math.ldexp(number, -place)), place)
+    exponent = max(math.frexp(number)[1], math.frexp(info.tiny)[1]) - round(-math.log2(info.eps)) - 1
+    return math.ldexp(round(math.ldexp(number, -exponent)), exponent)
 
 
 def _wrapped(number: int, dtype: torch.dtype) -> int:
@@ -357,27 +360,29 @@ def _cumulative_sum(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = No
 
     Sums of narrow floats are of f32, and rounded once, as PyTorch's.
     """
-    kind = dtype or (x.dtype if x.is_floating_point() else torch.int64)
+    sum_type = dtype or (x.dtype if x.is_floating_point() else torch.int64)
     if x.dim() == 0:
-        return x.to(kind)
+        return x.to(sum_type)
     at = dim % x.dim()
-    return _prefix_sums(_wide(x.to(kind)).movedim(at, -1)).movedim(-1, at).contiguous().to(kind)
+    return _prefix_sums(_wide(x.to(sum_type)).movedim(at, -1)).movedim(-1, at).contiguous().to(sum_type)
 
 
 def _cumulative_product(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Any:
     """Multiplies in order, f32 in f64 and narrow floats in f32, as PyTorch: no step overflows earlier."""
-    kind = dtype or (x.dtype if x.is_floating_point() else torch.int64)
+    result_type = dtype or (x.dtype if x.is_floating_point() else torch.int64)
     if x.dim() == 0:
-        return x.to(kind)
-    wider = {torch.float32: torch.float64, **dict.fromkeys(NARROW, torch.float32)}.get(kind, kind)
+        return x.to(result_type)
+    wider = {torch.float32: torch.float64, **dict.fromkeys(NARROW, torch.float32)}.get(
+        result_type, result_type
+    )
     if x.dtype is wider:
         return NotImplemented
-    return ATEN.cumprod.default(x.to(kind).to(wider), dim).to(kind)
+    return ATEN.cumprod.default(x.to(result_type).to(wider), dim).to(result_type)
 
 
 def _prefix_sums(x: torch.Tensor) -> torch.Tensor:
     size = x.shape[-1]
-    kind = x.dtype
+    sum_type = x.dtype
     if size > PREFIX_BLOCK:
         blocks = -(-size // PREFIX_BLOCK)
         padded = torch.nn.functional.pad(x, (0, blocks * PREFIX_BLOCK - size))
@@ -387,9 +392,9 @@ def _prefix_sums(x: torch.Tensor) -> torch.Tensor:
         return sums.reshape(*x.shape[:-1], blocks * PREFIX_BLOCK)[..., :size]
     steps = torch.arange(size)
     is_before = steps[:, None] <= steps[None, :]
-    zero = torch.zeros((), dtype=kind)
+    zero = torch.zeros((), dtype=sum_type)
     # in order, a vector of prefixes at a time: the sums are of rows, not of the last dimension
-    return torch.where(is_before, x.unsqueeze(-1), zero).sum(-2, dtype=kind)
+    return torch.where(is_before, x.unsqueeze(-1), zero).sum(-2, dtype=sum_type)
 
 
 def _rounded_quotient(x: torch.Tensor, y: Any, *, rounding_mode: str | None = None) -> Any:
@@ -529,7 +534,7 @@ def _group_norm(
     mean = wide.mean(-1, keepdim=True)
     centred = wide - mean
     scale = torch.rsqrt((centred * centred).mean(-1, keepdim=True) + eps)
-    if x.shape[1] != groups:  # numbers of channels are none of a row: they scale after it
+    if x.shape[1] != groups:  # a row has several channels, each with its own weight: scaled afterwards
         wide = wide.reshape(*wide.shape[:2], x.shape[1] // groups, -1)
         centred = wide - mean.unsqueeze(-1)
         scale = scale.unsqueeze(-1)

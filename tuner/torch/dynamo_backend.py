@@ -75,7 +75,7 @@ def graph_counts(*, reset: bool = False) -> GraphCounts:
         The counts before they are reset.
 
     Raises:
-        Nothing.
+        UsageError: ``reset`` is not a bool.
 
     Example:
         >>> import tuner.torch
@@ -100,7 +100,8 @@ def backend(graph: torch.fx.GraphModule, inputs: Sequence[Any], **_options: Any)
         A function of the graph's inputs.
 
     Raises:
-        UsageError: ``TUNER_DB`` names a database that does not exist. What cannot be compiled is left.
+        UsageError: ``TUNER_DB`` is not a valid name of a database. A graph that cannot be compiled is not an
+            error.
 
     Example:
         >>> import torch

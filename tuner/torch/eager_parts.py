@@ -54,7 +54,7 @@ class ModuleGraph:
     def of(cls, program: torch.export.ExportedProgram, tensors: tuple[torch.Tensor, ...]) -> "ModuleGraph":
         """Takes an exported graph; ``tensors`` are the arguments of the example call.
 
-        Raises UsageError for a graph that contains others, such as that of a module with autocast.
+        Raises UsageError for a graph that contains other graphs, such as that of a module with autocast.
         """
         by_name = {node.name: node for node in program.graph.nodes}
         weights = {}
@@ -122,8 +122,8 @@ class ModuleGraph:
         if not wanted:
             return {}
         module, reads = self.piece(self.nodes, wanted)
-        given = dict(zip(self.inputs, self.tensors, strict=True))
-        return dict(zip(wanted, module(*[given[node] for node in reads]), strict=True))
+        tensor_of = dict(zip(self.inputs, self.tensors, strict=True))
+        return dict(zip(wanted, module(*[tensor_of[node] for node in reads]), strict=True))
 
 
 def _is_operator(node: Node) -> bool:
@@ -170,19 +170,19 @@ def regions_of(graph: ModuleGraph, fusions: Sequence[Fusion]) -> tuple[Region, .
     reads.
     """
     firsts = _first_fusions(fusions)
-    places: dict[str, int] = {}  # by the name of a node: the first fusion of its region
+    region_of: dict[str, int] = {}  # by the name of a node: the first fusion of its region
     for fusion, first in zip(fusions, firsts, strict=True):
         for name in fusion.sources:
-            places.setdefault(name, first)
+            region_of.setdefault(name, first)
     for nodes, neighbours in ((graph.nodes[::-1], "users"), (graph.nodes, "all_input_nodes")):
         for node in nodes:
-            near = (places[known.name] for known in getattr(node, neighbours) if known.name in places)
-            if node.name not in places and (found := next(near, None)) is not None:
-                places[node.name] = found
+            near = (region_of[known.name] for known in getattr(node, neighbours) if known.name in region_of)
+            if node.name not in region_of and (region := next(near, None)) is not None:
+                region_of[node.name] = region
     return tuple(
         Region(
             tuple(number for number, of_one in enumerate(firsts) if of_one == first),
-            tuple(node for node in graph.nodes if places.get(node.name) == first),
+            tuple(node for node in graph.nodes if region_of.get(node.name) == first),
         )
         for first in dict.fromkeys(firsts)
     )
@@ -406,7 +406,9 @@ def split_program(
         ]
         is_compiled = level % 2 == 0 and not all(map(_is_view, nodes))
         pieces.append((is_compiled, outputs, *graph.piece(nodes, outputs)))
-    values = graph.values([*dict.fromkeys(node for given, *_, reads in pieces if given for node in reads)])
+    values = graph.values(
+        [*dict.fromkeys(node for is_compiled, *_, reads in pieces if is_compiled for node in reads)]
+    )
     parts = []
     for is_compiled, outputs, module, reads in pieces:
         call: Callable[[tuple[torch.Tensor, ...]], Tensors] = partial(_called, module.forward)

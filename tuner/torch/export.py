@@ -22,15 +22,10 @@ from tuner.runtime.process_state import free_in_forks
 from tuner.torch.call_binding import CallBinding, require_constant, signature_of
 from tuner.torch.decompositions import composites, decompositions
 from tuner.torch.export_key import export_key
+from tuner.torch.graph_corrections import fold_uniform, promote_unsigned
 from tuner.torch.guards import default_dtype, plain, require_modes, require_no_transforms
 from tuner.torch.importer import bytes_of, import_program
-from tuner.torch.lowering import (
-    fold_uniform,
-    lower_in_child,
-    lower_in_process,
-    promote_unsigned,
-    require_none_of,
-)
+from tuner.torch.lowering import lower_in_child, lower_in_process, require_none_of
 from tuner.torch.packed_nibbles import with_unpacked_weights
 from tuner.torch.refusals import RANDOM, RefusedOperator, line_of, place_of
 
@@ -67,7 +62,7 @@ class ExportedModule:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Returns the names of the function's arguments, for messages."""
+        """Returns a name per argument of the payload's function, for messages: "argument 0"."""
         return tuple(f"argument {at}" for at in self.inputs)
 
     def tensors_of(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -83,7 +78,7 @@ class ExportedModule:
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """A leaf of what a module returns: result number ``result``, or ``constant`` if that is None."""
+    """A leaf of what a module returns: result number ``result``, or ``constant`` where ``result`` is None."""
 
     result: int | None
     constant: object = None
@@ -160,12 +155,12 @@ class LoweredProgram:
         """
         weights = {**program.constants, **program.state_dict}
         data = dict(self.data)
-        for name, of in self.names:
-            data[name] = bytes_of(plain(weights[of], of).detach())
+        for name, weight_name in self.names:
+            data[name] = bytes_of(plain(weights[weight_name], weight_name).detach())
         return data
 
     def has_weights_of(self, program: torch.export.ExportedProgram, weights: Mapping[str, bytes]) -> bool:
-        """Returns whether this may be cached: ``weights_of`` gives ``weights``, for equal programs too.
+        """Returns whether the program may be cached: ``weights_of`` returns ``weights`` for equal programs.
 
         Decompositions may rename weights. Data of a constant that is not a weight of the program must be one
         of its ``constants``, whose contents are in the key. False for weights of booleans: torch-mlir
@@ -177,7 +172,9 @@ class LoweredProgram:
         has_truths = any(weight.dtype is torch.bool for weight in program.state_dict.values())
         is_sure = not has_truths and known.issuperset(data for _, data in self.data)
         return (
-            is_sure and names.issuperset(of for _, of in self.names) and self.weights_of(program) == weights
+            is_sure
+            and names.issuperset(weight_name for _, weight_name in self.names)
+            and self.weights_of(program) == weights
         )
 
 
@@ -275,7 +272,7 @@ def _without_collections() -> Iterator[None]:
 def _own_tensors(
     arguments: tuple[Any, ...], keywords: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Returns copies: torch.export merges shared memory. Raises UsageError for what no program takes."""
+    """Returns copies, as torch.export merges shared memory. Raises UsageError for unsupported arguments."""
     if not isinstance(arguments, tuple):
         raise UsageError(f"arguments: found {type(arguments).__name__}, allowed a tuple: (x,) of one tensor")
     leaves, spec = _pytree.tree_flatten((arguments, dict(keywords)))
@@ -295,8 +292,8 @@ def _unless_refused(
         raise
     except Exception as error:  # torch raises errors of many kinds for modules that it refuses
         line = line_of(error)
-        place = f", at {line}" if line else ""
-        raise UsageError(f"torch.export refuses the module: {first_line(error)}{place}") from error
+        suffix = f", at {line}" if line else ""
+        raise UsageError(f"torch.export refuses the module: {first_line(error)}{suffix}") from error
 
 
 def _unlike_pytorch(program: torch.export.ExportedProgram) -> tuple[RefusedOperator, ...]:
@@ -325,7 +322,7 @@ def _why_unlike_pytorch(node: torch.fx.Node) -> str:
 
 
 def _still_unlike_pytorch(graph: torch.fx.Graph) -> tuple[RefusedOperator, ...]:
-    """Returns such operators of a graph after decompositions."""
+    """Returns the operators left by decompositions that torch-mlir would compute otherwise than PyTorch."""
     calls = [node for node in graph.nodes if node.op == "call_function"]
     reasons = [(node, _why_still_unlike_pytorch(node)) for node in calls]
     return tuple(RefusedOperator(place_of(node), reason) for node, reason in reasons if reason)
@@ -421,9 +418,9 @@ def _require_pure(program: torch.export.ExportedProgram) -> None:
                 "in the module, change a copy of it: .clone()",
             )
         if spec.kind.name != "USER_OUTPUT":
-            kind = spec.kind.name.partition("_")[0].lower()  # a buffer or a parameter
+            owner = spec.kind.name.partition("_")[0].lower()  # a buffer or a parameter
             raise UsageError(
-                f"the module changes its {kind} {spec.target or spec.arg.name}: only results are supported",
+                f"the module changes its {owner} {spec.target or spec.arg.name}: only results are supported",
                 "call module.eval(), or return the new value",
             )
     _require_static(program)
@@ -433,11 +430,11 @@ def _require_static(program: torch.export.ExportedProgram) -> None:
     """Raises UsageError for sizes that are not static: of arguments, or of what operators give."""
     nodes = [node for node in program.graph.nodes if not _is_static(node)]
     causes = [node for node in nodes if all(map(_is_static, node.all_input_nodes))]
-    places = dict.fromkeys(place_of(node) for node in causes if node.op == "call_function")
+    operators = dict.fromkeys(place_of(node) for node in causes if node.op == "call_function")
     if any(node.op == "placeholder" for node in causes):
         raise UsageError(STATIC)
-    if places:
-        raise UsageError(f"{STATIC}; the numbers of a tensor decide sizes at {'; '.join(places)}")
+    if operators:
+        raise UsageError(f"{STATIC}; the numbers of a tensor decide sizes at {'; '.join(operators)}")
 
 
 def _is_static(node: torch.fx.Node) -> bool:

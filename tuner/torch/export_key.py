@@ -1,4 +1,4 @@
-"""The key of an exported program: all that its lowered text depends on, but not the numbers of weights."""
+"""The cache key of an exported program: all that its lowered text depends on, and no large weight."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,8 @@ class _UnknownError(Exception):
 def export_key(program: torch.export.ExportedProgram) -> str | None:
     """Returns the cache key of a program's lowered text; None where the program cannot have one.
 
-    The key covers operators, shapes, versions of torch and contents of constants, not contents of weights.
+    The key covers operators, shapes, versions of torch, and the contents of constants and of weights of one
+    element; not the contents of larger weights.
     None: an operator, or an argument, has a meaning that the user's code defines.
     """
     try:
@@ -68,8 +69,15 @@ def _text(value: Any) -> str:
         sizes = (*value.shape, *value.stride(), value.storage_offset())
         if not all(type(size) is int for size in sizes):
             raise _UnknownError
-        kind = (value.dtype, value.layout, value.device, value.requires_grad, value.is_conj(), value.is_neg())
-        return f"tensor {tuple(value.shape)} {value.stride()} {value.storage_offset()} {kind}"
+        properties = (
+            value.dtype,
+            value.layout,
+            value.device,
+            value.requires_grad,
+            value.is_conj(),
+            value.is_neg(),
+        )
+        return f"tensor {tuple(value.shape)} {value.stride()} {value.storage_offset()} {properties}"
     if isinstance(value, list | tuple):
         bracket = "[" if isinstance(value, list) else "("
         return f"{bracket}{', '.join(map(_text, value))})"

@@ -90,11 +90,11 @@ def require_no_transforms() -> None:
 
 
 def plain(tensor: object, name: str) -> torch.Tensor:
-    """Returns a detached tensor with lazy signs (conj, neg) resolved; raises UsageError for others.
+    """Returns a CPU tensor, detached, with lazy signs (conj, neg) resolved.
 
-    Refused are: what is not a tensor, tensors of torch.func, subclasses with code of their own, nested,
-    sparse and quantized tensors, other devices, forward-mode tangents, and freed storage. ``name`` begins the
-    message.
+    Raises UsageError for what a program cannot read: what is not a tensor, tensors of torch.func, subclasses
+    with code of their own, nested, sparse and quantized tensors, other devices, forward-mode tangents, and
+    freed storage. ``name`` begins the message.
     """
     if not isinstance(tensor, torch.Tensor):
         raise UsageError(f"{name}: found {type(tensor).__name__}, allowed a tensor")
@@ -114,10 +114,10 @@ def plain(tensor: object, name: str) -> torch.Tensor:
         raise UsageError(f"{name}: found a nested tensor, allowed a dense tensor")
     if tensor.layout is not torch.strided or tensor.is_quantized:
         if tensor.is_quantized:
-            kind = "a quantized tensor"
+            found_layout = "a quantized tensor"
         else:
-            kind = str(tensor.layout).removeprefix("torch.")
-        raise UsageError(f"{name}: found {kind}, allowed a dense tensor")
+            found_layout = str(tensor.layout).removeprefix("torch.")
+        raise UsageError(f"{name}: found {found_layout}, allowed a dense tensor")
     if not tensor.is_cpu:
         raise UsageError(f"{name}: found device {tensor.device}, allowed cpu")
     if forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None:  # noqa: SLF001
@@ -134,8 +134,8 @@ def materialized(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def _is_passing(kind: type[torch.Tensor]) -> bool:
-    function: Any = kind.__torch_function__
+def _is_passing(class_: type[torch.Tensor]) -> bool:
+    function: Any = class_.__torch_function__
     if inspect.ismethod(function):
         return function.__func__ is torch.Tensor.__torch_function__.__func__
     return function is torch._C._disabled_torch_function_impl  # noqa: SLF001 - of parameters
@@ -155,7 +155,7 @@ def checked(tensors: Sequence[object], expected: Expected, names: Sequence[str])
     ``expected``: (type, shape) per tensor; ``names``: of the arguments, for messages. Raises UsageError for
     another type or shape, for a tensor without dense CPU memory, and for one that requires gradients.
     """
-    found = []
+    dense = []
     for tensor, (dtype, shape), name in zip(tensors, expected, names, strict=True):
         ready = plain(tensor, name)
         if ready.dtype != dtype or ready.shape != shape:
@@ -164,8 +164,8 @@ def checked(tensors: Sequence[object], expected: Expected, names: Sequence[str])
             )
         if tensor.requires_grad and torch.is_grad_enabled():  # type: ignore[attr-defined,unused-ignore]
             raise UsageError(NO_GRADIENTS)
-        found.append(ready.contiguous())
-    return tuple(found)
+        dense.append(ready.contiguous())
+    return tuple(dense)
 
 
 def _text(dtype: torch.dtype, shape: torch.Size) -> str:
@@ -192,10 +192,10 @@ class WeightContents:
     def of(self, tensors: Sequence[torch.Tensor]) -> State:
         """Returns a state of tensors: equal for equal types, shapes, strides and contents (a 64-bit hash)."""
         layouts = [(tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()) for tensor in tensors]
-        known, kinds, content = self._known  # read at once: other threads call this, too
+        known, properties, content = self._known  # read at once: other threads call this, too
         if content is not None and layouts == known:
-            return kinds, content.value()
-        kinds = tuple(layout[1:] for layout in layouts)
+            return properties, content.value()
+        properties = tuple(layout[1:] for layout in layouts)
         read = list(map(materialized, tensors))
         # all of the memory between the first and the last element is the tensor's
         dense = []
@@ -204,8 +204,8 @@ class WeightContents:
             dense.append(tensor if is_dense else tensor.detach().contiguous())
         content = ContentHash([(tensor.data_ptr(), _span_bytes(tensor)) for tensor in dense])
         if all(copied is tensor for copied, tensor in zip(dense, tensors, strict=True)):
-            self._known = (layouts, kinds, content)
-        return kinds, content.value()
+            self._known = (layouts, properties, content)
+        return properties, content.value()
 
 
 class ModuleWeights:

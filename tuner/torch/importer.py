@@ -32,7 +32,11 @@ class ImportedWeight:
 
 
 def import_program(program: torch.export.ExportedProgram) -> ImportedProgram:
-    """Imports a program into torch-mlir's dialect. Raises UsageError if torch-mlir's importer fails."""
+    """Imports a program into torch-mlir's dialect; each operation has its operator and line as location.
+
+    ``program``: changed in place, in the stack traces of its nodes. Raises UsageError if torch-mlir's
+    importer fails.
+    """
     importer = torch_importer()
     literals = _Literals({**program.constants, **program.state_dict})
     mark_nodes(program.graph, filter(_is_of_integers, program.graph.nodes))

@@ -66,7 +66,10 @@ class _Axis:
 
 
 def nearest(dims: int, *, exact: bool) -> Callable[..., Any]:
-    """Returns the decomposition of ``aten.upsample_nearest{1,2,3}d``; ``exact``: of ``nearest-exact``."""
+    """Returns the decomposition of ``aten.upsample_nearest1d`` to ``3d``; ``exact``: of ``nearest-exact``.
+
+    ``dims``: the number of dimensions of an image, 1, 2 or 3.
+    """
 
     def computed(x: torch.Tensor, output_size: Any, *scales: Any, **named: Any) -> torch.Tensor:
         for axis in _axes(x, dims, output_size, _scales(scales, named), np.float32):
@@ -77,7 +80,7 @@ def nearest(dims: int, *, exact: bool) -> Callable[..., Any]:
 
 
 def linear(dims: int) -> Callable[..., Any]:
-    """Returns the decomposition of ``aten.upsample_linear1d``, ``bilinear2d`` or ``trilinear3d``."""
+    """Returns the decomposition of ``upsample_linear1d``, ``bilinear2d`` or ``trilinear3d``, by ``dims``."""
     return _weighted(dims, _linear_along)
 
 
@@ -96,8 +99,10 @@ def _weighted(dims: int, along: Along) -> Callable[..., Any]:
         if not x.is_floating_point():
             return NotImplemented
         wide = x.float() if x.dtype in NARROW else x
-        kind = np.float64 if wide.dtype is torch.float64 else np.float32
-        axes = _axes(x, dims, output_size, _scales(scales, named), kind, aligns_corners=align_corners)
+        position_type = np.float64 if wide.dtype is torch.float64 else np.float32
+        axes = _axes(
+            x, dims, output_size, _scales(scales, named), position_type, aligns_corners=align_corners
+        )
         for axis in reversed(axes):
             wide = along(wide, axis)
         return wide.to(x.dtype).contiguous()
@@ -105,9 +110,9 @@ def _weighted(dims: int, along: Along) -> Callable[..., Any]:
     return computed
 
 
-def _scales(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[float | None, ...]:
+def _scales(positional: tuple[Any, ...], named: dict[str, Any]) -> tuple[float | None, ...]:
     """Returns the scales of ``.vec`` (a list) and of ``.default`` (a number for each dimension)."""
-    values = [*given, *named.values()]
+    values = [*positional, *named.values()]
     if len(values) == 1 and isinstance(values[0], list | tuple):
         return tuple(values[0])
     return tuple(values)
@@ -118,7 +123,7 @@ def _axes(
     dims: int,
     output_size: Any,
     scales: tuple[float | None, ...],
-    kind: Any,  # numpy's type that positions are computed in
+    position_type: Any,  # numpy's type that positions are computed in
     *,
     aligns_corners: bool = False,
 ) -> list[_Axis]:
@@ -126,14 +131,14 @@ def _axes(
     for number in range(dims):
         size = x.shape[x.dim() - dims + number]
         dim = x.dim() - dims + number
-        given = scales[number] if number < len(scales) else None
-        count = int(size * given) if output_size is None and given is not None else output_size[number]
+        growth = scales[number] if number < len(scales) else None
+        count = int(size * growth) if output_size is None and growth is not None else output_size[number]
         if aligns_corners:
-            scale = kind(size - 1) / kind(count - 1) if count > 1 else kind(0)
-        elif given is not None and given > 0:
-            scale = kind(1.0 / given)
+            scale = position_type(size - 1) / position_type(count - 1) if count > 1 else position_type(0)
+        elif growth is not None and growth > 0:
+            scale = position_type(1.0 / growth)
         else:
-            scale = kind(size) / kind(count)
+            scale = position_type(size) / position_type(count)
         axes.append(_Axis(dim, size, count, float(scale), aligns_corners))
     return axes
 
@@ -151,28 +156,28 @@ def _nearest_along(x: torch.Tensor, axis: _Axis, *, exact: bool) -> torch.Tensor
     step = _step_of(read)
     if step:
         return _sliced(x, axis, int(read[0]), step)
-    place = (torch.arange(axis.count, dtype=torch.float32) + offset) * axis.scale
-    return _gathered(x, axis, torch.floor(place))
+    position = (torch.arange(axis.count, dtype=torch.float32) + offset) * axis.scale
+    return _gathered(x, axis, torch.floor(position))
 
 
 def _linear_along(x: torch.Tensor, axis: _Axis) -> torch.Tensor:
     if axis.count == axis.size:
         return x * 1.0 + x * 0.0  # as ATen: infinity becomes NaN
-    place = _positions(axis, x.dtype)
-    place = torch.where(place < 0, torch.zeros((), dtype=x.dtype), place)
-    base = _clamped(torch.floor(place), axis.size - 1)
-    t = _between_0_and_1(place - base)
-    found = np.floor(np.maximum(_numpy_positions(axis, x.dtype), 0)).astype(np.int64)
-    return _taps(x, axis, base, np.minimum(found, axis.size - 1), [1 - t, t], first=0)
+    position = _positions(axis, x.dtype)
+    position = torch.where(position < 0, torch.zeros((), dtype=x.dtype), position)
+    base = _clamped(torch.floor(position), axis.size - 1)
+    t = _between_0_and_1(position - base)
+    first_read = np.floor(np.maximum(_numpy_positions(axis, x.dtype), 0)).astype(np.int64)
+    return _taps(x, axis, base, np.minimum(first_read, axis.size - 1), [1 - t, t], first=0)
 
 
 def _cubic_along(x: torch.Tensor, axis: _Axis) -> torch.Tensor:
-    place = _positions(axis, x.dtype)
-    base = _clamped(torch.floor(place), axis.size - 1)
-    t = _between_0_and_1(place - base)
-    found = np.floor(_numpy_positions(axis, x.dtype)).astype(np.int64)
+    position = _positions(axis, x.dtype)
+    base = _clamped(torch.floor(position), axis.size - 1)
+    t = _between_0_and_1(position - base)
+    first_read = np.floor(_numpy_positions(axis, x.dtype)).astype(np.int64)
     weights = [_outer(t + 1), _inner(t), _inner(1 - t), _outer(1 - t + 1)]
-    return _taps(x, axis, base, np.minimum(found, axis.size - 1), weights, first=-1)
+    return _taps(x, axis, base, np.minimum(first_read, axis.size - 1), weights, first=-1)
 
 
 def _inner(t: torch.Tensor) -> torch.Tensor:
@@ -191,15 +196,15 @@ def _positions(axis: _Axis, dtype: torch.dtype) -> torch.Tensor:
     The product is not rounded before the subtraction: ATen's kernels are compiled to fused instructions.
     """
     numbers = torch.arange(axis.count, dtype=torch.float64)
-    place = numbers * axis.scale if axis.aligns_corners else (numbers + 0.5) * axis.scale - 0.5
-    return place.to(dtype)
+    positions = numbers * axis.scale if axis.aligns_corners else (numbers + 0.5) * axis.scale - 0.5
+    return positions.to(dtype)
 
 
 def _numpy_positions(axis: _Axis, dtype: torch.dtype) -> npt.NDArray[Any]:
     """Returns the numbers that ``_positions`` describes: known now, they say which operations are made."""
     numbers = np.arange(axis.count).astype(np.float64)
-    place = numbers * axis.scale if axis.aligns_corners else (numbers + 0.5) * axis.scale - 0.5
-    return place.astype(np.float64 if dtype is torch.float64 else np.float32)
+    positions = numbers * axis.scale if axis.aligns_corners else (numbers + 0.5) * axis.scale - 0.5
+    return positions.astype(np.float64 if dtype is torch.float64 else np.float32)
 
 
 def _clamped(numbers: torch.Tensor, greatest: int) -> torch.Tensor:
@@ -213,19 +218,24 @@ def _between_0_and_1(t: torch.Tensor) -> torch.Tensor:
 
 
 def _taps(
-    x: torch.Tensor, axis: _Axis, base: torch.Tensor, found: Pixels, weights: list[torch.Tensor], first: int
+    x: torch.Tensor,
+    axis: _Axis,
+    base: torch.Tensor,
+    base_numbers: Pixels,
+    weights: list[torch.Tensor],
+    first: int,
 ) -> torch.Tensor:
     """Sums pixels ``base + first``, ``base + first + 1`` and so on, clamped to the image, by their weights.
 
-    ``found``: the numbers of ``base``.
+    ``base_numbers``: the numbers of ``base``.
     """
     last = first + len(weights) - 1
-    step = _step_of(found)
-    if step and found[0] + first >= 0 and found[-1] + last < axis.size:
-        read = [_sliced(x, axis, int(found[0]) + first + tap, step) for tap in range(len(weights))]
+    step = _step_of(base_numbers)
+    if step and base_numbers[0] + first >= 0 and base_numbers[-1] + last < axis.size:
+        read = [_sliced(x, axis, int(base_numbers[0]) + first + tap, step) for tap in range(len(weights))]
         return _weighted_sum(read, [_along_dim(weight, x, axis) for weight in weights])
     if axis.factor:
-        distances = found - np.arange(axis.count) // axis.factor
+        distances = base_numbers - np.arange(axis.count) // axis.factor
     else:
         distances = np.array([axis.size])
     if set(distances.tolist()) <= {-1, 0}:
@@ -245,7 +255,7 @@ def _by_phases(
     ends = x.narrow(axis.dim, 0, 1), x.narrow(axis.dim, axis.size - 1, 1)
     padded = torch.cat([*[ends[0]] * low, x, *[ends[1]] * high], axis.dim)
     planes = [
-        padded.narrow(axis.dim, place, axis.size).unsqueeze(axis.dim + 1) for place in range(low + high + 1)
+        padded.narrow(axis.dim, offset, axis.size).unsqueeze(axis.dim + 1) for offset in range(low + high + 1)
     ]
     numbers = torch.arange(axis.size, dtype=base.dtype).unsqueeze(1)
     is_before = (base.reshape(axis.size, axis.factor) < numbers).reshape(shape)

@@ -66,7 +66,7 @@ class Product:
 
     @property
     def text(self) -> str:
-        """Returns the payload: a function of A, B unless it is a weight, and the bias if there is one."""
+        """Returns the MLIR text of the product: a function of A, of B unless B is a weight, and of a bias."""
         lead = (self.batch,) if self.batch else ()
         shapes = (self.m, self.k), (self.k, self.n), (self.m, self.n)
         a, b, c = (_tensor(self.element, *lead, *shape) for shape in shapes)
@@ -200,8 +200,8 @@ def _without_gradients(name: str, operation: Any, keys: Any, *operands: Any) -> 
     if is_forward_mode and any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors):
         raise UsageError(f"tuner::{name}: forward-mode autograd is not supported: an operand has a tangent")
     with torch._C._AutoDispatchBelowAutograd():  # noqa: SLF001 - as torch.library does
-        found: torch.Tensor = operation.redispatch(keys & torch._C._after_autograd_keyset, *operands)  # noqa: SLF001
-    return found
+        result: torch.Tensor = operation.redispatch(keys & torch._C._after_autograd_keyset, *operands)  # noqa: SLF001
+    return result
 
 
 OPERATIONS: tuple[tuple[str, Callable[..., torch.Tensor], Callable[..., torch.Tensor]], ...] = (
@@ -295,8 +295,8 @@ def _element(name: str, *tensors: torch.Tensor) -> str:
             raise UsageError(f"tuner::{name}: found device {tensor.device}, allowed cpu")
         if tensor.dtype not in ELEMENTS or tensor.dtype != tensors[0].dtype:
             dtypes = dict.fromkeys(str(operand.dtype).removeprefix("torch.") for operand in tensors)
-            found = " and ".join(dtypes)
-            raise UsageError(f"tuner::{name}: found {found}, allowed float32 or float64 of all operands")
+            types_text = " and ".join(dtypes)
+            raise UsageError(f"tuner::{name}: found {types_text}, allowed float32 or float64 of all operands")
         if not tensor.data_ptr() and tensor.numel():
             raise UsageError(f"tuner::{name}: found a tensor without memory: its storage was freed")
     return ELEMENTS[tensors[0].dtype]
@@ -310,14 +310,14 @@ def _require_one_device(name: str, *tensors: torch.Tensor) -> None:
 
 def _require_tensors(operation: str, **operands: Any) -> None:
     """Raises UsageError for an operand that is not a dense tensor; torch's own error has several lines."""
-    for name, given in operands.items():
-        if not isinstance(given, torch.Tensor):
-            raise UsageError(f"tuner::{operation}: {name}: found {shown(given)}, allowed a torch.Tensor")
-        if given.is_nested:
+    for name, operand in operands.items():
+        if not isinstance(operand, torch.Tensor):
+            raise UsageError(f"tuner::{operation}: {name}: found {shown(operand)}, allowed a torch.Tensor")
+        if operand.is_nested:
             raise UsageError(f"tuner::{operation}: {name}: found a nested tensor, allowed a dense tensor")
-        if given.layout != torch.strided:
+        if operand.layout != torch.strided:
             raise UsageError(
-                f"tuner::{operation}: {name}: found layout {given.layout}, allowed a dense tensor",
+                f"tuner::{operation}: {name}: found layout {operand.layout}, allowed a dense tensor",
                 ".to_dense()",
             )
 

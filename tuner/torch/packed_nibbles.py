@@ -21,7 +21,7 @@ TILES = 1  # an argument that the CPU does not use
 def with_unpacked_weights(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """Returns a program whose products by packed nibbles take i8 from -8 to 7, of the shape n x k.
 
-    The given program stays as it is. Raises UsageError where such a weight is not a buffer or parameter that
+    ``program`` itself is not changed. Raises UsageError where such a weight is not a buffer or parameter that
     these products alone read, or is packed in an unknown order.
     """
     nodes = [node for node in program.graph.nodes if node.target is INT4_PRODUCT]
@@ -75,9 +75,10 @@ def product_by_nibbles(
 
 
 def unpacked(packed: torch.Tensor) -> torch.Tensor:
-    """Returns the integers (i8, -8 to 7) of a weight that PyTorch packed as nibbles.
+    """Returns the integers (i8, -8 to 7) of a weight that PyTorch packed as nibbles, of the shape n x k.
 
-    Raises UsageError if packing these integers again does not give ``packed``: an unknown order of nibbles.
+    ``packed``: n x (k / 2) bytes. Raises UsageError if packing these integers again does not give ``packed``:
+    an unknown order of nibbles.
     """
     rows = packed.shape[0]
     k = 2 * packed.shape[1]
@@ -89,10 +90,10 @@ def unpacked(packed: torch.Tensor) -> torch.Tensor:
         integers = torch.empty_like(nibbles)
         integers[:, _order(block_rows, k)] = nibbles
         parts.append(integers.reshape(-1, k))
-    found = torch.cat(parts)
-    if not torch.equal(PACKED(found.int(), TILES), packed):
+    all_integers = torch.cat(parts)
+    if not torch.equal(PACKED(all_integers.int(), TILES), packed):
         raise UsageError("_weight_int4pack_mm_for_cpu: found a weight in an unknown order of nibbles")
-    return found.to(torch.int8) - ZERO
+    return all_integers.to(torch.int8) - ZERO
 
 
 @lru_cache(maxsize=16)

@@ -5,7 +5,7 @@
     y = pad(x, (1, 1), value=-inf)
     max(max(y[..., 0:-2:2], y[..., 1:-1:2]), y[..., 2::2])
 
-A window of 3 x 3 so takes 4 operations for each element, not 8. The last dimension is the last, since the
+A window of 3 x 3 so takes 4 operations for each element, not 8. The last dimension comes last, since the
 elements of its slices are not adjacent.
 """
 
@@ -99,8 +99,8 @@ def max_pool(dims: int) -> Callable[..., Any]:
 def average_pool(dims: int) -> Callable[..., Any]:
     """Returns the decomposition of ``aten.avg_pool1d``, ``avg_pool2d`` or ``avg_pool3d``; sums are of f32.
 
-    The decomposition leaves to torch-mlir integers and windows of more than SLICES_LIMIT elements along a
-    dimension; these, too, are of f32.
+    The decomposition leaves integers, and windows of more than SLICES_LIMIT elements along a dimension, to
+    torch-mlir; f16 and bf16 of such windows are converted to f32 before.
     """
 
     def computed(
@@ -137,8 +137,9 @@ def average_pool(dims: int) -> Callable[..., Any]:
 def adaptive_average_pool(dims: int) -> Callable[..., Any]:
     """Returns the decomposition of ``aten.adaptive_avg_pool1d``, ``2d`` or ``3d``.
 
-    One window is a mean; where windows differ, each is one, dimension by dimension. The decomposition is
-    NotImplemented for integers, and for more than SLICES_LIMIT windows along a dimension where they differ.
+    A single window is one mean; windows of different sizes are means of slices, dimension by dimension. The
+    decomposition is NotImplemented for integers, and for more than SLICES_LIMIT windows along a dimension
+    where they differ.
     """
     of_windows = average_pool(dims)
 
@@ -193,7 +194,7 @@ def adaptive_max_pool(dims: int) -> Callable[..., Any]:
 
 
 def _greatest(slices: list[torch.Tensor]) -> torch.Tensor:
-    """Returns the greatest number of each place, a NaN before all; in f32 of narrower ones."""
+    """Returns the elementwise maximum, where a NaN is the greatest; f16 and bf16 are compared in f32."""
     wide = [slice_.float() if slice_.dtype in NARROW else slice_ for slice_ in slices]
     return reduce(lambda most, x: torch.where((x > most) | (x != x), x, most), wide)
 

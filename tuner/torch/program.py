@@ -18,6 +18,7 @@ from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.tuning import TunedProgram
 from tuner.torch.export import ExportedModule, rebuilt
+from tuner.torch.graph_corrections import UNSIGNED
 from tuner.torch.guards import (
     ModuleWeights,
     checked,
@@ -28,7 +29,6 @@ from tuner.torch.guards import (
     require_modes,
     tensor_checks,
 )
-from tuner.torch.lowering import UNSIGNED
 
 NOT_OF_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
 ADDRESS_OF = torch.Tensor.data_ptr
@@ -89,7 +89,7 @@ class TensorProgram:
         exported: ExportedModule,
         weights: ModuleWeights | None = None,
     ) -> None:
-        """Takes a compiled function, what was exported, and the weights of the module as they were then."""
+        """Takes a compiled function, its exported module, and the module's weights at the export."""
         self.function = function
         self.tuned: TunedProgram | None = None  # how the program was tuned, of ``tuner.torch.tune``
         self._exported = exported
@@ -114,7 +114,7 @@ class TensorProgram:
     def __repr__(self) -> str:
         """Returns one line: the types of the inputs, what runs them, and the campaign that tuned them."""
         inputs = ", ".join(
-            f"{str(kind).removeprefix('torch.')}{tuple(shape)}" for kind, shape in self._expected
+            f"{str(dtype).removeprefix('torch.')}{tuple(shape)}" for dtype, shape in self._expected
         )
         campaign = None if self.tuned is None else self.tuned.campaign
         tuned = "" if campaign is None else f"; tuned by campaign {campaign.campaign.id}"
@@ -155,7 +155,8 @@ class TensorProgram:
     def run(self, tensors: tuple[Any, ...]) -> list[torch.Tensor]:
         """Calls the program with its tensors alone; returns its results in order.
 
-        Raises UsageError for a wrong number of tensors, or for one of another shape, type or device.
+        Raises UsageError for a wrong number of tensors, for a tensor of another shape, type or device, and
+        under autocast and other modes; CandidateError where an assertion of the program fails.
         """
         if len(tensors) != self._count:
             raise UsageError(f"found {len(tensors)} arguments, allowed {self._count}")
@@ -190,7 +191,7 @@ class TensorProgram:
         return [convert(array) for convert, array in zip(self._conversions, arrays, strict=True)]
 
     def with_parts(self, function: PartedFunction) -> "TensorProgram":
-        """Returns a program of the same module that runs ``function`` in place of the present one."""
+        """Returns a program of the same module, with the same weights, that runs ``function``."""
         program = TensorProgram(function, self._exported, self._weights)
         program.tuned = self.tuned
         return program
@@ -209,8 +210,8 @@ class TensorProgram:
         seen. That takes some 0.1 s for each GB.
 
         Returns:
-            Names of parameters and buffers; () where the program has the present ones, and where the module
-            does not exist any more.
+            Names of parameters and buffers; () where none has changed, where the module does not exist any
+            more, and for a program that ``tuner.torch.load`` read from a folder.
         """
         if self._weights is None:
             return ()
@@ -238,16 +239,16 @@ class TensorProgram:
 
 
 def torch_type(element: str) -> torch.dtype:
-    """Returns PyTorch's type of an MLIR element type; its name is numpy's."""
-    found: torch.dtype = getattr(torch, number_type(element).numpy_name.removesuffix("_"))
-    return found
+    """Returns PyTorch's type of an MLIR element type: torch.float32 of "f32", signed torch.int8 of "i8"."""
+    dtype: torch.dtype = getattr(torch, number_type(element).numpy_name.removesuffix("_"))
+    return dtype
 
 
 def _types_of(function: FusedFunction | HostFunction | PartedFunction) -> tuple[TensorType, ...]:
     if isinstance(function, FusedFunction):
         return function.code.arguments
-    kinds = function.program.arguments
-    return tuple(TensorType(tuple(map(int, kind.shape)), kind.element) for kind in kinds)  # type: ignore[union-attr]
+    types = function.program.arguments
+    return tuple(TensorType(tuple(map(int, type_.shape)), type_.element) for type_ in types)  # type: ignore[union-attr]
 
 
 def array_of(tensor: torch.Tensor) -> Any:

@@ -97,7 +97,7 @@ def fold(
     if not x.is_floating_point():
         return NotImplemented
     axes = [*zip(size, kernel, dilation, padding, stride, strict=True)]
-    counts = [(of + 2 * pad - gap * (wide - 1) - 1) // step + 1 for of, wide, gap, pad, step in axes]
+    counts = [(rows + 2 * pad - gap * (wide - 1) - 1) // step + 1 for rows, wide, gap, pad, step in axes]
     wide = x if x.dtype in (torch.float32, torch.float64) else x.float()
     image = wide.reshape(*x.shape[:-2], -1, *kernel, *counts)  # (..., c, kh, kw, rows, columns)
     rows = _overlapped(image, -4, -2, *axes[0])  # (..., c, kw, height, columns)
@@ -112,17 +112,17 @@ def _overlapped(
     Dimension ``taps`` of x has the ``count`` elements of a window, which are ``gap`` apart; ``dim`` has the
     windows, and becomes ``size`` elements, the first of which is element ``pad`` of the first window.
     """
-    behind = [0, 0] * (-1 - dim)  # of ``constant_pad_nd``, which begins with the last dimension
+    later_dims = [0, 0] * (-1 - dim)  # of ``constant_pad_nd``, which begins with the last dimension
     total = None
     for tap in range(count):
         part = x.select(taps, tap)
         if step > 1:  # zeros between the windows
-            apart = ATEN.constant_pad_nd.default(part.unsqueeze(dim), [*behind, 0, step - 1])
+            apart = ATEN.constant_pad_nd.default(part.unsqueeze(dim), [*later_dims, 0, step - 1])
             part = apart.flatten(dim - 1, dim)
         before = tap * gap - pad
         after = size - before - part.shape[dim]
         if -part.shape[dim] < min(before, after):  # else all of it is padding
-            part = ATEN.constant_pad_nd.default(part, [*behind, before, after])
+            part = ATEN.constant_pad_nd.default(part, [*later_dims, before, after])
             total = part if total is None else total + part
     if total is None:
         shape = [*x.select(taps, 0).shape]

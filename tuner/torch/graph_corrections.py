@@ -1,0 +1,173 @@
+"""Changes an exported graph where torch-mlir would compile it wrongly, before torch-mlir reads the graph.
+
+``fold_uniform`` lets PyTorch compute operations of constants; ``promote_unsigned`` converts uint8 operands.
+"""
+
+from typing import Any
+
+import torch
+from torch.utils import _pytree
+
+from tuner.core.errors import UsageError
+from tuner.mlir.torch_dialect import first_line
+from tuner.torch.refusals import RefusedOperator, place_of
+
+ATEN = torch.ops.aten
+LIKE = ATEN.full_like.default
+# all operations that create constants, after decompositions
+FACTORIES = (ATEN.full.default, ATEN.scalar_tensor.default, LIKE)
+# Of a weight of one float and an integer these are folded wrongly, too; with a float number, rightly.
+ELEMENTWISE_SUMS = (
+    *(ATEN.add.Tensor, ATEN.sub.Tensor, ATEN.mul.Tensor),
+    *(ATEN.add.Scalar, ATEN.sub.Scalar, ATEN.mul.Scalar),
+)
+UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
+CONVERSIONS = (ATEN._to_copy.default, torch.ops.prims.convert_element_type.default)  # noqa: SLF001
+REDUCTIONS = (ATEN.sum.default, ATEN.sum.dim_IntList)  # of int64
+# by their names: each is right for all 256 numbers, which a test shows
+BYTES = frozenset(
+    {
+        *("add", "sub", "mul", "neg", "amax", "amin", "maximum", "minimum", "clamp"),
+        *("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "__lshift__", "__rshift__"),
+        *("cat", "stack", "split", "split_with_sizes", "slice", "select", "index", "index_select", "gather"),
+        *("alias", "clone", "detach", "expand", "flip", "permute", "repeat", "squeeze", "transpose"),
+        *("unsqueeze", "view", "where", "full", "full_like", "empty_strided", "scalar_tensor"),
+    }
+)
+
+
+# Computes operations of constants whose elements are all equal by PyTorch itself.
+#
+# torch-mlir 20261001 folds them wrongly: the sum of constants of 2.0 and -1 is 1.8e19, the sign of -3.0 is 1,
+# a comparison of 0.25 with 0 is the opposite.
+
+
+def fold_uniform(graph: torch.fx.Graph) -> None:
+    """Replaces operations on constants of equal elements by ``aten.full`` with PyTorch's result, in place.
+
+    Raises UsageError where PyTorch cannot compute such an operation, such as an integer division by zero.
+    """
+    known: dict[torch.fx.Node, torch.Tensor] = {}
+    for node in graph.nodes:
+        is_sum = node.target in ELEMENTWISE_SUMS and node.meta["val"].is_floating_point()
+        if is_sum and type(node.args[1]) is int:
+            node.args = (node.args[0], float(node.args[1]), *node.args[2:])
+        if not _is_followed(node, known):
+            continue
+        shape = node.meta["val"].shape
+        dtype = node.meta["val"].dtype
+        try:
+            if node.target is LIKE:
+                result = torch.full(shape, node.args[1], dtype=dtype)
+            else:
+                result = node.target(*_values(node.args, known), **_values(node.kwargs, known))
+        except RuntimeError as error:  # as in eager mode: a division by zero, a number out of range
+            raise UsageError(f"{place_of(node)} of constants fails: {first_line(error)}") from error
+        if _is_uniform(result):
+            number = result.reshape(-1)[0]
+            known[node] = number.expand(shape)
+            node.target = ATEN.full.default
+            node.args = (list(shape), number.item())
+            node.kwargs = {"dtype": dtype, "device": number.device, "pin_memory": False}
+
+
+def _is_followed(node: torch.fx.Node, known: dict[torch.fx.Node, torch.Tensor]) -> bool:
+    if node.op != "call_function" or not isinstance(node.meta.get("val"), torch.Tensor):
+        return False
+    if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        return False  # random numbers, which are refused later
+    if not all(isinstance(size, int) for size in node.meta["val"].shape):
+        return False
+    # of full_like, only the number counts
+    inputs = [
+        input_node
+        for input_node in node.all_input_nodes
+        if node.target is not LIKE or input_node is not node.args[0]
+    ]
+    return (node.target in FACTORIES or bool(inputs)) and known.keys() >= {*inputs}
+
+
+def _values(arguments: Any, known: dict[torch.fx.Node, torch.Tensor]) -> Any:
+    return torch.fx.node.map_arg(arguments, lambda node: known[node])
+
+
+def _is_uniform(result: torch.Tensor) -> bool:
+    if not result.numel() or result.is_complex():
+        return False
+    first = result.reshape(-1)[0]
+    if first != first:
+        return bool((result != result).all())
+    return bool((result == first).all()) and bool((result.signbit() == first.signbit()).all())
+
+
+# Unsigned integers: MLIR's integers have no sign, so an operation on uint8 is accepted only where its result
+# has the same bits as for int8.
+#
+# Torch-mlir converts uint8 to wider types as it should, and forgets the sign where it promotes types itself.
+# So types are promoted here, before operations.
+
+
+def promote_unsigned(program: torch.export.ExportedProgram) -> tuple[RefusedOperator, ...]:
+    """Converts uint8 operands as PyTorch promotes them, in place; returns operators that are refused.
+
+    An operator is refused if the sign of its operands matters, or for uint16 to uint64. Raises UsageError for
+    an argument or a weight of these types.
+    """
+    refused = []
+    for node in list(program.graph.nodes):
+        unsigned = _types([node, *node.all_input_nodes]) & UNSIGNED
+        if not unsigned:
+            continue
+        reason = ""
+        if unsigned - {torch.uint8}:
+            names = ", ".join(sorted(str(dtype).removeprefix("torch.") for dtype in unsigned))
+            reason = f"{names} is not supported: of unsigned types, only uint8"
+            if node.op == "placeholder":
+                raise UsageError(reason)
+        elif node.op == "call_function" and not _is_promoted(program, node):
+            reason = "of uint8: convert to int32 before it"
+        if reason and node.op == "call_function":
+            refused.append(RefusedOperator(place_of(node), reason))
+    return tuple(refused)
+
+
+def _is_promoted(program: torch.export.ExportedProgram, node: torch.fx.Node) -> bool:
+    target: Any = node.target
+    result_types = _types([node])
+    operand_types = _types(node.all_input_nodes)
+    if (
+        target in CONVERSIONS
+        and torch.uint8 in result_types
+        and any(dtype.is_floating_point for dtype in operand_types)
+    ):
+        _convert(program, node, torch.int32)  # wraps, where fptoui has no value
+        return True
+    if not result_types or target in CONVERSIONS or (torch.uint8 in result_types and _base(target) in BYTES):
+        return True
+    if result_types == {torch.bool} and torch.Tag.pointwise in target.tags:
+        _convert(program, node, torch.int64)
+        return True
+    if torch.uint8 not in result_types and (torch.Tag.pointwise in target.tags or target in REDUCTIONS):
+        _convert(program, node, *result_types)
+        return True
+    return _base(target) == "getitem"
+
+
+def _convert(program: torch.export.ExportedProgram, node: torch.fx.Node, dtype: torch.dtype) -> None:
+    """Lets a node read its inputs of uint8, or the floats that become uint8, as ``dtype``."""
+    for input_node in node.all_input_nodes:
+        value = input_node.meta["val"]
+        if value.dtype is torch.uint8 or node.target in CONVERSIONS:
+            with program.graph.inserting_before(node):
+                wide = program.graph.call_function(CONVERSIONS[0], (input_node,), {"dtype": dtype})
+            wide.meta = {"val": value.to(dtype)}
+            node.replace_input_with(input_node, wide)
+
+
+def _base(target: Any) -> str:
+    return str(getattr(target, "__name__", target)).partition(".")[0]
+
+
+def _types(nodes: list[torch.fx.Node]) -> set[torch.dtype]:
+    values = _pytree.tree_leaves([node.meta.get("val") for node in nodes])
+    return {value.dtype for value in values if isinstance(value, torch.Tensor)}
