@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tuner.fleet.commands.status import found_status
+from tuner.fleet.commands.status import read_fleet_status
 from tuner.fleet.local_fleet import local_fleet
 from tuner.fleet.noise_check import ALLOWED, NoiseCheck, check_noise, nodes_to_check
 
@@ -16,7 +16,7 @@ from tuner.fleet.noise_check import ALLOWED, NoiseCheck, check_noise, nodes_to_c
 def noise_rows(target: str, rounds: int, slice_s: float) -> Iterator[dict[str, Any]]:
     """Yields the results of ``tuner fleet status --check`` for the measuring node of a local fleet."""
     with local_fleet(target, lambda line: print(line, file=sys.stderr)) as nodes:
-        status = found_status(nodes.url)
+        status = read_fleet_status(nodes.url)
         for node in nodes_to_check(status, socket.gethostname()):
             load = os.getloadavg()[0]
             found = check_noise(node, rounds, status.lease_s, np.random.default_rng(0), slice_s)

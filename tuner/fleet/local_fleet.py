@@ -82,14 +82,16 @@ def start(folder: Path) -> None:
 
 
 def _programs() -> Path:
-    found = sorted(PACKAGED.glob("*/bin/initdb"), key=lambda path: int(re.sub(r"\D", "", path.parts[4]) or 0))
-    if not found:
+    installed = sorted(
+        PACKAGED.glob("*/bin/initdb"), key=lambda path: int(re.sub(r"\D", "", path.parts[4]) or 0)
+    )
+    if not installed:
         raise NoServerError(
             f"no PostgreSQL server: found no initdb under {PACKAGED}; install the package postgresql"
         )
     if os.geteuid() == 0 and all(user.pw_name != "postgres" for user in pwd.getpwall()):
         raise NoServerError("no PostgreSQL server: it refuses to run as root; needs the user postgres")
-    return found[-1].parent
+    return installed[-1].parent
 
 
 def _run(folder: Path, *options: str | Path) -> None:
@@ -136,11 +138,11 @@ class LocalNodes:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, class_: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for name in self._processes:
             self.kill(name)
-        self._leftovers.__exit__(kind, error, trace)
+        self._leftovers.__exit__(class_, error, trace)
 
     def start(self, name: str, *options: str, target: str = "", before: tuple[str, ...] = ()) -> None:
         """Starts a node called ``name`` with options such as ``"--compile", "2"``.

@@ -263,9 +263,9 @@ def _required_blob(connection: "Connection", sha256: str) -> bytes:
 def _settled(connection: "Connection", work: FleetWork, done: Done, execution: tables.Execution) -> None:
     with connection.pipeline(), connection.transaction():  # one round trip to the server
         value = done.value
-        given = _stored(connection, value) if isinstance(value, Artifact) else value
+        stored_value = _stored(connection, value) if isinstance(value, Artifact) else value
         tables.store_execution(connection, work, execution)
-        tables.store_outcome(connection, work.key, Outcome(given, done.seconds), execution.node)
+        tables.store_outcome(connection, work.key, Outcome(stored_value, done.seconds), execution.node)
 
 
 def _stored(connection: "Connection", artifact: Artifact) -> Compiled | Failure:

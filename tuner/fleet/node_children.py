@@ -50,8 +50,8 @@ class _Kept:
 class MeasurementWorkers:
     """The measurement workers of a node, one per problem and number of threads, at most KEPT.
 
-    One works at a time. The process that was idle for longest is reused: campaigns alternate between more
-    problems than that.
+    One works at a time. For a further problem, the process that was idle for longest is reused: campaigns
+    alternate between more than KEPT problems.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class MeasurementWorkers:
         """
         key = (work.problem, work.threads)
         if key not in self._kept:
-            described = children()
+            wanted = children()
             kept = None
             if len(self._kept) == KEPT:  # the one that was idle for longest
                 _, kept = self._kept.popitem(last=False)
-                if not kept.serves(described):
+                if not kept.serves(wanted):
                     kept.worker.kill()
                     kept = None
-            self._kept[key] = kept or self._started(described)
+            self._kept[key] = kept or self._started(wanted)
         self._kept.move_to_end(key)
         return self._kept[key].worker
 

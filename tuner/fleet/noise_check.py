@@ -28,7 +28,7 @@ SLICE_S: Final = 1.0  # of work without a pause
 SLICES_OF_LEASE: Final = 4  # at least: a node, stopped for two per round, must not count as lost
 ELEMENTS: Final = 1 << 15  # of f32: three arrays fit into the second level of cache
 PROCESSES: Final = Path("/proc")
-TURNS: Final = ("stopped", "stopped again", "alongside")
+CONDITIONS: Final = ("stopped", "stopped again", "alongside")
 
 
 @dataclass(frozen=True)
@@ -75,23 +75,24 @@ def check_noise(
 ) -> NoiseCheck:
     """Times equal work while a node's process is stopped and while it runs; returns the slowdown.
 
-    Each round times it stopped twice and running once, in an order by ``rng``, for ``slice_s`` seconds each,
-    at most a quarter of the lease. Raises TunerError if the node ends meanwhile.
+    Each round times the work twice with the process stopped and once with it running, in an order drawn by
+    ``rng``, for ``slice_s`` seconds each, at most a quarter of the lease. Raises TunerError if the node ends
+    meanwhile.
     """
     import numpy as np
 
     slice_s = min(slice_s, lease_s / SLICES_OF_LEASE)
     left, right = (rng.random(ELEMENTS, dtype=np.float32) for _ in range(2))
     product = np.empty_like(left)
-    times_s: dict[str, list[float]] = {condition: [] for condition in TURNS}
+    times_s: dict[str, list[float]] = {condition: [] for condition in CONDITIONS}
     with TimingLock("cpu", f"process {os.getpid()}, check of {node.name}").held(), _alone_on_processor():
         for _ in range(rounds):
-            for index in rng.permutation(len(TURNS)):
-                condition = TURNS[index]
+            for index in rng.permutation(len(CONDITIONS)):
+                condition = CONDITIONS[index]
                 with _stopped(node.process) if condition != "alongside" else contextlib.nullcontext():
                     call_s = _call_s(lambda: np.multiply(left, right, out=product), slice_s)
                     times_s[condition].append(call_s)
-    then, again, now = (tuple(times_s[condition]) for condition in TURNS)
+    then, again, now = (tuple(times_s[condition]) for condition in CONDITIONS)
     return NoiseCheck(node.name, rounds, paired_slowdown((InterleavedSession(then, again, now),)))
 
 

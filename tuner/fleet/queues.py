@@ -118,7 +118,7 @@ def under_way(connection: "Connection", run: str) -> dict[tuple[int, str], int]:
 
 
 def cancel_run(connection: "Connection", run: str) -> int:
-    """Deletes the waiting jobs of a run (uuid), and aborts those begun; returns how many there were."""
+    """Deletes the waiting jobs of a run (uuid), and aborts those begun; returns the number of both."""
     manager = _manager(connection)
     with connection.transaction():
         jobs = under_way(connection, run).values()
@@ -160,17 +160,17 @@ def delete_ended(connection: "Connection") -> None:
 
 
 def waiting(connection: "Connection") -> tuple[Waiting, ...]:
-    """Returns the jobs of each queue that wait or are being done, by the queue's name.
+    """Returns, per queue, its jobs that wait or are being done, sorted by the queue's name.
 
-    Queues of other versions of tuner are left out.
+    A queue whose first job is of another version of tuner is left out.
     """
     queues = collections.defaultdict(list)
     for job in _under_way(connection):
         queues[job.queue].append(job)
     doing = [_id(job) for jobs in queues.values() for job in jobs if job.status == DOING]
     begun_s = seconds_since_start(connection, doing)
-    found = (_waiting(queue, jobs, begun_s) for queue, jobs in sorted(queues.items()))
-    return tuple(waiting for waiting in found if waiting is not None)
+    described = (_waiting(queue, jobs, begun_s) for queue, jobs in sorted(queues.items()))
+    return tuple(waiting for waiting in described if waiting is not None)
 
 
 def _waiting(queue: str, jobs: "list[engine.Job]", begun_s: dict[int, float]) -> Waiting | None:
@@ -200,8 +200,8 @@ def compiler_builds(connection: "Connection", target: TargetName) -> tuple[tuple
 
     A node does only jobs of its build.
     """
-    found = (job.task_kwargs for job in _under_way(connection))
-    wanted = [str(args.get("compiler_build")) for args in found if args.get("target") == encode(target)]
+    arguments = (job.task_kwargs for job in _under_way(connection))
+    wanted = [str(args.get("compiler_build")) for args in arguments if args.get("target") == encode(target)]
     return tuple(sorted(collections.Counter(wanted).items()))
 
 
@@ -278,8 +278,8 @@ def _under_way(connection: "Connection") -> "list[engine.Job]":
     return [job for job in _manager(connection).list_jobs() if job.status in UNDER_WAY]
 
 
-def _jobs(found: "Iterable[engine.Job]") -> tuple[Job, ...]:
-    read = ((job, _read(job)) for job in found)
+def _jobs(jobs: "Iterable[engine.Job]") -> tuple[Job, ...]:
+    read = ((job, _read(job)) for job in jobs)
     return tuple(
         Job(_id(job), work, job.attempts, job.status == FAILED) for job, work in read if work is not None
     )

@@ -183,13 +183,13 @@ class FleetRunner(AbstractRunner):
 
 
 def named(machines: Mapping[str, Named], phrase: str) -> dict[str, Named]:
-    """Returns the entry whose name is ``phrase``, else all whose names contain it, ignoring case.
+    """Returns name -> value of the machine called ``phrase``, else of all whose names contain ``phrase``.
 
-    {}: none.
+    Ignores case in the second case; {} if no name matches.
     """
     if phrase in machines:
         return {phrase: machines[phrase]}
-    return {name: entry for name, entry in machines.items() if phrase.lower() in name.lower()}
+    return {name: value for name, value in machines.items() if phrase.lower() in name.lower()}
 
 
 @final
@@ -215,7 +215,7 @@ class FleetTarget(Target):
             self.cross_compiled = FleetTarget(own.cross_compiled, fleet)
 
     def status(self) -> TargetStatus:
-        return fleet_status(self._own, self._fleet)
+        return status_on_fleet(self._own, self._fleet)
 
     def tools(self) -> str:
         return self._own.tools()
@@ -269,10 +269,10 @@ class FleetTarget(Target):
             if node.slots and node.target == target.text
         ]
         if compiler_build not in compiler_builds:
-            found = "; ".join(sorted(set(compiler_builds))) or "none"
+            builds_text = "; ".join(sorted(set(compiler_builds))) or "none"
             raise UsageError(
                 f"fleet: no node compiles {target.text} as {compiler_build}; "
-                f"compiler builds of the nodes: {found}",
+                f"compiler builds of the nodes: {builds_text}",
                 f"tuner fleet worker --target {shlex.quote(target.text)} --compile 4",
             )
         return compiler
@@ -409,7 +409,7 @@ def fleet_backends(backends: Backends, fleet: FleetRequest) -> Backends:
     return FleetBackends(backends, fleet)
 
 
-def fleet_status(target: Target, fleet: FleetRequest) -> TargetStatus:
+def status_on_fleet(target: Target, fleet: FleetRequest) -> TargetStatus:
     """Returns whether nodes of a fleet measure for a target; ``chip`` "": on none or several chips."""
     own = target.status()
     nodes = [node for node in alive_nodes(fleet) if TargetName.parse(node.target).is_of(target.name)]
@@ -425,17 +425,17 @@ def fleet_status(target: Target, fleet: FleetRequest) -> TargetStatus:
     )
 
 
-def target_on(fleet: FleetRequest, phrase: str, kind: str) -> TargetName:
-    """Returns the target that nodes measure on the class of machines named by ``phrase``.
+def target_on(fleet: FleetRequest, machine: str, asked: str) -> TargetName:
+    """Returns the target that the nodes of one class of machines measure on, such as cuda:sm_90.
 
-    ``phrase``: a name or part of a name; ``kind``: of the target, or "auto". Raises UsageError unless one
-    class matches.
+    ``machine``: the name of the class, or a part of it; ``asked``: the target without a chip, such as "cuda",
+    or "auto". Raises UsageError unless exactly one class matches.
     """
     measuring = [node for node in alive_nodes(fleet) if node.device]
     targets = [(node.machine.name, TargetName.parse(node.target)) for node in measuring]
-    classes = {f"{name} ({target.text})": target for name, target in targets if kind in (AUTO, target.kind)}
-    matching = named(classes, phrase)
+    classes = {f"{name} ({target.text})": target for name, target in targets if asked in (AUTO, target.kind)}
+    matching = named(classes, machine)
     if len(matching) != 1:
         listed = ", ".join(sorted(matching or classes)) or "none"
-        raise UsageError(f"--on: found {phrase!r}, allowed a part of the name of one of {listed}")
+        raise UsageError(f"--on: found {machine!r}, allowed a part of the name of one of {listed}")
     return next(iter(matching.values()))

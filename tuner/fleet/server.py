@@ -62,9 +62,9 @@ def server_of(url: str) -> str:
     if is_url and scheme in SCHEMES:
         return f"postgresql://{rest}"
     is_named = is_url and scheme.isalnum()
-    found = f"a {scheme} URL" if is_named else repr(masked(url))  # another URL may hold a password
+    named = f"a {scheme} URL" if is_named else repr(masked(url))  # another URL may hold a password
     raise UsageError(
-        f"fleet: found {found} as its database, allowed postgresql://USER@HOST/DATABASE: "
+        f"fleet: found {named} as its database, allowed postgresql://USER@HOST/DATABASE: "
         "drivers and nodes meet on a server (--db, or TUNER_DB of the environment)"
     )
 
@@ -160,8 +160,8 @@ class ReconnectingSession:
         Raises TunerError if the server is away for longer than RetryLimit allows.
         """
         work: Any = lambda: self._asked(lambda: question(self._connected(), *args, **named))  # noqa: E731
-        selected: Reply = await asyncio.get_running_loop().run_in_executor(self._thread, work)
-        return selected
+        reply: Reply = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        return reply
 
     def close(self) -> None:
         self._thread.shutdown()

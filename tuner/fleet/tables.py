@@ -126,7 +126,7 @@ class SeenNode:
     load: QueueLoad | None = None  # None: its second heartbeat has not come
 
     def is_lost(self, lease_s: float) -> bool:
-        """Returns whether the last heartbeat is ``lease_s`` seconds ago: other nodes get the jobs."""
+        """Returns whether the last heartbeat is ``lease_s`` seconds ago or more: other nodes get its jobs."""
         return self.silent_s >= lease_s
 
 
@@ -347,7 +347,7 @@ def stored_nodes(connection: "Connection") -> tuple[SeenNode, ...]:
 def _seen(row: tuple[Any, ...]) -> SeenNode:
     name, host, process, target, slots, device, machine, compiler_build, version, *seen = row
     age_s, silent_s, drains, cpu_share, wakeups_per_s = seen
-    described = decode(Machine, machine, f"node {name}: machine")
-    node = FleetNode(name, host, process, target, slots, device, described, compiler_build, version)
+    machine_description = decode(Machine, machine, f"node {name}: machine")
+    node = FleetNode(name, host, process, target, slots, device, machine_description, compiler_build, version)
     load = None if cpu_share is None else QueueLoad(cpu_share, wakeups_per_s)
     return SeenNode(node, age_s, silent_s, drains, load)

@@ -167,7 +167,7 @@ def _digits(text: str) -> str:
 
 # Validation of what nodes report: a report that cannot be the outcome of its work is refused.
 
-KINDS: Final[dict[str, type[Any]]] = {
+OUTCOME_TYPES: Final[dict[str, type[Any]]] = {
     COMPILE: Compiled,
     EVALUATE: Evaluation,
     REMEASURE: FinalTimes,
@@ -195,7 +195,10 @@ def admitted(work: FleetWork, report: str | None, limit_flop_per_s: float = math
 
 
 def admitted_artifact(compiled: Compiled, blob: bytes | None) -> Artifact:
-    """Returns the artifact stored as ``blob``. Raises UsageError if it is missing or not the reported one."""
+    """Returns the artifact stored as ``blob``; None: nothing is stored.
+
+    Raises UsageError if it is missing, has another form, or is not the artifact that was reported.
+    """
     if blob is None:
         raise UsageError(f"blob {compiled.blob[:12]} of the reported artifact is missing")
     try:
@@ -213,9 +216,9 @@ def _why_refused(work: FleetWork, outcome: Outcome, limit_flop_per_s: float) -> 
     if not 0 <= outcome.seconds <= MOST_S:
         return Refusal(f"found {outcome.seconds:g} seconds of work, allowed 0 to {MOST_S:g}")
     value = outcome.value
-    kind = KINDS[work.stage]
-    if not isinstance(value, Failure | kind):
-        return Refusal(f"found a {type(value).__name__}, allowed a {kind.__name__} or a Failure")
+    type_ = OUTCOME_TYPES[work.stage]
+    if not isinstance(value, Failure | type_):
+        return Refusal(f"found a {type(value).__name__}, allowed a {type_.__name__} or a Failure")
     match value:
         case Evaluation():
             return _why_no_evaluation(work, value, limit_flop_per_s)
@@ -228,21 +231,23 @@ def _why_refused(work: FleetWork, outcome: Outcome, limit_flop_per_s: float) -> 
     return None
 
 
-def _why_no_evaluation(work: FleetWork, found: Evaluation, limit_flop_per_s: float) -> Refusal | None:
-    for stage, seconds in found.stage_s:
+def _why_no_evaluation(work: FleetWork, evaluation: Evaluation, limit_flop_per_s: float) -> Refusal | None:
+    for stage, seconds in evaluation.stage_s:
         if not 0 <= seconds <= MOST_S:
             return Refusal(f"found {seconds:g} seconds of {stage}, allowed 0 to {MOST_S:g}")
-    why = why_no_verdict(found.verdict, work.problem)
-    if why is not None or found.measurement is None:
+    why = why_no_verdict(evaluation.verdict, work.problem)
+    if why is not None or evaluation.measurement is None:
         return why
-    return why_impossible(found.measurement, work.problem, limit_flop_per_s)
+    return why_impossible(evaluation.measurement, work.problem, limit_flop_per_s)
 
 
-def _why_no_remeasurement(work: FleetWork, found: FinalTimes, limit_flop_per_s: float) -> Refusal | None:
-    if len(found.times) != len(work.blobs):
-        return Refusal(f"found {len(found.times)} final times, allowed {len(work.blobs)}")
-    times = [time for time in found.measured if time is not None]
+def _why_no_remeasurement(
+    work: FleetWork, final_times: FinalTimes, limit_flop_per_s: float
+) -> Refusal | None:
+    if len(final_times.times) != len(work.blobs):
+        return Refusal(f"found {len(final_times.times)} final times, allowed {len(work.blobs)}")
+    times = [time for time in final_times.measured if time is not None]
     whys = [why_impossible(time, work.problem, limit_flop_per_s) for time in times]
-    if found.baseline is not None:
-        whys.append(why_no_baseline(found.baseline, work.problem, limit_flop_per_s))
+    if final_times.baseline is not None:
+        whys.append(why_no_baseline(final_times.baseline, work.problem, limit_flop_per_s))
     return next(filter(None, whys), None)

@@ -1,15 +1,21 @@
-"""Scripts that start nodes: the command and its environment, for SSH, SLURM and Kubernetes."""
+"""``tuner fleet script``: scripts that start nodes on other machines by SSH, SLURM or Kubernetes."""
 
 import shlex
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
+import click
+
+from tuner.cli.main import Commands
+from tuner.cli.options import database_option, json_option, print_json
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.serialization import has_secret
 from tuner.fleet.server import server_of
-from tuner.results.database_name import VARIABLE
+from tuner.results.database_name import VARIABLE, which_database
 
 DRAIN_S: Final = 120  # from the first signal until a node is killed: time to finish its current work
 LOCAL_HOSTS: Final = ("", "localhost", "127.0.0.1", "::1")
@@ -208,3 +214,130 @@ def ssh_lines(command: NodeCommand, hosts: tuple[str, ...]) -> str:
             raise UsageError(f"host: found {host!r}, allowed a name or an address, such as me@build1")
     quoted = [shlex.quote(one_line("host", host)) for host in hosts]
     return "".join(f"ssh -n {host} {shlex.quote(remote)}\n" for host in quoted)
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+certificates_option = click.option(
+    "--certificates",
+    default="",
+    metavar="FOLDER",
+    help="On the node, with ca.crt, tls.crt and tls.key: TLS both ways.",
+)
+
+
+@click.group(cls=Commands)
+def script() -> None:
+    """Prints what starts fleet nodes on other machines: SSH commands, a SLURM job, a Kubernetes manifest.
+
+    Example: tuner fleet script slurm --compile 16 --nodes 4 --db postgresql://tuner@db/tuner
+    """
+
+
+def node_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Adds every node's options to a command: --target, --compile, --measure, --program, --db, --json."""
+    for option in (
+        click.option(
+            "--program", default="tuner", show_default=True, help="The command, as the node finds it."
+        ),
+        click.option("--measure", "has_device", is_flag=True, help="Measure, on the one device there."),
+        click.option(
+            "--compile", "slots", type=int, default=0, metavar="N", help="Compile N candidates at once."
+        ),
+        click.option(
+            "--target", default="cpu", show_default=True, help="Target of the nodes: cpu, cuda:sm_90, ..."
+        ),
+        database_option,
+        json_option,
+    ):
+        function = option(function)
+    return function
+
+
+def node_count_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Adds --nodes (number of nodes) and --cores (processors of each node) to a command."""
+    for option in (
+        click.option(
+            "--cores", type=int, help="Processors of a node. Default: as many as it compiles at once."
+        ),
+        click.option("--nodes", type=int, default=1, show_default=True, help="Number of nodes."),
+    ):
+        function = option(function)
+    return function
+
+
+@script.command()
+@click.argument("hosts", nargs=-1, required=True)
+@certificates_option
+@node_options
+def ssh(hosts: tuple[str, ...], database: str | None, as_json: bool, **arguments: Any) -> None:
+    """Prints, for each host, an SSH command that starts a fleet node. Nodes stay when the connection ends.
+
+    Example: tuner fleet script ssh build1 build2 --compile 16 --db postgresql://tuner@db/tuner
+    """
+    _print("ssh", ssh_lines(_command(database, **arguments), hosts), as_json)
+
+
+@script.command()
+@certificates_option
+@click.option("--time", default="04:00:00", show_default=True, help="Until SLURM ends the nodes.")
+@click.option("--sbatch", "options", multiple=True, help="Another option of sbatch: --sbatch=--partition=gpu")
+@node_count_options
+@node_options
+def slurm(
+    nodes: int,
+    cores: int | None,
+    time: str,
+    options: tuple[str, ...],
+    database: str | None,
+    as_json: bool,
+    **arguments: Any,
+) -> None:
+    """Prints a script for sbatch that starts fleet nodes: a job array, each of whose jobs is a node.
+
+    Example: tuner fleet script slurm --compile 16 --nodes 4 --db postgresql://tuner@db/tuner
+    """
+    command = _command(database, **arguments)
+    _print("slurm", slurm_job(command, nodes, _cores(cores, command), time, options), as_json)
+
+
+@script.command()
+@click.option("--image", required=True, help="Container image that has tuner with the extra fleet.")
+@click.option("--name", default="tuner-fleet", show_default=True, help="Of the Deployment.")
+@click.option("--secret", default="", help="Secret with ca.crt, tls.crt and tls.key: TLS both ways.")
+@node_count_options
+@node_options
+def kubernetes(
+    nodes: int,
+    cores: int | None,
+    image: str,
+    name: str,
+    secret: str,
+    database: str | None,
+    as_json: bool,
+    **arguments: Any,
+) -> None:
+    """Prints a manifest for kubectl apply that starts fleet nodes: a Deployment, each pod a node.
+
+    Example: tuner fleet script kubernetes --image tuner:1 --compile 8 --db postgresql://tuner@db/tuner
+    """
+    command = _command(database, certificates=MOUNTED if secret else "", **arguments)
+    manifest = kubernetes_manifest(command, name, nodes, _cores(cores, command), image, secret)
+    _print("kubernetes", manifest, as_json)
+
+
+def _command(database: str | None, **arguments: Any) -> "NodeCommand":
+    command = NodeCommand(which_database(database), **arguments)
+    if command.has_address_of_this_machine:
+        print("note: only this machine finds that database: name its host in --db", file=sys.stderr)
+    return command
+
+
+def _cores(asked: int | None, command: "NodeCommand") -> int:
+    if asked is None:
+        return max(1, command.slots)
+    return asked
+
+
+def _print(starter: str, text: str, as_json: bool) -> None:
+    print_json({"kind": starter, "text": text}) if as_json else print(text, end="")

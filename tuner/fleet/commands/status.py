@@ -1,18 +1,15 @@
-"""``tuner fleet status``, as tables or JSON, and ``tuner fleet script``, which prints scripts of nodes."""
+"""``tuner fleet status``: the nodes, devices and job queues of a fleet as tables or JSON; noise checks."""
 
-import sys
 import time
-from collections.abc import Callable
 from string import ascii_uppercase
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import click
 
-from tuner.cli.main import DONE, FAILED, Commands, screen_columns
-from tuner.cli.options import database_option, json_option, print_found, print_json
+from tuner.cli.main import DONE, FAILED, screen_columns
+from tuner.cli.options import database_option, json_option, print_found
 from tuner.core.errors import UsageError
 from tuner.core.serialization import encode
-from tuner.fleet.commands.node_scripts import MOUNTED, NodeCommand, kubernetes_manifest, slurm_job, ssh_lines
 from tuner.fleet.noise_check import ALLOWED, NoiseCheck, check_noise, nodes_to_check
 from tuner.fleet.server import session
 from tuner.fleet.status import DeviceStatus, FleetStatus, QueueStatus, fleet_status
@@ -21,135 +18,10 @@ from tuner.fleet.work import COMPILE
 from tuner.results.database_name import database_text, which_database
 from tuner.results.output.formatting import count_text, table_lines, wrapped
 
-P = ParamSpec("P")
-R = TypeVar("R")
-certificates_option = click.option(
-    "--certificates",
-    default="",
-    metavar="FOLDER",
-    help="On the node, with ca.crt, tls.crt and tls.key: TLS both ways.",
-)
 NODES = ("node", "state", "target", "compiles", "measures on", "seen", "job queue", "compiler")
 DEVICES = ("device", "class of machine", "idle", "now")
 QUEUES = ("stage", "of", "now", "wait", "runs", "why they wait")
 SPARED = ("job queue", "seen", "target")  # columns of NODES that a narrow terminal loses first
-
-
-@click.group(cls=Commands)
-def script() -> None:
-    """Prints what starts fleet nodes on other machines: SSH commands, a SLURM job, a Kubernetes manifest.
-
-    Example: tuner fleet script slurm --compile 16 --nodes 4 --db postgresql://tuner@db/tuner
-    """
-
-
-def node_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds every node's options to a command: --target, --compile, --measure, --program, --db, --json."""
-    for option in (
-        click.option(
-            "--program", default="tuner", show_default=True, help="The command, as the node finds it."
-        ),
-        click.option("--measure", "has_device", is_flag=True, help="Measure, on the one device there."),
-        click.option(
-            "--compile", "slots", type=int, default=0, metavar="N", help="Compile N candidates at once."
-        ),
-        click.option(
-            "--target", default="cpu", show_default=True, help="Target of the nodes: cpu, cuda:sm_90, ..."
-        ),
-        database_option,
-        json_option,
-    ):
-        function = option(function)
-    return function
-
-
-def node_count_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --nodes (number of nodes) and --cores (processors of each node) to a command."""
-    for option in (
-        click.option(
-            "--cores", type=int, help="Processors of a node. Default: as many as it compiles at once."
-        ),
-        click.option("--nodes", type=int, default=1, show_default=True, help="Number of nodes."),
-    ):
-        function = option(function)
-    return function
-
-
-@script.command()
-@click.argument("hosts", nargs=-1, required=True)
-@certificates_option
-@node_options
-def ssh(hosts: tuple[str, ...], database: str | None, as_json: bool, **arguments: Any) -> None:
-    """Prints, for each host, an SSH command that starts a fleet node. Nodes stay when the connection ends.
-
-    Example: tuner fleet script ssh build1 build2 --compile 16 --db postgresql://tuner@db/tuner
-    """
-    _print("ssh", ssh_lines(_command(database, **arguments), hosts), as_json)
-
-
-@script.command()
-@certificates_option
-@click.option("--time", default="04:00:00", show_default=True, help="Until SLURM ends the nodes.")
-@click.option("--sbatch", "options", multiple=True, help="Another option of sbatch: --sbatch=--partition=gpu")
-@node_count_options
-@node_options
-def slurm(
-    nodes: int,
-    cores: int | None,
-    time: str,
-    options: tuple[str, ...],
-    database: str | None,
-    as_json: bool,
-    **arguments: Any,
-) -> None:
-    """Prints a script for sbatch that starts fleet nodes: a job array, each of whose jobs is a node.
-
-    Example: tuner fleet script slurm --compile 16 --nodes 4 --db postgresql://tuner@db/tuner
-    """
-    command = _command(database, **arguments)
-    _print("slurm", slurm_job(command, nodes, _cores(cores, command), time, options), as_json)
-
-
-@script.command()
-@click.option("--image", required=True, help="Container image that has tuner with the extra fleet.")
-@click.option("--name", default="tuner-fleet", show_default=True, help="Of the Deployment.")
-@click.option("--secret", default="", help="Secret with ca.crt, tls.crt and tls.key: TLS both ways.")
-@node_count_options
-@node_options
-def kubernetes(
-    nodes: int,
-    cores: int | None,
-    image: str,
-    name: str,
-    secret: str,
-    database: str | None,
-    as_json: bool,
-    **arguments: Any,
-) -> None:
-    """Prints a manifest for kubectl apply that starts fleet nodes: a Deployment, each pod a node.
-
-    Example: tuner fleet script kubernetes --image tuner:1 --compile 8 --db postgresql://tuner@db/tuner
-    """
-    command = _command(database, certificates=MOUNTED if secret else "", **arguments)
-    manifest = kubernetes_manifest(command, name, nodes, _cores(cores, command), image, secret)
-    _print("kubernetes", manifest, as_json)
-
-
-def _command(database: str | None, **arguments: Any) -> "NodeCommand":
-    command = NodeCommand(which_database(database), **arguments)
-    if command.has_address_of_this_machine:
-        print("note: only this machine finds that database: name its host in --db", file=sys.stderr)
-    return command
-
-
-def _cores(asked: int | None, command: "NodeCommand") -> int:
-    if asked is None:
-        return max(1, command.slots)
-    return asked
-
-
-def _print(kind: str, text: str, as_json: bool) -> None:
-    print_json({"kind": kind, "text": text}) if as_json else print(text, end="")
 
 
 @click.command()
@@ -181,7 +53,7 @@ def status(
     if has_check:
         context.exit(_check(which_database(database), rounds, as_json))
     while True:
-        now = found_status(which_database(database))
+        now = read_fleet_status(which_database(database))
         text = status_text(now, screen_columns(), database_text(database))
         print_found(as_json, status_document(now), text)
         if every_s is None:
@@ -197,7 +69,7 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
 
     if rounds < 1:
         raise UsageError(f"rounds: found {rounds}, allowed 1 or more")
-    now = found_status(url)
+    now = read_fleet_status(url)
     rng = np.random.default_rng(0)
     nodes = nodes_to_check(now, socket.gethostname())
     click.echo(f"{count_text(len(nodes), 'node')}, {count_text(rounds, 'round')} of 3 s each", err=True)
@@ -208,7 +80,7 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
     return DONE
 
 
-def found_status(url: str) -> "FleetStatus":
+def read_fleet_status(url: str) -> "FleetStatus":
     """Reads the state of the fleet from the database at ``url``.
 
     Raises UsageError for a database without one.
