@@ -71,22 +71,26 @@ def plain(text: str) -> str:
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-Kind = TypeVar("Kind")
+Value = TypeVar("Value")
 
-FOUND_LIMIT = 80  # characters of a quoted value
+QUOTED_LIMIT = 80  # characters of a quoted value
 
 
 def candidate_from_json(strategy: str, knobs: object) -> Candidate:
     """Returns a candidate from its strategy and JSON of its knobs. Raises UsageError for damaged knobs."""
     if not isinstance(knobs, dict) or not all(type(value) in (int, str) for value in knobs.values()):
-        found = json.dumps(knobs)[:FOUND_LIMIT]
-        raise UsageError(f"database: found knobs {found}, allowed names with numbers or texts; it is damaged")
+        text = json.dumps(knobs)[:QUOTED_LIMIT]
+        raise UsageError(f"database: found knobs {text}, allowed names with numbers or texts; it is damaged")
     return Candidate.of(strategy, knobs)
 
 
-def initial_to_json(point: InitialConfiguration) -> dict[str, Any]:
+def initial_to_json(configuration: InitialConfiguration) -> dict[str, Any]:
     """Returns an initial configuration (proposed before the sampler's) as a JSON object to store."""
-    return {**candidate_document(point.candidate), "origin": point.origin, "source": point.source}
+    return {
+        **candidate_document(configuration.candidate),
+        "origin": configuration.origin,
+        "source": configuration.source,
+    }
 
 
 def initial_from_json(stored: dict[str, Any]) -> InitialConfiguration:
@@ -98,9 +102,9 @@ def initial_from_json(stored: dict[str, Any]) -> InitialConfiguration:
     return InitialConfiguration(candidate, stored["origin"], stored["source"])
 
 
-def json_value(kind: type[Kind], stored: object) -> Kind | None:
-    """Returns the value of type ``kind`` of a JSON column, as ``encode`` wrote it; None for NULL.
+def json_value(type_: type[Value], stored: object) -> Value | None:
+    """Returns the value of type ``type_`` of a JSON column, as ``encode`` wrote it; None for NULL.
 
     Raises UsageError for JSON that does not fit the type.
     """
-    return None if stored is None else decode(kind, stored, f"database: {kind.__name__}")
+    return None if stored is None else decode(type_, stored, f"database: {type_.__name__}")

@@ -163,8 +163,8 @@ def require_file(address: FileAddress) -> None:
     except OSError as error:
         raise UsageError(f"database {address.shown}: cannot be opened: {error.strerror}") from error
     if not stat.S_ISREG(mode):
-        kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
-        raise UsageError(f"database {address.shown}: found {kind}, allowed a file")
+        file_type = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+        raise UsageError(f"database {address.shown}: found {file_type}, allowed a file")
     if not os.access(address.path, os.R_OK):
         raise UsageError(f"database {address.shown}: the file may not be read")
 

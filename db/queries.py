@@ -116,7 +116,10 @@ def quietest_reference_s(run_ids: Collection[int]) -> "AnySelect":
 
 
 def proposal_select(run_id: int) -> "AnySelect":
-    """Returns the SELECT of all proposals of a run, by number: (id, number, row, strategy, knobs)."""
+    """Returns the SELECT of all proposals of a run, by number: (id, number, row, strategy, knobs).
+
+    ``row``: index of the candidate in the feasible set.
+    """
     columns = (TrialRow.id, TrialRow.number, TrialRow.row, TrialRow.strategy, TrialRow.knobs)
     return select(*columns).where(TrialRow.run_id == run_id).order_by(TrialRow.number)
 
@@ -213,7 +216,7 @@ def named(ids: Collection[int], query: TrialQuery) -> "AnySelect":
 
 
 def bounds(query: TrialQuery) -> "AnySelect":
-    """Returns the SELECT of (run, BestGroup, is unreliable, least seconds) of each run that has a time.
+    """Returns the SELECT of (run, fields of BestGroup, is unreliable, least seconds) per run that has a time.
 
     Least seconds are of the trials in the run's selected timing round; of all its trials if none was in one.
     """

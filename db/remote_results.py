@@ -1,108 +1,27 @@
-"""Remote measurement in the database: the trials that still wait for a GPU, and the import of results."""
+"""Imports the results of a measurement on another machine into the database."""
 
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, final
 
-import sqlalchemy as sa
-from sqlalchemy import ColumnElement, and_, exists, or_, select
-from sqlalchemy.orm import Session, aliased, selectinload
+from sqlalchemy import select
+from sqlalchemy.orm import Session, selectinload
 
-from tuner.core.candidate import CUDA, SIMULATOR, TargetName
-from tuner.core.compiled_code import KernelCode, code_sha256
-from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.candidate import CUDA, TargetName
+from tuner.core.compiled_code import code_sha256
+from tuner.core.errors import Failure, UsageError
 from tuner.core.problem import Problem
-from tuner.core.records import Record, Verdict
-from tuner.core.remote_results import (
-    TEXT,
-    FinalTime,
-    MeasuredTrial,
-    MeasuringProvenance,
-    Origin,
-    PendingTrial,
-    RemoteResults,
-)
-from tuner.core.runs import Imported, RemoteMeasurement, StoredTrial, TrialQuery
+from tuner.core.records import Record
+from tuner.core.remote_results import TEXT, FinalTime, MeasuredTrial, MeasuringProvenance, RemoteResults
+from tuner.core.runs import Imported, RemoteMeasurement
 from tuner.core.serialization import encode
 from tuner.db import rows
-from tuner.db.models import ArtifactRow, MachineRow, ProblemRow, RunRow, TrialRow
-from tuner.db.queries import run_select, trials_of_query, would_repeat
+from tuner.db.models import ProblemRow, RunRow, TrialRow
+from tuner.db.queries import run_select
 from tuner.db.refutations import refute
 from tuner.db.rows import artifact_row, interned, stored_programs
 from tuner.db.writes import add_outcome, add_proposal, put_baseline, put_final
-
-# targets, before the chip
-SIMULATED = f"{SIMULATOR}:"
-COMPILED = f"{CUDA}:"
-
-
-def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, ...]:
-    """Returns the compiled GPU trials of a query that no GPU has evaluated yet, one per problem and code.
-
-    First those that the simulator verified, then those only compiled.
-    """
-    has_program = exists().where(ArtifactRow.sha256 == TrialRow.artifact_sha256)
-    is_verified = and_(RunRow.target.startswith(SIMULATED), TrialRow.status == "verified")
-    is_compiled = and_(
-        RunRow.target.startswith(COMPILED), TrialRow.stage == Stage.LOAD.value, MachineRow.physical_cores == 0
-    )
-    chosen = trials_of_query(replace(query, limit=None)).where(
-        has_program, TrialRow.script_sha256.is_not(None), or_(is_verified, is_compiled), ~_is_evaluated()
-    )
-    trials = [(row, rows.trial_of(row, first, final)) for row, first, final in session.execute(chosen)]
-    trials.sort(key=lambda pair: not _verdict(pair[1]))
-    by_code: dict[tuple[int, str], tuple[TrialRow, StoredTrial]] = {}
-    for row, trial in trials:
-        by_code.setdefault((row.run.problem_id, row.artifact_sha256 or ""), (row, trial))
-    kept = list(by_code.values())[: query.limit]
-    programs = stored_programs(session, [row.artifact_sha256 for row, _ in kept])
-    return tuple(_pending(row, trial, programs[row.artifact_sha256]) for row, trial in kept)
-
-
-def _is_evaluated() -> ColumnElement[bool]:
-    """Returns the SQL condition that a trial's code or script was timed, or failed for good, on its chip."""
-    trial = aliased(TrialRow)
-    run = aliased(RunRow)
-    machine = aliased(MachineRow)
-    return exists(
-        select(trial.id)
-        .join(run, run.id == trial.run_id)
-        .join(machine, machine.id == run.machine_id)
-        .where(
-            run.problem_id == RunRow.problem_id,
-            run.target == sa.func.replace(RunRow.target, SIMULATED, COMPILED),
-            machine.physical_cores > 0,
-            or_(
-                trial.artifact_sha256 == TrialRow.artifact_sha256,
-                trial.script_sha256 == TrialRow.script_sha256,
-            ),
-            or_(trial.status == "measured", would_repeat(trial)),
-        )
-        .correlate(TrialRow, RunRow)
-    )
-
-
-def _pending(row: TrialRow, trial: StoredTrial, program: KernelCode) -> PendingTrial:
-    record = trial.record
-    return PendingTrial(
-        origin=Origin(row.run.uuid, row.number),
-        id=row.id,
-        target=record.target.text,
-        problem=record.problem,
-        candidate=record.candidate,
-        script_sha256=record.script_sha256,
-        artifact_sha256=record.artifact_sha256,
-        verdict=_verdict(trial),
-        script_text=trial.script_text,
-        program=program,
-    )
-
-
-def _verdict(trial: StoredTrial) -> Verdict | None:
-    outcome = trial.record.outcome
-    return outcome if isinstance(outcome, Verdict) else None
-
 
 NAMESPACE: Final = uuid.UUID("6d7f3a52-8f0e-5c11-9b1e-2f6a74756e65")  # of the uuids of imported runs
 # Columns that an imported run copies from the run whose candidates it times.

@@ -230,8 +230,8 @@ def run_of(row: RunRow) -> Run:
     """Returns a run, with machine, compiler and baseline, from a row that ``run_select`` has loaded."""
     campaign = None
     if row.campaign_id is not None:
-        place = (row.member_number or 0, row.member_name or "", row.member_count or 1)
-        campaign = CampaignPlace(row.campaign_id, *place)
+        position = (row.member_number or 0, row.member_name or "", row.member_count or 1)
+        campaign = CampaignPlace(row.campaign_id, *position)
     return Run(
         settings=settings_of(row),
         machine=machine_of(row.machine),
@@ -416,7 +416,7 @@ def _baseline_of(row: RunRow) -> Baseline | None:
 
 
 def roofline_of(stored: object) -> Roofline | None:
-    """Returns a stored roofline; None if there is none, or if its numbers are impossible."""
+    """Returns the roofline of a JSON column; None for NULL, and if its numbers are impossible."""
     roofline = json_value(Roofline, stored)
     return None if roofline is None or why_no_roofline(roofline, math.inf) else roofline
 

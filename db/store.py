@@ -43,9 +43,11 @@ from tuner.db import queries, refutations, rows, writes
 from tuner.db.address import is_missing
 from tuner.db.columns import candidate_from_json
 from tuner.db.database import Database, stored_revision
-from tuner.db.maintenance import Merge, backup, prune
+from tuner.db.maintenance import Merge, backup
 from tuner.db.models import CampaignRow, ProblemRow, RunRow, TrialRow
-from tuner.db.remote_results import ResultsImport, pending_trials
+from tuner.db.pending_trials import pending_trials
+from tuner.db.pruning import prune
+from tuner.db.remote_results import ResultsImport
 from tuner.db.rows import artifact_row, interned, stored_programs
 from tuner.db.run_process import RUNNING, this_process
 

@@ -123,7 +123,7 @@ ADD_SCRIPT = sa.text(
 
 
 def latest_moment(connection: Connection, run_id: int) -> datetime.datetime | None:
-    """Returns when a run's latest trial was proposed, or when the run began; None for an unknown run."""
+    """Returns the later of a run's begin and its latest proposal; None for an unknown run (id)."""
     last = (
         sa.select(TRIAL.c.proposed).where(TRIAL.c.run_id == run_id).order_by(TRIAL.c.number.desc()).limit(1)
     )
@@ -180,7 +180,7 @@ def set_seconds(connection: Connection, run_id: int, seconds: float) -> None:
 
 
 def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.datetime) -> None:
-    """Stores a timing round of a run, selects the round whose times count, and ranks its trials again."""
+    """Stores a final re-measurement of a run, selects the one whose times count, ranks its trials again."""
     number = 1 + max((timing_round.number for timing_round in run.rounds), default=0)
     trials = session.scalar(select(func.count()).where(TrialRow.run_id == run.id)) or 0
     of_trials = max(
@@ -243,13 +243,13 @@ def select_round(run: RunRow) -> None:
 
 
 def quality_of(row: TimingRoundRow) -> RoundQuality:
-    """Returns how disturbed a stored timing round was: noise floor, disturbance, why it is unreliable."""
+    """Returns how disturbed a stored final re-measurement was: noise floor, disturbance, why unreliable."""
     host = json_value(HostConditions, row.host)
     return RoundQuality(row.noise, row.disturbance, reliable_unless(row.unreliable), host, row.is_lost)
 
 
 def stored_round(row: TimingRoundRow, selected_round: int) -> StoredRound:
-    """Returns a timing round from its row; ``selected_round``: number of the round whose times count."""
+    """Returns a final re-measurement from its row; ``selected_round``: number of that whose times count."""
     return StoredRound(row.number, row.started, quality_of(row), row.number == selected_round, row.of_trials)
 
 
