@@ -30,7 +30,8 @@ from tuner.search.cost_model.configurations import (
     initial_configurations,
     model_of,
 )
-from tuner.search.cost_model.gpu import LATENCY, GpuTiles, access_cycles, by_kind
+from tuner.search.cost_model.gpu import LATENCY, GpuTiles, by_kind
+from tuner.search.cost_model.shared_memory import access_cycles
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import RecordedSpace
 

@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 from tests.analysis.matrices import instance
 from tests.trials import measurement, trial
 from tuner.analysis import ratios, selected_result
-from tuner.analysis.ratios import Comparable, Compromise, NotComparable, best_compromise, comparison
-from tuner.analysis.selected_result import SelectedResult, complexity, half_width, select_result
+from tuner.analysis.ratios import Comparable, NotComparable, comparison
+from tuner.analysis.selected_result import (
+    Compromise,
+    SelectedResult,
+    best_compromise,
+    complexity,
+    half_width,
+    select_result,
+)
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import Failure, Stage
 from tuner.core.matmul import Matmul

@@ -28,7 +28,8 @@ from tests.db.conftest import empty_schema
 from tests.db.test_campaigns import RESULT, begin_campaign
 from tests.tuning import fakes
 from tuner.cli import main
-from tuner.cli.commands.report import HOST, listening, report, serve
+from tuner.cli.commands.dashboard import HOST, listening, serve
+from tuner.cli.commands.report import report
 from tuner.cli.main import (
     HELP_COLUMNS,
     MISUSED,

@@ -2,7 +2,8 @@
 
 from tests.texts import filled
 from tuner.core.problem import Problem
-from tuner.payload.cpu import partition, payload_mlir
+from tuner.payload.cpu import payload_mlir
+from tuner.payload.partitions import partition
 
 
 def gpu_payload(problem: Problem) -> str:

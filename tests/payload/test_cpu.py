@@ -18,7 +18,8 @@ from tuner.core.problem import (
 )
 from tuner.core.problem_classes import MatmulProblem
 from tuner.payload import cpu
-from tuner.payload.cpu import PARTITIONS_COMMENT, partition, partitions_comment, partitions_in, payload_mlir
+from tuner.payload.cpu import payload_mlir
+from tuner.payload.partitions import PARTITIONS_COMMENT, partition, partitions_comment, partitions_in
 
 SIZE = st.integers(1, 300)
 SPLITS = st.sampled_from(("none", "m", "n"))

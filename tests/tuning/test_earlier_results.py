@@ -29,14 +29,9 @@ from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 from tuner.targets.target import Plan
-from tuner.tuning.earlier_results import (
-    EarlierRuns,
-    KnownOutcomes,
-    OutcomesByCode,
-    is_early_stopped,
-    is_reusable,
-)
+from tuner.tuning.earlier_results import EarlierRuns
 from tuner.tuning.events import Interruption
+from tuner.tuning.known_outcomes import KnownOutcomes, OutcomesByCode, is_early_stopped, is_reusable
 from tuner.tuning.request import RunLimit
 from tuner.tuning.run import begin, resume
 from tuner.tuning.tuned_run import TunedRun

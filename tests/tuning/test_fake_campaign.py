@@ -29,8 +29,9 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
 from tuner.tuning import campaign
-from tuner.tuning.campaign import MissingCell, begin_campaign, measure_cells, resume_campaign
+from tuner.tuning.campaign import begin_campaign, resume_campaign
 from tuner.tuning.events import CampaignEvent, CampaignStarted, Interruption, RunEvent, TrialDone
+from tuner.tuning.missing_cells import MissingCell, measure_cells
 from tuner.tuning.pool import PoolProblem, projected_pool
 from tuner.tuning.request import RunLimit
 from tuner.tuning.run import resume
@@ -126,7 +127,7 @@ def test_events_name_the_run(store: Store) -> None:
     begin_campaign(limits(6), members(), fakes.backends(), store, Interruption(), events.append)
     assert isinstance(events[0], CampaignStarted)
     done = [each for each in events if isinstance(each, RunEvent) and isinstance(each.event, TrialDone)]
-    assert Counter(each.place for each in done) == {0: 2, 1: 2, 2: 2}
+    assert Counter(each.run_index for each in done) == {0: 2, 1: 2, 2: 2}
     assert done[-1].proposed == 6
 
 
@@ -243,15 +244,15 @@ def test_cells_become_complete_trials_of_their_runs_and_of_the_campaign(finished
 
 @pytest.mark.slow
 def test_the_campaign_is_finished_and_can_be_extended_afterwards(finished: Store) -> None:
-    place = missing(finished)[0].place
-    cells = tuple(cell for cell in missing(finished) if cell.place == place)
+    index = missing(finished)[0].index
+    cells = tuple(cell for cell in missing(finished) if cell.index == index)
     rounds = [len(finished.rounds(run.id)) for run in finished.campaign(1).runs]
     measure(finished, cells)
     campaign = finished.campaign(1)
     assert campaign.status == "done"
     added = [len(finished.rounds(run.id)) - count for run, count in zip(campaign.runs, rounds, strict=True)]
-    assert added == [int(each == place) for each in range(3)]
-    run = campaign.runs[place]
+    assert added == [int(each == index) for each in range(3)]
+    run = campaign.runs[index]
     assert run.settings.trials == len(finished.trials(TrialQuery(run=run.id)))
     done = len(finished.campaign_proposals(1))
     again = resumed(finished, RunLimit(trials=done + 3))

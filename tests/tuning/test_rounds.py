@@ -40,17 +40,16 @@ from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.backends import Backends
 from tuner.targets.target import RunnerSettings
 from tuner.tuning import run_steps
-from tuner.tuning.events import Event, Interruption, RemeasurementStarted
-from tuner.tuning.progress import (
+from tuner.tuning.budget import (
     UNTIMED,
-    Progress,
-    evaluated_s,
     final_effort,
     in_flight_s,
     long_calls_s,
     reserved_s,
     untimed_factor,
 )
+from tuner.tuning.events import Event, Interruption, RemeasurementStarted
+from tuner.tuning.progress import Progress, evaluated_s
 from tuner.tuning.run import resume
 from tuner.tuning.tuned_run import TunedRun
 

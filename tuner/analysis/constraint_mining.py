@@ -25,16 +25,16 @@ KEPT = 500  # rules, and conditions to join them with: those that separate failu
 ENOUGH = 0.9  # share of the best rule's failures: a simpler rule that explains as many is preferred
 
 
-def log_chance_of_one_kind(drawn: int, kind: int, every: int) -> float:
-    """Returns the log of the chance that ``drawn`` of ``every`` points are all among ``kind`` certain ones.
+def log_chance_of_one_kind(drawn: int, wanted: int, total: int) -> float:
+    """Returns the log of the chance that ``drawn`` points, at random of ``total``, are all among ``wanted``.
 
-    That is log(C(kind, drawn) / C(every, drawn)).
+    That is log(C(wanted, drawn) / C(total, drawn)); ``wanted``: how many points are of the wanted kind.
     """
     return (
-        _log_factorial(kind)
-        - _log_factorial(kind - drawn)
-        + _log_factorial(every - drawn)
-        - _log_factorial(every)
+        _log_factorial(wanted)
+        - _log_factorial(wanted - drawn)
+        + _log_factorial(total - drawn)
+        - _log_factorial(total)
     )
 
 
@@ -328,16 +328,17 @@ def _suggestion(
     text = mined.rule.constraint
     rejects = ~_holds(text, points)  # parsed as a search would parse it
     assert not any(
-        no and observation.failure is None for no, observation in zip(rejects, observations, strict=True)
+        is_rejected and observation.failure is None
+        for is_rejected, observation in zip(rejects, observations, strict=True)
     ), text
     saved: Counter[str] = Counter()
-    for no, observation in zip(rejects, observations, strict=True):
-        if no:
+    for is_rejected, observation in zip(rejects, observations, strict=True):
+        if is_rejected:
             saved[observation.problem] += observation.trials
     reasons = [
         observation.failure.reason
-        for no, is_meant, observation in zip(rejects, failed, observations, strict=True)
-        if no and is_meant and observation.failure is not None
+        for is_rejected, is_meant, observation in zip(rejects, failed, observations, strict=True)
+        if is_rejected and is_meant and observation.failure is not None
     ]
     return Suggestion(
         constraint=text,

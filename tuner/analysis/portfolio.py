@@ -48,7 +48,7 @@ ONE_SIDE_OCTAVES = 2.0
 
 @dataclass(frozen=True)
 class Portfolio:
-    """Chosen columns of a time matrix, and which of them serves each problem."""
+    """A few chosen configurations (columns of a time matrix), and which of them serves each problem."""
 
     columns: tuple[int, ...]  # of the matrix, the one that serves most problems first
     serving: tuple[int | None, ...]  # per problem one of ``columns``; None: none of them applies
@@ -84,14 +84,21 @@ def choose_portfolio(
 
 
 def usable_columns(matrix: TimeMatrix, allowed: Iterable[int] | None = None) -> tuple[int, ...]:
-    """Returns the columns of ``allowed`` (None: of all) that apply to at least one problem of the matrix."""
+    """Returns the configurations (columns) that can compute at least one problem of the matrix.
+
+    ``allowed``: the columns to choose from; None: all.
+    """
     usable = np.flatnonzero(matrix.is_applicable().any(axis=0))
     wanted = None if allowed is None else {*allowed}
     return tuple(int(column) for column in usable if wanted is None or column in wanted)
 
 
 def served(matrix: TimeMatrix, columns: Sequence[int], completed: CompletedTimes | None = None) -> Portfolio:
-    """Returns the portfolio of the given columns: which of them serves each problem."""
+    """Returns the portfolio of the configurations ``columns``: which of them serves each problem.
+
+    Within NOISE (1 %) of the fastest, the one that is fastest on most problems. ``completed``: the matrix
+    with predictions for missing times; None: predicted here.
+    """
     completed = completed_times(matrix) if completed is None else completed
     logs = np.where(matrix.is_applicable(), completed.logs, np.inf)[:, list(columns)]
     uses = np.bincount(logs.argmin(axis=1), minlength=len(columns))
@@ -234,7 +241,7 @@ def geometric_mean(values: tuple[float, ...]) -> float | None:
 
 
 def regret_in_sample(matrix: TimeMatrix, portfolio: Portfolio) -> Regret:
-    """Returns the efficiency of each problem with the column that serves it; unknown if it has no time."""
+    """Returns the efficiency of each problem with what serves it; unknown where that has no time."""
     pairs = enumerate(portfolio.serving)
     return _regret(matrix, tuple(_loss(matrix, row, column) for row, column in pairs))
 
@@ -347,10 +354,10 @@ def by_model(matrix: TimeMatrix, new_problem: NewProblem, columns: Iterable[int]
 
     The estimate is corrected by the residuals of similar problems of the matrix.
     """
-    kind, *kinds = (
+    form, *forms = (
         replace(problem, sizes=(1, 1, 1), batch=1) for problem in (new_problem.problem, *matrix.problems)
     )
-    like = [other == kind for other in kinds]
+    like = [other == form for other in forms]
     octaves = octaves_of((*matrix.problems, new_problem.problem))
     known = KnownTimes(matrix.model_costs()[like], matrix.times()[like], octaves[:-1][like])
     expected = corrected_scores(known, np.array(new_problem.costs, np.float64), octaves[-1], WIDTH, SHRINKAGE)
@@ -386,7 +393,7 @@ def _ordered(matrix: TimeMatrix, columns: list[int], logs: Numbers) -> tuple[int
 
 
 def fastest_counts(matrix: TimeMatrix) -> tuple[int, ...]:
-    """Returns, per column, on how many problems it has the least measured time."""
+    """Returns, per configuration (column), on how many problems it has the least measured time."""
     times = np.where(matrix.is_timed(), matrix.times(), np.inf)
     rows = np.isfinite(times).any(axis=1)
     counts = np.bincount(times[rows].argmin(axis=1), minlength=len(matrix.columns))

@@ -1,7 +1,4 @@
-"""Ratios of measured times: with intervals, and the reasons why a ratio may not be printed.
-
-Also the candidate that is best on several machines, and the sensitivity of a kernel to alignment.
-"""
+"""Ratios of measured times: with intervals, and the reasons why a ratio may not be printed."""
 
 import math
 import statistics
@@ -9,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tuner.analysis.selected_result import slowdown, timed, top_trials_of
+from tuner.analysis.selected_result import slowdown, timed
 from tuner.analysis.slowdown import PairedSlowdown
-from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, MedianInterval
 from tuner.core.reliability import Reliability
@@ -46,54 +42,9 @@ def sensitivity_text(
     limit = max(LIMIT, (1 + noise) * max(pair_s) / min(pair_s))
     if slowest.median_s <= limit * own.median_s or slowest.interval_s[0] <= own.interval_s[1]:
         return ""
-    place = f"{slowest.offset} bytes past" if slowest.offset else "on"
+    where = f"{slowest.offset} bytes past" if slowest.offset else "on"
     ratio = slowest.median_s / own.median_s
-    return f"{ratio:.2f} times as long with operands {place} a cache line of 64 bytes"
-
-
-@dataclass(frozen=True)
-class Compromise:
-    """A candidate that was timed on each of several machines, with its slowdown on each."""
-
-    trials: tuple[StoredTrial, ...]  # of the same candidate, one per machine
-    slowdowns: tuple[float, ...]  # against the machine's fastest trial: 0.1 is 10 % slower
-    fastest: tuple[StoredTrial, ...]  # one per machine
-
-    @property
-    def worst(self) -> float:
-        return max(self.slowdowns)
-
-
-def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise | None:
-    """Returns the candidate whose largest slowdown over the machines is the least.
-
-    ``machines``: the trials of each machine. None if no candidate has a time on each of them. Stale and
-    early-stopped trials are left out.
-    """
-    by_candidate: list[dict[Candidate, StoredTrial]] = []
-    for trials in machines:
-        timed_trials = {}
-        for trial in trials:
-            if trial.best_s is not None and not trial.stale and trial.early_stopped is None:
-                timed_trials[trial.record.candidate] = trial
-        by_candidate.append(timed_trials)
-    if not all(by_candidate):
-        return None
-    fastest = tuple(
-        min(top_trials_of(trials), key=lambda trial: timed(trial).median_s) for trials in machines
-    )
-    shared = [
-        candidate
-        for candidate in by_candidate[0]
-        if all(candidate in timed_trials for timed_trials in by_candidate)
-    ]
-    choices = []
-    for candidate in shared:
-        trials = tuple(timed_trials[candidate] for timed_trials in by_candidate)
-        pairs = zip(trials, fastest, strict=True)
-        slowdowns = tuple(max(0.0, timed(ours).median_s / timed(best).median_s - 1) for ours, best in pairs)
-        choices.append(Compromise(trials, slowdowns, fastest))
-    return min(choices, key=lambda choice: choice.worst, default=None)
+    return f"{ratio:.2f} times as long with operands {where} a cache line of 64 bytes"
 
 
 def median_interval(values: Sequence[float]) -> MedianInterval:
@@ -112,8 +63,8 @@ def measurement_of(values: Sequence[float]) -> Measurement:
 
     Its interval is that of ``median_interval``.
     """
-    found = median_interval(values)
-    return Measurement(tuple(values), 1, found.median, (found.low, found.high))
+    interval = median_interval(values)
+    return Measurement(tuple(values), 1, interval.median, (interval.low, interval.high))
 
 
 def paired_ratio(theirs: Sequence[float], ours: Sequence[float]) -> MedianInterval:
@@ -213,20 +164,20 @@ def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) ->
     reliability = reliability_in_round((ours, reference), evidence)
     if not reliability.is_reliable:
         return NotComparable(reliability.reason)
-    found = slowdown(ours, reference)
-    interval = (1 + found.interval[0], 1 + found.interval[1])
-    return _ratio_or_reason(1 + found.median, interval, evidence.noise or 0.0)
+    difference = slowdown(ours, reference)
+    interval = (1 + difference.interval[0], 1 + difference.interval[1])
+    return _ratio_or_reason(1 + difference.median, interval, evidence.noise or 0.0)
 
 
-def session_comparison(found: PairedSlowdown, objection: str = "") -> Comparable | NotComparable:
+def session_comparison(longer: PairedSlowdown, objection: str = "") -> Comparable | NotComparable:
     """Returns the ratio of several sessions' times with its 99 % interval.
 
     NotComparable with the reason for an ``objection``, or if the ratio cannot be distinguished from 1.
     """
-    interval = (1 + found.interval[0], 1 + found.interval[1])
+    interval = (1 + longer.interval[0], 1 + longer.interval[1])
     if objection:
         return NotComparable(objection, interval)
-    return _ratio_or_reason(1 + found.median, interval, found.noise, 99)
+    return _ratio_or_reason(1 + longer.median, interval, longer.noise, 99)
 
 
 def paired_comparison(
@@ -241,10 +192,10 @@ def paired_comparison(
     reliability = reliability_in_round(times, evidence)
     if not reliability.is_reliable:
         return NotComparable(reliability.reason)
-    found = paired_ratio(ours_s, reference_s)
+    median_ratio = paired_ratio(ours_s, reference_s)
     whole = times[0].median_s / times[1].median_s
-    interval = (min(found.low, whole), max(found.high, whole))
-    return _ratio_or_reason(found.median, interval, evidence.noise or 0.0)
+    interval = (min(median_ratio.low, whole), max(median_ratio.high, whole))
+    return _ratio_or_reason(median_ratio.median, interval, evidence.noise or 0.0)
 
 
 def ratio_document(compared: Comparable | NotComparable) -> dict[str, Any]:

@@ -29,7 +29,10 @@ LATEST = 0.2  # weight of the latest gain; the rest is the time left divided by 
 
 @dataclass(frozen=True)
 class ColumnPool:
-    """The configurations of a campaign, and the projection of each onto every problem of the campaign."""
+    """The configurations of a campaign (columns), and the projection of each onto every problem of it.
+
+    The projection is the nearest configuration that the constraints of the problem allow.
+    """
 
     problems: tuple[Problem, ...]
     counts: tuple[int, ...]  # how often each problem occurs in what is tuned, at least 1
@@ -47,7 +50,7 @@ class ColumnPool:
             raise ValueError("costs: found a cost that is not positive")
 
     def equal_columns(self, problem: int, candidate: Candidate) -> list[int]:
-        """Returns the columns whose projection onto the problem with index ``problem`` is ``candidate``."""
+        """Returns the indices of the configurations that become ``candidate`` on a problem (index)."""
         return [
             column for column, projection in enumerate(self.candidates[problem]) if projection == candidate
         ]
@@ -107,12 +110,12 @@ class Scheduler:
         return NextTrial(problem, self._next_column(problem))
 
     def take(self, problem: int, candidate: Candidate) -> None:
-        """Marks ``candidate`` as proposed on a problem: columns with this projection are not tried again."""
+        """Marks ``candidate`` as proposed on a problem (index): it is not suggested there again."""
         self._taken[problem] += 1
         self._is_open[problem, self._pool.equal_columns(problem, candidate)] = False
 
     def tell(self, problem: int, candidate: Candidate, time_s: float | None) -> None:
-        """Stores the seconds per call of a proposed candidate; None for a failed or untimed one."""
+        """Stores the seconds per call of a candidate on a problem (index); None: failed or not timed."""
         least_s = self._least_s[problem]
         best_s = least_s[-1] if least_s else np.inf
         least_s.append(best_s if time_s is None else min(best_s, time_s))

@@ -1,6 +1,7 @@
-"""Selects the result of a run from its trials: the best trial, and the trials tied with the fastest."""
+"""Selects a result from trials: a run's best trial with its ties, and a candidate for several machines."""
 
 from dataclasses import dataclass
+from operator import itemgetter
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.records import Measurement
@@ -136,3 +137,51 @@ def script_lines(text: str) -> int:
 def knobs_on(candidate: Candidate) -> int:
     """Returns how many knobs of a candidate are switched on: have another value than 0, 1 and 'none'."""
     return sum(1 for _, value in candidate.choices if value not in OFF)
+
+
+@dataclass(frozen=True)
+class Compromise:
+    """A candidate that was timed on each of several machines, with its slowdown on each."""
+
+    trials: tuple[StoredTrial, ...]  # of the same candidate, one per machine
+    slowdowns: tuple[float, ...]  # against the machine's fastest trial: 0.1 is 10 % slower
+    fastest: tuple[StoredTrial, ...]  # one per machine
+
+    @property
+    def worst(self) -> float:
+        return max(self.slowdowns)
+
+
+def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise | None:
+    """Returns the candidate whose largest slowdown over the machines is the least.
+
+    ``machines``: the trials of each machine. None if no candidate has a time on each of them. Stale and
+    early-stopped trials are left out.
+    """
+    by_candidate = list(map(_by_candidate, machines))
+    if not all(by_candidate):
+        return None
+    fastest = tuple(map(_fastest, machines))
+    shared = set.intersection(*map(set, by_candidate))
+    choices = []
+    for candidate in by_candidate[0]:
+        if candidate in shared:
+            trials = tuple(map(itemgetter(candidate), by_candidate))
+            choices.append(Compromise(trials, tuple(map(_slowdown_of, trials, fastest)), fastest))
+    return min(choices, key=lambda choice: choice.worst, default=None)
+
+
+def _by_candidate(trials: tuple[StoredTrial, ...]) -> dict[Candidate, StoredTrial]:
+    timed_trials = {}
+    for trial in trials:
+        if trial.best_s is not None and not trial.stale and trial.early_stopped is None:
+            timed_trials[trial.record.candidate] = trial
+    return timed_trials
+
+
+def _fastest(trials: tuple[StoredTrial, ...]) -> StoredTrial:
+    return min(top_trials_of(trials), key=lambda trial: timed(trial).median_s)
+
+
+def _slowdown_of(trial: StoredTrial, fastest: StoredTrial) -> float:
+    return max(0.0, timed(trial).median_s / timed(fastest).median_s - 1)

@@ -148,16 +148,16 @@ class RelativeSlowdown:
 
     @property
     def least(self) -> float:
-        return min(found.median for _name, found in self.by_reference)
+        return min(slowdown.median for _name, slowdown in self.by_reference)
 
     @property
     def disagreement(self) -> float:
-        return max(found.median for _name, found in self.by_reference) - self.least
+        return max(slowdown.median for _name, slowdown in self.by_reference) - self.least
 
     @property
     def cancels_drift(self) -> bool:
         """True if the baseline library is among the references: its time drifts as a kernel's does."""
-        return any(name == LIBRARY for name, _found in self.by_reference)
+        return any(name == LIBRARY for name, _slowdown in self.by_reference)
 
 
 def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...]) -> RelativeSlowdown:

@@ -60,14 +60,17 @@ def octaves_of(problems: Sequence[Problem]) -> Numbers:
 
 
 def residuals(known: KnownTimes) -> Numbers:
-    """Returns log(time / cost) [problem, column], less the mean over the problem; nan without a time."""
+    """Returns log(time / cost of the cost model) [problem, configuration], less the mean of the problem.
+
+    nan without a time.
+    """
     logs = log_ratios(known)
     centred: Numbers = logs - row_means(logs)[:, None]
     return centred
 
 
 def log_ratios(known: KnownTimes) -> Numbers:
-    """Returns log(time / cost) [problem, column]; nan without a time."""
+    """Returns log(time / cost of the cost model) [problem, configuration]; nan without a time."""
     ratios: Numbers = np.log(known.times_s) - np.log(filled_costs(known.costs))
     return ratios
 
@@ -106,7 +109,11 @@ def require_sizes(
 
 @dataclass(frozen=True)
 class TimeMatrix:
-    """Median times of configurations before projection (columns) on problems (rows), where measured."""
+    """Median times of configurations (columns) on problems (rows), where measured.
+
+    The configurations are those chosen for all problems; on a problem, the nearest one that its constraints
+    allow was timed.
+    """
 
     problems: tuple[Problem, ...]
     counts: tuple[int, ...]  # how often each problem occurs in what is tuned, at least 1
@@ -129,7 +136,7 @@ class TimeMatrix:
             raise ValueError("times_s: found a time of a configuration that does not apply")
 
     def times(self) -> Numbers:
-        """Returns the median times in seconds [problem, column]; nan where there is none."""
+        """Returns the median times in seconds [problem, configuration]; nan where there is none."""
         return np.array(self.times_s, np.float64).reshape(self._shape)  # numpy makes None nan
 
     def is_timed(self) -> Flags:
@@ -137,11 +144,11 @@ class TimeMatrix:
         return is_timed
 
     def is_applicable(self) -> Flags:
-        """Returns ``applies`` as a boolean array [problem, column]."""
+        """Returns whether the strategy of a configuration can compute a problem [problem, configuration]."""
         return np.array(self.applies, np.bool_).reshape(self._shape)
 
     def model_costs(self) -> Numbers:
-        """Returns the costs by the cost model [problem, column]; inf where the model gives none."""
+        """Returns the costs by the cost model [problem, configuration]; inf where the model gives none."""
         return np.array(self.costs, np.float64).reshape(self._shape)
 
     def best_s(self) -> Numbers:
@@ -152,7 +159,7 @@ class TimeMatrix:
         return best
 
     def efficiency(self) -> Numbers:
-        """Returns best time of the problem / time [problem, column]: at most 1; nan without a time."""
+        """Returns best time of the problem / time [problem, configuration]: at most 1; nan without a time."""
         shares: Numbers = self.best_s()[:, None] / self.times()
         return shares
 

@@ -52,7 +52,7 @@ SUMMARIES: Final[CommandTable] = {
         "tuner.cli.commands.report:report": (
             "Writes a self-contained HTML page of the results: best trials, convergence, failures, ablation."
         ),
-        "tuner.cli.commands.report:dashboard": (
+        "tuner.cli.commands.dashboard:dashboard": (
             "Shows runs as Optuna studies in optuna-dashboard, until Ctrl-C; the stored runs do not change."
         ),
     },

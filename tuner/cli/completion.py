@@ -20,7 +20,7 @@ from tuner.search.samplers import sampler_names
 from tuner.targets.backends import AUTO
 
 # Shell -> its configuration file, and the command to put there.
-PLACES = {
+CONFIGURATION = {
     "bash": '~/.bashrc: eval "$(tuner completion bash)"',
     "zsh": '~/.zshrc, after compinit: eval "$(tuner completion zsh)"',
     "fish": "~/.config/fish/config.fish: tuner completion fish | source",
@@ -37,7 +37,7 @@ TYPED_NAMES = (click.STRING.name, click.INT.name, "run")
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(tuple(PLACES)))
+@click.argument("shell", type=click.Choice(tuple(CONFIGURATION)))
 @json_option
 @click.pass_context
 def completion(context: click.Context, shell: str, as_json: bool) -> None:
@@ -54,7 +54,9 @@ def completion(context: click.Context, shell: str, as_json: bool) -> None:
     assert completion_class is not None  # click supports these shells
     complete = completion_class(context.find_root().command, {}, "tuner", COMPLETION_VARIABLE)
     text = complete.source_template % complete.source_vars()  # source() would run bash for its version
-    print_json({"shell": shell, "line": PLACES[shell], "script": text}) if as_json else print(text, end="")
+    print_json({"shell": shell, "line": CONFIGURATION[shell], "script": text}) if as_json else print(
+        text, end=""
+    )
 
 
 # Slow modules are not imported, and errors are not shown, because a user is typing.
@@ -84,9 +86,9 @@ class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no
         """
         items: list[CompletionItem] = []
         with contextlib.suppress(Exception):  # such as a locked database or a file of another kind
-            for given, help_ in self._offers(ctx, incomplete):
-                if given.startswith(incomplete):
-                    items.append(CompletionItem(given, help=one_line(help_) or None))
+            for word, help_ in self._offers(ctx, incomplete):
+                if word.startswith(incomplete):
+                    items.append(CompletionItem(word, help=one_line(help_) or None))
         return items or ([CompletionItem(incomplete, type="file")] if param.name in OR_FILES else [])
 
 
@@ -98,7 +100,7 @@ def offer_completions(command: click.Command) -> None:
             parameter.type = CompletedType(parameter.type, offers)
 
 
-def _these(words: Iterable[str]) -> Offers:
+def _words(words: Iterable[str]) -> Offers:
     return lambda _context, _start: ((word, "") for word in words)
 
 
@@ -146,15 +148,15 @@ def _database(context: click.Context) -> Path:
 
 
 OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
-    **dict.fromkeys(("operation", "op"), _these(OPERATIONS)),
-    "dtype": _these(INPUT_DTYPES),
-    "output_dtype": _these(OUTPUTS),
-    "layout": _these(LAYOUTS),
-    "epilogue": _these(EPILOGUES),
-    "align": _these(ALIGNMENTS),
-    "cache": _these(CACHES),
+    **dict.fromkeys(("operation", "op"), _words(OPERATIONS)),
+    "dtype": _words(INPUT_DTYPES),
+    "output_dtype": _words(OUTPUTS),
+    "layout": _words(LAYOUTS),
+    "epilogue": _words(EPILOGUES),
+    "align": _words(ALIGNMENTS),
+    "cache": _words(CACHES),
     "sampler": lambda _context, _start: ((name, "") for name in sampler_names()),
-    "chip": _these(CHIPS),
+    "chip": _words(CHIPS),
     # --cpu of a command: the processor of another machine, with its product's name as help; not a key of the
     # literal, since tests/test_target_kinds.py takes that for a question about the kind of a target
     **dict.fromkeys(

@@ -58,10 +58,7 @@ class CommandForm(ABC):
     @classmethod
     @abstractmethod
     def refusal(cls, others: tuple[TypedOption, ...]) -> UsageError:
-        """Returns the error for options that were typed but do not belong to the form.
-
-        There is at least one.
-        """
+        """Returns the error for one or more options that were typed but do not belong to the form."""
 
     def flag(self, name: str) -> str:
         """Returns the flag that was typed for a parameter, such as "--no-warm-start"; "" without one."""
@@ -164,8 +161,8 @@ class ProblemOptions:
     def required_problem(self, context: click.Context, sizes: str) -> Problem:
         """Returns the problem that the options describe.
 
-        Raises UsageError if operation or shape is missing; ``sizes``: the shape in its example, such as
-        "512x512x512". Also for a value that is not allowed.
+        Raises UsageError if operation or shape is missing, and for a value that is not allowed. ``sizes``:
+        the shape in the example of the hint, such as "512x512x512".
         """
         if self.operation is not None and self.shape is not None:
             return self.problem

@@ -119,7 +119,7 @@ def sections_of(*tables: CommandTable) -> Sections:
     for table in tables:
         for title, commands in table.items():
             entries.setdefault(title, []).extend(_entry(*pair) for pair in commands.items())
-    return tuple((title, tuple(sorted(listed, key=_place))) for title, listed in entries.items())
+    return tuple((title, tuple(sorted(listed, key=_rank))) for title, listed in entries.items())
 
 
 def _entry(entry_point: str, summary: str) -> Entry:
@@ -127,7 +127,7 @@ def _entry(entry_point: str, summary: str) -> Entry:
     return Entry(function.replace("_", "-"), entry_point, summary)
 
 
-def _place(entry: Entry) -> int:
+def _rank(entry: Entry) -> int:
     if entry.name in ORDER:
         return ORDER.index(entry.name)
     return len(ORDER)
@@ -135,7 +135,7 @@ def _place(entry: Entry) -> int:
 
 @final
 class PrintableStream:
-    """A text stream that writes control characters as visible escapes, and all else to the wrapped stream."""
+    """A text stream that passes text to the wrapped stream, with control characters as visible escapes."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -159,7 +159,7 @@ class Commands(click.Group):
     has_extensions = False  # extensions add commands to this group
 
     def add_command(self, command: click.Command, name: str | None = None) -> None:
-        """Adds a command to the group, with tuner's help format, shell completion and option --debug."""
+        """Adds a command, with tuner's help format and shell completion, and --debug unless it is a group."""
         command.context_class = HelpContext
         if not isinstance(command, click.Group):
             help_ = "Show the traceback of an error."  # ``main`` below reads the flag
@@ -270,13 +270,13 @@ class Commands(click.Group):
 def _require_values(command: click.Command, arguments: Sequence[str], hint: str) -> None:
     # click takes the next option for the value, and complains about what follows; --name=--value still works
     options = {name: param for param in command.params for name in (*param.opts, *param.secondary_opts)}
-    given = iter(arguments)
-    for name in given:
+    words = iter(arguments)
+    for name in words:
         option = options.get(name)
         if name == "--":
             return
         if isinstance(option, click.Option) and not option.is_flag and not option.count:
-            for value in itertools.islice(given, option.nargs):
+            for value in itertools.islice(words, option.nargs):
                 if value.startswith("-") and value.partition("=")[0] in options:
                     raise UsageError(f"{name} needs a value, found the option {value}", hint)
 
@@ -297,7 +297,7 @@ def _sizes_as_option(error: Exception, arguments: Sequence[str]) -> Exception:
     # click takes a shape with a negative size first, such as -5x512x512, for an unknown option
     if not isinstance(error, click.NoSuchOption):
         return error
-    shapes = (given for given in arguments if re.fullmatch(r"-[0-9]+(x-?[0-9]+)+", given.lower()))
+    shapes = (word for word in arguments if re.fullmatch(r"-[0-9]+(x-?[0-9]+)+", word.lower()))
     shape = next((shape for shape in shapes if shape.startswith(error.option_name)), None)
     line = f"shape: found {shape!r}, allowed sizes of 1 or more, such as 8x8x8"
     if shape is None:
@@ -487,7 +487,7 @@ def screen_columns() -> int | None:
 
 
 def columns_of(stream: TextIO) -> int | None:
-    """Returns the width of the terminal that a stream writes to, in characters; None for a file or a pipe."""
+    """Returns the width of a stream's terminal in characters (80 if unknown); None for a file or a pipe."""
     if not stream.isatty():
         return None
     return os.get_terminal_size(stream.fileno()).columns or USUAL_COLUMNS

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
-EPILOGUE = "NAME"  # of a row of EPILOGUES
+EPILOGUE = "NAME"  # stands for the name of an epilogue in a help text
 EPILOGUE_HELP = f"What follows the product: {', '.join(EPILOGUES)}."
 OF_WEIGHTS = ("weights", "constant", "group_size", "scale_dtype", "zero_points", "activations")
 PROBLEM_OPTIONS = (
@@ -110,10 +110,11 @@ class RemoteRunners(Protocol):
     def fleet_backends(self, backends: Backends, fleet: FleetRequest) -> Backends:
         """Returns backends for a run: other machines of the fleet compile and measure its candidates."""
 
-    def target_on(self, fleet: FleetRequest, given: str, kind: str) -> TargetName:
-        """Returns the target of the machines of class ``given`` in a fleet.
+    def target_on(self, fleet: FleetRequest, machine: str, target: str) -> TargetName:
+        """Returns the target of the machines of one class in a fleet, such as cuda:sm_90.
 
-        ``kind``: the kind of target asked for, such as "cuda", or "auto". Raises UsageError if no machine, or
+        ``machine``: the name of the class, or a part of it; ``target``: the target asked for, without a chip,
+        such as "cuda", or "auto". Raises UsageError if no machine, or
         several classes, match.
         """
 
@@ -235,10 +236,10 @@ def backends_of(context: click.Context) -> "Backends":
     """Returns the backends (compiler, targets, recordings) of a command; tests set the context's object."""
     from tuner.targets.registry import real_backends  # not at start-up
 
-    given = context.find_object(Backends)  # type: ignore[type-abstract]  # of any implementation
-    if given is None:
+    backends = context.find_object(Backends)  # type: ignore[type-abstract]  # of any implementation
+    if backends is None:
         return real_backends()
-    return given
+    return backends
 
 
 def open_store(database: str | None) -> "Store":
@@ -260,7 +261,7 @@ def open_known_store(database: str | None) -> "Store":
 
 
 def note_unknown_problems(store: "Store") -> None:
-    """Prints on stderr which runs are left out, since another version stored them; nothing without such."""
+    """Prints on stderr, per problem that this version does not know, how many runs are left out."""
     for key, runs in store.unknown_problems():
         print(
             f"note: {count_text(runs, 'run')} of {key} left out: this version does not know that problem",

@@ -37,10 +37,10 @@ def run_session(
     retime: bool = False,
     limit: "RunLimit | None" = None,
 ) -> "TunedRun":
-    """Starts a run by ``settings``, or resumes the stored run ``resumed``; shows progress.
+    """Starts a run by ``settings``, or resumes the stored run with the number ``resumed``; shows progress.
 
-    Returns it at its end. ``retime``, ``limit``: as for ``tuner.tuning.run.resume``. The first Ctrl-C ends
-    the search.
+    Returns the run at its end. The first Ctrl-C ends the search, without loss. Of a resumed run, ``retime``
+    re-measures the best trials in place of a search, and ``limit`` is a new limit of trials or time.
     """
     from tuner.results.output.progress import progress  # not at start-up
     from tuner.tuning.run import begin, resume  # not at start-up
@@ -69,7 +69,7 @@ class Tuned(Protocol):
 
     @property
     def has_worked(self) -> bool:
-        """True if at least one candidate was correct."""
+        """True if a candidate was correct; of a campaign or a program: one of each problem."""
 
 
 def exit_code(tuned: Tuned) -> int:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.analysis.ratios import Comparable, NotComparable, best_compromise, between_trials
+from tuner.analysis.ratios import Comparable, NotComparable, between_trials
+from tuner.analysis.selected_result import best_compromise
 from tuner.cli.commands.tune_shapes import resume_shapes, tune_shapes
 from tuner.cli.forms import ResultOptions, RunOptions, WarmOptions
 from tuner.cli.main import FAILED, screen_columns
@@ -49,7 +50,7 @@ from tuner.tuning.run import transfer_settings
 from tuner.tuning.untuned import untuned_choice
 
 if TYPE_CHECKING:
-    from tuner.analysis.ratios import Compromise
+    from tuner.analysis.selected_result import Compromise
     from tuner.core.problem import Problem
     from tuner.core.requests import FleetRequest
     from tuner.db.store import Store
@@ -264,7 +265,7 @@ def _first_target(fleet: "FleetRequest", target: str) -> str:
     """Returns the target of the first machine class in --on, as text; for a recording ``target`` itself."""
     wanted = TargetName.parse(target)
     target_on = remote_runners().target_on
-    first, *_ = [target_on(fleet, given, wanted.kind).text for given in fleet.on]
+    first, *_ = [target_on(fleet, machine, wanted.kind).text for machine in fleet.on]
     if wanted.has_machine:
         return first
     return target
@@ -276,11 +277,11 @@ def _transfer_runs(
     """Tunes on each further machine class of --on, one after another, and yields its run."""
     tuned = source_run
     runners = remote_runners()
-    for given in fleet.on[1:]:
+    for machine in fleet.on[1:]:
         if tuned.is_interrupted or not tuned.has_worked:
             return
-        target = runners.target_on(fleet, given, source_run.run.settings.target.kind)
-        there = runners.fleet_backends(backends, replace(fleet, machine=given, on=()))
+        target = runners.target_on(fleet, machine, source_run.run.settings.target.kind)
+        there = runners.fleet_backends(backends, replace(fleet, machine=machine, on=()))
         settings, begun = transfer_settings(source_run.run, target, there, store)
         tuned = run_session(there, store, settings, begun)
         yield tuned

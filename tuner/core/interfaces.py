@@ -108,7 +108,8 @@ class Partition:
 class Script:
     """A transform script with all knob values filled in: plain MLIR text, and its hash.
 
-    A script for several threads lists its partitions in a comment, see ``tuner.payload.cpu.partitions_in``.
+    A script for several threads lists its partitions in a comment, see
+    ``tuner.payload.partitions.partitions_in``.
     """
 
     text: str

@@ -1,68 +1,14 @@
 """The payload of a CPU: MLIR text of a problem, with one function per shape of a thread's partition of C."""
 
-import itertools
-import re
 from dataclasses import dataclass, replace
 
-from tuner.core.errors import UsageError
 from tuner.core.interfaces import Partition
 from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem
 
-# begins the line of a script for several threads: entry row column m n [first matrices]; ...
-PARTITIONS_COMMENT = "// panels: "
-PARTITIONS_LIMIT = 1024  # of a script; threads of the largest machines
 ENTRY = "matmul"  # of the whole problem; functions of partitions append _<rows>x<columns>
 LINE_END = "\n"
 # layout -> dimensions of A and B in memory
 MAPS = {"nn": ("mk", "kn"), "nt": ("mk", "nk"), "tn": ("km", "kn")}
-
-
-def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[Partition, ...]:
-    """Divides C among at most ``parts`` threads; partitions of equal size share a function.
-
-    ``split``: "n" (columns of C), "m" (rows) or "none" (whole matrices of the batch). Extents are multiples
-    of ``multiple``, but for the last one.
-    """
-    m, n, _ = problem.sizes
-    if split == "none" or parts == 1:
-        ends = [part * problem.batch // parts for part in range(parts + 1)]
-        dealt = [(first, end - first) for first, end in itertools.pairwise(ends) if end > first]
-        return tuple(Partition(ENTRY, 0, 0, m, n, first, count) for first, count in dealt)
-    extent = n if split == "n" else m
-    step = -(-extent // (parts * multiple)) * multiple
-    starts = range(0, extent, step)
-    if len(starts) == 1:
-        return (Partition(ENTRY, 0, 0, m, n, 0, problem.batch),)
-    ranges = [(start, min(step, extent - start)) for start in starts]
-    areas = [(0, at, m, size) if split == "n" else (at, 0, size, n) for at, size in ranges]
-    return tuple(
-        Partition(f"{ENTRY}_{rows}x{columns}", row, column, rows, columns, 0, problem.batch)
-        for row, column, rows, columns in areas
-    )
-
-
-def partitions_comment(partitions: tuple[Partition, ...]) -> str:
-    """Returns the comment line by which a script lists its partitions of C; ``partitions_in`` parses it."""
-    return PARTITIONS_COMMENT + "; ".join(map(_partition_text, partitions))
-
-
-def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
-    """Returns the partitions of C that a script's comment lists; without such a comment C as one partition.
-
-    Raises UsageError for a list that cannot be read, and for partitions that do not cover C exactly once.
-    """
-    line = next((line for line in script.splitlines() if line.startswith(PARTITIONS_COMMENT)), None)
-    if line is None:
-        return partition(problem, 1, "none", 1)
-    partitions = []
-    for part in line.removeprefix(PARTITIONS_COMMENT).split("; "):
-        match = re.fullmatch(r"(\w+)((?: \d{1,18}){4}(?: \d{1,18} \d{1,18})?)", part.strip())
-        if match is None:
-            text = "entry row column m n" + (" [first matrices]" if problem.lead else "")
-            raise UsageError(f"script: panels: found {part!r}, allowed '{text}'")
-        partitions.append(Partition(match[1], *map(int, match[2].split())))
-    _require_cover(problem, tuple(partitions))
-    return tuple(partitions)
 
 
 def payload_mlir(problem: Problem, partitions: tuple[Partition, ...]) -> str:
@@ -71,7 +17,7 @@ def payload_mlir(problem: Problem, partitions: tuple[Partition, ...]) -> str:
     A function multiplies one pair of a batch's matrices; its arguments are memrefs. Each argument begins at
     the partition's first element; its strides are those of the whole matrix.
     """
-    functions = {panel.entry: _function(problem, panel) for panel in partitions}
+    functions = {part.entry: _function(problem, part) for part in partitions}
     return batch_comment(problem) + "module {\n" + "".join(functions.values()) + "}\n"
 
 
@@ -82,13 +28,13 @@ def batch_comment(problem: Problem) -> str:
     return ""
 
 
-def element_offsets(problem: Problem, panel: Partition) -> tuple[int, ...]:
+def element_offsets(problem: Problem, part: Partition) -> tuple[int, ...]:
     """Returns where a partition begins in each argument of the kernel, in elements from the array's start."""
     m, n, k = problem.sizes
-    a = panel.first * m * k + (panel.row if problem.layout == "tn" else panel.row * k)
-    b = panel.first * k * n + (panel.column * k if problem.layout == "nt" else panel.column)
-    c = panel.first * m * n + panel.row * n + panel.column
-    of_axes = {"mn": c, "n": panel.column, "": 0}
+    a = part.first * m * k + (part.row if problem.layout == "tn" else part.row * k)
+    b = part.first * k * n + (part.column * k if problem.layout == "nt" else part.column)
+    c = part.first * m * n + part.row * n + part.column
+    of_axes = {"mn": c, "n": part.column, "": 0}
     extra = (of_axes[argument.axes] for argument in problem.after_product.arguments)
     return (a, b, *extra, c)
 
@@ -164,63 +110,22 @@ def _has_sums(problem: Problem) -> bool:
     return problem.result_dtype != problem.accumulator or problem.after_product.reads_output
 
 
-def _partition_text(panel: Partition) -> str:
-    text = f"{panel.entry} {panel.row} {panel.column} {panel.m} {panel.n}"
-    is_whole = (panel.first, panel.matrices) == (0, 1)
-    if is_whole:
-        return text
-    return f"{text} {panel.first} {panel.matrices}"
-
-
-def _require_cover(problem: Problem, partitions: tuple[Partition, ...]) -> None:
-    m, n, _ = problem.sizes
-    if len(partitions) > PARTITIONS_LIMIT:
-        raise UsageError(f"script: panels: found {len(partitions)}, allowed {PARTITIONS_LIMIT}")
-    extents: dict[str, tuple[int, int]] = {}
-    for panel in partitions:
-        if min(panel.m, panel.n) < 1 or panel.row + panel.m > m or panel.column + panel.n > n:
-            raise UsageError(f"script: panels: found {panel}, allowed within C, {m} x {n}")
-        if panel.matrices < 1 or panel.first + panel.matrices > problem.batch:
-            raise UsageError(f"script: panels: found {panel}, allowed within a batch of {problem.batch}")
-        if extents.setdefault(panel.entry, (panel.m, panel.n)) != (panel.m, panel.n):
-            raise UsageError(f"script: panels: {panel.entry!r} has two sizes")
-    if any(_overlap(one, other) for one, other in itertools.combinations(partitions, 2)):
-        raise UsageError("script: panels: two overlap")
-    # within C and without overlap, panels of all elements cover it
-    covered = sum(panel.m * panel.n * panel.matrices for panel in partitions)
-    size = m * n * problem.batch
-    if covered != size:
-        raise UsageError(f"script: panels: cover {covered} elements of C, not all {size}")
-
-
-def _overlap(one: Partition, other: Partition) -> bool:
-    return (
-        # matrices of the batch, rows and columns
-        one.first < other.first + other.matrices
-        and other.first < one.first + one.matrices
-        and one.row < other.row + other.m
-        and other.row < one.row + one.m
-        and one.column < other.column + other.n
-        and other.column < one.column + one.n
-    )
-
-
-def _function(problem: Problem, panel: Partition) -> str:
+def _function(problem: Problem, part: Partition) -> str:
     sums = problem.accumulator
-    part = replace(problem, sizes=(panel.m, panel.n, problem.sizes[2]))
+    problem_of_part = replace(problem, sizes=(part.m, part.n, problem.sizes[2]))
     a, b, *extra, c = (
         _Buffer(own.name, own.shape, whole.shape, own.dtype)
-        for own, whole in zip(part.one.arguments, problem.one.arguments, strict=True)
+        for own, whole in zip(problem_of_part.one.arguments, problem.one.arguments, strict=True)
     )
     has_sums = _has_sums(problem)
     is_finished = has_epilogue(problem)
     last = "%result" if is_finished else "%product"
     if has_sums:
-        start, total = ("%Sums", f"tensor<{panel.m}x{panel.n}x{sums}>")
+        start, total = ("%Sums", f"tensor<{part.m}x{part.n}x{sums}>")
     else:
         start, total = ("%C", c.tensor)
     parameters = "".join(f", %{buffer.name}: {buffer.memref}" for buffer in extra)
-    return f"""  func.func @{panel.entry}(%a: {a.memref}, %b: {b.memref}{parameters}, %c: {c.memref}) {{
+    return f"""  func.func @{part.entry}(%a: {a.memref}, %b: {b.memref}{parameters}, %c: {c.memref}) {{
     %zero = arith.constant {zero(sums)}
 {a.as_tensor}{b.as_tensor}{c.as_writable_tensor}\
 {f"    %Sums = tensor.empty() : {total}{LINE_END}" if has_sums else ""}\

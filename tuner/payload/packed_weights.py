@@ -65,11 +65,11 @@ def _pack_nibbles(matrix: Array, packing: WeightPacking, packed: Array) -> None:
     order = NIBBLES[packing.nibbles]
     for panel in range(packed.shape[0]):
         part = matrix[:, panel * packing.columns : (panel + 1) * packing.columns]
-        one = np.zeros(packed_shape(part.shape, whole)[1:], np.int8)
+        panel_bytes = np.zeros(packed_shape(part.shape, whole)[1:], np.int8)
         for row in range(packing.interleave):
             lines = part[row :: packing.interleave]
-            one[: lines.shape[0], : lines.shape[1], row] = lines
-        numbers = (one ^ np.int8(NIBBLE_SIGN)).astype(np.uint8) & np.uint8(2 * NIBBLE_SIGN - 1)
+            panel_bytes[: lines.shape[0], : lines.shape[1], row] = lines
+        numbers = (panel_bytes ^ np.int8(NIBBLE_SIGN)).astype(np.uint8) & np.uint8(2 * NIBBLE_SIGN - 1)
         packed[panel] = (numbers[..., order[::2]] | numbers[..., order[1::2]] << 4).view(np.int8)
 
 

@@ -29,8 +29,8 @@ from tuner.core.runs import Run, StoredTrial
 from tuner.results.campaign_matrix import FAILED, CampaignMatrix, campaign_matrix
 from tuner.space.scripts.header import custom_ops
 from tuner.targets.backends import Backends
-from tuner.tuning.campaign import MissingCell, measure_cells
 from tuner.tuning.events import Interruption
+from tuner.tuning.missing_cells import MissingCell, measure_cells
 from tuner.tuning.pool import PoolProblem, projected_pool
 from tuner.tuning.rule import Configuration, DispatchRule, ProblemSpaces, RuleProblem, StatedRegret
 from tuner.version import __version__

@@ -101,7 +101,7 @@ class Column:
     alignments: tuple[int, ...] = ()  # by code; () where alignment adds nothing to the code
 
     @property
-    def places(self) -> Floats:
+    def positions(self) -> Floats:
         """Returns the position of each code between 0 and 1, by rank.
 
         The last entry is that of a missing knob.
@@ -114,8 +114,8 @@ class Column:
         The last entry is that of a missing knob.
         """
         if self.is_ordinal:
-            places = self.places
-            ranks_apart: Floats = np.abs(places - places[code])
+            positions = self.positions
+            ranks_apart: Floats = np.abs(positions - positions[code])
             return ranks_apart
         apart = np.ones(self.levels + 1, np.float32)
         apart[-1] = MISSING
@@ -148,8 +148,13 @@ class RowTable:
         matrix = feasible.matrix()
         kept = [number for number, levels in enumerate(matrix.levels) if levels > 1]
         columns = tuple(
-            Column(matrix.levels[each], matrix.is_ordinal[each], each == 0, alignments(matrix.values[each]))
-            for each in kept
+            Column(
+                matrix.levels[number],
+                matrix.is_ordinal[number],
+                number == 0,
+                alignments(matrix.values[number]),
+            )
+            for number in kept
         )
         return cls(matrix.rows if len(kept) == len(matrix.levels) else matrix.rows[:, kept], columns)
 
@@ -157,16 +162,19 @@ class RowTable:
         return RowTable(self.codes[rows], self.columns)
 
     def with_alignments(self) -> "RowTable":  # one more column for each knob with alignments
-        given = [(number, column) for number, column in enumerate(self.columns) if column.alignments]
-        if not given:
+        aligned = [(number, column) for number, column in enumerate(self.columns) if column.alignments]
+        if not aligned:
             return self
-        added = [np.append(column.alignments, -1)[self.codes[:, number]] for number, column in given]
+        added = [np.append(column.alignments, -1)[self.codes[:, number]] for number, column in aligned]
         codes = np.concatenate([self.codes.T, np.array(added, self.codes.dtype)]).T
-        further = (Column(max(column.alignments) + 1, True, False) for _, column in given)
+        further = (Column(max(column.alignments) + 1, True, False) for _, column in aligned)
         return RowTable(codes, (*self.columns, *further))
 
     def differences(self, codes: Codes) -> Floats:
-        """Returns the distance of each configuration from ``codes`` (one per column), summed over columns."""
+        """Returns the distance of each configuration of the table from the one with ``codes``, (rows,).
+
+        ``codes``: a code per column, the strategy and the knobs; the distances of the columns are added up.
+        """
         far = np.zeros(len(self.codes), np.float32)
         for number, column in enumerate(self.columns):
             far += column.differences(int(codes[number])).take(self.codes[:, number], mode="wrap")

@@ -35,7 +35,7 @@ SLOW_QUANTILE = 0.5  # slower times are set to this quantile: how slow a slow ro
 
 @dataclass(frozen=True, eq=False)
 class Widths:
-    """The fitted parameters of a Gaussian process: a weight for each column, and the noise variance."""
+    """The fitted parameters of a Gaussian process: a weight per column (knob), and the noise variance."""
 
     weights: Array  # per column, of the squared difference: 1 / (2 l**2) of its length scale l
     noise: float

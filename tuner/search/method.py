@@ -87,7 +87,7 @@ class Neighbours:
     _known: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def of(self, row: int) -> tuple[int, ...]:
-        """Returns the rows that differ from ``row`` in a single knob, in ascending order."""
+        """Returns the indices of the configurations that differ from ``row`` in one knob, ascending."""
         if row in self._known:
             return self._known[row]
         candidate = self.feasible.candidate(row)

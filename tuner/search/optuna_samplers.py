@@ -69,8 +69,8 @@ class OptunaRows(AbstractMethod):
         """
         pool = self.task.pool
         slowest = max((value for value in pool.outcomes.values() if value is not None), default=1.0)
-        given = [(row, pool.outcomes[row]) for row in pool.order if row in pool.outcomes]
-        return [self._trial(row, value, slowest) for row, value in given]
+        ended = [(row, pool.outcomes[row]) for row in pool.order if row in pool.outcomes]
+        return [self._trial(row, value, slowest) for row, value in ended]
 
     def _trial(self, row: int, value: float | None, slowest: float) -> FrozenTrial:
         codes = self.task.table.codes[row].tolist()
@@ -92,9 +92,9 @@ def _stored(trial: FrozenTrial) -> Any:
     return trial.system_attrs[CONSTRAINTS]
 
 
-def _genetic(kind: type[BaseGASampler]) -> Callable[[int, History], BaseSampler]:
+def _genetic(class_: type[BaseGASampler]) -> Callable[[int, History], BaseSampler]:
     def make(seed: int, _: History) -> BaseSampler:
-        return kind(seed=seed, population_size=POPULATION, constraints_func=_stored)  # type: ignore[call-arg]
+        return class_(seed=seed, population_size=POPULATION, constraints_func=_stored)  # type: ignore[call-arg]
 
     return make
 

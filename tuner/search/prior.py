@@ -46,7 +46,7 @@ def decoded(text: str, rows: int) -> Array:
 
     Raises UsageError if ``text`` has another length than ``rows``, or other characters.
     """
-    values = {digit: place / (len(DIGITS) - 1) for place, digit in enumerate(DIGITS)} | {UNKNOWN: np.nan}
+    values = {digit: level / (len(DIGITS) - 1) for level, digit in enumerate(DIGITS)} | {UNKNOWN: np.nan}
     if len(text) != rows or not set(text) <= set(values):
         raise UsageError(f"prior: found {len(text)} characters, allowed {rows} of base64; it is damaged")
     return np.array([values[digit] for digit in text])

@@ -34,8 +34,8 @@ class Evolution(AbstractMethod):
         codes = self.task.table.codes
         columns = self.task.table.columns
         # a tournament of two: the smaller index is the faster row
-        one, other = (parents[int(rng.integers(len(parents), size=2).min())] for _ in range(2))
-        child = np.where(rng.random(len(columns)) < CROSSOVER, codes[other], codes[one])
+        first, second = (parents[int(rng.integers(len(parents), size=2).min())] for _ in range(2))
+        child = np.where(rng.random(len(columns)) < CROSSOVER, codes[second], codes[first])
         mutated = rng.integers([column.levels for column in columns])
         child = np.where(rng.random(len(columns)) < 1 / max(1, len(columns)), mutated, child)
         scope = self.task.scope(rng)
@@ -96,14 +96,14 @@ class Ensemble(AbstractMethod):
         return self._arms[best(self.task.pool) if probe is None else probe].choose(rng)
 
 
-def probed(turn: int) -> int | None:
-    """Returns the index in ARMS of the method that proposal ``turn`` (0, 1, ...) probes and is credited to.
+def probed(number: int) -> int | None:
+    """Returns the index in ARMS of the method that proposal ``number`` (0, 1, ...) probes and is credited to.
 
     None for a proposal that uses the best method.
     """
-    if turn % PROBE_EVERY:
+    if number % PROBE_EVERY:
         return None
-    return (turn // PROBE_EVERY) % len(ARMS)
+    return (number // PROBE_EVERY) % len(ARMS)
 
 
 def best(pool: Pool) -> int:
@@ -115,12 +115,12 @@ def best(pool: Pool) -> int:
 def credit(pool: Pool, arm: int) -> float:
     """Returns how good the latest probes of a search method were, 0 to 1; ``arm``: its index in ARMS.
 
-    Probes are the proposals of the method in its turns that have an outcome, starting rows included. A probe
-    counts the share of all outcomes (failures too) that are not faster, a failed probe 0. The result is the
-    mean over the latest 5 (REMEMBERED) probes; 1 without a probe.
+    Probes are the proposals with an outcome that ``probed`` gives to the method, starting rows included. A
+    probe counts the share of all outcomes (failures too) that are not faster, a failed probe 0. The result is
+    the mean over the latest 5 (REMEMBERED) probes; 1 without a probe.
     """
     slower = sorted(-value for value in pool.outcomes.values() if value is not None)
-    probes = [row for turn, row in enumerate(pool.order) if probed(turn) == arm and row in pool.outcomes]
+    probes = [row for number, row in enumerate(pool.order) if probed(number) == arm and row in pool.outcomes]
     beaten = [
         0.0 if (value := pool.outcomes[row]) is None else bisect_right(slower, -value) / len(pool.outcomes)
         for row in probes[-REMEMBERED:]

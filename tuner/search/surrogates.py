@@ -135,7 +135,7 @@ class KernelDensityTable:
 
     def __init__(self, table: RowTable) -> None:
         self._tables = list(map(_table, table.columns))
-        self._codes = [np.ascontiguousarray(table.codes[:, place]) for place in range(len(table.columns))]
+        self._codes = [np.ascontiguousarray(table.codes[:, number]) for number in range(len(table.columns))]
         self._rows = len(table.codes)
 
     def around(self, codes: Codes) -> npt.NDArray[np.int64]:

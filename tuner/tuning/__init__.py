@@ -2,11 +2,12 @@
 
 # What other packages may import; the rest is inside.
 __all__ = [
+    "budget",
     "campaign",
     "events",
+    "missing_cells",
     "pool",
     "pretuned",
-    "progress",
     "request",
     "rule",
     "run",

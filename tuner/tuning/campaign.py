@@ -1,35 +1,24 @@
-"""Campaigns: many problems tuned under one budget. Begins or resumes one, and measures missing times.
-
-The result is a matrix of times, problems x configurations; a cell is missing if its configuration was not
-tried on the problem.
-"""
+"""Campaigns: many problems tuned under one budget; begins a new one, or resumes a stored one."""
 
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.interfaces import AbstractRunner, Effort
 from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import NamedProblem, Problem, TextProblem, distinct_problems
 from tuner.core.requests import Campaign, CampaignMember, CampaignProposal, CampaignSettings, RunRequest
 from tuner.runtime.timing_lock import LockWait
 from tuner.search.samplers import make_sampler
-from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here
-from tuner.targets.target import Plan, RunnerSettings, Target
+from tuner.targets.target import Plan, Target
 from tuner.tuning import events
-from tuner.tuning.campaign_session import (
-    TOP_TRIALS_OF_CAMPAIGN,
-    CampaignPlan,
-    CampaignSession,
-    LateSampler,
-)
+from tuner.tuning.campaign_session import CampaignPlan, CampaignSession, LateSampler
 from tuner.tuning.pool import PoolProblem, projected_pool
 from tuner.tuning.pretuned import shipped_rule
 from tuner.tuning.request import (
@@ -41,7 +30,6 @@ from tuner.tuning.request import (
     run_settings,
 )
 from tuner.tuning.run import machine_of_run, observe_load, under_compiler
-from tuner.tuning.run_steps import RunSteps
 from tuner.tuning.same_code import require_same_code, require_same_tools
 from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign
 from tuner.version import __version__
@@ -136,14 +124,14 @@ def resume_campaign(
     )
     plans = _plans(members, source, machine)
     compiler = source.compiler(common.target)
-    for place, (run, of_one) in enumerate(zip(campaign.runs, plans, strict=True)):
+    for index, (run, plan_of_run) in enumerate(zip(campaign.runs, plans, strict=True)):
 
-        def report_compiling(event: events.Event, place: int = place) -> None:
-            observe(events.RunEvent(place, event, len(stored), campaign.seconds))
+        def report_compiling(event: events.Event, index: int = index) -> None:
+            observe(events.RunEvent(index, event, len(stored), campaign.seconds))
 
         of_run = tuple(proposal.proposal for proposal in stored if proposal.run == run.id)
         require_same_tools(run, machine, compiler)
-        require_same_rows(run, of_one.feasible, of_run)
+        require_same_rows(run, plan_of_run.feasible, of_run)
         bind = source.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
         require_same_code(run, of_run, source, bind, report_compiling)
         under_compiler(run, compiler, store)
@@ -161,10 +149,10 @@ def resume_campaign(
 def _shipped_columns(members: tuple[CampaignMember, ...], machine: Machine) -> Iterator[Candidate]:
     """Yields the configurations of the shipped results for the members' types; none on a GPU."""
     chosen = {strategy.name for member in members for strategy in member.settings.strategies}
-    kinds = dict.fromkeys(
+    types = dict.fromkeys(
         (member.settings.problem.multiplied_dtype, member.settings.threads) for member in members
     )
-    for dtype, threads in () if machine.chip else kinds:
+    for dtype, threads in () if machine.chip else types:
         shipped = shipped_rule(machine, dtype, threads)
         columns = () if shipped is None else shipped.rule.columns
         yield from (column for column in columns if column.strategy in chosen)
@@ -283,89 +271,6 @@ def _require_all_stored(campaign: Campaign, stored: tuple[CampaignProposal, ...]
             raise UsageError(
                 f"campaign {campaign.id}: run {run.id} was extended on its own; start a new campaign"
             )
-
-
-@dataclass(frozen=True)
-class MissingCell:
-    """A configuration that is still to be measured on one problem of a campaign."""
-
-    place: int  # of the problem in the campaign
-    column: Candidate  # before its projection onto the problem
-    candidate: Candidate  # after the projection
-
-
-def measure_cells(
-    campaign_id: int,
-    cells: tuple[MissingCell, ...],
-    backends: Backends,
-    store: "Store",
-    interruption: events.Interruption,
-) -> int:
-    """Measures and stores missing cells of a finished campaign; returns how many were measured.
-
-    Afterwards the best trials of the affected problems are timed again. Raises UsageError for a campaign that
-    is not finished, or is of another machine or compiler.
-    """
-    campaign = store.campaign(campaign_id)
-    if campaign.status != "done":
-        raise UsageError(f"campaign {campaign_id}: is {campaign.status}, so its times are not complete")
-    source = backends.target_of_run(campaign.runs[0].settings)
-    machine = machine_of_run(campaign.runs[0].settings, source, backends)
-    # the next free numbers: some trials may have been pruned
-    number = 1 + max((proposal.number for proposal in store.campaign_proposals(campaign_id)), default=-1)
-    done = 0
-    for place, run in enumerate(campaign.runs):
-        wanted = [cell for cell in cells if cell.place == place]
-        if not wanted or interruption.is_asked:
-            continue
-        compiler = source.compiler(run.settings.target)
-        require_same_tools(run, machine, compiler)
-        feasible = source.plan(run.settings, machine).feasible
-        stored = store.proposals(run.id)
-        asked = run.settings
-        bind = source.bind(asked.strategies, asked.problem, asked.threads, machine)
-        require_same_code(run, stored, source, bind, events.ignore)
-        run = under_compiler(run, compiler, store)
-        steps = RunSteps(run, stored, source, store, interruption, events.ignore)
-        how = RunnerSettings(asked.threads, asked.workers, asked.seed, steps.lock_wait, run=run.uuid)
-        runner = steps.replaying(source.runner(steps.order, how))
-        try:
-            measured = _measure(steps, runner, feasible, wanted, number, interruption)
-            if measured and not interruption.is_asked:
-                steps.remeasure_top_trials(runner, limit=TOP_TRIALS_OF_CAMPAIGN + measured)
-        finally:
-            runner.close()
-        store.extend_run(run.id, steps.progress.counts.proposed, None)
-        number = number + measured
-        done = done + measured
-    return done
-
-
-def _measure(
-    steps: RunSteps,
-    runner: AbstractRunner,
-    feasible: FeasibleSet,
-    wanted: list[MissingCell],
-    in_campaign: int,  # number of the first cell in the campaign
-    interruption: events.Interruption,
-) -> int:
-    started_s = time.monotonic()
-    done = 0
-    seconds = steps.run.seconds or 0.0
-    for cell in wanted:
-        row = feasible.row_of(cell.candidate)
-        if row is None or interruption.is_asked:  # None: the feasible set is a sample without it
-            continue
-        number = 1 + max(steps.progress.trial_ids, default=-1)
-        steps.propose(number, row, cell.candidate, seconds, (in_campaign + done, cell.column))
-        runner.start(number, cell.candidate, Effort())
-        try:
-            bound = runner.finish()
-        except KeyboardInterrupt:
-            return done  # the proposal stays without an outcome
-        steps.store_outcome(number, bound, seconds + time.monotonic() - started_s)
-        done += 1
-    return done
 
 
 def campaign_settings(

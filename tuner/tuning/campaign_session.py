@@ -13,8 +13,8 @@ from tuner.core.machine import Roofline
 from tuner.core.requests import Campaign, CampaignProposal
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.target import Target
+from tuner.tuning.budget import final_effort, in_flight_s, is_spent, reserved_s, untimed_factor
 from tuner.tuning.events import CampaignObserver, Event, Interruption, Observer, RunEvent
-from tuner.tuning.progress import final_effort, in_flight_s, is_spent, reserved_s, untimed_factor
 from tuner.tuning.run import EARLY_STOPPED
 from tuner.tuning.run_steps import RunSteps
 from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign
@@ -41,7 +41,7 @@ class CampaignPlan:
 
 @dataclass(frozen=True)
 class _Started:
-    place: int  # of its run in the campaign
+    index: int  # of its run in the campaign
     number: int  # within its run
     row: int
     candidate: Candidate
@@ -78,7 +78,7 @@ class CampaignSession:
         self._store = store
         self._interruption = interruption
         self._observe = observe
-        self._places = {run.id: place for place, run in enumerate(campaign.runs)}
+        self._indices = {run.id: index for index, run in enumerate(campaign.runs)}
         self._steps = tuple(
             RunSteps(
                 run,
@@ -86,9 +86,9 @@ class CampaignSession:
                 source,
                 store,
                 interruption,
-                self._observer(place),
+                self._observer(index),
             )
-            for place, run in enumerate(campaign.runs)
+            for index, run in enumerate(campaign.runs)
         )
         by_dtype = {step.run.settings.problem.multiplied_dtype: step for step in self._steps}
         self._reserved_s += sum(steps.roofline_s for steps in by_dtype.values())
@@ -119,9 +119,9 @@ class CampaignSession:
             self._store_seconds()
         return replace(tuned_campaign(self._store, self._campaign.id), ended_early=self._ended)
 
-    def _observer(self, place: int) -> Observer:
+    def _observer(self, index: int) -> Observer:
         def observe(event: Event) -> None:
-            self._observe(RunEvent(place, event, self._proposed, self._elapsed_s()))
+            self._observe(RunEvent(index, event, self._proposed, self._elapsed_s()))
 
         return observe
 
@@ -138,13 +138,13 @@ class CampaignSession:
             return "interrupted"
         self._end_waiting(self._before_s)
         rooflines: dict[tuple[str, int], Roofline] = {}  # by dtype and number of threads
-        for place, (steps, runner) in enumerate(zip(self._steps, runners, strict=True)):
-            effort = self._final_effort(place)
+        for index, (steps, runner) in enumerate(zip(self._steps, runners, strict=True)):
+            effort = self._final_effort(index)
             if not steps.has_round() and steps.remeasure_top_trials(runner, effort, TOP_TRIALS_OF_CAMPAIGN):
                 self._store_roofline(steps, rooflines)
-            self._charge(place)
+            self._charge(index)
             # from now on the run can be resumed, extended and timed again as a run of its own
-            self._store.extend_run(steps.run.id, self._taken[place], None)
+            self._store.extend_run(steps.run.id, self._taken[index], None)
         for steps in self._steps:
             steps.report_waited(time.monotonic() - self._started_s)
         return "done"
@@ -158,14 +158,14 @@ class CampaignSession:
         for steps in self._steps:
             steps.lock_wait.end_in(budget_s - kept_s - used_s)
 
-    def _final_effort(self, place: int) -> Effort:
+    def _final_effort(self, index: int) -> Effort:
         budget_s = self._campaign.settings.budget_s
         problems = len(self._campaign.runs)
         left_s = None
         if budget_s is not None:
             used_s = self._before_s + self._campaign.search_s + time.monotonic() - self._started_s
-            left_s = (budget_s - used_s) / (problems - place)
-        steps = self._steps[place]
+            left_s = (budget_s - used_s) / (problems - index)
+        steps = self._steps[index]
         untimed = untimed_factor(steps.run.settings.problem, steps.progress.best_s)
         return final_effort(self._searched_s() / problems, left_s, TOP_TRIALS_OF_CAMPAIGN, untimed)
 
@@ -217,68 +217,68 @@ class CampaignSession:
         if chosen is None:
             return None
         started, unprojected = chosen
-        place = started.place
-        self._scheduler.take(place, started.candidate)
-        self._taken[place] += 1
-        if self._taken[place] == self._plan.feasible[place].rows:
-            self._scheduler.end_sampler(place)
+        index = started.index
+        self._scheduler.take(index, started.candidate)
+        self._taken[index] += 1
+        if self._taken[index] == self._plan.feasible[index].rows:
+            self._scheduler.end_sampler(index)
         self._proposed = max(self._proposed, number + 1)
-        is_new = self._steps[place].propose(
-            started.number, started.row, started.candidate, self._run_s[place], (number, unprojected)
+        is_new = self._steps[index].propose(
+            started.number, started.row, started.candidate, self._run_s[index], (number, unprojected)
         )
         if is_new:
             self._store_seconds()
-        least_s = self._least_s[place]
+        least_s = self._least_s[index]
         effort = Effort(stop_above_s=None if least_s is None else EARLY_STOPPED * least_s)
-        runners[place].start(started.number, started.candidate, effort)
+        runners[index].start(started.number, started.candidate, effort)
         return started
 
     def _stored_trial(self, number: int) -> tuple[_Started, Candidate]:
-        each = self._stored[number]
-        place = self._places[each.run]
-        proposal = each.proposal
-        self._plan.samplers[place].replay(proposal.number, proposal.row)
-        return _Started(place, proposal.number, proposal.row, proposal.candidate), each.column
+        stored = self._stored[number]
+        index = self._indices[stored.run]
+        proposal = stored.proposal
+        self._plan.samplers[index].replay(proposal.number, proposal.row)
+        return _Started(index, proposal.number, proposal.row, proposal.candidate), stored.column
 
     def _next_trial(self, number: int) -> tuple[_Started, Candidate] | None:
         suggestion = self._scheduler.suggest(number)
         if suggestion is None:
             return None
-        place = suggestion.problem
+        index = suggestion.problem
         sampler = self._plan.samplers[suggestion.problem]
-        feasible = self._plan.feasible[place]
-        own_number = self._taken[place]
+        feasible = self._plan.feasible[index]
+        own_number = self._taken[index]
         if suggestion.column is None:
             row = sampler.ask(own_number)
             if row is None:
-                self._scheduler.end_sampler(place)
+                self._scheduler.end_sampler(index)
                 return self._next_trial(number)
             candidate = feasible.candidate(row)
-            return _Started(place, own_number, row, candidate), candidate
-        projection = self._plan.pool.candidates[place][suggestion.column]
+            return _Started(index, own_number, row, candidate), candidate
+        projection = self._plan.pool.candidates[index][suggestion.column]
         assert projection is not None
         row = feasible.row_of(projection)
         assert row is not None
         sampler.replay(own_number, row)  # so that it does not propose the configuration again
-        return _Started(place, own_number, row, projection), self._plan.pool.columns[suggestion.column]
+        return _Started(index, own_number, row, projection), self._plan.pool.columns[suggestion.column]
 
     def _finish(self, started: _Started, runners: tuple[AbstractRunner, ...]) -> None:
-        place = started.place
-        finished = runners[place].finish()
+        index = started.index
+        finished = runners[index].finish()
         median_s = finished.record.median_s
-        self._scheduler.tell(place, started.candidate, median_s)
-        self._plan.samplers[place].tell(started.row, median_s)
-        least_s = self._least_s[place]
+        self._scheduler.tell(index, started.candidate, median_s)
+        self._plan.samplers[index].tell(started.row, median_s)
+        least_s = self._least_s[index]
         if median_s is not None and (least_s is None or median_s < least_s):
-            self._least_s[place] = median_s
-        self._charge(place)
-        if self._steps[place].store_outcome(started.number, finished, self._run_s[place]):
+            self._least_s[index] = median_s
+        self._charge(index)
+        if self._steps[index].store_outcome(started.number, finished, self._run_s[index]):
             self._store_seconds()
 
-    def _charge(self, place: int) -> None:
+    def _charge(self, index: int) -> None:
         # the time since the last outcome goes to the run that has one now
         now_s = time.monotonic()
-        self._run_s[place] += now_s - self._charged_s
+        self._run_s[index] += now_s - self._charged_s
         self._charged_s = now_s
 
     def _store_seconds(self) -> None:

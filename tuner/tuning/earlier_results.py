@@ -1,4 +1,4 @@
-"""What earlier runs contribute to a run: initial configurations, and outcomes of equal code."""
+"""Initial configurations of a run, from earlier runs, recorded files, shipped results and the cost model."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -23,16 +23,14 @@ from tuner.analysis.warm_start import (
 )
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.compiled_code import Resources
-from tuner.core.errors import Failure, UsageError
-from tuner.core.machine import Compiler, Machine
+from tuner.core.errors import UsageError
+from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.runs import (
     SEED,
     SHIPPED,
     SPACE_FILE,
     InitialConfiguration,
-    ReuseKey,
     Run,
     RunSettings,
     StoredTrial,
@@ -77,7 +75,10 @@ class EarlierRuns:
         return files + (self._nearest(settings, task) if settings.warm_start else ())
 
     def prior(self, settings: RunSettings, machine: Machine, feasible: FeasibleSet) -> str:
-        """Returns other machines' times of this problem's configurations, for ``RunSettings.prior``."""
+        """Returns other machines' times of the problem's configurations, encoded for ``RunSettings.prior``.
+
+        The times are of ``warm_files`` and, with a warm start, of stored runs; "" without any.
+        """
         task = TuningTask(settings.problem, machine, settings.threads)
         tables = []
         for space in map(self._read, settings.warm_files):
@@ -117,9 +118,9 @@ class EarlierRuns:
                     # the kernel that multiplies: other kernels need less shared memory
                     main = max(
                         trial.record.resources,
-                        key=lambda trial: (
-                            trial.static_shared_bytes + trial.dynamic_shared_bytes,
-                            trial.registers,
+                        key=lambda kernel: (
+                            kernel.static_shared_bytes + kernel.dynamic_shared_bytes,
+                            kernel.registers,
                         ),
                     )
                     known.setdefault(trial.record.candidate, main)
@@ -185,10 +186,10 @@ def _of_file(space: RecordedSpace, task: TuningTask, settings: RunSettings) -> K
     if space.problem is None and not any(
         searched.strategy in strategies for searched in space.feasible.spaces
     ):
-        found = ", ".join(searched.strategy for searched in space.feasible.spaces)
+        searched_text = ", ".join(searched.strategy for searched in space.feasible.spaces)
         raise UsageError(
             f"{space.name}: has no problem that this tuner knows, and none of the run's strategies: "
-            f"found {found}, allowed {', '.join(strategies)}"
+            f"found {searched_text}, allowed {', '.join(strategies)}"
         )
     timed = np.flatnonzero(np.isfinite(space.times_s))
     count = max(3 * POINTS, int(SPREAD_SHARE * len(timed)))
@@ -279,7 +280,7 @@ def interleaved(
     """Alternates ``known`` and ``others``, ``known`` first; of equal candidates only the first is kept."""
     known = _distinct(known)
     others = _distinct((*known, *others))[len(known) :]
-    return tuple(point for turn in zip_longest(known, others) for point in turn if point is not None)
+    return tuple(point for pair in zip_longest(known, others) for point in pair if point is not None)
 
 
 def _distinct(points: tuple[InitialConfiguration, ...]) -> tuple[InitialConfiguration, ...]:
@@ -287,100 +288,3 @@ def _distinct(points: tuple[InitialConfiguration, ...]) -> tuple[InitialConfigur
     for point in points:
         by_candidate.setdefault(point.candidate, point)
     return tuple(by_candidate.values())
-
-
-class OutcomesByCode:
-    """Finds records of trials by the hash of their script or of their code; the record added last wins."""
-
-    def __init__(self) -> None:
-        self._records: dict[str, Record] = {}
-
-    def add(self, trial: int, record: Record, *, is_compiled_alike: bool = True) -> None:
-        """Stores ``record`` by the hash of its code and, if ``is_compiled_alike``, by that of its script.
-
-        ``is_compiled_alike``: today's compiler is the one that compiled the trial. Reuse refers to ``trial``
-        or, if ``record`` is reused itself, to the trial that it came from.
-        """
-        # without the program, which the store has
-        source = replace(record, reused_from=record.reused_from or trial, kernel_code=None)
-        self._records[record.artifact_sha256] = source
-        if is_compiled_alike:
-            self._records[record.script_sha256] = source
-
-    def find(self, sha256: str) -> Record | None:
-        """Returns the record with this SHA-256 of its script or code; None if the hash is unknown or ""."""
-        if sha256:
-            return self._records.get(sha256)
-        return None
-
-
-class KnownOutcomes:
-    """Outcomes that a trial with equal script or code reuses: of the database and of this run.
-
-    A fresh run (``--fresh``) reuses only its own.
-    """
-
-    def __init__(self, store: "Store", run: Run) -> None:
-        settings = run.settings
-        self._store = store
-        self._is_fresh = settings.fresh
-        self._key = ReuseKey(
-            settings.problem, settings.target, settings.threads, run.machine.name, run.compiler
-        )
-        if settings.fresh:
-            self._early_stopped = OutcomesByCode()
-        else:
-            self._early_stopped = early_stopped_before(store, run)
-        self._own = OutcomesByCode()
-
-    def add(self, trial: int, record: Record) -> None:
-        """Adds the outcome of a trial (id) of this run, except failures that may not repeat."""
-        if is_early_stopped(record):
-            self._early_stopped.add(trial, record)
-        elif is_reusable(record) and record.reused_from is None:
-            self._own.add(trial, record)
-
-    def recall(self, script_sha256: str, artifact_sha256: str) -> Record | None:
-        """Returns the known outcome with this script hash or, if it is "", with this code hash.
-
-        None if unknown. ``reused_from`` of the result is the trial that ran.
-        """
-        either = script_sha256 or artifact_sha256
-        early_stopped_at = self._early_stopped.find(either)
-        if self._is_fresh:
-            return early_stopped_at or self._own.find(either)
-        known = self._store.recall(self._key, script_sha256 or None, artifact_sha256 or None)
-        if known is None:  # a complete time precedes
-            return early_stopped_at
-        return replace(known.record, reused_from=known.record.reused_from or known.id)
-
-
-def early_stopped_before(store: "Store", run: Run) -> OutcomesByCode:
-    """Returns stored early-stopped outcomes of the same problem, target, threads, machine and tools."""
-    settings = run.settings
-    outcomes = OutcomesByCode()
-    query = TrialQuery.measured(settings.problem, settings.target, run.machine, settings.threads)
-    compilers: dict[int, Compiler] = {}
-    for trial in store.trials(query):
-        if trial.early_stopped is None or trial.stale:
-            continue
-        if trial.run not in compilers:
-            compilers[trial.run] = store.run(trial.run).compiler
-        compiler = compilers[trial.run]
-        if compiler.tools == run.compiler.tools:
-            outcomes.add(trial.id, trial.record, is_compiled_alike=compiler == run.compiler)
-    return outcomes
-
-
-def is_early_stopped(record: Record) -> bool:
-    """Returns True for an early-stopped timing, which only shows that the code is too slow."""
-    return isinstance(record.outcome, Measurement) and not record.outcome.is_complete
-
-
-def is_reusable(record: Record) -> bool:
-    """Returns whether equal code may reuse this outcome: verified, timed, or sure to fail again."""
-    if isinstance(record.outcome, Verdict):
-        return record.outcome.elements > 0
-    if isinstance(record.outcome, Failure):
-        return record.outcome.would_repeat
-    return not is_early_stopped(record)

@@ -94,7 +94,7 @@ class LockWaitEnded:
 
 @dataclass(frozen=True)
 class WaitedForLock:
-    """Event: a session has ended which waited for other tuners for a large part of its time."""
+    """Event: a session has ended that waited for other tuners on this machine for much of its time."""
 
     waited_s: float
     elapsed_s: float  # of the session
@@ -228,7 +228,7 @@ class CampaignStarted:
 class RunEvent:
     """Event: one of the runs of a campaign has reported an event."""
 
-    place: int  # of the run in the campaign
+    run_index: int  # of the run in the campaign
     event: Event
     proposed: int  # trials of the campaign so far
     elapsed_s: float  # of all sessions of the campaign

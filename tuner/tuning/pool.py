@@ -36,7 +36,11 @@ class _Projected:
 def projected_pool(
     problems: tuple[PoolProblem, ...], columns: tuple[Candidate, ...], machine: Machine, threads: int
 ) -> ColumnPool:
-    """Returns the pool of a campaign: the configurations ``columns``, projected onto each of its problems."""
+    """Returns the pool of a campaign: the configurations ``columns``, projected onto each of its problems.
+
+    Where a configuration cannot compute a problem its projection is None; where there is no cost model its
+    cost is inf.
+    """
     projected = [_projected(problem, columns, machine, threads) for problem in problems]
     return ColumnPool(
         tuple(problem.problem for problem in problems),
@@ -48,11 +52,13 @@ def projected_pool(
     )
 
 
-def _projected(of: PoolProblem, columns: tuple[Candidate, ...], machine: Machine, threads: int) -> _Projected:
+def _projected(
+    pool_problem: PoolProblem, columns: tuple[Candidate, ...], machine: Machine, threads: int
+) -> _Projected:
     candidates: list[Candidate | None] = [None] * len(columns)
     costs = np.full(len(columns), np.inf)
     is_demoted = np.zeros(len(columns), np.bool_)
-    for space in of.spaces:
+    for space in pool_problem.spaces:
         projection = Projection(space)
         # columns, and the positions of their values among their knobs' choices
         applicable = []
@@ -68,7 +74,7 @@ def _projected(of: PoolProblem, columns: tuple[Candidate, ...], machine: Machine
             continue
         index: Indices = np.array(picks, np.uint32).reshape(len(applicable), len(space.knobs))
         is_demoted[applicable] = first_broken_preference(space, index) < len(space.preferences)
-        model = model_of(space, of.problem, machine, threads)
+        model = model_of(space, pool_problem.problem, machine, threads)
         if model is not None:
             costs[applicable] = model.costs(index, {})
     return _Projected(tuple(candidates), tuple(costs.tolist()), tuple(is_demoted.tolist()))

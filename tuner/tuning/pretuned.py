@@ -150,8 +150,8 @@ def picks_of(shipped: ShippedRule, space: ProblemSpaces, problem: Problem) -> Sh
         projected = space.projected(problem, shipped.rule.columns)
     except UsageError:
         return None  # no strategy is for the problem
-    found = ranked_columns(shipped.rule.matrix(), projected.new_problem)
-    order = (projected.candidates[column] for column in found.columns)
+    ranking = ranked_columns(shipped.rule.matrix(), projected.new_problem)
+    order = (projected.candidates[column] for column in ranking.columns)
     candidates = tuple(dict.fromkeys(candidate for candidate in order if candidate is not None))
     if candidates:
         return ShippedPicks(candidates, shipped)

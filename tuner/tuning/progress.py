@@ -1,28 +1,12 @@
-"""The state of a search: its trials, its best record so far, and what is left of its budget."""
+"""The state of a search: ids and counts of its trials, its best record, the seconds of its evaluations."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from tuner.core.errors import Failure, Stage
-from tuner.core.interfaces import FINAL_EFFORT, Effort
-from tuner.core.problem import Problem
 from tuner.core.records import Record
-from tuner.core.requests import CampaignSettings
-from tuner.core.runs import Counts, Proposal, RunSettings
-from tuner.runtime.timing import SAMPLE_S
+from tuner.core.runs import Counts, Proposal
 
 EVALUATING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY, Stage.MEASURE))
-TOP_TRIALS = 8
-LEAST_S = 0.03  # per candidate, however short the search was
-SHARE_OF_SEARCH = 0.02  # per candidate: 12 of them are a quarter of the search; UNTIMED doubles it
-COMPILED_AGAIN_S = 2.4  # until the top trials are compiled and loaded again, and the command has ended
-OTHERS_TIMED = 4  # next to the top trials: the baseline, the fastest again and at other alignments
-UNTIMED = 2  # factor from timed seconds to all seconds: an untimed call precedes each sample
-DRAWN_PER_S = 1.5e9  # elements of operands before each sample, as ``tuner.targets.cpu.timing_checks`` does
-MOST_RESERVED = 0.4  # of a budget
-LONG_CALLS = 0.1  # of a budget, at most, for calls longer than a sample
-SHORT_BUDGET_S = 20.0  # below it a roofline that is shipped is not measured again
-ROOFLINE_S = 2.0  # until a child process has measured a roofline
 
 
 class Progress:
@@ -90,74 +74,3 @@ def is_faster(record: Record, best: Record | None) -> bool:
     if record.median_s is None or best is None or best.median_s is None:
         return record.median_s is not None
     return record.median_s < best.median_s
-
-
-# What a budget leaves for the search: when it is spent, and the seconds of the final re-measurement.
-
-
-def in_flight_s(sessions: Sequence[Progress]) -> float:
-    """Returns an estimate of the seconds until all pending trials, and one more, have ended.
-
-    By the average seconds per trial that ended in ``sessions``.
-    """
-    ended = sum(session.ended for session in sessions)
-    pace_s = sum(session.evaluated_s for session in sessions) / ended if ended else 0.0
-    return pace_s * (1 + sum(session.counts.proposed for session in sessions) - ended)
-
-
-def is_spent(limits: RunSettings | CampaignSettings, proposed: int, searched_s: float) -> bool:
-    """Returns whether a search has used up its limit of trials or seconds; at least one trial is allowed."""
-    if limits.trials is not None and proposed >= limits.trials:
-        return True
-    return limits.budget_s is not None and searched_s >= limits.budget_s and proposed > 0
-
-
-def reserved_s(budget_s: float | None, problems: int = 1, top_trials: int = TOP_TRIALS) -> float:
-    """Returns the seconds of a budget that are reserved for the final re-measurements; 0 without a budget.
-
-    ``problems``: number of re-measurements; ``top_trials``: trials in each.
-    """
-    if budget_s is None:
-        return 0.0
-    timed_s = UNTIMED * (top_trials + OTHERS_TIMED) * final_effort(budget_s / problems).budget_s
-    return min(problems * (COMPILED_AGAIN_S + timed_s), MOST_RESERVED * budget_s)
-
-
-def long_calls_s(best_s: float | None, budget_s: float | None) -> float:
-    """Returns the seconds to reserve in addition to ``reserved_s`` if single calls take long.
-
-    ``best_s``: seconds per call of the fastest trial so far. At most LONG_CALLS of the budget; 0 without a
-    time or a budget.
-    """
-    if best_s is None or budget_s is None:
-        return 0.0
-    longer_s = max(0.0, best_s - SAMPLE_S)
-    samples = (TOP_TRIALS + OTHERS_TIMED) * FINAL_EFFORT.min_samples
-    return min(UNTIMED * samples * longer_s, LONG_CALLS * budget_s)
-
-
-def untimed_factor(problem: Problem, best_s: float | None) -> float:
-    """Returns the ratio of all seconds to timed seconds in a final re-measurement: operands are drawn, too.
-
-    ``best_s``: seconds per call of the fastest trial; None: less than a sample takes.
-    """
-    drawn_s = problem.bytes / problem.input_bytes / DRAWN_PER_S
-    return UNTIMED + drawn_s / max(SAMPLE_S, best_s or 0.0)
-
-
-def final_effort(
-    search_s: float,
-    left_s: float | None = None,
-    top_trials: int = TOP_TRIALS,
-    untimed: float = UNTIMED,
-) -> Effort:
-    """Returns the effort per candidate: FINAL_EFFORT, or less after a search under 15 s or if time is short.
-
-    ``left_s``: seconds of the budget that are left for all top trials of the problem; None: no budget.
-    ``untimed``: ``untimed_factor`` of the problem.
-    """
-    budget_s = min(FINAL_EFFORT.budget_s, max(LEAST_S, SHARE_OF_SEARCH * search_s))
-    if left_s is not None:
-        each_s = (left_s - COMPILED_AGAIN_S) / (untimed * (top_trials + OTHERS_TIMED))
-        budget_s = min(budget_s, max(LEAST_S, each_s))
-    return replace(FINAL_EFFORT, budget_s=budget_s)

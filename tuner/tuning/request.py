@@ -136,7 +136,7 @@ def require_more(name: str, trials: int, used_s: float, limit: RunLimit) -> None
 
 
 def require_same_rows(run: Run, feasible: FeasibleSet, stored: tuple[Proposal, ...]) -> None:
-    """Raises UsageError unless each stored proposal's row in the feasible set is still the same candidate."""
+    """Raises UsageError unless the index of each stored proposal still is the same candidate."""
     for proposal in stored:
         if proposal.row >= feasible.rows or feasible.candidate(proposal.row) != proposal.candidate:
             raise UsageError(

@@ -44,7 +44,7 @@ AGAIN: Final = "tuner portfolio CAMPAIGN --configs K -o {}"
 
 @dataclass(frozen=True)
 class Configuration:
-    """A strategy with knob values as they were chosen, before projection onto a problem."""
+    """A strategy with knob values as chosen for all problems; a problem may allow only values near them."""
 
     strategy: str
     knobs: tuple[tuple[str, Value], ...] = field(metadata=KNOBS)
@@ -88,7 +88,7 @@ class StatedRegret:
 
 @dataclass(frozen=True)
 class DispatchRule:
-    """Configurations (before projection) and tuned problems, by which other problems are served, too."""
+    """Configurations and their times on tuned problems, from which one is chosen for any problem."""
 
     tuner: str  # version that wrote it
     date: str  # UTC, ISO 8601
@@ -108,11 +108,11 @@ class DispatchRule:
             raise ValueError("configurations: is empty, or has one twice")
         if len({tuned.problem for tuned in self.problems}) != len(self.problems):
             raise ValueError("problems: has one twice")
-        for place, tuned in enumerate(self.problems):
+        for index, tuned in enumerate(self.problems):
             if len(tuned.rounds_s) != size or len(tuned.residuals) != size:
-                raise ValueError(f"problems[{place}]: found lists of another length, allowed {size}")
+                raise ValueError(f"problems[{index}]: found lists of another length, allowed {size}")
             if tuned.serves is not None and not 0 <= tuned.serves < size:
-                raise ValueError(f"problems[{place}].serves: found {tuned.serves}, allowed 0..{size - 1}")
+                raise ValueError(f"problems[{index}].serves: found {tuned.serves}, allowed 0..{size - 1}")
 
     @property
     def columns(self) -> tuple[Candidate, ...]:
@@ -189,8 +189,8 @@ class ProblemSpaces:
 
         Raises UsageError if no strategy is for it.
         """
-        of = PoolProblem(problem, 1, self.spaces(problem))
-        pool = projected_pool((of,), tuple(columns), self.machine, self.threads)
+        pool_problem = PoolProblem(problem, 1, self.spaces(problem))
+        pool = projected_pool((pool_problem,), tuple(columns), self.machine, self.threads)
         return ProjectedColumns(problem, pool.candidates[0], pool.costs[0])
 
     def script(self, problem: Problem, candidate: Candidate) -> Script:

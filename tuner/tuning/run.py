@@ -21,6 +21,14 @@ from tuner.search.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here
 from tuner.targets.target import Plan, Target
+from tuner.tuning.budget import (
+    final_effort,
+    in_flight_s,
+    is_spent,
+    long_calls_s,
+    reserved_s,
+    untimed_factor,
+)
 from tuner.tuning.earlier_results import planned, rows_of_first
 from tuner.tuning.events import (
     FailedAlike,
@@ -30,14 +38,6 @@ from tuner.tuning.events import (
     RunStarted,
     SpaceExhausted,
     ignore,
-)
-from tuner.tuning.progress import (
-    final_effort,
-    in_flight_s,
-    is_spent,
-    long_calls_s,
-    reserved_s,
-    untimed_factor,
 )
 from tuner.tuning.request import (
     RunLimit,
@@ -67,7 +67,7 @@ SOURCE: Final = "run {}"  # source of each initial configuration
 
 @dataclass(frozen=True)
 class Trial:
-    """One proposal of the sampler, with its number, its row in the feasible set, and its outcome."""
+    """One proposal of the sampler, with its number, its index in the feasible set, and its outcome."""
 
     number: int  # 0, 1, ... in the order of proposals
     row: int  # index of the configuration in the feasible set

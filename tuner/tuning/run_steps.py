@@ -36,8 +36,9 @@ from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.target import RunnerSettings, Target
 from tuner.tuning import events
-from tuner.tuning.earlier_results import KnownOutcomes
-from tuner.tuning.progress import ROOFLINE_S, SHORT_BUDGET_S, TOP_TRIALS, Progress
+from tuner.tuning.budget import ROOFLINE_S, SHORT_BUDGET_S, TOP_TRIALS
+from tuner.tuning.known_outcomes import KnownOutcomes
+from tuner.tuning.progress import Progress
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -133,7 +134,7 @@ def noise_of(first: Measurement, again: Measurement) -> float:
 
 
 class ReplayingSampler(AbstractSampler):
-    """Proposes the stored rows of a run's earlier sessions first, then those of the wrapped sampler."""
+    """Proposes what earlier sessions of the run proposed first, then what the wrapped sampler proposes."""
 
     def __init__(self, method: AbstractSampler, rows: tuple[int, ...]) -> None:
         self._method = method
@@ -211,7 +212,7 @@ class RunSteps:
         self._observe = observe
         self._known = KnownOutcomes(store, run)
         self._has_measured_roofline = False  # with or without success
-        self._baseline_failure = ""  # as it was last said
+        self._baseline_failure = ""  # as last reported
         self.lock_wait = LockWait(self._report_waiting, lambda who: observe(events.LockWaitEnded(who)))
         settings = run.settings
         self._bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)
@@ -286,7 +287,7 @@ class RunSteps:
         return True
 
     def has_round(self) -> bool:
-        """Returns True if a timing round has times and came after all trials proposed so far."""
+        """Returns True if a final re-measurement gave times after all trials proposed so far."""
         rounds = self._store.rounds(self.run.id)
         proposed = self.progress.counts.proposed
         return any(not stored.quality.is_lost and stored.of_trials >= proposed for stored in rounds)
@@ -294,9 +295,10 @@ class RunSteps:
     def remeasure_top_trials(
         self, runner: AbstractRunner, effort: Effort = FINAL_EFFORT, limit: int | None = None
     ) -> bool:
-        """Times the fastest trials again; stores a round, returns whether it gave times.
+        """Times the fastest trials again, at most ``limit``, and TOP_TRIALS (8); stores a round.
 
-        A trial whose code is found wrong becomes a failed trial, and the others are timed without it.
+        Returns whether the round gave times. A trial whose code is found wrong becomes a failed trial, and
+        the others are timed without it.
         """
         while True:
             trials = self._store.trials(TrialQuery(run=self.run.id, sort="number"))

@@ -47,7 +47,7 @@ class TunedRun:
 
     @property
     def lost(self) -> str:
-        """Returns why the run's latest timing round gave no times; '' if it gave times or there is none."""
+        """Returns why the run's latest final re-measurement gave no times; "" if it did, or there is none."""
         latest = self.rounds[-1].quality if self.rounds else None
         if latest is not None and latest.is_lost:
             return latest.reliability.reason
@@ -123,7 +123,7 @@ class TunedCampaign:
 
     @property
     def has_worked(self) -> bool:
-        """True if every problem has a candidate that was timed or verified, or compiled for elsewhere."""
+        """True if every problem has a candidate that was timed, verified, or compiled for another machine."""
         return all(run.has_worked for run in self.runs)
 
     @property

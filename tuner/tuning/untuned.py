@@ -166,7 +166,7 @@ def _by_machine_code(settings: RunSettings, plan: Plan, bind: Bind, predict: Pre
     from tuner.targets.gpu.compiler import GpuCompiler  # loads MLIR
 
     compiler = GpuCompiler(chip_of(settings.target.detail))
-    found = []
+    compiled = []
     for row in tuple(dict.fromkeys((*plan.first, *plan.seeds({}))))[:MACHINE_CODES]:
         candidate = plan.feasible.candidate(row)
         try:
@@ -177,10 +177,12 @@ def _by_machine_code(settings: RunSettings, plan: Plan, bind: Bind, predict: Pre
         if artifact.refusal is not None:
             continue
         work = predict(settings.problem, artifact.code)
-        found.append((None if work is None else work.cycles, candidate, script))
+        compiled.append((None if work is None else work.cycles, candidate, script))
     unknown = UNKNOWN_SPEED.format("a GPU")
-    by_code = f"the least predicted cycles of the machine code of {len(found)} configurations"
-    if any(cycles is None for cycles, *_ in found):
-        return [_Pick(candidate, script, f"{LISTED}; no nvdisasm", unknown) for _, candidate, script in found]
-    found.sort(key=lambda ranked: ranked[0] or 0.0)
-    return [_Pick(candidate, script, by_code, unknown) for _, candidate, script in found]
+    by_code = f"the least predicted cycles of the machine code of {len(compiled)} configurations"
+    if any(cycles is None for cycles, *_ in compiled):
+        return [
+            _Pick(candidate, script, f"{LISTED}; no nvdisasm", unknown) for _, candidate, script in compiled
+        ]
+    compiled.sort(key=lambda ranked: ranked[0] or 0.0)
+    return [_Pick(candidate, script, by_code, unknown) for _, candidate, script in compiled]

@@ -15,7 +15,7 @@ import pytest
 from optuna.storages import BaseStorage
 
 from tests.cli.conftest import Tuner, require, require_fields
-from tuner.cli.commands import report as local_server
+from tuner.cli.commands import dashboard as local_server
 
 
 def test_one_page_is_written_printed_or_described_as_json(tuned: Tuner, tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ from tuner.mlir.cpu.lowering import jit_text, reject_unjittable
 from tuner.mlir.cpu.pipeline import NO_BUILTINS, cpu_compiler
 from tuner.mlir.fingerprint import llvm_version, packages
 from tuner.mlir.passes import run_passes
-from tuner.payload.cpu import partition, payload_mlir
+from tuner.payload.cpu import payload_mlir
+from tuner.payload.partitions import partition
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 BUFFERS, ADD_ONE = (text_beside(__file__, name) for name in ("BUFFERS", "ADD_ONE"))

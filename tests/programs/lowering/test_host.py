@@ -17,7 +17,7 @@ from tuner.core.interfaces import Script
 from tuner.core.machine import variables_of
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
-from tuner.payload.cpu import partition, partitions_comment
+from tuner.payload.partitions import partition, partitions_comment
 from tuner.programs.execution import copies
 from tuner.programs.lowering import host
 from tuner.runtime.cpu.host import describe_machine

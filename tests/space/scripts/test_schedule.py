@@ -22,7 +22,7 @@ from tuner.core.problem import Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.transform import DYNAMIC_SIZES
-from tuner.payload.cpu import PARTITIONS_COMMENT
+from tuner.payload.partitions import PARTITIONS_COMMENT
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.scripts.schedule import Schedule
 from tuner.space.scripts.strategy import Binder, Strategy

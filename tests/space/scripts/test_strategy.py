@@ -15,7 +15,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.machine import Machine
 from tuner.core.matmul import Matmul
-from tuner.payload.cpu import partitions_in
+from tuner.payload.partitions import partitions_in
 from tuner.space.file.reading import load_space_file, parse_space
 from tuner.space.file.yaml import default_space_file
 from tuner.space.scripts.strategy import Binder, Strategy, load_strategy, strategy_folder

@@ -11,7 +11,7 @@ from tuner.core.problem import Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
-from tuner.payload.cpu import partition
+from tuner.payload.partitions import partition
 
 part = functools.partial(text_beside, __file__)
 # The product is computed where %work holds. @memory keeps words between calls, @kept a product.

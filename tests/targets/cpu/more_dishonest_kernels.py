@@ -15,7 +15,7 @@ from tuner.core.problem import Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
-from tuner.payload.cpu import partition
+from tuner.payload.partitions import partition
 from tuner.targets.cpu.evaluator import CpuEvaluator
 
 part = partial(text_beside, __file__)

@@ -34,7 +34,8 @@ from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
 from tuner.mlir.cpu.batch_loops import with_batch_loops
-from tuner.payload.cpu import ENTRY, matrix_bytes, partitions_in, payload_mlir
+from tuner.payload.cpu import ENTRY, matrix_bytes, payload_mlir
+from tuner.payload.partitions import partitions_in
 from tuner.runtime.cpu.host import describe_machine, processors
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.workers.services import Evaluation, evaluate

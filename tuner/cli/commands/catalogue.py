@@ -66,37 +66,39 @@ def strategies(names: tuple[str, ...], space: Path | None, as_json: bool) -> Non
 
     Example: tuner strategies, or tuner strategies matmul_cpu_packed --json
     """
-    entries = load_space_file(space or default_space_file()).strategies
-    known = {entry.name: entry for entry in entries}
+    chosen = load_space_file(space or default_space_file()).strategies
+    known = {strategy.name: strategy for strategy in chosen}
     for name in names:
         if name not in known:
             raise unknown_value("strategies", name, known)
     if names:
-        entries = tuple(known[name] for name in dict.fromkeys(names))
+        chosen = tuple(known[name] for name in dict.fromkeys(names))
     lines = []
-    for entry in entries:
-        uses = f"{', '.join(entry.operations)}: {', '.join(entry.dtypes)}; {', '.join(entry.layouts)}"
+    for strategy in chosen:
+        uses = (
+            f"{', '.join(strategy.operations)}: {', '.join(strategy.dtypes)}; {', '.join(strategy.layouts)}"
+        )
         lines += [
-            f"{entry.name}: {entry.description}" if entry.description else entry.name,
+            f"{strategy.name}: {strategy.description}" if strategy.description else strategy.name,
             f"  for     {uses}",
-            f"  needs   {' or '.join(entry.isas)}",
-            f"  knobs   {', '.join(knob.name for knob in entry.knobs)}",
+            f"  needs   {' or '.join(strategy.isas)}",
+            f"  knobs   {', '.join(knob.name for knob in strategy.knobs)}",
         ]
-    print_found(as_json, list(map(_strategy_document, entries)), *wrapped(lines))
+    print_found(as_json, list(map(_strategy_document, chosen)), *wrapped(lines))
 
 
-def _strategy_document(entry: "StrategyEntry") -> dict[str, object]:
+def _strategy_document(strategy: "StrategyEntry") -> dict[str, object]:
     return {
-        "name": entry.name,
-        "description": entry.description,
-        "ops": list(entry.operations),
-        "dtypes": list(entry.dtypes),
-        "layouts": list(entry.layouts),
-        "epilogues": list(entry.epilogues),
-        "isas": list(entry.isas),
-        "knobs": [knob.name for knob in entry.knobs],
-        "constraints": [constraint.full_text for constraint in entry.constraints],
-        "preferences": [preference.full_text for preference in entry.preferences],
+        "name": strategy.name,
+        "description": strategy.description,
+        "ops": list(strategy.operations),
+        "dtypes": list(strategy.dtypes),
+        "layouts": list(strategy.layouts),
+        "epilogues": list(strategy.epilogues),
+        "isas": list(strategy.isas),
+        "knobs": [knob.name for knob in strategy.knobs],
+        "constraints": [constraint.full_text for constraint in strategy.constraints],
+        "preferences": [preference.full_text for preference in strategy.preferences],
     }
 
 

@@ -157,11 +157,11 @@ def _require_one_subject(
     context: click.Context, script: Path | None, *, is_best: bool, has_baseline: bool
 ) -> None:
     subjects = {"SCRIPT": script is not None, "--best": is_best, "--baseline": has_baseline}
-    given = [name for name, is_given in subjects.items() if is_given]
-    if len(given) != 1:
-        found = " and ".join(given) or "none"
-        raise UsageError(f"check: found {found}, allowed one of SCRIPT, --best and --baseline FILE")
-    for option in settings_given(context, {name for name, needed in NEEDED.items() if needed != given[0]}):
+    typed = [name for name, is_given in subjects.items() if is_given]
+    if len(typed) != 1:
+        typed_text = " and ".join(typed) or "none"
+        raise UsageError(f"check: found {typed_text}, allowed one of SCRIPT, --best and --baseline FILE")
+    for option in settings_given(context, {name for name, needed in NEEDED.items() if needed != typed[0]}):
         raise UsageError(f"{option} needs {NEEDED[option.lstrip('-')]}")
 
 
@@ -308,13 +308,13 @@ def _check_baseline(
     for entry in read_gate_file(file).entries:
         results.append(check_entry(backends, entry, limits, seed))
         print(gate_line(results[-1]), file=sys.stderr)
-    found = tuple(results)
+    gate_results = tuple(results)
     if summary is not None and summary != Path():  # empty where a variable of CI is not set
-        write_atomically(summary, f"{gate_markdown(found)}\n".encode())
+        write_atomically(summary, f"{gate_markdown(gate_results)}\n".encode())
     columns = screen_columns()
-    lines = (gate_markdown(found),) if columns is None else gate_table(found, columns)
-    print_found(as_json, gate_document(found), *lines)
-    if all(result.status.passes for result in found):
+    lines = (gate_markdown(gate_results),) if columns is None else gate_table(gate_results, columns)
+    print_found(as_json, gate_document(gate_results), *lines)
+    if all(result.status.passes for result in gate_results):
         return DONE
     return FAILED
 

@@ -49,13 +49,13 @@ def info(database: str | None, as_json: bool) -> None:
     Example: tuner db info --json
     """
     with open_known_store(database) as store:
-        found = store.info()
+        database_info = store.info()
     print_found(
         as_json,
-        database_document(found),
-        f"{found.url}: revision {found.revision}",
-        f"{count_text(found.runs, 'run')}, {count_text(found.trials, 'trial')}",
-        *(f"  {problem}" for problem in found.problems),
+        database_document(database_info),
+        f"{database_info.url}: revision {database_info.revision}",
+        f"{count_text(database_info.runs, 'run')}, {count_text(database_info.trials, 'trial')}",
+        *(f"  {problem}" for problem in database_info.problems),
     )
 
 

@@ -105,9 +105,9 @@ def history(
     limit = conditions.pop("limit")
     conditions["limit"], listed = limit or None, LISTED if limit is None else None
     if lists_runs:
-        given = settings_given(context, OF_TRIALS)
-        if given:
-            raise UsageError(f"--runs cannot be combined with {given[0]}, which is of trials")
+        typed = settings_given(context, OF_TRIALS)
+        if typed:
+            raise UsageError(f"--runs cannot be combined with {typed[0]}, which is of trials")
         conditions = {name: value for name, value in conditions.items() if name not in OF_TRIALS}
         _list_runs(run_query(output=output_dtype, **conditions), database, listed, as_json)
     elif as_json and form == "csv":

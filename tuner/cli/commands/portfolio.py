@@ -62,13 +62,13 @@ def portfolio(
     Example: tuner portfolio campaign:1 --configs 8 -o mm.rule.yaml
     """
     with open_existing_store(database) as store:
-        found = _measured(store, backends_of(context), campaign, configs, stock)
-    in_sample = found.regret()
-    held_out = found.regret(held_out=True)
-    document = portfolio_document(found, in_sample, held_out)
-    lines = [*_lines(found, in_sample, held_out)]
+        chosen = _measured(store, backends_of(context), campaign, configs, stock)
+    in_sample = chosen.regret()
+    held_out = chosen.regret(held_out=True)
+    document = portfolio_document(chosen, in_sample, held_out)
+    lines = [*_lines(chosen, in_sample, held_out)]
     if output is not None:
-        rule = rule_of(found)
+        rule = rule_of(chosen)
         write_atomically(output, rule_text(rule).encode())
         columns = count_text(len(rule.columns), "configuration")
         document["file"] = str(output)
@@ -76,16 +76,18 @@ def portfolio(
     print_found(as_json, document, *wrapped(lines))
 
 
-def portfolio_document(found: "CampaignPortfolio", in_sample: "Regret", held_out: "Regret") -> dict[str, Any]:
+def portfolio_document(
+    chosen: "CampaignPortfolio", in_sample: "Regret", held_out: "Regret"
+) -> dict[str, Any]:
     """Returns the JSON document of ``tuner portfolio``; efficiencies in sample and with problems held out."""
-    serving = found.portfolio.serving
-    losses = (in_sample.losses, held_out.losses, found.names, serving, found.measured.reliability)
+    serving = chosen.portfolio.serving
+    losses = (in_sample.losses, held_out.losses, chosen.names, serving, chosen.measured.reliability)
     return {
-        "campaign": found.campaign,
-        "reliability": reliability_of_all(found.measured.reliability).text,
+        "campaign": chosen.campaign,
+        "reliability": reliability_of_all(chosen.measured.reliability).text,
         "configurations": [
             {**candidate_document(candidate), "problems": serving.count(column)}
-            for column, candidate in zip(found.portfolio.columns, found.columns, strict=True)
+            for column, candidate in zip(chosen.portfolio.columns, chosen.columns, strict=True)
         ],
         "in_sample": _figures(in_sample),
         "held_out": _figures(held_out),
@@ -93,14 +95,14 @@ def portfolio_document(found: "CampaignPortfolio", in_sample: "Regret", held_out
             {
                 "problem": loss.problem.key,
                 "name": name,
-                "configuration": None if column is None else found.portfolio.columns.index(column),
+                "configuration": None if column is None else chosen.portfolio.columns.index(column),
                 "reliability": trust.text,
                 "efficiency": loss.efficiency if trust.is_reliable else None,
                 "held_out_efficiency": without.efficiency if trust.is_reliable else None,
             }
             for loss, without, name, column, trust in zip(*losses, strict=True)
         ],
-        "predicted": len(found.missing),
+        "predicted": len(chosen.missing),
     }
 
 
@@ -121,31 +123,31 @@ def _measured(
         )
 
 
-def _lines(found: "CampaignPortfolio", in_sample: "Regret", held_out: "Regret") -> Iterator[str]:
-    serving = found.portfolio.serving
-    yield f"campaign {found.campaign}: {count_text(len(found.columns), 'configuration')}"
-    chosen = zip(found.portfolio.columns, found.columns, strict=True)
-    for number, (column, candidate) in enumerate(chosen, start=1):
+def _lines(chosen: "CampaignPortfolio", in_sample: "Regret", held_out: "Regret") -> Iterator[str]:
+    serving = chosen.portfolio.serving
+    yield f"campaign {chosen.campaign}: {count_text(len(chosen.columns), 'configuration')}"
+    columns = zip(chosen.portfolio.columns, chosen.columns, strict=True)
+    for number, (column, candidate) in enumerate(columns, start=1):
         problems = count_text(serving.count(column), "problem")
         yield f"  {number}  {problems}: {candidate.strategy} {knobs_text(candidate.choices)}"
     yield "problem: configuration, time, efficiency"
-    trusts = found.measured.reliability
-    matrix = found.measured.matrix
+    trusts = chosen.measured.reliability
+    matrix = chosen.measured.matrix
     times_s = dict(zip(matrix.problems, matrix.times_s, strict=True))
-    for loss, name, index, trust in zip(in_sample.losses, found.names, serving, trusts, strict=True):
+    for loss, name, index, trust in zip(in_sample.losses, chosen.names, serving, trusts, strict=True):
         time_s = None if index is None else times_s[loss.problem][index]
         shown = "no time" if time_s is None else seconds_text(time_s)
         is_known = loss.efficiency is not None and trust.is_reliable
         efficiency = f"{loss.efficiency:.3f}" if is_known else "unknown"
         efficiency += "" if trust.is_reliable else f" ({trust.text})"
-        used = "none" if index is None else str(found.portfolio.columns.index(index) + 1)
+        used = "none" if index is None else str(chosen.portfolio.columns.index(index) + 1)
         yield f"  {problem_text(loss.problem)}{f' {name}' if name else ''}: {used}, {shown}, {efficiency}"
     whole = reliability_of_all(trusts)
     doubt = "" if whole.is_reliable else f"; {whole.text}"
     yield f"in sample:  {_figures_text(in_sample)}{doubt}"
     yield f"held out:   {_figures_text(held_out)}{doubt}"
-    if found.missing:
-        yield f"{count_text(len(found.missing), 'time')} could not be measured and are predicted"
+    if chosen.missing:
+        yield f"{count_text(len(chosen.missing), 'time')} could not be measured and are predicted"
 
 
 def _figures_text(regret: "Regret") -> str:

@@ -111,23 +111,23 @@ def _yaml_entries(text: str, name: str) -> Iterator[tuple[str, Mapping[str, obje
         document = document["shapes"]
     if not isinstance(document, list):
         raise UsageError(f"{name}: is not a list of problems", "- {shape: 128x768x768, count: 12}")
-    for line, entry in zip(lines, document, strict=True):
+    for line, item in zip(lines, document, strict=True):
         where = f"{name}: line {line}"
-        if isinstance(entry, str):
-            entry = {"shape": entry}
-        if not isinstance(entry, dict):
-            raise UsageError(f"{where}: found {entry!r}, allowed such as {{shape: 128x768x768}}")
-        for key in entry:
+        if isinstance(item, str):
+            item = {"shape": item}
+        if not isinstance(item, dict):
+            raise UsageError(f"{where}: found {item!r}, allowed such as {{shape: 128x768x768}}")
+        for key in item:
             require_choice(f"{where}: key", str(key), KEYS)
-        yield where, {str(key): value for key, value in entry.items()}
+        yield where, {str(key): value for key, value in item.items()}
 
 
-def _named_problem(entry: Mapping[str, object], where: str) -> NamedProblem:
-    if "shape" not in entry:
+def _named_problem(fields: Mapping[str, object], where: str) -> NamedProblem:
+    if "shape" not in fields:
         raise UsageError(f"{where}: shape: is missing", "shape: 128x768x768")
-    shape = _text(entry, "shape", where)
-    texts = {key: _text(entry, key, where) if key in entry else default for key, default in TEXTS.items()}
-    count = entry.get("count", 1)
+    shape = _text(fields, "shape", where)
+    texts = {key: _text(fields, key, where) if key in fields else default for key, default in TEXTS.items()}
+    count = fields.get("count", 1)
     if isinstance(count, str) and count.isascii() and count.isdigit() and len(count) <= 18:
         count = int(count)
     if type(count) is not int:
@@ -141,8 +141,8 @@ def _named_problem(entry: Mapping[str, object], where: str) -> NamedProblem:
         if texts["weights"]:
             require_choice("op with quantized weights", op, (MATMUL,))
             m, n, k = sizes
-            given = [texts[key] for key in ("dtype", "layout", "epilogue", "output", "align", "cache")]
-            dtype, layout, epilogue, result, align, cache = given
+            values = [texts[key] for key in ("dtype", "layout", "epilogue", "output", "align", "cache")]
+            dtype, layout, epilogue, result, align, cache = values
             problem = Matmul(m, n, k, dtype, layout, epilogue, result, align, cache, texts["weights"])
         else:
             problem = MatmulProblem(op, sizes, output=output, batch=batch, **options)
@@ -151,8 +151,8 @@ def _named_problem(entry: Mapping[str, object], where: str) -> NamedProblem:
         raise UsageError(f"{where}: {error.message}", error.hint) from None
 
 
-def _text(entry: Mapping[str, object], key: str, where: str) -> str:
-    value = entry[key]
+def _text(fields: Mapping[str, object], key: str, where: str) -> str:
+    value = fields[key]
     if key == "shape" and isinstance(value, list):
         value = "x".join(map(str, value))
     if key in ("align", "name") and type(value) is int:

@@ -41,7 +41,7 @@ from tuner.runtime.cuda.probe import require_chip
 from tuner.runtime.timing_lock import TimingLock
 from tuner.runtime.workers.protocol import Factory
 from tuner.search.cost_model.untimed import best_first
-from tuner.tuning.progress import TOP_TRIALS
+from tuner.tuning.budget import TOP_TRIALS
 from tuner.tuning.run import EARLY_STOPPED
 from tuner.tuning.run_steps import noise_of
 

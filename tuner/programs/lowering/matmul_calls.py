@@ -19,7 +19,8 @@ from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.memrefs import is_row_major
 from tuner.mlir.ir.reading import ancestor_in_block, attributes_of, name_of, ops_in, source_of
 from tuner.mlir.transform import apply_script, parse
-from tuner.payload.cpu import element_offsets, partitions_in, payload_mlir
+from tuner.payload.cpu import element_offsets, payload_mlir
+from tuner.payload.partitions import partitions_in
 from tuner.programs.lowering.matmul_recognition import MatmulMatch, find_matmuls
 from tuner.programs.lowering.read_program import ProgramPayload
 

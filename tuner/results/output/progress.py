@@ -311,9 +311,9 @@ class CampaignState:
         self.proposed = event.proposed
         self.elapsed_s = event.elapsed_s
         if isinstance(event.event, events.TrialDone):
-            self.trials[event.place] = event.event.counts.proposed
+            self.trials[event.run_index] = event.event.counts.proposed
         if isinstance(event.event, events.TrialDone | events.TrialRefuted):
-            self.best[event.place] = event.event.best
+            self.best[event.run_index] = event.event.best
 
     @property
     def total_s(self) -> float | None:
@@ -485,7 +485,7 @@ def progress_table(state: CampaignState, rows: int) -> "Table":
 
 
 def _event_line_of_run(event: events.RunEvent, state: CampaignState) -> str:
-    run = state.campaign.runs[event.place]
+    run = state.campaign.runs[event.run_index]
     if isinstance(event.event, events.BaselineMeasured | events.NoiseMeasured):
         return ""
     line = event_line(event.event, run.settings).splitlines()[0]

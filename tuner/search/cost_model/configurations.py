@@ -15,7 +15,8 @@ from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.search.cost_model import cpu, gpu
 from tuner.search.cost_model.cpu import CpuTiles
-from tuner.search.cost_model.gpu import WARP_BYTES, GpuTiles, access_cycles, by_kind, stream_cycles
+from tuner.search.cost_model.gpu import GpuTiles, by_kind
+from tuner.search.cost_model.shared_memory import WARP_BYTES, access_cycles, stream_cycles
 from tuner.space.enumeration import Indices
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import SearchSpace
@@ -27,7 +28,6 @@ from tuner.space.search_space import SearchSpace
 # has them.
 
 Counts = npt.NDArray[np.float64]
-
 READS_B_IN_PLACE = ("matmul_cpu_direct",)
 # Registers in addition to the accumulators, as ptxas reports for tuner's kernels:
 # benchmarks/results/sass_sm_90.json

@@ -212,8 +212,10 @@ def _b_block(tiles: CpuTiles, problem: Problem, columns: Counts) -> _Block:
     return _Block.of(sides[0], sides[1] * problem.input_bytes, strides * problem.input_bytes)
 
 
-def _either(is_one: npt.NDArray[np.bool_], one: _Block, other: _Block) -> _Block:
-    return _Block(np.where(is_one, one.bytes, other.bytes), np.where(is_one, one.l2_bytes, other.l2_bytes))
+def _either(is_first: npt.NDArray[np.bool_], first: _Block, second: _Block) -> _Block:
+    return _Block(
+        np.where(is_first, first.bytes, second.bytes), np.where(is_first, first.l2_bytes, second.l2_bytes)
+    )
 
 
 def _result_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:

@@ -1,4 +1,10 @@
-"""Cost model of a tiled matmul on a GPU, and of its accesses to shared memory, in model cycles."""
+"""Analytical cost model of a tiled matmul on a GPU, in model cycles, never in seconds.
+
+The cost is that of the most loaded resource of one multiprocessor (arithmetic, issue slots, the path to
+shared memory, L2 bandwidth, latency that is not hidden), times the waves of thread blocks over all
+multiprocessors. Occupancy is by the rules of ``tuner.search.cost_model.occupancy``. The model only ranks
+schedules of one strategy before any of these schedules was measured.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,14 +16,7 @@ from tuner.core.gpu import USUAL_MULTIPROCESSORS, WARP_THREADS, Chip
 from tuner.core.problem import Problem
 from tuner.search.cost_model.occupancy import PARTITIONS, BlockNeeds, blocks_per_multiprocessor
 
-# Analytical cost model of a tiled matmul on a GPU, in model cycles, never in seconds.
-# The most loaded resource of one multiprocessor (arithmetic, issue slots, the path to shared memory, L2
-# bandwidth, latency that is not hidden), times the waves of thread blocks over all multiprocessors; occupancy
-# by the rules of ``tuner.search.cost_model.occupancy``. The model only ranks schedules of one strategy before
-# any of these schedules was measured.
-
 Counts = npt.NDArray[np.float64]
-
 # Multiply-adds per cycle and multiprocessor: CUDA programming guide, throughput of native arithmetic
 # instructions; tensor cores by mma.sync: white papers of A100, GA102, AD102, H100.
 F32_FMA = {75: 64.0, 80: 64.0}
@@ -33,18 +32,6 @@ SAME_WARP_ISSUE_CYCLES = 2.0  # cycles from one instruction of a warp to the nex
 BARRIER = 50.0  # cycles of the barrier before all warps of a block start the next tile
 UNHIDDEN = 0.1  # share of the other resources' cycles that the most loaded resource does not hide
 LAUNCH = 5000.0  # cycles of an additional kernel launch
-Words = npt.NDArray[np.integer]  # per lane of a warp: index of the first 4-byte word that it accesses
-BANKS = 32
-WARP_BYTES = 128.0  # moved per pass
-# Cycles of a pass: 128 bytes per cycle, 64 on Turing; white papers of TU102, GA100, GA102.
-PASS_CYCLES = {75: 2.0}
-# Minimum passes of an access, by the words per lane. The values of loads were calibrated on recorded
-# kernels of sm_75 and sm_86 (CLBlast's GEMM); a store's value is its width.
-LEAST_PASSES = {
-    "load_shared": {1: 1.0, 2: 1.5, 4: 2.0},
-    "store_shared": {1: 1.0, 2: 2.0, 4: 4.0},
-    "load_global": {1: 1.5, 2: 2.0, 4: 4.0},
-}
 
 
 @dataclass(frozen=True)
@@ -114,60 +101,12 @@ def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Co
     return wave
 
 
-# Cycles of accesses on the path of a multiprocessor to shared memory and L1.
-# All loads and stores of warps go through one queue per multiprocessor, loads from global memory like loads
-# from shared memory. An access takes as many passes as the largest number of distinct 4-byte words that it
-# needs from one bank, and at least a minimum that depends on its width.
-
-
-def access_cycles(kind: str, words: Words, width: int, capability: int) -> float:
-    """Returns how many cycles one access of a warp occupies the path to shared memory and L1.
-
-    ``kind``: a key of LEAST_PASSES; ``words``: index of the first 4-byte word of each lane; ``width``: words
-    per lane, 1, 2 or 4.
-    """
-    width = max(known for known in LEAST_PASSES[kind] if known <= max(width, 1))
-    least = LEAST_PASSES[kind][width]
-    return PASS_CYCLES.get(capability, 1.0) * max(passes(words, width), least)
-
-
-def stream_cycles(kind: str, width: int, capability: int) -> float:
-    """Returns the cycles that the path to shared memory and L1 is occupied by an access to contiguous memory.
-
-    ``kind``: a key of LEAST_PASSES; ``width``: 4-byte words per lane.
-    """
-    return access_cycles(kind, np.arange(0, 32 * width, width), width, capability)
-
-
-def passes(words: Words, width: int) -> int:
-    """Returns in how many passes the 32 banks of shared memory serve one access of a warp.
-
-    ``words``: index of the first 4-byte word of each lane. An access of ``width`` (1, 2, 4) words per lane is
-    split into as many parts of lanes; consecutive parts share a pass if each bank serves one word.
-    """
-    taken = 0
-    held = np.zeros(0, np.int64)
-    for part in np.split(words, width):
-        lines = np.unique(part[:, None] + np.arange(width))
-        joined = np.union1d(held, lines)
-        if len(held) and _most_of_a_bank(joined) == 1:
-            held = joined
-            continue
-        taken += _most_of_a_bank(lines)
-        held = lines
-    return taken
-
-
 def by_kind(columns: Iterable[Counts], cycles: Callable[..., float]) -> Counts:
-    """Returns ``cycles(*values)`` for each configuration, with the values of ``columns``.
+    """Returns ``cycles(*values)`` per configuration, with its values in ``columns``, as integers.
 
-    It is called once for each distinct combination of values.
+    ``cycles`` is called once for each distinct combination of values.
     """
-    kinds, which = np.unique(np.stack(list(columns)), axis=1, return_inverse=True)
-    counted = np.array([cycles(*map(int, kind)) for kind in kinds.T], np.float64)
+    combinations, which = np.unique(np.stack(list(columns)), axis=1, return_inverse=True)
+    counted = np.array([cycles(*map(int, combination)) for combination in combinations.T], np.float64)
     result: Counts = counted[which.reshape(-1)]
     return result
-
-
-def _most_of_a_bank(words: npt.NDArray[np.int64]) -> int:
-    return int(np.bincount(words % BANKS).max())

@@ -73,8 +73,8 @@ def promise(problem: Problem, program: KernelCode, multiprocessors: int) -> Prom
     launch, resident = _main(program)
     elements = problem.rows * problem.sizes[1]
     blocks = math.prod(launch.grid)
-    places = max(multiprocessors * resident, 1)
-    filled = blocks / (-(-blocks // places) * places)
+    slots = max(multiprocessors * resident, 1)
+    filled = blocks / (-(-blocks // slots) * slots)
     is_idle = problem.dtype in TENSOR_DTYPES and TENSOR_CORES.search(program.text) is None
     spilled_bytes = sum(resource.spilled_bytes for resource in program.resources)
     waits = any(is_serialized(resources) for resources in program.resources)

@@ -21,7 +21,7 @@ from tuner.core.compiled_code import KernelCode, Launch
 from tuner.core.errors import TunerError
 from tuner.core.gpu import USUAL_MULTIPROCESSORS, WARP_THREADS, chip_of
 from tuner.core.problem import Problem
-from tuner.search.cost_model import gpu
+from tuner.search.cost_model import gpu, shared_memory
 from tuner.search.cost_model.occupancy import PARTITIONS
 from tuner.search.cost_model.untimed import BusyCycles, PredictedCycles
 from tuner.simulator.launch import program_accesses
@@ -311,7 +311,7 @@ def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -
     for access in accesses:
         for mnemonic, (opcode, category) in ORIGINS.items():
             if access.opcode.startswith(opcode):
-                cost = gpu.access_cycles(category, np.array(access.words), access.width, capability)
+                cost = shared_memory.access_cycles(category, np.array(access.words), access.width, capability)
                 for width in (access.width, 0):
                     seen.setdefault((mnemonic, width), []).append(cost)
     means = {key: float(np.mean(costs)) for key, costs in seen.items()}
@@ -323,14 +323,14 @@ def _cycles(instruction: MachineInstruction, costs: dict[tuple[str, int], float]
     name = instruction.mnemonic
     width = instruction.words
     if name in SPILLS:
-        return gpu.WARP_BYTES * width / gpu.L2_BYTES_PER_CYCLE
+        return shared_memory.WARP_BYTES * width / gpu.L2_BYTES_PER_CYCLE
     if name in ("LDSM", "STSM"):
         width = MATRIX_WORDS
     if name in ORIGINS:
         known = costs.get((name, width), costs.get((name, 0)))
         if known is not None:
             return known
-        return gpu.stream_cycles(ORIGINS[name][1], width, capability)
+        return shared_memory.stream_cycles(ORIGINS[name][1], width, capability)
     if name in ("STG", "RED", "ATOM", "ATOMG"):
         return float(width)
     return 0.0

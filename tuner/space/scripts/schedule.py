@@ -18,7 +18,7 @@ from tuner.mlir.ir.reading import ops_in
 from tuner.mlir.script_linking import Library, linked, text_of
 from tuner.mlir.transform import new_context
 from tuner.mlir.transform import parse as parse_mlir
-from tuner.payload.cpu import PARTITIONS_COMMENT
+from tuner.payload.partitions import PARTITIONS_COMMENT
 from tuner.space.expressions import LENGTH_LIMIT, Expression, parse
 from tuner.space.scripts.header import is_exported, without_header
 from tuner.space.scripts.knobs import (

@@ -19,7 +19,8 @@ from tuner.core.fusions import threads_comment
 from tuner.core.interfaces import Partition, Script
 from tuner.core.problem import Problem, TextProblem
 from tuner.core.serialization import read_text
-from tuner.payload.cpu import has_epilogue, partition, partitions_comment, zero
+from tuner.payload.cpu import has_epilogue, zero
+from tuner.payload.partitions import partition, partitions_comment
 from tuner.space.scripts.guard import guard, guard_name
 from tuner.space.scripts.header import within_columns
 

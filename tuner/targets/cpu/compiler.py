@@ -24,7 +24,8 @@ from tuner.mlir.cpu import lowering
 from tuner.mlir.cpu.batch_loops import with_batch_loops
 from tuner.mlir.cpu.llvm_modules import compiled_for, instructions_needed
 from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE, compile_fusion
-from tuner.payload.cpu import matrix_bytes, partitions_in, payload_mlir
+from tuner.payload.cpu import matrix_bytes, payload_mlir
+from tuner.payload.partitions import partitions_in
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.jit import module_for_host
 

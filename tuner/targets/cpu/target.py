@@ -16,7 +16,8 @@ from tuner.core.processors import PROCESSORS, instruction_sets_of, peak_text, pr
 from tuner.core.runs import Baseline, LibraryTime, RunSettings, StoredTrial
 from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
-from tuner.payload.cpu import partitions_in, payload_mlir
+from tuner.payload.cpu import payload_mlir
+from tuner.payload.partitions import partitions_in
 from tuner.runtime.cpu.host import describe_machine, has_refused_tiles, own_flags, processors
 from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text
 from tuner.runtime.workers.limits import REFERENCE_FLOP_PER_S, Limits
