@@ -23,7 +23,8 @@ from typing import Any
 
 import tuner
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.matmul import Matmul
+from tuner.core.problem_text import parse_shape
 
 TOLERANCE = 0.1  # relative, of the ratio
 STRETCH_S = (0.1, 2.0)  # shortest and longest time for which a loop runs or is stopped

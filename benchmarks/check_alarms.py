@@ -28,7 +28,8 @@ from benchmarks.slowed_code import calibrated, slowed
 from tuner.analysis.slowdown import SlowdownLimits
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import AbstractRunner, BoundRecord, Script
-from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.matmul import Matmul
+from tuner.core.problem_text import parse_shape
 from tuner.db.store import Store
 from tuner.results.exported_trial import exported
 from tuner.results.regression.audit import EvaluationCase, evaluated, runner_of

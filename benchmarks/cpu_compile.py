@@ -21,8 +21,9 @@ import numpy as np
 
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.candidate import Candidate
-from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.matmul import Matmul
 from tuner.core.problem import LAYOUTS, Problem
+from tuner.core.problem_text import parse_shape
 from tuner.core.processors import PROCESSORS, DescribedProcessor, processor_of
 from tuner.mlir.cpu.llvm_modules import compiled_for
 from tuner.space.feasible_set import FeasibleSet

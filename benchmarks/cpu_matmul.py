@@ -20,8 +20,9 @@ import tuner
 from benchmarks.paired_timing import contest, load
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.errors import TunerError
-from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.matmul import Matmul
 from tuner.core.problem import ALIGNMENTS, NUMPY_ALIGNMENT, Problem
+from tuner.core.problem_text import parse_shape
 from tuner.targets.cpu.baseline_libraries import CHOICES, chosen_libraries
 
 SHAPES = (

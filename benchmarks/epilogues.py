@@ -21,8 +21,9 @@ import tuner
 from benchmarks.paired_timing import contest_with, load
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.interfaces import Effort
-from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.core.problem_text import parse_shape
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.services import library_environment
 

@@ -23,8 +23,9 @@ from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.slowed_code import calibrated, slowed
 from tuner.analysis.slowdown import SlowdownLimits
 from tuner.core.interfaces import AbstractRunner, BoundRecord, Script
-from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.core.problem_text import parse_shape
 from tuner.db.store import Store
 from tuner.results.regression.audit import EvaluationCase, runner_of
 from tuner.results.regression.gate import (

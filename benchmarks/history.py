@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.history_rows import SHAPES, write_history
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.core.runs import TaskQuery, TrialQuery
+from tuner.core.queries import TaskQuery, TrialQuery
 from tuner.db.database import Database
 from tuner.db.store import Store
 from tuner.fleet.local_fleet import NoServerError, server

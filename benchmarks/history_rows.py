@@ -10,10 +10,10 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from tuner.core.candidate import ChosenStrategy, TargetName
-from tuner.core.machine import Compiler, Machine
+from tuner.core.candidate import TargetName
+from tuner.core.machine import Machine
 from tuner.core.matmul import Matmul
-from tuner.core.runs import RunSettings
+from tuner.core.runs import ChosenStrategy, Compiler, RunSettings
 from tuner.db.database import Database
 from tuner.db.models import FINAL, FIRST, MeasurementRow, RunRow, ScriptRow, TrialRow
 from tuner.db.rows import environment_row, interned, machine_row, problem_row, settings_columns

@@ -20,7 +20,8 @@ from benchmarks.results_file import add_report_options, emit, report
 from tuner.analysis.scheduler import ColumnPool, Scheduler
 from tuner.core.candidate import Candidate, Value
 from tuner.core.machine import variables_of
-from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.matmul import Matmul
+from tuner.core.problem_text import parse_shape
 from tuner.core.processors import processor_of
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file

@@ -16,7 +16,8 @@ from typing import Any
 
 import tuner
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.matmul import Matmul
+from tuner.core.problem_text import parse_shape
 from tuner.core.records import Record
 from tuner.tuning.events import TrialDone
 

@@ -24,8 +24,9 @@ from benchmarks.many_shapes.timed_cells import Cells, timed_cells
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate
 from tuner.core.machine import Machine
-from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.core.problem_text import parse_shape
 from tuner.core.serialization import decode
 from tuner.results.database import open_known
 from tuner.results.portfolio import campaign_portfolio

@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from tuner.analysis.ratios import median_interval, paired_ratio
 from tuner.core.errors import TunerError
-from tuner.core.fusions import FUSION_ENTRY, WeightPacking
+from tuner.core.fusions import FUSION_ENTRY
 from tuner.core.interfaces import Script
 from tuner.core.matmul import Matmul
 from tuner.core.numpy_types import DTYPES
+from tuner.core.packings import WeightPacking
 from tuner.core.problem import Problem
 from tuner.core.quantization import WeightFormat
 from tuner.payload.packed_weights import pack, packed_shape

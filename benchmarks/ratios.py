@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from benchmarks.results_file import RESULTS
-from tuner.core.matmul import parse_shape
+from tuner.core.problem_text import parse_shape
 
 F32_1_THREAD = "cpu_matmul_f32_1_thread.json"
 F32_2_THREADS = "cpu_matmul_f32_2_threads.json"

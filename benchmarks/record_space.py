@@ -24,8 +24,9 @@ from tuner.cli.session import exit_code, print_interrupted, run_session
 from tuner.cli.tune_forms import resumed_refusal
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
-from tuner.core.requests import tune_command
-from tuner.core.runs import RunSettings, TaskQuery, TrialQuery
+from tuner.core.problem_text import tune_command
+from tuner.core.queries import TaskQuery, TrialQuery
+from tuner.core.runs import RunSettings
 from tuner.results.database_name import database_text
 from tuner.results.output.files import write_atomically
 from tuner.results.output.json_documents import counts_document, problem_document

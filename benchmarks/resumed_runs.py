@@ -14,8 +14,10 @@ import numpy as np
 from tuner.core.candidate import REPLAY, TargetName
 from tuner.core.errors import TunerError, last_line
 from tuner.core.matmul import Matmul
+from tuner.core.queries import TrialQuery
 from tuner.core.requests import RunRequest
-from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.core.runs import RunSettings
+from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.results.differences import Difference, differences
 from tuner.search.samplers import SAMPLERS, require_sampler

@@ -29,9 +29,10 @@ from benchmarks.many_shapes.pool import TOKENS, WEIGHTS
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.analysis.portfolio import geometric_mean
 from tuner.core.interfaces import Effort, Script
-from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
-from tuner.core.runs import StoredTrial
+from tuner.core.problem_text import parse_shape
+from tuner.core.trials import StoredTrial
 from tuner.runtime.cpu.host import describe_machine, processors
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator

@@ -21,9 +21,11 @@ from typing import Any
 import tuner
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.errors import TunerError
-from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
-from tuner.core.runs import StoredTrial, TrialQuery
+from tuner.core.problem_text import parse_shape
+from tuner.core.queries import TrialQuery
+from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.library.script_comparison import slower_by
 from tuner.results.exported_trial import exported, source_of

@@ -8,7 +8,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from tuner.core.errors import UsageError
-from tuner.core.serialization import has_secret, masked
+from tuner.core.passwords import has_secret, masked
 
 POSTGRES_DRIVER = "postgresql+psycopg"
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*", re.IGNORECASE)

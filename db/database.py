@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, ProgrammingError
 from sqlalchemy.orm import Session
 
 from tuner.core.errors import UsageError
-from tuner.core.serialization import without_secrets
+from tuner.core.passwords import without_secrets
 from tuner.db.address import FileAddress, ServerAddress, parse_address
 from tuner.db.models import Base
 

@@ -9,9 +9,10 @@ from sqlalchemy.orm import Session, aliased
 from tuner.core.candidate import CUDA, SIMULATOR
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Stage
+from tuner.core.queries import TrialQuery
 from tuner.core.records import Verdict
 from tuner.core.remote_results import Origin, PendingTrial
-from tuner.core.runs import StoredTrial, TrialQuery
+from tuner.core.trials import StoredTrial
 from tuner.db import rows
 from tuner.db.models import ArtifactRow, MachineRow, RunRow, TrialRow
 from tuner.db.queries import trials_of_query, would_repeat

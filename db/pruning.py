@@ -7,7 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 from sqlalchemy.orm import aliased
 
-from tuner.core.runs import Pruned
+from tuner.core.queries import Pruned
 from tuner.db.database import Database
 from tuner.db.models import FINAL, ArtifactRow, MeasurementRow, ResourcesRow, RunRow, ScriptRow, TrialRow
 from tuner.db.queries import in_parts, is_ranked

@@ -10,10 +10,10 @@ from sqlalchemy.orm import aliased, joinedload, selectinload
 
 from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.errors import REPEATABLE, TIMED_OUT, UsageError, unknown_value
+from tuner.core.plausibility import LEAST_S
 from tuner.core.problem import ALL_EPILOGUES, FUSION_OPERATIONS, OPERATIONS
+from tuner.core.queries import OF_PROBLEM, ReuseKey, RunQuery, TaskQuery, TrialQuery
 from tuner.core.records import Measurement
-from tuner.core.remote_results import LEAST_S
-from tuner.core.runs import OF_PROBLEM, ReuseKey, RunQuery, TaskQuery, TrialQuery
 from tuner.db.models import (
     FINAL,
     FIRST,

@@ -12,9 +12,10 @@ from tuner.core.candidate import CUDA, TargetName
 from tuner.core.compiled_code import code_sha256
 from tuner.core.errors import Failure, UsageError
 from tuner.core.problem import Problem
+from tuner.core.queries import Imported
 from tuner.core.records import Record
 from tuner.core.remote_results import TEXT, FinalTime, MeasuredTrial, MeasuringProvenance, RemoteResults
-from tuner.core.runs import Imported, RemoteMeasurement
+from tuner.core.runs import RemoteMeasurement
 from tuner.core.serialization import encode
 from tuner.db import rows
 from tuner.db.models import ProblemRow, RunRow, TrialRow

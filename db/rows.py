@@ -12,31 +12,40 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, selectinload
 
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch, Resources
 from tuner.core.errors import Failure, Stage, UsageError
-from tuner.core.fusions import FusionFacts
-from tuner.core.machine import Compiler, Conditions, HostConditions, Machine, Roofline
+from tuner.core.fusion_facts import FusionFacts
+from tuner.core.machine import Machine
+from tuner.core.plausibility import why_not_seconds
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import FusedProblem, problem_of_values
-from tuner.core.records import CompileSeconds, Measurement, OffsetTime, Record, Verdict
+from tuner.core.queries import OF_PROBLEM
+from tuner.core.records import (
+    CompileSeconds,
+    Conditions,
+    HostConditions,
+    Measurement,
+    OffsetTime,
+    Record,
+    Verdict,
+)
 from tuner.core.reliability import RELIABLE, Reliability, unknown, unreliable
-from tuner.core.remote_results import why_no_roofline, why_not_seconds
+from tuner.core.roofline import Roofline, why_no_roofline
 from tuner.core.round_quality import Evidence, reliability_alone, reliability_in_round
 from tuner.core.runs import (
     NO_ROUND,
-    NOT_TIMED,
-    OF_PROBLEM,
-    REPLAYED,
     Baseline,
     CampaignPlace,
+    ChosenStrategy,
+    Compiler,
     LibraryTime,
     RemoteMeasurement,
     Run,
     RunSettings,
-    StoredTrial,
 )
 from tuner.core.serialization import decode, encode
+from tuner.core.trials import NOT_TIMED, REPLAYED, StoredTrial
 from tuner.db.columns import candidate_from_json, initial_from_json, initial_to_json, json_value
 from tuner.db.models import (
     ArtifactRow,

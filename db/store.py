@@ -16,29 +16,27 @@ from sqlalchemy.orm import Session
 from tuner.core.candidate import Candidate
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, UsageError
-from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.machine import Machine
 from tuner.core.programs import ProgramResult
-from tuner.core.records import CompileSeconds, Record
-from tuner.core.remote_results import PendingTrial, RemoteResults
-from tuner.core.requests import Campaign, CampaignMember, CampaignProposal, CampaignSettings
-from tuner.core.round_quality import StoredRound, TimedRound
-from tuner.core.runs import (
-    Baseline,
+from tuner.core.queries import (
     BestGroup,
     Counts,
     DatabaseInfo,
     Imported,
-    Proposal,
     Pruned,
     ReuseKey,
-    Run,
     RunBound,
     RunQuery,
-    RunSettings,
-    StoredTrial,
     TrialQuery,
 )
+from tuner.core.records import CompileSeconds, Record
+from tuner.core.remote_results import PendingTrial, RemoteResults
+from tuner.core.requests import Campaign, CampaignMember, CampaignProposal, CampaignSettings
+from tuner.core.roofline import Roofline
+from tuner.core.round_quality import StoredRound, TimedRound
+from tuner.core.runs import Baseline, Compiler, Run, RunSettings
 from tuner.core.serialization import encode
+from tuner.core.trials import Proposal, StoredTrial
 from tuner.db import queries, refutations, rows, writes
 from tuner.db.address import is_missing
 from tuner.db.columns import candidate_from_json

@@ -10,14 +10,14 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.orm import Session, selectinload
 
 from tuner.core.candidate import Candidate, candidate_document
-from tuner.core.machine import HostConditions
 from tuner.core.programs import ProgramResult, ProgramSource
-from tuner.core.records import Measurement, Record
+from tuner.core.records import HostConditions, Measurement, Record
 from tuner.core.reliability import reliable_unless
 from tuner.core.requests import Campaign, CampaignProposal, CampaignSettings
 from tuner.core.round_quality import RoundQuality, StoredRound, TimedRound
-from tuner.core.runs import Baseline, Proposal, StoredTrial
+from tuner.core.runs import Baseline
 from tuner.core.serialization import encode
+from tuner.core.trials import Proposal, StoredTrial
 from tuner.db import rows
 from tuner.db.columns import candidate_from_json, json_value
 from tuner.db.models import (

@@ -26,10 +26,11 @@ from tuner.core.candidate import Candidate, TargetName, Value
 from tuner.core.compiled_code import KernelCode, Launch, Resources
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.interfaces import Artifact, Effort, Script
-from tuner.core.machine import Compiler, Machine
+from tuner.core.machine import Machine
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record, Verdict
+from tuner.core.runs import Compiler
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.runner import RunnerOrder
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from tuner.core.fusions import Fusion, FusionCode, WeightPacking
+from tuner.core.fusions import Fusion
 from tuner.core.numpy_types import DTYPES
+from tuner.core.packings import FusionCode, WeightPacking
 from tuner.core.problem import TextProblem
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import compile_fusion

@@ -18,13 +18,14 @@ from tests.cli.real import brief_remeasurement, real_candidates
 from tests.db import values
 from tests.library.dispatch.rules import rule_of, ship
 from tests.tuning import fakes
-from tuner.core.candidate import ChosenStrategy, TargetName
+from tuner.core.candidate import TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Problem
-from tuner.core.runs import TrialQuery
+from tuner.core.queries import TrialQuery
+from tuner.core.runs import ChosenStrategy
 from tuner.core.typed_arguments import typed, typed_arguments
 from tuner.db.store import Store
 from tuner.results.exported_trial import exported

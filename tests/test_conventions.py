@@ -404,8 +404,9 @@ def test_a_test_of_a_name_is_found(source: str, count: int) -> None:
 OF_CORE = [name for name in MODULES if name.startswith("core.")]
 EXPRESSIONS = {  # modules of core that use regular expressions -> on what
     "core.errors": "messages of MLIR, for their places",
-    "core.matmul": "shapes of the command line",
-    "core.serialization": "addresses, durations, control characters",
+    "core.passwords": "addresses of databases",
+    "core.problem_text": "shapes of the command line",
+    "core.serialization": "durations, control characters",
 }
 OF_MLIR = re.compile(r"tuner\\?\.|memref|tensor<|array<|dense<|func\\?\.|linalg")
 

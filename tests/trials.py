@@ -6,10 +6,10 @@ from dataclasses import replace
 from tests.tuning.fakes import MACHINE, settings
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure
-from tuner.core.machine import Compiler
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.reliability import RELIABLE, unreliable
-from tuner.core.runs import NOT_TIMED, Baseline, Proposal, Run, StoredTrial
+from tuner.core.runs import Baseline, Compiler, Run
+from tuner.core.trials import NOT_TIMED, Proposal, StoredTrial
 
 CREATED = datetime.datetime(2026, 1, 31, 12, 0, tzinfo=datetime.UTC)
 

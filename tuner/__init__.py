@@ -32,8 +32,7 @@ __all__ = [
 
 MODULES = {  # public name -> the module that has it
     **dict.fromkeys(("Matmul", "BatchMatmul"), "tuner.core.matmul"),
-    **dict.fromkeys(("UsageError", "CandidateError"), "tuner.core.errors"),
-    "DeviceError": "tuner.core.gpu",
+    **dict.fromkeys(("UsageError", "CandidateError", "DeviceError"), "tuner.core.errors"),
     **dict.fromkeys(("tune", "tune_many", "resume", "resume_many", "history", "runs"), "tuner.api"),
     **dict.fromkeys(("export", "load_best", "portfolio"), "tuner.api"),
     "progress": "tuner.results.output.progress",
@@ -45,8 +44,7 @@ MODULES = {  # public name -> the module that has it
 
 if TYPE_CHECKING:
     from tuner.api import export, history, load_best, portfolio, resume, resume_many, runs, tune, tune_many
-    from tuner.core.errors import CandidateError, UsageError
-    from tuner.core.gpu import DeviceError
+    from tuner.core.errors import CandidateError, DeviceError, UsageError
     from tuner.core.matmul import BatchMatmul, Matmul
     from tuner.library.dispatch.matmul import DispatchedMatmul
     from tuner.programs.compile import compile_program

@@ -12,8 +12,8 @@ from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import NamedProblem, Problem, distinct_problems
 from tuner.core.requests import RunRequest
-from tuner.core.runs import StoredTrial
 from tuner.core.serialization import parse_seconds
+from tuner.core.trials import StoredTrial
 from tuner.core.typed_arguments import typed_arguments
 from tuner.results.best_trials import NotTunedError, best_here, best_known, best_stock
 from tuner.results.database import open_existing, open_known, open_or_create, open_or_empty
@@ -397,14 +397,14 @@ def history(*, db: str | Path | None = None, **conditions: Any) -> Trials:
 
     Args:
         db: path or URL of the results database; None: as for ``tune``.
-        conditions: fields of ``TaskQuery`` and ``TrialQuery`` (``tuner.core.runs``); a trial has to meet all.
-            Of the problem: ``op`` ("matmul", "batch_matmul"), ``shape`` ("64x64x64", (64, 64, 64)), ``dtype``
-            (a name or a numpy type), ``layout``, ``epilogue``, ``output``. Of the machine: ``target``,
-            ``machine``, ``threads``. Of the trial: ``strategy``, ``status`` ("measured", "verified",
-            "failed"), ``run``, ``since`` (a datetime, UTC where it has no zone, or a text such as
-            "2026-01-31"), ``best`` (only the best trial per problem, target, threads and machine), ``limit``,
-            ``sort`` ("created", "median", "number"; "-" in front reverses). Of trials by "created" a limit
-            leaves the latest.
+        conditions: fields of ``TaskQuery`` and ``TrialQuery`` (``tuner.core.queries``); a trial has to meet
+            all. Of the problem: ``op`` ("matmul", "batch_matmul"), ``shape`` ("64x64x64", (64, 64, 64)),
+            ``dtype`` (a name or a numpy type), ``layout``, ``epilogue``, ``output``. Of the machine:
+            ``target``, ``machine``, ``threads``. Of the trial: ``strategy``, ``status`` ("measured",
+            "verified", "failed"), ``run``, ``since`` (a datetime, UTC where it has no zone, or a text such
+            as "2026-01-31"), ``best`` (only the best trial per problem, target, threads and machine),
+            ``limit``, ``sort`` ("created", "median", "number"; "-" in front reverses). Of trials by
+            "created" a limit leaves the latest.
 
     Returns:
         A tuple of trials, with ``rows()`` and ``to_frame()`` for tables.
@@ -429,8 +429,8 @@ def runs(*, db: str | Path | None = None, **conditions: Any) -> tuple[TunedRun, 
 
     Args:
         db: path or URL of the results database; None: as for ``tune``.
-        conditions: fields of ``TaskQuery`` and ``RunQuery`` (``tuner.core.runs``); a run has to meet all. Of
-            problem and machine: as for ``history``. Of the run: ``status`` ("running", "done",
+        conditions: fields of ``TaskQuery`` and ``RunQuery`` (``tuner.core.queries``); a run has to meet all.
+            Of problem and machine: as for ``history``. Of the run: ``status`` ("running", "done",
             "interrupted"), ``since``, ``limit``.
 
     Returns:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tuner.cli.options import MODEL_FUNCTION
 from tuner.core.errors import Stage, TunerError, UsageError, failing_at, nearest
 from tuner.core.programs import EAGER, ProgramBaseline
-from tuner.core.serialization import unreadable
+from tuner.core.text_files import unreadable
 from tuner.programs.request import ProgramRequest
 from tuner.runtime.workers.worker import call_in_child
 

@@ -12,7 +12,9 @@ import numpy as np
 from benchmarks.fleet.fault_injection import FAULTS, FaultInjection, QuickerError
 from tests.support.overlaps import overlaps, repeated
 from tuner.core.candidate import REPLAY
-from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.core.queries import TrialQuery
+from tuner.core.runs import RunSettings
+from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.fleet.local_fleet import LocalNodes
 from tuner.fleet.server import session

@@ -4,26 +4,19 @@ A change to the fields of one of these classes shows in ``database.py`` or ``doc
 """
 
 from tuner.cli import main
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
-from tuner.core.compiled_code import DeviceProgram, KernelCode, Resources
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.compiled_code import KernelCode, Resources
+from tuner.core.device_programs import DeviceProgram
 from tuner.core.errors import Failure, Stage
 from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Artifact, Script
-from tuner.core.machine import (
-    Compiler,
-    Conditions,
-    GpuState,
-    HostConditions,
-    Machine,
-    Roofline,
-    Span,
-    gpu_machine,
-    variables_of,
-)
-from tuner.core.matmul import Matmul, parse_sizes
+from tuner.core.machine import Machine, gpu_machine, variables_of
+from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import FusedProblem, MatmulProblem
-from tuner.core.records import Measurement, Record, Verdict
+from tuner.core.problem_text import parse_sizes
+from tuner.core.queries import TrialQuery
+from tuner.core.records import Conditions, GpuState, HostConditions, Measurement, Record, Span, Verdict
 from tuner.core.reliability import RELIABLE
 from tuner.core.remote_results import (
     TEXT,
@@ -34,8 +27,9 @@ from tuner.core.remote_results import (
     NoiseFloor,
     PendingTrial,
 )
+from tuner.core.roofline import Roofline
 from tuner.core.round_quality import RoundQuality, TimedRound
-from tuner.core.runs import Baseline, InitialConfiguration, RunSettings, TrialQuery
+from tuner.core.runs import Baseline, ChosenStrategy, Compiler, InitialConfiguration, RunSettings
 from tuner.core.serialization import encode
 from tuner.db.store import Store
 from tuner.library.bundle.archive import MANIFEST, ResultsFile, pack

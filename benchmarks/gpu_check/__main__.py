@@ -23,7 +23,7 @@ from benchmarks.gpu_check.checks import STATUSES, PartResult
 from benchmarks.gpu_check.device_under_test import CUDA, DEVICES, Bed, bed_of
 from benchmarks.gpu_check.runner import run_part
 from benchmarks.results_file import RESULTS, emit, report
-from tuner.core.gpu import DeviceError
+from tuner.core.errors import DeviceError
 
 RIGHT, WRONG, MISUSE, INTERRUPTED = 0, 1, 2, 130
 

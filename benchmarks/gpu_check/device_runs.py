@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tuner.core.compiled_code import KernelCode
-from tuner.core.gpu import AbstractDevice
+from tuner.core.device import AbstractDevice
 from tuner.core.problem import Problem
 from tuner.payload.reference import Array, Inputs, compare, draw, draw_base, output_dtype
 from tuner.runtime.cpu.memory import GUARD_BYTES, GuardedArray

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from benchmarks.gpu_check.checks import CHECK_LIMIT_S
 from tuner.core.candidate import TargetName
-from tuner.core.gpu import DeviceError
+from tuner.core.errors import DeviceError
 
 if TYPE_CHECKING:
-    from tuner.core.gpu import AbstractDevice
+    from tuner.core.device import AbstractDevice
     from tuner.runtime.cuda.probe import GpuHere
     from tuner.targets.gpu.evaluator import LocalGpu
 

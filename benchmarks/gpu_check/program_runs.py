@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.gpu_check.checks import CheckOutcome, evaluated, passed
 from tuner.core.candidate import TargetName
-from tuner.core.compiled_code import DeviceProgram
-from tuner.core.gpu import AbstractDevice
+from tuner.core.device import AbstractDevice
+from tuner.core.device_programs import DeviceProgram
 from tuner.programs.arguments import make_arguments
 from tuner.programs.comparison import outputs
 from tuner.programs.execution import copies

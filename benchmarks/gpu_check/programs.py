@@ -18,10 +18,10 @@ from benchmarks.gpu_check.program_runs import (
     uploaded,
 )
 from tuner.core.candidate import TargetName
-from tuner.core.gpu import AbstractDevice
-from tuner.core.programs import ProgramTimes
+from tuner.core.device import AbstractDevice
 from tuner.programs.comparison import compare, outputs
 from tuner.programs.execution import copies, reports_of
+from tuner.programs.program_times import ProgramTimes
 from tuner.programs.request import DEFAULTS, DeviceOptions, Form
 
 # Few blocks and a long K: kernels of a millisecond that leave room for one another

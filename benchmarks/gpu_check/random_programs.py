@@ -13,8 +13,8 @@ from benchmarks.gpu_check.program_runs import SEED, called, evaluated_by
 from tests.support.fuzzing.host_programs import RandomProgram, host_programs
 from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
+from tuner.core.device import AbstractDevice
 from tuner.core.errors import TunerError
-from tuner.core.gpu import AbstractDevice
 from tuner.programs.comparison import compare, outputs
 from tuner.programs.execution import copies, reports_of
 from tuner.programs.request import FORMS, Comparison, DeviceOptions, Form

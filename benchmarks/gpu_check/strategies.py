@@ -16,7 +16,7 @@ from benchmarks.gpu_check.points import ROUNDS, Case, built, cases
 from benchmarks.gpu_check.unchanged import EarlierRows, ptx_sha256
 from tests.support.gpu_point import GpuPoint
 from tuner.core.compiled_code import KernelCode
-from tuner.core.gpu import AbstractDevice
+from tuner.core.device import AbstractDevice
 from tuner.payload.reference import TINY, Array, Inputs, compare, draw, draw_base, output_dtype
 from tuner.runtime.cpu.memory import GuardedArray
 from tuner.simulator.target.evaluator import simulated_launches

@@ -26,9 +26,8 @@ from benchmarks.gpu_visit.code_folder import FOLDER, LIMIT_BYTES, CodeFolder
 from benchmarks.gpu_visit.decisions import decided
 from benchmarks.gpu_visit.sections import SECTIONS, TOTAL_S, WEIGHTS
 from benchmarks.results_file import RESULTS, report
-from tuner.core.errors import UsageError
-from tuner.core.gpu import DeviceError
-from tuner.core.serialization import replace_file
+from tuner.core.errors import DeviceError, UsageError
+from tuner.core.text_files import replace_file
 
 CHIP = "sm_90a"
 MISUSE, INTERRUPTED = 2, 130

@@ -18,7 +18,7 @@ from benchmarks.gpu_visit.code_folder import SANITIZED, CodeEntry
 from benchmarks.gpu_visit.kept_bits import BITS_PREFIX, kept_bits
 from benchmarks.gpu_visit.workbench import Workbench, entry_facts
 from tuner.core.interfaces import Effort
-from tuner.core.machine import GpuState
+from tuner.core.records import GpuState
 from tuner.runtime.cuda.cublas_files import find_cublas
 
 LOAD_LIMIT_S = 120.0

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tuner.core.machine import GpuState
+from tuner.core.records import GpuState
 
 PERIOD_S = 0.01
 

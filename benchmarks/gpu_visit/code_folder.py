@@ -13,11 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tuner.core.candidate import Candidate, ProblemDocument
+from tuner.core.candidate import Candidate
 from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch, Resources
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
-from tuner.core.serialization import decode, encode, form, parsed, read_text, replace_file
+from tuner.core.problem_documents import ProblemDocument
+from tuner.core.serialization import decode, encode, form, parsed
+from tuner.core.text_files import read_text, replace_file
 
 FOLDER = Path(__file__).parents[2] / "build" / "gpu_visit"  # git ignores build/
 MANIFEST = "manifest.json"

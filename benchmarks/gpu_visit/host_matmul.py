@@ -23,9 +23,10 @@ import tuner
 from benchmarks.paired_timing import contest, load
 from benchmarks.results_file import RESULTS, report
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
-from tuner.core.serialization import replace_file
+from tuner.core.problem_text import parse_shape
+from tuner.core.text_files import replace_file
 from tuner.runtime.cpu.host import describe_machine
 from tuner.targets.cpu.baseline_libraries import MKL, ONEDNN, ONEDNN_TORCH, OPENBLAS, chosen_libraries
 from tuner.tuning.pretuned import class_of, picks_of, shipped_rule

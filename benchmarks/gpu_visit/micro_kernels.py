@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.gpu_visit.ptx_text import WARP, Frame, loop, numbered, vector
-from tuner.core.compiled_code import BufferMap, KernelBuffer, KernelCode, Launch
-from tuner.core.gpu import TensorMapLayout
+from tuner.core.compiled_code import BufferMap, KernelBuffer, KernelCode, Launch, TensorMapLayout
 from tuner.simulator.target.cycle_model import bank_reads
 from tuner.targets.gpu.sass import Kernel, MachineInstruction
 

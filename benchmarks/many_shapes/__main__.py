@@ -28,7 +28,8 @@ from tuner.analysis.scheduler import ColumnPool
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate, candidate_document
 from tuner.core.machine import Machine
-from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.matmul import Matmul
+from tuner.core.problem_text import parse_shape
 from tuner.runtime.cpu.host import describe_machine
 from tuner.tuning.pool import PoolProblem, projected_pool
 from tuner.tuning.rule import ProblemSpaces

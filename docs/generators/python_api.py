@@ -10,7 +10,7 @@ import tuner
 from docs.generators.markdown import as_markdown, fenced
 from tuner.analysis.portfolio import Regret
 from tuner.core.problem import Problem
-from tuner.core.runs import StoredTrial
+from tuner.core.trials import StoredTrial
 from tuner.library.dispatch.matmul import DispatchedMatmul, Misses
 from tuner.library.dispatch.resolver import Chosen
 from tuner.programs.run.device_function import DeviceFunction, ProgramGraph

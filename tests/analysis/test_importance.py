@@ -13,7 +13,7 @@ from tuner.analysis.importance import Ablation, Gain, TooFew, ablate, importance
 from tuner.core.candidate import Value
 from tuner.core.errors import Failure, Stage
 from tuner.core.records import Measurement
-from tuner.core.runs import StoredTrial
+from tuner.core.trials import StoredTrial
 
 WRONG = Failure(Stage.VERIFY, "wrong")
 

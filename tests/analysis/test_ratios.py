@@ -24,7 +24,7 @@ from tuner.core.matmul import Matmul
 from tuner.core.records import Measurement, MedianInterval, OffsetTime
 from tuner.core.reliability import RELIABLE, Reliability, unreliable
 from tuner.core.round_quality import LEAST_SAMPLES, Evidence
-from tuner.core.runs import StoredTrial
+from tuner.core.trials import StoredTrial
 from tuner.runtime.timing import summarize
 
 MS = 1e-3

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.history_rows import SHAPES, TRIALS_PER_RUN, write_history
-from tuner.core.runs import TaskQuery, TrialQuery
+from tuner.core.queries import TaskQuery, TrialQuery
 from tuner.db.database import Database
 from tuner.db.store import Store
 from tuner.results.past_runs import past_trials

@@ -14,7 +14,9 @@ from tests.space.recorded import values
 from tests.tuning import fakes
 from tuner.core.interfaces import AbstractRunner, BoundRecord
 from tuner.core.machine import Machine
-from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.core.queries import TrialQuery
+from tuner.core.runs import RunSettings
+from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.results.differences import differences
 from tuner.runtime.workers.runner import RunnerOrder

@@ -23,10 +23,10 @@ from tests.programs.test_tuning import Programs
 from tests.tuning import fakes
 from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.interfaces import FINAL_EFFORT, AbstractBaselineSource, Effort, LoadedLibrary
-from tuner.core.machine import HostConditions, Roofline
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
-from tuner.core.records import Measurement
+from tuner.core.records import HostConditions, Measurement
+from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline
 from tuner.db import store
 from tuner.programs.fusion_schedules import TunableFusions

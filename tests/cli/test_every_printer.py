@@ -25,14 +25,15 @@ from tests.tuning import fakes
 from tests.tuning.test_fake_campaign import limits, members
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import Script
-from tuner.core.programs import ProgramBaseline, ProgramResult, ProgramTimes
+from tuner.core.programs import ProgramBaseline, ProgramResult
+from tuner.core.queries import TrialQuery
 from tuner.core.reliability import RELIABLE, unreliable
-from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
 from tuner.library.c import writer
 from tuner.library.entries import entry_of
 from tuner.library.header import document_of, header
 from tuner.mlir.fingerprint import PACKAGE
+from tuner.programs.program_times import ProgramTimes
 from tuner.programs.request import ProgramReport
 from tuner.results.best_trials import best_results
 from tuner.results.past_runs import Trials
@@ -78,7 +79,7 @@ DIVISIONS: Mapping[str, str] = {
     "analysis/portfolio.py": "chooses a portfolio; printed with the reliability of each problem",
     "analysis/slowdown.py": "the time that a session is expected to have",
     "analysis/selected_result.py": "width of an interval; the bootstrap that comparison asks",
-    "core/machine.py": "share of a roofline, printed of reliable times alone",
+    "core/roofline.py": "share of a roofline, printed of reliable times alone",
     "core/round_quality.py": "decides",
     "core/runs.py": "share of a run's seconds without work",
     "db/maintenance.py": "width of an interval",
@@ -89,7 +90,8 @@ DIVISIONS: Mapping[str, str] = {
     "results/report/run_section.py": "lengths of bars, drawn of reliable times alone",
     "results/report/run_plots.py": "flop per byte",
     "programs/fusion_compiler.py": "shares, of reliable times alone",
-    "core/programs.py": "share of scalar loops of a program's time; how many kernels run at a time",
+    "core/programs.py": "share of scalar loops of a program's time",
+    "programs/program_times.py": "how many kernels run at a time",
     "runtime/cpu/timing_conditions.py": "load of a processor",
     "runtime/cpu/host.py": "load of a processor",
     "runtime/workers/protocol.py": "number of samples of a time limit",

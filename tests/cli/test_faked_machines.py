@@ -20,11 +20,11 @@ from tuner.analysis.slowdown import SlowdownLimits
 from tuner.core import interfaces
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Artifact, Script
-from tuner.core.machine import Roofline
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.processors import instruction_sets_of, missing_on
 from tuner.core.records import Measurement, Verdict
+from tuner.core.roofline import Roofline
 from tuner.db.store import Store
 from tuner.mlir.cpu.llvm_modules import instructions_needed
 from tuner.results.best_trials import best_here

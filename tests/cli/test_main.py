@@ -44,11 +44,11 @@ from tuner.cli.session import ended_by_signals
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.matmul import Matmul
-from tuner.core.programs import KernelTime, ProgramTimes
 from tuner.core.reliability import unreliable
 from tuner.db.store import Store
 from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.programs.documents import run_document
+from tuner.programs.program_times import KernelTime, ProgramTimes
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
 from tuner.targets.registry import real_backends
 from tuner.tuning.events import Interruption

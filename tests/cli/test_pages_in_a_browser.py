@@ -22,12 +22,13 @@ from tests.cli.conftest import Tuner
 from tests.results.report.values import best_of, many, report, reported, with_candidate
 from tests.trials import measurement, run, trial
 from tests.tuning import fakes
-from tuner.core.candidate import ChosenStrategy, TargetName
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.machine import Roofline
 from tuner.core.records import Measurement
 from tuner.core.reliability import RELIABLE
-from tuner.core.runs import SEED, SPACE_FILE, Baseline, InitialConfiguration, StoredTrial
+from tuner.core.roofline import Roofline
+from tuner.core.runs import SEED, SPACE_FILE, Baseline, ChosenStrategy, InitialConfiguration
+from tuner.core.trials import StoredTrial
 from tuner.results.report.page import page_html
 
 # A headless Chromium that opens pages and reports their errors and requests, by the DevTools protocol: JSON

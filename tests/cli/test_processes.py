@@ -21,7 +21,8 @@ import pytest
 from tests.cli.conftest import Tuner, counts
 from tests.fakes import HANG_S, await_death, children_of
 from tests.tuning import fakes
-from tuner.core.runs import StoredTrial, TrialQuery
+from tuner.core.queries import TrialQuery
+from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 
 # Commands on a terminal: a pseudo-terminal that is typed to and read from.

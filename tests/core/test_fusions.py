@@ -3,7 +3,8 @@
 import pytest
 
 from tuner.core import fusions
-from tuner.core.fusions import FusionFacts, WeightPacking, packings_comment, packings_in
+from tuner.core.fusion_facts import FusionFacts
+from tuner.core.packings import WeightPacking, packings_comment, packings_in
 
 TEXT = "func.func @fusion() {"
 

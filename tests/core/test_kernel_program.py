@@ -1,8 +1,15 @@
 import pytest
 
 from tuner.core import compiled_code
-from tuner.core.compiled_code import BufferMap, KernelBuffer, KernelCode, Launch, Resources, buffers_of
-from tuner.core.gpu import TensorMapLayout
+from tuner.core.compiled_code import (
+    BufferMap,
+    KernelBuffer,
+    KernelCode,
+    Launch,
+    Resources,
+    TensorMapLayout,
+    buffers_of,
+)
 from tuner.core.matmul import Matmul
 from tuner.search.cost_model.untimed import is_serialized
 

@@ -11,10 +11,11 @@ from tuner.core import processors
 from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES, NUMBER_TYPES, STORED, number_type
 from tuner.core.errors import UsageError
 from tuner.core.gpu import CHIPS, chip_of
-from tuner.core.machine import Compiler, Conditions, GpuState, Machine, Span, gpu_machine
+from tuner.core.machine import Machine, gpu_machine
 from tuner.core.numpy_types import DTYPES
 from tuner.core.processors import PROCESSORS, instruction_sets_of, processor_of
-from tuner.core.records import drift
+from tuner.core.records import Conditions, GpuState, Span, drift
+from tuner.core.runs import Compiler
 
 MACHINE = Machine("any", "any", "avx512", True, 4, 8, 32768, 1 << 20, 1 << 25, 1 << 34)
 PLAIN = replace(MACHINE, has_bf16=False, processor="AMD EPYC")

@@ -9,16 +9,18 @@ import pytest
 from tests.db.values import MACHINE
 from tests.library.bundle.values import GPU
 from tests.trials import measurement
-from tuner.core import remote_results
+from tuner.core import plausibility, processors, roofline
 from tuner.core.errors import Refusal
-from tuner.core.fusions import FusionFacts
+from tuner.core.fusion_facts import FusionFacts
 from tuner.core.gpu import CLOCK_FLOP
 from tuner.core.interfaces import fastest_baseline
-from tuner.core.machine import HostConditions, Machine, Roofline
+from tuner.core.machine import Machine
 from tuner.core.matmul import BatchMatmul, Matmul
+from tuner.core.plausibility import why_impossible, why_inconsistent, why_no_verdict
 from tuner.core.problem_classes import FusedProblem
-from tuner.core.records import Measurement, Verdict
-from tuner.core.remote_results import most_flop_per_s, why_impossible, why_inconsistent, why_no_verdict
+from tuner.core.processors import most_flop_per_s
+from tuner.core.records import HostConditions, Measurement, Verdict
+from tuner.core.roofline import Roofline
 from tuner.core.round_quality import RoundQuality, round_quality
 from tuner.core.runs import Baseline, LibraryTime
 
@@ -49,7 +51,7 @@ def test_a_time_that_no_call_takes_is_refused_wherever_it_stands(time_s: float, 
     ("changes", "why"),
     [
         ({"samples_s": ()}, "found 0 samples"),
-        ({"samples_s": (1e-3,) * (remote_results.MOST_SAMPLES + 1)}, "found 10001 samples"),
+        ({"samples_s": (1e-3,) * (plausibility.MOST_SAMPLES + 1)}, "found 10001 samples"),
         ({"inner_calls": 0}, "found 0 calls per sample"),
         ({"inner_calls": 2**40}, f"found {2**40} calls per sample"),
         (
@@ -76,11 +78,9 @@ def test_a_kernel_above_the_peak_is_refused_by_what_is_known_and_by_the_narrowes
     assert why_impossible(times(1.01 * fastest_s), PROBLEM, limit) is None
     assert str(why_impossible(times(0.99 * fastest_s), PROBLEM, limit)).endswith("on such a machine")
     baseline = Baseline("BLAS", 1, times(0.99 * fastest_s))
-    assert str(remote_results.why_no_baseline(baseline, PROBLEM, limit)).startswith(
-        "baseline: found a time of"
-    )
+    assert str(plausibility.why_no_baseline(baseline, PROBLEM, limit)).startswith("baseline: found a time of")
     unknown = replace(GPU, physical_cores=0)
-    limit = CLOCK_FLOP["sm_90"]["f16"] * 132 * remote_results.GPU_HZ
+    limit = CLOCK_FLOP["sm_90"]["f16"] * 132 * processors.GPU_HZ
     assert most_flop_per_s(Matmul(64, 32, 16, "f16"), unknown, 0) == limit
     assert most_flop_per_s(PROBLEM, NAMED_ONLY, 1) == math.inf
     assert why_impossible(times(1e-10), Matmul(4096, 4096, 4096), math.inf) is None
@@ -137,8 +137,8 @@ def test_a_verdict_of_an_attention_is_of_a_result_as_wide_as_v_not_as_its_scores
 
 @pytest.mark.parametrize("rates", [(0.0, 1.0), (-1.0, 1.0), (1e12, 1.0), (1.0, 0.0), (1.0, 1e15)])
 def test_a_roofline_of_no_machine_is_refused(rates: tuple[float, float]) -> None:
-    assert str(remote_results.why_no_roofline(Roofline(*rates), 1e11)).startswith("found a roofline of")
-    assert remote_results.why_no_roofline(Roofline(1e10, 1e10), 1e11) is None
+    assert str(roofline.why_no_roofline(Roofline(*rates), 1e11)).startswith("found a roofline of")
+    assert roofline.why_no_roofline(Roofline(1e10, 1e10), 1e11) is None
 
 
 def quality(

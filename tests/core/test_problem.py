@@ -13,9 +13,10 @@ from tests.epilogues import EPILOGUES
 from tuner.core import dtypes
 from tuner.core import problem as problems
 from tuner.core.errors import UsageError
-from tuner.core.matmul import BatchMatmul, Matmul, parse_shape, parse_sizes, shape_text
+from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.problem import Problem, split_extents
 from tuner.core.problem_classes import MatmulProblem
+from tuner.core.problem_text import parse_shape, parse_sizes, shape_text
 
 OUTPUT = "^output dtype: found"
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.default_suite import ALL
-from tuner.core.candidate import ProblemDocument
 from tuner.core.errors import UsageError
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.core.problem_documents import ProblemDocument
 from tuner.core.quantization import WeightFormat
 from tuner.core.serialization import decode, encode
 

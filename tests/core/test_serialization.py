@@ -14,12 +14,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.library.bundle.values import NOW, RESULTS, WRONG, measured, pending
-from tuner.core import serialization
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core import serialization, text_files
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import UsageError
+from tuner.core.passwords import has_secret, masked, without_secrets
 from tuner.core.remote_results import MeasuredTrial, Origin, PendingTrial, RemoteResults
-from tuner.core.runs import ORIGINS, InitialConfiguration
-from tuner.core.serialization import decode, encode, has_secret, known_part, masked, without_secrets
+from tuner.core.runs import ORIGINS, ChosenStrategy, InitialConfiguration
+from tuner.core.serialization import decode, encode, known_part
 from tuner.fleet.work import inflate
 
 SECRET = "hunter2Q"
@@ -187,16 +188,16 @@ def test_a_file_is_read_whole_or_from_standard_input_and_what_has_no_end_not_for
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").write_bytes("module {} // \u00fc\n".encode())
-    assert serialization.read_text(tmp_path / "a", "MLIR text") == "module {} // \u00fc\n"
-    assert serialization.read_text_or_stdin(tmp_path / "a", "MLIR text", 14 + 2) == "module {} // \u00fc\n"
+    assert text_files.read_text(tmp_path / "a", "MLIR text") == "module {} // \u00fc\n"
+    assert text_files.read_text_or_stdin(tmp_path / "a", "MLIR text", 14 + 2) == "module {} // \u00fc\n"
     with pytest.raises(UsageError, match=r"^/dev/zero: found more than 100 bytes, allowed 100$"):
-        serialization.read_text(Path("/dev/zero"), "MLIR text", 100)
+        text_files.read_text(Path("/dev/zero"), "MLIR text", 100)
 
     def given(content: bytes) -> None:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
     given(b"module {}")
-    assert serialization.read_text_or_stdin(Path("-"), "MLIR text") == "module {}"
+    assert text_files.read_text_or_stdin(Path("-"), "MLIR text") == "module {}"
     for content, message in (
         (b"\xff", "not PTX text: byte 0 is not UTF-8"),
         (b"12345", "found more than 4 bytes, allowed 4$"),
@@ -204,7 +205,7 @@ def test_a_file_is_read_whole_or_from_standard_input_and_what_has_no_end_not_for
     ):
         monkeypatch.setattr(sys, "stdin", None) if content is None else given(content)
         with pytest.raises(UsageError, match=f"^standard input: {message}"):
-            serialization.read_text_or_stdin(Path("-"), "PTX text", 4)
+            text_files.read_text_or_stdin(Path("-"), "PTX text", 4)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +220,7 @@ def test_what_is_no_text_is_refused(tmp_path: Path, name: str, content: bytes | 
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(UsageError, match=line):
-        serialization.read_text(tmp_path / name, "MLIR text")
+        text_files.read_text(tmp_path / name, "MLIR text")
 
 
 def test_the_most_similar_name_next_to_a_missing_file_is_its_hint(
@@ -235,9 +236,9 @@ def test_the_most_similar_name_next_to_a_missing_file_is_its_hint(
         ("sub/row.csv", "did you mean sub/rows.csv?"),
         *(("other.yaml", ""), ("none/best.mlir", ""), ("results.csv", "")),
     ):
-        assert serialization.similar_file_hint(Path(missing)) == hint, missing
+        assert text_files.similar_file_hint(Path(missing)) == hint, missing
     with pytest.raises(UsageError) as caught:
-        serialization.read_text(Path("bets.mlir"), "MLIR text")
+        text_files.read_text(Path("bets.mlir"), "MLIR text")
     assert caught.value.hint == "did you mean best.mlir?"
 
 

@@ -11,7 +11,7 @@ from tests.cli.conftest import Tuner
 from tests.tuning import fakes
 from tests.tuning.fakes import present
 from tuner.core.errors import UsageError
-from tuner.core.runs import TrialQuery
+from tuner.core.queries import TrialQuery
 from tuner.db.store import Store
 from tuner.results.exported_trial import exported
 from tuner.tuning.events import Interruption

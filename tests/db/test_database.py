@@ -19,7 +19,7 @@ from alembic.script import Script, ScriptDirectory
 from tests.db.values import PROBLEM, SCRIPT, TOO_WIDE, begin, outcome, timed
 from tests.db.writer import facts, start
 from tuner.core.errors import UsageError
-from tuner.core.runs import Counts
+from tuner.core.queries import Counts
 from tuner.db import database as revision
 from tuner.db.address import parse_address
 from tuner.db.database import WRITES, Database, open_engine

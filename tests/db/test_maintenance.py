@@ -28,10 +28,12 @@ from tests.db.writer import facts, start
 from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
-from tuner.core.machine import Roofline
 from tuner.core.matmul import Matmul
+from tuner.core.queries import Counts, Pruned, TrialQuery
 from tuner.core.records import Verdict
-from tuner.core.runs import Baseline, Counts, Pruned, Run, StoredTrial, TrialQuery
+from tuner.core.roofline import Roofline
+from tuner.core.runs import Baseline, Run
+from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.results.past_runs import past_trials
 

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from tests.db.values import add, begin, outcome, timed
 from tests.db.writer import NOBODY, facts, start
 from tuner.core.errors import UsageError
-from tuner.core.runs import TrialQuery
+from tuner.core.queries import TrialQuery
 from tuner.db import database
 from tuner.db.address import FileAddress, ServerAddress, parse_address
 from tuner.db.store import Store

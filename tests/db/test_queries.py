@@ -29,8 +29,8 @@ from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import TIMED_OUT, Failure, Stage, UsageError
 from tuner.core.matmul import Matmul
+from tuner.core.queries import TaskQuery, TrialQuery
 from tuner.core.records import Measurement, Verdict
-from tuner.core.runs import TaskQuery, TrialQuery
 from tuner.db.address import parse_address
 from tuner.db.database import open_engine
 from tuner.db.models import ProblemRow

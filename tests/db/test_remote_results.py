@@ -13,6 +13,7 @@ from tuner.core.gpu import chip_of
 from tuner.core.machine import Machine, gpu_machine
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.core.queries import Imported, TaskQuery, TrialQuery
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.remote_results import (
     BINARY,
@@ -25,7 +26,8 @@ from tuner.core.remote_results import (
     PendingTrial,
     RemoteResults,
 )
-from tuner.core.runs import Baseline, Imported, RemoteMeasurement, StoredTrial, TaskQuery, TrialQuery
+from tuner.core.runs import Baseline, RemoteMeasurement
+from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 
 CUBIN_CODE = b"\x7fELF"

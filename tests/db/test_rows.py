@@ -16,22 +16,23 @@ from tests.db.values import COMPILER, MACHINE, SETTINGS, add, begin, outcome, sh
 from tests.epilogues import EPILOGUES
 from tests.examples import costly
 from tests.tuning.fakes import present
-from tuner.core.candidate import PATH_FOLLOWS, Candidate, ChosenStrategy, TargetName
-from tuner.core.compiled_code import BufferMap, KernelBuffer, KernelCode, Launch, Resources
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.compiled_code import BufferMap, KernelBuffer, KernelCode, Launch, Resources, TensorMapLayout
 from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.errors import Failure, Stage, UsageError
-from tuner.core.fusions import FusionFacts
-from tuner.core.gpu import TensorMapLayout, chip_of
-from tuner.core.machine import Compiler, Conditions, GpuState, Machine, Span, gpu_machine
+from tuner.core.fusion_facts import FusionFacts
+from tuner.core.gpu import chip_of
+from tuner.core.machine import Machine, gpu_machine
 from tuner.core.matmul import Matmul
+from tuner.core.plausibility import LEAST_S, MOST_S
 from tuner.core.problem import (
     I8_DEPTH_LIMIT,
     LAYOUTS,
 )
 from tuner.core.problem_classes import FusedProblem, MatmulProblem
-from tuner.core.records import Measurement, Record, Verdict
-from tuner.core.remote_results import LEAST_S, MOST_S
-from tuner.core.runs import ORIGINS, InitialConfiguration, RunSettings, TaskQuery, TrialQuery
+from tuner.core.queries import TaskQuery, TrialQuery
+from tuner.core.records import Conditions, GpuState, Measurement, Record, Span, Verdict
+from tuner.core.runs import ORIGINS, PATH_FOLLOWS, ChosenStrategy, Compiler, InitialConfiguration, RunSettings
 from tuner.core.serialization import encode
 from tuner.db import rows
 from tuner.db.columns import Compressed, PlainText, UtcDateTime, json_value, plain

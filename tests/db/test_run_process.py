@@ -19,7 +19,7 @@ from tests.db.test_stored_database import commands_on
 from tests.db.values import begin
 from tests.db.writer import start
 from tuner.core.errors import UsageError
-from tuner.core.runs import RunQuery
+from tuner.core.queries import RunQuery
 from tuner.core.serialization import encode
 from tuner.db import run_process
 from tuner.db.latest_ids import latest_runs

@@ -24,11 +24,13 @@ from tests.db.values import (
 )
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
-from tuner.core.machine import HostConditions, Roofline
 from tuner.core.matmul import Matmul
-from tuner.core.records import Measurement, Verdict
+from tuner.core.queries import Counts, TrialQuery
+from tuner.core.records import HostConditions, Measurement, Verdict
 from tuner.core.reliability import RELIABLE, unreliable
-from tuner.core.runs import Baseline, Counts, LibraryTime, Proposal, TrialQuery
+from tuner.core.roofline import Roofline
+from tuner.core.runs import Baseline, LibraryTime
+from tuner.core.trials import Proposal
 from tuner.db.database import REVISIONS
 from tuner.db.store import Store
 

@@ -18,7 +18,7 @@ from tests.db.values import sha256
 from tests.fleet.recorded_runs import RECORDING
 from tests.results.regression.test_gate import changed
 from tests.tuning import fakes
-from tuner.core.runs import Counts, TrialQuery
+from tuner.core.queries import Counts, TrialQuery
 from tuner.db.database import REVISIONS
 from tuner.db.models import MachineRow, ProblemRow
 from tuner.db.store import Store

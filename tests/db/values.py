@@ -3,14 +3,15 @@
 import hashlib
 from dataclasses import replace
 
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.machine import Compiler, Machine
+from tuner.core.machine import Machine
 from tuner.core.matmul import Matmul
+from tuner.core.queries import ReuseKey
 from tuner.core.records import CompileSeconds, Measurement, PassSeconds, Record, Verdict
 from tuner.core.reliability import reliable_unless
 from tuner.core.round_quality import RoundQuality, TimedRound
-from tuner.core.runs import Baseline, ReuseKey, RunSettings
+from tuner.core.runs import Baseline, ChosenStrategy, Compiler, RunSettings
 from tuner.db.store import Store
 
 PROBLEM = Matmul(512, 512, 512)

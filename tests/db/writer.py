@@ -14,7 +14,7 @@ from typing import Any
 from tests.db.test_campaigns import begin_campaign
 from tests.db.values import CANDIDATE, add, begin, outcome, timed
 from tuner.core.errors import UsageError
-from tuner.core.runs import TrialQuery
+from tuner.core.queries import TrialQuery
 from tuner.db.store import Store
 
 NOBODY = 65534

@@ -4,8 +4,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from tuner.core.matmul import Matmul
+from tuner.core.queries import TrialQuery
 from tuner.core.requests import FleetRequest, RunRequest
-from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.core.runs import RunSettings
+from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.fleet.runner import fleet_backends
 from tuner.targets.registry import real_backends

@@ -20,8 +20,8 @@ from tests.tuning.test_campaign import SHAPES as REAL_SHAPES
 from tests.tuning.test_campaign import WRITES, backends, proposed, trials
 from tests.tuning.test_fake_campaign import limits, members
 from tests.tuning.test_resume import KilledError, Life, MortalStore
+from tuner.core.queries import TrialQuery
 from tuner.core.requests import FleetRequest
-from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
 from tuner.fleet import queues, tables
 from tuner.fleet.local_fleet import LocalNodes

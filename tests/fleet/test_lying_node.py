@@ -12,7 +12,7 @@ from tests.fleet.lying_node import LIES
 from tests.fleet.recorded_runs import TARGET, calm_trials, replayed, trials_of, tuned_on_fleet
 from tests.support.overlaps import overlaps, repeated
 from tuner.core.errors import Failure, Stage
-from tuner.core.remote_results import most_flop_per_s
+from tuner.core.processors import most_flop_per_s
 from tuner.fleet.install import install
 from tuner.fleet.local_fleet import LocalNodes
 from tuner.fleet.server import session

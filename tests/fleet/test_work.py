@@ -10,9 +10,9 @@ from tests.trials import measurement
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.interfaces import Artifact, Effort, FinalTimes, Partition
-from tuner.core.machine import Compiler, Roofline
 from tuner.core.records import Measurement, Verdict
-from tuner.core.runs import Baseline
+from tuner.core.roofline import Roofline
+from tuner.core.runs import Baseline, Compiler
 from tuner.fleet.work import (
     BASELINE,
     COMPILE,

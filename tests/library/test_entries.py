@@ -12,7 +12,7 @@ from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
-from tuner.core.runs import TaskQuery
+from tuner.core.queries import TaskQuery
 from tuner.db.store import Store
 from tuner.library.entries import ONE_THREAD, gpu_entries, library_entries
 from tuner.targets.backends import Backends

@@ -23,7 +23,8 @@ NOT_COPIED = ("__pycache__", "cli", "db", "fleet", "library", "results", "strate
 # Imported by what makes code, and makes none.
 MAKES_NO_CODE = {
     # outcomes and interfaces
-    *("core/errors.py", "core/machine.py", "core/records.py", "core/interfaces.py"),
+    *("core/errors.py", "core/machine.py", "core/records.py", "core/runs.py"),
+    *("core/interfaces.py", "core/device.py"),
     "core/progress.py",  # says what a process works on
     "core/typed_arguments.py",  # checks arguments of the Python API
     "mlir/fingerprint.py",

@@ -13,7 +13,8 @@ from tests.mlir.attention_texts import Attention
 from tests.mlir.kernels import changed
 from tests.targets.evaluation import fails
 from tuner.core.errors import Stage, UsageError
-from tuner.core.fusions import LOOPS, Fusion, FusionFacts
+from tuner.core.fusion_facts import FusionFacts
+from tuner.core.fusions import LOOPS, Fusion
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import FusedProblem, PackedProblem, problem_of_values

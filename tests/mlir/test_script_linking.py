@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.texts import text_beside
-from tuner.core.candidate import Candidate, ChosenStrategy
+from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.interfaces import Script
 from tuner.core.matmul import Matmul
+from tuner.core.runs import ChosenStrategy
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.space.file.reading import load_space_file

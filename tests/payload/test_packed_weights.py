@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tuner.core.fusions import WeightPacking
+from tuner.core.packings import WeightPacking
 from tuner.payload.packed_weights import pack, packed_shape
 
 BYTES = np.array([[1, -128, 3], [127, -128, 5], [-6, -128, 7], [8, -128, 9], [10, -128, 11]], np.int8)

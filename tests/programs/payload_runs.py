@@ -11,7 +11,7 @@ from tests.programs.file_check import filled
 from tests.programs.lowering.device_programs import BUFFER, KERNELS, ONE_BLOCK
 from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
-from tuner.core.gpu import STREAM_ORDERS
+from tuner.core.device import STREAM_ORDERS
 from tuner.programs.execution import copies
 from tuner.programs.request import DEFAULTS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.default_suite import ALL
-from tuner.core.compiled_code import BufferType, ScalarType, ValueType
+from tuner.core.device_programs import BufferType, ScalarType, ValueType
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.programs.arguments import make_arguments, read_npy
 from tuner.programs.request import DeviceOptions, in_file, named_in_errors

@@ -16,7 +16,7 @@ from tests.default_suite import ALL
 from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
-from tuner.core.compiled_code import BufferType, DeviceProgram, ScalarType
+from tuner.core.device_programs import BufferType, DeviceProgram, ScalarType
 from tuner.programs.comparison import compare, compare_printed, max_error, outputs, samples_of, tolerance
 from tuner.programs.execution import copies
 from tuner.programs.request import KernelSample

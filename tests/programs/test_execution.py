@@ -15,11 +15,11 @@ from tests.support.fuzzing.program_check import SIMULATOR
 from tests.support.program_compiler import compiler_of
 from tests.support.stub_driver import StubDriver
 from tuner.core.candidate import TargetName
-from tuner.core.gpu import DeviceError
+from tuner.core.errors import DeviceError
 from tuner.core.machine import variables_of
 from tuner.core.problem import TextProblem
-from tuner.core.programs import KernelTime, ProgramTimes, busy
 from tuner.programs.execution import ROUNDS, LaunchTimer, host_function, time_on_device, typical
+from tuner.programs.program_times import KernelTime, ProgramTimes, busy
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet

@@ -12,8 +12,7 @@ from tests.programs.kernel_programs import called
 from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
-from tuner.core.errors import CandidateError, UsageError
-from tuner.core.gpu import DeviceError
+from tuner.core.errors import CandidateError, DeviceError, UsageError
 from tuner.core.numpy_types import DTYPES as NUMPY_DTYPES
 from tuner.programs.run.host_function import HostFunction
 

@@ -15,8 +15,9 @@ from tests.programs.kernel_programs import ARRAY, arrays, program, ran, store
 from tests.support.fuzzing.program_check import SIMULATOR
 from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
-from tuner.core.errors import CandidateError
-from tuner.core.gpu import STREAM_ORDERS, DeviceError, chip_of
+from tuner.core.device import STREAM_ORDERS
+from tuner.core.errors import CandidateError, DeviceError
+from tuner.core.gpu import chip_of
 from tuner.mlir.gpu.lowering import kernels_to_ptx, outline_kernels, without_debug_sections
 from tuner.programs.request import FORMS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction

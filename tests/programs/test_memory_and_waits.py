@@ -11,8 +11,8 @@ from tests.programs.lowering.device_programs import BUFFER, KERNELS
 from tests.programs.payload_runs import SIMULATOR, A, B, ended, launched, payload, trace_of
 from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
-from tuner.core.errors import CandidateError
-from tuner.core.gpu import STREAM_ORDERS, DeviceError
+from tuner.core.device import STREAM_ORDERS
+from tuner.core.errors import CandidateError, DeviceError
 from tuner.programs.lowering import device as device_lowering
 from tuner.programs.request import FORMS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction

@@ -10,8 +10,8 @@ from tests.programs.file_check import cases, filled, require
 from tests.programs.payload_runs import one_order
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
+from tuner.core.device import STREAM_ORDERS
 from tuner.core.errors import CandidateError, TunerError
-from tuner.core.gpu import STREAM_ORDERS
 from tuner.programs.request import DeviceOptions, ProgramOptions, ProgramReport, ProgramRequest
 from tuner.programs.service import run_in_child, run_program
 

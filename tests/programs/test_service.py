@@ -17,8 +17,8 @@ from tests.programs.test_export_constructs import TARGETS
 from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
+from tuner.core.device import STREAM_ORDERS
 from tuner.core.errors import CandidateError, IndexOutOfRange, Stage, UsageError
-from tuner.core.gpu import STREAM_ORDERS
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.ir.reading import walk

@@ -12,15 +12,14 @@ from tests.fusion_problems import program_text
 from tests.tuning import fakes
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.machine import HostConditions
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
-from tuner.core.programs import ProgramTimes
-from tuner.core.records import Measurement
+from tuner.core.records import HostConditions, Measurement
 from tuner.core.runs import RunSettings
 from tuner.db.store import Store
 from tuner.programs.commands.tune_program import program_lines
 from tuner.programs.documents import program_document
+from tuner.programs.program_times import ProgramTimes
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
 from tuner.programs.service import run_and_time, time_pair
 from tuner.programs.speedup import TimedPair

@@ -19,8 +19,8 @@ from tests.support.fuzzing.host_programs import RandomProgram, host_programs
 from tests.support.fuzzing.program_check import SIMULATOR, check_program
 from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
+from tuner.core.device import STREAM_ORDERS
 from tuner.core.errors import TunerError
-from tuner.core.gpu import STREAM_ORDERS
 from tuner.programs.request import DEFAULTS, FORMS, DeviceOptions
 
 pytestmark = pytest.mark.mlir

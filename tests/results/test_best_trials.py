@@ -21,8 +21,9 @@ from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.core.queries import BestGroup, TrialQuery
 from tuner.core.records import Measurement, Verdict
-from tuner.core.runs import BestGroup, StoredTrial, TrialQuery
+from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.results import best_trials
 from tuner.results.best_trials import best_here, best_known, best_result, best_results, best_stock, group_of

@@ -17,7 +17,7 @@ from tests.tuning.fakes import OTHER_MACHINE, settings
 from tuner.core.candidate import TargetName
 from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage, TunerError, UsageError
 from tuner.core.records import CompileSeconds, Measurement, PassSeconds, Verdict
-from tuner.core.runs import StoredTrial
+from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.results.explanations import FailedOp, failed_ops, observations, pass_seconds, problem_and_target
 from tuner.targets.registry import real_backends

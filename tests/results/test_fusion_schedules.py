@@ -7,11 +7,12 @@ import pytest
 from tests.db.values import MACHINE, SETTINGS, add, begin, outcome, timed
 from tests.fusion_problems import fusion_problems, program_text
 from tuner.analysis.warm_start import TuningTask, warm_points
-from tuner.core.candidate import Candidate, ChosenStrategy
+from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.matmul import Matmul
 from tuner.core.problem import COLD, WEIGHTS_COLD, Problem, TextProblem
 from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
+from tuner.core.runs import ChosenStrategy
 from tuner.db.store import Store
 from tuner.programs.fusion_schedules import fusion_schedules
 from tuner.tuning.earlier_results import EarlierRuns

@@ -17,8 +17,9 @@ from tests.tuning import fakes
 from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.queries import TrialQuery
 from tuner.core.records import Verdict
-from tuner.core.runs import StoredTrial, TrialQuery
+from tuner.core.trials import StoredTrial
 from tuner.db import rows
 from tuner.db import store as db_store
 from tuner.db.store import Store

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from tests.texts import text_beside
-from tuner.core.gpu import AbstractDevice, Extent, KernelLaunch, TensorMapLayout
+from tuner.core.compiled_code import TensorMapLayout
+from tuner.core.device import AbstractDevice, Extent, KernelLaunch
 
 Call = tuple[str, Callable[[], object]]
 KERNEL = text_beside(__file__, "KERNEL").encode()  # that is called

@@ -9,7 +9,8 @@ import pytest
 from tests.runtime.calling_every import KERNEL, call_everything
 from tests.simulator.device.test_kernels import SCALE, Parameters
 from tests.support.stub_driver import StubDriver
-from tuner.core.gpu import AbstractDevice, DeviceError
+from tuner.core.device import AbstractDevice
+from tuner.core.errors import DeviceError
 from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
 

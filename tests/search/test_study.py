@@ -16,7 +16,7 @@ from tests.search.tasks import ask
 from tests.trials import measurement
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import Failure, Stage
-from tuner.core.runs import StoredTrial
+from tuner.core.trials import StoredTrial
 from tuner.search.method import StudySampler, stored_studies
 from tuner.search.samplers import make_sampler
 from tuner.space.recorded.reading import read_recorded

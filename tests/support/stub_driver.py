@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from tuner.core.gpu import DeviceError, Extent, KernelLaunch, chip_of
+from tuner.core.device import Extent, KernelLaunch
+from tuner.core.errors import DeviceError
+from tuner.core.gpu import chip_of
 from tuner.runtime.cuda.device import CudaDevice
 from tuner.runtime.cuda.probe import open_device
 from tuner.simulator.device.kernels import SimulatedKernels

@@ -17,14 +17,15 @@ from tests.runtime.cpu.faked_machines import FAKED, fake
 from tests.targets.evaluation import fails
 from tests.targets.gpu.simulated_cuda import FACTS, HERE, nothing_here
 from tests.texts import text_beside
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.dtypes import CPU_DTYPES, FLOAT8S, INPUT_DTYPES, NARROW_OUTPUTS
-from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
-from tuner.core.gpu import DeviceError, chip_of
+from tuner.core.errors import CandidateError, DeviceError, Stage, TunerError, UsageError
+from tuner.core.gpu import chip_of
 from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator, Effort
 from tuner.core.machine import variables_of
 from tuner.core.matmul import Matmul
 from tuner.core.processors import PROCESSORS
+from tuner.core.runs import ChosenStrategy
 from tuner.mlir.fingerprint import GPU_SOURCES, SIMULATOR_SOURCES, Sources, sources_sha256
 from tuner.runtime.cuda import probe
 from tuner.runtime.cuda.probe import GpuHere

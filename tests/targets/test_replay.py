@@ -13,11 +13,11 @@ from tests.tuning.fakes import trials_of
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.interfaces import Artifact, Effort
-from tuner.core.machine import Compiler
 from tuner.core.matmul import Matmul
+from tuner.core.queries import ReuseKey, TrialQuery
 from tuner.core.records import Measurement, Verdict
 from tuner.core.requests import RunRequest
-from tuner.core.runs import ReuseKey, TrialQuery
+from tuner.core.runs import Compiler
 from tuner.db.store import Store
 from tuner.results.best_trials import best_result
 from tuner.space.recorded.reading import read_recorded

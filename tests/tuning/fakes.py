@@ -8,16 +8,19 @@ from typing import Any, TypeVar, final
 
 from tests.fakes import FakeTarget, UntimedTarget, bind, script_of
 from tests.forwarding import ForwardingTarget
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
+from tuner.core.candidate import Candidate, TargetName, Value
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, OpPlace, Stage, TunerError, UsageError
 from tuner.core.interfaces import AbstractRunner, Script
-from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.machine import Machine
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.processors import PresentLoad, Processors
+from tuner.core.queries import TrialQuery
 from tuner.core.records import Measurement
-from tuner.core.runs import Baseline, RunSettings, StoredTrial, TrialQuery
+from tuner.core.roofline import Roofline
+from tuner.core.runs import Baseline, ChosenStrategy, Compiler, RunSettings
+from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.limits import Limits

@@ -25,13 +25,16 @@ from tests.tuning.test_resume import KilledError, Life, MortalStore
 from tuner.core.candidate import TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, Stage
-from tuner.core.fusions import CONTRACTION, threads_in
+from tuner.core.fusions import CONTRACTION
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.machine import Machine
+from tuner.core.packings import threads_in
 from tuner.core.problem import WEIGHTS_COLD, NamedProblem, Problem, TextProblem
+from tuner.core.queries import TrialQuery
 from tuner.core.records import Measurement
 from tuner.core.requests import CampaignProposal, RunRequest
-from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.core.runs import RunSettings
+from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.mlir.fusions import fusion_arguments
 from tuner.programs.compile import compile_program

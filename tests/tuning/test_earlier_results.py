@@ -14,7 +14,7 @@ from tests.fakes import FakeTarget
 from tests.space.recorded import values
 from tests.tuning import fakes
 from tests.tuning.fakes import candidates_of, present, trials_of
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.compiled_code import KernelCode, Resources
 from tuner.core.errors import REPEATABLE, TIMED_OUT, Failure, Stage, UsageError
 from tuner.core.gpu import CHIPS
@@ -22,7 +22,15 @@ from tuner.core.machine import Machine, gpu_machine
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record, Verdict
-from tuner.core.runs import SEED, SPACE_FILE, WARM_START, InitialConfiguration, Run, RunSettings
+from tuner.core.runs import (
+    SEED,
+    SPACE_FILE,
+    WARM_START,
+    ChosenStrategy,
+    InitialConfiguration,
+    Run,
+    RunSettings,
+)
 from tuner.db.store import Store
 from tuner.space import enumeration
 from tuner.space.expressions import parse

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tuner.core.candidate import Candidate
-from tuner.core.runs import TrialQuery
+from tuner.core.queries import TrialQuery
 from tuner.db.store import Store
 from tuner.mlir.fingerprint import CPU_SOURCES, PACKAGE, files_of
 

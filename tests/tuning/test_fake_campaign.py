@@ -18,9 +18,9 @@ from tuner.core.machine import variables_of
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.problem import NamedProblem, Problem
 from tuner.core.processors import processor_of
+from tuner.core.queries import TrialQuery
 from tuner.core.records import Measurement
 from tuner.core.requests import CampaignMember, CampaignSettings
-from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
 from tuner.results.campaign_matrix import FAILED, NOT_TRIED, TIMED, campaign_matrix
 from tuner.results.output.program_tables import campaign_lines

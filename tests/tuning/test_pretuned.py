@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.library.dispatch.rules import machine, rule_of, ship
-from tuner.core.machine import Machine, Roofline
+from tuner.core.machine import Machine
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.processors import processor_of
 from tuner.core.requests import RunRequest
+from tuner.core.roofline import Roofline
 from tuner.core.runs import SHIPPED, InitialConfiguration
 from tuner.db.store import Store
 from tuner.results.output.formatting import initial_configurations_text

@@ -12,7 +12,7 @@ from tests.tuning import fakes
 from tests.tuning.fakes import present, trials_of
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.problem import Problem
-from tuner.core.runs import TaskQuery, TrialQuery
+from tuner.core.queries import TaskQuery, TrialQuery
 from tuner.db.store import Store
 from tuner.results.best_trials import best_results
 from tuner.results.past_runs import past_trials

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from tests.examples import costly
 from tests.space.recorded.values import write_recording
 from tests.tuning import fakes
+from tuner.core.queries import TrialQuery
 from tuner.core.requests import RunRequest
-from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.core.runs import RunSettings
+from tuner.core.trials import StoredTrial
 from tuner.db import store as store_file
 from tuner.db.store import Store
 from tuner.fleet import node_children

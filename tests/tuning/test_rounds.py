@@ -26,12 +26,13 @@ from tuner.core.interfaces import (
     Effort,
     FinalTimes,
 )
-from tuner.core.machine import HostConditions
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
-from tuner.core.records import Measurement
+from tuner.core.queries import Counts, TaskQuery, TrialQuery
+from tuner.core.records import HostConditions, Measurement
 from tuner.core.round_quality import OTHERS_LIMIT
-from tuner.core.runs import Baseline, Counts, StoredTrial, TaskQuery, TrialQuery
+from tuner.core.runs import Baseline
+from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.results.best_trials import best_result
 from tuner.results.past_runs import past_trials

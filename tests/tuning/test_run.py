@@ -17,11 +17,13 @@ from tests.tuning.fakes import candidates_of, present, trials_of
 from tuner.core.candidate import Candidate, TargetName, Value
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.interfaces import AbstractRunner, BoundRecord, Effort, Script
-from tuner.core.machine import Machine, Roofline, processor_class
+from tuner.core.machine import Machine, processor_class
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.core.queries import TrialQuery
 from tuner.core.records import Verdict
-from tuner.core.runs import Run, RunSettings, TrialQuery
+from tuner.core.roofline import Roofline
+from tuner.core.runs import Run, RunSettings
 from tuner.db.store import Store
 from tuner.results.best_trials import best_here, best_known
 from tuner.results.differences import differences

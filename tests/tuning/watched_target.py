@@ -8,9 +8,8 @@ import numpy as np
 from tests.fakes import FakeTarget, bind, candidate
 from tests.tuning import fakes
 from tuner.core.interfaces import AbstractBaselineSource, AbstractRunner, Effort, LoadedLibrary
-from tuner.core.machine import HostConditions
 from tuner.core.problem import Problem
-from tuner.core.records import Measurement
+from tuner.core.records import HostConditions, Measurement
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.backends import Backends
 from tuner.targets.target import RunnerSettings

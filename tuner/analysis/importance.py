@@ -9,7 +9,7 @@ from math import exp
 from tuner.analysis.constraint_mining import log_chance_of_one_kind
 from tuner.core.candidate import Value
 from tuner.core.records import Measurement, Record
-from tuner.core.runs import StoredTrial
+from tuner.core.trials import StoredTrial
 
 # PED-ANOVA: how much the distribution of each knob among the fastest points differs from that among all.
 # Watanabe et al., 2023, https://arxiv.org/abs/2304.10255, for knobs of few values: the Pearson divergence

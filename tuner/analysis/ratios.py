@@ -12,7 +12,8 @@ from tuner.core.problem import Problem
 from tuner.core.records import Measurement, MedianInterval
 from tuner.core.reliability import Reliability
 from tuner.core.round_quality import DRIFT_LIMIT, Evidence, reliability_in_round
-from tuner.core.runs import Run, StoredTrial
+from tuner.core.runs import Run
+from tuner.core.trials import StoredTrial
 
 LIMIT = 1.05  # ratio of times at two alignments; a smaller one is not reported
 NORMAL_95 = 1.96  # quantile of the normal distribution for an interval of 95 percent

@@ -6,7 +6,7 @@ from operator import itemgetter
 from tuner.core.candidate import Candidate, Value
 from tuner.core.records import Measurement
 from tuner.core.round_quality import NOISE_LIMIT
-from tuner.core.runs import StoredTrial
+from tuner.core.trials import StoredTrial
 from tuner.space.scripts.header import code_lines, custom_ops
 
 OFF: tuple[Value, ...] = (0, 1, "none")  # values that switch a knob's transform off: no block, no unrolling

@@ -15,9 +15,10 @@ from tuner.cli.options import is_typed, remote_runners, typed_options
 from tuner.core.candidate import CPU, TargetName
 from tuner.core.dtypes import dtype_name, narrow_output
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.matmul import PACKABLE, Matmul, example_of, parse_shape, parse_sizes
+from tuner.core.matmul import PACKABLE, Matmul
 from tuner.core.problem import MATMUL, NUMPY_ALIGNMENT, OPERATIONS, WARM, Problem, require_choice
 from tuner.core.problem_classes import MatmulProblem
+from tuner.core.problem_text import example_of, parse_shape, parse_sizes
 from tuner.core.quantization import CONSTANT
 from tuner.core.requests import FleetRequest, RunRequest
 from tuner.core.serialization import parse_seconds

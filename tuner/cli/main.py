@@ -19,8 +19,9 @@ import click
 
 from tuner.cli.completion import COMPLETION_VARIABLE, offer_completions
 from tuner.core.errors import TunerError, UsageError, defect_line, error_lines, unknown_value
+from tuner.core.passwords import without_secrets
 from tuner.core.problem import OPERATIONS
-from tuner.core.serialization import printable_lines, without_secrets
+from tuner.core.serialization import printable_lines
 from tuner.results.database_name import VARIABLE
 from tuner.results.output.formatting import one_line, wrapped
 from tuner.runtime.extensions import extensions

@@ -22,7 +22,8 @@ from tuner.core.problem import (
     NUMPY_ALIGNMENT,
     WARM,
 )
-from tuner.core.requests import ASKING, FleetRequest
+from tuner.core.queries import ASKING
+from tuner.core.requests import FleetRequest
 from tuner.core.serialization import parse_seconds
 from tuner.results.output.formatting import count_text
 from tuner.runtime.extensions import load

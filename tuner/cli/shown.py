@@ -19,7 +19,8 @@ from tuner.cli.options import (
     print_json,
 )
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.runs import NOT_TIMED, TrialQuery
+from tuner.core.queries import TrialQuery
+from tuner.core.trials import NOT_TIMED
 from tuner.results.database_name import database_text
 from tuner.results.differences import FIRST, difference_document, difference_lines, trial_difference
 from tuner.results.explanations import (
@@ -38,7 +39,7 @@ from tuner.results.output.tables import pass_lines, predicted_lines, run_lines, 
 from tuner.tuning.tuned_run import tuned_campaign, tuned_run
 
 if TYPE_CHECKING:
-    from tuner.core.runs import StoredTrial
+    from tuner.core.trials import StoredTrial
     from tuner.db.store import Store
     from tuner.targets.backends import Backends
 

@@ -37,7 +37,7 @@ from tuner.cli.tune_forms import (
 from tuner.core.candidate import TargetName, candidate_document
 from tuner.core.errors import Failure
 from tuner.core.problem import OPERATIONS
-from tuner.core.runs import TrialQuery
+from tuner.core.queries import TrialQuery
 from tuner.core.serialization import seconds_text
 from tuner.results.best_trials import other_winners
 from tuner.results.database_name import database_text

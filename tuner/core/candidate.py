@@ -1,18 +1,11 @@
-"""A candidate (strategy and knob values), its strategy and target by name, and their JSON documents."""
+"""A candidate (strategy and knob values), the name of a target, and times that are exported with a script."""
 
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Any, Final
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from tuner.core.fusions import FusionFacts
-from tuner.core.problem import NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem
-from tuner.core.problem_classes import FusedProblem, problem_of_values
-from tuner.core.serialization import form, if_changed, number, whole
+from tuner.core.serialization import number
 
 Value = int | str
-PATH_FOLLOWS = "=/"  # in ``ChosenStrategy.text``; names of recorded strategies may have a "=" too
-REOPENED = ":reopened"
-LIBRARY = "&library="  # in ``ChosenStrategy.text``, before the path of each
 CPU = "cpu"
 CUDA = "cuda"
 SIMULATOR = "simulator"  # runs the same PTX as CUDA
@@ -41,35 +34,6 @@ class Candidate:
     def text(self) -> str:
         """Returns the candidate as ``strategy(knob=value, ...)``, for printing and logging."""
         return f"{self.strategy}({', '.join(f'{name}={value}' for name, value in self.choices)})"
-
-
-@dataclass(frozen=True)
-class ChosenStrategy:
-    """A strategy that a run tries: its name, and the absolute path of its script if it is a user's."""
-
-    name: str
-    path: Path | None = None  # None: the shipped script
-    reopens: bool = False  # knobs whose value the script selects are open again, with all their options
-    libraries: tuple[Path, ...] = ()  # scripts whose sequences the script uses
-
-    @property
-    def text(self) -> str:
-        """Returns the stored form: ``name``, ``name=/path/to/script``, ``name:reopened=/path/to/script``.
-
-        The paths of libraries follow: ``name=/path/to/script&library=/path/to/library``.
-        """
-        if self.path is None:
-            return self.name
-        mark = REOPENED if self.reopens else ""
-        return f"{self.name}{mark}={self.path}{''.join(f'{LIBRARY}{path}' for path in self.libraries)}"
-
-    @classmethod
-    def parse(cls, text: str) -> "ChosenStrategy":
-        """Returns the strategy of its stored form; the inverse of ``text``."""
-        name, has_path, rest = text.partition(PATH_FOLLOWS)
-        script, *libraries = rest.split(LIBRARY)
-        path = Path(f"/{script}") if has_path else None
-        return cls(name.removesuffix(REOPENED), path, name.endswith(REOPENED), tuple(map(Path, libraries)))
 
 
 @dataclass(frozen=True)
@@ -116,68 +80,6 @@ class TargetName:
         Details are not compared.
         """
         return self.kind == kind
-
-
-@dataclass(frozen=True)
-class ProblemDocument:
-    """A problem as a JSON object; its ``shape`` is [m, n, k], for a batch_matmul [batch, m, n, k]."""
-
-    op: str
-    shape: tuple[Annotated[int, whole(0, SIZE_LIMIT)], ...]  # Problem.extents
-    dtype: str
-    layout: str
-    epilogue: str
-    output: str = ""  # Problem.output
-    align: str = NUMPY_ALIGNMENT  # Problem.align
-    cache: str = WARM  # Problem.cache
-    weights: str = field(default="", metadata=if_changed())  # Problem.weights
-    fusion: str = field(default="", metadata=if_changed())  # FusedProblem.text
-    facts: FusionFacts | None = field(default=None, metadata=if_changed())  # FusedProblem.facts
-
-    @classmethod
-    def of(cls, problem: Problem) -> "ProblemDocument":
-        fused = problem if isinstance(problem, FusedProblem) else None
-        return cls(
-            op=problem.operation,
-            shape=problem.extents,
-            weights=problem.weights,
-            fusion="" if fused is None else fused.text,
-            facts=None if fused is None else fused.facts,
-            **_options(problem),
-        )
-
-    @property
-    def problem(self) -> Problem:
-        of_fusion = (self.weights, self.fusion, self.facts)
-        return problem_of_values(self.op, self.shape, _options(self), *of_fusion)
-
-
-def _options(given: Problem | ProblemDocument) -> dict[str, str]:
-    return {
-        name: getattr(given, name) for name in ("dtype", "layout", "epilogue", "output", "align", "cache")
-    }
-
-
-def with_alignment(document: Any) -> Any:
-    """Returns a JSON document with ``"align": "64"`` added to its problem if it is of a CPU and has none.
-
-    ``document``: an exported script's JSON, or an entry of a gate. Older versions wrote no alignment, and
-    timed on a CPU with operands on cache lines. Other JSON is returned unchanged.
-    """
-    match document:
-        case {"problem": dict(problem), "target": target} if "align" not in problem and _is_on_cpu(target):
-            return {**document, "problem": {**problem, "align": "64"}}
-    return document
-
-
-def _is_on_cpu(target: object) -> bool:
-    match target:
-        case str(kind) | {"kind": str(kind)}:
-            return TargetName.parse(kind).is_on_cpu
-    return False
-
-
-PROBLEM: Final = form(ProblemDocument, ProblemDocument.of, lambda document: document.problem)
 
 
 def candidate_document(candidate: Candidate) -> dict[str, Any]:

@@ -6,89 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
-from tuner.core.gpu import TensorMapLayout
 from tuner.core.problem import Problem
 
 Assemble = Callable[[str, tuple[str, ...]], bytes]  # text of a module, names of its kernels -> binary
 
 
 @dataclass(frozen=True)
-class BufferType:
-    """The type of a buffer that a compiled host function takes or returns: a ranked memref."""
+class TensorMapLayout:
+    """How a tensor map (CUtensorMap) tiles a tensor: arguments of cuTensorMapEncodeTiled."""
 
-    element: str  # "f32", "f16", "bf16", "f64", "i32", ...
-    shape: tuple[int | None, ...]  # None: dynamic, known at the call
-
-
-@dataclass(frozen=True)
-class ScalarType:
-    """The type of a number that a compiled host function takes or returns by value."""
-
-    element: str  # "index", "f32", "i64", ...
-
-
-ValueType = BufferType | ScalarType
-
-
-def value_type_text(value: ValueType) -> str:
-    """Returns a type as it stands in MLIR between memref< and >: "4x?xf32"; of a number its type, "f32"."""
-    sizes = value.shape if isinstance(value, BufferType) else ()
-    return "x".join(["?" if size is None else str(size) for size in sizes] + [value.element])
-
-
-@dataclass(frozen=True)
-class MatmulKernel:
-    """A GPU kernel that computes a whole matmul in one launch: its name, its problem, its parameters."""
-
-    name: str
-    problem: Problem
-    buffers: tuple[str, ...]  # "a", "b", "c", in the order of its parameters
-
-
-@dataclass(frozen=True)
-class ResidentBuffer:
-    """Device memory that a program takes after its arguments, and keeps from call to call: a weight."""
-
-    type: BufferType
-    content: bytes = field(repr=False)  # before the first call
-    is_written: bool
-
-
-@dataclass(frozen=True)
-class DeviceFusion:
-    """A fusion of a program for a GPU: its operations, and why they are not one kernel, if so."""
-
-    kind: str  # one of tuner.core.fusions.KINDS
-    ops: tuple[str, ...]  # names of the payload's operations, in order
-    reason: str = ""  # why it is not one kernel; "": it is
-
-
-@dataclass(frozen=True)
-class DeviceProgram:
-    """A compiled host program that runs work on a GPU: its code, and how to call its entry function."""
-
-    llvm: str  # LLVM-dialect text; contains the kernels as binaries
-    entry: str  # function with llvm.emit_c_interface
-    arguments: tuple[ValueType, ...]
-    results: tuple[ValueType, ...]  # buffers are host memory that the caller frees
-    written: tuple[bool, ...]  # per argument: the function may change it
-    device_arguments: bool = False  # True: buffers of the arguments are device memory, nothing is copied
-    stream_slots: int = 0  # trailing !llvm.ptr arguments: streams, the caller's first; 0: none
-    interpreted: str = ""  # MLIR of kernels that are not compiled but run by tuner.programs.interpreter
-    # Results of sampled launches are compared with these two.
-    reference: str = ""  # MLIR of the kernels that can be interpreted
-    matmuls: tuple[MatmulKernel, ...] = ()
-    resident: tuple[ResidentBuffer, ...] = ()  # arguments after those of the caller
-    # () for a program that is not computed as fusions
-    fusions: tuple[DeviceFusion, ...] = ()
-
-    @property
-    def signature(self) -> str:
-        """Returns name and types of the function: main(4x8xf32, 8xf32) -> (4xf32)."""
-        arguments, results = (
-            ", ".join(map(value_type_text, types)) for types in (self.arguments, self.results)
-        )
-        return f"{self.entry}({arguments}) -> ({results})"
+    sizes: tuple[int, ...]  # elements, innermost first
+    strides_bytes: tuple[int, ...]  # of every dimension but the innermost
+    box: tuple[int, ...]  # elements, innermost first
+    dtype: int  # CUtensorMapDataType
+    interleave: int = 0  # CUtensorMapInterleave
+    swizzle: int = 0  # CUtensorMapSwizzle
+    l2_promotion: int = 0  # CUtensorMapL2promotion
+    out_of_bounds: int = 0  # CUtensorMapFloatOOBfill
 
 
 @dataclass(frozen=True)

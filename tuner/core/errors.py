@@ -3,6 +3,7 @@
 TunerError
 ├─ UsageError        arguments, files or options of the user are wrong
 ├─ MachineError      this machine cannot work on: its disk is full; says nothing of a candidate
+├─ DeviceError       a call of the GPU driver failed, or of a simulated GPU
 └─ CandidateError    this candidate failed at a stage; becomes a Failure, never ends a run
 """
 
@@ -25,6 +26,17 @@ PAYLOAD = "payload"
 NAMED = re.compile(r"([\w.]+|an op) at (script|payload):(\d+):(\d+)")
 # As MLIR writes a diagnostic: "payload":4:10: failed to legalize operation 'bufferization.to_tensor'
 RAW = re.compile(r"\"(script|payload)\":(\d+):(\d+): [^\n:']*'(\w+\.[\w.]+)'")
+
+
+# After these "the process must be terminated and relaunched": CUDA driver API, CUresult.
+STICKY_ERRORS = frozenset(
+    f"CUDA_ERROR_{name}"
+    for name in (
+        *("ILLEGAL_ADDRESS", "LAUNCH_TIMEOUT", "ASSERT", "HARDWARE_STACK_ERROR", "ILLEGAL_INSTRUCTION"),
+        *("MISALIGNED_ADDRESS", "INVALID_ADDRESS_SPACE", "INVALID_PC", "LAUNCH_FAILED", "TENSOR_MEMORY_LEAK"),
+        *("ECC_UNCORRECTABLE", "CONTAINED", "EXTERNAL_DEVICE"),
+    )
+)
 
 
 class Stage(enum.Enum):
@@ -160,6 +172,38 @@ class GroupMemberError(CandidateError):
     def __reduce__(self) -> tuple[type["GroupMemberError"], tuple[Stage, str, int]]:  # type: ignore[override]
         """Pickles the exception by its fields."""
         return (type(self), (self.stage, self.reason, self.index))
+
+
+class DeviceError(TunerError):
+    """A call of the GPU driver failed, or no GPU can do what was asked; a simulated GPU raises it, too.
+
+    Args:
+        message: what failed.
+        error_name: the driver's name of the error, such as "CUDA_ERROR_ILLEGAL_ADDRESS"; "" if it named none.
+
+    Example:
+        >>> import tuner
+        >>> payload = "func.func @twice(%x: f32) -> f32 { %y = arith.addf %x, %x : f32 return %y : f32 }"
+        >>> program = tuner.compile_program(payload, target="simulator")
+        >>> try:
+        ...     program(1.0, stream=7)
+        ... except tuner.DeviceError as error:
+        ...     print(error.error_name)
+        CUDA_ERROR_INVALID_HANDLE
+    """
+
+    def __init__(self, message: str, error_name: str = "") -> None:
+        super().__init__(message)
+        self.error_name = error_name
+
+    def __reduce__(self) -> tuple[type["DeviceError"], tuple[str, str]]:
+        """Pickles the exception by its fields, so that it can be sent between processes."""
+        return (DeviceError, (str(self), self.error_name))
+
+    @property
+    def is_sticky(self) -> bool:
+        """Returns whether every later GPU call of this process will fail too, as after an illegal address."""
+        return self.error_name in STICKY_ERRORS
 
 
 @contextlib.contextmanager

@@ -1,82 +1,16 @@
-"""The machine that a time was measured on, its state during the measurement, and the compiler of the code."""
+"""The machine that a time was measured on: its name, its instruction sets, its limits for constraints."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from tuner.core.candidate import Value
 from tuner.core.gpu import MAX_THREADS_PER_BLOCK, REGISTERS, Chip, chip_of
 from tuner.core.problem import Problem
-from tuner.core.serialization import stored_as
 
 BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
 # Field of Machine -> the word for it in the machine's name
 EXTENSIONS = {"has_bf16": "bf16", "has_vnni": "vnni", "has_amx_bf16": "amx_bf16", "has_amx_int8": "amx_int8"}
 ADDED_LATER = ("amx_bf16", "amx_int8")  # words that names of the same machines did not have at first
-REACHED = "reached by a kernel"  # source of a roofline's flop/s
-SHIPPED = "measured on a machine of this name"  # of a roofline that comes with tuner
 BEFORE_CACHES = ", caches "  # in a processor's name, after the words
-
-
-@dataclass(frozen=True)
-class GpuState:
-    """One reading of a GPU's sensors; None for a sensor that the GPU does not report."""
-
-    sm_clock_hz: float | None
-    memory_clock_hz: float | None
-    temperature_c: float | None
-    power_w: float | None
-    slowdowns: tuple[str, ...] = ()  # why the clocks are held down: "power cap", "thermal (hardware)", ...
-
-
-@dataclass(frozen=True)
-class Span:
-    """A summary of the sensor readings that were taken between the rounds of one measurement."""
-
-    readings: int
-    lowest_sm_clock_hz: float | None  # None: not reported
-    highest_sm_clock_hz: float | None
-    slowdowns: tuple[str, ...] = ()  # of any reading
-
-    @classmethod
-    def of(cls, states: Sequence[GpuState]) -> "Span":
-        """Summarizes sensor readings; clocks are None if no reading reports one."""
-        clocks = [state.sm_clock_hz for state in states if state.sm_clock_hz is not None]
-        lowest, highest = (min(clocks), max(clocks)) if clocks else (None, None)
-        return cls(len(states), lowest, highest, _distinct(states))
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """A GPU's sensor readings before and after one measurement, and a summary of those in between, if any."""
-
-    before: GpuState
-    after: GpuState
-    between: Span | None = None
-
-    @property
-    def slowdowns(self) -> tuple[str, ...]:
-        """Returns why the GPU held its clocks down at any reading, each reason once; () for no slowdown."""
-        return _distinct([self.before, *([self.between] if self.between else []), self.after])
-
-
-def _distinct(readings: Sequence[GpuState | Span]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(reason for reading in readings for reason in reading.slowdowns))
-
-
-@dataclass(frozen=True)
-class HostConditions:
-    """Load while something was timed; a share is a fraction (0 to 1) of the wall time of the measurement."""
-
-    load_average: float  # of the last minute, when the measurement began
-    others_cores: float  # processors that other programs kept busy, on average
-    waited_share: float  # a timed thread was ready to run, and another ran in its place
-    stolen_share: float  # a processor was given away by the hypervisor
-    throttled_share: float  # the quota of a control group held the timed processes back
-    # median time of the reference kernel (canary), the same code in each measurement
-    reference_s: float = field(metadata=stored_as("anchor_s"))
-    # relative, of the reference kernel's median between parts of the measurement
-    reference_drift: float = field(metadata=stored_as("anchor_drift"))
-    panel_product_s: float | None = None  # lower quartile, a product of small packed panels; None: not timed
 
 
 @dataclass(frozen=True)
@@ -211,92 +145,6 @@ def gpu_machine(kind: str, chip: Chip, processor: str) -> Machine:
         memory_bytes=0,
         chip=chip.name,
     )
-
-
-@dataclass(frozen=True)
-class Roofline:
-    """The roofline of a machine for one dtype and number of threads: peak flop/s and memory bandwidth.
-
-    Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
-    """
-
-    flop_per_s: float  # multiply-adds in registers, two each; at least what a right kernel was seen to reach
-    bytes_per_s: float  # reading memory in order; of a GPU: copying within it; at least what a kernel reached
-    # "measured by AMX" or the like; of a GPU "documented, at 1980 MHz"; REACHED where a kernel was faster
-    flop_source: str = "measured"
-
-    def least_s(self, flop: int, moved_bytes: int, cache_bytes: int) -> float:
-        """Returns a lower bound of the seconds for ``flop`` operations that move ``moved_bytes`` bytes.
-
-        The memory bandwidth counts only where ``moved_bytes`` is more than ``cache_bytes``.
-        """
-        from_memory_s = moved_bytes / self.bytes_per_s if moved_bytes > cache_bytes else 0.0
-        return max(flop / self.flop_per_s, from_memory_s)
-
-    def raised(self, flop: int, moved_bytes: int, cache_bytes: int, time_s: float) -> "Roofline":
-        """Returns the roofline with its peaks raised to what a correct kernel of ``time_s`` has reached.
-
-        ``least_s`` is then at most ``time_s``, seconds per call. Measured peaks are too low where their loops
-        were disturbed.
-        """
-        bound = self
-        if flop / time_s > self.flop_per_s:
-            bound = replace(bound, flop_per_s=flop / time_s, flop_source=REACHED)
-        if moved_bytes > cache_bytes and moved_bytes / time_s > self.bytes_per_s:
-            bound = replace(bound, bytes_per_s=moved_bytes / time_s)
-        return bound
-
-    def share(self, flop: int, moved_bytes: int, cache_bytes: int, time_s: float) -> float:
-        """Returns the least possible time over ``time_s``, 0 to 1: 1 is the speed of the roofline.
-
-        The peaks are first raised to what the kernel itself reached (``raised``).
-        """
-        bound = self.raised(flop, moved_bytes, cache_bytes, time_s)
-        return min(1.0, bound.least_s(flop, moved_bytes, cache_bytes) / time_s)  # 1 + 2e-16 by rounding
-
-
-@dataclass(frozen=True)
-class Compiler:
-    """What makes code of a script and verifies it: versions, sources, and the number of the verifier.
-
-    An outcome is reused for an equal script where the fingerprint is equal, and for equal code where the
-    tools are: other sources that make the same code change nothing.
-    """
-
-    mlir: str  # LLVM version string of the bindings
-    packages: tuple[tuple[str, str], ...]  # (distribution, version)
-    pipeline_sha256: str  # of the files that turn a script into code
-    verifier: str = (
-        ""  # number of what verifies results, raised by hand; "" in results that are older than it
-    )
-
-    @property
-    def tools(self) -> str:
-        """Returns one line of versions and the verifier's number: with equal code, verdicts are equal."""
-        versions = " ".join(f"{name}=={version}" for name, version in self.packages)
-        return f"{self.mlir} {versions} verifier:{self.verifier}"
-
-    @property
-    def fingerprint(self) -> str:
-        """Returns one line of tools and source hash, which changes whenever generated code may change."""
-        return f"{self.tools} pipeline:{self.pipeline_sha256[:12]}"
-
-    def changes_to(self, later: "Compiler") -> tuple[str, ...]:
-        """Returns the differences to a ``later`` compiler, one text each: packages, LLVM, tuner's passes."""
-        before = dict(self.packages)
-        after = dict(later.packages)
-        changes = [
-            f"{name} {before.get(name, 'none')} -> {after.get(name, 'none')}"
-            for name in before | after
-            if before.get(name) != after.get(name)
-        ]
-        if self.mlir != later.mlir:
-            changes.append(f"{self.mlir} -> {later.mlir}")
-        if self.pipeline_sha256 != later.pipeline_sha256:
-            changes.append("tuner's passes")
-        if self.verifier != later.verifier:
-            changes.append("tuner's verifier")
-        return tuple(changes)
 
 
 def variables_of(problem: Problem, machine: Machine, threads: int) -> tuple[tuple[str, Value], ...]:

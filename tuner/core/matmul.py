@@ -1,6 +1,4 @@
-"""Problems as a user asks for them: ``Matmul(512, 512, 512)``, and shapes as text."""
-
-import re
+"""Problems as a user asks for them from Python: ``Matmul(512, 512, 512)`` and ``BatchMatmul``."""
 
 from tuner.core.dtypes import dtype_name, narrow_output, output_names
 from tuner.core.epilogues import NONE
@@ -10,33 +8,15 @@ from tuner.core.problem import (
     BATCH_MATMUL,
     MATMUL,
     NUMPY_ALIGNMENT,
-    OPERATIONS,
     WARM,
     Problem,
     require_choice,
-    split_extents,
 )
 from tuner.core.problem_classes import MatmulProblem, PackedProblem, quantized_problem
 from tuner.core.quantization import CONSTANT, parsed_format
 from tuner.core.typed_arguments import shown, typed_arguments
 
-SHAPES = {  # operation -> the form of its shape on the command line, an example
-    MATMUL: ("MxNxK", "512x512x512"),
-    BATCH_MATMUL: ("BxMxNxK", "8x512x512x512"),
-}
-
-
 PACKABLE = (MATMUL, QUANTIZED)  # operations whose B may come packed, as a user names them
-
-
-def example_of(operation: str | None, sizes: str) -> str:
-    """Returns example arguments for hints: "matmul 512x512x512".
-
-    For a batch_matmul "batch_matmul 8x512x512x512". ``sizes``: the text MxNxK.
-    """
-    if operation == BATCH_MATMUL:
-        return f"{BATCH_MATMUL} 8x{sizes}"
-    return f"{MATMUL} {sizes}"
 
 
 @typed_arguments
@@ -171,57 +151,3 @@ def BatchMatmul(  # noqa: N802 - as Matmul
         pair.align,
         pair.cache,
     )
-
-
-def parse_shape(text: str) -> tuple[int, int, int]:
-    """Returns (m, n, k) of a text ``MxNxK`` such as 512x256x128. Raises UsageError for other text."""
-    _, sizes = parse_sizes(MATMUL, text)
-    m, n, k = sizes
-    return m, n, k
-
-
-def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
-    """Parses MxNxK to (1, (m, n, k)), for a batch_matmul BxMxNxK to (b, (m, n, k)).
-
-    Raises UsageError for an unknown operation, and for text of another form.
-    """
-    require_choice("operation", operation, OPERATIONS)
-    pattern, example = SHAPES[operation]
-    extents = _extents(text)
-    if len(extents) != pattern.count("x") + 1:
-        advice = _shape_advice(operation, extents)
-        raise UsageError(f"shape: found {text[:80]!r}, allowed {pattern} such as {example}{advice}")
-    return split_extents(operation, extents)
-
-
-def shape_text(operation: str | None, text: str) -> str:
-    """Returns a shape that a user wrote in the form of ``Problem.shape``: 512x512x512 for 512X512X512.
-
-    ``operation``: None takes four sizes as a batch_matmul. Raises UsageError for text that is not a shape and
-    for sizes that are not allowed.
-    """
-    has_batch = len(_extents(text)) == SHAPES[BATCH_MATMUL][0].count("x") + 1
-    named = operation or (BATCH_MATMUL if has_batch else MATMUL)
-    named = MATMUL if named == QUANTIZED else named
-    batch, sizes = parse_sizes(named, text)
-    return MatmulProblem(named, sizes, "f32", batch=batch).shape
-
-
-def _extents(text: str) -> tuple[int, ...]:
-    numbers = re.fullmatch(r"[0-9]{1,18}(x[0-9]{1,18})*", text.lower())  # int() refuses thousands of digits
-    if numbers:
-        return tuple(map(int, numbers[0].split("x")))
-    return ()
-
-
-def _shape_advice(operation: str, extents: tuple[int, ...]) -> str:
-    names = SHAPES[operation][0].split("x")
-    text = "x".join(map(str, extents))
-    if operation == MATMUL and len(extents) == len(names) + 1:
-        return f"; with a batch it is: {BATCH_MATMUL} {text}"
-    if operation == BATCH_MATMUL and len(extents) == len(names) - 1:
-        return f"; without a batch it is: {MATMUL} {text}"
-    missing = names[len(extents) :] if extents else []
-    if missing:
-        return f": {' and '.join(missing)} missing"
-    return ""

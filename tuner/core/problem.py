@@ -17,14 +17,8 @@ from tuner.core.dtypes import (
 )
 from tuner.core.epilogues import EPILOGUES, NONE, Epilogue
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.fusions import (
-    ATTENTION,
-    CONTRACTION,
-    CONVOLUTION,
-    KINDS,
-    LOOPS,
-    FusionFacts,
-)
+from tuner.core.fusion_facts import FusionFacts
+from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION, KINDS, LOOPS
 
 MATMUL, BATCH_MATMUL = OPERATIONS = ("matmul", "batch_matmul")
 FUSION_OPERATIONS = tuple(kind for kind in KINDS if kind != LOOPS)  # what a fusion of a program computes
@@ -194,7 +188,7 @@ class Problem(abc.ABC):
 
         Returns:
             Sizes m, n, k and batch; bytes per element; names of dtype, output, layout and epilogue. Of a
-            fusion also its facts (``tuner.core.fusions.FusionFacts``): loops, inner_rows, inner_columns,
+            fusion also its facts (``tuner.core.fusion_facts.FusionFacts``): loops, inner_rows, inner_columns,
             contractions, weights, transposed, copy, strided, dimensions, channels, stride.
 
         Raises:

@@ -5,16 +5,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
+from tuner.core.constant_weights import ElementTypes, constant_text
 from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES, STORED, narrow_output, number_type
 from tuner.core.epilogues import EPILOGUES, NONE
 from tuner.core.errors import UsageError
-from tuner.core.fusions import (
-    ATTENTION,
-    CONTRACTION,
-    QUANTIZED,
-    FusionFacts,
-    text_hash,
-)
+from tuner.core.fusion_facts import FusionFacts
+from tuner.core.fusions import ATTENTION, CONTRACTION, QUANTIZED, text_hash
 from tuner.core.problem import (
     BATCH_MATMUL,
     FUSION_OPERATIONS,
@@ -28,14 +24,7 @@ from tuner.core.problem import (
     require_choice,
     split_extents,
 )
-from tuner.core.quantization import (
-    ACTIVATION_DTYPES,
-    CONSTANT,
-    ElementTypes,
-    WeightFormat,
-    constant_text,
-    quantized_text,
-)
+from tuner.core.quantization import ACTIVATION_DTYPES, CONSTANT, WeightFormat, quantized_text
 
 NO_FACTS = FusionFacts()
 # MLIR types that instructions may multiply faster than f32

@@ -1,11 +1,15 @@
-"""Processors: instruction sets, processors by LLVM's names, and what this process may use of the machine."""
+"""Processors: instruction sets, processors by LLVM's names, limits of speed, what this process may use."""
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
 from tuner.core.dtypes import CPU_DTYPES, number_type
 from tuner.core.errors import Refusal, UsageError, unknown_value
+from tuner.core.gpu import CLOCK_FLOP, USUAL_MULTIPROCESSORS
 from tuner.core.machine import EXTENSIONS, Machine, processor_class
+from tuner.core.problem import Problem
 
 # The instruction sets that code may need beyond plain vector code, which the code generator adapts.
 # Their names are those in headers of scripts and in messages: "amx-bf16".
@@ -208,6 +212,48 @@ def peak_text(machine: Machine) -> str:
     for dtype in CPU_DTYPES:
         by.setdefault(peak_source(dtype, machine), []).append(dtype)
     return "; ".join(f"{', '.join(dtypes)} by {source}" for source, dtypes in by.items())
+
+
+GPU_HZ: Final = 3.5e9  # above the highest boost clock that NVIDIA documents (GeForce RTX 50: 2.9e9)
+GPU_CLOCK_FLOP: Final = 32768  # of a multiprocessor without a documented number; B200 in fp8: 16384
+CPU_HZ: Final = 7e9  # above the highest clock that is sold (6.2e9)
+# Units of a core that multiply and add whole registers: two of 512 bits on Intel Golden Cove and AMD Zen 5.
+CPU_VECTOR_UNITS: Final = 2
+# Per cycle of a core of another instruction set, whatever the type: twice AMX with bytes.
+CPU_FLOP: Final = 4096
+# Products of bf16 by tiles that amount to one of f32: at least as many (Henry et al., 2019,
+# https://doi.org/10.1109/ARITH.2019.00019).
+BF16_PRODUCTS: Final = 6
+
+
+def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
+    """Returns an upper bound of the flop/s for a problem on ``threads`` threads, or on a whole GPU.
+
+    The documented flop per cycle of the problem's narrowest type, times a clock above any product's. Infinite
+    for a processor whose number of cores is unknown.
+    """
+    dtype = problem.narrowest_dtype
+    if machine.chip:
+        documented = CLOCK_FLOP.get(machine.chip, {}).get(dtype, GPU_CLOCK_FLOP)
+        usual = USUAL_MULTIPROCESSORS.get(machine.chip, max(USUAL_MULTIPROCESSORS.values()))
+        return documented * max(machine.physical_cores, usual) * GPU_HZ
+    if not machine.physical_cores:
+        return math.inf
+    core_flop: float = CPU_FLOP
+    if machine.isa in ("avx2", "avx512"):
+        by_vectors = 2 * machine.vector_bytes // number_type(dtype).bytes * CPU_VECTOR_UNITS
+        core_flop = max(by_vectors, _tile_flop(dtype, machine))
+    return core_flop * max(threads, 1) * CPU_HZ
+
+
+def _tile_flop(dtype: str, machine: Machine) -> float:
+    """Returns the flop per cycle of a core's tiles; 0 where it has none for the dtype."""
+    if dtype == "f32":
+        return _tile_flop("bf16", machine) / BF16_PRODUCTS
+    products = TILE_PRODUCTS.get(dtype)
+    if products is None or products.set not in instruction_sets_of(machine):
+        return 0.0
+    return products.core_flop
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 import itertools
 import statistics
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.compiled_code import KernelCode, Resources
 from tuner.core.errors import Failure
-from tuner.core.machine import Conditions, HostConditions
 from tuner.core.problem import Problem
+from tuner.core.serialization import stored_as
 
 PARTS = 4  # of one measurement, whose medians are compared
 LEAST_OF_PART = 3  # samples: a median of fewer says no more than a sample
@@ -62,6 +63,68 @@ class Verdict:
     max_error: float  # largest |result - reference| / tolerance of that element; correct when <= 1
     elements: int  # number of compared elements; 0: nothing was verified, the notes say why
     notes: tuple[str, ...] = ()  # further observations, one line each: blocks left out, bank conflicts
+
+
+@dataclass(frozen=True)
+class GpuState:
+    """One reading of a GPU's sensors; None for a sensor that the GPU does not report."""
+
+    sm_clock_hz: float | None
+    memory_clock_hz: float | None
+    temperature_c: float | None
+    power_w: float | None
+    slowdowns: tuple[str, ...] = ()  # why the clocks are held down: "power cap", "thermal (hardware)", ...
+
+
+@dataclass(frozen=True)
+class Span:
+    """A summary of the sensor readings that were taken between the rounds of one measurement."""
+
+    readings: int
+    lowest_sm_clock_hz: float | None  # None: not reported
+    highest_sm_clock_hz: float | None
+    slowdowns: tuple[str, ...] = ()  # of any reading
+
+    @classmethod
+    def of(cls, states: Sequence[GpuState]) -> "Span":
+        """Summarizes sensor readings; clocks are None if no reading reports one."""
+        clocks = [state.sm_clock_hz for state in states if state.sm_clock_hz is not None]
+        lowest, highest = (min(clocks), max(clocks)) if clocks else (None, None)
+        return cls(len(states), lowest, highest, _distinct(states))
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """A GPU's sensor readings before and after one measurement, and a summary of those in between, if any."""
+
+    before: GpuState
+    after: GpuState
+    between: Span | None = None
+
+    @property
+    def slowdowns(self) -> tuple[str, ...]:
+        """Returns why the GPU held its clocks down at any reading, each reason once; () for no slowdown."""
+        return _distinct([self.before, *([self.between] if self.between else []), self.after])
+
+
+def _distinct(readings: Sequence[GpuState | Span]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(reason for reading in readings for reason in reading.slowdowns))
+
+
+@dataclass(frozen=True)
+class HostConditions:
+    """Load while something was timed; a share is a fraction (0 to 1) of the wall time of the measurement."""
+
+    load_average: float  # of the last minute, when the measurement began
+    others_cores: float  # processors that other programs kept busy, on average
+    waited_share: float  # a timed thread was ready to run, and another ran in its place
+    stolen_share: float  # a processor was given away by the hypervisor
+    throttled_share: float  # the quota of a control group held the timed processes back
+    # median time of the reference kernel (canary), the same code in each measurement
+    reference_s: float = field(metadata=stored_as("anchor_s"))
+    # relative, of the reference kernel's median between parts of the measurement
+    reference_drift: float = field(metadata=stored_as("anchor_drift"))
+    panel_product_s: float | None = None  # lower quartile, a product of small packed panels; None: not timed
 
 
 @dataclass(frozen=True)

@@ -1,31 +1,18 @@
-"""What a user asks for (a run, a campaign, the use of a fleet), and commands that hints suggest."""
+"""What a user asks for: a run, a campaign (problems that share one budget), the use of a fleet."""
 
 import datetime
 import math
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
-from tuner.core.problem import BATCH_MATMUL, FUSION_OPERATIONS, MATMUL, NUMPY_ALIGNMENT, WARM, Problem
+from tuner.core.problem import Problem
 from tuner.core.programs import ProgramResult, ProgramSource
-from tuner.core.quantization import CONSTANT
-from tuner.core.runs import DatabaseInfo, Proposal, Run, RunSettings, TaskQuery
+from tuner.core.runs import Run, RunSettings
+from tuner.core.trials import Proposal
 
-ASKING = {"trial": "tuner history", "run": "tuner history --runs"}  # noun -> the command that lists IDs
-FLAGS = {"output": "--output-dtype"}  # field of TaskQuery -> its option, where that has another name
-PLAIN = {  # field of TaskQuery -> the value for which no option is needed
-    "dtype": "f32",
-    "layout": "nn",
-    "epilogue": "none",
-    "output": "",
-    "align": NUMPY_ALIGNMENT,
-    "cache": WARM,
-    "threads": 1,
-    "target": None,
-}
 NUMBER_MAX = 2**63 - 1  # largest integer of a database
 DEFAULT_TRIALS = 100  # when neither trials nor a budget is given
 TIMED_SAMPLER = "tpe"  # the default where candidates are timed
@@ -79,43 +66,6 @@ class CampaignProposal:
     run: int  # id of the run
     column: Candidate  # the configuration before its projection onto the problem
     proposal: Proposal  # with the projected candidate, and its outcome if there is one
-
-
-def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
-    """Returns a shell command that tunes the problem of ``task``: ``tuner tune matmul 64x64x64 --dtype f64``.
-
-    Fields that are None or have their default give no option; a missing operation or shape is replaced by
-    an example. For a fusion: ``tuner tune PROGRAM.mlir``, where the user puts in the name of the program.
-    For a matmul with constant weights: ``tuner tune matmul 1x64x64 --weights i4-g32-f16``.
-    """
-    weights = task.weights or ""
-    if task.operation in FUSION_OPERATIONS and not weights:
-        return "tuner tune PROGRAM.mlir"  # a fusion is tuned with the program that it is a part of
-    operation = MATMUL if weights else task.operation or MATMUL
-    example = "8x512x512x512" if operation == BATCH_MATMUL else "512x512x512"
-    options = ["tuner", "tune", operation, task.shape or example]
-    if weights:
-        options += ["--constant", "b"] if weights == CONSTANT else ["--weights", weights]
-    for name, plain in PLAIN.items():
-        value = getattr(task, name)
-        is_implied = name == "layout" and weights not in ("", CONSTANT)
-        if value is not None and value != plain and not is_implied:
-            options += [FLAGS.get(name, f"--{name}"), str(value)]
-    if strategy is not None:
-        options += ["--strategy", strategy]
-    return shlex.join(options)
-
-
-def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
-    """Returns the message for a query that matches nothing stored, with a hint on the next line.
-
-    ``noun``: "trial" or "run"; ``command``: the hint where the database has none at all.
-    """
-    stored = {"trial": database.trials, "run": database.runs}[noun]
-    if not stored:
-        return f"no history yet in {database.url}\nhint: {command}"
-    count = f"{stored} {noun}" + ("s" if stored > 1 else "")
-    return f"no {noun} matches; {count} without conditions\nhint: {ASKING[noun]}"
 
 
 @dataclass(frozen=True)

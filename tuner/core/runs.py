@@ -1,16 +1,15 @@
-"""Values that the results database stores and returns: runs, trials, and queries for them."""
+"""A run of the tuner as the results database stores it: settings, compiler, baseline, state."""
 
 import datetime
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
 
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
-from tuner.core.errors import UsageError
-from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.core.records import CompileSeconds, Measurement, Record
+from tuner.core.records import Measurement
 from tuner.core.reliability import Reliability, unknown
-from tuner.core.serialization import seconds_text
+from tuner.core.roofline import Roofline
 
 # Origins of an initial configuration.
 WARM_START = "warm start"  # among the best of a similar problem
@@ -19,13 +18,41 @@ SPACE_FILE = "space file"  # listed under ``first`` in the search-space file
 SEED = "seed"  # ranked high by a cost model of the machine
 ORIGINS = (WARM_START, SHIPPED, SPACE_FILE, SEED)
 
-NOT_TIMED = unknown("not timed")
-REPLAYED = unknown("the time of a recording, nothing ran here")
 NO_ROUND = unknown("no final re-measurement with a noise floor")
-# Fields of TaskQuery, and attributes of Problem
-OF_PROBLEM = (
-    *("key", "operation", "shape", "dtype", "layout", "epilogue", "output", "align", "cache", "weights"),
-)
+
+
+PATH_FOLLOWS = "=/"  # in ``ChosenStrategy.text``; names of recorded strategies may have a "=" too
+REOPENED = ":reopened"
+LIBRARY = "&library="  # in ``ChosenStrategy.text``, before the path of each
+
+
+@dataclass(frozen=True)
+class ChosenStrategy:
+    """A strategy that a run tries: its name, and the absolute path of its script if it is a user's."""
+
+    name: str
+    path: Path | None = None  # None: the shipped script
+    reopens: bool = False  # knobs whose value the script selects are open again, with all their options
+    libraries: tuple[Path, ...] = ()  # scripts whose sequences the script uses
+
+    @property
+    def text(self) -> str:
+        """Returns the stored form: ``name``, ``name=/path/to/script``, ``name:reopened=/path/to/script``.
+
+        The paths of libraries follow: ``name=/path/to/script&library=/path/to/library``.
+        """
+        if self.path is None:
+            return self.name
+        mark = REOPENED if self.reopens else ""
+        return f"{self.name}{mark}={self.path}{''.join(f'{LIBRARY}{path}' for path in self.libraries)}"
+
+    @classmethod
+    def parse(cls, text: str) -> "ChosenStrategy":
+        """Returns the strategy of its stored form; the inverse of ``text``."""
+        name, has_path, rest = text.partition(PATH_FOLLOWS)
+        script, *libraries = rest.split(LIBRARY)
+        path = Path(f"/{script}") if has_path else None
+        return cls(name.removesuffix(REOPENED), path, name.endswith(REOPENED), tuple(map(Path, libraries)))
 
 
 @dataclass(frozen=True)
@@ -66,6 +93,50 @@ class RunSettings:
     baseline_library: str = ""  # "best", or a library by name; "": the default of the target and the type
     # Names the search space in messages: its file; the default for a stored run, whose file may have changed
     space_name: str = field(default="search space", compare=False)
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """What makes code of a script and verifies it: versions, sources, and the number of the verifier.
+
+    An outcome is reused for an equal script where the fingerprint is equal, and for equal code where the
+    tools are: other sources that make the same code change nothing.
+    """
+
+    mlir: str  # LLVM version string of the bindings
+    packages: tuple[tuple[str, str], ...]  # (distribution, version)
+    pipeline_sha256: str  # of the files that turn a script into code
+    verifier: str = (
+        ""  # number of what verifies results, raised by hand; "" in results that are older than it
+    )
+
+    @property
+    def tools(self) -> str:
+        """Returns one line of versions and the verifier's number: with equal code, verdicts are equal."""
+        versions = " ".join(f"{name}=={version}" for name, version in self.packages)
+        return f"{self.mlir} {versions} verifier:{self.verifier}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Returns one line of tools and source hash, which changes whenever generated code may change."""
+        return f"{self.tools} pipeline:{self.pipeline_sha256[:12]}"
+
+    def changes_to(self, later: "Compiler") -> tuple[str, ...]:
+        """Returns the differences to a ``later`` compiler, one text each: packages, LLVM, tuner's passes."""
+        before = dict(self.packages)
+        after = dict(later.packages)
+        changes = [
+            f"{name} {before.get(name, 'none')} -> {after.get(name, 'none')}"
+            for name in before | after
+            if before.get(name) != after.get(name)
+        ]
+        if self.mlir != later.mlir:
+            changes.append(f"{self.mlir} -> {later.mlir}")
+        if self.pipeline_sha256 != later.pipeline_sha256:
+            changes.append("tuner's passes")
+        if self.verifier != later.verifier:
+            changes.append("tuner's verifier")
+        return tuple(changes)
 
 
 @dataclass(frozen=True)
@@ -147,261 +218,3 @@ class Run:
         if not self.search_s or self.idle_s is None:
             return None
         return self.idle_s / self.search_s
-
-
-@dataclass(frozen=True, repr=False)
-class StoredTrial:
-    """A trial with its outcome, as read from the results database, with the machine it ran on."""
-
-    id: int
-    run: int
-    number: int
-    row: int  # index of the candidate in the run's feasible set
-    record: Record
-    final: Measurement | None  # of the final re-measurement, interleaved with other trials
-    stored_script: str  # as stored, altered or not: ``script_text`` is what may be run
-    created: datetime.datetime  # UTC, when it was proposed
-    machine: Machine
-    threads: int
-    stale: str = ""  # why the time no longer holds, from an audit; "" where it holds
-    reliability: Reliability = NOT_TIMED  # of the time that counts
-    compile_seconds: CompileSeconds | None = None  # seconds per pass; None: not measured
-    is_altered: bool = False  # the stored script is not the one that the trial ran
-
-    def __repr__(self) -> str:
-        """Returns one line without script and samples: problem, target, candidate, status and time."""
-        problem = f"{self.record.problem.key}, {self.record.target.text}"
-        outcome = self.record.status
-        if self.early_stopped is not None:
-            outcome += f" > {self.early_stopped.least_s:.4g} s, early-stopped"
-        elif self.best_s is not None:
-            outcome += f" {self.best_s:.4g} s, {self.reliability.word}"
-        return f"StoredTrial({self.id} of run {self.run}: {problem}: {self.record.candidate.text}, {outcome})"
-
-    @property
-    def summary(self) -> str:
-        """Returns the origin of a kernel of this trial: 'trial 3 of run 1, 2.9 us, reliable'."""
-        if self.best_s is None:
-            time = "not timed"
-        else:
-            time = f"{seconds_text(self.best_s)}, {self.reliability.word}"
-        return f"trial {self.id} of run {self.run}, {time}"
-
-    @property
-    def strategy(self) -> str:
-        """Returns the name of the candidate's strategy."""
-        return self.record.candidate.strategy
-
-    @property
-    def knobs(self) -> dict[str, Value]:
-        """Returns the values of the candidate's knobs by the names of the knobs."""
-        return dict(self.record.candidate.choices)
-
-    @property
-    def script_text(self) -> str:
-        """Returns the bound script; "" where binding failed.
-
-        Raises UsageError if the stored text was altered.
-        """
-        require_unaltered(self)
-        return self.stored_script
-
-    @property
-    def script(self) -> str:
-        """Returns the bound transform script as text; "" for a replay, and where binding failed.
-
-        Raises UsageError if the stored text was altered.
-        """
-        if self.record.target.has_machine:
-            return self.script_text
-        return ""
-
-    @property
-    def time_s(self) -> float | None:
-        """Returns the median seconds per call, None if the trial was not timed.
-
-        Another name of ``best_s``.
-        """
-        return self.best_s
-
-    @property
-    def early_stopped(self) -> Measurement | None:
-        """Returns the measurement of an early-stopped trial that was not timed again; None for other trials.
-
-        The kernel was clearly slower than the best trial of its run so far, so only a few samples were taken.
-        """
-        outcome = self.record.outcome
-        if self.final is not None or not isinstance(outcome, Measurement) or outcome.is_complete:
-            return None
-        return outcome
-
-    @property
-    def best_s(self) -> float | None:
-        """Returns the median seconds per call that count for this trial; None if it was not timed.
-
-        They are of the final re-measurement, else of the first measurement, which may be early-stopped.
-        """
-        if self.final is None:
-            return self.record.median_s
-        return self.final.median_s
-
-
-def require_unaltered(trial: StoredTrial) -> None:
-    """Raises UsageError if the stored script of ``trial`` is not the one that the trial ran."""
-    if trial.is_altered:
-        raise UsageError(
-            f"trial {trial.id}: its stored script was altered: the text does not match its hash "
-            f"{trial.record.script_sha256[:12]}",
-            "restore the database from a backup, or tune the problem again",
-        )
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """A candidate that a run has proposed as trial ``number``, with its outcome if there is one."""
-
-    id: int  # of the trial, known when the candidate is proposed
-    number: int
-    row: int  # index of the candidate in the run's feasible set
-    candidate: Candidate
-    trial: StoredTrial | None  # None: no outcome: its session was killed, or is still running
-
-
-@dataclass(frozen=True)
-class TaskQuery:
-    """Conditions of a database query on problem, target, machine and threads; None in a field allows all."""
-
-    operation: str | None = None
-    shape: str | None = None  # "512x512x512"
-    dtype: str | None = None
-    layout: str | None = None
-    epilogue: str | None = None
-    output: str | None = None  # Problem.output: "" is the type of the sums
-    align: str | None = None  # Problem.align
-    cache: str | None = None  # Problem.cache
-    weights: str | None = None  # Problem.weights: "" where B comes at each call
-    key: str | None = None  # Problem.key
-    target: str | None = None  # "cpu", "simulator:sm_90"; "simulator" means every chip
-    machine: str | None = None  # Machine.name
-    threads: int | None = None
-
-    @classmethod
-    def of(cls, problem: Problem, **narrower: Any) -> "TaskQuery":
-        """Returns the conditions for exactly one problem.
-
-        ``narrower``: further fields, such as ``target``.
-        """
-        return cls(**{name: getattr(problem, name) for name in OF_PROBLEM}, **narrower)
-
-
-@dataclass(frozen=True)
-class TrialQuery:
-    """Conditions of a database query on trials, with limit and order; None in a field allows all."""
-
-    task: TaskQuery = field(default_factory=TaskQuery)
-    strategy: str | None = None
-    status: str | None = None  # measured, verified, failed
-    run: int | None = None
-    since: datetime.datetime | None = None
-    best: bool = False  # the best per problem, target, threads and machine: see ``tuner.results.best_trials``
-    limit: int | None = None
-    sort: str = "created"  # created, median, number; a leading "-" reverses the order
-
-    @classmethod
-    def measured(
-        cls, problem: Problem, target: TargetName, machine: Machine, threads: int, **narrower: Any
-    ) -> "TrialQuery":
-        """Returns the query for timed trials of one problem, target, machine and number of threads.
-
-        ``narrower``: further fields of the query, such as ``limit``.
-        """
-        task = TaskQuery.of(problem, target=target.text, machine=machine.name, threads=threads)
-        return cls(task, status="measured", **narrower)
-
-
-@dataclass(frozen=True)
-class BestGroup:
-    """Problem, target, threads and machine: trials that share all four have comparable times."""
-
-    problem: str  # Problem.key
-    target: str  # TargetName.text
-    threads: int
-    machine: str  # Machine.name
-
-
-@dataclass(frozen=True)
-class RunBound:
-    """A run that has times, and a lower bound of the seconds of its selected (best) trial."""
-
-    run: int
-    group: BestGroup
-    is_unreliable: bool  # True: the timing round of the selected result is unreliable
-    least_s: float  # least seconds of the trials asked for: the run's selected result is not faster
-
-
-@dataclass(frozen=True)
-class RunQuery:
-    """Conditions of a database query on runs; None in a field allows all."""
-
-    task: TaskQuery = field(default_factory=TaskQuery)
-    status: str | None = None  # running, done, interrupted
-    since: datetime.datetime | None = None  # started at this moment or later
-    limit: int | None = None  # at most so many, the latest
-
-
-@dataclass(frozen=True)
-class ReuseKey:
-    """Values that must be equal for a stored outcome to be reused in place of a new measurement.
-
-    For an equal script the whole compiler must be equal; for equal code only ``Compiler.tools``.
-    """
-
-    problem: Problem
-    target: TargetName
-    threads: int
-    machine: str  # Machine.name
-    compiler: Compiler
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Numbers of a run's trials: proposed, and by outcome.
-
-    A reused outcome is counted by its outcome, too.
-    """
-
-    proposed: int = 0
-    measured: int = 0
-    verified: int = 0
-    failed: int = 0
-    reused: int = 0
-    compiled: int = 0  # for another processor, whose code cannot run here: nothing was verified
-
-
-@dataclass(frozen=True)
-class Imported:
-    """How many runs and trials an import of remote results added, and how many trials were known."""
-
-    runs: int  # new runs
-    trials: int  # new trials, of new runs or of runs imported before
-    known: int  # trials that were stored already
-
-
-@dataclass(frozen=True)
-class Pruned:
-    """How many trials, scripts and compiled programs were deleted because no selected result needs them."""
-
-    trials: int
-    scripts: int
-    programs: int  # compiled GPU programs
-
-
-@dataclass(frozen=True)
-class DatabaseInfo:
-    """What ``tuner db info`` prints: address and revision of a database, and what it stores."""
-
-    url: str  # password hidden
-    revision: str
-    runs: int
-    trials: int
-    problems: tuple[str, ...] = field(default=())

@@ -1,34 +1,21 @@
-"""Values to text and back: dataclasses as JSON, files, moments and durations, printable and masked text.
+"""Values to text and back: dataclasses as JSON, moments and durations, printable text.
 
 JSON follows the annotations of frozen dataclasses; a wrong value is refused with its place in the JSON.
 """
 
-import contextlib
 import datetime
 import enum
-import itertools
 import json
 import re
 import sys
-import tempfile
 import types
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
-from itertools import chain
-from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
-from urllib.parse import unquote
 
-from tuner.core.errors import UsageError, nearest
+from tuner.core.errors import UsageError
 
-MASK: Final = "***"
-# of parameters; passfile and sslkey name files
-SECRET_NAME: Final = re.compile(r"(?i)pass(?!file)|pwd|\bpw\b|secret|token|credential")
-# name=value, in a URL's query or in a connection string, which may have spaces and quotes
-PARAMETER: Final = re.compile(r"([^=?&;#\s]+)\s*=\s*('[^']*'|[^?&;#\s]+)")
-ENCODED_TIMES: Final = 3  # how often a text may be percent-encoded
-LEAST_CHARACTERS: Final = 3  # of a part that is looked for in other texts: shorter parts are in any text
 Kind = TypeVar("Kind")
 QUOTED = 60  # characters of what was found
 LARGEST = sys.float_info.max  # NaN and infinities are not below this limit
@@ -40,66 +27,7 @@ STORED_AS: Final = "stored_as"  # key of a field's metadata
 UNIT_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 # Control characters but newline and tab, Unicode line separators, and marks that change the writing direction
 CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-LIMIT_BYTES = 64 << 20  # of a script or payload
-NAMES_LIMIT = 2000  # names of a folder that a missing file's name is compared with
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
-
-
-def masked(address: str) -> str:
-    """Returns a database address with *** in place of all that may be a password; it may be mistyped."""
-    shown = []
-    place = 0
-    for start, end in _spans(address):
-        shown += [address[place:start], MASK]
-        place = end
-    return "".join((*shown, address[place:]))
-
-
-def has_secret(address: str) -> bool:
-    """Returns whether a database's address may hold a password: ``user:password@`` or ``password=...``."""
-    return bool(_spans(address))
-
-
-def without_secrets(text: str, *addresses: str) -> str:
-    """Returns ``text`` with *** in place of the passwords that occur in the database addresses ``addresses``.
-
-    Passwords are also recognized percent-decoded and escaped, and by parts of 3 or more characters, as a
-    driver may quote a part only.
-    """
-    found = set(chain.from_iterable(map(_forms, addresses)))
-    for form in sorted(found, key=len, reverse=True):
-        text = text.replace(form, MASK)
-    return text
-
-
-def _spans(address: str) -> list[tuple[int, int]]:
-    scheme, is_url, _ = address.partition("://")
-    first = len(scheme) + len(is_url) if is_url and ":" not in scheme else 0
-    colon = address.find(":", first)
-    at = address.rfind("@")
-    spans = [(colon + 1, at)] if -1 < colon < at - 1 else []
-    for parameter in PARAMETER.finditer(address, at + 1 if spans else 0):
-        name, value = map(_decoded, parameter.groups())
-        if SECRET_NAME.search(name) or ("=" in value and SECRET_NAME.search(value)):
-            spans.append(parameter.span(2))
-    return spans
-
-
-def _forms(address: str) -> set[str]:
-    secrets = {address[start:end] for start, end in _spans(address)}
-    whole = secrets | set(map(_decoded, secrets))
-    parts = {part for secret in whole for part in re.split(r"[@:/?#&=\s]", secret)}
-    return {
-        form
-        for form in whole | parts | {repr(secret)[1:-1] for secret in whole}
-        if len(form) >= LEAST_CHARACTERS
-    }
-
-
-def _decoded(text: str) -> str:
-    for _ in range(ENCODED_TIMES):
-        text = unquote(text)
-    return text
 
 
 # Frozen dataclasses <-> JSON, by their annotations; a wrong value is refused with its place in the JSON.
@@ -409,85 +337,6 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def similar_file_hint(path: Path) -> str:
-    """Returns "did you mean FILE?" for a missing file: FILE is the most similar name in its folder.
-
-    "" if the file exists, or if no name is similar.
-    """
-    near = ""
-    with contextlib.suppress(OSError):  # its folder is missing, too
-        names = [file.name for file in itertools.islice(path.parent.iterdir(), NAMES_LIMIT)]
-        near = "" if path.exists() else nearest(path.name, names)
-    if near:
-        return f"did you mean {path.with_name(near)}?"
-    return ""
-
-
-def unreadable(path: Path, error: OSError, allowed: str, hint: str = "") -> UsageError:
-    """Returns the UsageError for a file that cannot be read.
-
-    ``allowed``: what the file should be, as in "expected a search-space file". ``hint``: used for a missing
-    file that has no similar name next to it.
-    """
-    line = f"{path}: cannot be read ({error.strerror or error}), expected {allowed}"
-    return UsageError(line, similar_file_hint(path) or hint * (not path.exists()))
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Writes a file completely or not at all: to a temporary file first. Raises OSError.
-
-    Makes the folder where it is missing.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-        try:
-            file.write(content)
-            file.flush()
-            Path(file.name).replace(path)
-        except OSError:  # a full disk
-            Path(file.name).unlink(missing_ok=True)
-            raise
-
-
-def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES, hint: str = "") -> str:
-    """Returns the text of a UTF-8 file.
-
-    ``allowed``: what the file should be, for messages; ``hint``: how to make one. Raises UsageError for a
-    file that cannot be read, has more than ``limit_bytes``, or is not UTF-8.
-    """
-    try:
-        with path.open("rb") as file:
-            content = file.read(limit_bytes + 1)  # /dev/zero has no end
-    except OSError as error:
-        raise unreadable(path, error, allowed, hint) from error
-    return _decoded_text(str(path), content, allowed, limit_bytes)
-
-
-def read_text_or_stdin(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES, hint: str = "") -> str:
-    """Returns the text of a UTF-8 file, or of standard input if ``path`` is "-".
-
-    ``allowed``: what the text should be, for messages; ``hint``: how to make such a file. Raises UsageError
-    for a file that cannot be read, has more than ``limit_bytes``, or is not UTF-8.
-    """
-    if str(path) != "-":
-        return read_text(path, allowed, limit_bytes, hint)
-    try:
-        content = sys.stdin.buffer.read(limit_bytes + 1)
-    except (OSError, AttributeError) as error:  # a folder; None where standard input is closed
-        reason = getattr(error, "strerror", None) or "it is closed"
-        raise UsageError(f"standard input: cannot be read ({reason}), expected {allowed}") from error
-    return _decoded_text("standard input", content, allowed, limit_bytes)
-
-
-def _decoded_text(name: str, content: bytes, allowed: str, limit_bytes: int) -> str:
-    if len(content) > limit_bytes:
-        raise UsageError(f"{name}: found more than {limit_bytes} bytes, allowed {limit_bytes}")
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{name}: not {allowed}: byte {error.start} is not UTF-8") from error
 
 
 def seconds_text(seconds: float) -> str:

@@ -15,8 +15,8 @@ from typing import Final, final
 
 from tuner.core.errors import Failure, Stage, TunerError
 from tuner.core.interfaces import Artifact, FinalTimes, Script
-from tuner.core.machine import Roofline
 from tuner.core.problem import Problem
+from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline
 from tuner.fleet.tables import Interval
 from tuner.fleet.work import BASELINE, COMPILE, EVALUATE, ROOFLINE, FleetWork, unpacked

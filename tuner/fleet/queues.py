@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage, UsageError
-from tuner.core.serialization import encode, without_secrets
+from tuner.core.passwords import without_secrets
+from tuner.core.serialization import encode
 from tuner.fleet import tables
 from tuner.fleet.server import plain_errors
 from tuner.fleet.work import FleetWork, Outcome, Service, to_json, work_from_json

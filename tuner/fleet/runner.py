@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, OpPlace, TunerError, UsageError
 from tuner.core.interfaces import AbstractRunner, Artifact, BoundRecord, Effort, FinalTimes, Script
-from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.core.processors import PresentLoad, Processors
-from tuner.core.remote_results import most_flop_per_s
+from tuner.core.processors import PresentLoad, Processors, most_flop_per_s
 from tuner.core.requests import FleetRequest
-from tuner.core.runs import Baseline, RunSettings, StoredTrial
+from tuner.core.roofline import Roofline
+from tuner.core.runs import Baseline, ChosenStrategy, Compiler, RunSettings
+from tuner.core.trials import StoredTrial
 from tuner.fleet.driver import Driver, DriverConnection, alive_nodes, busy_devices
 from tuner.fleet.server import require_packages, server_of
 from tuner.fleet.work import (

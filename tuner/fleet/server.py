@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, final
 
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.serialization import masked, without_secrets
+from tuner.core.passwords import masked, without_secrets
 
 if TYPE_CHECKING:
     import psycopg

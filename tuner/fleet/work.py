@@ -8,13 +8,14 @@ import zlib
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from tuner.core.candidate import PROBLEM, TargetName
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Refusal, UsageError
 from tuner.core.interfaces import Artifact, Effort, FinalTimes
-from tuner.core.machine import Compiler, Roofline
+from tuner.core.plausibility import MOST_S, why_impossible, why_no_baseline, why_no_verdict
 from tuner.core.problem import Problem
-from tuner.core.remote_results import MOST_S, why_impossible, why_no_baseline, why_no_roofline, why_no_verdict
-from tuner.core.runs import Baseline
+from tuner.core.problem_documents import PROBLEM
+from tuner.core.roofline import Roofline, why_no_roofline
+from tuner.core.runs import Baseline, Compiler
 from tuner.core.serialization import decode, encode
 from tuner.runtime.workers.services import Evaluation
 from tuner.version import __version__

@@ -11,8 +11,10 @@ from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
+from tuner.core.queries import BestGroup, TaskQuery, TrialQuery
 from tuner.core.reliability import NOT_RECORDED, Reliability
-from tuner.core.runs import BestGroup, Run, StoredTrial, TaskQuery, TrialQuery
+from tuner.core.runs import Run
+from tuner.core.trials import StoredTrial
 from tuner.results.best_trials import RunResult, any_trial, best_results, group_of
 from tuner.space.scripts.header import custom_ops
 from tuner.targets.backends import Backends

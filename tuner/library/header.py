@@ -11,10 +11,11 @@ from typing import Any
 
 from tuner.analysis.ratios import Comparable, session_comparison
 from tuner.analysis.slowdown import PairedSlowdown
-from tuner.core.candidate import PROBLEM, Candidate, Value
+from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
+from tuner.core.problem_documents import PROBLEM
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.serialization import decode, encode, form, known_part, parsed, printable, seconds_text
 from tuner.library.entries import LibraryEntry

@@ -19,12 +19,16 @@ PACKAGE = Path(__file__).parents[1]
 CACHE_FOLDER = "__pycache__"
 SHARED_SOURCES: Sources = (
     "core/compiled_code.py",
-    "core/gpu.py",  # PTX versions, limits, layouts of tensor maps
+    "core/constant_weights.py",
+    "core/device_programs.py",
+    "core/gpu.py",  # PTX versions, limits
     "core/dtypes.py",
     "core/epilogues.py",
+    "core/fusion_facts.py",
     "core/fusions.py",
     "core/matmul.py",
     "core/numpy_types.py",
+    "core/packings.py",
     "core/problem.py",
     "core/problem_classes.py",
     "core/quantization.py",

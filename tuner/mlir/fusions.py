@@ -3,39 +3,42 @@
 from dataclasses import dataclass
 from math import prod
 
+from tuner.core.constant_weights import CONSTANT_ATTRIBUTE
 from tuner.core.dtypes import NUMBER_TYPES, natural_output, number_type
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.fusions import (
-    ATTENTION,
+from tuner.core.fusion_facts import (
     BYTES,
     CHANNELS,
-    CONTRACTION,
-    CONTRACTION_ATTRIBUTE,
     CONTRACTIONS,
-    CONVOLUTION,
     COPY,
     DIMENSIONS,
-    ELEMENTWISE,
-    FUSION_ENTRY,
-    LOOPS,
     LOOPS_ATTRIBUTE,
     PRODUCTS,
-    QUANTIZED,
     REDUCED,
-    ROOT_ATTRIBUTE,
-    ROWS,
     ROWS_ATTRIBUTE,
     STRIDED,
     TRANSPOSED,
     VISIBLE,
-    WEIGHT_ATTRIBUTE,
     WEIGHTS,
-    Fusion,
     FusionFacts,
+)
+from tuner.core.fusions import (
+    ATTENTION,
+    CONTRACTION,
+    CONTRACTION_ATTRIBUTE,
+    CONVOLUTION,
+    ELEMENTWISE,
+    FUSION_ENTRY,
+    LOOPS,
+    QUANTIZED,
+    ROOT_ATTRIBUTE,
+    ROWS,
+    WEIGHT_ATTRIBUTE,
+    Fusion,
 )
 from tuner.core.problem import TextProblem
 from tuner.core.problem_classes import FusedProblem, PackedProblem, quantized_problem
-from tuner.core.quantization import BITS, CONSTANT, CONSTANT_ATTRIBUTE, QUANTIZATION, WeightFormat
+from tuner.core.quantization import BITS, CONSTANT, QUANTIZATION, WeightFormat
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.epilogues import epilogue_of
 from tuner.mlir.ir import building

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.fusions import GUARDED, VISIBLE
+from tuner.core.fusion_facts import GUARDED, VISIBLE
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions import contractions, fusion_function, indexing_maps, parse_fusion
 from tuner.mlir.ir.memrefs import argument_attributes, set_argument_attribute

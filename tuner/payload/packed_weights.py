@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.fusions import NIBBLES, WeightPacking
+from tuner.core.packings import NIBBLES, WeightPacking
 
 Array = npt.NDArray[Any]
 SIGN = np.int8(-128)  # the highest bit of an i8

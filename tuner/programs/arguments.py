@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tuner.core.compiled_code import BufferType, ScalarType, ValueType
+from tuner.core.device_programs import BufferType, ScalarType, ValueType
 from tuner.core.errors import UsageError
-from tuner.core.serialization import similar_file_hint
+from tuner.core.text_files import similar_file_hint
 from tuner.payload.reference import Array
 from tuner.programs.run.marshalling import dtype_of
 

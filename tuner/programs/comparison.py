@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuner.core.compiled_code import BufferType, DeviceProgram
+from tuner.core.device_programs import BufferType, DeviceProgram
 from tuner.core.dtypes import FLOATS, number_type
 from tuner.mlir.effects.runner_signatures import CLOCKS
 from tuner.programs.request import Comparison, KernelSample

@@ -9,14 +9,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, cast
 
 from tuner.core.candidate import TargetName
-from tuner.core.compiled_code import DeviceProgram, MatmulKernel
+from tuner.core.device_programs import DeviceProgram, MatmulKernel
 from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
 from tuner.core.gpu import Chip, chip_of
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.core.programs import DeviceWork, Schedules, no_schedules
-from tuner.core.serialization import read_text
+from tuner.core.programs import Schedules, no_schedules
+from tuner.core.text_files import read_text
 from tuner.mlir import bindings, transform
 from tuner.mlir.bindings import Value, ir
 from tuner.mlir.effects.runner_signatures import C_INTERFACE
@@ -33,6 +33,7 @@ from tuner.programs.lowering.read_program import ProgramPayload, read_program
 from tuner.programs.lowering.resources import RESOURCE, SplitPayload, split_payload
 from tuner.programs.request import DEFAULTS, DeviceOptions, program_support
 from tuner.programs.run.host_function import check_host_code
+from tuner.programs.run.recording_device import DeviceWork
 from tuner.programs.streams.async_ops import drop_tokens
 from tuner.runtime.compiled_files import LIMIT_BYTES, CompiledFiles, compiled_files
 from tuner.targets.backends import Backends

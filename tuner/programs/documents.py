@@ -4,8 +4,9 @@ import math
 from typing import Any
 
 from tuner.analysis.ratios import Comparable, NotComparable
-from tuner.core.programs import DeviceWork, ProgramTimes
+from tuner.programs.program_times import ProgramTimes
 from tuner.programs.request import Comparison, KernelSample, ProgramReport, ProgramRequest
+from tuner.programs.run.recording_device import DeviceWork
 from tuner.programs.tuning import TunedProblem, TunedProgram
 from tuner.results.output.json_documents import problem_document, trial_document, tune_document
 from tuner.results.output.program_tables import baseline_document, explained_document

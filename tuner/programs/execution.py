@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from tuner.core.compiled_code import DeviceProgram
-from tuner.core.gpu import AbstractDevice, KernelLaunch
+from tuner.core.device import AbstractDevice, KernelLaunch
+from tuner.core.device_programs import DeviceProgram
 from tuner.core.interfaces import FINAL_EFFORT
-from tuner.core.programs import DeviceWork, ExplainedFusion, KernelTime, ProgramTimes
+from tuner.core.programs import ExplainedFusion
 from tuner.core.progress import step
 from tuner.programs.comparison import outputs, samples_of
+from tuner.programs.program_times import KernelTime, ProgramTimes
 from tuner.programs.request import KernelSample, ProgramOptions, ProgramRequest
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
-from tuner.programs.run.recording_device import RecordingDevice
+from tuner.programs.run.recording_device import DeviceWork, RecordingDevice
 from tuner.programs.run.runner_functions import discard
 from tuner.programs.watched_times import host_watch, interleaved, reliability_of
 from tuner.runtime.cpu.host import describe_machine

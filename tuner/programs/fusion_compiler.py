@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.candidate import Candidate
-from tuner.core.compiled_code import DeviceProgram
+from tuner.core.device_programs import DeviceProgram
 from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.fusions import FUSION_ENTRY, QUANTIZED, FusedProgram, Fusion, FusionCode
+from tuner.core.fusions import FUSION_ENTRY, QUANTIZED, FusedProgram, Fusion
 from tuner.core.fusions import LOOPS as LOOPS_KIND
 from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine
+from tuner.core.packings import FusionCode
 from tuner.core.problem import Problem, TextProblem
 from tuner.core.processors import AVX512, AVX_VNNI, INSTRUCTION_SET_FEATURES, LEVELS, PLAIN_LEVEL, VNNI
 from tuner.core.programs import (

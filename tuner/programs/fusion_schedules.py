@@ -16,7 +16,9 @@ from tuner.core.machine import Machine
 from tuner.core.problem import CACHES, MATMUL, NamedProblem, Problem, TextProblem, distinct_problems
 from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
 from tuner.core.quantization import CONSTANT
-from tuner.core.runs import Run, RunQuery, StoredTrial, TaskQuery, TrialQuery
+from tuner.core.queries import RunQuery, TaskQuery, TrialQuery
+from tuner.core.runs import Run
+from tuner.core.trials import StoredTrial
 from tuner.results.best_trials import best_results, is_measured_there
 from tuner.space.scripts.choice import first_configuration, projected_script, why_no_strategy
 

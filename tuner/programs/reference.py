@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tuner.core.compiled_code import DeviceProgram
+from tuner.core.device_programs import DeviceProgram
 from tuner.core.errors import CandidateError
 from tuner.programs.comparison import outputs
 from tuner.programs.compiler import ProgramCompiler

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
 from tuner.core.candidate import TargetName
-from tuner.core.compiled_code import DeviceFusion
+from tuner.core.device import STREAM_ORDERS
+from tuner.core.device_programs import DeviceFusion
 from tuner.core.errors import CandidateError, TunerError, UsageError
-from tuner.core.gpu import STREAM_ORDERS
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
-from tuner.core.programs import DeviceWork, ExplainedFusion, ProgramTimes
+from tuner.core.programs import ExplainedFusion
+from tuner.programs.program_times import ProgramTimes
+from tuner.programs.run.recording_device import DeviceWork
 from tuner.runtime.cpu.team_threads import checked_threads
 from tuner.targets.backends import Backends
 from tuner.targets.target import ProgramSupport

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from tuner.core.compiled_code import DeviceProgram
-from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError, failing_at
+from tuner.core.device_programs import DeviceProgram
+from tuner.core.errors import CandidateError, DeviceError, Failure, Stage, TunerError, UsageError, failing_at
 from tuner.core.fusions import Fusion
-from tuner.core.gpu import DeviceError, chip_of
+from tuner.core.gpu import chip_of
 from tuner.core.problem import Problem
 from tuner.core.programs import ExplainedFusion
 from tuner.mlir import bindings, transform

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tuner.analysis.ratios import Comparable, NotComparable, comparison
-from tuner.core.compiled_code import DeviceProgram
+from tuner.core.device_programs import DeviceProgram
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import FINAL_EFFORT, Effort
 from tuner.core.programs import ExplainedFusion
@@ -28,7 +28,7 @@ from tuner.programs.watched_times import evidence_of, host_watch, interleaved
 from tuner.runtime.cpu.host import describe_machine
 
 if TYPE_CHECKING:
-    from tuner.core.gpu import AbstractDevice
+    from tuner.core.device import AbstractDevice
 
 FUSION_EFFORT = Effort(budget_s=0.02, min_samples=6, max_samples=15)  # of each fusion, per program
 

@@ -15,10 +15,12 @@ from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD, Problem
 from tuner.core.programs import ExplainedFusion, ProgramBaseline, ProgramResult, ProgramSource
+from tuner.core.queries import TrialQuery
 from tuner.core.records import Measurement, MedianInterval
 from tuner.core.reliability import NOT_RECORDED
 from tuner.core.requests import RunRequest
-from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.core.runs import RunSettings
+from tuner.core.trials import StoredTrial
 from tuner.programs.fusion_schedules import TunableFusions
 from tuner.programs.request import ProgramOptions, ProgramReport, ProgramRequest, named_in_errors
 from tuner.programs.service import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
-from tuner.core.runs import StoredTrial
+from tuner.core.trials import StoredTrial
 from tuner.targets.backends import Backends
 from tuner.tuning.pool import PoolProblem, projected_pool
 

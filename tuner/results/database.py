@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from tuner.core.errors import UsageError
-from tuner.core.requests import tune_command
-from tuner.core.runs import TaskQuery
+from tuner.core.problem_text import tune_command
+from tuner.core.queries import TaskQuery
 from tuner.db.address import is_missing, parse_address
 from tuner.db.store import Store
 from tuner.results.database_name import is_named, which_database

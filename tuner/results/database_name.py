@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.serialization import has_secret, without_secrets
+from tuner.core.passwords import has_secret, without_secrets
 
 VARIABLE = "TUNER_DB"  # of the environment
 COMMAND = re.compile(r"(?:^|: )tuner [a-z]")  # as a hint is one, or ends with one

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from tuner.analysis.ratios import Comparable, NotComparable, between_trials
 from tuner.analysis.selected_result import timed
 from tuner.core.candidate import Value
-from tuner.core.runs import Run, StoredTrial
+from tuner.core.runs import Run
 from tuner.core.serialization import interval_text
+from tuner.core.trials import StoredTrial
 from tuner.results.output.formatting import count_text, table_lines, trial_time_text, wrapped
 from tuner.results.output.json_documents import Document, history_document, slowdown_document
 from tuner.results.output.tables import resources_lines

@@ -17,11 +17,13 @@ from tuner.core.errors import SCRIPT, CandidateError, Failure, OpPlace, TunerErr
 from tuner.core.interfaces import Script
 from tuner.core.machine import variables_of
 from tuner.core.problem import Problem
+from tuner.core.queries import TaskQuery, TrialQuery
 from tuner.core.records import CompileSeconds, PassSeconds
 from tuner.core.reliability import Reliability
 from tuner.core.round_quality import noise_text
-from tuner.core.runs import Run, StoredTrial, TaskQuery, TrialQuery
+from tuner.core.runs import Run
 from tuner.core.serialization import seconds_text
+from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.results.output.formatting import (
     SUMMARY_COLUMNS,

@@ -16,8 +16,9 @@ from tuner.core.errors import CandidateError, TunerError, UsageError
 from tuner.core.interfaces import Script
 from tuner.core.machine import variables_of
 from tuner.core.records import Verdict
-from tuner.core.runs import Run, StoredTrial
+from tuner.core.runs import Run
 from tuner.core.serialization import utc_text
+from tuner.core.trials import StoredTrial
 from tuner.results.script_stages import CODE, lowered_stages
 from tuner.space.file.reading import parse_space, spaces_for
 from tuner.space.recorded.t4 import Recording, t4_bytes

@@ -11,7 +11,6 @@ from tuner.core.dtypes import INPUT_DTYPES, OUTPUTS, SUM_DTYPES, dtype_name
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.fusions import QUANTIZED
-from tuner.core.matmul import shape_text
 from tuner.core.problem import (
     ALIGNMENTS,
     CACHES,
@@ -19,8 +18,10 @@ from tuner.core.problem import (
     OPERATIONS,
     require_choice,
 )
-from tuner.core.runs import RunQuery, StoredTrial, TaskQuery, TrialQuery
+from tuner.core.problem_text import shape_text
+from tuner.core.queries import RunQuery, TaskQuery, TrialQuery
 from tuner.core.serialization import parse_moment, with_zone
+from tuner.core.trials import StoredTrial
 from tuner.core.typed_arguments import typed
 from tuner.results.best_trials import RunResult, best_results, group_of
 from tuner.results.output.json_documents import history_columns

@@ -22,10 +22,11 @@ from tuner.analysis.portfolio import (
 from tuner.analysis.time_matrix import TimeMatrix, known_times, residuals
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, UsageError
-from tuner.core.machine import Compiler, Machine
+from tuner.core.machine import Machine
 from tuner.core.reliability import Reliability, reliability_of_all
 from tuner.core.requests import Campaign
-from tuner.core.runs import Run, StoredTrial
+from tuner.core.runs import Compiler, Run
+from tuner.core.trials import StoredTrial
 from tuner.results.campaign_matrix import FAILED, CampaignMatrix, campaign_matrix
 from tuner.space.scripts.header import custom_ops
 from tuner.targets.backends import Backends

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.errors import UsageError
-from tuner.core.gpu import AbstractDevice, DeviceError
+from tuner.core.device import AbstractDevice
+from tuner.core.errors import DeviceError, UsageError
 from tuner.core.numpy_types import DTYPES
 
 # Views of other packages' arrays through DLPack 1.0, with the structs of its dlpack.h.

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
-from tuner.core.serialization import replace_file
+from tuner.core.text_files import replace_file
 from tuner.mlir.fingerprint import packages, sources_sha256
 
 Value = TypeVar("Value")

@@ -21,7 +21,8 @@ from threadpoolctl import ThreadpoolController
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import Failure
 from tuner.core.interfaces import AbstractSampler
-from tuner.core.runs import Run, StoredTrial
+from tuner.core.runs import Run
+from tuner.core.trials import StoredTrial
 from tuner.search.configurations import Floats, Pool, Rows, RowTable, Scope, sampled, whole
 from tuner.space.feasible_set import FeasibleSet
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from tuner.core.candidate import TargetName
 from tuner.core.errors import OpPlace
-from tuner.core.machine import Machine, Roofline
+from tuner.core.machine import Machine
 from tuner.core.problem import Problem
+from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline
 from tuner.runtime.cuda.probe import describe_gpu
 from tuner.runtime.cuda.roofline import gpu_roofline

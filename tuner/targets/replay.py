@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from tuner.core.candidate import REPLAY, Candidate, ChosenStrategy, TargetName
+from tuner.core.candidate import REPLAY, Candidate, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError
 from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
-from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.requests import TIMED_SAMPLER, RunRequest
-from tuner.core.runs import Baseline, RunSettings, StoredTrial
+from tuner.core.roofline import Roofline
+from tuner.core.runs import Baseline, ChosenStrategy, Compiler, RunSettings
+from tuner.core.trials import StoredTrial
 from tuner.runtime.timing import summarize
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.limits import Limits

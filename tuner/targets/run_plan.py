@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from tuner.core.candidate import Candidate, ChosenStrategy
+from tuner.core.candidate import Candidate
 from tuner.core.compiled_code import Resources
 from tuner.core.errors import Stage
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
-from tuner.core.runs import RunSettings
+from tuner.core.runs import ChosenStrategy, RunSettings
 from tuner.runtime.workers.protocol import CALL, ServiceSpec
 from tuner.runtime.workers.worker import Worker
 from tuner.search.cost_model.configurations import initial_configurations

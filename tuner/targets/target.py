@@ -5,19 +5,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.compiled_code import KernelCode, Resources
-from tuner.core.errors import UsageError
-from tuner.core.gpu import DeviceError
+from tuner.core.errors import DeviceError, UsageError
 from tuner.core.interfaces import Script
-from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.core.runs import Baseline, RunSettings, StoredTrial
+from tuner.core.roofline import Roofline
+from tuner.core.runs import Baseline, ChosenStrategy, Compiler, RunSettings
+from tuner.core.trials import StoredTrial
 from tuner.runtime.timing_lock import LockWait
 
 if TYPE_CHECKING:
     from tuner.core.compiled_code import Assemble
-    from tuner.core.gpu import AbstractDevice
+    from tuner.core.device import AbstractDevice
     from tuner.core.interfaces import AbstractRunner
     from tuner.runtime.workers.limits import Limits
     from tuner.runtime.workers.protocol import Factory

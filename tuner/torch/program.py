@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-from tuner.core.compiled_code import DeviceProgram
+from tuner.core.device_programs import DeviceProgram
 from tuner.core.dtypes import number_type
 from tuner.core.errors import UsageError
 from tuner.core.fusions import TensorType

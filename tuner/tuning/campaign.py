@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.machine import Machine, Roofline
+from tuner.core.machine import Machine
 from tuner.core.problem import NamedProblem, Problem, TextProblem, distinct_problems
 from tuner.core.requests import Campaign, CampaignMember, CampaignProposal, CampaignSettings, RunRequest
+from tuner.core.roofline import Roofline
 from tuner.runtime.timing_lock import LockWait
 from tuner.search.samplers import make_sampler
 from tuner.targets.backends import Backends, require_runs_here

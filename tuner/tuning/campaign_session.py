@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from tuner.analysis.scheduler import QUIET, REST, SMALL, ColumnPool, Scheduler
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import AbstractRunner, AbstractSampler, Effort
-from tuner.core.machine import Roofline
 from tuner.core.requests import Campaign, CampaignProposal
+from tuner.core.roofline import Roofline
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.target import Target
 from tuner.tuning.budget import final_effort, in_flight_s, is_spent, reserved_s, untimed_factor

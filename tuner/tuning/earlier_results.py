@@ -26,16 +26,9 @@ from tuner.core.compiled_code import Resources
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.core.runs import (
-    SEED,
-    SHIPPED,
-    SPACE_FILE,
-    InitialConfiguration,
-    Run,
-    RunSettings,
-    StoredTrial,
-    TrialQuery,
-)
+from tuner.core.queries import TrialQuery
+from tuner.core.runs import SEED, SHIPPED, SPACE_FILE, InitialConfiguration, Run, RunSettings
+from tuner.core.trials import StoredTrial
 from tuner.search.prior import encoded
 from tuner.space.feasible_set import FeasibleSet, nearest_row
 from tuner.space.recorded.recording import RecordedSpace

@@ -8,10 +8,12 @@ from typing import TypeVar
 from tuner.core.errors import Failure
 from tuner.core.machine import Machine
 from tuner.core.processors import PresentLoad
+from tuner.core.queries import Counts
 from tuner.core.records import Record
 from tuner.core.reliability import Reliability
 from tuner.core.requests import Campaign
-from tuner.core.runs import NOT_TIMED, Baseline, Counts, RunSettings
+from tuner.core.runs import Baseline, RunSettings
+from tuner.core.trials import NOT_TIMED
 
 E = TypeVar("E")  # events of a run or a campaign
 

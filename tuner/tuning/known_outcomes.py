@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import Failure
-from tuner.core.machine import Compiler
+from tuner.core.queries import ReuseKey, TrialQuery
 from tuner.core.records import Measurement, Record, Verdict
-from tuner.core.runs import ReuseKey, Run, TrialQuery
+from tuner.core.runs import Compiler, Run
 
 if TYPE_CHECKING:
     from tuner.db.store import Store

@@ -14,10 +14,11 @@ from tuner.analysis.portfolio import held_out_choices, ranked_columns
 from tuner.core.candidate import Candidate
 from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import UsageError
-from tuner.core.machine import SHIPPED, Machine, Roofline
+from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import MatmulProblem
 from tuner.core.processors import peak_set
+from tuner.core.roofline import SHIPPED, Roofline
 from tuner.runtime.cpu.roofline import TILE_DOTS
 from tuner.tuning.rule import DispatchRule, ProblemSpaces, parse_rule
 

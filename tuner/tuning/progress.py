@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from tuner.core.errors import Failure, Stage
+from tuner.core.queries import Counts
 from tuner.core.records import Record
-from tuner.core.runs import Counts, Proposal
+from tuner.core.trials import Proposal
 
 EVALUATING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY, Stage.MEASURE))
 

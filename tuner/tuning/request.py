@@ -8,9 +8,12 @@ from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
+from tuner.core.problem_text import tune_command
 from tuner.core.processors import Processors, require_instructions
-from tuner.core.requests import TIMED_SAMPLER, RunRequest, require_budget, require_number, tune_command
-from tuner.core.runs import Proposal, Run, RunSettings, TaskQuery
+from tuner.core.queries import TaskQuery
+from tuner.core.requests import TIMED_SAMPLER, RunRequest, require_budget, require_number
+from tuner.core.runs import Run, RunSettings
+from tuner.core.trials import Proposal
 from tuner.payload.reference import reference_bytes
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here, resolve_target

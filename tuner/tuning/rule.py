@@ -17,13 +17,17 @@ import yaml
 
 from tuner.analysis.portfolio import NewProblem, Regret
 from tuner.analysis.time_matrix import TimeMatrix
-from tuner.core.candidate import PROBLEM, Candidate, ChosenStrategy, Seconds, Value
+from tuner.core.candidate import Candidate, Seconds, Value
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
-from tuner.core.machine import Machine, Roofline, variables_of
+from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
+from tuner.core.problem_documents import PROBLEM
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
-from tuner.core.serialization import decode, encode, form, number, read_text, require_format, whole
+from tuner.core.roofline import Roofline
+from tuner.core.runs import ChosenStrategy
+from tuner.core.serialization import decode, encode, form, number, require_format, whole
+from tuner.core.text_files import read_text
 from tuner.space.file import yaml as strict_yaml
 from tuner.space.file.entries import StrategyEntry, Variables
 from tuner.space.file.reading import SpaceFile, load_space_file

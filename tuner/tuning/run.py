@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from tuner.core import runs
+from tuner.core import queries, runs, trials
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, UsageError
 from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner, AbstractSampler, BoundRecord, Effort
-from tuner.core.machine import Compiler, Machine
-from tuner.core.requests import tune_command
+from tuner.core.machine import Machine
+from tuner.core.problem_text import tune_command
 from tuner.core.round_quality import is_pressed
+from tuner.core.runs import Compiler
 from tuner.search.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here
@@ -120,7 +121,7 @@ class TuningSession:
     def __init__(
         self,
         run: runs.Run,
-        stored: tuple[runs.Proposal, ...],  # of earlier sessions, by number
+        stored: tuple[trials.Proposal, ...],  # of earlier sessions, by number
         feasible: FeasibleSet,
         sampler: AbstractSampler,
         source: Target,
@@ -293,12 +294,12 @@ def transfer_settings(
     source = backends.target_of_run(settings)
     machine = source.machine(target)
     name = SOURCE.format(source_run.id)
-    for run in store.matching_runs(runs.RunQuery(runs.TaskQuery(machine=machine.name))):
+    for run in store.matching_runs(queries.RunQuery(queries.TaskQuery(machine=machine.name))):
         if run.id > source_run.id and run.settings.first and run.settings.first[0].source == name:
             return None, run.id
     first = tuple(
         runs.InitialConfiguration(trial.record.candidate, runs.WARM_START, name)
-        for trial in store.trials(runs.TrialQuery(run=source_run.id, sort="number"))
+        for trial in store.trials(queries.TrialQuery(run=source_run.id, sort="number"))
     )
     settings = replace(settings, first=first, prior="", warm_start=False, budget_s=None)
     rows = rows_of_first(settings, source.plan(settings, machine))
@@ -367,7 +368,7 @@ def resume(
         raise UsageError(line, f"tuner tune --resume campaign:{run.campaign.campaign}")
     if run.status == "done" and not retime and limit is None:
         return tuned_run(store, run_id)
-    command = tune_command(runs.TaskQuery.of(run.settings.problem))
+    command = tune_command(queries.TaskQuery.of(run.settings.problem))
     require_runs_here(run.settings.target, backends, command)
     if run.settings.baseline_library:
         backends.target(run.settings.target).require_baseline(

@@ -20,9 +20,10 @@ from tuner.core.interfaces import (
     FinalTimes,
     Script,
 )
-from tuner.core.machine import HostConditions, Roofline
-from tuner.core.records import Measurement
+from tuner.core.queries import TrialQuery
+from tuner.core.records import HostConditions, Measurement
 from tuner.core.reliability import Reliability
+from tuner.core.roofline import Roofline
 from tuner.core.round_quality import (
     Evidence,
     RoundQuality,
@@ -31,7 +32,8 @@ from tuner.core.round_quality import (
     reliability_in_round,
     round_quality,
 )
-from tuner.core.runs import NOT_TIMED, REPLAYED, Baseline, Proposal, Run, StoredTrial, TrialQuery
+from tuner.core.runs import Baseline, Run
+from tuner.core.trials import NOT_TIMED, REPLAYED, Proposal, StoredTrial
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.target import RunnerSettings, Target

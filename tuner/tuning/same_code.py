@@ -10,9 +10,10 @@ from dataclasses import replace
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner
-from tuner.core.machine import Compiler, Machine
+from tuner.core.machine import Machine
 from tuner.core.records import Record
-from tuner.core.runs import Proposal, Run
+from tuner.core.runs import Compiler, Run
+from tuner.core.trials import Proposal
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.target import Bind, RunnerSettings, Target
 from tuner.tuning.events import CompilesAgain, Observer

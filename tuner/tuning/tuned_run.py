@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.problem import Problem
+from tuner.core.queries import Counts, TrialQuery
 from tuner.core.reliability import Reliability, reliability_of_all
 from tuner.core.requests import Campaign
 from tuner.core.round_quality import StoredRound
-from tuner.core.runs import Counts, Run, StoredTrial, TrialQuery
+from tuner.core.runs import Run
+from tuner.core.trials import StoredTrial
 
 if TYPE_CHECKING:
     from tuner.db.store import Store

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tuner.core.candidate import Candidate, ProblemDocument, candidate_document
+from tuner.core.candidate import Candidate, candidate_document
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import MatmulProblem
+from tuner.core.problem_documents import ProblemDocument
 from tuner.core.runs import RunSettings
 from tuner.core.serialization import encode, utc_text
 from tuner.search.cost_model.untimed import Predict

@@ -15,8 +15,7 @@ from benchmarks.gpu_check.random_programs import draw_programs, random_programs
 from tests.cuda_driver import has_driver
 from tests.targets.gpu.simulated_cuda import FACTS, HERE
 from tests.tuning.fakes import present
-from tuner.core.errors import UsageError
-from tuner.core.gpu import DeviceError
+from tuner.core.errors import DeviceError, UsageError
 from tuner.programs.request import FORMS, Comparison, DeviceOptions
 from tuner.runtime.cuda import probe
 from tuner.targets.gpu.compiler import find_ptxas

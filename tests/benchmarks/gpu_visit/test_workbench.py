@@ -23,9 +23,9 @@ from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.support.stub_driver import StubDriver
 from tests.targets.gpu.simulated_cuda import Reading
 from tuner.core.compiled_code import KernelCode, Launch
-from tuner.core.machine import GpuState
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.core.records import GpuState
 from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.evaluator import LocalGpu
 

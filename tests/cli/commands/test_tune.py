@@ -12,8 +12,9 @@ from tests.tuning.test_rounds import CUT, cut_parts
 from tuner.cli.commands.tune import HEADINGS, tune
 from tuner.cli.tuned import compromise_lines, fleet_of_run, several_document
 from tuner.core.candidate import Candidate
-from tuner.core.machine import Machine, Roofline
+from tuner.core.machine import Machine
 from tuner.core.requests import FleetRequest
+from tuner.core.roofline import Roofline
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, InitialConfiguration, RunSettings
 from tuner.db.store import Store
 from tuner.results.output.formatting import initial_configurations_text

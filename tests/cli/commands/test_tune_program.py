@@ -10,7 +10,7 @@ from tests.cli.real import BRIEF, brief_remeasurement, real_candidates
 from tests.fusion_problems import program_text
 from tests.texts import text_beside
 from tests.tuning import fakes
-from tuner.core.runs import TrialQuery
+from tuner.core.queries import TrialQuery
 from tuner.db.store import Store
 from tuner.programs.service import find_fusions, run_and_time
 from tuner.programs.tuning import FusionSteps

@@ -7,8 +7,8 @@ from tests.db.test_remote_results import add, run_of
 from tests.library.bundle.values import PROVENANCE, program, result, timed
 from tuner.core.errors import Failure, Stage, TunerError
 from tuner.core.matmul import Matmul
+from tuner.core.queries import Imported, TaskQuery, TrialQuery
 from tuner.core.remote_results import RemoteResults
-from tuner.core.runs import Imported, TaskQuery, TrialQuery
 from tuner.db.store import Store
 from tuner.library.bundle.archive import ResultsFile, read_bundle
 from tuner.library.bundle.exchange import choose_pending, import_file, packed, passing_bundle

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tuner.core.candidate import ChosenStrategy
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
+from tuner.core.runs import ChosenStrategy
 from tuner.library.entries import LibraryEntry, LibraryFile
 from tuner.payload.reference import compare, draw, draw_base
 from tuner.runtime.cpu.host import describe_machine

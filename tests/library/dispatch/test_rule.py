@@ -21,9 +21,9 @@ from tuner.analysis.portfolio import (
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
-from tuner.core.machine import Compiler
 from tuner.core.matmul import Matmul
 from tuner.core.reliability import RELIABLE
+from tuner.core.runs import Compiler
 from tuner.db.store import Store
 from tuner.results import portfolio
 from tuner.results.campaign_matrix import FAILED, campaign_matrix

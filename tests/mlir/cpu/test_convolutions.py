@@ -13,9 +13,10 @@ from tests.fusion_runs import as_problem, compiled, run
 from tests.mlir.convolution_texts import Convolution
 from tests.support.fuzzing.cpu_points import emulated_machine
 from tuner.core.candidate import Candidate
-from tuner.core.fusions import CONVOLUTION, WeightPacking
+from tuner.core.fusions import CONVOLUTION
 from tuner.core.machine import Machine, variables_of
 from tuner.core.numpy_types import DTYPES
+from tuner.core.packings import WeightPacking
 from tuner.core.problem import Problem, TextProblem
 from tuner.mlir.ir.convolutions import LAYOUTS
 from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error

@@ -4,8 +4,8 @@ import pytest
 
 from tests.mlir.kernels import changed, parsed
 from tests.texts import filled
+from tuner.core.compiled_code import TensorMapLayout
 from tuner.core.errors import CandidateError
-from tuner.core.gpu import TensorMapLayout
 from tuner.mlir.gpu import tensor_maps
 from tuner.mlir.gpu.shared_memory import use_dynamic_shared_memory
 from tuner.mlir.ir.reading import walk

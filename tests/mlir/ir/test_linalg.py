@@ -9,7 +9,7 @@ import pytest
 from tests.mlir.documented_ir import missing
 from tests.mlir.kernels import changed, parsed
 from tests.texts import filled, text_beside
-from tuner.core.fusions import WeightPacking
+from tuner.core.packings import WeightPacking
 from tuner.mlir.bindings import ir
 from tuner.mlir.ir.convolutions import ConvolutionForm, convolution_form
 from tuner.mlir.ir.linalg import round_late

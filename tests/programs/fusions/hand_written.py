@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.programs.file_check import filled
 from tuner.core import fusions as types
+from tuner.core.packings import FusionCode
 from tuner.core.programs import CompiledFusion
 from tuner.programs.fusions.linking import FusionPlaces, ProcessorLevel, linked
 from tuner.programs.fusions.memory_plan import memory_plan
@@ -20,13 +21,13 @@ from tuner.targets.cpu.compiler import write_object
 PLAIN = ProcessorLevel("x86-64")  # every processor that runs the tests can run it
 
 
-def loop_code(count: int, size: int, value: str, packings: tuple[Any, ...] = ()) -> types.FusionCode:
+def loop_code(count: int, size: int, value: str, packings: tuple[Any, ...] = ()) -> FusionCode:
     """Returns code that writes ``size`` elements %value, which ``value`` computes from %v0, %v1, ..."""
     arguments = ", ".join(f"%p{number}: !llvm.ptr" for number in range(count + 1))
     loads = "".join(filled(__file__, "LOAD", number=number) for number in range(count))
     parts = {"arguments": arguments, "size": size, "loads": loads, "value": value, "result": count}
     text = filled(__file__, "LOOP", **parts)
-    return types.FusionCode(text, packings or (None,) * count)
+    return FusionCode(text, packings or (None,) * count)
 
 
 ADD = "%value = llvm.fadd %v0, %v1 : f32"
@@ -46,7 +47,7 @@ def fusion(inputs: tuple[types.View, ...], *outputs: types.View, op: str = "arit
     return types.Fusion(types.ELEMENTWISE, "", inputs, outputs, (op,))
 
 
-def exp_of_weighted_sum(size: int = 8) -> tuple[types.FusedProgram, tuple[types.FusionCode, ...]]:
+def exp_of_weighted_sum(size: int = 8) -> tuple[types.FusedProgram, tuple[FusionCode, ...]]:
     """Returns exp(x * w + y), 3 * that, as five fusions of arguments x and y and one weight w."""
     kind = types.TensorType((size,), "f32")
     counts = {types.ARGUMENT: 2, types.WEIGHT: 1, types.TEMPORARY: 3, types.RESULT: 2}
@@ -65,12 +66,12 @@ def exp_of_weighted_sum(size: int = 8) -> tuple[types.FusedProgram, tuple[types.
     return types.FusedProgram(fusions, buffers, (kind, kind), (kind, kind)), codes
 
 
-def places_of(program: types.FusedProgram, codes: Sequence[types.FusionCode]) -> FusionPlaces:
+def places_of(program: types.FusedProgram, codes: Sequence[FusionCode]) -> FusionPlaces:
     return FusionPlaces(program, memory_plan(program), weight_plan(program, codes))
 
 
 def function_of(
-    program: types.FusedProgram, codes: Sequence[types.FusionCode], weights: Sequence[np.ndarray] = ()
+    program: types.FusedProgram, codes: Sequence[FusionCode], weights: Sequence[np.ndarray] = ()
 ) -> FusedFunction:
     places = places_of(program, codes)
     block = aligned_bytes(places.weights.bytes)
@@ -78,7 +79,7 @@ def function_of(
     return FusedFunction(code_of(places, codes), block)
 
 
-def code_of(places: FusionPlaces, codes: Sequence[types.FusionCode]) -> FusedCode:
+def code_of(places: FusionPlaces, codes: Sequence[FusionCode]) -> FusedCode:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "code.o"
         write_object(linked(places, codes, PLAIN), file, entry=PROGRAM_ENTRY)

@@ -29,11 +29,10 @@ from tuner.core.fusions import (
     Buffer,
     FusedProgram,
     Fusion,
-    FusionCode,
     TensorType,
     View,
-    WeightPacking,
 )
+from tuner.core.packings import FusionCode, WeightPacking
 from tuner.programs.fusions import views
 from tuner.programs.fusions.linking import linked, waits
 from tuner.programs.fusions.memory_plan import SLACK_BYTES, extent_bytes, lifetimes, memory_plan

@@ -9,7 +9,7 @@ import pytest
 from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
-from tuner.core.compiled_code import DeviceProgram
+from tuner.core.device_programs import DeviceProgram
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem

@@ -11,7 +11,7 @@ from tests.programs.lowering import device_programs as texts
 from tests.programs.lowering.compiled import on_simulator
 from tests.programs.lowering.device_programs import lowered
 from tests.texts import text_beside
-from tuner.core.compiled_code import BufferType, DeviceProgram, ScalarType
+from tuner.core.device_programs import BufferType, DeviceProgram, ScalarType
 from tuner.core.errors import CandidateError
 from tuner.core.gpu import chip_of
 from tuner.mlir.passes import run_passes

@@ -12,8 +12,9 @@ import pytest
 from tests.programs.lowering import device_programs as texts
 from tests.programs.lowering.device_programs import lowered
 from tests.texts import text_beside
-from tuner.core.compiled_code import DeviceProgram
-from tuner.core.gpu import STREAM_ORDERS, DeviceError, StreamOrder
+from tuner.core.device import STREAM_ORDERS, StreamOrder
+from tuner.core.device_programs import DeviceProgram
+from tuner.core.errors import DeviceError
 from tuner.mlir.effects import accesses as buffer_regions
 from tuner.programs.request import Form
 from tuner.programs.run.device_function import DeviceFunction

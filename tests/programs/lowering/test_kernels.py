@@ -15,8 +15,9 @@ from tests.support.gpu_point import GpuPoint
 from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate, TargetName
+from tuner.core.device import STREAM_ORDERS, StreamOrder
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.gpu import STREAM_ORDERS, StreamOrder, chip_of
+from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Script
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem

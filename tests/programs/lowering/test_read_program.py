@@ -14,7 +14,7 @@ from tests.programs.file_check import cases, checked, filled, require
 from tests.programs.lowering import device_programs as texts
 from tests.programs.lowering.compiled import cpu_function, entry_read, host_function, read, refusal
 from tests.texts import text_beside
-from tuner.core.compiled_code import BufferType, ScalarType
+from tuner.core.device_programs import BufferType, ScalarType
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.mlir.bindings import ir
 from tuner.mlir.effects.accesses import device_accesses

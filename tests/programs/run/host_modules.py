@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.programs.file_check import filled
 from tests.texts import text_beside
-from tuner.core.compiled_code import BufferType, DeviceProgram, ValueType
+from tuner.core.device_programs import BufferType, DeviceProgram, ValueType
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir, passmanager
 from tuner.mlir.cpu.lowering import jit_text

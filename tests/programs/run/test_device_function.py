@@ -15,9 +15,9 @@ from tests.programs.run.host_modules import BUFFER, TOKENS, TWO_CHAINS, N, compi
 from tests.programs.run.test_marshalling import Tensor
 from tests.support.stub_driver import StubDriver
 from tests.texts import text_beside
-from tuner.core.compiled_code import BufferType, DeviceProgram, ScalarType
-from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.gpu import STREAM_ORDERS, AbstractDevice, DeviceError, StreamOrder
+from tuner.core.device import STREAM_ORDERS, AbstractDevice, StreamOrder
+from tuner.core.device_programs import BufferType, DeviceProgram, ScalarType
+from tuner.core.errors import CandidateError, DeviceError, Stage, UsageError
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.runtime.arrays import DeviceArray
 from tuner.simulator.device.happens_before import HostDefect

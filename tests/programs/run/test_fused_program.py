@@ -17,17 +17,9 @@ import pytest
 from tests.programs.fusions.hand_written import compiled_code, compiled_function, fusion
 from tests.programs.run.test_marshalling import Tensor
 from tuner.core.errors import CandidateError, UsageError
-from tuner.core.fusions import (
-    ARGUMENT,
-    WEIGHT,
-    Buffer,
-    FusedProgram,
-    FusionCode,
-    TensorType,
-    View,
-    WeightPacking,
-)
+from tuner.core.fusions import ARGUMENT, WEIGHT, Buffer, FusedProgram, TensorType, View
 from tuner.core.numpy_types import DTYPES
+from tuner.core.packings import FusionCode, WeightPacking
 from tuner.programs.run import exported, fused_code
 from tuner.programs.run.exported import CODE, DOCUMENT, WEIGHTS, code_of, document_text
 from tuner.programs.run.fused_program import FusedFunction, load

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.programs.kernel_programs import ran
 from tests.programs.lowering.compiled import host_function
 from tests.texts import text_beside
-from tuner.core.compiled_code import BufferType, DeviceProgram, ScalarType, ValueType
+from tuner.core.device_programs import BufferType, DeviceProgram, ScalarType, ValueType
 from tuner.core.errors import UsageError
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.effects.runner_signatures import C_INTERFACE, MEMREFS, RUNNER_FUNCTIONS

@@ -17,13 +17,13 @@ from tests.tuning.fakes import MACHINE, baseline, settings
 from tuner.analysis.importance import TooFew, ablate
 from tuner.core.candidate import Value
 from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage, UsageError
-from tuner.core.machine import Conditions, GpuState, Span
 from tuner.core.processors import PresentLoad
-from tuner.core.records import Measurement, Verdict
+from tuner.core.queries import Counts
+from tuner.core.records import Conditions, GpuState, Measurement, Span, Verdict
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.requests import Campaign, CampaignSettings
-from tuner.core.runs import Counts, StoredTrial
 from tuner.core.serialization import interval_text, seconds_text
+from tuner.core.trials import StoredTrial
 from tuner.results import explanations
 from tuner.results.explanations import FailedOp, explain_document, explain_lines
 from tuner.results.output import formatting, progress

@@ -8,11 +8,13 @@ from tests.cli.conftest import counts
 from tests.trials import disturbed, measurement, run, top_trial, trial
 from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.errors import Failure, Stage
-from tuner.core.machine import Conditions, GpuState, Roofline
 from tuner.core.matmul import Matmul
-from tuner.core.records import Verdict
+from tuner.core.queries import Counts, DatabaseInfo
+from tuner.core.records import Conditions, GpuState, Verdict
 from tuner.core.reliability import unreliable
-from tuner.core.runs import Counts, DatabaseInfo, LibraryTime, Run, StoredTrial
+from tuner.core.roofline import Roofline
+from tuner.core.runs import LibraryTime, Run
+from tuner.core.trials import StoredTrial
 from tuner.results.output import json_documents, run_result
 from tuner.results.output.json_documents import csv_cell, history_csv, history_document, trial_document
 from tuner.results.output.run_result import counts_text, failure_lines, tied_lines

@@ -17,14 +17,16 @@ from tests.fakes import bind as bind_fake
 from tests.trials import measurement
 from tests.tuning import fakes
 from tuner.analysis.slowdown import SlowdownLimits
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
+from tuner.core.candidate import Candidate, TargetName, Value
 from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.interfaces import Artifact, Effort, Partition, Script
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.core.queries import TrialQuery
 from tuner.core.records import Measurement
-from tuner.core.runs import StoredTrial, TrialQuery
+from tuner.core.runs import ChosenStrategy
+from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.results.best_trials import best_result
 from tuner.results.past_runs import past_trials

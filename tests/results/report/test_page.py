@@ -10,9 +10,9 @@ from tests.tuning.fakes import MACHINE
 from tuner.analysis.ratios import Comparable
 from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.machine import Roofline
 from tuner.core.records import PassSeconds, Verdict
 from tuner.core.reliability import RELIABLE, unreliable
+from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline
 from tuner.results.report import content
 from tuner.results.report.content import BestKnown

@@ -13,10 +13,11 @@ from tests.trials import measurement, run, top_trial, trial
 from tuner.analysis.importance import Ablation, ablate
 from tuner.core.candidate import TargetName, Value
 from tuner.core.errors import Failure, Stage
-from tuner.core.machine import Roofline
 from tuner.core.records import Measurement, Verdict
 from tuner.core.reliability import unreliable
-from tuner.core.runs import SEED, WARM_START, InitialConfiguration, StoredTrial
+from tuner.core.roofline import Roofline
+from tuner.core.runs import SEED, WARM_START, InitialConfiguration
+from tuner.core.trials import StoredTrial
 from tuner.results.report import content, knob_plots, run_plots
 from tuner.results.report.content import HEIGHT, TICKS, WHISKER, WIDTH, Bar, powers_of_ten, shown_trials
 from tuner.results.report.knob_plots import Axis, HeatMap, LineGroup, PairOutcome, Parallel, parallel_of

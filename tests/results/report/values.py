@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from tests.trials import measurement, run, trial
 from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.candidate import Candidate, Value
+from tuner.core.queries import Counts
 from tuner.core.records import Verdict
-from tuner.core.runs import Counts, Run, StoredTrial
+from tuner.core.runs import Run
+from tuner.core.trials import StoredTrial
 from tuner.results.report.content import BestKnown, Report, ReportedRun
 from tuner.results.report.page import page_html
 

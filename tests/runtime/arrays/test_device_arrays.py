@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.compiled_code import BufferType, DeviceProgram
-from tuner.core.errors import UsageError
-from tuner.core.gpu import DeviceError
+from tuner.core.device_programs import BufferType, DeviceProgram
+from tuner.core.errors import DeviceError, UsageError
 from tuner.programs.run.marshalling import pass_value
 from tuner.runtime import arrays
 from tuner.simulator.device.simulated_device import SimulatedDevice

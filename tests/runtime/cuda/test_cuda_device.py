@@ -12,7 +12,9 @@ import pytest
 
 from tests.runtime.calling_every import KERNEL, call_everything
 from tests.support.stub_driver import StubDriver, stub_library
-from tuner.core.gpu import DeviceError, Extent, KernelLaunch, TensorMapLayout
+from tuner.core.compiled_code import TensorMapLayout
+from tuner.core.device import Extent, KernelLaunch
+from tuner.core.errors import DeviceError
 from tuner.runtime.cuda.device import CudaDevice
 
 OUT_OF_MEMORY, ILLEGAL_ADDRESS = 2, 700

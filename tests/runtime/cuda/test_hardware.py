@@ -8,7 +8,7 @@ import pytest
 from tests.programs.run.host_modules import BUFFER, IN_PLACE, TOKENS, N, compiled, two_chains
 from tests.runtime.calling_every import call_everything
 from tests.simulator.device.test_kernels import SCALE, Parameters
-from tuner.core.gpu import DeviceError
+from tuner.core.errors import DeviceError
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.runtime.arrays import DeviceArray
 from tuner.runtime.cuda.device import CudaDevice

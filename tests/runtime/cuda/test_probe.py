@@ -16,9 +16,9 @@ from tests.support.stub_driver import StubDriver
 from tests.targets.gpu.scripted_device import ScriptedDevice
 from tests.targets.gpu.simulated_cuda import FACTS
 from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES
-from tuner.core.errors import TunerError
-from tuner.core.gpu import CLOCK_FLOP, DeviceError, chip_of
-from tuner.core.machine import GpuState
+from tuner.core.errors import DeviceError, TunerError
+from tuner.core.gpu import CLOCK_FLOP, chip_of
+from tuner.core.records import GpuState
 from tuner.runtime.cuda import probe, roofline, sensors
 from tuner.runtime.cuda.driver import CALLS, INT, OUT_NAME, CtypesDriver
 

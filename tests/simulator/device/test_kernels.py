@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from tests.texts import text_beside
-from tuner.core.gpu import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG, DeviceError, Extent, KernelLaunch, chip_of
+from tuner.core.device import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG, Extent, KernelLaunch
+from tuner.core.errors import DeviceError
+from tuner.core.gpu import chip_of
 from tuner.simulator.device import kernels, memory
 from tuner.simulator.device.happens_before import moment_after
 from tuner.simulator.device.kernels import SimulatedKernels

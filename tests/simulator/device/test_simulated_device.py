@@ -11,8 +11,9 @@ import pytest
 from tests.default_suite import ALL
 from tests.runtime.calling_every import call_everything
 from tests.simulator.device.test_kernels import SCALE, Parameters
-from tuner.core.errors import UsageError
-from tuner.core.gpu import STREAM_ORDERS, DeviceError, Extent, KernelLaunch, StreamOrder, TensorMapLayout
+from tuner.core.compiled_code import TensorMapLayout
+from tuner.core.device import STREAM_ORDERS, Extent, KernelLaunch, StreamOrder
+from tuner.core.errors import DeviceError, UsageError
 from tuner.simulator.device.happens_before import HostDefect
 from tuner.simulator.device.simulated_device import SimulatedDevice
 

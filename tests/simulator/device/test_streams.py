@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.simulator.device.test_kernels import Parameters
 from tests.texts import text_beside
-from tuner.core.gpu import STREAM_ORDERS, DeviceError, Extent, KernelLaunch, StreamOrder
+from tuner.core.device import STREAM_ORDERS, Extent, KernelLaunch, StreamOrder
+from tuner.core.errors import DeviceError
 from tuner.simulator.device import happens_before
 from tuner.simulator.device.happens_before import ByteRanges, DefectLog, MemoryAccess, Moment, moment_after
 from tuner.simulator.device.simulated_device import SimulatedDevice

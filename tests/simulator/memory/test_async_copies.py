@@ -5,8 +5,8 @@ import pytest
 
 from tests.simulator.ptx.snippets import fault, kinds, run
 from tests.texts import text_beside
+from tuner.core.compiled_code import TensorMapLayout
 from tuner.core.errors import UsageError
-from tuner.core.gpu import TensorMapLayout
 from tuner.simulator.memory.async_copies import TensorMap, extent_bytes, swizzled
 from tuner.simulator.ptx.defects import Defect
 

@@ -9,7 +9,8 @@ from tests.tuning import fakes
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.records import Measurement, Record, Verdict
-from tuner.core.runs import Run, StoredTrial
+from tuner.core.runs import Run
+from tuner.core.trials import StoredTrial
 from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.space.search_space import Knob, SearchSpace
 

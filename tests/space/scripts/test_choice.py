@@ -8,13 +8,14 @@ from tests.fakes import FakeTarget
 from tests.mlir.scripts import knob, script
 from tests.space.scripts.test_header import PROVENANCE, document, exported
 from tests.tuning.fakes import present
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
+from tuner.core.candidate import Candidate, TargetName, Value
 from tuner.core.errors import UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, gpu_machine, variables_of
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.core.runs import ChosenStrategy
 from tuner.results.exported_trial import with_constants, with_knob_options
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import SpaceFile, load_space_file, parse_space, spaces_for

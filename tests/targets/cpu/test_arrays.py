@@ -16,9 +16,9 @@ from tests.targets.evaluation import fails, rng
 from tests.texts import text_beside
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.fusions import WeightPacking, packings_comment, packings_in, threads_comment, threads_in
 from tuner.core.interfaces import Artifact, Script
 from tuner.core.matmul import Matmul
+from tuner.core.packings import WeightPacking, packings_comment, packings_in, threads_comment, threads_in
 from tuner.core.problem import ALIGNMENTS, CACHES, COLD, WARM, WEIGHTS_COLD, Problem, TextProblem
 from tuner.core.problem_classes import FusedProblem
 from tuner.core.records import Measurement

@@ -9,7 +9,6 @@ import pytest
 
 from tests.targets.evaluation import fails
 from tests.tuning.fakes import present
-from tuner.core.candidate import ChosenStrategy
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.machine import Machine, variables_of
@@ -17,6 +16,7 @@ from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import MatmulProblem
 from tuner.core.processors import PROCESSORS
+from tuner.core.runs import ChosenStrategy
 from tuner.mlir.cpu import lowering
 from tuner.mlir.cpu.llvm_modules import instructions_needed
 from tuner.runtime.cpu.host import describe_machine

@@ -10,8 +10,8 @@ from tests.targets.cpu.dishonest_fusions import KERNELS, USUAL, Dishonest
 from tests.targets.evaluation import fails, rng
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.fusions import packings_comment
 from tuner.core.interfaces import Artifact
+from tuner.core.packings import packings_comment
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import compile_fusion

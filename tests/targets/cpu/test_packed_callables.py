@@ -11,9 +11,9 @@ import pytest
 from tests.tuning.fakes import present
 from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import UsageError
-from tuner.core.fusions import threads_comment
 from tuner.core.matmul import Matmul
 from tuner.core.numpy_types import DTYPES
+from tuner.core.packings import threads_comment
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import quantized_problem
 from tuner.core.quantization import WeightFormat

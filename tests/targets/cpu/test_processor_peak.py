@@ -9,9 +9,10 @@ import pytest
 from tests.db.values import MACHINE
 from tests.targets.evaluation import fails
 from tuner.core.errors import Stage
-from tuner.core.machine import Machine, Roofline
+from tuner.core.machine import Machine
 from tuner.core.matmul import Matmul
 from tuner.core.records import Measurement
+from tuner.core.roofline import Roofline
 from tuner.runtime.cpu.roofline import ITERATIONS, SUMS, highest_flop_per_s
 from tuner.targets.cpu.timing_checks import ProcessorPeak
 

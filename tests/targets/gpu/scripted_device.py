@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tuner.core.gpu import AbstractDevice, DeviceError
+from tuner.core.device import AbstractDevice
+from tuner.core.errors import DeviceError
 
 FILL_S = 40e-6
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.core.gpu import DeviceError
-from tuner.core.machine import GpuState
+from tuner.core.errors import DeviceError
+from tuner.core.records import GpuState
 from tuner.payload.reference import Array
 from tuner.runtime.cuda.driver import CudaFacts
 from tuner.runtime.cuda.probe import GpuHere

@@ -11,9 +11,8 @@ from tests.support.stub_driver import StubDriver
 from tests.targets.evaluation import fails, rng
 from tests.targets.gpu.simulated_cuda import download, upload
 from tests.texts import text_beside
-from tuner.core.compiled_code import BufferMap, KernelBuffer, KernelCode, Launch
-from tuner.core.errors import RAN, CandidateError, Stage
-from tuner.core.gpu import DeviceError, TensorMapLayout
+from tuner.core.compiled_code import BufferMap, KernelBuffer, KernelCode, Launch, TensorMapLayout
+from tuner.core.errors import RAN, CandidateError, DeviceError, Stage
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.payload.reference import output_dtype

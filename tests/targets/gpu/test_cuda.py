@@ -16,12 +16,11 @@ from tests.targets.gpu.simulated_cuda import COOL, SAMPLE_S, download, evaluator
 from tests.targets.gpu.stub_cuda import FEW, stub_factory
 from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate, TargetName
-from tuner.core.errors import CandidateError, Failure, Stage, UsageError
-from tuner.core.gpu import DeviceError, chip_of
+from tuner.core.errors import CandidateError, DeviceError, Failure, Stage, UsageError
+from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Artifact, BoundRecord, Effort, Script
-from tuner.core.machine import Conditions, Span
 from tuner.core.matmul import Matmul
-from tuner.core.records import Measurement, Record, Verdict
+from tuner.core.records import Conditions, Measurement, Record, Span, Verdict
 from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec

@@ -4,8 +4,8 @@ import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
 from tests.targets.evaluation import fails, rng
-from tuner.core.errors import CandidateError, Stage, TunerError
-from tuner.core.gpu import DeviceError, chip_of
+from tuner.core.errors import CandidateError, DeviceError, Stage, TunerError
+from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.matmul import Matmul
 from tuner.runtime.cuda.cublas_files import find_cublas

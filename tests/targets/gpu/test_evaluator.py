@@ -18,13 +18,12 @@ from tests.targets.evaluation import fails
 from tests.targets.gpu.simulated_cuda import COOL, FACTS, HERE, Reading, device_with_a_clock
 from tests.texts import filled, text_beside
 from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch, buffers_of
-from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
-from tuner.core.gpu import AbstractDevice, DeviceError
+from tuner.core.device import AbstractDevice
+from tuner.core.errors import CandidateError, DeviceError, Stage, TunerError, UsageError
 from tuner.core.interfaces import Artifact, Effort
-from tuner.core.machine import Conditions, Span
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.problem import LAYOUTS, Problem
-from tuner.core.records import Measurement, Verdict
+from tuner.core.records import Conditions, Measurement, Span, Verdict
 from tuner.core.runs import Baseline
 from tuner.payload.reference import Array, Inputs
 from tuner.runtime.cuda import cublas, cublas_files

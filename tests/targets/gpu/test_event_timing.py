@@ -6,7 +6,7 @@ import pytest
 
 from tests.targets.evaluation import rng
 from tests.targets.gpu.scripted_device import ScriptedDevice
-from tuner.core.gpu import DeviceError
+from tuner.core.errors import DeviceError
 from tuner.core.interfaces import Effort
 from tuner.runtime.timing import SAMPLE_S
 from tuner.targets.gpu import event_timing

@@ -25,10 +25,11 @@ from tuner.cli.options import (
 )
 from tuner.cli.session import settings_given
 from tuner.core.errors import TunerError, UsageError, error_lines
-from tuner.core.requests import tune_command
+from tuner.core.problem_text import tune_command
+from tuner.core.queries import TaskQuery, TrialQuery
 from tuner.core.round_quality import reliability_alone
-from tuner.core.runs import TaskQuery, TrialQuery
-from tuner.core.serialization import read_text, seconds_text
+from tuner.core.serialization import seconds_text
+from tuner.core.text_files import read_text
 from tuner.results.best_trials import best_trials_here
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, one_line, table_lines, wrapped
@@ -49,7 +50,7 @@ from tuner.version import __version__
 
 if TYPE_CHECKING:
     from tuner.core.reliability import Reliability
-    from tuner.core.runs import StoredTrial
+    from tuner.core.trials import StoredTrial
     from tuner.db.store import Store
     from tuner.results.regression.audit import Audited
     from tuner.results.regression.gate import GateResult

@@ -13,7 +13,8 @@ from tuner.cli.options import (
     open_store,
     print_found,
 )
-from tuner.core.serialization import encode, masked, parse_moment
+from tuner.core.passwords import masked
+from tuner.core.serialization import encode, parse_moment
 from tuner.results.output.formatting import count_text
 from tuner.results.output.json_documents import database_document
 

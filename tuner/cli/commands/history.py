@@ -18,8 +18,9 @@ from tuner.cli.options import (
 )
 from tuner.cli.session import settings_given
 from tuner.core.errors import UsageError
-from tuner.core.requests import nothing_matches, tune_command
-from tuner.core.runs import RunQuery, StoredTrial, TrialQuery
+from tuner.core.problem_text import tune_command
+from tuner.core.queries import RunQuery, TrialQuery, nothing_matches
+from tuner.core.trials import StoredTrial
 from tuner.results.best_trials import best_results, why_first_is_not_best
 from tuner.results.database_name import database_text
 from tuner.results.output.json_documents import history_csv, listed_document, listed_run_document

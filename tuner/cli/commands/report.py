@@ -15,7 +15,7 @@ from tuner.cli.options import (
     print_found,
 )
 from tuner.core.errors import UsageError
-from tuner.core.requests import nothing_matches
+from tuner.core.queries import nothing_matches
 from tuner.results.database_name import database_text
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text

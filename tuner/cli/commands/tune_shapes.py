@@ -19,7 +19,7 @@ from tuner.cli.tune_forms import ResumedCampaign, ShapesForm
 from tuner.core.dtypes import narrow_output
 from tuner.core.epilogues import NONE
 from tuner.core.errors import Refusal, UsageError
-from tuner.core.matmul import Matmul, parse_sizes
+from tuner.core.matmul import Matmul
 from tuner.core.problem import (
     BATCH_MATMUL,
     MATMUL,
@@ -31,7 +31,8 @@ from tuner.core.problem import (
     require_choice,
 )
 from tuner.core.problem_classes import MatmulProblem
-from tuner.core.serialization import read_text
+from tuner.core.problem_text import parse_sizes
+from tuner.core.text_files import read_text
 from tuner.results.database_name import database_text
 from tuner.results.output.formatting import wrapped
 from tuner.results.output.program_tables import campaign_document, campaign_lines

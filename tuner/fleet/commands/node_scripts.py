@@ -13,7 +13,7 @@ from tuner.cli.main import Commands
 from tuner.cli.options import database_option, json_option, print_json
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
-from tuner.core.serialization import has_secret
+from tuner.core.passwords import has_secret
 from tuner.fleet.server import server_of
 from tuner.results.database_name import VARIABLE, which_database
 

@@ -17,6 +17,8 @@ from typing import Any, Final, final
 
 from tuner.core.errors import Failure, Refusal, UsageError
 from tuner.core.machine import Machine
+from tuner.core.plausibility import why_impossible, why_no_baseline, why_no_verdict
+from tuner.core.processors import most_flop_per_s
 from tuner.core.records import Measurement
 from tuner.core.remote_results import (
     BaselineTime,
@@ -26,12 +28,9 @@ from tuner.core.remote_results import (
     NoiseFloor,
     PendingTrial,
     RemoteResults,
-    most_flop_per_s,
-    why_impossible,
-    why_no_baseline,
-    why_no_verdict,
 )
-from tuner.core.serialization import decode, encode, parsed, require_format, unreadable
+from tuner.core.serialization import decode, encode, parsed, require_format
+from tuner.core.text_files import unreadable
 
 BUNDLE_FORMAT: Final = "tuner-bundle"
 BUNDLE_VERSION: Final = 3  # 3: code as text and binary

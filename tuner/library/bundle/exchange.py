@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import TunerError
+from tuner.core.problem_text import tune_command
+from tuner.core.queries import Imported, TaskQuery, TrialQuery
 from tuner.core.remote_results import PendingTrial
-from tuner.core.requests import tune_command
-from tuner.core.runs import Imported, TaskQuery, TrialQuery
 from tuner.library.bundle.archive import pack, read_results
 from tuner.search.cost_model.untimed import predicted_first
 from tuner.targets.registry import real_backends

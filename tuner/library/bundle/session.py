@@ -14,8 +14,8 @@ from typing import Any
 
 from tuner.analysis.ratios import Comparable, comparison
 from tuner.core.candidate import candidate_document
-from tuner.core.errors import Failure, TunerError, UsageError
-from tuner.core.gpu import DeviceError, chip_of
+from tuner.core.errors import DeviceError, Failure, TunerError, UsageError
+from tuner.core.gpu import chip_of
 from tuner.core.interfaces import FINAL_EFFORT, Effort, FinalTimes
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement

@@ -20,16 +20,9 @@ from math import prod
 
 from tuner.core.dtypes import number_type
 from tuner.core.errors import CandidateError, TunerError
-from tuner.core.fusions import (
-    FUSION_ENTRY,
-    NIBBLE_ROWS,
-    NIBBLES,
-    QUANTIZED,
-    WeightPacking,
-    packings_in,
-    threads_in,
-)
+from tuner.core.fusions import FUSION_ENTRY, QUANTIZED
 from tuner.core.interfaces import Script
+from tuner.core.packings import NIBBLE_ROWS, NIBBLES, WeightPacking, packings_in, threads_in
 from tuner.core.problem import MATMUL, Argument
 from tuner.core.problem_classes import PackedProblem
 from tuner.core.quantization import WeightFormat

@@ -14,7 +14,8 @@ from tuner.cli.main import DONE, FAILED
 from tuner.cli.options import EXPORTED, backends_of, json_option, library_option, print_found
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.processors import processor_of, require_instructions
-from tuner.core.serialization import encode, read_text_or_stdin
+from tuner.core.serialization import encode
+from tuner.core.text_files import read_text_or_stdin
 from tuner.library.contraction_report import contraction_reports, payload_contractions
 from tuner.library.header import is_library, read_document
 from tuner.results.exported_trial import source_file

@@ -11,7 +11,7 @@ import click
 from tuner.cli.main import Commands
 from tuner.cli.options import EPILOGUE, LAYOUT, database_option, json_option, open_known_store, print_found
 from tuner.core.errors import UsageError
-from tuner.core.runs import Imported, TrialQuery
+from tuner.core.queries import Imported, TrialQuery
 from tuner.core.serialization import encode
 from tuner.library.bundle import command
 from tuner.library.bundle.exchange import choose_pending, import_file, packed, passing_bundle

@@ -27,9 +27,12 @@ from tuner.cli.options import (
 from tuner.cli.session import settings_given
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
+from tuner.core.queries import TaskQuery, TrialQuery
 from tuner.core.requests import RunRequest
-from tuner.core.runs import Run, StoredTrial, TaskQuery, TrialQuery
-from tuner.core.serialization import encode, read_text
+from tuner.core.runs import Run
+from tuner.core.serialization import encode
+from tuner.core.text_files import read_text
+from tuner.core.trials import StoredTrial
 from tuner.library.entries import gpu_entries, library_entries
 from tuner.library.formats import DATA_FORMATS, TRIAL_FORMATS, library_format, library_formats
 from tuner.library.library import VERSIONS, LibraryText, for_version, merged, suitable

@@ -20,15 +20,17 @@ import numpy as np
 import threadpoolctl
 
 from tuner.analysis.ratios import NotComparable, comparison
-from tuner.core.candidate import PROBLEM, Candidate, Seconds
+from tuner.core.candidate import Candidate, Seconds
 from tuner.core.errors import CandidateError, Refusal, UsageError
 from tuner.core.interfaces import Effort, Script
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import MatmulProblem
+from tuner.core.problem_documents import PROBLEM
 from tuner.core.records import Measurement
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.round_quality import Evidence, reliability_in_round, round_quality
-from tuner.core.serialization import decode, encode, parsed, replace_file, require_format, seconds_text
+from tuner.core.serialization import decode, encode, parsed, require_format, seconds_text
+from tuner.core.text_files import replace_file
 from tuner.payload.reference import Array, output_dtype
 from tuner.runtime import timing
 from tuner.runtime.cpu.memory import address_of, copy_on_small_pages, keep_freed_memory

@@ -10,8 +10,9 @@ from tuner.core.candidate import CPU, Candidate, TargetName
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import Problem
 from tuner.core.reliability import Reliability
-from tuner.core.runs import Run, StoredTrial
+from tuner.core.runs import Run
 from tuner.core.serialization import seconds_text
+from tuner.core.trials import StoredTrial
 from tuner.library.dispatch.first_use import (
     BoundCandidate,
     FirstUse,

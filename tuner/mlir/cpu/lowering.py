@@ -9,7 +9,8 @@ import re
 
 from tuner.core.dtypes import NUMBER_TYPES
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.fusions import FUSION_ENTRY, FusionCode
+from tuner.core.fusions import FUSION_ENTRY
+from tuner.core.packings import FusionCode
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import pipeline
 from tuner.mlir.cpu.amx_emulation import tiles_as_vectors

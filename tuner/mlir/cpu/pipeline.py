@@ -1,6 +1,6 @@
 """The textual pass pipelines from a transformed payload to LLVM dialect for the CPU."""
 
-from tuner.core.machine import Compiler
+from tuner.core.runs import Compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, VERIFIER, llvm_version, packages, sources_sha256
 
 # ``buffer-deallocation`` inserts constants into the body of a ``vector.mask``, which holds one op: masks of

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tuner.core.errors import Refusal, UsageError
-from tuner.core.fusions import FUSION_ENTRY, NIBBLE_ROWS
+from tuner.core.fusions import FUSION_ENTRY
+from tuner.core.packings import NIBBLE_ROWS
 from tuner.core.quantization import QUANTIZATION, WeightFormat, quantized_text
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops.vnni_packing import splat

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tuner.core.errors import Refusal
-from tuner.core.fusions import GUARDED, MOST_GUARDED, VISIBLE
+from tuner.core.fusion_facts import GUARDED, MOST_GUARDED, VISIBLE
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import compared, index, loop, plus, times, total, value, zero

@@ -15,9 +15,8 @@ map gets the matrix as its last dimension. In the kernel, in LLVM dialect:
 
 from dataclasses import replace
 
-from tuner.core.compiled_code import BufferMap, KernelBuffer, Launch
+from tuner.core.compiled_code import BufferMap, KernelBuffer, Launch, TensorMapLayout
 from tuner.core.epilogues import EPILOGUES
-from tuner.core.gpu import TensorMapLayout
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.gpu.launch_sequence import LaunchSequence
 from tuner.mlir.ir.building import create, value

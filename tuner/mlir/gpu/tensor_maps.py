@@ -2,8 +2,8 @@
 
 import re
 
+from tuner.core.compiled_code import TensorMapLayout
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.gpu import TensorMapLayout
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import value
 from tuner.mlir.ir.launches import launches_of

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from tuner.core.fusions import ZERO_PLANES
+from tuner.core.fusion_facts import ZERO_PLANES
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.reading import op_of

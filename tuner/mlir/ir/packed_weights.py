@@ -1,12 +1,12 @@
 """Weights that come packed: arguments with the type of their panels, and attributes that say how.
 
 Such an argument has ``tuner.packing``; the attributes are the fields of
-``tuner.core.fusions.WeightPacking``, by which the caller packs the weight once.
+``tuner.core.packings.WeightPacking``, by which the caller packs the weight once.
 """
 
 from collections.abc import Sequence
 
-from tuner.core.fusions import WeightPacking
+from tuner.core.packings import WeightPacking
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.reading import constant_of, function_type, types_of

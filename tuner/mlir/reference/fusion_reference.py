@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tuner.core.dtypes import FLOATS
 from tuner.core.errors import UsageError
-from tuner.core.fusions import ZERO_PLANES
+from tuner.core.fusion_facts import ZERO_PLANES
 from tuner.core.numpy_types import DTYPES
 from tuner.core.quantization import QUANTIZATION
 from tuner.mlir.bindings import Op, Value, ir

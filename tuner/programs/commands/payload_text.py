@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from tuner.cli.options import is_model
 from tuner.core.errors import UsageError
 from tuner.core.programs import ProgramBaseline
-from tuner.core.serialization import read_text_or_stdin
+from tuner.core.text_files import read_text_or_stdin
 from tuner.programs.request import ProgramRequest
 from tuner.runtime.extensions import load
 from tuner.targets.registry import real_backends

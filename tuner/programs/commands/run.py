@@ -24,7 +24,7 @@ from tuner.cli.options import (
     target_options,
 )
 from tuner.core.errors import UsageError
-from tuner.core.programs import LOOPS, TUNED, DeviceWork
+from tuner.core.programs import LOOPS, TUNED
 from tuner.core.serialization import seconds_text
 from tuner.programs.commands.payload_text import read_payload_text
 from tuner.programs.documents import run_document
@@ -39,6 +39,7 @@ from tuner.programs.request import (
     named_in_errors,
     program_support,
 )
+from tuner.programs.run.recording_device import DeviceWork
 from tuner.programs.service import run_in_child
 from tuner.results.database import known_url
 from tuner.results.database_name import database_text

@@ -6,17 +6,8 @@ from importlib.resources import files
 
 from tuner.core.dtypes import number_type
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.fusions import (
-    ARGUMENT,
-    FUSION_ENTRY,
-    RESULT,
-    WEIGHT,
-    FusedProgram,
-    Fusion,
-    FusionCode,
-    View,
-    WeightPacking,
-)
+from tuner.core.fusions import ARGUMENT, FUSION_ENTRY, RESULT, WEIGHT, FusedProgram, Fusion, View
+from tuner.core.packings import FusionCode, WeightPacking
 from tuner.mlir import transform
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.pipeline import EXPORTED

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
+from tuner.core.fusion_facts import ZERO_PLANES
 from tuner.core.fusions import (
     CONTRACTION_ATTRIBUTE,
     FUSION_ENTRY,
@@ -16,7 +17,6 @@ from tuner.core.fusions import (
     ROOT_ATTRIBUTE,
     SOURCE,
     WEIGHT_ATTRIBUTE,
-    ZERO_PLANES,
     Fusion,
     View,
 )

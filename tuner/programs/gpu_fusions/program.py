@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.compiled_code import Assemble, BufferType, DeviceFusion, DeviceProgram, ResidentBuffer
+from tuner.core.compiled_code import Assemble
+from tuner.core.device_programs import BufferType, DeviceFusion, DeviceProgram, ResidentBuffer
 from tuner.core.errors import CandidateError
 from tuner.core.fusions import (
     ARGUMENT,

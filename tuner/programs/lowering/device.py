@@ -18,7 +18,8 @@ Operations that upstream's conversions skip silently are rejected with their loc
 
 from dataclasses import dataclass, replace
 
-from tuner.core.compiled_code import Assemble, DeviceProgram, ValueType
+from tuner.core.compiled_code import Assemble
+from tuner.core.device_programs import DeviceProgram, ValueType
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import Chip
 from tuner.mlir.bindings import Op, Type, WalkResult, gpu, ir

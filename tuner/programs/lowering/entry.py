@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from itertools import chain
 
-from tuner.core.compiled_code import BufferType, ScalarType, ValueType
+from tuner.core.device_programs import BufferType, ScalarType, ValueType
 from tuner.core.dtypes import NUMBER_TYPES
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Attribute, Op, Type, WalkResult, ir

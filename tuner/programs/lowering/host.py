@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tuner.core.compiled_code import DeviceProgram
+from tuner.core.device_programs import DeviceProgram
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 
-from tuner.core.compiled_code import MatmulKernel
+from tuner.core.device_programs import MatmulKernel
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import Chip
 from tuner.core.interfaces import Script

@@ -3,9 +3,10 @@
 import re
 from dataclasses import dataclass
 
-from tuner.core.compiled_code import KernelBuffer, Launch, MatmulKernel, buffers_of
+from tuner.core.compiled_code import KernelBuffer, Launch, TensorMapLayout, buffers_of
+from tuner.core.device_programs import MatmulKernel
 from tuner.core.errors import CandidateError, Stage, failing_at
-from tuner.core.gpu import Chip, TensorMapLayout
+from tuner.core.gpu import Chip
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir

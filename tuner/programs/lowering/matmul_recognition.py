@@ -16,7 +16,7 @@ from tuner.core.problem import (
     distinct_problems,
 )
 from tuner.core.problem_classes import MatmulProblem
-from tuner.core.serialization import read_text
+from tuner.core.text_files import read_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, aliases_of, last_of, origins_of
 from tuner.mlir.ir.linalg import GENERALIZE

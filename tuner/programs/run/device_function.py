@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tuner.core.compiled_code import BufferType, DeviceProgram, ResidentBuffer
-from tuner.core.errors import UsageError
-from tuner.core.gpu import AbstractDevice, DeviceError
+from tuner.core.device import AbstractDevice
+from tuner.core.device_programs import BufferType, DeviceProgram, ResidentBuffer
+from tuner.core.errors import DeviceError, UsageError
 from tuner.programs.run.host_errors import HostFaults, with_checks
 from tuner.programs.run.host_function import HostCode
 from tuner.programs.run.marshalling import (

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.fusions import TensorType
 from tuner.core.programs import CompiledFusion
-from tuner.core.serialization import similar_file_hint, unreadable
+from tuner.core.text_files import similar_file_hint, unreadable
 from tuner.programs.run.fused_code import Fill, FusedCode, FusedImage, aligned_bytes, require_processor
 from tuner.version import __version__
 

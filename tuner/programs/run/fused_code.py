@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.compiled_code import BufferType, DeviceProgram
+from tuner.core.device_programs import BufferType, DeviceProgram
 from tuner.core.dtypes import number_type
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.fusions import WEIGHT, FusedProgram, FusionCode, TensorType, View, WeightPacking
+from tuner.core.fusions import WEIGHT, FusedProgram, TensorType, View
+from tuner.core.packings import FusionCode, WeightPacking
 from tuner.core.programs import CompiledFusion
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.runtime.cpu.host import REFUSED, may_use_tiles, missing_sets, own_flags

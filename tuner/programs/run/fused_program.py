@@ -9,7 +9,7 @@ from typing import Any, Never
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.compiled_code import BufferType, DeviceProgram
+from tuner.core.device_programs import BufferType, DeviceProgram
 from tuner.core.dtypes import number_type
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.fusions import TensorType

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tuner.core.errors import CandidateError, Stage
-from tuner.core.gpu import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG, AbstractHostWatch, DeviceError
+from tuner.core.device import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG, AbstractHostWatch
+from tuner.core.errors import CandidateError, DeviceError, Stage
 from tuner.programs.lowering.host_code import MATH_PREFIX
 from tuner.programs.run.host_program import failed_assertion
 

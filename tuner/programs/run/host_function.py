@@ -8,7 +8,7 @@ from ctypes import c_int64, c_void_p
 from dataclasses import dataclass
 from typing import Any, Never
 
-from tuner.core.compiled_code import DeviceProgram
+from tuner.core.device_programs import DeviceProgram
 from tuner.core.errors import CandidateError, Stage, UsageError, reason_of
 from tuner.core.progress import code_generation
 from tuner.mlir.bindings import jit_bindings

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.compiled_code import BufferType, DeviceProgram, ScalarType, ValueType
+from tuner.core.device import AbstractHostWatch
+from tuner.core.device_programs import BufferType, DeviceProgram, ScalarType, ValueType
 from tuner.core.errors import UsageError
-from tuner.core.gpu import AbstractHostWatch
 from tuner.core.numpy_types import DTYPES
 from tuner.runtime.arrays import (
     DeviceArray,

@@ -9,7 +9,9 @@ import ctypes
 from ctypes import c_int8, c_int16, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any
 
-from tuner.core.gpu import AbstractDevice, DeviceError, Extent, KernelLaunch, TensorMapLayout
+from tuner.core.compiled_code import TensorMapLayout
+from tuner.core.device import AbstractDevice, Extent, KernelLaunch
+from tuner.core.errors import DeviceError
 from tuner.programs.run.host_errors import KeptError, addresses_of
 from tuner.runtime.arrays import MemRef, element_bytes_of_tensor_map
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.core.gpu import AbstractHostWatch
+from tuner.core.device import AbstractHostWatch
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.effects.runner_signatures import C_INTERFACE, CLOCKS, MEMREFS, PRINTED_SCALARS, SHAPES
 from tuner.programs.interpreter.printing import number_text

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.compiled_code import DeviceProgram, MatmulKernel
+from tuner.core.device_programs import DeviceProgram, MatmulKernel
 from tuner.core.problem import Problem
 from tuner.programs.interpreter.kernels import LaneKernel, LaneLaunch, read_kernels
 from tuner.programs.run.marshalling import dtype_of

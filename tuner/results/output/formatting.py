@@ -12,8 +12,9 @@ from tuner.core.fusions import text_hash
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import FusedProblem
 from tuner.core.records import Measurement
-from tuner.core.runs import SEED, SHIPPED, SPACE_FILE, WARM_START, InitialConfiguration, StoredTrial
+from tuner.core.runs import SEED, SHIPPED, SPACE_FILE, WARM_START, InitialConfiguration
 from tuner.core.serialization import printable, seconds_text
+from tuner.core.trials import StoredTrial
 
 GAP = "  "  # between columns
 BELOW = " " * 7  # begins a line of details: after the column of a number

@@ -16,16 +16,18 @@ from tuner.analysis.ratios import (
     sensitivity_text,
 )
 from tuner.analysis.selected_result import SelectedResult, Tied, timed
-from tuner.core.candidate import ProblemDocument, candidate_document
+from tuner.core.candidate import candidate_document
 from tuner.core.errors import Failure
 from tuner.core.fusions import text_hash
-from tuner.core.machine import Conditions
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import FusedProblem
-from tuner.core.records import Measurement
+from tuner.core.problem_documents import ProblemDocument
+from tuner.core.queries import Counts, DatabaseInfo
+from tuner.core.records import Conditions, Measurement
 from tuner.core.round_quality import StoredRound
-from tuner.core.runs import Counts, DatabaseInfo, Run, StoredTrial
+from tuner.core.runs import Run
 from tuner.core.serialization import encode, printable, utc_text
+from tuner.core.trials import StoredTrial
 from tuner.results.output.formatting import gflop_per_s
 from tuner.space.scripts.header import custom_ops
 

@@ -11,12 +11,14 @@ from tuner.analysis.ratios import (
     sensitivity_text,
 )
 from tuner.analysis.selected_result import SelectedResult, timed
-from tuner.core.machine import SHIPPED, GpuState, Roofline
 from tuner.core.problem import WEIGHTS_COLD
-from tuner.core.records import Measurement
+from tuner.core.queries import Counts
+from tuner.core.records import GpuState, Measurement
+from tuner.core.roofline import SHIPPED, Roofline
 from tuner.core.round_quality import noise_text
-from tuner.core.runs import Counts, Run, StoredTrial
+from tuner.core.runs import Run
 from tuner.core.serialization import interval_text, seconds_text
+from tuner.core.trials import StoredTrial
 from tuner.results.output.formatting import count_text, gflop_per_s, knobs_line, one_line, speed_text
 from tuner.space.scripts.header import custom_ops
 

@@ -8,8 +8,9 @@ from tuner.core.compiled_code import Resources
 from tuner.core.errors import Failure
 from tuner.core.records import Measurement
 from tuner.core.round_quality import StoredRound
-from tuner.core.runs import RemoteMeasurement, StoredTrial, require_unaltered
+from tuner.core.runs import RemoteMeasurement
 from tuner.core.serialization import interval_text, seconds_text, utc_text
+from tuner.core.trials import StoredTrial, require_unaltered
 from tuner.results.output.formatting import (
     Row,
     bound_text,

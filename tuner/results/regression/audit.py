@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tuner.analysis.selected_result import timed
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Failure, TunerError, reason_of
 from tuner.core.interfaces import FINAL_EFFORT, BoundRecord, Effort, Script
 from tuner.core.problem import Problem
+from tuner.core.queries import TrialQuery
 from tuner.core.records import Measurement, Record
 from tuner.core.round_quality import round_quality
-from tuner.core.runs import Run, StoredTrial, TrialQuery
+from tuner.core.runs import ChosenStrategy, Run
 from tuner.core.serialization import seconds_text
+from tuner.core.trials import StoredTrial
 from tuner.results.best_trials import best_trials_here
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.backends import Backends

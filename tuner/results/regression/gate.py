@@ -25,7 +25,7 @@ from tuner.analysis.slowdown import (
     finding_of,
     paired_slowdown,
 )
-from tuner.core.candidate import PROBLEM, Candidate, ChosenStrategy, TargetName, with_alignment
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, UsageError
 from tuner.core.interfaces import (
@@ -38,11 +38,14 @@ from tuner.core.interfaces import (
     Script,
 )
 from tuner.core.problem import Problem
+from tuner.core.problem_documents import PROBLEM, with_alignment
 from tuner.core.records import Measurement, Record
 from tuner.core.reliability import Reliability
 from tuner.core.round_quality import RoundQuality, reliability_of_sessions, round_quality
-from tuner.core.runs import NOT_TIMED, Baseline, StoredTrial
-from tuner.core.serialization import decode, encode, form, if_changed, parsed, read_text, require_format
+from tuner.core.runs import Baseline, ChosenStrategy
+from tuner.core.serialization import decode, encode, form, if_changed, parsed, require_format
+from tuner.core.text_files import read_text
+from tuner.core.trials import NOT_TIMED, StoredTrial
 from tuner.mlir.cpu.llvm_modules import instructions_needed
 from tuner.results.regression.audit import (
     EvaluationCase,

@@ -23,7 +23,7 @@ from tuner.core.interfaces import AbstractRunner, BoundRecord, Script
 from tuner.core.records import Measurement, Verdict
 from tuner.core.reliability import RELIABLE, Reliability, reliable_unless, unreliable
 from tuner.core.round_quality import Evidence, reliability_alone
-from tuner.core.runs import NOT_TIMED
+from tuner.core.trials import NOT_TIMED
 from tuner.results.regression.audit import EvaluationCase, evaluated, runner_of
 from tuner.results.regression.gate import SESSION_EFFORT, session_quality
 from tuner.space.scripts.header import ScriptProvenance

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from tuner.analysis.selected_result import SelectedResult
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Value
+from tuner.core.queries import Counts
 from tuner.core.records import PassSeconds
 from tuner.core.requests import Campaign
 from tuner.core.round_quality import NOISE_LIMIT
-from tuner.core.runs import Counts, Run, StoredTrial
+from tuner.core.runs import Run
+from tuner.core.trials import StoredTrial
 
 BARS_WIDTH = 1000.0  # of the drawing, in SVG units
 WHISKER = 2.0  # least drawn width of an interval, in units, so that it stays visible

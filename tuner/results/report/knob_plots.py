@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 from tuner.core.candidate import Value
-from tuner.core.runs import StoredTrial
+from tuner.core.trials import StoredTrial
 from tuner.results.output.formatting import gflop_per_s
 from tuner.results.report.content import HEIGHT, Ticks, choices_of, line, round_numbers, varying_knobs
 

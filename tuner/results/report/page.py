@@ -13,9 +13,11 @@ from pathlib import Path
 import jinja2
 
 from tuner.core.errors import UsageError
+from tuner.core.queries import BestGroup, TrialQuery
 from tuner.core.records import PassSeconds
-from tuner.core.runs import BestGroup, Run, StoredTrial, TrialQuery
+from tuner.core.runs import Run
 from tuner.core.serialization import interval_text, printable_lines, seconds_text, utc_text
+from tuner.core.trials import StoredTrial
 from tuner.core.typed_arguments import typed_arguments
 from tuner.db.store import Store
 from tuner.results.best_trials import any_group, best_results

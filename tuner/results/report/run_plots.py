@@ -7,8 +7,9 @@ from operator import attrgetter
 
 from tuner.analysis.importance import Ablation
 from tuner.analysis.selected_result import timed
-from tuner.core.machine import Roofline
-from tuner.core.runs import SEED, SPACE_FILE, Run, StoredTrial
+from tuner.core.roofline import Roofline
+from tuner.core.runs import SEED, SPACE_FILE, Run
+from tuner.core.trials import StoredTrial
 from tuner.results.explanations import GAIN_HEADER, held_row, strategy_row, without_row
 from tuner.results.output.formatting import gflop_per_s
 from tuner.results.report.content import HEIGHT, WIDTH, Bar, Ticks, line, number, powers_of_ten, round_numbers

@@ -8,8 +8,10 @@ from tuner.analysis.importance import Ablation, TooFew, ablate
 from tuner.analysis.ratios import Comparable, NotComparable, against_baseline
 from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.errors import Failure, Stage
+from tuner.core.queries import Counts
 from tuner.core.records import Measurement, PassSeconds
-from tuner.core.runs import Counts, Run, StoredTrial
+from tuner.core.runs import Run
+from tuner.core.trials import StoredTrial
 from tuner.results.output.formatting import count_text, gflop_per_s, knobs_text, speed_text, trial_time_text
 from tuner.results.report.content import (
     Bar,

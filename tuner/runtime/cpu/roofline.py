@@ -12,8 +12,9 @@ from typing import Protocol, final
 import numpy as np
 
 from tuner.core.dtypes import number_type
-from tuner.core.machine import Machine, Roofline
+from tuner.core.machine import Machine
 from tuner.core.processors import AMX_BF16, AMX_INT8, AVX512_BF16, VNNI, peak_set, peak_source
+from tuner.core.roofline import Roofline
 from tuner.runtime.cpu.host import may_use_tiles, processors
 from tuner.runtime.cpu.jit import JittedModule, PackedArguments, loop_text
 from tuner.runtime.cpu.memory import placed_empty

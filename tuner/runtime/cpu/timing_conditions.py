@@ -12,8 +12,8 @@ from typing import final
 
 import numpy as np
 
-from tuner.core.machine import HostConditions, Machine
-from tuner.core.records import drift
+from tuner.core.machine import Machine
+from tuner.core.records import HostConditions, drift
 from tuner.runtime.cpu.host import (
     PROC,
     TICK_S,

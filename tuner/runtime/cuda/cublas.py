@@ -4,8 +4,8 @@ import ctypes
 from ctypes import POINTER, byref, c_int, c_longlong, c_size_t, c_void_p
 from typing import Any, Final, final
 
+from tuner.core.device import AbstractDevice
 from tuner.core.errors import TunerError
-from tuner.core.gpu import AbstractDevice
 from tuner.core.problem import Problem
 
 # cublas_api.h and library_types.h

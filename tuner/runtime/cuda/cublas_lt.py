@@ -7,8 +7,8 @@ from ctypes import POINTER, Structure, byref, c_float, c_int, c_int64, c_size_t,
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from tuner.core.device import AbstractDevice
 from tuner.core.errors import TunerError
-from tuner.core.gpu import AbstractDevice
 from tuner.core.problem import Problem
 
 # cublasLt.h and library_types.h, https://docs.nvidia.com/cuda/cublas/#using-the-cublaslt-api

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from tuner.core.gpu import AbstractDevice, DeviceError, Extent, KernelLaunch, TensorMapLayout
+from tuner.core.compiled_code import TensorMapLayout
+from tuner.core.device import AbstractDevice, Extent, KernelLaunch
+from tuner.core.errors import DeviceError
 from tuner.runtime.cuda.driver import CheckedDriver, LaunchConfig, read_facts
 
 SHARED_DEFAULT_BYTES = 48 * 1024  # CUDA programming guide, "Shared Memory": more needs an opt-in

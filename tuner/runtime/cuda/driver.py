@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, final
 
-from tuner.core.gpu import DeviceError, Extent
+from tuner.core.device import Extent
+from tuner.core.errors import DeviceError
 
 SUCCESS = 0
 Called = tuple[int, tuple[Any, ...]]  # CUresult, and the outputs in C's order

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from tuner.core.gpu import Chip, DeviceError
+from tuner.core.errors import DeviceError
+from tuner.core.gpu import Chip
 from tuner.core.machine import Machine, gpu_machine
 from tuner.runtime.cuda.device import CudaDevice
 from tuner.runtime.cuda.driver import (

@@ -3,9 +3,10 @@
 Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
 """
 
+from tuner.core.device import AbstractDevice
 from tuner.core.errors import TunerError
-from tuner.core.gpu import CLOCK_FLOP, AbstractDevice
-from tuner.core.machine import Roofline
+from tuner.core.gpu import CLOCK_FLOP
+from tuner.core.roofline import Roofline
 from tuner.runtime.cuda.driver import CudaFacts
 
 HZ_OF_MHZ = 1e6

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, final
 
 from tuner.core.errors import TunerError
-from tuner.core.machine import GpuState
+from tuner.core.records import GpuState
 
 MODULE = "pynvml"  # of nvidia-ml-py
 HZ_OF_MHZ = 1e6

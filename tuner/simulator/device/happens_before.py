@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.gpu import DeviceError
+from tuner.core.errors import DeviceError
 
 Addresses: TypeAlias = npt.NDArray[np.int64]
 HOST_QUEUE = -1

@@ -5,8 +5,9 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tuner.core.errors import UsageError
-from tuner.core.gpu import Chip, DeviceError, Extent, KernelLaunch
+from tuner.core.device import Extent, KernelLaunch
+from tuner.core.errors import DeviceError, UsageError
+from tuner.core.gpu import Chip
 from tuner.simulator.device.happens_before import refused
 from tuner.simulator.device.memory import MAP_BYTES, EncodedMap, MemoryRegion, is_map
 from tuner.simulator.launch import PausingRun, PreparedKernel, Simulation, alone, kernel_of, prepare

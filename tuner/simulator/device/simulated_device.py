@@ -8,17 +8,10 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from tuner.core.errors import UsageError
-from tuner.core.gpu import (
-    STREAM_ORDERS,
-    AbstractDevice,
-    AbstractHostWatch,
-    DeviceError,
-    KernelLaunch,
-    StreamOrder,
-    TensorMapLayout,
-    chip_of,
-)
+from tuner.core.compiled_code import TensorMapLayout
+from tuner.core.device import STREAM_ORDERS, AbstractDevice, AbstractHostWatch, KernelLaunch, StreamOrder
+from tuner.core.errors import DeviceError, UsageError
+from tuner.core.gpu import chip_of
 from tuner.simulator.device.happens_before import (
     HOST_QUEUE,
     NO_BYTES,

@@ -10,7 +10,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tuner.core.gpu import DeviceError, StreamOrder
+from tuner.core.device import StreamOrder
+from tuner.core.errors import DeviceError
 from tuner.simulator.device.happens_before import (
     HOST_QUEUE,
     NO_BYTES,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from tuner.core.gpu import StreamOrder
+from tuner.core.device import StreamOrder
 from tuner.simulator.device.happens_before import (
     NO_BYTES,
     AccessHistory,

@@ -16,8 +16,8 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 
+from tuner.core.compiled_code import TensorMapLayout
 from tuner.core.errors import UsageError
-from tuner.core.gpu import TensorMapLayout
 from tuner.simulator.memory.access_log import Watch
 from tuner.simulator.memory.global_memory import GlobalBuffer, GlobalMemory
 from tuner.simulator.memory.shared_memory import POISON, MBarrier, MBarriers, SharedMemory

@@ -7,9 +7,9 @@ from typing import final
 import numpy as np
 
 from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch
+from tuner.core.device import StreamOrder
 from tuner.core.dtypes import SUM_DTYPES
-from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
-from tuner.core.gpu import DeviceError, StreamOrder
+from tuner.core.errors import CandidateError, DeviceError, Stage, TunerError, UsageError
 from tuner.core.interfaces import AbstractEvaluator, Artifact, Effort
 from tuner.core.numpy_types import is_nan
 from tuner.core.problem import Problem

@@ -7,8 +7,9 @@ from tuner.core.candidate import SIMULATOR, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import TunerError
 from tuner.core.gpu import chip_of
-from tuner.core.machine import Machine, Roofline, gpu_machine
+from tuner.core.machine import Machine, gpu_machine
 from tuner.core.problem import Problem
+from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline
 from tuner.mlir.fingerprint import SIMULATOR_SOURCES
 from tuner.runtime.timing_lock import LockWait
@@ -21,7 +22,7 @@ from tuner.targets.target import RunnerChildren, TargetStatus
 
 if TYPE_CHECKING:
     from tuner.core.compiled_code import Assemble
-    from tuner.core.gpu import AbstractDevice, StreamOrder
+    from tuner.core.device import AbstractDevice, StreamOrder
     from tuner.search.cost_model.untimed import PredictedCycles
     from tuner.simulator.device.kernels import RunLaunch
 

@@ -26,7 +26,7 @@ from tuner.core.dtypes import INPUT_DTYPES, number_type
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_strategy, unknown_value
 from tuner.core.problem import FUSION_OPERATIONS, LAYOUTS, OPERATIONS, Problem
-from tuner.core.serialization import read_text
+from tuner.core.text_files import read_text
 from tuner.space.expressions import Expression, parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file import yaml

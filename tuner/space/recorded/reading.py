@@ -9,9 +9,9 @@ from typing import Any
 
 from tuner.core.errors import Failure, UsageError
 from tuner.core.gpu import chip_of
-from tuner.core.machine import Compiler, Machine, named_in_full
+from tuner.core.machine import Machine, named_in_full
 from tuner.core.records import Measurement, Verdict
-from tuner.core.runs import Baseline
+from tuner.core.runs import Baseline, Compiler
 from tuner.core.serialization import decode, known_part, printable, quoted
 from tuner.space.recorded.recording import (
     UNTIMED,

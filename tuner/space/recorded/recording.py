@@ -19,11 +19,12 @@ import numpy.typing as npt
 
 from tuner.core.candidate import Value
 from tuner.core.errors import Failure, Stage, UsageError
-from tuner.core.machine import Compiler, Machine
+from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
-from tuner.core.runs import Baseline
-from tuner.core.serialization import LARGEST, printable, quoted, unreadable
+from tuner.core.runs import Baseline, Compiler
+from tuner.core.serialization import LARGEST, printable, quoted
+from tuner.core.text_files import unreadable
 from tuner.space.enumeration import Rows
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace

@@ -9,13 +9,15 @@ import json
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from tuner.core.candidate import PROBLEM, TargetName
+from tuner.core.candidate import TargetName
 from tuner.core.errors import TIMED_OUT, Failure, Stage, UsageError
-from tuner.core.machine import Compiler, Machine
+from tuner.core.machine import Machine
 from tuner.core.problem import Problem
+from tuner.core.problem_documents import PROBLEM
 from tuner.core.records import Measurement, Record
-from tuner.core.runs import Baseline, Run, StoredTrial
+from tuner.core.runs import Baseline, Compiler, Run
 from tuner.core.serialization import Only, encode, whole
+from tuner.core.trials import StoredTrial
 from tuner.space.recorded.recording import is_time
 from tuner.space.search_space import SearchSpace
 

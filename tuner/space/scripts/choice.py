@@ -10,11 +10,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
+from tuner.core.candidate import Candidate, TargetName, Value
 from tuner.core.errors import CandidateError, UsageError, unknown_strategy
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
+from tuner.core.runs import ChosenStrategy
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from tuner.core.candidate import PROBLEM, RecordedRound, Seconds, TargetName, Value, with_alignment
+from tuner.core.candidate import RecordedRound, Seconds, TargetName, Value
 from tuner.core.errors import UsageError
 from tuner.core.problem import WARM, Problem
+from tuner.core.problem_documents import PROBLEM, with_alignment
 from tuner.core.processors import AVX512, AVX512_BF16, TILE_PRODUCTS, VNNI
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.serialization import (
@@ -21,10 +22,10 @@ from tuner.core.serialization import (
     known_part,
     parsed,
     printable,
-    read_text,
     seconds_text,
     whole,
 )
+from tuner.core.text_files import read_text
 
 # Which instruction sets the code of a transform script needs: those of the ops that it calls.
 # Vectors of any width need none, since LLVM compiles them for every processor.

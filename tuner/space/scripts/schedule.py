@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.serialization import read_text
+from tuner.core.text_files import read_text
 from tuner.mlir.bindings import ir, transform
 from tuner.mlir.ir.reading import ops_in
 from tuner.mlir.script_linking import Library, linked, text_of

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 import jinja2.sandbox
 
-from tuner.core.candidate import Candidate, ChosenStrategy, Value
+from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage, defect_line, reason_of
-from tuner.core.fusions import threads_comment
 from tuner.core.interfaces import Partition, Script
+from tuner.core.packings import threads_comment
 from tuner.core.problem import Problem, TextProblem
-from tuner.core.serialization import read_text
+from tuner.core.runs import ChosenStrategy
+from tuner.core.text_files import read_text
 from tuner.payload.cpu import has_epilogue, zero
 from tuner.payload.partitions import partition, partitions_comment
 from tuner.space.scripts.guard import guard, guard_name

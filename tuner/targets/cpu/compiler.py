@@ -13,8 +13,8 @@ from typing import final
 
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Stage, failing_at, reason_of
-from tuner.core.fusions import packings_comment, threads_comment, threads_in
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
+from tuner.core.packings import packings_comment, threads_comment, threads_in
 from tuner.core.problem import Problem, TextProblem
 from tuner.core.processors import missing_on, processor_of, refusal
 from tuner.core.progress import code_generation

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from tuner.core.errors import CandidateError, Stage, TunerError, failing_as_member
-from tuner.core.fusions import FUSION_ENTRY, WeightPacking, packings_in, threads_in
+from tuner.core.fusions import FUSION_ENTRY
 from tuner.core.interfaces import (
     AbstractBaselineSource,
     AbstractEvaluator,
@@ -18,6 +18,7 @@ from tuner.core.interfaces import (
     Partition,
 )
 from tuner.core.machine import Machine
+from tuner.core.packings import WeightPacking, packings_in, threads_in
 from tuner.core.problem import Problem, TextProblem
 from tuner.core.problem_classes import PackedProblem
 from tuner.core.processors import missing_on, refusal

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.fusions import WeightPacking
 from tuner.core.numpy_types import DTYPES
+from tuner.core.packings import WeightPacking
 from tuner.core.problem import WEIGHTS_COLD, TextProblem
 from tuner.core.records import Verdict
 from tuner.mlir.fusions import FusionArgument, fusion_arguments

@@ -20,7 +20,7 @@ import numpy as np
 
 from tuner.core.dtypes import FLOATS
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.fusions import VISIBLE
+from tuner.core.fusion_facts import VISIBLE
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import TextProblem
 from tuner.core.problem_classes import PackedProblem

@@ -5,15 +5,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, final
 
-from tuner.core.candidate import CPU, ChosenStrategy, TargetName
+from tuner.core.candidate import CPU, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.interfaces import FINAL_EFFORT, Script, fastest_baseline
-from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.machine import Machine
 from tuner.core.problem import Problem, TextProblem
 from tuner.core.processors import PROCESSORS, instruction_sets_of, peak_text, processor_of
-from tuner.core.runs import Baseline, LibraryTime, RunSettings, StoredTrial
+from tuner.core.roofline import Roofline
+from tuner.core.runs import Baseline, ChosenStrategy, Compiler, LibraryTime, RunSettings
+from tuner.core.trials import StoredTrial
 from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
 from tuner.payload.cpu import payload_mlir

@@ -24,8 +24,8 @@ from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import MatmulProblem
+from tuner.core.processors import most_flop_per_s
 from tuner.core.records import Measurement, OffsetTime
-from tuner.core.remote_results import most_flop_per_s
 from tuner.payload.reference import Array
 from tuner.runtime import timing
 from tuner.runtime.cpu.cold_caches import eviction_of

@@ -9,8 +9,8 @@ from typing import final
 import numpy as np
 
 from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch
-from tuner.core.errors import CandidateError, Stage
-from tuner.core.gpu import AbstractDevice, DeviceError, Extent, KernelLaunch
+from tuner.core.device import AbstractDevice, Extent, KernelLaunch
+from tuner.core.errors import CandidateError, DeviceError, Stage
 from tuner.core.problem import Problem
 from tuner.core.records import Verdict
 from tuner.payload.reference import Array, compare

@@ -6,8 +6,8 @@ from typing import Any, final
 import numpy as np
 
 from tuner.core.compiled_code import KernelCode, buffers_of
+from tuner.core.device import AbstractDevice
 from tuner.core.errors import UsageError
-from tuner.core.gpu import AbstractDevice
 from tuner.core.problem import Problem
 from tuner.runtime.arrays import device_array, overlap, stream_handle, wait_for_producers
 from tuner.runtime.cuda.probe import open_device

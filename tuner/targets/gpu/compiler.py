@@ -19,8 +19,8 @@ from tuner.core.compiled_code import KernelCode, Resources, buffers_of, code_sha
 from tuner.core.errors import TIMED_OUT, CandidateError, Failure, MachineError, Stage, UsageError, failing_at
 from tuner.core.gpu import Chip, chip_of
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
-from tuner.core.machine import Compiler
 from tuner.core.problem import Problem
+from tuner.core.runs import Compiler
 from tuner.mlir import bindings, transform
 from tuner.mlir.fingerprint import Sources, llvm_version, packages, sources_sha256, verifier_of
 from tuner.mlir.gpu import lowering

@@ -8,9 +8,10 @@ from typing import Protocol, final
 
 import numpy as np
 
+from tuner.core.device import AbstractDevice
 from tuner.core.dtypes import FLOAT8S
-from tuner.core.errors import CandidateError, Stage, TunerError, failing_as_member
-from tuner.core.gpu import AbstractDevice, DeviceError, chip_of
+from tuner.core.errors import CandidateError, DeviceError, Stage, TunerError, failing_as_member
+from tuner.core.gpu import chip_of
 from tuner.core.interfaces import (
     AbstractBaselineSource,
     AbstractEvaluator,
@@ -19,9 +20,8 @@ from tuner.core.interfaces import (
     LoadedLibrary,
     fastest_baseline,
 )
-from tuner.core.machine import Conditions, GpuState, Span
 from tuner.core.problem import Problem
-from tuner.core.records import Measurement, Verdict
+from tuner.core.records import Conditions, GpuState, Measurement, Span, Verdict
 from tuner.core.runs import Baseline
 from tuner.payload.reference import compare
 from tuner.runtime.cuda import probe

@@ -12,7 +12,8 @@ from typing import final
 
 import numpy as np
 
-from tuner.core.gpu import AbstractDevice, DeviceError
+from tuner.core.device import AbstractDevice
+from tuner.core.errors import DeviceError
 from tuner.core.interfaces import Effort
 from tuner.core.records import Measurement
 from tuner.runtime import timing

@@ -6,16 +6,18 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, final
 
-from tuner.core.candidate import CUDA, ChosenStrategy, TargetName
+from tuner.core.candidate import CUDA, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES
-from tuner.core.errors import UsageError
-from tuner.core.gpu import CHIPS, DeviceError, chip_of, most_specific
+from tuner.core.errors import DeviceError, UsageError
+from tuner.core.gpu import CHIPS, chip_of, most_specific
 from tuner.core.interfaces import FINAL_EFFORT, Script
-from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.machine import Machine
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.quantization import CONSTANT
-from tuner.core.runs import Baseline, RunSettings, StoredTrial
+from tuner.core.roofline import Roofline
+from tuner.core.runs import Baseline, ChosenStrategy, Compiler, RunSettings
+from tuner.core.trials import StoredTrial
 from tuner.mlir.fingerprint import GPU_SOURCES, Sources
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.runtime.cuda import probe
@@ -42,7 +44,7 @@ from tuner.targets.target import (
 
 if TYPE_CHECKING:
     from tuner.core.compiled_code import Assemble
-    from tuner.core.gpu import AbstractDevice
+    from tuner.core.device import AbstractDevice
     from tuner.core.interfaces import AbstractRunner
     from tuner.runtime.workers.runner import RunnerOrder
     from tuner.search.cost_model.untimed import PredictedCycles

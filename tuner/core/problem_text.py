@@ -1,0 +1,134 @@
+"""Problems as text on the command line: shapes, examples, and the command that tunes a problem."""
+
+import re
+import shlex
+
+from tuner.core.errors import UsageError
+from tuner.core.fusions import QUANTIZED
+from tuner.core.problem import (
+    BATCH_MATMUL,
+    FUSION_OPERATIONS,
+    MATMUL,
+    NUMPY_ALIGNMENT,
+    OPERATIONS,
+    WARM,
+    require_choice,
+    split_extents,
+)
+from tuner.core.problem_classes import MatmulProblem
+from tuner.core.quantization import CONSTANT
+from tuner.core.queries import TaskQuery
+
+SHAPES = {  # operation -> the form of its shape on the command line, an example
+    MATMUL: ("MxNxK", "512x512x512"),
+    BATCH_MATMUL: ("BxMxNxK", "8x512x512x512"),
+}
+
+
+def example_of(operation: str | None, sizes: str) -> str:
+    """Returns example arguments for hints: "matmul 512x512x512".
+
+    For a batch_matmul "batch_matmul 8x512x512x512". ``sizes``: the text MxNxK.
+    """
+    if operation == BATCH_MATMUL:
+        return f"{BATCH_MATMUL} 8x{sizes}"
+    return f"{MATMUL} {sizes}"
+
+
+def parse_shape(text: str) -> tuple[int, int, int]:
+    """Returns (m, n, k) of a text ``MxNxK`` such as 512x256x128. Raises UsageError for other text."""
+    _, sizes = parse_sizes(MATMUL, text)
+    m, n, k = sizes
+    return m, n, k
+
+
+def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
+    """Parses MxNxK to (1, (m, n, k)), for a batch_matmul BxMxNxK to (b, (m, n, k)).
+
+    Raises UsageError for an unknown operation, and for text of another form.
+    """
+    require_choice("operation", operation, OPERATIONS)
+    pattern, example = SHAPES[operation]
+    extents = _extents(text)
+    if len(extents) != pattern.count("x") + 1:
+        advice = _shape_advice(operation, extents)
+        raise UsageError(f"shape: found {text[:80]!r}, allowed {pattern} such as {example}{advice}")
+    return split_extents(operation, extents)
+
+
+def shape_text(operation: str | None, text: str) -> str:
+    """Returns a shape that a user wrote in the form of ``Problem.shape``: 512x512x512 for 512X512X512.
+
+    ``operation``: None takes four sizes as a batch_matmul. Raises UsageError for text that is not a shape and
+    for sizes that are not allowed.
+    """
+    has_batch = len(_extents(text)) == SHAPES[BATCH_MATMUL][0].count("x") + 1
+    named = operation or MATMUL
+    if named == QUANTIZED:
+        named = MATMUL
+    elif has_batch and not operation:
+        named = BATCH_MATMUL
+    batch, sizes = parse_sizes(named, text)
+    return MatmulProblem(named, sizes, "f32", batch=batch).shape
+
+
+def _extents(text: str) -> tuple[int, ...]:
+    numbers = re.fullmatch(r"[0-9]{1,18}(x[0-9]{1,18})*", text.lower())  # int() refuses thousands of digits
+    if numbers:
+        return tuple(map(int, numbers[0].split("x")))
+    return ()
+
+
+def _shape_advice(operation: str, extents: tuple[int, ...]) -> str:
+    names = SHAPES[operation][0].split("x")
+    text = "x".join(map(str, extents))
+    if operation == MATMUL and len(extents) == len(names) + 1:
+        return f"; with a batch it is: {BATCH_MATMUL} {text}"
+    if operation == BATCH_MATMUL and len(extents) == len(names) - 1:
+        return f"; without a batch it is: {MATMUL} {text}"
+    missing = names[len(extents) :] if extents else []
+    if missing:
+        return f": {' and '.join(missing)} missing"
+    return ""
+
+
+FLAGS = {"output": "--output-dtype"}  # field of TaskQuery -> its option, where that has another name
+PLAIN = {  # field of TaskQuery -> the value for which no option is needed
+    "dtype": "f32",
+    "layout": "nn",
+    "epilogue": "none",
+    "output": "",
+    "align": NUMPY_ALIGNMENT,
+    "cache": WARM,
+    "threads": 1,
+    "target": None,
+}
+
+
+def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
+    """Returns a shell command that tunes the problem of ``task``: ``tuner tune matmul 64x64x64 --dtype f64``.
+
+    Fields that are None or have their default give no option; a missing operation or shape is replaced by
+    an example. For a fusion: ``tuner tune PROGRAM.mlir``, where the user puts in the name of the program.
+    Quantized weights give ``--weights i4-g32-f16``, constant ones ``--constant b``.
+    """
+    weights = task.weights or ""
+    if task.operation in FUSION_OPERATIONS and not weights:
+        return "tuner tune PROGRAM.mlir"  # a fusion is tuned with the program that it is a part of
+    operation = task.operation or MATMUL
+    if weights:
+        operation = MATMUL
+    _, example = SHAPES.get(operation, SHAPES[MATMUL])
+    options = ["tuner", "tune", operation, task.shape or example]
+    if weights == CONSTANT:
+        options += ["--constant", "b"]
+    elif weights:
+        options += ["--weights", weights]
+    for name, plain in PLAIN.items():
+        value = getattr(task, name)
+        is_implied = name == "layout" and weights not in ("", CONSTANT)
+        if value is not None and value != plain and not is_implied:
+            options += [FLAGS.get(name, f"--{name}"), str(value)]
+    if strategy is not None:
+        options += ["--strategy", strategy]
+    return shlex.join(options)

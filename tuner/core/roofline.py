@@ -1,0 +1,68 @@
+"""The roofline of a machine: the least time that a kernel can take there; a check of reported rooflines."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tuner.core.errors import Refusal
+
+REACHED = "reached by a kernel"  # source of a roofline's flop/s
+SHIPPED = "measured on a machine of this name"  # of a roofline that comes with tuner
+MOST_BYTES_PER_S: Final = 1e14  # from memory; NVIDIA B200: 8e12
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """The roofline of a machine for one dtype and number of threads: peak flop/s and memory bandwidth.
+
+    Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
+    """
+
+    flop_per_s: float  # multiply-adds in registers, two each; at least what a right kernel was seen to reach
+    bytes_per_s: float  # reading memory in order; of a GPU: copying within it; at least what a kernel reached
+    # "measured by AMX" or the like; of a GPU "documented, at 1980 MHz"; REACHED where a kernel was faster
+    flop_source: str = "measured"
+
+    def least_s(self, flop: int, moved_bytes: int, cache_bytes: int) -> float:
+        """Returns a lower bound of the seconds for ``flop`` operations that move ``moved_bytes`` bytes.
+
+        The memory bandwidth counts only where ``moved_bytes`` is more than ``cache_bytes``.
+        """
+        from_memory_s = moved_bytes / self.bytes_per_s if moved_bytes > cache_bytes else 0.0
+        return max(flop / self.flop_per_s, from_memory_s)
+
+    def raised(self, flop: int, moved_bytes: int, cache_bytes: int, time_s: float) -> "Roofline":
+        """Returns the roofline with its peaks raised to what a correct kernel of ``time_s`` has reached.
+
+        ``least_s`` is then at most ``time_s``, seconds per call. Measured peaks are too low where their loops
+        were disturbed.
+        """
+        bound = self
+        if flop / time_s > self.flop_per_s:
+            bound = replace(bound, flop_per_s=flop / time_s, flop_source=REACHED)
+        if moved_bytes > cache_bytes and moved_bytes / time_s > self.bytes_per_s:
+            bound = replace(bound, bytes_per_s=moved_bytes / time_s)
+        return bound
+
+    def share(self, flop: int, moved_bytes: int, cache_bytes: int, time_s: float) -> float:
+        """Returns the least possible time over ``time_s``, 0 to 1: 1 is the speed of the roofline.
+
+        The peaks are first raised to what the kernel itself reached (``raised``).
+        """
+        bound = self.raised(flop, moved_bytes, cache_bytes, time_s)
+        return min(1.0, bound.least_s(flop, moved_bytes, cache_bytes) / time_s)  # 1 + 2e-16 by rounding
+
+
+def why_no_roofline(roofline: Roofline, limit_flop_per_s: float) -> Refusal | None:
+    """Returns why no machine has a roofline's flop/s or bandwidth; None where both are possible.
+
+    ``limit_flop_per_s``: upper bound of the machine's flop/s, from ``most_flop_per_s``.
+    """
+    if not 0 < roofline.flop_per_s <= limit_flop_per_s:
+        return Refusal(
+            f"found a roofline of {roofline.flop_per_s:g} flop/s, allowed at most {limit_flop_per_s:g}"
+        )
+    if not 0 < roofline.bytes_per_s <= MOST_BYTES_PER_S:
+        return Refusal(
+            f"found a roofline of {roofline.bytes_per_s:g} bytes/s, allowed at most {MOST_BYTES_PER_S:g}"
+        )
+    return None
