@@ -316,7 +316,7 @@ def bring_to_head(engine: Engine, shown: str) -> None:
 
 
 def stored_revision(connection: Connection) -> str | None:
-    """Returns the revision of a database's schema, such as "0016"; None for a database without one."""
+    """Returns the revision of a database's schema, such as "0029"; None for a database without tables."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
     return ", ".join(connection.execute(sa.select(VERSION.c.version_num)).scalars()) or None

@@ -364,5 +364,5 @@ def _limit(limit: int | None) -> int | None:
 
 
 def in_parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """Yields consecutive slices of at most AT_ONCE (500) items, as an SQL statement takes no more values."""
+    """Yields consecutive slices of at most AT_ONCE (500) items: an SQL statement takes a limited number."""
     return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))

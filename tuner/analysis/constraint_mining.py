@@ -85,7 +85,11 @@ class PointColumns:
 
 
 def conditions(columns: PointColumns, failed: Truth) -> Iterator[Condition]:
-    """Yields comparisons that could explain failures: thresholds, equalities, orders and divisibility."""
+    """Yields comparisons that could explain failures: thresholds, equalities, orders and divisibility.
+
+    ``failed``: per point, whether it failed; at most THRESHOLDS (24) values of failed points per term become
+    thresholds.
+    """
     for term in _terms(columns):
         values = np.unique(term.values[failed])
         if len(values) > THRESHOLDS:

@@ -272,7 +272,11 @@ def named_target(target: str, cpu: str) -> str:
 @final
 @dataclass(frozen=True)
 class FleetOptions:
-    """The options of a fleet. Raises UsageError for any of them without --fleet."""
+    """The options of a fleet.
+
+    Raises UsageError for any of them without --fleet, for a single class of --on, and for --on with
+    --machine.
+    """
 
     has_fleet: bool = False
     on: str | None = None  # classes of machines: "h200,a100"

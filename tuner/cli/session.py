@@ -69,7 +69,7 @@ class Tuned(Protocol):
 
     @property
     def has_worked(self) -> bool:
-        """True if a candidate was correct; of a campaign or a program: one of each problem."""
+        """True if a candidate was correct; of a campaign one per problem; of a program also all outputs."""
 
 
 def exit_code(tuned: Tuned) -> int:

@@ -62,7 +62,10 @@ async def _commit_each(connection: "psycopg.AsyncConnection[Any]") -> None:
 
 
 async def require_server(url: str) -> None:
-    """Raises psycopg's error if no server answers at ``url``; Procrastinate's pool would wait for one."""
+    """Raises psycopg's error if no server answers at ``url``; Procrastinate's pool would wait for one.
+
+    Raises UsageError for a URL of another kind of database.
+    """
     connection = await psycopg.AsyncConnection.connect(server_of(url), connect_timeout=round(OPEN_S))
     await connection.close()
 

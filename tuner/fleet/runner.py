@@ -119,7 +119,7 @@ class FleetRunner(AbstractRunner):
         return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
-        """Closes the connection to the fleet; queued jobs go on, for a process that resumes the run."""
+        """Ends the run's part in the connection; queued jobs go on, for a process that resumes the run."""
         self._driver.close()
         self._flights.clear()
 
@@ -411,7 +411,10 @@ def fleet_backends(backends: Backends, fleet: FleetRequest) -> Backends:
 
 
 def status_on_fleet(target: Target, fleet: FleetRequest) -> TargetStatus:
-    """Returns whether nodes of a fleet measure for a target; ``chip`` "": on none or several chips."""
+    """Returns the status of a target on a fleet: available if nodes measure for it.
+
+    Its ``chip`` is that of the nodes' devices, "" for a CPU and for devices of several chips.
+    """
     own = target.status()
     nodes = [node for node in alive_nodes(fleet) if TargetName.parse(node.target).is_of(target.name)]
     chips = {node.machine.chip for node in nodes if node.device}

@@ -196,9 +196,10 @@ def admitted(work: FleetWork, report: str | None, limit_flop_per_s: float = math
 
 
 def admitted_artifact(compiled: Compiled, blob: bytes | None) -> Artifact:
-    """Returns the artifact stored as ``blob``; None: nothing is stored.
+    """Returns the artifact that a node packed into ``blob``, if it is the one that the node reported.
 
-    Raises UsageError if it is missing, has another form, or is not the artifact that was reported.
+    ``compiled``: the report. Raises UsageError for None (nothing is stored), for bytes of another form, and
+    for another artifact.
     """
     if blob is None:
         raise UsageError(f"blob {compiled.blob[:12]} of the reported artifact is missing")

@@ -143,9 +143,10 @@ class GaussianProcess:
     def posterior(
         self, rows: list[int], seen: RowTable, values: npt.NDArray[np.float64]
     ) -> tuple[Floats, Floats]:
-        """Returns (mean, standard deviation) per configuration of the scope, given the observations.
+        """Returns the mean and the standard deviation of each configuration of the scope, two arrays (rows,).
 
-        ``rows``: observed rows; ``seen``: their codes; ``values``: their standardized log times.
+        They are of standardized log times. ``rows``: indices of the observed configurations; ``seen``: their
+        codes; ``values``: their standardized log times.
         """
         while self._taken[-1].rows != rows[: len(self._taken[-1].rows)]:
             self._taken.pop()

@@ -35,7 +35,7 @@ AGAIN = "tuner again"
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A module in evaluation mode, and inputs to call it with."""
+    """A module, and inputs to call it with."""
 
     module: torch.nn.Module
     arguments: tuple[Any, ...]

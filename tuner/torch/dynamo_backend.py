@@ -190,7 +190,7 @@ class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
             self.register_buffer(f"constant_{at}", tensor)
 
     def forward(self, *variables: Any) -> Any:
-        """Calls the graph with the constants at their places."""
+        """Calls the graph with ``variables`` and, where the graph's inputs are constants, the buffers."""
         rest = iter(variables)
         count = len(variables) + len(self._places)
         known = {at: getattr(self, f"constant_{at}") for at in self._places}

@@ -57,7 +57,11 @@ class KnownOutcomes:
         self._own = OutcomesByCode()
 
     def add(self, trial: int, record: Record) -> None:
-        """Adds the outcome of a trial (id) of this run, except failures that may not repeat."""
+        """Adds the outcome of a trial (id) of this run, if trials of equal code may reuse it.
+
+        Left out are failures that may not repeat, candidates that were only compiled, and outcomes that were
+        reused themselves.
+        """
         if is_early_stopped(record):
             self._early_stopped.add(trial, record)
         elif is_reusable(record) and record.reused_from is None:

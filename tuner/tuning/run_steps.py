@@ -347,7 +347,10 @@ class RunSteps:
         return ROOFLINE_S
 
     def measure_roofline(self) -> None:
-        """Measures and stores the machine's roofline, unless an earlier run on the machine has stored one."""
+        """Stores the machine's roofline, unless an earlier run on the machine has stored one.
+
+        It is measured now; with a short budget, it is the shipped one of such machines if there is one.
+        """
         if self._store.known_roofline(self.run.id) is not None:
             return
         roofline = self._measured_roofline()
