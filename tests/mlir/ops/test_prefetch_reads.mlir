@@ -50,6 +50,35 @@ module {
     return
   }
 }
+
+// ----- SIZED_PANELS
+
+!b = memref<2x${depth}x${columns}xf32>
+module {
+  func.func private @use(vector<${columns}xf32>)
+  func.func @f(%a: memref<5x8xf32>, %b: !b {tuner.packing = ${columns} : i64, tuner.weight}) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %depth = arith.constant ${depth} : index
+    %unrolled = arith.constant ${unrolled} : index
+    %rows = arith.constant ${rows} : index
+    ${offsets}
+    %zero = arith.constant 0.0 : f32
+    scf.for %panel = %c0 to %c1 step %c1 {
+      scf.for %row = %c0 to %rows step %c2 {
+        scf.for %k = %c0 to %depth step %unrolled {
+          ${reads}
+        } {k}
+      } {ir}
+      scf.for %k = %c0 to %depth step %unrolled {
+        ${reads}
+      } {k}
+    } {jc}
+    return
+  }
+}
+
 // ----- GUARDED
 transform.sequence %root : !transform.any_op failures(suppress) {
 ^bb0(%inner: !transform.any_op):

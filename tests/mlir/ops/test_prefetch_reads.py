@@ -1,7 +1,15 @@
 """``tuner.prefetch_reads`` on a small function: what it inserts, where it does not, when it refuses."""
 
+import operator
+import string
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 
+from tests.mlir.kernels import parsed
 from tests.mlir.ops.one_op import apply, line_of
 from tests.texts import text_beside
 
@@ -27,6 +35,91 @@ def test_the_handle_stays_valid_and_a_script_may_go_on_after_a_refusal() -> None
     twice = apply(f"{line(argument=1)}\n    {line(argument=1)}", PAYLOAD)
     assert twice.count("memref.prefetch") == 2 * once.count("memref.prefetch")
     assert "went_on" in apply(text_beside(__file__, "GUARDED"), PAYLOAD)
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Panels of a packed weight: rows of K by columns, and how the loops over them read."""
+
+    depth: int
+    columns: int
+    unrolled: int  # rows of K that one iteration reads
+    strips: int  # in the loop; one more comes after it
+
+
+@pytest.mark.parametrize(
+    "panels",
+    [
+        Panels(depth=8, columns=32, unrolled=1, strips=2),
+        Panels(depth=8, columns=64, unrolled=4, strips=86),
+        Panels(depth=12, columns=64, unrolled=4, strips=1),
+        Panels(depth=64, columns=128, unrolled=4, strips=21),
+        Panels(depth=40, columns=16, unrolled=2, strips=6),
+        Panels(depth=7, columns=8, unrolled=1, strips=5),
+        Panels(depth=9, columns=48, unrolled=3, strips=10),
+    ],
+)
+def test_all_strips_together_fetch_each_line_of_the_next_panel(panels: Panels) -> None:
+    fetched = Counter(lines_fetched(apply(line(strips=panels.strips + 1), loops_over(panels))))
+    lines = -(-panels.columns // 16)
+    first = {(1, row, 16 * number) for row in range(panels.depth) for number in range(lines)}
+    assert first <= fetched.keys()
+    beyond = {place for place in fetched if place[0] == 1} - first  # of an uneven share of the last strip
+    assert len(beyond) <= lines
+    iterations = (panels.strips + 1) * panels.depth // panels.unrolled
+    shares = -(-lines * panels.depth // iterations)
+    assert sum(count for place, count in fetched.items() if place[0] == 1) == iterations * shares
+
+
+def loops_over(panels: Panels) -> str:
+    """Returns PANELS with other sizes."""
+    reads = [
+        f"%row{number} = arith.addi %k, %u{number} : index\n"
+        f"%read{number} = vector.transfer_read %b[%panel, %row{number}, %c0], %zero {{in_bounds = [true]}}"
+        f" : !b, vector<{panels.columns}xf32>\n"
+        f"func.call @use(%read{number}) : (vector<{panels.columns}xf32>) -> ()"
+        for number in range(panels.unrolled)
+    ]
+    offsets = [f"%u{number} = arith.constant {number} : index" for number in range(panels.unrolled)]
+    sizes = {
+        "depth": panels.depth,
+        "columns": panels.columns,
+        "unrolled": panels.unrolled,
+        "rows": 2 * panels.strips,
+        "offsets": "\n".join(offsets),
+        "reads": "\n".join(reads),
+    }
+    return string.Template(text_beside(__file__, "SIZED_PANELS")).substitute(sizes)
+
+
+def lines_fetched(text: str) -> Iterator[tuple[int, ...]]:
+    """Runs the index arithmetic of a function; returns the element that each ``memref.prefetch`` names."""
+    with parsed(text) as module:
+        *_, function = module.body.operations
+        yield from prefetches(function.regions[0].blocks[0], {})
+
+
+def prefetches(block: Any, values: dict[Any, int]) -> Iterator[tuple[int, ...]]:
+    arithmetic = {
+        "arith.addi": operator.add,
+        "arith.muli": operator.mul,
+        "arith.divui": operator.floordiv,
+        "arith.remui": operator.mod,
+    }
+    for op in block.operations:
+        name = op.operation.name
+        if name == "arith.constant" and "index" in str(op.results[0].type):
+            values[op.results[0]] = op.attributes["value"].value
+        elif name in arithmetic:
+            left, right = op.operands
+            values[op.results[0]] = arithmetic[name](values[left], values[right])
+        elif name == "scf.for":
+            first, end, step = (values[operand] for operand in list(op.operands)[:3])
+            body = op.regions[0].blocks[0]
+            for number in range(first, end, step):
+                yield from prefetches(body, values | {body.arguments[0]: number})
+        elif name == "memref.prefetch":
+            yield tuple(values[operand] for operand in list(op.operands)[1:])
 
 
 ON_ROOT = line().replace("%func", "%root")

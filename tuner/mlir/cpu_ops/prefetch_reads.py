@@ -1,5 +1,7 @@
 """The transform op ``tuner.prefetch_reads``."""
 
+import math
+
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
@@ -32,10 +34,10 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
     elements along the last two dimensions, default 0), ``line`` (elements per cache line, default 16),
     ``locality`` (3: into every cache level, the default; 2: from the second level on). With ``strips``, for
     all arguments that ``tuner.pack_weights`` packed, instead of ``rows``: the panel that follows, of which
-    each of so many strips of rows fetches its share, in the loop annotated ``ir`` or after it. Only the first
-    strip reads a panel from memory: so memory is read while the others multiply, too. The handle (a
-    func.func) stays valid. Silenceable failure: an op that is not a func.func with a body, or without such an
-    argument.
+    each of so many strips of rows, in the loop annotated ``ir`` or after it, fetches its share in even
+    portions, one in each iteration over K. Only the first strip reads a panel from memory: so memory is read
+    while the others multiply, too. The handle (a func.func) stays valid. Silenceable failure: an op that is
+    not a func.func with a body, or without such an argument.
     """
 
     def change(self, function: Op) -> Refusal | None:
@@ -85,40 +87,51 @@ def _place(read: Op) -> list[Value]:
 
 
 def _fetch_next_panels(function: Op, strips: int, line: int) -> None:
-    """Creates prefetches of the panel after the one that is read, for each row of K that is."""
+    """Creates prefetches of the panel after the one that is read, in each iteration of the loops over K."""
+    bodies = list(_reads_of_panels(function).items())
+    for (loop, weight), reads in bodies:
+        first = reads[0]
+        buffer, panel, row, _ = _place(first)
+        _, depth, columns = ir.MemRefType(buffer.type).shape
+        lines = -(-columns // line)  # of a row of the panel
+        with ir.InsertionPoint(first), first.location:
+            strip_loop = _strip_loop(first)
+            if strip_loop is None:  # the last strips, each a loop of its own
+                alone = [
+                    body for (body, source), _ in bodies if source == weight and _strip_loop(body) is None
+                ]
+                siblings = [body for body in alone if body.parent == loop.parent]
+                strip = index(strips - len(siblings) + siblings.index(loop))
+            else:
+                start = strip_loop.regions[0].blocks[0].arguments[0]
+                strip = value("arith.divui", ir.IndexType.get(), start, strip_loop.operands[2])
+            # the iterations of all strips share the panel's lines: several fetch one, or each fetches several
+            step = _quotient(total(times(strip, depth), row), len(reads))
+            common = math.gcd(lines * len(reads), strips)
+            line_number = _quotient(times(step, lines * len(reads) // common), strips // common)
+            for further in range(-(-lines * len(reads) // strips)):
+                fetched = plus(line_number, further)
+                column = times(value("arith.remui", ir.IndexType.get(), fetched, index(lines)), line)
+                fetch(buffer, plus(panel, 1), _quotient(fetched, lines), column, locality=LOCALITY)
+
+
+def _reads_of_panels(function: Op) -> dict[tuple[Op, Value], list[Op]]:
+    """Returns the reads of packed weights in each loop over K, one per row of K, by loop and weight."""
     numbered = enumerate(function.regions[0].blocks[0].arguments)
     weights = [argument for number, argument in numbered if packing_of(function, number) is not None]
-    # panels x K x columns; of the parts of a row the first fetches for all
-    found = [candidate for candidate in _reads_in_loops(function, weights) if len(_place(candidate)) == 4]
-    reads = [candidate for candidate in found if constant_of(_place(candidate)[-1]) == 0]
-    alone: dict[tuple[Op, Value], list[Op]] = {}  # loops over K that no loop over strips has around
-    for read in reads:
-        if _strip_loop(read) is None:
-            loops = alone.setdefault((read.parent.parent, source_of(read.operands[0], VIEWS)), [])
-            if read.parent not in loops:
-                loops.append(read.parent)
-    for read in reads:
-        buffer, panel, row, _ = _place(read)
-        _, depth, columns = ir.MemRefType(buffer.type).shape
-        lines = -(-columns // line)
-        with ir.InsertionPoint(read), read.location:
-            around = _strip_loop(read)
-            if around is None:  # they come last
-                loops = alone[read.parent.parent, source_of(read.operands[0], VIEWS)]
-                strip = index(strips - len(loops) + loops.index(read.parent))
-            else:
-                first = around.regions[0].blocks[0].arguments[0]
-                strip = value("arith.divui", ir.IndexType.get(), first, around.operands[2])
-            # a share of depth / strips rows: each is fetched in ``strips`` steps, some lines in each
-            step = total(times(strip, depth), row)
-            fetched = value("arith.divui", ir.IndexType.get(), step, index(strips))
-            part = value("arith.remui", ir.IndexType.get(), step, index(strips))
-            if strips > lines:
-                part = value("arith.minui", ir.IndexType.get(), part, index(lines - 1))
-            share = -(-lines // strips)
-            for further in range(share):
-                column = plus(times(part, share * line), further * line)
-                fetch(buffer, plus(panel, 1), fetched, column, locality=LOCALITY)
+    reads: dict[tuple[Op, Value], list[Op]] = {}
+    for read in _reads_in_loops(function, weights):
+        indices = _place(read)[1:]
+        # panels x K x columns; of the parts of a row the first stands for all
+        if len(indices) == 3 and constant_of(indices[-1]) == 0:
+            reads.setdefault((read.parent, source_of(read.operands[0], VIEWS)), []).append(read)
+    return reads
+
+
+def _quotient(number: Value, divisor: int) -> Value:
+    if divisor == 1:
+        return number
+    return value("arith.divui", ir.IndexType.get(), number, index(divisor))
 
 
 def _strip_loop(read: Op) -> Op | None:
