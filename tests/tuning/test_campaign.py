@@ -221,7 +221,7 @@ def test_kernels_of_a_campaign_are_divided_among_threads(tmp_path: Path) -> None
     shapes = tmp_path / "shapes.yaml"
     shapes.write_text("- {shape: 32x64x16}\n- {shape: 64x32x32, layout: nt}\n")
     tuner = Tuner(tmp_path / "results.db", real_candidates())
-    options = ("--trials", "6", "--threads", str(THREADS), "--workers", "1", "--target", "cpu")
+    options = ("--trials", "4", "--threads", str(THREADS), "--workers", "1", "--target", "cpu")
     with brief_remeasurement():
         done = tuner("tune", "--shapes", str(shapes), *options, "--json")
     assert done.code == 0, done.err

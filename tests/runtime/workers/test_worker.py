@@ -276,7 +276,10 @@ def test_a_call_starts_a_killed_child_three_times(deaths: int, value: object, tm
     worker.kill()
 
 
-def test_a_stopped_child_charges_no_innocent_call_but_one_that_stops_it_each_time(tmp_path: Path) -> None:
+def test_a_stopped_child_charges_no_innocent_call_but_one_that_stops_it_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tuner.runtime.workers.worker.STOPPED_LIMIT_S", 0.05)
     worker = mortal(tmp_path, 0)
     assert call(worker, "stand_still_once", str(tmp_path / "stopped"), timeout_s=HANG_S).value == "done"
     failure = call(worker, "stand_still", timeout_s=HANG_S).value
