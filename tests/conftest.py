@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -90,6 +91,13 @@ def _own_processors() -> Iterator[None]:
     allowed = os.sched_getaffinity(0)
     yield
     os.sched_setaffinity(0, allowed)
+
+
+@pytest.fixture(autouse=True)
+def _same_draws() -> None:
+    """Numbers that torch draws in a test do not depend on the tests that this process ran before."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
 
 
 @pytest.fixture
