@@ -32,6 +32,7 @@ __all__ = [
     "op_names",
     "passmanager",
     "pattern_rewrites",
+    "torch_decompositions",
     "torch_importer",
     "torch_importer_bindings",
     "torch_pass_bindings",
@@ -85,10 +86,10 @@ def indexing_maps_of(op: Op) -> list[Any] | None:
     """Returns the indexing maps of a linalg op, one for each operand; None if MLIR has none for the op."""
     from numba_cuda_mlir._mlir._mlir_libs import _mlirDialectsLinalg
 
-    found = _mlirDialectsLinalg.get_indexing_maps(op)
-    if found is None:
+    maps = _mlirDialectsLinalg.get_indexing_maps(op)
+    if maps is None:
         return None
-    return [ir.AffineMapAttr(mapping).value for mapping in found]
+    return [ir.AffineMapAttr(mapping).value for mapping in maps]
 
 
 def op_names(dialect: str) -> set[str]:

@@ -70,8 +70,8 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
         state: transform.TransformState,
     ) -> transform.DiagnosedSilenceableFailure:
         match = op.target.owner
-        found = [payload_op.operation for payload_op in state.get_payload_ops(op.target)]
-        if not found:
+        matched_ops = [payload_op.operation for payload_op in state.get_payload_ops(op.target)]
+        if not matched_ops:
             names = _names(match)
             payload: list[Op] = []
             for scope in state.get_payload_ops(op.scope):
@@ -94,7 +94,7 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
             if _is_unknown(match):
                 return silenceable_failure(op, reason)
             return _SUCCESS
-        if any(matched.name not in CONTAINERS for matched in found):
+        if any(matched.name not in CONTAINERS for matched in matched_ops):
             _root(match).attributes[HAS_FOUND] = ir.UnitAttr.get()
         return _SUCCESS
 
@@ -173,7 +173,7 @@ def _root(op: Op) -> Op:
 
 def _next(op: Op) -> Op:
     ops = list(op.block.operations)
-    return ops[[item.operation for item in ops].index(op) + 1].operation
+    return ops[[other.operation for other in ops].index(op) + 1].operation
 
 
 def _names(match: Op) -> list[str]:

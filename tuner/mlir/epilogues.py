@@ -148,11 +148,11 @@ def _of(name: str, operands: Iterable[Expression]) -> Expression:
     others = []
     for operand in operands:
         is_same = isinstance(operand, tuple) and operand[0] == name
-        for part in operand[1:] if is_same and isinstance(operand, tuple) else (operand,):
-            if isinstance(part, float):
-                number = fold(number, part)
+        for term in operand[1:] if is_same and isinstance(operand, tuple) else (operand,):
+            if isinstance(term, float):
+                number = fold(number, term)
             else:
-                others.append(part)
+                others.append(term)
     number = float(f"{number:.{DIGITS - 1}e}")
     if not others or (name == MUL and number == 0):
         return number

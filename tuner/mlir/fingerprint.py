@@ -121,8 +121,8 @@ def files_of(sources: Sources, package: Path = PACKAGE) -> tuple[Path, ...]:
     """
     paths = [package / source for source in sources]
     inside = (file for path in paths if path.is_dir() for file in path.rglob("*"))
-    found = {file for file in inside if file.is_file() and CACHE_FOLDER not in file.parts}
-    return tuple(sorted(found.union(path for path in paths if not path.is_dir())))
+    files = {file for file in inside if file.is_file() and CACHE_FOLDER not in file.parts}
+    return tuple(sorted(files.union(path for path in paths if not path.is_dir())))
 
 
 def packages() -> tuple[tuple[str, str], ...]:
@@ -153,15 +153,15 @@ def _distributions_of(package: str) -> tuple[tuple[str, str], ...]:
     else:
         folders = [Path(location).parent for location in spec.submodule_search_locations or ()]
     # in the folder of the package: to ask all distributions what they have takes a hundred times as long
-    described = [path for folder in folders for path in folder.glob(f"*{package}*.dist-info")]
-    found: list[Distribution] = [
-        candidate for candidate in map(Distribution.at, described) if _has(candidate, package)
+    metadata = [path for folder in folders for path in folder.glob(f"*{package}*.dist-info")]
+    installed: list[Distribution] = [
+        candidate for candidate in map(Distribution.at, metadata) if _has(candidate, package)
     ]
-    if not found:
-        found = list(map(distribution, packages_distributions().get(package, ())))
-    if not found:
+    if not installed:
+        installed = list(map(distribution, packages_distributions().get(package, ())))
+    if not installed:
         raise PackageNotFoundError(WHEELS[package][0])
-    return tuple(sorted({(normal_name(candidate.name), candidate.version) for candidate in found}))
+    return tuple(sorted({(normal_name(candidate.name), candidate.version) for candidate in installed}))
 
 
 def _has(installed: Distribution, package: str) -> bool:

@@ -95,7 +95,7 @@ def annotate_facts(module: ir.Module) -> None:
     is_product = root is not None and CONTRACTION_ATTRIBUTE in root.attributes  # then a copy becomes the root
     extents = () if root is None else tuple(root.results[0].type.shape) if is_product else loop_extents(root)
     wide = ir.IntegerType.get_signless(64)
-    found: dict[str, Attribute] = {
+    attributes: dict[str, Attribute] = {
         LOOPS_ATTRIBUTE: ir.DenseI64ArrayAttr.get(list(extents)),
         CONTRACTIONS: ir.IntegerAttr.get(wide, len(contractions(function))),
         TRANSPOSED: ir.IntegerAttr.get(wide, 0 if root is None or is_product else transposed_loop(root)),
@@ -107,21 +107,21 @@ def annotate_facts(module: ir.Module) -> None:
     if named:
         form = convolution_form(named[0])
         summed = 1 if form.is_depthwise else named[0].operands[1].type.shape[form.weights.index("c")]
-        found |= {DIMENSIONS: ir.StringAttr.get(form.output), CHANNELS: ir.IntegerAttr.get(wide, summed)}
+        attributes |= {DIMENSIONS: ir.StringAttr.get(form.output), CHANNELS: ir.IntegerAttr.get(wide, summed)}
         if any(zero_planes(named[0])):
-            found[PRODUCTS] = ir.IntegerAttr.get(wide, _products(named[0], form))
+            attributes[PRODUCTS] = ir.IntegerAttr.get(wide, _products(named[0], form))
     reductions = [op for op in walk(function, "linalg.generic") if REDUCTION in iterators(op)]
     if reductions and not contractions(function):
         rows = loop_extents(reductions[0])
         reduced = iterators(reductions[0]).index(REDUCTION)
         if rows != extents or reduced != len(rows) - 1:
-            found |= {
+            attributes |= {
                 ROWS_ATTRIBUTE: ir.DenseI64ArrayAttr.get(list(rows)),
                 REDUCED: ir.IntegerAttr.get(wide, reduced),
             }
     if any(_is_strided(argument.type, len(extents)) for argument in function.regions[0].blocks[0].arguments):
-        found[STRIDED] = ir.IntegerAttr.get(wide, 1)
-    for name, attribute in found.items():
+        attributes[STRIDED] = ir.IntegerAttr.get(wide, 1)
+    for name, attribute in attributes.items():
         function.attributes[name] = attribute
 
 
@@ -230,8 +230,8 @@ def _elements(function: Op) -> tuple[str, ...]:
 def _products(op: Op, form: ConvolutionForm) -> int:
     """Returns how many products a convolution of volumes sums up, without those of planes of zeros."""
     first, last = zero_planes(op)
-    given, weights, sums = (operand.type.shape for operand in op.operands)
-    planes = range(first, given[form.input.index("D")] - last)
+    volume, weights, sums = (operand.type.shape for operand in op.operands)
+    planes = range(first, volume[form.input.index("D")] - last)
     taps = [tap * form.dilations[0] for tap in range(weights[form.weights.index("d")])]
     results = range(sums[form.output.index("D")])
     read: int = sum(plane * form.strides[0] + tap in planes for plane in results for tap in taps)
@@ -262,9 +262,9 @@ def loop_extents(op: Op) -> tuple[int, ...]:
     ]
     extents: dict[int, int] = {}
     for mapping, shape in zip(indexing_maps(op), shapes, strict=False):
-        for place, extent in zip(_loops(mapping), shape, strict=False):
-            if place is not None:
-                extents.setdefault(place, extent)
+        for loop, extent in zip(_loops(mapping), shape, strict=False):
+            if loop is not None:
+                extents.setdefault(loop, extent)
     return tuple(extents[dimension] for dimension in sorted(extents))
 
 
@@ -297,10 +297,10 @@ def transposed_loop(op: Op) -> int:
     """
     maps = indexing_maps(op)
     for mapping in maps:
-        found = _loops(mapping)
+        loops = _loops(mapping)
         last = mapping.n_dims - 1
-        if found and last in found[:-1] and found[-1] is not None:
-            return found[-1] + 1
+        if loops and last in loops[:-1] and loops[-1] is not None:
+            return loops[-1] + 1
     return 0
 
 
@@ -374,9 +374,9 @@ def _root(function: Op) -> Op | None:
 
 
 def _bytes(argument: Value) -> int:
-    kind = ir.MemRefType(argument.type)
-    elements: int = prod(kind.shape)
-    return elements * number_type(str(kind.element_type)).bytes
+    type_ = ir.MemRefType(argument.type)
+    elements: int = prod(type_.shape)
+    return elements * number_type(str(type_.element_type)).bytes
 
 
 def _reads_weight(contraction: Op) -> bool:
@@ -393,11 +393,11 @@ def _loops(mapping: ir.AffineMap) -> list[int | None]:
 
 
 def _copy_before(store: Op) -> Op:
-    kind = ir.RankedTensorType(store.operands[0].type)
+    type_ = ir.RankedTensorType(store.operands[0].type)
     with ir.InsertionPoint(store), store.location:
-        empty = building.value("tensor.empty", kind)
-        identity = building.dimensions(kind.rank)
-        loops = [building.PARALLEL] * kind.rank
+        empty = building.value("tensor.empty", type_)
+        identity = building.dimensions(type_.rank)
+        loops = [building.PARALLEL] * type_.rank
         copy = building.generic(
             [store.operands[0]], empty, [identity, identity], loops, lambda number, _: number
         )
@@ -415,14 +415,14 @@ def _start_from_output(function: Op, root: Op, store: Op) -> None:
             "bufferization.to_tensor", store.operands[0].type, memory, restrict=unit, writable=unit
         )
     user = root
-    place = len(root.operands) - len(root.results) + number
-    while user.operands[place].owner.name == "linalg.fill":
-        user = user.operands[place].owner.operation
-        place = 1
+    operand = len(root.operands) - len(root.results) + number
+    while user.operands[operand].owner.name == "linalg.fill":
+        user = user.operands[operand].owner.operation
+        operand = 1
     if user is root and _reads_init(root, number):
         with ir.InsertionPoint(root), root.location:
-            start = building.copied(user.operands[place], start)
-    user.operands[place] = start
+            start = building.copied(user.operands[operand], start)
+    user.operands[operand] = start
 
 
 def _reads_init(root: Op, number: int) -> bool:
@@ -455,18 +455,18 @@ def fusion_arguments(text: str) -> tuple[FusionArgument, ...]:
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)
         function = fusion_function(module)
-        kinds = [ir.MemRefType(argument.type) for argument in function.regions[0].blocks[0].arguments]
-        inputs = len(kinds) - len(walk(function, STORE))
+        types = [ir.MemRefType(argument.type) for argument in function.regions[0].blocks[0].arguments]
+        inputs = len(types) - len(walk(function, STORE))
         return tuple(
             FusionArgument(
-                tuple(kind.shape),
-                tuple(kind.get_strides_and_offset()[0]),
-                str(kind.element_type),
+                tuple(type_.shape),
+                tuple(type_.get_strides_and_offset()[0]),
+                str(type_.element_type),
                 WEIGHT_ATTRIBUTE in argument_attributes(function, number),
                 number >= inputs,
                 _bits_of(argument_attributes(function, number)),
             )
-            for number, kind in enumerate(kinds)
+            for number, type_ in enumerate(types)
         )
 
 
@@ -497,16 +497,16 @@ def fusion_problem(fusion: Fusion) -> TextProblem:
             annotate_facts(module)
         except CandidateError as error:
             raise UsageError(str(error)) from None
-        found = contractions(fusion_function(module))
-        has_product = fusion.kind in (ATTENTION, CONTRACTION) and bool(found)
-        sizes = loop_extents(found[0]) if has_product else ()
-        if fusion.kind == CONVOLUTION and found:
-            convolution = _convolution_sizes(found[0])
+        products = contractions(fusion_function(module))
+        has_product = fusion.kind in (ATTENTION, CONTRACTION) and bool(products)
+        sizes = loop_extents(products[0]) if has_product else ()
+        if fusion.kind == CONVOLUTION and products:
+            convolution = _convolution_sizes(products[0])
         else:
             convolution = (1, (1, 1, 1))
         if has_product:
-            _require_known_product(found[0])
-        dtype = _element_type(found[0] if found else None, module)
+            _require_known_product(products[0])
+        dtype = _element_type(products[0] if products else None, module)
         text = str(module)
         facts = read_facts(module)
     if fusion.kind in (ATTENTION, CONTRACTION):

@@ -183,26 +183,26 @@ class _Search:
         inputs = len(op.operands) - len(op.results)
         for operand, argument, mapping in zip(op.operands, block.arguments, maps, strict=True):
             loops = [index.position for index in mapping.results if isinstance(index, ir.AffineDimExpr)]
-            found = self.tensors.get(operand)
+            known_value = self.tensors.get(operand)
             if argument.arg_number >= inputs:
-                found = _Known(_State.START) if is_reduced else None
-            elif found is None:
-                found = self._constant_or_mask(operand, loops, mapping.n_dims)
+                known_value = _Known(_State.START) if is_reduced else None
+            elif known_value is None:
+                known_value = self._constant_or_mask(operand, loops, mapping.n_dims)
             # otherwise transposed or broadcast: no longer understood
-            elif loops != list(range(mapping.n_dims - (found.state in _OF_ROW))):
-                found = None
-            if found is not None:
-                known[argument] = found
+            elif loops != list(range(mapping.n_dims - (known_value.state in _OF_ROW))):
+                known_value = None
+            if known_value is not None:
+                known[argument] = known_value
         *ops, end = ops_in(block)
         for step in ops:
-            found = self._step(step, known)
-            if found is not None:
-                known[step.results[0]] = found
+            known_value = self._step(step, known)
+            if known_value is not None:
+                known[step.results[0]] = known_value
         for result, yielded, mapping in zip(op.results, end.operands, maps[inputs:], strict=True):
-            found = known.get(yielded)
+            known_value = known.get(yielded)
             loops = [index.position for index in mapping.results if isinstance(index, ir.AffineDimExpr)]
-            if found is not None and loops == list(range(mapping.n_dims - is_reduced)):
-                self.tensors[result] = found
+            if known_value is not None and loops == list(range(mapping.n_dims - is_reduced)):
+                self.tensors[result] = known_value
 
     def _constant_or_mask(self, operand: Value, loops: list[int], count: int) -> _Known | None:
         number = _argument(operand)
@@ -212,36 +212,36 @@ class _Search:
         return _number(operand)
 
     def _step(self, op: Op, known: Mapping[Value, _Known]) -> _Known | None:
-        given = [known.get(operand) or _number(operand) for operand in op.operands]
-        if any(operand_state is None for operand_state in given) or len(op.results) != 1:
+        maybe_known = [known.get(operand) or _number(operand) for operand in op.operands]
+        if any(operand_state is None for operand_state in maybe_known) or len(op.results) != 1:
             return None
-        parts = [operand_state for operand_state in given if operand_state is not None]
-        states = [part.state for part in parts]
+        operands = [operand_state for operand_state in maybe_known if operand_state is not None]
+        states = [operand.state for operand in operands]
         if op.name in _CASTS:
-            return parts[0]
+            return operands[0]
         # a scaled score
         if op.name in ("arith.mulf", "arith.divf") and _State.SCORE in states and None in states:
-            number = next(part.number for part in parts if part.state is None) or 0.0
+            number = next(operand.number for operand in operands if operand.state is None) or 0.0
             if op.name == "arith.divf" and (states[1] is not None or not number):
                 return None
             self.factor *= max(abs(number if op.name == "arith.mulf" else 1 / number), 1.0)
             return _Known(_State.SCORE)
         if op.name == "arith.cmpf" and states == [_State.HIDDEN, None]:
             is_equal = ir.IntegerAttr(op.attributes["predicate"]).value == _EQUAL
-            if is_equal and _is_least(parts[1]):
+            if is_equal and _is_least(operands[1]):
                 return _Known(_State.IS_LEAST)
             return None
         if op.name == "arith.select":
-            return self._selected(parts)
+            return self._selected(operands)
         state = _STEPS.get((op.name, *states))
         if state is _State.HIDDEN:
-            self._apply(next(part for part in parts if part.state is _State.MASK), None)
+            self._apply(next(operand for operand in operands if operand.state is _State.MASK), None)
         if state is None:
             return None
         return _Known(state)
 
-    def _selected(self, parts: list[_Known]) -> _Known | None:
-        condition, left, right = parts
+    def _selected(self, operands: list[_Known]) -> _Known | None:
+        condition, left, right = operands
         # no visible key ? 0 : weight: a row without keys becomes 0
         if condition.state is _State.NONE_SEEN and left.number == 0 and left.state is None:
             if right.state is _State.ZERO:
@@ -273,7 +273,7 @@ def _number(value: Value) -> _Known | None:
     op = op_of(value, "arith.constant", *_CASTS)
     if op is not None and op.name in _CASTS:
         return _number(op.operands[0])
-    found = None if op is None else op.attributes["value"]
-    if isinstance(found, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr):
-        return _Known(number=float(found.value))
+    constant = None if op is None else op.attributes["value"]
+    if isinstance(constant, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr):
+        return _Known(number=float(constant.value))
     return None

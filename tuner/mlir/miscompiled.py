@@ -102,14 +102,14 @@ def _rounds_up(op: Op) -> bool:
 
 def _rounded_up(dividend: Value, divisor: Value) -> Value:
     """Creates the signed quotient of two index values, rounded up, from ops that every lowering knows."""
-    kind = dividend.type
-    toward_zero = value("arith.divsi", kind, dividend, divisor)
-    rest = value("arith.remsi", kind, dividend, divisor)
+    type_ = dividend.type
+    toward_zero = value("arith.divsi", type_, dividend, divisor)
+    rest = value("arith.remsi", type_, dividend, divisor)
     zero = index(0)
-    signs_differ = compared("slt", value("arith.xori", kind, rest, divisor), zero)
-    above = value("arith.select", kind, signs_differ, zero, index(1))
-    added = value("arith.select", kind, compared("ne", rest, zero), above, zero)
-    return value("arith.addi", kind, toward_zero, added)
+    signs_differ = compared("slt", value("arith.xori", type_, rest, divisor), zero)
+    above = value("arith.select", type_, signs_differ, zero, index(1))
+    added = value("arith.select", type_, compared("ne", rest, zero), above, zero)
+    return value("arith.addi", type_, toward_zero, added)
 
 
 def _compute_results(op: Op) -> None:
@@ -190,10 +190,10 @@ def _value_of(expression: ir.AffineExpr, operands: list[Value], dimensions: int)
         return operands[dimensions + expression.position]
     left = _value_of(expression.lhs, operands, dimensions)
     right = _value_of(expression.rhs, operands, dimensions)
-    kind = left.type
+    type_ = left.type
     if isinstance(expression, ir.AffineCeilDivExpr):
         return _rounded_up(left, right)
     if not isinstance(expression, ir.AffineModExpr):
-        return value(OPERATIONS[type(expression)], kind, left, right)
-    quotient = value("arith.floordivsi", kind, left, right)
-    return value("arith.subi", kind, left, value("arith.muli", kind, quotient, right))
+        return value(OPERATIONS[type(expression)], type_, left, right)
+    quotient = value("arith.floordivsi", type_, left, right)
+    return value("arith.subi", type_, left, value("arith.muli", type_, quotient, right))

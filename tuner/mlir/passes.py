@@ -32,10 +32,10 @@ def kept_stages() -> Iterator[list[tuple[str, str]]]:
     Lowerings of other threads are recorded too; blocks cannot be nested.
     """
     global _kept
-    found: list[tuple[str, str]] = []
-    _kept = found
+    stages: list[tuple[str, str]] = []
+    _kept = stages
     try:
-        yield found
+        yield stages
     finally:
         _kept = None
 
@@ -62,8 +62,8 @@ class PassTimes:
     @property
     def passes(self) -> tuple[PassSeconds, ...]:
         """Returns the total seconds and the number of runs of each pass that ran, the slowest pass first."""
-        each = (PassSeconds(name, float(self._seconds[name]), runs) for name, runs in self._runs.items())
-        return tuple(sorted(each, key=lambda one: (-one.seconds, one.name)))
+        passes = (PassSeconds(name, float(self._seconds[name]), runs) for name, runs in self._runs.items())
+        return tuple(sorted(passes, key=lambda timed: (-timed.seconds, timed.name)))
 
 
 _times: PassTimes | None = None  # of the active timed_passes block
@@ -94,10 +94,10 @@ def _listed(text: str) -> tuple[str, ...]:
     """Returns what commas separate outside of brackets: "a,f(b,c),d{e=1,2}" has three parts."""
     starts = [0]
     depth = 0
-    for place, character in enumerate(text):
+    for position, character in enumerate(text):
         depth += (character in OPENING) - (character in CLOSING)
         if character == "," and depth == 0:
-            starts.append(place + 1)
+            starts.append(position + 1)
     ends = [start - 1 for start in starts[1:]] + [len(text)]
     return tuple(text[start:end] for start, end in zip(starts, ends, strict=True))
 
@@ -138,18 +138,18 @@ def run_pipeline(module: ir.Module, pipeline: str) -> None:
 
 @contextmanager
 def _caught_stderr() -> Iterator[list[str]]:
-    found: list[str] = []
+    texts: list[str] = []
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as file:
         os.dup2(file.fileno(), 2)
         try:
-            yield found
+            yield texts
         finally:
             os.dup2(kept, 2)
             os.close(kept)
             file.seek(0)
-            found.append(file.read().decode(errors="replace"))
+            texts.append(file.read().decode(errors="replace"))
 
 
 def run_passes(module: ir.Module, pipeline: str) -> None:

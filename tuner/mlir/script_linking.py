@@ -135,12 +135,12 @@ def _merge(holder: Op, library: Library, *, skips_main: bool = False) -> None:
         block.append(op)
 
 
-def _require_same_type(one: Op, other: Op, name: str) -> None:
-    types = [op.attributes["function_type"].value for op in (one, other)]
+def _require_same_type(own: Op, other: Op, name: str) -> None:
+    types = [op.attributes["function_type"].value for op in (own, other)]
     if types[0] != types[1]:
         raise CandidateError(
             Stage.BIND,
-            f"sequence @{_symbol(one)}: is {types[0]} in the script, but {types[1]} in {name}",
+            f"sequence @{_symbol(own)}: is {types[0]} in the script, but {types[1]} in {name}",
         )
 
 
@@ -196,8 +196,8 @@ def _sort(op: Op) -> None:
         return f"#transform.param_operand<index={order.index(int(match[1]))}>"
 
     op.attributes[OPTIONS] = Attribute.parse(PARAMETER.sub(renumbered, options))
-    for place, number in enumerate(order, 1):
-        op.operands[place] = parameters[number]
+    for operand, number in enumerate(order, 1):
+        op.operands[operand] = parameters[number]
     assert op.operands[0] == target
 
 

@@ -58,8 +58,8 @@ def lower(text: str, *, has_locations: bool = False) -> str:
             raise CandidateError(Stage.BIND, first_line(error)) from error
         problems = _problems(bindings, module)
         if problems:
-            place, reason = problems[0]
-            raise CandidateError(Stage.BIND, f"{place}: {reason}" if place else reason)
+            operator, reason = problems[0]
+            raise CandidateError(Stage.BIND, f"{operator}: {reason}" if operator else reason)
         return str(module.operation.get_asm(enable_debug_info=has_locations))
 
 
@@ -84,12 +84,12 @@ def refused_operators(text: str, known: Collection[str] = ()) -> tuple[tuple[str
             return ()
         while len(refused) < MOST_REFUSED:
             lowered = ir.Module.parse(str(module.operation.get_asm(enable_debug_info=True)))
-            found: dict[str, str] = {}
-            for place, reason in _why_refused(bindings, lowered):
-                if place and place not in refused:
-                    found.setdefault(place, reason)
-            refused |= found
-            if not found or not _drop_operators(ir, module, found):
+            reasons: dict[str, str] = {}
+            for operator, reason in _why_refused(bindings, lowered):
+                if operator and operator not in refused:
+                    reasons.setdefault(operator, reason)
+            refused |= reasons
+            if not reasons or not _drop_operators(ir, module, reasons):
                 break
     return tuple(refused.items())
 
@@ -98,26 +98,26 @@ def _why_refused(bindings: Any, module: Any) -> list[tuple[str, str]]:
     try:
         _run_pipelines(bindings, module)
     except bindings.ir.MLIRError as error:
-        place = _place(error.error_diagnostics[0].location) if error.error_diagnostics else ""
+        operator_at_fault = _place(error.error_diagnostics[0].location) if error.error_diagnostics else ""
         reason = first_line(error)
         if LACKING.search(str(error)):
             reason = UNLOWERED
         if CONSTANT_LEFT in str(error):  # by an operator that no pattern matched
             return [(operator, UNLOWERED) for operator in _left_over(bindings.ir, module)]
-        return [(place, reason)]
+        return [(operator_at_fault, reason)]
     return _problems(bindings, module)
 
 
 def _left_over(ir: Any, module: Any) -> list[str]:
-    places: list[str] = []
+    operators: list[str] = []
 
     def collect(op: Any) -> Any:
         if op.name.startswith(("torch.aten.", "torch.prims.", "torch.operator")):
-            places.append(_place(op.location))
+            operators.append(_place(op.location))
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(collect)
-    return places
+    return operators
 
 
 def _run_pipelines(bindings: Any, module: Any) -> None:
@@ -134,11 +134,11 @@ def _place(location: Any) -> str:
     return ""
 
 
-def _drop_operators(ir: Any, module: Any, places: Collection[str]) -> bool:
-    """Makes arguments of the tensors that the operators at these places give; False where there are none."""
+def _drop_operators(ir: Any, module: Any, operators: Collection[str]) -> bool:
+    """Makes the results of operators arguments; False where no operator has one of these names."""
     function = module.body.operations[0]
     block = function.regions[0].blocks[0]
-    own = [op for op in block.operations if _place(op.location) in places and not _is_kept(op)]
+    own = [op for op in block.operations if _place(op.location) in operators and not _is_kept(op)]
     dropped = [
         op for op in own if all(str(output.type).startswith("!torch.vtensor") for output in op.results)
     ]
@@ -184,8 +184,8 @@ def _replace_scans(ir: Any, module: Any) -> None:
         whole = ir.AffineMap.get_identity(rank)
         others = [ir.AffineDimExpr.get(number) for number in range(rank) if number != dim]
         maps = (whole, whole, ir.AffineMap.get(rank, 0, others))
-        kinds = ("reduction" if number == dim else "parallel" for number in range(rank))
-        iterators = ", ".join(f"#linalg.iterator_type<{kind}>" for kind in kinds)
+        iterator_types = ("reduction" if number == dim else "parallel" for number in range(rank))
+        iterators = ", ".join(f"#linalg.iterator_type<{iterator_type}>" for iterator_type in iterator_types)
         attributes = {
             "indexing_maps": ir.ArrayAttr.get(list(map(ir.AffineMapAttr.get, maps))),
             "iterator_types": ir.Attribute.parse(f"[{iterators}]"),

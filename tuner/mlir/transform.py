@@ -187,13 +187,13 @@ class OpLocations:
         at = LOCATION.search(lines[0]) if lines and lines[0].endswith(NOT_VECTORIZED) else None
         if at is None:
             return []
-        place = (at[1], int(at[2]), int(at[3]))
+        key = (at[1], int(at[2]), int(at[3]))
 
         def is_dynamic(op: Op) -> bool:
             own = op.location
             if not isinstance(own, ir.FileLineColLoc):
                 return False
-            is_here = (own.filename, own.start_line, own.start_col) == place
+            is_here = (own.filename, own.start_line, own.start_col) == key
             return is_here and op.name.startswith("linalg.") and any("?" in str(x.type) for x in op.operands)
 
         if any_where(self._payload, is_dynamic):
@@ -211,11 +211,11 @@ def require_no_effects(script: ir.Module) -> None:
     """Raises CandidateError(BIND) if a script runs a pass that writes files, starts programs or prints."""
     printed = script.operation.get_asm(assume_verified=True)
     for text in TEXT.findall(printed):
-        found = EFFECTS.search(ESCAPED.sub(lambda match: chr(int(match[1], 16)), text))
-        if found is not None:
+        match = EFFECTS.search(ESCAPED.sub(lambda match: chr(int(match[1], 16)), text))
+        if match is not None:
             raise CandidateError(
                 Stage.BIND,
-                f"script: found pass {found[0]}, which writes files, starts programs or prints; "
+                f"script: found pass {match[0]}, which writes files, starts programs or prints; "
                 "allowed with tuner apply --allow-effects",
             )
 

@@ -62,39 +62,39 @@ def _reduced(op: Op, mask: Value | None) -> Value:
 
 def _as_rows(vector: Value, reduced: list[int], kept: list[int]) -> Value:
     """Returns a vector with its reduced dimensions, in front, as one: vector<rows x kept x type>."""
-    kind = ir.VectorType(vector.type)
+    type_ = ir.VectorType(vector.type)
     order = [*reduced, *kept]
     if order != sorted(order):
-        permuted = ir.VectorType.get([kind.shape[axis] for axis in order], kind.element_type)
+        permuted = ir.VectorType.get([type_.shape[axis] for axis in order], type_.element_type)
         vector = value("vector.transpose", permuted, vector, permutation=ir.DenseI64ArrayAttr.get(order))
-    count = math.prod(kind.shape[axis] for axis in reduced)
-    rows = ir.VectorType.get([count, *(kind.shape[axis] for axis in kept)], kind.element_type)
+    count = math.prod(type_.shape[axis] for axis in reduced)
+    rows = ir.VectorType.get([count, *(type_.shape[axis] for axis in kept)], type_.element_type)
     if vector.type == rows:
         return vector
     return value("vector.shape_cast", rows, vector)
 
 
 def _row(rows: Value, number: int) -> Value:
-    kind = ir.VectorType(rows.type)
-    row = ir.VectorType.get(kind.shape[1:], kind.element_type)
+    type_ = ir.VectorType(rows.type)
+    row = ir.VectorType.get(type_.shape[1:], type_.element_type)
     return value("vector.extract", row, rows, static_position=ir.DenseI64ArrayAttr.get([number]))
 
 
 def _reduced_to_number(op: Op, numbers: Value, mask: Value | None) -> Value:
     accumulator = op.operands[1]
-    kind = op.attributes["kind"]
+    combining = op.attributes["kind"]
     if mask is None:
-        return value("vector.reduction", accumulator.type, numbers, accumulator, kind=kind)
+        return value("vector.reduction", accumulator.type, numbers, accumulator, kind=combining)
     holder = ir.Operation.create(MASK, results=[accumulator.type], operands=[mask], regions=1)
     with ir.InsertionPoint(holder.regions[0].blocks.append()):
-        result = value("vector.reduction", accumulator.type, numbers, accumulator, kind=kind)
+        result = value("vector.reduction", accumulator.type, numbers, accumulator, kind=combining)
         ir.Operation.create("vector.yield", operands=[result])
     return holder.results[0]
 
 
 def _combined(op: Op, accumulator: Value, row: Value) -> Value:
-    kind = str(op.attributes["kind"]).removeprefix("#vector.kind<").removesuffix(">")
-    of_integers, of_floats = COMBINATIONS[kind]
+    combining = str(op.attributes["kind"]).removeprefix("#vector.kind<").removesuffix(">")
+    of_integers, of_floats = COMBINATIONS[combining]
     is_float = isinstance(ir.VectorType(row.type).element_type, ir.FloatType)
     return value(f"arith.{of_floats if is_float else of_integers}", row.type, accumulator, row)
 

@@ -39,7 +39,10 @@ K_GROUP_BITS = 32  # of adjacent elements along K, two bf16 or four i8: a K grou
 
 
 def tiles_as_vectors(module: ir.Module) -> None:
-    """Replaces AMX tiles in the functions of a module, in place: of bf16 into f32, of signed i8 into i32."""
+    """Replaces AMX tiles in the functions of a module by 2-D vectors, and their ops by vector code, in place.
+
+    Products of tiles are of bf16 into f32, or of signed i8 into i32.
+    """
     for op in module.body.operations:
         if walk(op.operation, MULTIPLY_FLOATS, MULTIPLY_INTEGERS, ZERO, LOAD, STORE):
             _replace(op.operation)
@@ -67,10 +70,10 @@ def _replace(function: Op) -> None:
         op.erase()
 
 
-def _read(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
-    tile = zero(kind)
-    line = _line_kind(kind)
-    for number in range(ir.VectorType(kind).shape[0]):
+def _read(type_: Type, buffer: Value, row: Value, column: Value) -> Value:
+    tile = zero(type_)
+    line = _line_kind(type_)
+    for number in range(ir.VectorType(type_).shape[0]):
         element = ir.MemRefType(buffer.type).element_type
         bits = line.shape[0] * _bits(line.element_type)
         k_groups = value(
@@ -103,10 +106,10 @@ class _Scratch:
     made: dict[str, Value]  # role and type -> memref
 
     def filled(self, role: str, tile: Value) -> Value:
-        kind = ir.VectorType(tile.type)
-        name = f"{role} {kind}"
+        type_ = ir.VectorType(tile.type)
+        name = f"{role} {type_}"
         if name not in self.made:
-            memory = ir.MemRefType.get(list(kind.shape), kind.element_type)
+            memory = ir.MemRefType.get(list(type_.shape), type_.element_type)
             with ir.InsertionPoint.at_block_begin(self.function.regions[0].blocks[0]):
                 segments = ir.DenseI32ArrayAttr.get([0, 0])
                 self.made[name] = value("memref.alloca", memory, operandSegmentSizes=segments)
@@ -126,20 +129,20 @@ def _product(op: Op, scratch: _Scratch) -> Value:
     def one_row(row: Value) -> tuple[()]:
         def one_k_group(k_group: Value, *totals: Value) -> list[Value]:
             k_groups = value("vector.load", _line_kind(b.type), b, k_group, index(0))
-            kind = ir.VectorType(line)
+            type_ = ir.VectorType(line)
             # per element of a K group: one element of each column of B
-            of_b = deinterleaved(_widened(k_groups, kind.element_type), kind.shape[0])
+            of_b = deinterleaved(_widened(k_groups, type_.element_type), type_.shape[0])
             totals_now = list(totals)
-            for place, words in enumerate(of_b):
+            for position, elements in enumerate(of_b):
                 number = value(
                     "memref.load",
                     ir.MemRefType(a.type).element_type,
                     a,
                     row,
-                    plus(times(k_group, per_k_group), place),
+                    plus(times(k_group, per_k_group), position),
                 )
                 of_a = value("vector.broadcast", line, _widened(number, line.element_type))
-                totals_now[place % parts] = _added(of_a, words, totals_now[place % parts])
+                totals_now[position % parts] = _added(of_a, elements, totals_now[position % parts])
             return totals_now
 
         totals = loop(0, left.shape[1] // per_k_group, one_k_group, [zero(line)] * parts)
@@ -153,15 +156,15 @@ def _product(op: Op, scratch: _Scratch) -> Value:
     return _read(sums, c, index(0), index(0))
 
 
-def _line_kind(kind: Type) -> Type:
-    shaped = ir.ShapedType(kind)
+def _line_kind(type_: Type) -> Type:
+    shaped = ir.ShapedType(type_)
     return ir.VectorType.get(shaped.shape[1:], shaped.element_type)
 
 
 def _widened(number: Value, element: Type) -> Value:
-    kind = number.type
-    is_vector = isinstance(kind, ir.VectorType)
-    wide = ir.VectorType.get(kind.shape, element) if is_vector else element
+    type_ = number.type
+    is_vector = isinstance(type_, ir.VectorType)
+    wide = ir.VectorType.get(type_.shape, element) if is_vector else element
     return value("arith.extsi" if isinstance(element, ir.IntegerType) else "arith.extf", wide, number)
 
 

@@ -51,7 +51,10 @@ UNORDERED = 14  # predicate "uno" of llvm.fcmp: true where one operand is NaN
 
 
 def store_bf16_as_integers(module: ir.Module) -> None:
-    """Changes bf16 values of host functions to 16-bit integers and computes on them in f32, in place."""
+    """Changes bf16 values of host functions to 16-bit integers and computes on them in f32, in place.
+
+    Takes a module in LLVM dialect. In a module with dot products of AVX512-BF16 the processor rounds to bf16.
+    """
     ops = _ops_of_functions(module)
     calls = [op for op in ops if op.name == CALL]
     dots = [call for call in calls if DOT in str(call.attributes["intrin"])]
@@ -85,11 +88,11 @@ def _ops_of_functions(module: ir.Module) -> list[Op]:
 def _compute_in_f32(op: Op) -> None:
     with ir.InsertionPoint(op), op.location:
         operands = [_widened(operand) if BF16 in str(operand.type) else operand for operand in op.operands]
-        kinds = [_with(result.type, WIDE) for result in op.results]
-        if op.name in (EXTEND, ROUND) and operands[0].type == kinds[0]:
+        types = [_with(result.type, WIDE) for result in op.results]
+        if op.name in (EXTEND, ROUND) and operands[0].type == types[0]:
             results = operands
         else:
-            results = list(recreated(op, kinds, operands).results)
+            results = list(recreated(op, types, operands).results)
         for old, new in zip(op.results, results, strict=True):
             old.replace_all_uses_with(_rounded(new, old.type) if BF16 in str(old.type) else new)
     op.erase()
@@ -122,9 +125,9 @@ def _integer_array(constant: Op) -> Value:
     numbers = ir.DenseElementsAttr(constant.attributes["value"])
     (word,) = struct.unpack("<i", struct.pack("<f", numbers.get_splat_value().value))
     bits = word >> MANTISSA_BITS
-    kind = ir.IntegerType.get_signless(16)
-    shape = ir.VectorType.get(ir.ShapedType(numbers.type).shape, kind)
-    splat = ir.DenseElementsAttr.get_splat(shape, ir.IntegerAttr.get(kind, bits))
+    type_ = ir.IntegerType.get_signless(16)
+    shape = ir.VectorType.get(ir.ShapedType(numbers.type).shape, type_)
+    splat = ir.DenseElementsAttr.get_splat(shape, ir.IntegerAttr.get(type_, bits))
     with ir.InsertionPoint(constant), constant.location:
         return value(CONSTANT, _with(constant.results[0].type, STORED), value=splat)
 
@@ -138,15 +141,15 @@ def _widened(number: Value) -> Value:
 
 def _rounded(number: Value, result: Type) -> Value:
     word = value("llvm.bitcast", _with(result, WORD), number)
-    kind = word.type
-    high = value("llvm.lshr", kind, word, _number(kind, MANTISSA_BITS))
-    is_odd = value("llvm.and", kind, high, _number(kind, 1))
-    above = value("llvm.add", kind, value("llvm.add", kind, word, _number(kind, HALF)), is_odd)
-    nearest = value("llvm.lshr", kind, above, _number(kind, MANTISSA_BITS))
-    quiet = value("llvm.or", kind, high, _number(kind, QUIET))
+    type_ = word.type
+    high = value("llvm.lshr", type_, word, _number(type_, MANTISSA_BITS))
+    is_odd = value("llvm.and", type_, high, _number(type_, 1))
+    above = value("llvm.add", type_, value("llvm.add", type_, word, _number(type_, HALF)), is_odd)
+    nearest = value("llvm.lshr", type_, above, _number(type_, MANTISSA_BITS))
+    quiet = value("llvm.or", type_, high, _number(type_, QUIET))
     unordered = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), UNORDERED)
     is_nan = value("llvm.fcmp", _with(result, "i1"), number, number, predicate=unordered)
-    chosen = value("llvm.select", kind, is_nan, quiet, nearest)
+    chosen = value("llvm.select", type_, is_nan, quiet, nearest)
     return value("llvm.bitcast", result, value("llvm.trunc", _with(result, STORED), chosen))
 
 
@@ -163,12 +166,12 @@ def _retype(op: Op) -> None:
         op.erase()
 
 
-def _with(kind: Type, element: str, was: str = BF16) -> Type:
-    return ir.Type.parse(str(kind).replace(was, element))
+def _with(type_: Type, element: str, was: str = BF16) -> Type:
+    return ir.Type.parse(str(type_).replace(was, element))
 
 
-def _number(kind: Type, number: int) -> Value:
-    is_vector = isinstance(kind, ir.VectorType)
-    one = ir.IntegerAttr.get(kind.element_type if is_vector else kind, number)
-    number_or_splat = ir.DenseElementsAttr.get_splat(kind, one) if is_vector else one
-    return value(CONSTANT, kind, value=number_or_splat)
+def _number(type_: Type, number: int) -> Value:
+    is_vector = isinstance(type_, ir.VectorType)
+    attribute = ir.IntegerAttr.get(type_.element_type if is_vector else type_, number)
+    number_or_splat = ir.DenseElementsAttr.get_splat(type_, attribute) if is_vector else attribute
+    return value(CONSTANT, type_, value=number_or_splat)

@@ -42,8 +42,9 @@ FREE = "free"
 def return_failed_assertions(module: ir.Module, entry: str) -> bool:
     """Makes ``entry`` return its first failed assertion's text (else null) instead of aborting, in place.
 
-    Returns whether ``entry`` asserts. Raises CandidateError(COMPILE) for an assertion in a function that
-    ``entry`` calls, and for one in an ``entry`` that allocates memory outside of its first block.
+    Takes a module in LLVM dialect. Returns whether ``entry`` has assertions. Raises CandidateError(COMPILE)
+    for an assertion in another function, and for an ``entry`` with assertions that allocates memory outside
+    of its first block.
     """
     ends = [call for call in walk(module, CALL) if _callee(call) == ABORT]
     if not ends:
@@ -65,14 +66,14 @@ def return_failed_assertions(module: ir.Module, entry: str) -> bool:
         return_op.erase()
     for end in ends:
         ops = ops_in(end.block)
-        says = next(op for op in ops if op.name == CALL and _callee(op) == PUTS)
+        printing = next(op for op in ops if op.name == CALL and _callee(op) == PUTS)
         with end.location, ir.InsertionPoint(end):
-            _return(allocated, says.operands[0])
-        for op in (ops[-1], end, says):
+            _return(allocated, printing.operands[0])
+        for op in (ops[-1], end, printing):
             op.erase()
     arguments = str(function.attributes["function_type"].value).partition("(")[2].rpartition(")")[0]
-    kind = ir.Type.parse(f"!llvm.func<ptr ({arguments})>")
-    function.attributes["function_type"] = ir.TypeAttr.get(kind)
+    type_ = ir.Type.parse(f"!llvm.func<ptr ({arguments})>")
+    function.attributes["function_type"] = ir.TypeAttr.get(type_)
     for declaration in [op.operation for op in module.body.operations if _symbol(op) in (PUTS, ABORT)]:
         declaration.erase()
     return True

@@ -78,9 +78,9 @@ def range_of(index: Value, variable: Value | None) -> IndexRange | None:
     op = op_of(index, *RULES)
     if op is None:
         return None
-    found = [range_of(operand, variable) for operand in op.operands]
-    known_ranges = [index_range for index_range in found if index_range is not None]
-    if len(known_ranges) == len(found):
+    ranges = [range_of(operand, variable) for operand in op.operands]
+    known_ranges = [index_range for index_range in ranges if index_range is not None]
+    if len(known_ranges) == len(ranges):
         return RULES[op.name](*known_ranges)
     return None
 

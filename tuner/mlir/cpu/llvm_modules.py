@@ -40,10 +40,11 @@ class ModulePart:
 def joined(parts: Iterable[ModulePart]) -> str:
     """Returns the text of one module with the functions and data of all parts, for a single object file.
 
-    Names begin with the prefix of their module, but those of the C library's functions.
+    Names begin with the prefix of their module; those of functions that a module only declares, as of the C
+    library, stay.
 
         llvm.func @matmul(%a: !llvm.ptr) attributes {llvm.emit_c_interface, passthrough = ["no-builtins"]} {
-      of a module with prefix "k7_", for the processors "x86-64-v3", becomes
+      of a module with prefix "k7_", for the processor "x86-64-v3", becomes
         llvm.func @k7_matmul(%a: !llvm.ptr) attributes {passthrough = ["no-builtins",
           ["target-cpu", "x86-64-v3"], ["target-features", ""]]} {
 
@@ -93,7 +94,7 @@ def _is_of(attribute: ir.Attribute, names: set[str]) -> bool:
 
 
 def _compile_for(function: Op, part: ModulePart) -> None:
-    """Makes LLVM compile a function for the part's processors; no wrapper is made for callers in MLIR."""
+    """Makes LLVM compile a function for the part's processor; no wrapper is made for callers in MLIR."""
     if EXPORTED in function.attributes:
         del function.attributes[EXPORTED]
     function.attributes[PASSTHROUGH] = ir.Attribute.parse(
@@ -101,16 +102,14 @@ def _compile_for(function: Op, part: ModulePart) -> None:
     )
 
 
-# Which instruction sets code in LLVM dialect needs: those of the intrinsics that it calls.
-#
-# All else in the code, such as vectors of any width, LLVM compiles for every processor.
-
-
 def instructions_needed(llvm_text: str) -> tuple[str, ...]:
-    """Returns the instruction sets that the intrinsics of a module need, such as ("amx-bf16",)."""
+    """Returns the instruction sets, such as ("amx-bf16",), of the x86 intrinsics that a module calls.
+
+    LLVM compiles all else in the code, such as vectors of any width, for every processor.
+    """
     called = set(re.findall(r'"llvm\.x86\.([\w.]+)"', llvm_text))
     return tuple(
-        name for part, name in SETS.items() if any(re.match(part, intrinsic) for intrinsic in called)
+        name for pattern, name in SETS.items() if any(re.match(pattern, intrinsic) for intrinsic in called)
     )
 
 
@@ -120,10 +119,10 @@ def compiled_for(llvm_text: str, processor: str, features: str) -> str:
     Changes exported functions, and a fusion's function, which has no C interface. ``processor``: as for clang
     -mcpu; ``features``: such as "+avx2,+fma". Without these attributes LLVM compiles for the host processor.
     """
-    words = f'"no-builtins", ["target-cpu", "{processor}"], ["target-features", "{features}"]'
+    passthrough = f'"no-builtins", ["target-cpu", "{processor}"], ["target-features", "{features}"]'
 
     def marked(match: re.Match[str]) -> str:
         exported = f"{EXPORTED}, " if match[1] else ""
-        return f"attributes {{{exported}passthrough = [{words}]}}"
+        return f"attributes {{{exported}passthrough = [{passthrough}]}}"
 
     return ATTRIBUTES.sub(marked, llvm_text)

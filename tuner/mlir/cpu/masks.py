@@ -1,6 +1,7 @@
 """Masks on the CPU: i1 arguments of a fusion as bytes, masked vectors of i1, and masked reductions.
 
-``read_masks_as_bytes`` runs before the script of a fusion; the other two passes run before LLVM dialect.
+``read_masks_as_bytes`` runs before the script of a fusion, ``leave_one_op_in_masks`` before tensors that a
+script leaves become buffers, the other passes before the conversion to LLVM dialect.
 """
 
 import math
@@ -107,26 +108,26 @@ def _is_masked(op: Op) -> bool:
 
 
 def _unmask_read(op: Op) -> None:
-    memory, *places, padding, mask = op.operands
-    kind = op.results[0].type
-    found = _read(op, kind, memory, places, padding)
-    pads = value("vector.broadcast", kind, padding)
-    op.results[0].replace_all_uses_with(value("arith.select", kind, mask, found, pads))
+    memory, *indices, padding, mask = op.operands
+    type_ = op.results[0].type
+    every = _read(op, type_, memory, indices, padding)
+    pads = value("vector.broadcast", type_, padding)
+    op.results[0].replace_all_uses_with(value("arith.select", type_, mask, every, pads))
 
 
 def _unmask_write(op: Op) -> None:
-    vector, memory, *places, mask = op.operands
+    vector, memory, *indices, mask = op.operands
     truth = ir.IntegerType.get_signless(1)
     padding = value("arith.constant", truth, value=ir.IntegerAttr.get(truth, 0))
-    before = _read(op, vector.type, memory, places, padding)
+    before = _read(op, vector.type, memory, indices, padding)
     chosen = value("arith.select", vector.type, mask, vector, before)
-    segments = ir.DenseI32ArrayAttr.get([1, 1, len(places), 0])
-    create(WRITE, [], [chosen, memory, *places], operandSegmentSizes=segments, **_kept(op))
+    segments = ir.DenseI32ArrayAttr.get([1, 1, len(indices), 0])
+    create(WRITE, [], [chosen, memory, *indices], operandSegmentSizes=segments, **_kept(op))
 
 
-def _read(op: Op, kind: Type, memory: Value, places: Sequence[Value], padding: Value) -> Value:
-    segments = ir.DenseI32ArrayAttr.get([1, len(places), 1, 0])
-    return value(READ, kind, memory, *places, padding, operandSegmentSizes=segments, **_kept(op))
+def _read(op: Op, type_: Type, memory: Value, indices: Sequence[Value], padding: Value) -> Value:
+    segments = ir.DenseI32ArrayAttr.get([1, len(indices), 1, 0])
+    return value(READ, type_, memory, *indices, padding, operandSegmentSizes=segments, **_kept(op))
 
 
 def _kept(op: Op) -> dict[str, ir.Attribute]:
@@ -154,12 +155,12 @@ def read_masks_as_bytes(function: Op) -> None:
     arguments = function.regions[0].blocks[0].arguments
     masks = [argument for argument in arguments if str(argument.type.element_type) == "i1"]
     for mask in masks:
-        kind = ir.MemRefType(mask.type)
+        type_ = ir.MemRefType(mask.type)
         tensors = [use.owner for use in mask.uses]
         if any(op.name != "bufferization.to_tensor" for op in tensors):
             raise _unsupported("is written")
         byte = ir.IntegerType.get_signless(8, function.context)
-        mask.set_type(ir.MemRefType.get(kind.shape, byte, kind.layout, kind.memory_space))
+        mask.set_type(ir.MemRefType.get(type_.shape, byte, type_.layout, type_.memory_space))
         for op in tensors:
             _retype(op.results[0], byte)
     if masks:
@@ -184,5 +185,5 @@ def _retype(tensor: Value, byte: ir.Type) -> None:
             owner.operands[operand] = is_set
 
 
-def _unsupported(what: str) -> CandidateError:
-    return CandidateError(Stage.COMPILE, f"fusion: an argument of i1 {what}")
+def _unsupported(use: str) -> CandidateError:
+    return CandidateError(Stage.COMPILE, f"fusion: an argument of i1 {use}")

@@ -63,19 +63,22 @@ class PlacedAccess:
 def accesses_in(root: Op) -> tuple[PlacedAccess, ...] | None:
     """Returns all reads and writes of an op and of the ops nested in it.
 
-    None if one of them has other effects, as a call, or if a loop or branch yields a buffer.
+    None if one of these ops has other effects, as a call, or if a loop or branch yields a buffer.
     """
-    found: list[PlacedAccess] = []
+    accesses: list[PlacedAccess] = []
     for op in walk_where(root, lambda _: True):
-        accesses = _accesses(op)
-        if accesses is None:
+        accesses_of_op = _accesses(op)
+        if accesses_of_op is None:
             return None
-        found += accesses
-    return tuple(found)
+        accesses += accesses_of_op
+    return tuple(accesses)
 
 
 def is_computing(op: Op) -> bool:
-    """Returns whether an op that does not access memory only computes values, by its dialect or intrinsic."""
+    """Returns whether an op is one that computes values without side effects, by its dialect or intrinsic.
+
+    Ops of these dialects that access memory, such as vector.load, count too: callers look for those first.
+    """
     if op.name == INTRINSIC:
         return bool(ir.StringAttr(op.attributes[NAME]).value.startswith(PURE_INTRINSICS))
     return bool(op.name.startswith(PURE_DIALECTS))
@@ -94,17 +97,17 @@ def _accesses(op: Op) -> list[PlacedAccess] | None:
         return []
     if name in READS or name in WRITES:
         is_write = name in WRITES
-        place, shaped = (WRITES if is_write else READS)[name]
+        buffer, shaped = (WRITES if is_write else READS)[name]
         return _placed(
-            op, op.operands[place], op.results[0] if shaped is None else op.operands[shaped], is_write
+            op, op.operands[buffer], op.results[0] if shaped is None else op.operands[shaped], is_write
         )
     if name in WHOLE_READS or name in WHOLE_WRITES:
         pairs = [(at, False) for at in WHOLE_READS.get(name, ())]
         pairs += [(at, True) for at in WHOLE_WRITES.get(name, ())]
         bases = [(_base(op.operands[at]), is_write) for at, is_write in pairs]
-        found = [PlacedAccess(base, is_write, (), ()) for base, is_write in bases if base is not None]
-        if len(found) == len(bases):
-            return found
+        accesses = [PlacedAccess(base, is_write, (), ()) for base, is_write in bases if base is not None]
+        if len(accesses) == len(bases):
+            return accesses
         return None
     is_pure = is_computing(op) and not op.regions and not _has_buffers(op)
     if is_pure:
@@ -153,5 +156,5 @@ def _base(buffer: Value) -> Value | None:
 
 
 def _has_buffers(op: Op) -> bool:
-    kinds = types_of((*op.operands, *op.results))
-    return any(isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType) for kind in kinds)
+    types = types_of((*op.operands, *op.results))
+    return any(isinstance(type_, ir.MemRefType | ir.UnrankedMemRefType) for type_ in types)

@@ -40,17 +40,17 @@ def _copy_elements(op: Op, source: Value, target: Value) -> None:
     whole = source if is_pack else target
     packed = target if is_pack else source
 
-    def copy(place: list[Value]) -> None:
-        at = _place_in_whole(op, packed, place, whole.type.rank)
+    def copy(indices: list[Value]) -> None:
+        at = _place_in_whole(op, packed, indices, whole.type.rank)
 
         def copy_element() -> None:
             if is_pack:
-                _store(_load(whole, at), packed, place)
+                _store(_load(whole, at), packed, indices)
             else:
-                _store(_load(packed, place), whole, at)
+                _store(_load(packed, indices), whole, at)
 
         def pad() -> None:
-            _store(op.operands[PADDING], packed, place)
+            _store(op.operands[PADDING], packed, indices)
 
         is_padded = is_pack and ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[PADDING] > 0
         branch(_is_inside(at, whole), copy_element, pad if is_padded else None)
@@ -58,24 +58,24 @@ def _copy_elements(op: Op, source: Value, target: Value) -> None:
     _loop_nest(packed, [], copy)
 
 
-def _loop_nest(buffer: Value, place: list[Value], body: Callable[[list[Value]], None]) -> None:
-    """Creates loops over the dimensions of a buffer that ``place`` has no index of, around ``body``."""
-    if len(place) == buffer.type.rank:
-        body(place)
+def _loop_nest(buffer: Value, indices: list[Value], body: Callable[[list[Value]], None]) -> None:
+    """Creates loops over the dimensions of a buffer that ``indices`` has no index of, around ``body``."""
+    if len(indices) == buffer.type.rank:
+        body(indices)
         return
-    for_each(0, size_of(buffer, len(place)), lambda number: _loop_nest(buffer, [*place, number], body))
+    for_each(0, size_of(buffer, len(indices)), lambda number: _loop_nest(buffer, [*indices, number], body))
 
 
-def _place_in_whole(op: Op, packed: Value, place: list[Value], rank: int) -> list[Value]:
-    """Returns the indices, in the array that is not packed, of an element at ``place`` of the packed one."""
+def _place_in_whole(op: Op, packed: Value, indices: list[Value], rank: int) -> list[Value]:
+    """Returns the indices, in the array that is not packed, of the packed array's element at ``indices``."""
     order = list(range(rank))
     if "outer_dims_perm" in op.attributes:
         order = list(ir.DenseI64ArrayAttr(op.attributes["outer_dims_perm"])) or order
-    at = [place[order.index(dimension)] for dimension in range(rank)]
+    at = [indices[order.index(dimension)] for dimension in range(rank)]
     for number, dimension in enumerate(ir.DenseI64ArrayAttr(op.attributes["inner_dims_pos"])):
         tile = size_of(packed, rank + number)
         start = value("arith.muli", ir.IndexType.get(), at[dimension], tile)
-        at[dimension] = total(start, place[rank + number])
+        at[dimension] = total(start, indices[rank + number])
     return at
 
 
@@ -87,9 +87,9 @@ def _is_inside(at: list[Value], buffer: Value) -> Value:
     return inside
 
 
-def _load(buffer: Value, place: list[Value]) -> Value:
-    return value("memref.load", buffer.type.element_type, buffer, *place)
+def _load(buffer: Value, indices: list[Value]) -> Value:
+    return value("memref.load", buffer.type.element_type, buffer, *indices)
 
 
-def _store(element: Value, buffer: Value, place: list[Value]) -> None:
-    create("memref.store", [], [element, buffer, *place])
+def _store(element: Value, buffer: Value, indices: list[Value]) -> None:
+    create("memref.store", [], [element, buffer, *indices])

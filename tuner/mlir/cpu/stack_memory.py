@@ -160,10 +160,10 @@ def _bytes(alloca: Op) -> int:
 
 
 def _allocate_on_heap(function: Op, alloca: Op) -> None:
-    kind = alloca.results[0].type
+    type_ = alloca.results[0].type
     attributes = attributes_of(alloca)
     with ir.InsertionPoint(alloca), alloca.location:
-        memory = value("memref.alloc", kind, **attributes)
+        memory = value("memref.alloc", type_, **attributes)
     alloca.results[0].replace_all_uses_with(memory)
     alloca.erase()
     for end in walk(function, "func.return"):

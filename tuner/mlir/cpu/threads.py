@@ -211,11 +211,11 @@ def divide_among_threads(function: Op, threads: int) -> bool:
     alone = sum(map(_work, _body(block)))
     best: _Division | None = None
     for depth in DEPTHS:
-        found = _division(block, depth, threads)
-        if found is None or not any(part.part.share is ThreadShare.SHARED for part in found.parts):
+        division = _division(block, depth, threads)
+        if division is None or not any(part.part.share is ThreadShare.SHARED for part in division.parts):
             continue
-        if best is None or found.time < best.time * MOST_OF_OUTER:
-            best = found
+        if best is None or division.time < best.time * MOST_OF_OUTER:
+            best = division
         if best.time * MOST_OF_OUTER < alone / threads:
             break
     if best is None or best.time > alone * MOST_OF_ONE:
@@ -235,11 +235,11 @@ def _division(block: Block, depth: int, threads: int) -> _Division | None:
         if part is None:
             return None
         placed.append(_Placed(part, runs))
-    if not may_run_together([item.part for item in placed]):
-        placed = [_Placed(_by_all_where_own(item.part), item.times) for item in placed]
-        if not may_run_together([item.part for item in placed]):
+    if not may_run_together([placed_part.part for placed_part in placed]):
+        placed = [_Placed(_by_all_where_own(placed_part.part), placed_part.times) for placed_part in placed]
+        if not may_run_together([placed_part.part for placed_part in placed]):
             return None
-    loads = [sum(_load(item, thread, threads) for item in placed) for thread in range(threads)]
+    loads = [sum(_load(placed_part, thread, threads) for placed_part in placed) for thread in range(threads)]
     return _Division(tuple(placed), max(loads))
 
 
@@ -270,10 +270,10 @@ def _part(ops: tuple[Op, ...]) -> Part | None:
             own.update(allocation.results)
     accesses = []
     for op in ops:
-        found = accesses_in(op)
-        if found is None:
+        accesses_of_op = accesses_in(op)
+        if accesses_of_op is None:
             return None
-        accesses += [access for access in found if op.name != LOOP or access.buffer not in own]
+        accesses += [access for access in accesses_of_op if op.name != LOOP or access.buffer not in own]
     if ops[0].name == LOOP and not ops[0].results:
         bounds = bounds_of(ops[0])
         shared = Part(ThreadShare.SHARED, ops, tuple(accesses), bounds)
@@ -345,8 +345,8 @@ def _work(op: Op) -> float:
         return inside
     if op.name in NO_ACCESS or op.name == "arith.constant":
         return 0.0
-    kinds = types_of(op.results) or types_of(list(op.operands)[:1])
-    vectors = [ir.VectorType(kind) for kind in kinds if isinstance(kind, ir.VectorType)]
+    types = types_of(op.results) or types_of(list(op.operands)[:1])
+    vectors = [ir.VectorType(type_) for type_ in types if isinstance(type_, ir.VectorType)]
     elements = max((prod(vector.shape) for vector in vectors), default=1)
     operations = max(elements / LANES, 1)
     if op.name.startswith("math."):
@@ -366,10 +366,10 @@ def _body(block: Block) -> list[Op]:
 
 
 def _rewrite(function: Op, parts: Sequence[Part]) -> None:
-    kind = ir.IndexType.get()
+    type_ = ir.IndexType.get()
     block = function.regions[0].blocks[0]
     location = ir.Location.unknown()
-    thread, threads = (block.add_argument(kind, location) for _ in range(2))
+    thread, threads = (block.add_argument(type_, location) for _ in range(2))
     inputs = types_of(block.arguments)
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
     with ir.InsertionPoint.at_block_begin(block), location:
@@ -379,11 +379,11 @@ def _rewrite(function: Op, parts: Sequence[Part]) -> None:
             if part.share is ThreadShare.SHARED:
                 assert part.bounds is not None
                 loop = part.ops[0]
-                for place, number in ((0, thread), (1, after)):
+                for bound, number in ((0, thread), (1, after)):
                     share = value(
                         "arith.divui", ir.IndexType.get(), times(number, part.bounds.trips), threads
                     )
-                    loop.operands[place] = total(times(share, part.bounds.step), index(part.bounds.first))
+                    loop.operands[bound] = total(times(share, part.bounds.step), index(part.bounds.first))
     for part in parts:
         if part.share is ThreadShare.ALONE:
             _run_alone(part.ops, is_first)
@@ -393,7 +393,7 @@ def _run_alone(ops: Sequence[Op], is_first: Value) -> None:
     """Moves operations into a branch that only the first thread takes; their operands are computed before."""
     block = ops[0].block
     free = [inner for inner in _body(block) if inner not in ops]
-    place = _body(block).index(ops[0])
+    first = _body(block).index(ops[0])
     with ir.InsertionPoint(ops[0]), ir.Location.unknown():
         branch = ir.Operation.create("scf.if", operands=[is_first], regions=2)
         then = branch.regions[0].blocks.append()
@@ -401,7 +401,7 @@ def _run_alone(ops: Sequence[Op], is_first: Value) -> None:
             end = ir.Operation.create("scf.yield")
     # what stands between `ops` moves before the branch: `ops` may use its results
     last = _body(block).index(ops[-1])
-    for op in _body(block)[place + 1 : last]:
+    for op in _body(block)[first + 1 : last]:
         if op in free and op.name != "memref.dealloc":
             op.move_before(branch)
     for op in ops:

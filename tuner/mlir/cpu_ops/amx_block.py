@@ -77,15 +77,15 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
             return Refusal(
                 f"found {tiles[0]} x {tiles[1]} tiles, which need {needed} registers, allowed {REGISTERS}"
             )
-        found = buffer_matmuls(self, function, SUMS)
-        if isinstance(found, Refusal):
-            return found
-        for matmul in found:
+        matmuls = buffer_matmuls(self, function, SUMS)
+        if isinstance(matmuls, Refusal):
+            return matmuls
+        for matmul in matmuls:
             why_not = _why_not(matmul, packs_a)
             if why_not is not None:
                 return why_not
-        weights = take_k_group_weights(function, found, K_GROUPS * tiles[1])
-        for matmul, k_groups in zip(found, weights, strict=True):
+        weights = take_k_group_weights(function, matmuls, K_GROUPS * tiles[1])
+        for matmul, k_groups in zip(matmuls, weights, strict=True):
             b = matmul.b
             with ir.InsertionPoint(matmul.op), matmul.op.location:
                 _AmxMatmul.of(matmul, *tiles, packs_a, k_groups, bool(attribute(self, "ahead", 0))).build()
@@ -155,10 +155,10 @@ class _AmxMatmul:
             in_steps(BlockExtent(m), height, lambda number, rows: self._strip(number, BlockExtent(rows)))
             return
 
-        def one(number: Value) -> None:
+        def strip(number: Value) -> None:
             self._strip(number, BlockExtent(height, m % height, BlockExtent(m).left(height, number)))
 
-        for_each(0, BlockExtent(m).covering(height), one)
+        for_each(0, BlockExtent(m).covering(height), strip)
 
     def _strip(self, number: Value, rows: BlockExtent) -> None:
         first = times(number, self.tiles_m * K_GROUPS)
@@ -183,8 +183,8 @@ class _AmxMatmul:
 
     def _tiles(self, strip: Value, first: Value, rows: int, panel: Value, columns: int) -> None:
         column = times(panel, self.tiles_n * K_GROUPS)
-        places = [
-            _Place(
+        positions = [
+            _TilePosition(
                 plus(first, K_GROUPS * i),
                 plus(column, K_GROUPS * j),
                 min(rows - K_GROUPS * i, K_GROUPS),
@@ -211,18 +211,18 @@ class _AmxMatmul:
                     )
             return totals
 
-        totals = loop(0, self.packed_b.steps, multiply, list(map(self._start, places)))
-        for number, (place, tile) in enumerate(zip(places, totals, strict=True)):
-            if place.is_whole:
-                amx_tiles.tile_store(tile, self.matmul.c, place.row, place.column)
+        totals = loop(0, self.packed_b.steps, multiply, list(map(self._start, positions)))
+        for number, (position, tile) in enumerate(zip(positions, totals, strict=True)):
+            if position.is_whole:
+                amx_tiles.tile_store(tile, self.matmul.c, position.row, position.column)
             else:
                 assert self.scratch is not None
                 down, right = (index(K_GROUPS * position) for position in divmod(number, across))
                 amx_tiles.tile_store(tile, self.scratch, down, right)
-        for begin in range(0, len(places), across):  # rows of tiles
+        for begin in range(0, len(positions), across):  # rows of tiles
             edge = [
                 (j, tile_place)
-                for j, tile_place in enumerate(places[begin : begin + across])
+                for j, tile_place in enumerate(positions[begin : begin + across])
                 if not tile_place.is_whole
             ]
             self._copy_edge(K_GROUPS * (begin // across), edge)
@@ -243,23 +243,23 @@ class _AmxMatmul:
         row = plus(self.packed_a.row(index(0), step), K_GROUPS * tile)
         return amx_tiles.tile_load(self._kind, self.packed_a.memory, row, index(0))
 
-    def _start(self, place: "_Place") -> Value:
-        if self.matmul.fill is None and place.is_whole:
-            return amx_tiles.tile_load(self._accumulator_kind, self.matmul.c, place.row, place.column)
+    def _start(self, position: "_TilePosition") -> Value:
+        if self.matmul.fill is None and position.is_whole:
+            return amx_tiles.tile_load(self._accumulator_kind, self.matmul.c, position.row, position.column)
         return value("x86.amx.tile_zero", self._accumulator_kind)
 
-    def _copy_edge(self, down: int, edge: list[tuple[int, "_Place"]]) -> None:
+    def _copy_edge(self, down: int, edge: list[tuple[int, "_TilePosition"]]) -> None:
         """Creates the copies of the parts of tiles that lie in C, from row ``down`` of ``scratch`` on."""
 
         def copy(row: Value) -> None:
-            for number, place in edge:
-                kind = ir.VectorType.get([K_GROUPS], ir.MemRefType(self.matmul.c.type).element_type)
-                mask = constant_mask(place.columns, K_GROUPS)
-                sums = value("vector.load", kind, self.scratch, plus(row, down), index(K_GROUPS * number))
-                target = (self.matmul.c, total(place.row, row), place.column)
+            for number, position in edge:
+                type_ = ir.VectorType.get([K_GROUPS], ir.MemRefType(self.matmul.c.type).element_type)
+                mask = constant_mask(position.columns, K_GROUPS)
+                sums = value("vector.load", type_, self.scratch, plus(row, down), index(K_GROUPS * number))
+                target = (self.matmul.c, total(position.row, row), position.column)
                 if self.matmul.fill is None:
-                    before = value("vector.maskedload", kind, *target, mask, zero(kind))
-                    sums = value(ADD[self.matmul.accumulator_element], kind, sums, before)
+                    before = value("vector.maskedload", type_, *target, mask, zero(type_))
+                    sums = value(ADD[self.matmul.accumulator_element], type_, sums, before)
                 create("vector.maskedstore", [], [*target, mask, sums])
 
         if edge:
@@ -267,7 +267,7 @@ class _AmxMatmul:
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class _TilePosition:
     row: Value
     column: Value
     rows: int

@@ -134,8 +134,8 @@ def _interleave_part_of_b(
 
     def pack(k_group: Value) -> None:
         first = total(begin, times(k_group, source.per_k_group))
-        for place, k_groups in enumerate(source.side_by_side_within(k, first, across, bits)):
-            store(panel, step, k_group, index(place), k_groups)
+        for vector, k_groups in enumerate(source.side_by_side_within(k, first, across, bits)):
+            store(panel, step, k_group, index(vector), k_groups)
 
     rolled_loop(0, source.k_groups, pack)
 
@@ -158,8 +158,8 @@ def _pack_transposed_b(
             mask = mask_of(prefix_bits(steps.left(source.depth, step), source.depth))
 
             def copy_there(column: Value) -> None:
-                place = value("arith.minui", last.type, total(across, column), last)
-                _to_square(source.along_k_where(mask, place, begin), square, column)
+                nearest = value("arith.minui", last.type, total(across, column), last)
+                _to_square(source.along_k_where(mask, nearest, begin), square, column)
 
             rolled_loop(0, source.k_groups, copy_there)
 

@@ -28,9 +28,9 @@ class PackedTiles:
         """Creates the index of the buffer's row at which the tiles of a panel and a step of K begin."""
         return times(total(times(panel, self.steps), step), self.across * K_GROUPS)
 
-    def load(self, kind: Type, row: Value, tile: int) -> Value:
+    def load(self, type_: Type, row: Value, tile: int) -> Value:
         """Creates the load of tile number ``tile`` of those that begin at the buffer's row ``row``."""
-        return tile_load(kind, self.memory, plus(row, K_GROUPS * tile), index(0))
+        return tile_load(type_, self.memory, plus(row, K_GROUPS * tile), index(0))
 
     def store_a(self, row: Value, step: Value, k_groups: Value) -> None:
         at = total(self.row(index(0), step), row)
@@ -55,8 +55,8 @@ class WeightTiles:
     def row(self, panel: Value, step: Value) -> Value:
         return self.k_groups.row(panel, times(step, K_GROUPS))
 
-    def load(self, kind: Type, row: Value, tile: int) -> Value:
-        return tile_load(kind, self.k_groups.memory, row, index(self.depth * tile))
+    def load(self, type_: Type, row: Value, tile: int) -> Value:
+        return tile_load(type_, self.k_groups.memory, row, index(self.depth * tile))
 
     def fetch(self, panel: Value, step: Value, part: Value, rows: int, across: int) -> None:
         """Creates prefetches of ``rows`` rows of a panel's tiles, from row ``part * rows`` of a step on.
@@ -69,10 +69,10 @@ class WeightTiles:
                 fetch(self.k_groups.memory, plus(begin, row), index(self.depth * tile))
 
 
-def tile_load(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
-    """Creates the load of an AMX tile of type ``kind``; its first element is ``buffer[row, column]``."""
+def tile_load(type_: Type, buffer: Value, row: Value, column: Value) -> Value:
+    """Creates the load of an AMX tile of type ``type_``; its first element is ``buffer[row, column]``."""
     segments = ir.DenseI32ArrayAttr.get([1, 2, 0])
-    return value("x86.amx.tile_load", kind, buffer, row, column, operandSegmentSizes=segments)
+    return value("x86.amx.tile_load", type_, buffer, row, column, operandSegmentSizes=segments)
 
 
 def tile_store(tile: Value, buffer: Value, row: Value, column: Value) -> None:

@@ -72,37 +72,37 @@ def buffer_matmuls(block_op: Op, function: Op, sums: Mapping[str, str]) -> list[
     """
     columns = (attribute(block_op, "columns", 0), attribute(block_op, "last_columns", 0))
     allowed = "allowed memrefs of static sizes with adjacent elements"
-    found: list[BufferMatmul] = []
+    matmuls: list[BufferMatmul] = []
     for op in walk(function, MATMUL):
-        kinds = types_of(op.operands)
+        types = types_of(op.operands)
         layout = _layout_of(op)
-        if not all(map(_is_of_rows, kinds)) or not layout or not _is_static(kinds, layout, columns):
-            return Refusal(f"found a matmul of {' x '.join(map(str, kinds))}, {allowed}")
+        if not all(map(_is_of_rows, types)) or not layout or not _is_static(types, layout, columns):
+            return Refusal(f"found a matmul of {' x '.join(map(str, types))}, {allowed}")
         if is_unsigned(op):
             return Refusal(f"found a matmul of unsigned integers, {allowed}")
-        m, n = kinds[2].shape
-        k = kinds[0].shape[0 if layout == "tn" else 1]
-        whole, last = columns if kinds[2].is_dynamic_dim(1) else (n, n)
+        m, n = types[2].shape
+        k = types[0].shape[0 if layout == "tn" else 1]
+        whole, last = columns if types[2].is_dynamic_dim(1) else (n, n)
         matmul = BufferMatmul(op, m, whole, last, k, layout, fill_before(op))
         if sums.get(matmul.element) != matmul.accumulator_element:
             pairs = " or ".join(f"{element} into {total}" for element, total in sums.items())
             return Refusal(
                 f"found a matmul of {matmul.element} into {matmul.accumulator_element}, allowed {pairs}"
             )
-        found.append(matmul)
-    return found
+        matmuls.append(matmul)
+    return matmuls
 
 
-def _is_of_rows(kind: ir.Type) -> bool:
-    if not isinstance(kind, ir.MemRefType) or kind.rank != 2:
+def _is_of_rows(type_: ir.Type) -> bool:
+    if not isinstance(type_, ir.MemRefType) or type_.rank != 2:
         return False
-    strides, _ = kind.get_strides_and_offset()
+    strides, _ = type_.get_strides_and_offset()
     return bool(strides[-1] == 1)
 
 
-def _is_static(kinds: list[ir.MemRefType], layout: str, columns: tuple[int, int]) -> bool:
+def _is_static(types: list[ir.MemRefType], layout: str, columns: tuple[int, int]) -> bool:
     """Returns whether the sizes of A, B and C are static, but for n of B and C where ``columns`` has it."""
-    a, b, c = map(_dynamic_sides, kinds)
+    a, b, c = map(_dynamic_sides, types)
     if not any(a + b + c):
         return True
     along_n = [False, True]
@@ -110,8 +110,8 @@ def _is_static(kinds: list[ir.MemRefType], layout: str, columns: tuple[int, int]
     return min(columns) > 0 and not any(a) and b == along_n_of_b and c == along_n
 
 
-def _dynamic_sides(kind: ir.MemRefType) -> list[bool]:
-    return [kind.is_dynamic_dim(0), kind.is_dynamic_dim(1)]
+def _dynamic_sides(type_: ir.MemRefType) -> list[bool]:
+    return [type_.is_dynamic_dim(0), type_.is_dynamic_dim(1)]
 
 
 def _layout_of(op: Op) -> str:

@@ -43,8 +43,8 @@ def is_k_group(tensor: Value) -> bool:
 
 def as_tensor(memory: Value) -> Value:
     """Creates the tensor with the contents of a memref; nothing may write to the memref afterwards."""
-    kind = ir.RankedTensorType.get(memory.type.shape, memory.type.element_type)
-    return value("bufferization.to_tensor", kind, memory, restrict=ir.UnitAttr.get())
+    type_ = ir.RankedTensorType.get(memory.type.shape, memory.type.element_type)
+    return value("bufferization.to_tensor", type_, memory, restrict=ir.UnitAttr.get())
 
 
 def add_products(left: Value, right: Value, before: Value) -> Value:
@@ -61,9 +61,9 @@ def dot_product(left: Value, right: Value, before: Value) -> Value:
 
     By one vdpbf16ps; ``before``: a vector of 16 f32, the others: vectors of 16 K groups.
     """
-    kind = ir.VectorType.get([PAIR * K_GROUPS], ir.BF16Type.get())
+    type_ = ir.VectorType.get([PAIR * K_GROUPS], ir.BF16Type.get())
     return value(
-        DOT, before.type, before, *(value("vector.bitcast", kind, k_groups) for k_groups in (left, right))
+        DOT, before.type, before, *(value("vector.bitcast", type_, k_groups) for k_groups in (left, right))
     )
 
 
@@ -76,7 +76,7 @@ def k_groups_in_steps(size: int) -> int:
     return steps * -(-paired(size) // steps)
 
 
-def channel_words(source: Value, channels: int, order: Sequence[int] = (), count: int = 0) -> Value:
+def channel_k_groups(source: Value, channels: int, order: Sequence[int] = (), count: int = 0) -> Value:
     """Creates the K groups of a memref of bf16 of static sizes, in memory of their own; returns that memref.
 
     A K group is the 32 bits of a pair of channels, the first one in the lower half, an odd last one paired
@@ -84,14 +84,15 @@ def channel_words(source: Value, channels: int, order: Sequence[int] = (), count
 
         %x: memref<1x3x4x20xbf16>, dimension 1
       becomes, for each pair and row of pixels, 16 pixels at a time
-        %words = memref.alloc() : memref<1x2x4x20xi32>
+        %k_groups = memref.alloc() : memref<1x2x4x20xi32>
         %even = vector.load %x[%n, %channel, %row, %first] : ..., vector<16xbf16>
         %odd = vector.load %x[%n, %next, %row, %first] : ..., vector<16xbf16>
         %low, %high = ...       // the bits of %even as vector<16xi32>, those of %odd shifted left by 16
         %pairs = arith.ori %low, %high : vector<16xi32>
-        vector.store %pairs, %words[%n, %pair, %row, %first] : memref<1x2x4x20xi32>, vector<16xi32>
+        vector.store %pairs, %k_groups[%n, %pair, %row, %first] : memref<1x2x4x20xi32>, vector<16xi32>
 
     Where neither channels nor the elements of a row are adjacent, K groups are made one by one.
+
     Args:
         channels: the dimension whose elements are paired.
         order: the dimension of ``source`` for each dimension of the result; (): as they are.
@@ -149,8 +150,8 @@ class _KGroups:
 
     @property
     def _is_adjacent(self) -> bool:
-        kind = ir.MemRefType(self.source.type)
-        return bool(self._last == kind.rank - 1 and kind.get_strides_and_offset()[0][-1] == 1)
+        type_ = ir.MemRefType(self.source.type)
+        return bool(self._last == type_.rank - 1 and type_.get_strides_and_offset()[0][-1] == 1)
 
     def _size(self, dimension: int) -> int:
         return int(self.source.type.shape[dimension])
@@ -178,11 +179,11 @@ class _KGroups:
         size = self._size(self.channels)
 
         def copy(first: Value, count: int) -> None:
-            kind = ir.VectorType.get([PAIR * K_GROUPS], ir.BF16Type.get())
+            type_ = ir.VectorType.get([PAIR * K_GROUPS], ir.BF16Type.get())
             here = at | {self.channels: times(first, PAIR)}
             is_last = count < K_GROUPS
             elements = size % (PAIR * K_GROUPS) if is_last else PAIR * K_GROUPS
-            pairs = load_lanes(self.source, self._place(here), kind, elements)
+            pairs = load_lanes(self.source, self._place(here), type_, elements)
             self._store(value("vector.bitcast", k_groups_type(), pairs), at | {self.channels: first}, count)
 
         self._in_registers(paired(size), copy)
@@ -201,11 +202,11 @@ class _KGroups:
     def _bits(self, here: At, count: int, *, is_scalar: bool) -> Value:
         """Creates the load of elements, and their bits as K groups whose upper halves are 0."""
         half = ir.IntegerType.get_signless(HALF_BITS)
-        place = self._place(here)
+        indices = self._place(here)
         if is_scalar:
-            number = value("memref.load", ir.BF16Type.get(), self.source, *place)
+            number = value("memref.load", ir.BF16Type.get(), self.source, *indices)
             return value("arith.extui", k_group_type(), value("arith.bitcast", half, number))
-        numbers = load_lanes(self.source, place, ir.VectorType.get([K_GROUPS], ir.BF16Type.get()), count)
+        numbers = load_lanes(self.source, indices, ir.VectorType.get([K_GROUPS], ir.BF16Type.get()), count)
         bits = value("arith.bitcast", ir.VectorType.get([K_GROUPS], half), numbers)
         return value("arith.extui", k_groups_type(), bits)
 
@@ -213,8 +214,8 @@ class _KGroups:
         return [here.get(dimension, index(0)) for dimension in range(len(self.order))]
 
     def _store(self, k_groups: Value, at: At, count: int) -> None:
-        place = [at[dimension] for dimension in self.order]
+        indices = [at[dimension] for dimension in self.order]
         if isinstance(k_groups.type, ir.VectorType):
-            store_lanes(k_groups, self.memory, place, count)
+            store_lanes(k_groups, self.memory, indices, count)
         else:
-            create("memref.store", [], [k_groups, self.memory, *place])
+            create("memref.store", [], [k_groups, self.memory, *indices])

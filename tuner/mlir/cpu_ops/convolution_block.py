@@ -16,7 +16,7 @@ from tuner.mlir.cpu_ops.convolution_operands import (
     SUMS,
     WEIGHTS,
     ConvolutionTile,
-    Place,
+    TileElement,
 )
 from tuner.mlir.cpu_ops.reorder_weights import CONTRACTION, panels_of
 from tuner.mlir.cpu_ops.vector_lanes import load_lanes, multiply_add, store_lanes, transposed_square
@@ -105,7 +105,7 @@ class _Block:
     """
 
     tile: ConvolutionTile
-    pixels: tuple[Place, ...]  # of the tile
+    pixels: tuple[TileElement, ...]  # of the tile
     weights: Value
     panel: tuple[Value, ...]  # the index of the weights' panel, if they are panels
     lanes: int
@@ -155,8 +155,8 @@ class _Block:
                 self._store_transposed(of_part, first, count, adds=adds)
                 continue
             for vector, pixel in zip(of_part, self.pixels, strict=True):
-                place = self._place(pixel | {self.tile.lane: first})
-                store_lanes(vector, self.tile.buffer(SUMS), place, count, adds=adds)
+                indices = self._place(pixel | {self.tile.lane: first})
+                store_lanes(vector, self.tile.buffer(SUMS), indices, count, adds=adds)
         for replaced in (op, fill, view if self.panel else None):
             if replaced is not None:
                 replaced.erase()
@@ -174,9 +174,9 @@ class _Block:
         def body(number: Value, *before: Value) -> Sequence[Value]:
             after: Sequence[Value] = before
             for copy_number in range(unroll):
-                place = plus(times(number, step * unroll), copy_number * step)
-                place = total(at[dimension], place) if dimension in at else place
-                after = self._over(inner, at | {dimension: place}, after)
+                position = plus(times(number, step * unroll), copy_number * step)
+                position = total(at[dimension], position) if dimension in at else position
+                after = self._over(inner, at | {dimension: position}, after)
             return after
 
         if bounds is not None:
@@ -203,14 +203,14 @@ class _Block:
         if op_of(view.operands[0], "memref.subview") is not None:
             return None  # the place in the whole input is not known
         operands = iter(list(view.operands)[1:])
-        places = [
+        offsets = [
             next(operands) if offset == DYNAMIC else index(offset)
             for offset in view.attributes["static_offsets"]
         ]
-        kind = ir.IndexType.get()
-        low, high = (value("arith.subi", kind, index(plane), places[side]) for plane in (first, end))
-        low = value("arith.maxsi", kind, low, index(0))
-        return low, value("arith.minsi", kind, high, index(tile.sizes[dimension]))
+        type_ = ir.IndexType.get()
+        low, high = (value("arith.subi", type_, index(plane), offsets[side]) for plane in (first, end))
+        low = value("arith.maxsi", type_, low, index(0))
+        return low, value("arith.minsi", type_, high, index(tile.sizes[dimension]))
 
     def _step(self, at: LoopIndices, sums: Sequence[Value]) -> list[Value]:
         known: dict[tuple[object, ...], Value] = {}
@@ -220,21 +220,26 @@ class _Block:
         for number, pixel in enumerate(self.pixels):
             for part, count in enumerate(self._counts):
                 before = sums[number * len(self._counts) + part]
-                place = pixel | {self.tile.lane: part * self.lanes}
+                element = pixel | {self.tile.lane: part * self.lanes}
                 left, right = (
-                    self._operand(operand, at, place, count, known) for operand in (INPUT, WEIGHTS)
+                    self._operand(operand, at, element, count, known) for operand in (INPUT, WEIGHTS)
                 )
                 multiply = dot_product if self.tile.has_k_groups else multiply_add
                 after.append(multiply(left, right, before))
         return after
 
     def _operand(
-        self, number: int, at: LoopIndices, place: Place, count: int, known: dict[tuple[object, ...], Value]
+        self,
+        number: int,
+        at: LoopIndices,
+        element: TileElement,
+        count: int,
+        known: dict[tuple[object, ...], Value],
     ) -> Value:
         """Returns a register of the input or the weights; creates its load where it is not ``known`` yet."""
         maps = self.tile.maps[number]
         constants = [
-            sum(place.get(dimension, 0) * factor for dimension, factor in terms.items()) for terms in maps
+            sum(element.get(dimension, 0) * factor for dimension, factor in terms.items()) for terms in maps
         ]
         key = (number, *constants)
         if key not in known:
@@ -245,8 +250,8 @@ class _Block:
             is_input = number == INPUT
             buffer = self.tile.buffer(INPUT) if is_input else self.weights
             indices = indices if is_input else [*self.panel, *indices]
-            kind = ir.VectorType.get([self.lanes], buffer.type.element_type)
-            known[key] = load_lanes(buffer, indices, kind, count, self.tile.steps(number))
+            type_ = ir.VectorType.get([self.lanes], buffer.type.element_type)
+            known[key] = load_lanes(buffer, indices, type_, count, self.tile.steps(number))
         return known[key]
 
     def _prefetch(self, at: LoopIndices, known: dict[tuple[object, ...], Value]) -> None:
@@ -257,9 +262,9 @@ class _Block:
             return
         width = self.tile.sizes[pixel]
         rank = len(self.tile.maps[INPUT])
-        for place in dict.fromkeys((width, 2 * width - 1)):
+        for distance in dict.fromkeys((width, 2 * width - 1)):
             indices = [self._base(INPUT, side, at, known) for side in range(rank)]
-            indices[-1] = plus(indices[-1], place * last[pixel])
+            indices[-1] = plus(indices[-1], distance * last[pixel])
             fetch(self.tile.buffer(INPUT), *indices, locality=3)
 
     def _base(self, number: int, side: int, at: LoopIndices, known: dict[tuple[object, ...], Value]) -> Value:
@@ -273,8 +278,8 @@ class _Block:
             known[key] = base
         return known[key]
 
-    def _place(self, place: Place) -> list[Value]:
-        return [index(place[dimension]) for dimension in chain(*self.tile.maps[SUMS])]
+    def _place(self, element: TileElement) -> list[Value]:
+        return [index(element[dimension]) for dimension in chain(*self.tile.maps[SUMS])]
 
     def _store_transposed(self, sums: Sequence[Value], first: int, count: int, *, adds: bool) -> None:
         """Creates the stores of sums whose pixels are adjacent in the buffer, not their lanes.
@@ -292,17 +297,17 @@ class _Block:
             start = line + first_lane
             width = min(self.lanes, row - first_lane)
             for lane, vector in enumerate(transposed_square(sums[start : start + width])[:count]):
-                place = self._place(self.pixels[start] | {self.tile.lane: first + lane})
-                place = [index(first + lane), index(start)] if is_flat else place
-                store_lanes(vector, buffer, place, width, adds=adds)
+                indices = self._place(self.pixels[start] | {self.tile.lane: first + lane})
+                indices = [index(first + lane), index(start)] if is_flat else indices
+                store_lanes(vector, buffer, indices, width, adds=adds)
 
     def _rows_of_pixels(self) -> tuple[Value, int]:
         """Returns the buffer of sums, as lanes x pixels if without gaps, and how many pixels are adjacent."""
         sums = self.tile.buffer(SUMS)
-        kind = ir.MemRefType(sums.type)
+        type_ = ir.MemRefType(sums.type)
         dimensions = list(chain.from_iterable(self.tile.maps[SUMS]))
-        lead = kind.shape[: dimensions.index(self.tile.lane)]
-        if kind != ir.MemRefType.get(kind.shape, kind.element_type) or any(size != 1 for size in lead):
-            return sums, kind.shape[-1]
-        flat = ir.MemRefType.get([self.tile.sizes[self.tile.lane], len(self.pixels)], kind.element_type)
+        lead = type_.shape[: dimensions.index(self.tile.lane)]
+        if type_ != ir.MemRefType.get(type_.shape, type_.element_type) or any(size != 1 for size in lead):
+            return sums, type_.shape[-1]
+        flat = ir.MemRefType.get([self.tile.sizes[self.tile.lane], len(self.pixels)], type_.element_type)
         return reinterpreted(sums, flat), len(self.pixels)

@@ -17,7 +17,7 @@ from tuner.mlir.ir.reading import maps_in, types_of
 # ``first`` and from ``end`` on are zeros.
 PLANES = "planes"
 Terms = dict[int, int]  # dimension -> factor: an index as a sum of multiples of dimensions
-Place = dict[int, int]  # dimension -> element
+TileElement = dict[int, int]  # dimension -> element
 
 INPUT, WEIGHTS, SUMS = range(3)  # operands of a tile
 FILTERS, LAST = LANES_ALONG = ("filters", "last")  # the dimension of the lanes: of the weights, of the sums
@@ -30,24 +30,24 @@ class ConvolutionTile:
     op: Op
     along: str  # one of LANES_ALONG
     maps: tuple[tuple[Terms, ...], ...]  # of each operand: the index along each of its dimensions
-    sizes: Place  # of each dimension of the tile: its extent
+    sizes: TileElement  # of each dimension of the tile: its extent
 
     @classmethod
     def of(cls, op: Op, along: str) -> "ConvolutionTile | Refusal":
-        """Returns ``op``, a ``linalg.generic``, as a tile; a Refusal, which says what it is, if it is none.
+        """Returns ``op``, a ``linalg.generic``, as a tile.
 
-        ``along``: "filters", or "last" for the last dimension of the output.
+        ``along``: the dimension of the lanes: "filters", or "last" for the last dimension of the output.
+        Returns a Refusal that names the operand types if these are not three memrefs of static sizes.
         """
-        kinds = types_of(op.operands)
-        if len(kinds) != 3 or not all(
-            isinstance(kind, ir.MemRefType) and kind.has_static_shape for kind in kinds
+        types = types_of(op.operands)
+        if len(types) != 3 or not all(
+            isinstance(type_, ir.MemRefType) and type_.has_static_shape for type_ in types
         ):
-            return Refusal(f"a convolution of {' x '.join(map(str, kinds))}")
-        found = maps_in(op)
-        maps = tuple(tuple(map(_terms, mapping.results)) for mapping in found)
-        sizes: Place = {}
+            return Refusal(f"a convolution of {' x '.join(map(str, types))}")
+        maps = tuple(tuple(map(_terms, mapping.results)) for mapping in maps_in(op))
+        sizes: TileElement = {}
         for number in (WEIGHTS, SUMS):
-            for terms, size in zip(maps[number], kinds[number].shape, strict=True):
+            for terms, size in zip(maps[number], types[number].shape, strict=True):
                 sizes |= dict.fromkeys(terms, size)
         return cls(op, along, maps, sizes)
 
@@ -79,15 +79,15 @@ class ConvolutionTile:
         inside = list(chain.from_iterable(self.maps[WEIGHTS]))
         return tuple(dimension for dimension in inside if dimension not in parallel)
 
-    def pixels(self) -> Iterator[Place]:
+    def pixels(self) -> Iterator[TileElement]:
         """Yields {dimension: index} for each element of the output, with 0 along the lanes' dimension.
 
         The last dimension is the fastest.
         """
         dimensions = list(chain.from_iterable(self.maps[SUMS]))
         ranges = [[0] if dimension == self.lane else range(self.sizes[dimension]) for dimension in dimensions]
-        for place in product(*ranges):
-            yield dict(zip(dimensions, place, strict=True))
+        for indices in product(*ranges):
+            yield dict(zip(dimensions, indices, strict=True))
 
     def steps(self, number: int) -> int:
         """Returns the distance of adjacent lanes in operand ``number``, in elements.

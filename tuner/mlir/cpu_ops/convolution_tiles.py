@@ -62,7 +62,7 @@ class _Part:
 
     filter: int
     filters: int
-    place: tuple[tuple[int, int], ...]  # (dimension, first element) of the pixels
+    position: tuple[tuple[int, int], ...]  # (dimension, first element) of the pixels
     pixels: int
 
 
@@ -79,7 +79,7 @@ class _Block:
     @classmethod
     def of(cls, tile: ConvolutionTile) -> "_Block | Refusal":
         maps = tile.maps
-        filters, channels = (next(iter(maps[WEIGHTS][place])) for place in (-2, -1))
+        filters, channels = (next(iter(maps[WEIGHTS][dimension])) for dimension in (-2, -1))
         pixels = next(iter(maps[SUMS][-1]))
         if not tile.has_k_groups or pixels == filters or maps[INPUT][-1].get(pixels) != 1:
             return Refusal(
@@ -93,9 +93,9 @@ class _Block:
         )
         parts = []
         for first, indices, pixel in starts:
-            place = (*zip(others, indices, strict=True), (pixels, pixel))
+            position = (*zip(others, indices, strict=True), (pixels, pixel))
             count = min(K_GROUPS, tile.sizes[filters] - first)
-            parts.append(_Part(first, count, place, min(K_GROUPS, tile.sizes[pixels] - pixel)))
+            parts.append(_Part(first, count, position, min(K_GROUPS, tile.sizes[pixels] - pixel)))
         # a tile register per sum, per group of filters, and per width of pixels
         of_a = {(part.filter, part.filters) for part in parts}
         needed = len(parts) + len(of_a) + len({part.pixels for part in parts})
@@ -146,50 +146,50 @@ class _Block:
         of_a: dict[int, Value] = {}
         of_b: dict[tuple[tuple[int, int], ...], Value] = {}
         after = list(sums)
-        order = sorted(range(len(self.parts)), key=lambda number: self.parts[number].place)
+        order = sorted(range(len(self.parts)), key=lambda number: self.parts[number].position)
         for number in order:  # a tile of B is used up before the next is loaded
             part = self.parts[number]
             if part.filter not in of_a:
-                place = at | {self.filters: index(part.filter)}
+                indices = at | {self.filters: index(part.filter)}
                 sizes = {self.filters: part.filters, self.channels: self._depth}
-                buffer = self._view(WEIGHTS, place, sizes)
+                buffer = self._view(WEIGHTS, indices, sizes)
                 of_a[part.filter] = tile_load(
                     _kind(part.filters, self._depth * PAIR, "bf16"), buffer, index(0), index(0)
                 )
-            if part.place not in of_b:
-                of_b[part.place] = self._load_b(part, at)
-            operands = (of_a[part.filter], of_b[part.place], after[number])
+            if part.position not in of_b:
+                of_b[part.position] = self._load_b(part, at)
+            operands = (of_a[part.filter], of_b[part.position], after[number])
             after[number] = value("x86.amx.tile_mulf", _accumulator_kind(part), *operands)
         return after
 
     def _load_b(self, part: _Part, at: At) -> Value:
-        place = at | {dimension: index(first) for dimension, first in part.place}
-        buffer = self._view(INPUT, place, {self.channels: self._depth, self.pixels: part.pixels})
+        indices = at | {dimension: index(first) for dimension, first in part.position}
+        buffer = self._view(INPUT, indices, {self.channels: self._depth, self.pixels: part.pixels})
         return tile_load(_kind(self._depth, part.pixels * PAIR, "bf16"), buffer, index(0), index(0))
 
     def _sums(self, part: _Part) -> Value:
-        place = {dimension: index(first) for dimension, first in part.place}
-        place |= {self.filters: index(part.filter)}
-        return self._view(SUMS, place, {self.filters: part.filters, self.pixels: part.pixels})
+        indices = {dimension: index(first) for dimension, first in part.position}
+        indices |= {self.filters: index(part.filter)}
+        return self._view(SUMS, indices, {self.filters: part.filters, self.pixels: part.pixels})
 
     def _start(self, part: _Part, *, adds: bool) -> Value:
-        kind = _accumulator_kind(part)
+        type_ = _accumulator_kind(part)
         if not adds:
-            return value("x86.amx.tile_zero", kind)
-        return tile_load(kind, self._sums(part), index(0), index(0))
+            return value("x86.amx.tile_zero", type_)
+        return tile_load(type_, self._sums(part), index(0), index(0))
 
-    def _view(self, number: int, place: At, sizes: dict[int, int]) -> Value:
+    def _view(self, number: int, indices: At, sizes: dict[int, int]) -> Value:
         buffer = self.tile.buffer(number)
         maps = self.tile.maps[number]
-        kind = ir.MemRefType(buffer.type)
-        strides = kind.get_strides_and_offset()[0]
+        type_ = ir.MemRefType(buffer.type)
+        strides = type_.get_strides_and_offset()[0]
         lines = [next((term for term in terms if term in sizes), None) for terms in maps]
         # the view has the dimensions in `sizes`; along the others it is one element, and drops them
         every = [1 if line is None else sizes[line] for line in lines]
         kept = [side for side, line in enumerate(lines) if line is not None]
         layout = ir.StridedLayoutAttr.get(DYNAMIC, [strides[side] for side in kept])
-        result = ir.MemRefType.get([every[side] for side in kept], kind.element_type, layout)
-        offsets = [_at(terms, place) for terms in maps]
+        result = ir.MemRefType.get([every[side] for side in kept], type_.element_type, layout)
+        offsets = [_at(terms, indices) for terms in maps]
         return value(
             "memref.subview",
             result,
@@ -202,13 +202,13 @@ class _Block:
         )
 
 
-def _at(terms: Terms, place: At) -> Value:
-    """Creates an index: the sum of the multiples of the dimensions that have a place, others being 0."""
-    found = index(0)
+def _at(terms: Terms, indices: At) -> Value:
+    """Creates an index: the sum of the multiples of the dimensions in ``indices``, others being 0."""
+    sum_ = index(0)
     for dimension, factor in terms.items():
-        if dimension in place:
-            found = total(found, times(place[dimension], factor))
-    return found
+        if dimension in indices:
+            sum_ = total(sum_, times(indices[dimension], factor))
+    return sum_
 
 
 def _kind(rows: int, columns: int, element: str) -> Type:

@@ -45,15 +45,15 @@ class LanesAlongKOp(InPlaceOp, name="lanes_along_k"):
         lanes = attribute(self, "lanes", 16)
         if lanes < 2 or lanes & (lanes - 1):
             return Refusal(f"found {lanes} lanes, allowed a power of two from 2 on")
-        found = buffer_matmuls(self, function, SUMS)
-        if isinstance(found, Refusal):
-            return found
-        for matmul in found:
+        matmuls = buffer_matmuls(self, function, SUMS)
+        if isinstance(matmuls, Refusal):
+            return matmuls
+        for matmul in matmuls:
             if matmul.layout == "tn":
                 return Refusal("found a matmul of layout tn, allowed nn or nt")
             if matmul.n > lanes // 2:
                 return Refusal(f"found a matmul of {matmul.n} columns, allowed {lanes // 2}")
-        for matmul in found:
+        for matmul in matmuls:
             with ir.InsertionPoint(matmul.op), matmul.op.location:
                 _Matmul.of(matmul, lanes).build()
             matmul.erase()
@@ -96,32 +96,32 @@ class _Matmul:
         else:
             line = self._vector(self.columns)
             lines = [load_lanes(b, (plus(k, row), index(0)), line, self.matmul.n) for row in range(depth)]
-            vector = _turned(_joined([*lines, *[zero(line)] * (self.steps - depth)]), self.steps)
+            vector = _transposed(_joined([*lines, *[zero(line)] * (self.steps - depth)]), self.steps)
         store_lanes(vector, self.packed_b, (number, index(0)), self.lanes)
 
     def _tile(self, first: Value, rows: int) -> None:
         """Creates the sums of ``rows`` rows from ``first`` on, and their stores."""
-        kind = self._vector(self.lanes)
+        type_ = self._vector(self.lanes)
         k = self.matmul.k
 
         def step(number: Value, *before: Value, depth: int = self.steps) -> list[Value]:
-            of_b = load_lanes(self.packed_b, (number, index(0)), kind, self.lanes)
+            of_b = load_lanes(self.packed_b, (number, index(0)), type_, self.lanes)
             of_rows = [
                 self._repeated(plus(first, row), times(number, self.steps), depth) for row in range(rows)
             ]
             return [multiply_add(of_a, of_b, sums) for of_a, sums in zip(of_rows, before, strict=True)]
 
-        sums = loop(0, k // self.steps, step, [zero(kind)] * rows)
+        sums = loop(0, k // self.steps, step, [zero(type_)] * rows)
         if k % self.steps:
             sums = step(index(k // self.steps), *sums, depth=k % self.steps)
         for start in range(0, rows, self.steps):
             several = sums[start : start + self.steps]
             missing = [several[-1]] * (self.steps - len(several))
-            lines = _turned(self._added([*several, *missing]), self.columns)
+            lines = _transposed(self._added([*several, *missing]), self.columns)
             for number in range(len(several)):
                 line = piece(lines, number * self.columns, self.columns)
-                place = (plus(first, start + number), index(0))
-                store_lanes(line, self.matmul.c, place, self.matmul.n, adds=self.matmul.fill is None)
+                indices = (plus(first, start + number), index(0))
+                store_lanes(line, self.matmul.c, indices, self.matmul.n, adds=self.matmul.fill is None)
 
     def _repeated(self, row: Value, k: Value, depth: int) -> Value:
         """Creates the load of ``depth`` elements of a row of A, once for each column."""
@@ -134,11 +134,11 @@ class _Matmul:
         while width > 1:  # lanes of a vector that are still to be added up
             half = width // 2
             firsts = [lane for lane in range(2 * self.lanes) if lane % width < half]
-            places = sorted(
+            sources = sorted(
                 firsts, key=lambda lane: lane % self.lanes // self.steps
             )  # by column, then vector
             pairs = [
-                [_shuffled(*pair, [place + shift for place in places]) for shift in (0, half)]
+                [_shuffled(*pair, [source + shift for source in sources]) for shift in (0, half)]
                 for pair in zip(vectors[::2], vectors[1::2], strict=True)
             ]
             vectors = [value("arith.addf", left.type, left, right) for left, right in pairs]
@@ -149,22 +149,22 @@ class _Matmul:
         return ir.VectorType.get([lanes], ir.MemRefType(self.matmul.c.type).element_type)
 
 
-def _shuffled(left: Value, right: Value, places: Sequence[int]) -> Value:
-    kind = ir.VectorType.get([len(places)], ir.VectorType(left.type).element_type)
-    return value("vector.shuffle", kind, left, right, mask=ir.DenseI64ArrayAttr.get(list(places)))
+def _shuffled(left: Value, right: Value, sources: Sequence[int]) -> Value:
+    type_ = ir.VectorType.get([len(sources)], ir.VectorType(left.type).element_type)
+    return value("vector.shuffle", type_, left, right, mask=ir.DenseI64ArrayAttr.get(list(sources)))
 
 
 def _joined(lines: Sequence[Value]) -> Value:
     """Creates a vector of 2**n others, one after the other."""
     while len(lines) > 1:
-        places = range(2 * ir.VectorType(lines[0].type).shape[0])
-        lines = [_shuffled(*pair, places) for pair in zip(lines[::2], lines[1::2], strict=True)]
+        sources = range(2 * ir.VectorType(lines[0].type).shape[0])
+        lines = [_shuffled(*pair, sources) for pair in zip(lines[::2], lines[1::2], strict=True)]
     return lines[0]
 
 
-def _turned(vector: Value, rows: int) -> Value:
+def _transposed(vector: Value, rows: int) -> Value:
     """Creates the transpose of a matrix of ``rows`` rows, one after the other in a vector."""
     lanes = ir.VectorType(vector.type).shape[0]
     columns = lanes // rows
-    places = [row * columns + column for column in range(columns) for row in range(rows)]
-    return _shuffled(vector, vector, places)
+    sources = [row * columns + column for column in range(columns) for row in range(rows)]
+    return _shuffled(vector, vector, sources)

@@ -61,8 +61,8 @@ class PackByRowsOp(InPlaceOp, name="pack_by_rows"):
                 outer = panels.regions[0].blocks[0].arguments[0]
                 inner = inside.arguments[0]
                 uses = [[(use.owner, use.operand_number) for use in loop.uses] for loop in (outer, inner)]
-                for places, other in zip(uses, (inner, outer), strict=True):
-                    for owner, number in places:
+                for uses_of_variable, other in zip(uses, (inner, outer), strict=True):
+                    for owner, number in uses_of_variable:
                         owner.operands[number] = other
                 for number in range(BOUNDS):
                     bounds = panels.operands[number], rows.operands[number]
@@ -148,7 +148,7 @@ class PackWeightsOp(InPlaceOp, name="pack_weights"):
 
 def _slices(weight: Value, columns: int) -> list[_Slice]:
     """Returns all reads of a weight by matmuls; [] where another op reads it, or a read crosses panels."""
-    found: list[_Slice] = []
+    slices: list[_Slice] = []
     for use in weight.uses:
         if use.owner.name != "bufferization.to_tensor":
             return []
@@ -156,8 +156,8 @@ def _slices(weight: Value, columns: int) -> list[_Slice]:
             read = _read(view_use.owner.operation, view_use.operand_number, use.owner.results[0], columns)
             if read is None:
                 return []
-            found.append(read)
-    return found
+            slices.append(read)
+    return slices
 
 
 def _read(user: Op, number: int, tensor: Value, columns: int) -> _Slice | None:
@@ -179,10 +179,13 @@ def _read(user: Op, number: int, tensor: Value, columns: int) -> _Slice | None:
 
 
 def _padded(
-    op: Op | None, place: tuple[Value | int, Value | int], sizes: tuple[int, int], uses: list[tuple[Op, int]]
+    op: Op | None,
+    offsets: tuple[Value | int, Value | int],
+    sizes: tuple[int, int],
+    uses: list[tuple[Op, int]],
 ) -> _Slice | None:
     """Returns the slice that matmuls read as B, directly or after it was padded with zeros; else None."""
-    (row, column), (rows, columns) = place, sizes
+    (row, column), (rows, columns) = offsets, sizes
     if len(uses) == 1 and uses[0][0].name == "tensor.pad":
         pad = uses[0][0]
         uses = [(use.owner.operation, use.operand_number) for use in pad.results[0].uses]
@@ -217,36 +220,36 @@ def _pack(function: Op, number: int, columns: int, slices: list[_Slice]) -> None
     weight = function.regions[0].blocks[0].arguments[number]
     old = users_of(weight)
     shape = ir.RankedTensorType(old[0].results[0].type)
-    kind = packed_type(ir.MemRefType(weight.type), columns)
+    type_ = packed_type(ir.MemRefType(weight.type), columns)
     set_packed(function, number, columns)
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]), function.location:
-        tensor = ir.RankedTensorType.get(kind.shape, kind.element_type)
+        tensor = ir.RankedTensorType.get(type_.shape, type_.element_type)
         packed = create("bufferization.to_tensor", [tensor], [weight], restrict=ir.UnitAttr.get())
         unused = create("tensor.empty", [shape])
-    for part in slices:
-        first = part.pad or part.op or part.users[0][0]
+    for slice_ in slices:
+        first = slice_.pad or slice_.op or slice_.users[0][0]
         with ir.InsertionPoint(first), first.location:
             source = packed.results[0]
             panel: Value | int
-            if isinstance(part.column, int):
-                panel = part.column // columns
+            if isinstance(slice_.column, int):
+                panel = slice_.column // columns
             else:
-                panel = value("arith.divui", ir.IndexType.get(), part.column, index(columns))
-            places = (panel, part.row, 0)
-            dynamic = [place for place in places if not isinstance(place, int)]
+                panel = value("arith.divui", ir.IndexType.get(), slice_.column, index(columns))
+            offsets = (panel, slice_.row, 0)
+            dynamic = [offset for offset in offsets if not isinstance(offset, int)]
             padded = value(
                 "tensor.extract_slice",
-                ir.RankedTensorType.get([part.rows, part.columns], source.type.element_type),
+                ir.RankedTensorType.get([slice_.rows, slice_.columns], source.type.element_type),
                 source,
                 *dynamic,
                 static_offsets=ir.DenseI64ArrayAttr.get(
-                    [place if isinstance(place, int) else DYNAMIC for place in places]
+                    [offset if isinstance(offset, int) else DYNAMIC for offset in offsets]
                 ),
-                static_sizes=ir.DenseI64ArrayAttr.get([1, part.rows, part.columns]),
+                static_sizes=ir.DenseI64ArrayAttr.get([1, slice_.rows, slice_.columns]),
                 static_strides=ir.DenseI64ArrayAttr.get([1, 1, 1]),
                 operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(dynamic), 0, 0]),
             )
-        for user, operand in part.users:
+        for user, operand in slice_.users:
             user.operands[operand] = padded
     for op in old:  # slices that a handle may refer to are left behind: nothing uses their results
         op.results[0].replace_all_uses_with(unused.results[0])

@@ -34,9 +34,9 @@ from tuner.mlir.ir.table_lookup import WORDS
 class TileProduct:
     """Generator of a quantized product's loops where AMX tiles multiply.
 
-    The weights of a block of a panel are first unpacked to a buffer. The sums of a run of K leave the tiles
-    by a buffer, are scaled, and are added to f32 sums in another buffer; both stay in the first level of
-    cache.
+    The weights of a block of K of a panel, ``tile_n`` columns of B, are first unpacked to a buffer. The sums
+    of a run, the elements of K whose sum is scaled at once, leave the tiles by a buffer, are scaled, and are
+    added to f32 sums in another buffer; both buffers stay in the first level of cache.
     """
 
     def __init__(self, product: QuantizedProduct) -> None:
@@ -50,8 +50,8 @@ class TileProduct:
         self.depth = depth if self.operands.depth % depth == 0 else depth // 2  # elements of K of a tile
         self.lines = product.runs_of_block * product.steps * self.scheme.step // self.per_line
         width = self.tile.columns * self.per_line
-        kind = ir.Type.parse(element)
-        self.unpacked = allocated((self.lines, width), kind)
+        type_ = ir.Type.parse(element)
+        self.unpacked = allocated((self.lines, width), type_)
         of_sums = (self.tile.rows, self.tile.columns)
         self.run_sums = allocated(of_sums, ir.Type.parse(self.scheme.sum_element))
         self.sums = allocated(of_sums, ir.F32Type.get())
@@ -81,19 +81,19 @@ class TileProduct:
             for part in range(len(factors[0])):
                 line = plus(times(step, len(factors[0])), part)
                 for vector in range(vectors):
-                    place = index(vector * self.tile.lanes * self.per_line)
-                    create("vector.store", [], [factors[vector][part], self.unpacked, line, place])
+                    column = index(vector * self.tile.lanes * self.per_line)
+                    create("vector.store", [], [factors[vector][part], self.unpacked, line, column])
 
         for_each(0, product.runs_of_block * steps, of_step)
 
     def _strip(self, first: Value, rows: int, block: PanelBlock, vectors: int) -> None:
         floats = self.product.floats
         lanes = self.tile.lanes
-        places = [index(vector * lanes) for vector in range(vectors)]
+        columns = [index(vector * lanes) for vector in range(vectors)]
 
         def clear(row: Value) -> None:
-            for place in places:
-                create("vector.store", [], [zero(floats), self.sums, row, place])
+            for column in columns:
+                create("vector.store", [], [zero(floats), self.sums, row, column])
 
         def of_run(number: Value) -> None:
             run = block.run(number)
@@ -102,17 +102,17 @@ class TileProduct:
 
             def of_row(row: Value) -> None:
                 made = [
-                    value("vector.load", self.scheme.sums, self.run_sums, row, column) for column in places
+                    value("vector.load", self.scheme.sums, self.run_sums, row, column) for column in columns
                 ]
-                before = [value("vector.load", floats, self.sums, row, column) for column in places]
+                before = [value("vector.load", floats, self.sums, row, column) for column in columns]
                 after = self.product.scaled([total(first, row)], run, group, made, before)
-                for place, sums in zip(places, after, strict=True):
-                    create("vector.store", [], [sums, self.sums, row, place])
+                for column, sums in zip(columns, after, strict=True):
+                    create("vector.store", [], [sums, self.sums, row, column])
 
             rolled_loop(0, rows, of_row)
 
         def finish(row: Value) -> None:
-            sums = [value("vector.load", floats, self.sums, row, column) for column in places]
+            sums = [value("vector.load", floats, self.sums, row, column) for column in columns]
             self.product.store(total(first, row), block.panel, block.columns, sums, adds=block.adds)
 
         rolled_loop(0, rows, clear)
@@ -144,13 +144,15 @@ class TileProduct:
                     of_b, self.unpacked, line, index(vector * self.tile.lanes * self.per_line)
                 )
                 for tile in range(tiles):
-                    place = tile * vectors + vector
-                    after[place] = value(TILE_PRODUCTS[element], of_c, rows[tile], columns, before[place])
+                    number_of_tile = tile * vectors + vector
+                    after[number_of_tile] = value(
+                        TILE_PRODUCTS[element], of_c, rows[tile], columns, before[number_of_tile]
+                    )
             return after
 
         start = [value("x86.amx.tile_zero", of_c) for _ in range(tiles * vectors)]
-        for place, tile_sums in enumerate(loop(0, steps, of_step, start)):
-            tile, vector = divmod(place, vectors)
+        for number_of_tile, tile_sums in enumerate(loop(0, steps, of_step, start)):
+            tile, vector = divmod(number_of_tile, vectors)
             tile_store(tile_sums, self.run_sums, index(tile * TILE_ROWS), index(vector * self.tile.lanes))
 
 
@@ -186,7 +188,7 @@ class FloatProduct:
 
     def _unpack(self, block: PanelBlock, vectors: int) -> None:
         product = self.product
-        kind = self.product.floats
+        type_ = self.product.floats
 
         def of_run(number: Value) -> None:
             run = block.run(number)
@@ -199,10 +201,10 @@ class FloatProduct:
                 first = times(total(times(number, product.steps), step), product.scheme.step)
                 for vector, (scale, points) in enumerate(group):
                     for part, factor in enumerate(factors[vector]):
-                        shifted = factor if points is None else value("arith.subf", kind, factor, points)
-                        scaled = value("arith.mulf", kind, shifted, scale)
-                        place = (plus(first, part), index(vector * self.tile.lanes))
-                        create("vector.store", [], [scaled, self.weights, *place])
+                        shifted = factor if points is None else value("arith.subf", type_, factor, points)
+                        scaled = value("arith.mulf", type_, shifted, scale)
+                        indices = (plus(first, part), index(vector * self.tile.lanes))
+                        create("vector.store", [], [scaled, self.weights, *indices])
 
             for_each(0, product.steps, of_step)
 
@@ -210,12 +212,12 @@ class FloatProduct:
 
     def _multiply(self, rows: list[Value], block: PanelBlock, vectors: int) -> None:
         product = self.product
-        kind = self.product.floats
+        type_ = self.product.floats
         first_k = times(block.run(index(0)), self.operands.depth)
-        places = [index(vector * self.tile.lanes) for vector in range(vectors)]
+        columns = [index(vector * self.tile.lanes) for vector in range(vectors)]
 
         def of_k(k: Value, *sums: Value) -> list[Value]:
-            of_b = [value("vector.load", kind, self.weights, k, place) for place in places]
+            of_b = [value("vector.load", type_, self.weights, k, column) for column in columns]
             after: list[Value] = []
             for row in rows:
                 of_a = product.scheme.of_a(product.rows.numbers, row, total(first_k, k))
@@ -225,7 +227,7 @@ class FloatProduct:
                 ]
             return after
 
-        sums = loop(0, self.depth, of_k, [zero(kind)] * (len(rows) * vectors))
+        sums = loop(0, self.depth, of_k, [zero(type_)] * (len(rows) * vectors))
         for number, row in enumerate(rows):
             of_row = sums[number * vectors :][:vectors]
             product.store(row, block.panel, block.columns, of_row, adds=block.adds)
@@ -261,21 +263,21 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
 
     def change(self, function: Op) -> Refusal | None:
         tile = QuantizedTile.of(self)
-        found = operands_of(function, tile.block_k)
-        if isinstance(found, Refusal):
-            return found
-        refusal = _refusal(tile, found)
+        operands = operands_of(function, tile.block_k)
+        if isinstance(operands, Refusal):
+            return operands
+        refusal = _refusal(tile, operands)
         if refusal is not None:
             return refusal
-        scheme = scheme_of(tile, found)
+        scheme = scheme_of(tile, operands)
         scheme.prepare(function)
         for op in reversed(list(function.regions[0].blocks[0].operations)[:-1]):
             op.operation.erase()
-        _take_packed(function, found, tile, scheme)
+        _take_packed(function, operands, tile, scheme)
         end = next(iter(function.regions[0].blocks[0].operations))
         with ir.InsertionPoint(end), end.location:
-            rows = RowPreparation(found, scheme).build()
-            product = QuantizedProduct(found, tile, scheme, rows)
+            rows = RowPreparation(operands, scheme).build()
+            product = QuantizedProduct(operands, tile, scheme, rows)
             if scheme.is_in_tiles:
                 TileProduct(product).build()
             elif scheme.is_scaled_ahead:
@@ -337,11 +339,11 @@ def _take_packed(function: Op, operands: QuantizedOperands, tile: QuantizedTile,
     groups = operands.format.groups(k)
     steps = operands.runs * -(-operands.depth // scheme.step)
     byte = ir.IntegerType.get_signless(8)
-    kind = ir.MemRefType.get([panels * steps, tile.vectors * scheme.line_bytes], byte)
+    type_ = ir.MemRefType.get([panels * steps, tile.vectors * scheme.line_bytes], byte)
     set_packed_as(
         function,
         1,
-        kind,
+        type_,
         tile.columns,
         (1, 0),
         interleave=scheme.step,
@@ -351,5 +353,5 @@ def _take_packed(function: Op, operands: QuantizedOperands, tile: QuantizedTile,
     )
     for number in range(2, len(operands.arguments) - 1):
         element = ir.MemRefType(operands.arguments[number].type).element_type
-        kind = ir.MemRefType.get([panels * groups, tile.columns], element)
-        set_packed_as(function, number, kind, tile.columns, (1, 0))
+        type_ = ir.MemRefType.get([panels * groups, tile.columns], element)
+        set_packed_as(function, number, type_, tile.columns, (1, 0))

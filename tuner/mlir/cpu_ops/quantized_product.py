@@ -101,12 +101,12 @@ class RowPreparation:
     def _read(self, row: Value, k: Value, count: int) -> Value:
         """Creates the load of ``count`` elements of A as a vector of f32, zeros after these."""
         source = self.operands.arguments[0]
-        kind = self.scheme.vector(self.lanes, self.operands.dtype)
+        type_ = self.scheme.vector(self.lanes, self.operands.dtype)
         if count == self.lanes:
-            loaded = value("vector.load", kind, source, row, k)
+            loaded = value("vector.load", type_, source, row, k)
         else:
             mask = constant_mask(count, self.lanes)
-            loaded = value("vector.maskedload", kind, source, row, k, mask, zero(kind))
+            loaded = value("vector.maskedload", type_, source, row, k, mask, zero(type_))
         if self.operands.dtype == "f32":
             return loaded
         return value("arith.extf", self.floats, loaded)
@@ -181,17 +181,17 @@ class RowPreparation:
         create("vector.store", [], [numbers, buffer, row, k])  # a whole vector: the row is padded
 
 
-def _in_all(number: Value, kind: Type) -> Value:
-    return value("vector.broadcast", kind, number)
+def _in_all(number: Value, type_: Type) -> Value:
+    return value("vector.broadcast", type_, number)
 
 
 @dataclass(frozen=True, eq=False)
 class PanelBlock:
-    """A block of K of a panel, which is ``columns`` columns of B."""
+    """A block of K, ``block_k`` of its elements, of a panel, which is ``columns`` columns of B."""
 
     panel: Value
     columns: int
-    first: Value | int  # run; 0: of the first block
+    first: Value | int  # number of its first run, among all runs of K; 0: it is the first block
 
     @property
     def adds(self) -> bool:
@@ -199,7 +199,10 @@ class PanelBlock:
         return not isinstance(self.first, int)
 
     def run(self, number: Value) -> Value:
-        """Creates the number, among all runs of K, of the block's run ``number``."""
+        """Creates the number, among all runs of K, of the block's run ``number``.
+
+        A run is the elements of K whose sum is scaled at once.
+        """
         if isinstance(self.first, int):
             return number
         return total(self.first, number)
@@ -209,7 +212,7 @@ class PanelBlock:
 class Strip:
     """Rows of A whose sums with the columns of ``block`` are in registers at the same time."""
 
-    number: Value  # in all rows of A
+    number: Value  # of the strip, among all strips of A
     rows: int
     block: PanelBlock
 
@@ -235,7 +238,10 @@ class QuantizedProduct:
 
     @cached_property
     def steps(self) -> int:
-        """Returns how many steps of K a run has."""
+        """Returns how many steps, rows of packed weights, a run has.
+
+        A run is the elements of K whose sum is scaled at once.
+        """
         return -(-self.operands.depth // self.scheme.step)
 
     def build(self) -> None:
@@ -307,8 +313,8 @@ class QuantizedProduct:
                 for number, row in enumerate(rows):
                     of_a = scheme.of_a(self.rows.numbers, row, plus(k, part * width))
                     for vector in range(vectors):
-                        place = number * vectors + vector
-                        after[place] = scheme.after(after[place], of_a, factors[vector][part])
+                        register = number * vectors + vector
+                        after[register] = scheme.after(after[register], of_a, factors[vector][part])
             return after
 
         start = [self._start(row, run) for row in rows]
@@ -338,8 +344,8 @@ class QuantizedProduct:
 
     def _loaded(self, line: Value, vector: int) -> Value:
         width = self.scheme.line_bytes
-        kind = self.scheme.vector(width, "i8")
-        return value("vector.load", kind, self.operands.arguments[1], line, index(vector * width))
+        type_ = self.scheme.vector(width, "i8")
+        return value("vector.load", type_, self.operands.arguments[1], line, index(vector * width))
 
     @property
     def _row_bytes(self) -> int:
@@ -370,7 +376,10 @@ class QuantizedProduct:
         fetch_share(later, step, strips, self._row_bytes, LINE_BYTES)
 
     def group_of(self, panel: Value, run: Value, vectors: int) -> list[tuple[Value, Value | None]]:
-        """Creates, for each vector of columns of a panel, (scales, zero points or None) of a run of K."""
+        """Creates, per vector of columns of a panel, (scales, zero points or None) of run number ``run``.
+
+        A run is the elements of K whose sum is scaled at once.
+        """
         line = total(times(panel, self.operands.format.groups(self.operands.k)), self.operands.group(run))
         return [(self._scale_of(line, vector), self._points_of(line, vector)) for vector in range(vectors)]
 
@@ -398,11 +407,11 @@ class QuantizedProduct:
             shift = None if self.operands.zero_points is None else self._row_sum(row, run)
             by_row = self._row_scale(row, run) if self._is_scaled_by_group else None
             for vector, (scale, points) in enumerate(group):
-                place = number * len(group) + vector
-                made = self._shifted(sums[place], shift, points)
+                register = number * len(group) + vector
+                made = self._shifted(sums[register], shift, points)
                 if by_row is not None:
                     made = value("arith.mulf", self.floats, made, by_row)
-                after.append(value("vector.fma", self.floats, made, scale, before[place]))
+                after.append(value("vector.fma", self.floats, made, scale, before[register]))
         return after
 
     def store(self, row: Value, panel: Value, columns: int, sums: Sequence[Value], *, adds: bool) -> None:
@@ -418,9 +427,9 @@ class QuantizedProduct:
             made = made_sums if scale is None else value("arith.mulf", self.floats, made_sums, scale)
             if self.operands.output != "f32":
                 made = value("arith.truncf", self.scheme.vector(lanes, self.operands.output), made)
-            place = (row, plus(column, vector * lanes))
+            indices = (row, plus(column, vector * lanes))
             width = min(columns - vector * lanes, lanes)
-            store_lanes(made, self.operands.arguments[-1], place, width, adds=adds)
+            store_lanes(made, self.operands.arguments[-1], indices, width, adds=adds)
 
     @property
     def _is_scaled_by_group(self) -> bool:
@@ -432,9 +441,9 @@ class QuantizedProduct:
 
     def _scale_of(self, line: Value, vector: int) -> Value:
         dtype = self.operands.format.scale_dtype
-        kind = self.scheme.vector(self.tile.lanes, dtype)
-        place = index(vector * self.tile.lanes)
-        loaded = value("vector.load", kind, self.operands.arguments[2], line, place)
+        type_ = self.scheme.vector(self.tile.lanes, dtype)
+        column = index(vector * self.tile.lanes)
+        loaded = value("vector.load", type_, self.operands.arguments[2], line, column)
         if dtype == "f32":
             return loaded
         return value("arith.extf", self.floats, loaded)
@@ -443,9 +452,9 @@ class QuantizedProduct:
         """Creates the zero points of a vector of columns as the sums are: i32 or f32."""
         if self.operands.zero_points is None:
             return None
-        kind = self.scheme.vector(self.tile.lanes, "i8")
-        place = index(vector * self.tile.lanes)
-        loaded = value("vector.load", kind, self.operands.zero_points, line, place)
+        type_ = self.scheme.vector(self.tile.lanes, "i8")
+        column = index(vector * self.tile.lanes)
+        loaded = value("vector.load", type_, self.operands.zero_points, line, column)
         name = "arith.extsi" if self.scheme.sum_element == "i32" else "arith.sitofp"
         return value(name, self.scheme.sums, loaded)
 

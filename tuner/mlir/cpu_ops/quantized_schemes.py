@@ -66,7 +66,7 @@ class QuantizedOperands:
     """A quantized matmul as the function's arguments and their sizes."""
 
     format: WeightFormat
-    sizes: tuple[int, int, int]
+    sizes: tuple[int, int, int]  # (m, n, k)
     dtype: str  # of A
     output: str  # type of C
     arguments: tuple[Value, ...]  # A, B, scales[, zero points], C
@@ -78,7 +78,7 @@ class QuantizedOperands:
 
     @property
     def runs(self) -> int:
-        """Returns the number of runs of K, whose sums are scaled one after another for an element of C."""
+        """Returns the number of runs: parts of K whose sums are scaled one after another."""
         return -(-self.k // self.depth)
 
     @property
@@ -88,7 +88,10 @@ class QuantizedOperands:
         return None
 
     def group(self, run: Value) -> Value:
-        """Creates the number of the group of K, whose scales and zero points a run has; 0 without groups."""
+        """Creates the number of the group of K whose scales and zero points a run has; 0 without groups.
+
+        A run is the elements of K whose sum is scaled at once.
+        """
         if self.format.group:
             return run
         return index(0)
@@ -102,11 +105,11 @@ def operands_of(function: Op, block_k: int) -> QuantizedOperands | Refusal:
     if QUANTIZATION not in function.attributes:
         return Refusal(f"found a function without {QUANTIZATION}, allowed a quantized matmul")
     arguments = tuple(function.regions[0].blocks[0].arguments)
-    kinds = [ir.MemRefType(argument.type) for argument in arguments]
+    types = [ir.MemRefType(argument.type) for argument in arguments]
     format_ = WeightFormat.of_text(ir.StringAttr(function.attributes[QUANTIZATION]).value)
-    (m, k), n = kinds[0].shape, kinds[1].shape[0]
+    (m, k), n = types[0].shape, types[1].shape[0]
     depth = format_.group or block_k or k
-    dtype, output = (str(kinds[position].element_type) for position in (0, -1))
+    dtype, output = (str(types[position].element_type) for position in (0, -1))
     try:
         expected = quantized_text((m, n, k), dtype, format_, output)
     except UsageError as error:
@@ -135,7 +138,7 @@ class Scheme(ABC):
 
     @property
     def step(self) -> int:
-        """Returns the rows of K that a step multiplies."""
+        """Returns how many rows of K a step multiplies: those that one row of packed weights has."""
         if self.is_nibbles:
             return NIBBLE_ROWS
         return self.rows_of_bytes
@@ -152,16 +155,16 @@ class Scheme(ABC):
     def vector(self, lanes: int, element: str) -> Type:
         return ir.VectorType.get([lanes], ir.Type.parse(element))
 
-    rows_of_bytes: int  # rows of K of a step of 8 bits
-    nibbles: str  # the order of NIBBLES
-    is_unsigned: bool  # the integers of 8 bits come with 128 added
+    rows_of_bytes: int  # rows of K of a step, where weights have 8 bits
+    nibbles: str  # where weights have 4 bits: their order in a step's bytes, a key of NIBBLES
+    is_unsigned: bool  # weights of 8 bits come with 128 added
 
     @abstractmethod
     def prepare(self, function: Op) -> None:
         """Declares the functions that the scheme's code calls, in the module of ``function``."""
 
     def start(self, row_sum: Value | None) -> Value:
-        """Creates the initial sums of a run, a vector.
+        """Creates the initial sums, a vector, of a run: the elements of K whose sum is scaled at once.
 
         ``row_sum``: the sum of the row's elements of A in the run if ``wants_row_sums``, else None.
         """
@@ -226,8 +229,8 @@ class Dots(Scheme):
         return self._spread(value("vector.load", self.vector(4, "i8"), buffer, row, k), "i8", 4)
 
     def _spread(self, few: Value, element: str, count: int) -> Value:
-        one = value("vector.bitcast", self.vector(1, "i32"), few)
-        every = value("vector.broadcast", self.vector(self.lanes, "i32"), one)
+        single = value("vector.bitcast", self.vector(1, "i32"), few)
+        every = value("vector.broadcast", self.vector(self.lanes, "i32"), single)
         return value("vector.bitcast", self.vector(count * self.lanes, element), every)
 
     def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
@@ -261,11 +264,11 @@ class Pairs(Dots):
             return [value("arith.truncf", pairs, wide)]
         words = self.vector(2 * self.lanes, "i16")
         short = ir.IntegerType.get_signless(16)
-        entries = [ir.IntegerAttr.get(short, _as_signed(entry)) for entry in BF16_TABLE]
+        entries = [ir.IntegerAttr.get(short, _as_signed(number)) for number in BF16_TABLE]
         table = table_of(WORDS, entries)
-        found = value("vector.bitcast", words, loaded)
+        packed = value("vector.bitcast", words, loaded)
         shifted = [
-            value("arith.shrui", words, found, splat(words, 4 * nibble)) if nibble else found
+            value("arith.shrui", words, packed, splat(words, 4 * nibble)) if nibble else packed
             for nibble in range(4)
         ]
         return [value("vector.bitcast", pairs, looked_up(WORDS, table, indices)) for indices in shifted]
@@ -299,9 +302,9 @@ class Singles(Scheme):
         if not self.is_nibbles:
             return [value("arith.sitofp", self.vector(self.lanes, "f32"), loaded)]
         words = self.vector(self.lanes, "i32")
-        found = value("vector.bitcast", words, loaded)
+        packed = value("vector.bitcast", words, loaded)
         shifted = [
-            value("arith.shrui", words, found, splat(words, 4 * nibble)) if nibble else found
+            value("arith.shrui", words, packed, splat(words, 4 * nibble)) if nibble else packed
             for nibble in range(NIBBLE_ROWS)
         ]
         return [self._number(word, words) for word in shifted]
@@ -364,13 +367,13 @@ def scheme_of(tile: QuantizedTile, operands: QuantizedOperands) -> Scheme:
     return (named | {TILES: of_tiles})[tile.scheme](tile, operands)
 
 
-def floats_of(kind: Type, number: float) -> Value:
-    """Creates the constant ``number`` of type ``kind``: f32, or a vector of f32 with it in each lane."""
+def floats_of(type_: Type, number: float) -> Value:
+    """Creates the constant ``number`` of type ``type_``: f32, or a vector of f32 with it in each lane."""
     f32 = ir.F32Type.get()
-    if not isinstance(kind, ir.VectorType):
-        return value("arith.constant", kind, value=ir.FloatAttr.get(f32, number))
-    splatted = ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(f32, number))
-    return value("arith.constant", kind, value=splatted)
+    if not isinstance(type_, ir.VectorType):
+        return value("arith.constant", type_, value=ir.FloatAttr.get(f32, number))
+    splatted = ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(f32, number))
+    return value("arith.constant", type_, value=splatted)
 
 
 def _as_signed(word: int) -> int:

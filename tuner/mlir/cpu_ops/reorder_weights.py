@@ -9,7 +9,7 @@ from tuner.mlir.cpu_ops.channel_pairs import (
     PAIR,
     add_products,
     as_tensor,
-    channel_words,
+    channel_k_groups,
     is_k_group,
     is_narrow,
     k_groups_in_steps,
@@ -65,11 +65,11 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     """
 
     def change(self, function: Op) -> Refusal | None:
-        found = [op for op in walk(function, *LAYOUTS) if CONTRACTION in op.attributes]
-        if not found:
+        convolutions = [op for op in walk(function, *LAYOUTS) if CONTRACTION in op.attributes]
+        if not convolutions:
             names = ", ".join(layout.removeprefix("linalg.") for layout in LAYOUTS)
             return Refusal(f"found no convolution marked {CONTRACTION}, allowed {names}")
-        for op in found:
+        for op in convolutions:
             if not all(operand.type.has_static_shape for operand in op.operands):
                 return Refusal(f"found {op.name} of dynamic sizes, allowed static sizes")
             with ir.InsertionPoint(op), op.location:
@@ -105,14 +105,16 @@ class _Convolution:
         return paired(channels)
 
     def rewrite(self, function: Op) -> Refusal | None:
-        given = self.op.operands[0]
+        source_tensor = self.op.operands[0]
         (first, last) = zero_planes(self.op)
-        if is_narrow(given) or self.tiles:
+        if is_narrow(source_tensor) or self.tiles:
             reason = self._refuses_k_groups()
             if reason is not None:
                 return reason
-            source = given.owner.operation.operands[0]  # a memref: ``_refuses_k_groups`` has checked
-            given = as_tensor(channel_words(source, self.form.input.index("c"), count=self.k_groups))
+            source = source_tensor.owner.operation.operands[0]  # a memref: ``_refuses_k_groups`` has checked
+            source_tensor = as_tensor(
+                channel_k_groups(source, self.form.input.index("c"), count=self.k_groups)
+            )
             weights = self._weight_k_groups(function)
         else:
             weights = self._reordered(function)
@@ -127,14 +129,14 @@ class _Convolution:
             [dims[name] for name in parallel],
         )
         iterators = [PARALLEL] * len(parallel) + [REDUCTION] * len(reduced)
-        body = add_products if is_k_group(given) else _multiply_add
-        sums = generic([given, weights], self.op.operands[2], maps, iterators, body)
+        body = add_products if is_k_group(source_tensor) else _multiply_add
+        sums = generic([source_tensor, weights], self.op.operands[2], maps, iterators, body)
         for name in (CONTRACTION, ROOT):
             if name in self.op.attributes:
                 sums.attributes[name] = ir.UnitAttr.get()
         if first or last:
-            place = self.form.input.index("D")
-            planes = [place, first, self.op.operands[0].type.shape[place] - last]
+            axis = self.form.input.index("D")
+            planes = [axis, first, self.op.operands[0].type.shape[axis] - last]
             sums.attributes[PLANES] = ir.DenseI64ArrayAttr.get(planes)
         self.op.results[0].replace_all_uses_with(sums.results[0])
         self.op.erase()
@@ -144,13 +146,13 @@ class _Convolution:
         """Returns the index of the input along a dimension; of rows: row * stride + window row * dilation."""
         if name not in "DHW":
             return dims[name]
-        place = self.form.window.index(name.lower())
-        return dims[name] * self.form.strides[place] + dims[name.lower()] * self.form.dilations[place]
+        axis = self.form.window.index(name.lower())
+        return dims[name] * self.form.strides[axis] + dims[name.lower()] * self.form.dilations[axis]
 
     def _refuses_k_groups(self) -> Refusal | None:
-        kinds = [str(operand.type.element_type) for operand in self.op.operands]
-        if kinds != [PAIRED, PAIRED, natural_output(PAIRED)] or self.form.is_depthwise:
-            found = " x ".join([*kinds, self.op.name.removeprefix("linalg.")])
+        types = [str(operand.type.element_type) for operand in self.op.operands]
+        if types != [PAIRED, PAIRED, natural_output(PAIRED)] or self.form.is_depthwise:
+            found = " x ".join([*types, self.op.name.removeprefix("linalg.")])
             return Refusal(f"found {found}, allowed bf16 x bf16 x f32 that sums over channels")
         if any(op_of(operand, TO_TENSOR) is None for operand in list(self.op.operands)[:2]):
             return Refusal("found bf16 that is computed in the fusion, allowed arguments")
@@ -160,51 +162,53 @@ class _Convolution:
         """Returns the weights as K groups: of a retyped argument, or copied at each call; else why not."""
         weights = self.op.operands[1]
         argument = weights.owner.operation.operands[0]
-        places = list(map(self.form.weights.index, self.order))
+        axes = list(map(self.form.weights.index, self.order))
         if not is_weight(function, argument):
-            return as_tensor(channel_words(argument, self.form.weights.index("c"), places, self.k_groups))
+            return as_tensor(channel_k_groups(argument, self.form.weights.index("c"), axes, self.k_groups))
         if len(list(argument.uses)) != 1 or len(list(weights.uses)) != 1:
             return SECOND_USE
-        shape = [weights.type.shape[place] for place in places]
+        shape = [weights.type.shape[axis] for axis in axes]
         k_groups = self.k_groups
-        place = self.order.index("c")
+        axis = self.order.index("c")
         # the channels are replaced by their K groups
-        channels = shape[place]
-        shape[place] = k_groups
+        channels = shape[axis]
+        shape[axis] = k_groups
         weights.set_type(ir.RankedTensorType.get(shape, k_group_type()))
-        kind = ir.MemRefType.get(shape, k_group_type())
+        type_ = ir.MemRefType.get(shape, k_group_type())
         number = argument.arg_number
         if self.tiles:  # a row of channels of each filter, padded with zeros
-            set_packed_as(function, number, kind, PAIR * k_groups, places)
+            set_packed_as(function, number, type_, PAIR * k_groups, axes)
         else:
-            set_packed_as(
-                function, number, kind, shape[-1], places, interleave=PAIR, depth=PAIR, run=channels
-            )
+            set_packed_as(function, number, type_, shape[-1], axes, interleave=PAIR, depth=PAIR, run=channels)
         return weights
 
     def _reordered(self, function: Op) -> Value | Refusal:
         """Returns the reordered weights: those of a retyped argument, or a transpose; else why not."""
         weights = self.op.operands[1]
-        places = list(map(self.form.weights.index, self.order))
-        shape = [weights.type.shape[place] for place in places]
+        axes = list(map(self.form.weights.index, self.order))
+        shape = [weights.type.shape[axis] for axis in axes]
         element = weights.type.element_type
-        if places == sorted(places):
+        if axes == sorted(axes):
             return weights
         source = op_of(weights, TO_TENSOR)
         argument = None if source is None else source.operands[0]
         if argument is None or not is_weight(function, argument):
-            kind = ir.RankedTensorType.get(shape, element)
-            dims = dimensions(len(places))
-            read = [dims[places.index(number)] for number in range(len(places))]
-            start = value("tensor.empty", kind)
+            type_ = ir.RankedTensorType.get(shape, element)
+            dims = dimensions(len(axes))
+            read = [dims[axes.index(number)] for number in range(len(axes))]
+            start = value("tensor.empty", type_)
             reordered = generic(
-                [weights], start, (read, dims), [PARALLEL] * len(dims), lambda given, _before: given
+                [weights],
+                start,
+                (read, dims),
+                [PARALLEL] * len(dims),
+                lambda element_read, _before: element_read,
             )
             return reordered.results[0]
         if len(list(argument.uses)) != 1 or len(list(weights.uses)) != 1:
             return SECOND_USE
         weights.set_type(ir.RankedTensorType.get(shape, element))
-        set_packed_as(function, argument.arg_number, ir.MemRefType.get(shape, element), shape[-1], places)
+        set_packed_as(function, argument.arg_number, ir.MemRefType.get(shape, element), shape[-1], axes)
         return weights
 
 
@@ -219,9 +223,9 @@ def is_weight(function: Op, buffer: Value) -> bool:
 
 
 def _multiply_add(left: Value, right: Value, before: Value) -> Value:
-    kind = left.type
+    type_ = left.type
     letter = "f" if isinstance(left.type, ir.FloatType) else "i"
-    return value(f"arith.add{letter}", kind, before, value(f"arith.mul{letter}", kind, left, right))
+    return value(f"arith.add{letter}", type_, before, value(f"arith.mul{letter}", type_, left, right))
 
 
 def panels_of(tile: ConvolutionTile, function: Op) -> tuple[Value, tuple[Value, ...]]:
@@ -242,10 +246,10 @@ def panels_of(tile: ConvolutionTile, function: Op) -> tuple[Value, tuple[Value, 
     width = weights.type.shape[-1]
     *rows, columns = ir.MemRefType(argument.type).shape
     panel = value("arith.divui", ir.IndexType.get(), view.operands[1], index(width))
-    kind = ir.MemRefType.get([columns // width, *rows, width], argument.type.element_type)
+    type_ = ir.MemRefType.get([columns // width, *rows, width], argument.type.element_type)
     number = ir.BlockArgument(argument).arg_number
-    order = () if ORDER in argument_attributes(function, number) else range(len(kind.shape) - 1)
-    set_packed_as(function, number, kind, width, order)
+    order = () if ORDER in argument_attributes(function, number) else range(len(type_.shape) - 1)
+    set_packed_as(function, number, type_, width, order)
     return argument, (panel,)
 
 

@@ -48,7 +48,7 @@ class SkipHiddenKeysOp(InPlaceOp, name="skip_hidden_keys"):
 
     Scores that no whole chunk of a softmax reads (its loops are marked ``chunks``) are always computed. The
     handle (a func.func) stays valid. Silenceable failure: no argument ``tuner.visible``, or guarded arguments
-    of other types than f32 and f64 or with elements of a row apart.
+    of other types than f32 and f64, or with rows whose elements are not adjacent.
     """
 
     def change(self, function: Op) -> Refusal | None:
@@ -59,10 +59,10 @@ class SkipHiddenKeysOp(InPlaceOp, name="skip_hidden_keys"):
         if len(masks) != 1:
             return Refusal(f"target: found {len(masks)} arguments {VISIBLE}, allowed 1")
         for marked in guarded:
-            kind = ir.MemRefType(marked.type)
-            if str(kind.element_type) not in BITS or kind.get_strides_and_offset()[0][-1] != 1:
+            type_ = ir.MemRefType(marked.type)
+            if str(type_.element_type) not in BITS or type_.get_strides_and_offset()[0][-1] != 1:
                 return Refusal(
-                    f"target: found argument {marked.arg_number} of {kind}, allowed rows of f32 or f64"
+                    f"target: found argument {marked.arg_number} of {type_}, allowed rows of f32 or f64"
                 )
         queries, keys = masks[0].type.shape[-2:]
         first, last = ir.DenseI64ArrayAttr(marks[masks[0].arg_number][VISIBLE])
@@ -158,10 +158,10 @@ def _unsafe(guarded: list[Value], around: Op, keys: int) -> Value:
         is_safe = None
         for argument in guarded:
             real, integer, width = BITS[str(argument.type.element_type)]
-            kind = ir.IntegerType.get_signless(width)
-            most = ir.IntegerAttr.get(kind, int(real(MOST_GUARDED).view(integer)))
-            for largest in _largest(argument, batch, kind):
-                bound = value("arith.constant", kind, value=most)
+            type_ = ir.IntegerType.get_signless(width)
+            most = ir.IntegerAttr.get(type_, int(real(MOST_GUARDED).view(integer)))
+            for largest in _largest(argument, batch, type_):
+                bound = value("arith.constant", type_, value=most)
                 fits = compared("ule", largest, bound)
                 is_safe = fits if is_safe is None else value("arith.andi", truth, is_safe, fits)
         return value("arith.select", ir.IndexType.get(), is_safe, index(0), index(keys))
@@ -172,7 +172,7 @@ def _batches(around: Op) -> list[Op]:
     return [op for op in (around, *parents_of(around)) if BATCH in op.attributes][::-1]
 
 
-def _largest(argument: Value, batch: list[Value], kind: ir.IntegerType) -> Iterator[Value]:
+def _largest(argument: Value, batch: list[Value], type_: ir.IntegerType) -> Iterator[Value]:
     """Creates the largest bits of a matrix's absolute values, of whole vectors and of what these leave over.
 
     Bits of floats without a sign are ordered as the numbers are, then come infinity and NaN.
@@ -187,16 +187,16 @@ def _largest(argument: Value, batch: list[Value], kind: ir.IntegerType) -> Itera
     ):
         if not size:
             continue
-        yield _largest_of(argument, [*lead], rows, vectors, begin, ir.VectorType.get([size], kind))
+        yield _largest_of(argument, [*lead], rows, vectors, begin, ir.VectorType.get([size], type_))
 
 
 def _largest_of(
     argument: Value, lead: list[Value], rows: int, vectors: int, begin: int, whole: ir.VectorType
 ) -> Value:
-    kind = whole.element_type
+    type_ = whole.element_type
     size = whole.shape[0]
     real = ir.VectorType.get([size], argument.type.element_type)
-    sign = ir.IntegerAttr.get(kind, 2 ** (ir.IntegerType(kind).width - 1) - 1)
+    sign = ir.IntegerAttr.get(type_, 2 ** (ir.IntegerType(type_).width - 1) - 1)
     bits = value("arith.constant", whole, value=ir.DenseElementsAttr.get_splat(whole, sign))
 
     def of_row(row: Value, most: Value) -> list[Value]:
@@ -207,5 +207,5 @@ def _largest_of(
 
         return loop(0, vectors, of_vector, [most])
 
-    found = loop(0, rows, of_row, [zero(whole)])[0]
-    return value("vector.reduction", kind, found, kind=ir.Attribute.parse("#vector.kind<maxui>"))
+    lanes = loop(0, rows, of_row, [zero(whole)])[0]
+    return value("vector.reduction", type_, lanes, kind=ir.Attribute.parse("#vector.kind<maxui>"))

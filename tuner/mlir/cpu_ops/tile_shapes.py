@@ -38,10 +38,10 @@ class DropUnitBatchOp(InPlaceOp, name="drop_unit_batch"):
 
     def change(self, function: Op) -> Refusal | None:
         for op in walk(function, "linalg.batch_matmul"):
-            kinds = [ir.RankedTensorType(operand.type) for operand in op.operands]
-            if not all(kind.has_static_shape and kind.shape[0] == 1 for kind in kinds):
+            types = [ir.RankedTensorType(operand.type) for operand in op.operands]
+            if not all(type_.has_static_shape and type_.shape[0] == 1 for type_ in types):
                 return Refusal(
-                    f"found linalg.batch_matmul into {kinds[-1]}, allowed a batch of 1 and static sizes"
+                    f"found linalg.batch_matmul into {types[-1]}, allowed a batch of 1 and static sizes"
                 )
             _replace(op)
         return None
@@ -60,13 +60,13 @@ def _replace(op: Op) -> None:
         for name in op.attributes:
             if name not in INHERENT:
                 copied.attributes[name] = op.attributes[name]
-        kind = op.results[0].type
+        type_ = op.results[0].type
         whole = value(
             "tensor.expand_shape",
-            kind,
+            type_,
             copied.results[0],
             reassociation=ir.ArrayAttr.get([integers([0, 1]), integers([2])]),
-            static_output_shape=ir.DenseI64ArrayAttr.get(list(kind.shape)),
+            static_output_shape=ir.DenseI64ArrayAttr.get(list(type_.shape)),
         )
     op.results[0].replace_all_uses_with(whole)
 
@@ -88,11 +88,11 @@ def _start(sums: Value) -> Value:
     fill = op_of(sums, "linalg.fill")
     if fill is None:
         return _matrix(sums)
-    kind = ir.RankedTensorType.get(list(sums.type.shape)[1:], sums.type.element_type)
-    empty = create("tensor.empty", [kind]).results[0]
+    type_ = ir.RankedTensorType.get(list(sums.type.shape)[1:], sums.type.element_type)
+    empty = create("tensor.empty", [type_]).results[0]
     copied = fill.clone()
     copied.operands[1] = empty
-    copied.results[0].set_type(kind)
+    copied.results[0].set_type(type_)
     return copied.results[0]
 
 
@@ -136,8 +136,8 @@ def _overlap(loop: Op, end: int, step: int) -> None:
         mapping = ir.AffineMapAttr.get(ir.AffineMap.get(1, 0, [ir.AffineConstantExpr.get(end - step), d0]))
         first = value(MINIMUM, ir.IndexType.get(), number, map=mapping)
         whole = index(step)
-    for op, place in uses:
-        op.operands[place] = first
+    for op, operand in uses:
+        op.operands[operand] = first
     for op in sizes:
         op.results[0].replace_all_uses_with(whole)
         op.erase()

@@ -7,57 +7,57 @@ from tuner.mlir.cpu_ops.vnni_packing import constant_mask
 from tuner.mlir.ir.building import create, deinterleaved, line_of, value, with_line, zero
 
 
-def load_lanes(buffer: Value, place: Sequence[Value], kind: Type, count: int, step: int = 1) -> Value:
-    """Creates the load of a vector of type ``kind`` whose first ``count`` lanes are ``step`` elements apart.
+def load_lanes(buffer: Value, indices: Sequence[Value], type_: Type, count: int, step: int = 1) -> Value:
+    """Creates the load of a vector of type ``type_`` whose first ``count`` lanes are ``step`` elements apart.
 
-    ``place``: the indices of the first lane in ``buffer``. Other lanes are 0, and their memory is not read.
-    With ``step`` 0, all lanes are the one element at ``place``.
+    ``indices``: where in ``buffer`` the first lane is. Other lanes are 0, and their memory is not read. With
+    ``step`` 0, all lanes are the element at ``indices``.
     """
-    lanes = ir.VectorType(kind).shape[0]
-    element = ir.VectorType(kind).element_type
+    lanes = ir.VectorType(type_).shape[0]
+    element = ir.VectorType(type_).element_type
     if step == 0:
-        return value("vector.broadcast", kind, value("memref.load", element, buffer, *place))
+        return value("vector.broadcast", type_, value("memref.load", element, buffer, *indices))
     if step == 1:
-        return _adjacent(buffer, place, kind, count)
+        return _adjacent(buffer, indices, type_, count)
     if step & (step - 1):
-        return _gathered(buffer, place, kind, count, step)
+        return _gathered(buffer, indices, type_, count, step)
     wide = ir.VectorType.get([lanes * step], element)
-    return deinterleaved(_adjacent(buffer, place, wide, (count - 1) * step + 1), lanes)[0]
+    return deinterleaved(_adjacent(buffer, indices, wide, (count - 1) * step + 1), lanes)[0]
 
 
-def _adjacent(buffer: Value, place: Sequence[Value], kind: Type, count: int) -> Value:
-    lanes = ir.VectorType(kind).shape[0]
+def _adjacent(buffer: Value, indices: Sequence[Value], type_: Type, count: int) -> Value:
+    lanes = ir.VectorType(type_).shape[0]
     if count == lanes:
-        return value("vector.load", kind, buffer, *place)
-    return value("vector.maskedload", kind, buffer, *place, constant_mask(count, lanes), zero(kind))
+        return value("vector.load", type_, buffer, *indices)
+    return value("vector.maskedload", type_, buffer, *indices, constant_mask(count, lanes), zero(type_))
 
 
-def _gathered(buffer: Value, place: Sequence[Value], kind: Type, count: int, step: int) -> Value:
-    lanes = ir.VectorType(kind).shape[0]
+def _gathered(buffer: Value, indices: Sequence[Value], type_: Type, count: int, step: int) -> Value:
+    lanes = ir.VectorType(type_).shape[0]
     number = ir.IntegerType.get_signless(32)
     numbers = [ir.IntegerAttr.get(number, lane * step) for lane in range(lanes)]
     offsets = ir.DenseElementsAttr.get(numbers, ir.VectorType.get([lanes], number))
     at = value("arith.constant", ir.VectorType.get([lanes], number), value=offsets)
-    return value("vector.gather", kind, buffer, *place, at, constant_mask(count, lanes), zero(kind))
+    return value("vector.gather", type_, buffer, *indices, at, constant_mask(count, lanes), zero(type_))
 
 
 def store_lanes(
-    vector: Value, buffer: Value, place: Sequence[Value], count: int, *, adds: bool = False
+    vector: Value, buffer: Value, indices: Sequence[Value], count: int, *, adds: bool = False
 ) -> None:
     """Creates the store of a vector's first ``count`` lanes to adjacent elements of ``buffer``.
 
-    ``place``: the indices of the first element. With ``adds``, the lanes are added to the elements.
+    ``indices``: of the first element. With ``adds``, the lanes are added to the elements.
     """
-    kind = vector.type
-    lanes = ir.VectorType(kind).shape[0]
-    element = ir.VectorType(kind).element_type
+    type_ = vector.type
+    lanes = ir.VectorType(type_).shape[0]
+    element = ir.VectorType(type_).element_type
     if adds:
         name = "arith.addf" if isinstance(element, ir.FloatType) else "arith.addi"
-        vector = value(name, kind, _adjacent(buffer, place, kind, count), vector)
+        vector = value(name, type_, _adjacent(buffer, indices, type_, count), vector)
     if count == lanes:
-        create("vector.store", [], [vector, buffer, *place])
+        create("vector.store", [], [vector, buffer, *indices])
     else:
-        create("vector.maskedstore", [], [buffer, *place, constant_mask(count, lanes), vector])
+        create("vector.maskedstore", [], [buffer, *indices, constant_mask(count, lanes), vector])
 
 
 def multiply_add(left: Value, right: Value, before: Value) -> Value:
@@ -68,9 +68,9 @@ def multiply_add(left: Value, right: Value, before: Value) -> Value:
 
 
 def transposed_square(rows: Sequence[Value]) -> list[Value]:
-    """Creates the transpose of vectors; returns as many vectors as a vector has lanes.
+    """Creates the transpose of a square matrix of vectors; returns its columns, one vector for each lane.
 
-    ``rows``: at most as many as a vector has lanes; missing rows are 0.
+    ``rows``: vectors of one type, at most as many as such a vector has lanes; missing rows are 0.
     """
     line = ir.VectorType(rows[0].type)
     lanes = line.shape[0]

@@ -237,9 +237,9 @@ class _KGroupMatmul:
         column = times(panel, self.tile.columns)
         for number, sums_of_vector in enumerate(sums):
             row, vector = divmod(number, vectors)
-            place = (plus(strip.first, row), plus(column, vector * lanes))
+            indices = (plus(strip.first, row), plus(column, vector * lanes))
             width = min(columns - vector * lanes, lanes)
-            store_lanes(sums_of_vector, self.matmul.c, place, width, adds=self.matmul.fill is None)
+            store_lanes(sums_of_vector, self.matmul.c, indices, width, adds=self.matmul.fill is None)
 
     def _fetch_a(self, strip: KGroupStrip, panel: Value, k_group: Value) -> None:
         """Creates prefetches of a K group of the next strip's rows, a panel's share."""
@@ -280,9 +280,9 @@ class _KGroupMatmul:
     def _load_b(self, panel: Value, k_group: Value, vectors: int) -> list[Value]:
         row = self.b.row(panel, k_group)
         depth = self.a.source.depth
-        kind = ir.VectorType.get([depth], self.a.source.element)
-        places = [index(depth * vector) for vector in range(vectors)]
-        return [value("vector.load", kind, self.b.memory, row, place) for place in places]
+        type_ = ir.VectorType.get([depth], self.a.source.element)
+        columns = [index(depth * vector) for vector in range(vectors)]
+        return [value("vector.load", type_, self.b.memory, row, column) for column in columns]
 
 
 class PairBlockOp(InPlaceOp, name="pair_block"):
@@ -321,11 +321,11 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
             return tile
         if dots and tile.lanes != vnni_packing.K_GROUPS:
             return Refusal(f"found dots with {tile.lanes} lanes, allowed {vnni_packing.K_GROUPS}")
-        found = buffer_matmuls(self, function, {"bf16": "f32"})
-        if isinstance(found, Refusal):
-            return found
-        weights = take_k_group_weights(function, found, tile.columns, tile.lanes)
-        for matmul, weight in zip(found, weights, strict=True):
+        matmuls = buffer_matmuls(self, function, {"bf16": "f32"})
+        if isinstance(matmuls, Refusal):
+            return matmuls
+        weights = take_k_group_weights(function, matmuls, tile.columns, tile.lanes)
+        for matmul, weight in zip(matmuls, weights, strict=True):
             multiply_k_groups(matmul, tile, PairProducts(tile.lanes, dots), weight)
         return None
 
@@ -373,13 +373,13 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
         tile = KGroupTile.of(self)
         if isinstance(tile, Refusal):
             return tile
-        found = buffer_matmuls(self, function, {"i8": "i32"})
-        if isinstance(found, Refusal):
-            return found
-        if found:
+        matmuls = buffer_matmuls(self, function, {"i8": "i32"})
+        if isinstance(matmuls, Refusal):
+            return matmuls
+        if matmuls:
             declare_byte_dot(function.parent, tile.lanes)
-        weights = take_k_group_weights(function, found, tile.columns, tile.lanes, unsigned=True)
-        for matmul, weight in zip(found, weights, strict=True):
+        weights = take_k_group_weights(function, matmuls, tile.columns, tile.lanes, unsigned=True)
+        for matmul, weight in zip(matmuls, weights, strict=True):
             with ir.InsertionPoint(matmul.op), matmul.op.location:
                 products = ByteProducts.of(matmul.m, tile.lanes)
             multiply_k_groups(matmul, tile, products, weight)

@@ -39,9 +39,9 @@ class KGroupWeights:
     def row(self, panel: Value, k_group: Value) -> Value:
         """Creates the row index in ``memory`` of a K group of panel ``panel`` of the matmul's columns."""
         first = index(self.column) if isinstance(self.column, int) else self.column
-        kind = ir.IndexType.get()
-        panels = total(value("arith.divui", kind, first, index(self.columns)), panel)
-        return total(value("arith.muli", kind, panels, index(self.k_groups)), k_group)
+        type_ = ir.IndexType.get()
+        panels = total(value("arith.divui", type_, first, index(self.columns)), panel)
+        return total(value("arith.muli", type_, panels, index(self.k_groups)), k_group)
 
 
 def take_k_group_weights(
@@ -57,7 +57,7 @@ def take_k_group_weights(
     ``columns``: of a panel; K is padded to a multiple of ``lanes`` K groups. ``unsigned``: the sign bits of
     bytes are flipped. Returns for each matmul its B as packed; None for a B that is not such a weight.
     """
-    found: dict[Op, KGroupWeights] = {}
+    packed: dict[Op, KGroupWeights] = {}
     for number, weight in weights_of(function):
         # panels are of a B of (k, n): one of (n, k) is packed at each call
         plain = {matmul.op for matmul in matmuls if matmul.layout != "nt"}
@@ -68,15 +68,15 @@ def take_k_group_weights(
             k_groups: int = -(-k // source.depth) * source.k_groups
             panels = -(-n // columns)
             rows = panels * k_groups
-            kind = ir.MemRefType.get([rows, columns * source.per_k_group], source.element)
+            type_ = ir.MemRefType.get([rows, columns * source.per_k_group], source.element)
             per_k_group = source.per_k_group
             depth = source.depth
             set_packed_as(
-                function, number, kind, columns, interleave=per_k_group, depth=depth, unsigned=unsigned
+                function, number, type_, columns, interleave=per_k_group, depth=depth, unsigned=unsigned
             )
             for matmul, column in reads:
-                found[matmul] = KGroupWeights(weight, k_groups, columns, column)
-    return [found.get(matmul.op) for matmul in matmuls]
+                packed[matmul] = KGroupWeights(weight, k_groups, columns, column)
+    return [packed.get(matmul.op) for matmul in matmuls]
 
 
 def drop_views(k_groups: KGroupWeights | None, b: Value) -> None:
@@ -88,7 +88,7 @@ def drop_views(k_groups: KGroupWeights | None, b: Value) -> None:
 
 def _reads(weight: Value, matmuls: set[Op], columns: int) -> list[tuple[Op, Value | int]]:
     """Returns the matmuls that read a weight, with their first columns; [] where something else reads it."""
-    found: list[tuple[Op, Value | int]] = []
+    reads: list[tuple[Op, Value | int]] = []
     for use in weight.uses:
         op = use.owner.operation
         if op.name == "memref.subview":
@@ -99,10 +99,10 @@ def _reads(weight: Value, matmuls: set[Op], columns: int) -> list[tuple[Op, Valu
             uses = [(op, use.operand_number)]
         if column is None or not begins_panel(column, columns):
             return []
-        if not all(user in matmuls and place == B_OPERAND for user, place in uses):
+        if not all(user in matmuls and operand == B_OPERAND for user, operand in uses):
             return []
-        found += [(user, column) for user, _ in uses]
-    return found
+        reads += [(user, column) for user, _ in uses]
+    return reads
 
 
 def _first_column(view: Op) -> Value | int | None:

@@ -44,7 +44,7 @@ StoreOfA = Callable[[Value, Value, Value], None]
 
 @dataclass(frozen=True, eq=False)
 class BlockExtent:
-    """The number of elements of a dimension: ``whole``, or with a ``size`` either ``whole`` or ``last``.
+    """The number of elements of a dimension: ``whole``, or, known at run time only, ``whole`` or ``last``.
 
     Code for an extent is made once for both sizes: loops over whole steps have a dynamic bound, and what is
     left of a static number of elements is guarded.
@@ -88,17 +88,17 @@ class BlockExtent:
 
 
 def in_steps(extent: BlockExtent, step: int, body: Callable[[Value, int], None]) -> None:
-    """Creates the loop over an extent's whole steps, and for each possible remainder one of 0 or 1 step.
+    """Creates the loop over an extent's whole steps, and for each remainder that may be left a step of it.
 
     ``body(number, size)`` creates the code of step ``number`` of ``size`` elements.
     """
 
     def over(first: Value | int, end: Value | int, size: int) -> None:
-        def one(number: Value) -> tuple[()]:
+        def iteration(number: Value) -> tuple[()]:
             body(number, size)
             return ()
 
-        loop(first, end, one)
+        loop(first, end, iteration)
 
     whole = extent.whole_steps(step)
     if extent.whole >= step:
@@ -137,9 +137,9 @@ def _end(extent: BlockExtent, step: int, whole: Value | int, rest: int) -> Value
         if isinstance(whole, int):
             return int(whole) + 1
         return plus(whole, 1)
-    kind = ir.IndexType.get()
-    left = value("arith.remui", kind, extent.size, index(step))
-    return total(whole, value("arith.index_castui", kind, is_equal(left, index(rest))))
+    type_ = ir.IndexType.get()
+    left = value("arith.remui", type_, extent.size, index(step))
+    return total(whole, value("arith.index_castui", type_, is_equal(left, index(rest))))
 
 
 def _divided(number: Value, by: int) -> Value:
@@ -194,9 +194,9 @@ class KGroupSource:
         Returns vectors of them. Only ``depth`` elements along K, and ``width`` rows or columns, are read; the
         others are 0.
         """
-        kind = ir.VectorType.get([total], self.element)
+        type_ = ir.VectorType.get([total], self.element)
         rows = [
-            self._read(plus(k, row), across, width, total) if row < depth else zero(kind)
+            self._read(plus(k, row), across, width, total) if row < depth else zero(type_)
             for row in range(self.per_k_group)
         ]
         return self._k_groups_of(rows, total)
@@ -230,8 +230,8 @@ class KGroupSource:
             row = plus(k, number)
             none = zero(bits.type)
             taken = value("arith.select", bits.type, is_less(row, index(end)), bits, none)
-            place = value("arith.minui", row.type, row, index(end - 1))  # one that is there
-            rows.append(self._read_where(mask_of(taken), place, across, total))
+            nearest = value("arith.minui", row.type, row, index(end - 1))  # one that is there
+            rows.append(self._read_where(mask_of(taken), nearest, across, total))
         return self._k_groups_of(rows, total)
 
     def _k_groups_of(self, rows: list[Value], total: int) -> list[Value]:
@@ -241,35 +241,35 @@ class KGroupSource:
         return [piece(rows[0], self.depth * part, self.depth) for part in range(total // self.k_groups)]
 
     def _read(self, row: Value, column: Value, count: int, total: int) -> Value:
-        kind = ir.VectorType.get([total], self.element)
+        type_ = ir.VectorType.get([total], self.element)
         if count >= total:
-            return value("vector.load", kind, self.buffer, row, column)
+            return value("vector.load", type_, self.buffer, row, column)
         return self._read_where(constant_mask(count, total), row, column, total)
 
     def _read_where(self, mask: Value, row: Value, column: Value, total: int) -> Value:
-        kind = ir.VectorType.get([total], self.element)
-        return value("vector.maskedload", kind, self.buffer, row, column, mask, zero(kind))
+        type_ = ir.VectorType.get([total], self.element)
+        return value("vector.maskedload", type_, self.buffer, row, column, mask, zero(type_))
 
 
 def prefix_bits(count: Value, total: int) -> Value:
     """Creates the integer of ``total`` bits whose lowest ``count`` are 1; ``count``: an index from 1 on."""
-    kind = ir.IntegerType.get_signless(total)
-    every = value("arith.constant", kind, value=ir.IntegerAttr.get(kind, -1))
+    type_ = ir.IntegerType.get_signless(total)
+    every = value("arith.constant", type_, value=ir.IntegerAttr.get(type_, -1))
     others = value("arith.subi", count.type, index(total), count)
-    return value("arith.shrui", kind, every, value("arith.index_castui", kind, others))
+    return value("arith.shrui", type_, every, value("arith.index_castui", type_, others))
 
 
 def mask_of(bits: Value) -> Value:
     """Creates the i1 vector whose elements are the bits of an integer, the lowest bit first."""
-    one = value("vector.broadcast", ir.VectorType.get([1], bits.type), bits)
-    kind = ir.VectorType.get([bits.type.width], ir.IntegerType.get_signless(1))
-    return value("vector.bitcast", kind, one)
+    single = value("vector.broadcast", ir.VectorType.get([1], bits.type), bits)
+    type_ = ir.VectorType.get([bits.type.width], ir.IntegerType.get_signless(1))
+    return value("vector.bitcast", type_, single)
 
 
 def constant_mask(count: int, total: int) -> Value:
     """Creates the mask vector<``total`` x i1> whose first ``count`` elements are true."""
-    kind = ir.VectorType.get([total], ir.IntegerType.get_signless(1))
-    return value("vector.constant_mask", kind, mask_dim_sizes=ir.DenseI64ArrayAttr.get([min(count, total)]))
+    type_ = ir.VectorType.get([total], ir.IntegerType.get_signless(1))
+    return value("vector.constant_mask", type_, mask_dim_sizes=ir.DenseI64ArrayAttr.get([min(count, total)]))
 
 
 def transposed(rows: list[Value]) -> list[Value]:
@@ -278,19 +278,19 @@ def transposed(rows: list[Value]) -> list[Value]:
     ``rows``: as many vectors as each has K groups.
     """
     count = len(rows)
-    kind = rows[0].type
+    type_ = rows[0].type
     line, square = (ir.VectorType.get(shape, k_group_type()) for shape in ([count], [count, count]))
     k_groups = zero(square)
     for number, row in enumerate(rows):
         k_groups = with_line(k_groups, number, value("vector.bitcast", line, row))
     turned = value("vector.transpose", square, k_groups, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
     lines = [line_of(turned, number) for number in range(count)]
-    return [value("vector.bitcast", kind, k_groups_of_line) for k_groups_of_line in lines]
+    return [value("vector.bitcast", type_, k_groups_of_line) for k_groups_of_line in lines]
 
 
 def _interleaved(even: Value, odd: Value) -> Value:
-    kind = ir.VectorType(even.type)
-    return value("vector.interleave", ir.VectorType.get([2 * kind.shape[0]], kind.element_type), even, odd)
+    type_ = ir.VectorType(even.type)
+    return value("vector.interleave", ir.VectorType.get([2 * type_.shape[0]], type_.element_type), even, odd)
 
 
 def k_group_type() -> Type:
@@ -303,26 +303,26 @@ def k_groups_type(lanes: int = K_GROUPS) -> Type:
     return ir.VectorType.get([lanes], k_group_type())
 
 
-def splat(kind: Type, number: int) -> Value:
-    """Creates the integer ``number``, or the vector of integers that are all ``number``, of type ``kind``."""
-    if not isinstance(kind, ir.VectorType):
-        return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
-    one = ir.IntegerAttr.get(kind.element_type, number)
-    return value("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, one))
+def splat(type_: Type, number: int) -> Value:
+    """Creates the integer ``number``, or the vector of integers that all are ``number``, of ``type_``."""
+    if not isinstance(type_, ir.VectorType):
+        return value("arith.constant", type_, value=ir.IntegerAttr.get(type_, number))
+    attribute = ir.IntegerAttr.get(type_.element_type, number)
+    return value("arith.constant", type_, value=ir.DenseElementsAttr.get_splat(type_, attribute))
 
 
 def first_half(k_groups: Value) -> Value:
-    """Creates the f32 bits of the first bf16 of a K group, or of each K group of a vector.
+    """Creates the bits of the first bf16 of a K group, or of each K group of a vector, as an f32.
 
-    Returns integers.
+    Returns an i32, or a vector of i32.
     """
     return value("arith.shli", k_groups.type, k_groups, splat(k_groups.type, HALF_BITS))
 
 
 def second_half(k_groups: Value) -> Value:
-    """Creates the f32 bits of the second bf16 of a K group, or of each K group of a vector.
+    """Creates the bits of the second bf16 of a K group, or of each K group of a vector, as an f32.
 
-    Returns integers.
+    Returns an i32, or a vector of i32.
     """
     return value("arith.andi", k_groups.type, k_groups, splat(k_groups.type, HIGH))
 
@@ -334,18 +334,19 @@ def allocated(shape: Sequence[int], element: Type) -> Value:
     """
     align = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64)
     segments = ir.DenseI32ArrayAttr.get([0, 0])
-    kind = ir.MemRefType.get(list(shape), element)
-    return value("memref.alloc", kind, alignment=align, operandSegmentSizes=segments)
+    type_ = ir.MemRefType.get(list(shape), element)
+    return value("memref.alloc", type_, alignment=align, operandSegmentSizes=segments)
 
 
 def fetch_share(panel: tuple[Value, Value], step: Value, strips: int, width: int, line: int) -> None:
-    """Creates prefetches of a panel that all strips of rows fetch together, as evenly as they multiply.
+    """Creates prefetches, in a step of a strip of rows of A, of a part of the next panel of packed weights.
 
-    Only the first strip reads a panel from memory: so memory is read while the others multiply, too.
+    All strips are multiplied by a panel before the next one is. Each fetches a share of the next panel, so
+    that memory is read all the time.
 
     Args:
-        panel: packed memory, and the panel's first row in it.
-        step: the number of the step among those of all strips, each of which has a step for each row.
+        panel: packed memory, and the next panel's first row in it.
+        step: an index, s * rows + r for row r of the panel that strip s is multiplied by.
         strips: how many strips of rows A has.
         width: elements of a row of the panel.
         line: elements of a cache line.
@@ -433,13 +434,13 @@ def interleave_b(
         first = total(k, times(k_group, source.per_k_group))
         if fetches:
             source.fetch_rows(plus(first, source.depth), across, count, width)
-        for place, k_groups in enumerate(source.side_by_side(first, across, count, columns, width)):
-            store(panel, step, k_group, index(place), k_groups)
+        for vector, k_groups in enumerate(source.side_by_side(first, across, count, columns, width)):
+            store(panel, step, k_group, index(vector), k_groups)
         return ()
 
     def clear(k_group: Value) -> tuple[()]:
-        for place in range(vectors):
-            store(panel, step, k_group, index(place), zero(source.vector))
+        for vector in range(vectors):
+            store(panel, step, k_group, index(vector), zero(source.vector))
         return ()
 
     whole, rest = divmod(depth, source.per_k_group)
@@ -469,10 +470,12 @@ def store_columns(lines: list[Value], vectors: int, vector: Value, step: Value, 
 
     ``lines``: one vector of K groups per column; ``vectors``: of a panel.
     """
-    kind = ir.IndexType.get()
-    panel, place = (value(f"arith.{name}", kind, vector, index(vectors)) for name in ("divui", "remui"))
+    type_ = ir.IndexType.get()
+    panel, vector_of_panel = (
+        value(f"arith.{name}", type_, vector, index(vectors)) for name in ("divui", "remui")
+    )
     for number, line in enumerate(transposed(lines)):
-        store(panel, step, index(number), place, line)
+        store(panel, step, index(number), vector_of_panel, line)
 
 
 def _pack_transposed_a(
@@ -486,8 +489,8 @@ def _pack_transposed_a(
     for k_group in range(source.k_groups):
         left = min(depth - k_group * source.per_k_group, source.per_k_group)
         if left > 0:
-            place = plus(k, k_group * source.per_k_group)
-            lines += source.side_by_side(place, across, left, rows, source.k_groups)
+            first_k = plus(k, k_group * source.per_k_group)
+            lines += source.side_by_side(first_k, across, left, rows, source.k_groups)
         else:
             lines.append(zero(source.vector))
     for number, line in enumerate(transposed(lines)[:rows]):

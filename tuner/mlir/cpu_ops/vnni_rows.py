@@ -73,8 +73,8 @@ class KGroupStrip:
 
         def store(row: Value, step: Value, elements: Value) -> None:
             k_groups = value("vector.bitcast", k_groups_type(source.k_groups), elements)
-            place = (total(self._begin, row), times(step, source.k_groups))
-            create("vector.store", [], [k_groups, packed, *place])
+            indices = (total(self._begin, row), times(step, source.k_groups))
+            create("vector.store", [], [k_groups, packed, *indices])
 
         pack_a(source, self.first, BlockExtent(self.rows), self.of.k, store)
 
@@ -88,9 +88,9 @@ class KGroupStrip:
         if self.of.packed is not None:
             loaded = value("memref.load", k_group_type(), self.of.packed, plus(self._begin, row), k_group)
             return value("vector.broadcast", k_groups_type(lanes), loaded)
-        kind = ir.VectorType.get([source.per_k_group], source.element)
-        place = (plus(self.first, row), times(k_group, source.per_k_group))
-        return _spread(value("vector.load", kind, source.buffer, *place), lanes)
+        type_ = ir.VectorType.get([source.per_k_group], source.element)
+        indices = (plus(self.first, row), times(k_group, source.per_k_group))
+        return _spread(value("vector.load", type_, source.buffer, *indices), lanes)
 
     def broadcast_rest(self, row: int) -> Value:
         """Creates a vector with the partial last K group of a row in each lane, filled up with zeros."""
@@ -103,13 +103,13 @@ class KGroupStrip:
             else zero(source.element)
             for k in range(begin, begin + source.per_k_group)
         ]
-        kind = ir.VectorType.get([source.per_k_group], source.element)
-        return _spread(value("vector.from_elements", kind, *elements), source.k_groups)
+        type_ = ir.VectorType.get([source.per_k_group], source.element)
+        return _spread(value("vector.from_elements", type_, *elements), source.k_groups)
 
     def byte_sums(self) -> list[Value]:
         """Creates the sum of the bytes of each row of the strip; returns one i32 per row."""
         source = self.of.source
-        kind = k_groups_type(self.of.source.k_groups)
+        type_ = k_groups_type(self.of.source.k_groups)
         whole, rest = divmod(self.of.k, source.depth)
         if self.of.packed is not None:  # zeros follow the last of K
             whole = whole + bool(rest)
@@ -119,7 +119,7 @@ class KGroupStrip:
         def add(step: Value, *sums: Value, depth: int = source.depth) -> list[Value]:
             return [byte_dot(before, ones, self._vector(row, step, depth)) for row, before in enumerate(sums)]
 
-        sums = [zero(kind)] * self.rows
+        sums = [zero(type_)] * self.rows
         if whole:
             sums = list(loop(0, whole, add, sums))
         if rest:
@@ -137,8 +137,8 @@ class KGroupStrip:
         source = self.of.source
         if self.of.packed is None:
             return source.along_k(plus(self.first, row), times(step, source.depth), depth)
-        place = (plus(self._begin, row), times(step, source.k_groups))
-        k_groups = value("vector.load", k_groups_type(source.k_groups), self.of.packed, *place)
+        indices = (plus(self._begin, row), times(step, source.k_groups))
+        k_groups = value("vector.load", k_groups_type(source.k_groups), self.of.packed, *indices)
         return value("vector.bitcast", source.vector, k_groups)
 
 

@@ -60,14 +60,14 @@ class WidenOperandsOp(InPlaceOp, name="widen_operands"):
 
 
 def _refusal(operand: Value) -> Refusal | None:
-    """Returns why an operand of a matmul cannot be widened; "" where it can."""
+    """Returns why an operand of a matmul cannot be widened; None where it can."""
     owner = operand.owner
     if isinstance(owner, ir.Block) or owner.name != TO_TENSOR:
         return Refusal("found a computed tensor, allowed an argument")
-    kind = operand.type
-    element = str(kind.element_type)
-    if element not in NARROW or not kind.has_static_shape or kind.rank != 2:
-        return Refusal(f"found {kind}, allowed matrices of {' or '.join(NARROW)} of static sizes")
+    type_ = operand.type
+    element = str(type_.element_type)
+    if element not in NARROW or not type_.has_static_shape or type_.rank != 2:
+        return Refusal(f"found {type_}, allowed matrices of {' or '.join(NARROW)} of static sizes")
     return None
 
 
@@ -95,8 +95,8 @@ def _widened(buffer: Value, lanes: int) -> Value:
             for_each(0, columns % lanes, lambda step: convert_element(row, plus(step, whole * lanes)))
 
     for_each(index(0), index(rows), convert_row)
-    kind = ir.RankedTensorType.get([rows, columns], wide)
-    return value(TO_TENSOR, kind, target, restrict=ir.UnitAttr.get())
+    type_ = ir.RankedTensorType.get([rows, columns], wide)
+    return value(TO_TENSOR, type_, target, restrict=ir.UnitAttr.get())
 
 
 def _drop_conversion(matmul: Op, number: int) -> None:

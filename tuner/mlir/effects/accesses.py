@@ -106,15 +106,15 @@ def region_of(buffer: Value) -> StridedRegion | None:
     None where no region is known: without such a view, for views of a ``memref.reinterpret_cast`` of dynamic
     type, and for what control flow, a select, ``memref.view`` or an unknown op gives.
     """
-    found = _of_type(buffer.type)
+    region = _of_type(buffer.type)
     while (op := _op_of(buffer)) is not None and op.name in KEEP_THE_BASE:
-        if op.name == LEAVES_ITS_SOURCE and found is None:
+        if op.name == LEAVES_ITS_SOURCE and region is None:
             return None
         buffer = op.operands[0]
-        found = found or _of_type(buffer.type)
+        region = region or _of_type(buffer.type)
     is_root = not is_carried(buffer) if op is None else op.name in SOURCES and op.name != CAST
     if is_root:
-        return found
+        return region
     return None
 
 
@@ -136,17 +136,17 @@ def _may_be_sum(target: int, steps: list[tuple[int, int]]) -> bool:
     return 0 in targets
 
 
-def _of_type(kind: Type) -> StridedRegion | None:
-    if not isinstance(kind, ir.MemRefType) or not kind.has_static_shape:
+def _of_type(type_: Type) -> StridedRegion | None:
+    if not isinstance(type_, ir.MemRefType) or not type_.has_static_shape:
         return None
     try:
-        strides, offset = kind.get_strides_and_offset()
+        strides, offset = type_.get_strides_and_offset()
     except RuntimeError:  # a layout without strides
         return None
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
     if unknown in (offset, *strides):
         return None
-    return StridedRegion(offset, tuple(kind.shape), tuple(strides))
+    return StridedRegion(offset, tuple(type_.shape), tuple(strides))
 
 
 @dataclass(frozen=True)
@@ -174,15 +174,15 @@ class Accesses:
 NONE = Accesses()
 
 
-def union(parts: Iterable[Accesses]) -> Accesses:
-    """Returns all reads and writes of ``parts`` as one ``Accesses``; unknown where one part is unknown."""
+def union(every: Iterable[Accesses]) -> Accesses:
+    """Returns all reads and writes of ``every`` as one ``Accesses``, unknown where one of them is unknown."""
     reads: set[BufferPart] = set()
     writes: set[BufferPart] = set()
     is_unknown = False
-    for part in parts:
-        reads |= part.reads
-        writes |= part.writes
-        is_unknown = is_unknown or part.is_unknown
+    for accesses in every:
+        reads |= accesses.reads
+        writes |= accesses.writes
+        is_unknown = is_unknown or accesses.is_unknown
     return Accesses(frozenset(reads), frozenset(writes), is_unknown)
 
 

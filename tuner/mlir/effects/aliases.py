@@ -175,9 +175,9 @@ class HandedOn(NamedTuple):
     is_kept: bool = False  # it may be in memory, so that there may be uses that no def-use chain shows
 
 
-def is_buffer(kind: Type) -> bool:
+def is_buffer(type_: Type) -> bool:
     """Returns whether a type is a memref, ranked or unranked."""
-    return isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType)
+    return isinstance(type_, ir.MemRefType | ir.UnrankedMemRefType)
 
 
 def is_token(value: Value) -> bool:
@@ -218,14 +218,14 @@ def is_from_elsewhere(pointer: Value) -> bool:
 
 def _behind(value: Value) -> list[Value]:
     """Returns the values whose address ``value`` may hold; the search ends at memrefs."""
-    found: dict[Value, None] = {}
+    origins: dict[Value, None] = {}
     open_values = _handed_from(value)
     while open_values:
         open_value = open_values.pop()
-        if open_value not in found:
-            found[open_value] = None
+        if open_value not in origins:
+            origins[open_value] = None
             open_values.extend([] if is_buffer(open_value.type) else _handed_from(open_value))
-    return list(found)
+    return list(origins)
 
 
 def _handed_from(value: Value) -> list[Value]:
@@ -254,11 +254,11 @@ def _receivers(op: Op, number: int) -> list[Value]:
 
 
 def _can_hold(value: Value) -> bool:
-    kind = value.type
-    if isinstance(kind, ir.VectorType):
-        kind = kind.element_type
-    is_bit = isinstance(kind, ir.IntegerType) and kind.width == 1
-    is_short = isinstance(kind, ir.FloatType) and kind.width < ADDRESS_BITS
+    type_ = value.type
+    if isinstance(type_, ir.VectorType):
+        type_ = type_.element_type
+    is_bit = isinstance(type_, ir.IntegerType) and type_.width == 1
+    is_short = isinstance(type_, ir.FloatType) and type_.width < ADDRESS_BITS
     return not (is_bit or is_short or is_token(value))
 
 
@@ -291,25 +291,25 @@ def _is_kept_by_kernel(launch: Op, number: int) -> bool:
             continue
         seen.add(open_value)
         for use in open_value.uses:
-            found = handed_on(use.owner.operation, use.operand_number)
-            if found.is_kept:
+            handed = handed_on(use.owner.operation, use.operand_number)
+            if handed.is_kept:
                 return True
-            open_values += found.values
+            open_values += handed.values
     return False
 
 
 def _kernel_of(launch: Op) -> Op | None:
     *_, function = parents_of(launch)
-    found = function.parent.operation
+    op_of_name = function.parent.operation
     path = ir.SymbolRefAttr(launch.attributes["kernel"]).value
     for name in path:
-        inside = [op.operation for region in found.regions for block in region.blocks for op in block]
+        inside = [op.operation for region in op_of_name.regions for block in region.blocks for op in block]
         named = [op for op in inside if "sym_name" in op.attributes and name_of(op) == str(name)]
         if not named:
             return None
-        found = named[0]
-    if list(found.regions) and list(found.regions[0].blocks):
-        return found
+        op_of_name = named[0]
+    if list(op_of_name.regions) and list(op_of_name.regions[0].blocks):
+        return op_of_name
     return None
 
 
@@ -322,8 +322,8 @@ def _kernel_of(launch: Op) -> Op | None:
 def roots_of(value: Value) -> tuple[Value, ...]:
     """Returns the buffers that a memref may be a view of: one, unless control flow or a select chooses.
 
-    Buffers are arguments and results of ops of ``SOURCES``; all ``memref.get_global`` of a symbol are the
-    first of them. Raises CandidateError(COMPILE) for a memref of any other op.
+    Buffers are arguments and results of ops of ``SOURCES``; the first ``memref.get_global`` of a symbol
+    stands for all of that symbol. Raises CandidateError(COMPILE) for a memref of any other op.
     """
     origins = origins_of(value)
     for origin in origins:
@@ -436,7 +436,7 @@ class AliasSets:
         return self._roots[value]
 
     def roots(self) -> list[Value]:
-        """Returns all buffers of the function, in the order of the first memrefs that may be views of one."""
+        """Returns all buffers of the function, by the first memref that may be a view of the buffer."""
         return list(self._leader)
 
     def is_singleton(self, value: Value) -> bool:
@@ -524,9 +524,9 @@ def aliases_of(buffer: Value) -> Aliases:
             if is_token(open_value):
                 open_values += targets_of(user, use.operand_number) or []
                 continue
-            found = handed_on(user, use.operand_number)
-            open_values += found.values
-            is_kept = is_kept or found.is_kept
+            handed = handed_on(user, use.operand_number)
+            open_values += handed.values
+            is_kept = is_kept or handed.is_kept
     is_freed = any(user.name in FREEING and is_buffer(user.operands[-1].type) for user in users)
     held = frozenset(value for value in values if not is_token(value))
     returns = [user for user in users if user.name == "func.return"]

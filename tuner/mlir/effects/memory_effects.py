@@ -145,9 +145,9 @@ def effect_of(buffer: Value) -> Effect:
     )
 
 
-def is_passed_by_value(kind: Type) -> bool:
+def is_passed_by_value(type_: Type) -> bool:
     """Returns whether a launch passes values of a type by value: scalars (also complex) and vectors."""
-    return isinstance(kind, ir.IntegerType | ir.IndexType | ir.FloatType | ir.VectorType | ir.ComplexType)
+    return isinstance(type_, ir.IntegerType | ir.IndexType | ir.FloatType | ir.VectorType | ir.ComplexType)
 
 
 def _arguments(function: Op) -> list[Value]:
@@ -283,11 +283,11 @@ def stores_every_element(launch: Op, kernel: Op, number: int) -> bool:
     reading = _Reading(launch, kernel)
     blocks = list(kernel.regions[0].blocks)
     target = blocks[0].arguments[number]
-    kind = target.type
-    if len(blocks) != 1 or not isinstance(kind, ir.MemRefType) or not kind.has_static_shape:
+    type_ = target.type
+    if len(blocks) != 1 or not isinstance(type_, ir.MemRefType) or not type_.has_static_shape:
         return False
     stores = [op for op in walk(kernel, "memref.store") if op.operands[1] == target]
-    return any(reading.covers(store, list(kind.shape)) for store in stores)
+    return any(reading.covers(store, list(type_.shape)) for store in stores)
 
 
 class _Reading:
@@ -295,12 +295,14 @@ class _Reading:
 
     def __init__(self, launch: Op, kernel: Op) -> None:
         self._body = kernel.regions[0].blocks[0]
-        given = operands(launch, ARGUMENTS)
+        passed = operands(launch, ARGUMENTS)
         # block arguments for memory of the kernel's own (attributions) follow those that the launch gives
-        self._given = dict(zip(self._body.arguments, given, strict=False))
+        self._given = dict(zip(self._body.arguments, passed, strict=False))
         self._sizes = {
-            name: [constant_of(operands(launch, place)[0]) for place in range(part.start, part.stop)]
-            for name, part in (("block_id", GRID), ("thread_id", BLOCK))
+            name: [
+                constant_of(operands(launch, segment)[0]) for segment in range(segments.start, segments.stop)
+            ]
+            for name, segments in (("block_id", GRID), ("thread_id", BLOCK))
         }
 
     def covers(self, store: Op, shape: list[int]) -> bool:
@@ -372,8 +374,8 @@ class _Reading:
         return length
 
     def _size(self, name: str) -> int | None:
-        kind, axis = name.split(".")
-        return self._sizes[kind][int(axis)]
+        id_name, axis = name.split(".")
+        return self._sizes[id_name][int(axis)]
 
     def _number(self, index: Value) -> int | None:
         return constant_of(self._given.get(index, index))
@@ -389,8 +391,8 @@ class _Reading:
         if op.name in ("gpu.block_id", "gpu.thread_id"):
             return {f"{op.name.removeprefix('gpu.')}.{axis_of(op)}": 1}
         if op.name in ("gpu.block_dim", "gpu.grid_dim"):
-            kind = "thread_id" if op.name == "gpu.block_dim" else "block_id"
-            size = self._sizes[kind][axis_of(op)]
+            id_name = "thread_id" if op.name == "gpu.block_dim" else "block_id"
+            size = self._sizes[id_name][axis_of(op)]
             if size is None:
                 return None
             return {CONSTANT: size}

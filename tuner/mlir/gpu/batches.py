@@ -53,8 +53,8 @@ def note_batches(module: ir.Module, host: LaunchSequence) -> None:
 def for_every_matrix(host: LaunchSequence, batch: int) -> LaunchSequence:
     """Returns the launches and buffers for ``batch`` matrix pairs, made from those for one matrix pair.
 
-    Grids and tensor maps have ``batch`` times the extent along their last dimension, and buffers ``batch``
-    times the bytes, but for buffers that all matrices share.
+    Grids have ``batch`` times as many blocks along z, tensor maps one more dimension, that of the matrices,
+    and buffers ``batch`` times the bytes, but for buffers that all matrices share.
     """
     sizes = _bytes_by_name(host)
     launches = [_widened(launch, sizes, batch) for launch in host.launches]
@@ -77,15 +77,15 @@ def choose_matrices(module: ir.Module) -> None:
             strides = tuple(ir.DenseI64ArrayAttr(function.attributes[BYTES]))
             slices = ir.IntegerAttr(function.attributes[SLICES]).value
             del function.attributes[BYTES], function.attributes[SLICES]
-            entry = function.regions[0].blocks[0]
+            block = function.regions[0].blocks[0]
             word = ir.IntegerType.get_signless(32)
-            with ir.InsertionPoint.at_block_begin(entry):
+            with ir.InsertionPoint.at_block_begin(block):
                 z = value(BLOCK_Z, word)
                 count = _constant(word, slices)
                 matrix = value("llvm.udiv", word, z, count)
                 part = value("llvm.urem", word, z, count)
                 wide = value("llvm.zext", ir.IntegerType.get_signless(64), matrix)
-                for argument, stride in zip(entry.arguments, strides, strict=True):
+                for argument, stride in zip(block.arguments, strides, strict=True):
                     if stride:
                         _offset(argument, wide, stride)
             for read in walk(function, BLOCK_Z):
@@ -156,5 +156,5 @@ def _offset(argument: Value, matrix: Value, stride: int) -> None:
     argument.replace_all_uses_except(own.results[0], own)
 
 
-def _constant(kind: ir.Type, number: int) -> Value:
-    return value("llvm.mlir.constant", kind, value=ir.IntegerAttr.get(kind, number))
+def _constant(type_: ir.Type, number: int) -> Value:
+    return value("llvm.mlir.constant", type_, value=ir.IntegerAttr.get(type_, number))

@@ -56,18 +56,18 @@ def lower_fragment_elementwise(module: ir.Module) -> None:
     Raises CandidateError(COMPILE) for an operation or fragment type that is not supported.
     """
     for op in walk(module, ELEMENTWISE):
-        kind = str(op.attributes["opType"]).removeprefix("#gpu<mma_element_wise ").removesuffix(">")
+        operation = str(op.attributes["opType"]).removeprefix("#gpu<mma_element_wise ").removesuffix(">")
         types = {str(value_.type) for value_ in [*op.operands, *op.results]}
         match = FRAGMENT.fullmatch(str(op.results[0].type))
         fragment = REGISTERS.get((match[1], match[2])) if match is not None else None
         if fragment is None or len(types) > 1:
-            raise unsupported(op, f"{kind} of {' and '.join(sorted(types))}", ALLOWED)
+            raise unsupported(op, f"{operation} of {' and '.join(sorted(types))}", ALLOWED)
         count, register_text = fragment
         register = ir.Type.parse(register_text)
         struct = ir.Type.parse(f"!llvm.struct<({', '.join([register_text] * count)})>")
-        name = (INTEGERS if register_text == "i32" else FLOATS).get(kind)
+        name = (INTEGERS if register_text == "i32" else FLOATS).get(operation)
         if name is None:
-            raise unsupported(op, f"{kind} of {op.results[0].type}", ALLOWED)
+            raise unsupported(op, f"{operation} of {op.results[0].type}", ALLOWED)
         with op.location, ir.InsertionPoint(op):
             fragments = [value(CAST, struct, operand) for operand in op.operands]
             whole = value("llvm.mlir.undef", struct)
@@ -77,7 +77,7 @@ def lower_fragment_elementwise(module: ir.Module) -> None:
                     value("llvm.extractvalue", register, fragment_struct, position=position)
                     for fragment_struct in fragments
                 ]
-                if kind == "negates":  # of integers: 0 - x
+                if operation == "negates":  # of integers: 0 - x
                     zero = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
                     operands.insert(0, value("llvm.mlir.constant", register, value=zero))
                 result = value(name, register, *operands)

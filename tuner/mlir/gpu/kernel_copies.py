@@ -56,8 +56,8 @@ def _share_out(source: Value, target: Value) -> None:
 
 def _is_of_block(op: Op) -> bool:
     ops = ops_in(op.block)
-    place = ops.index(op)
-    is_between = _meets_barrier(ops[:place][::-1]) and _meets_barrier(ops[place + 1 :])
+    position = ops.index(op)
+    is_between = _meets_barrier(ops[:position][::-1]) and _meets_barrier(ops[position + 1 :])
     if not is_between or not any(is_workgroup(operand.type) for operand in op.operands):
         return False
     return all(map(_is_uniform, op.operands))

@@ -23,7 +23,7 @@ def move_into_launches(module: ir.Module) -> None:
 
     Raises CandidateError(COMPILE) for memory that the host uses too.
     """
-    for op in [op for kind in ALLOCATIONS for op in walk(module, kind)]:
+    for op in [op for name in ALLOCATIONS for op in walk(module, name)]:
         memory = op.results[0].type
         is_of_kernels = is_workgroup(memory) or PRIVATE in str(memory)
         if is_of_kernels and not _holders(op, (LAUNCH, KERNEL)):
@@ -45,7 +45,7 @@ def declare_launch_memory(module: ir.Module) -> None:
     """
     move_into_launches(module)
     for launch in walk(module, LAUNCH):
-        for op in [op for kind in ALLOCATIONS for op in walk(launch, kind)]:
+        for op in [op for name in ALLOCATIONS for op in walk(launch, name)]:
             alignment = op.attributes["alignment"].value if "alignment" in op.attributes else 0
             if op.results[0].type.has_static_shape and alignment <= ALIGNMENT_BYTES:
                 memory = op.results[0]

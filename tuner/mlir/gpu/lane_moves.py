@@ -38,12 +38,12 @@ def expand_lane_moves(module: ir.Module) -> None:
 
 def _rotated(op: Op) -> tuple[Value, Value]:
     offset, width = (ir.IntegerAttr(op.attributes[name]).value for name in ("offset", "width"))
-    kind = ir.IntegerType.get_signless(32)
-    lane = value("arith.index_cast", kind, value("gpu.lane_id", ir.IndexType.get()))
-    further = value("arith.addi", kind, lane, _number(offset))
-    inside = value("arith.andi", kind, further, _number(width - 1))
-    cluster = value("arith.andi", kind, lane, _number(-width))
-    source = value("arith.addi", kind, cluster, inside)
+    type_ = ir.IntegerType.get_signless(32)
+    lane = value("arith.index_cast", type_, value("gpu.lane_id", ir.IndexType.get()))
+    further = value("arith.addi", type_, lane, _number(offset))
+    inside = value("arith.andi", type_, further, _number(width - 1))
+    cluster = value("arith.andi", type_, lane, _number(-width))
+    source = value("arith.addi", type_, cluster, inside)
     return _from_lane(op.operands[0], source), compared("ult", lane, _number(width))
 
 
@@ -65,8 +65,8 @@ def _from_lane(moved: Value, lane: Value) -> Value:
 
 
 def _number(number: int) -> Value:
-    kind = ir.IntegerType.get_signless(32)
-    return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
+    type_ = ir.IntegerType.get_signless(32)
+    return value("arith.constant", type_, value=ir.IntegerAttr.get(type_, number))
 
 
 SHUFFLE_BITS = 32  # of shfl.sync: PTX ISA
@@ -87,11 +87,11 @@ def widen_narrow_shuffles(module: ir.Module) -> int:
     """
     narrow = [op for op in walk(module, "gpu.shuffle") if _bits(op) < SHUFFLE_BITS]
     for op in narrow:
-        kind = op.results[0].type
+        type_ = op.results[0].type
         bits = ir.IntegerType.get_signless(_bits(op))
         wide = ir.IntegerType.get_signless(SHUFFLE_BITS)
         with op.location, ir.InsertionPoint(op):
-            own = op.operands[0] if kind == bits else value("arith.bitcast", bits, op.operands[0])
+            own = op.operands[0] if type_ == bits else value("arith.bitcast", bits, op.operands[0])
             moved = create(
                 "gpu.shuffle",
                 [wide, op.results[1].type],
@@ -99,7 +99,7 @@ def widen_narrow_shuffles(module: ir.Module) -> int:
                 mode=op.attributes["mode"],
             )
             low = value("arith.trunci", bits, moved.results[0])
-            result = low if kind == bits else value("arith.bitcast", kind, low)
+            result = low if type_ == bits else value("arith.bitcast", type_, low)
         op.results[0].replace_all_uses_with(result)
         op.results[1].replace_all_uses_with(moved.results[1])
         op.erase()
@@ -107,7 +107,7 @@ def widen_narrow_shuffles(module: ir.Module) -> int:
 
 
 def _bits(op: Op) -> int:
-    kind = op.results[0].type
-    if isinstance(kind, ir.IntegerType | ir.FloatType):
-        return int(kind.width)
+    type_ = op.results[0].type
+    if isinstance(type_, ir.IntegerType | ir.FloatType):
+        return int(type_.width)
     return SHUFFLE_BITS

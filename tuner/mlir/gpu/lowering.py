@@ -262,12 +262,14 @@ class Requirement:
     capability: int  # the lowest compute capability, major * 10 + minor
     is_specific: bool = False  # only chips whose name ends in "a"
     most: int = 1000  # the highest compute capability
-    words: str = ""  # of inline PTX: a part of its text; "" for any op of the prefix
+    ptx: str = ""  # a part of the text of an op that is inline PTX; "": any op of the prefix
 
     def is_of(self, op: Op) -> bool:
-        return not self.words or self.words in ir.StringAttr(op.attributes["asm_string"]).value
+        """Returns whether the requirement is one of ``op``, whose name has the prefix."""
+        return not self.ptx or self.ptx in ir.StringAttr(op.attributes["asm_string"]).value
 
     def allows(self, chip: Chip) -> bool:
+        """Returns whether a chip has what such ops need."""
         is_between = self.capability <= chip.capability <= self.most
         return is_between and (chip.is_specific or not self.is_specific)
 
@@ -289,7 +291,7 @@ REQUIREMENTS = (
     Requirement("nvvm.setmaxregister", 90, is_specific=True),
     Requirement("nvvm.wgmma.", 90, is_specific=True, most=90),
     Requirement("nvvm.tcgen05.", 100, is_specific=True),
-    *(Requirement("llvm.inline_asm", 89, words=f".f32.{kind}.") for kind in ("e4m3", "e5m2")),  # mma.sync
+    *(Requirement("llvm.inline_asm", 89, ptx=f".f32.{dtype}.") for dtype in ("e4m3", "e5m2")),  # mma.sync
 )
 
 
@@ -326,13 +328,13 @@ def reject_what_was_not_lowered(module: ir.Module) -> None:
 
 
 def _device_operations(module: ir.Module) -> dict[str, list[Op]]:
-    found: dict[str, list[Op]] = {}
+    operations: dict[str, list[Op]] = {}
 
     def visit(op: Op) -> WalkResult:
-        found.setdefault(op.name, []).append(op)
+        operations.setdefault(op.name, []).append(op)
         return WalkResult.ADVANCE
 
     for holder in walk(module, "gpu.module"):
         for op in holder.regions[0].blocks[0].operations:
             walk_ops(op, visit, is_pre_order=True)
-    return found
+    return operations

@@ -42,8 +42,8 @@ def _replace(op: Op, build: Callable[[], Value]) -> None:
 
 def _of_block(op: Op, is_whole: bool) -> Callable[[], Value]:
     combine = _combination(op)
-    kind = op.results[0].type
-    partial_type = ir.Type.parse(f"memref<{TOTAL + 1}x{kind}, #gpu.address_space<workgroup>>")
+    type_ = op.results[0].type
+    partial_type = ir.Type.parse(f"memref<{TOTAL + 1}x{type_}, #gpu.address_space<workgroup>>")
 
     def build() -> Value:
         thread = linear_thread()
@@ -58,24 +58,24 @@ def _of_block(op: Op, is_whole: bool) -> Callable[[], Value]:
         warps = _divided("ceildivui", threads, WARP_THREADS)
         branch(is_equal(warp, index(0)), lambda: _reduce_partials(partial, combine, lane, warps))
         create("gpu.barrier")
-        return value("memref.load", kind, partial, index(TOTAL))
+        return value("memref.load", type_, partial, index(TOTAL))
 
     return build
 
 
 def _reduce_partials(partial: Value, combine: Combine, lane: Value, warps: Value) -> None:
     """Reduces the partial results of the warps in the first warp; its first thread stores the total."""
-    kind = partial.type.element_type
+    type_ = partial.type.element_type
     last = value("arith.subi", lane.type, warps, index(1))
     # lanes beyond the last warp read its slot again; _partners ignores them
-    own = value("memref.load", kind, partial, value("arith.minui", lane.type, lane, last))
+    own = value("memref.load", type_, partial, value("arith.minui", lane.type, lane, last))
     total = _partners(own, combine, lane, warps, _distances(WARP_THREADS, 1))
     _store_by_first_lane(lane, total, partial, index(TOTAL))
 
 
-def _store_by_first_lane(lane: Value, number: Value, partial: Value, place: Value) -> None:
+def _store_by_first_lane(lane: Value, number: Value, partial: Value, slot: Value) -> None:
     def store() -> None:
-        create("memref.store", [], [number, partial, place])
+        create("memref.store", [], [number, partial, slot])
 
     branch(is_equal(lane, index(0)), store)
 
@@ -96,12 +96,12 @@ def _of_subgroup(op: Op, is_whole: bool) -> Callable[[], Value]:
         whole = op.operands[0]
         if not isinstance(whole.type, ir.VectorType):
             return reduced(whole)
-        kind = whole.type.element_type
+        element = whole.type.element_type
         result = whole
         for number in range(math.prod(whole.type.shape)):
-            place = {"static_position": ir.DenseI64ArrayAttr.get([number])}
-            part = value("vector.extract", kind, whole, **place)
-            result = value("vector.insert", whole.type, reduced(part), result, **place)
+            position = {"static_position": ir.DenseI64ArrayAttr.get([number])}
+            part = value("vector.extract", element, whole, **position)
+            result = value("vector.insert", whole.type, reduced(part), result, **position)
         return result
 
     return build
@@ -132,25 +132,25 @@ def _partners(own: Value, combine: Combine, lane: Value, width: Value | None, di
     return own
 
 
-def _shuffled(own: Value, mode: str, place: Value) -> Value:
+def _shuffled(own: Value, mode: str, source: Value) -> Value:
     number = ir.IntegerType.get_signless(32)
-    offset = value("arith.index_castui", number, place)
+    offset = value("arith.index_castui", number, source)
     width = value("arith.constant", number, value=ir.IntegerAttr.get(number, WARP_THREADS))
     bit = ir.IntegerType.get_signless(1)
-    kind = ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")
-    return create("gpu.shuffle", [own.type, bit], [own, offset, width], mode=kind).results[0]
+    shuffle_mode = ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")
+    return create("gpu.shuffle", [own.type, bit], [own, offset, width], mode=shuffle_mode).results[0]
 
 
 def _combination(op: Op) -> Combine:
     """Returns the function that creates the combination of two values, by the op's region or its name."""
     region = op.regions[0] if len(op.regions) else None
     if region is None or len(region.blocks) == 0:
-        word = str(op.attributes["op"]).rstrip(">").split()[-1]
-        kind = op.results[0].type
-        element = kind.element_type if isinstance(kind, ir.VectorType) else kind
-        if word in ("add", "mul", "and", "or", "xor"):  # other names include the type: minsi, maxnumf
-            word += "f" if isinstance(element, ir.FloatType) else "i"
-        return lambda left, right: value(f"arith.{word}", left.type, left, right)
+        name = str(op.attributes["op"]).rstrip(">").split()[-1]
+        type_ = op.results[0].type
+        element = type_.element_type if isinstance(type_, ir.VectorType) else type_
+        if name in ("add", "mul", "and", "or", "xor"):  # other names include the type: minsi, maxnumf
+            name += "f" if isinstance(element, ir.FloatType) else "i"
+        return lambda left, right: value(f"arith.{name}", left.type, left, right)
     if len(region.blocks) > 1:
         raise unsupported(op, "control flow in its region", "a region of one block")
 
@@ -158,8 +158,8 @@ def _combination(op: Op) -> Combine:
         # clones the op at the insertion point, moves its region's operations before it, drops the clone
         block = op.clone().regions[0].blocks[0]
         clone = block.arguments[0].owner.owner
-        for argument, given in zip(block.arguments, (left, right), strict=True):
-            argument.replace_all_uses_with(given)
+        for argument, operand in zip(block.arguments, (left, right), strict=True):
+            argument.replace_all_uses_with(operand)
         *inner, last = ops_in(block)
         for inner_op in inner:
             inner_op.move_before(clone)

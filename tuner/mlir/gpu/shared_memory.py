@@ -326,9 +326,9 @@ def use_dynamic_shared_memory(module: ir.Module, limit_bytes: int) -> tuple[Shar
     for function in walk(module, "gpu.func"):
         block = _rewrite(module, function)
         if block.bytes > limit_bytes:
-            found = f"found {block.bytes} bytes, allowed {limit_bytes}"
-            place = location_of(function)
-            raise CandidateError(Stage.RESOURCES, f"shared memory of {block.kernel}: {found} ({place})")
+            sizes = f"found {block.bytes} bytes, allowed {limit_bytes}"
+            location = location_of(function)
+            raise CandidateError(Stage.RESOURCES, f"shared memory of {block.kernel}: {sizes} ({location})")
         blocks.append(block)
     return tuple(blocks)
 
@@ -395,8 +395,8 @@ def _move_after(op: Op, shift: int) -> None:
 def _allocations(function: Op) -> list[Value]:
     return [
         op.results[0]
-        for kind in ("memref.alloc", "memref.alloca")
-        for op in walk(function, kind)
+        for name in ("memref.alloc", "memref.alloca")
+        for op in walk(function, name)
         if is_workgroup(ir.MemRefType(op.results[0].type))
     ]
 

@@ -44,9 +44,9 @@ def layout_of(op: Op, sizes: tuple[int, ...] | None = None) -> TensorMapLayout:
         raise _refused(source.type, "a memref of static sizes")
     tensor = ir.MemRefType(source.type)
     element = str(tensor.element_type)
-    found = FIELDS.search(str(op.results[0].type))
-    assert found is not None  # every type of this op prints the fields
-    swizzle, promotion, fill, interleave = found.groups()
+    fields = FIELDS.search(str(op.results[0].type))
+    assert fields is not None  # every type of this op prints the fields
+    swizzle, promotion, fill, interleave = fields.groups()
     if element not in DTYPES or (fill, interleave) != ("zero", "none"):
         raise _refused(
             f"{element}, oob {fill}, interleave {interleave}", "floats and i8, oob zero, interleave none"
@@ -64,10 +64,10 @@ def layout_of(op: Op, sizes: tuple[int, ...] | None = None) -> TensorMapLayout:
 
 
 def _box_size(size: Value) -> int:
-    found = constant_of(size)
-    if found is None:
+    number = constant_of(size)
+    if number is None:
         raise _refused("a box of sizes that are not constant", "constants")
-    return found
+    return number
 
 
 def _refused(found: object, allowed: str) -> CandidateError:
@@ -75,16 +75,16 @@ def _refused(found: object, allowed: str) -> CandidateError:
 
 
 def record_tensor_maps(module: ir.Module) -> None:
-    """Records, in an attribute of each ``gpu.func``, which of its parameters are tensor maps.
+    """Records, in an attribute of each ``gpu.func``, which of its parameters are tensor maps, in place.
 
-    Buffers are memrefs at this stage, maps ``!llvm.ptr``. ``pass_tensor_maps_by_value`` later gives these
-    parameters of the ``llvm.func`` the attributes of by-value parameters, which the TMA reads in place
-    (``nvvm.grid_constant`` is not allowed on a ``gpu.func``). Programs have their maps in device memory.
+    These are the parameters of type ``!llvm.ptr``: buffers are memrefs at this stage. The attribute is for
+    ``pass_tensor_maps_by_value``, since ``nvvm.grid_constant`` is not allowed on a ``gpu.func``. Kernels of
+    whole programs, whose maps are in device memory, are not recorded.
 
-        llvm.func @k(%map: !llvm.ptr, %c: !llvm.ptr) attributes {tuner.tensor_maps = array<i64: 0>}
+        gpu.func @k(%map: !llvm.ptr, %c: memref<4xf32>) kernel {
       becomes
-        llvm.func @k(%map: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>,
-          nvvm.grid_constant}, %c: !llvm.ptr)
+        gpu.func @k(%map: !llvm.ptr, %c: memref<4xf32>) kernel attributes {
+          tuner.tensor_maps = array<i64: 0>} {
     """
     pointer = ir.Type.parse("!llvm.ptr")
     for function in walk(module, "gpu.func"):
@@ -97,7 +97,13 @@ def record_tensor_maps(module: ir.Module) -> None:
 def pass_tensor_maps_by_value(module: ir.Module) -> None:
     """Adds ``llvm.byval``, ``llvm.align`` and ``nvvm.grid_constant`` to kernel parameters, in place.
 
-    These are the parameters that ``record_tensor_maps`` recorded as tensor maps.
+    These are the parameters that ``record_tensor_maps`` recorded as tensor maps: the TMA reads a map in place
+    where it was passed by value.
+
+        llvm.func @k(%map: !llvm.ptr, %c: !llvm.ptr) attributes {tuner.tensor_maps = array<i64: 0>}
+      becomes
+        llvm.func @k(%map: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>,
+          nvvm.grid_constant}, %c: !llvm.ptr)
     """
     by_value = {attribute.name: attribute.attr for attribute in ir.DictAttr(ir.Attribute.parse(BY_VALUE))}
     for function in walk(module, "llvm.func"):
@@ -111,9 +117,9 @@ def pass_tensor_maps_by_value(module: ir.Module) -> None:
         del function.attributes[TENSOR_MAPS]
 
 
-def is_tensor_map(kind: Type) -> bool:
+def is_tensor_map(type_: Type) -> bool:
     """Returns whether a type is that of a tensor map, ``!nvgpu.tensormap.descriptor``."""
-    return str(kind).startswith(MAP)
+    return str(type_).startswith(MAP)
 
 
 def box_alignment_bytes(function: Op) -> int:
@@ -124,7 +130,7 @@ def box_alignment_bytes(function: Op) -> int:
     maps = list(filter(is_tensor_map, function_type(function).inputs))
     if not maps:
         return 1
-    if all(NOT_SWIZZLED in str(kind) for kind in maps):
+    if all(NOT_SWIZZLED in str(map_type) for map_type in maps):
         return BOX_ALIGN_BYTES
     return SWIZZLED_ALIGN_BYTES
 
@@ -136,8 +142,8 @@ def align_shared_globals(module: ir.Module) -> None:
         for memory in walk(holder, "memref.global") if needed > 1 else ():
             if is_workgroup(ir.MemRefType(ir.TypeAttr(memory.attributes["type"]).value)):
                 requested = memory.attributes["alignment"].value if "alignment" in memory.attributes else 1
-                kind = ir.IntegerType.get_signless(64)
-                memory.attributes["alignment"] = ir.IntegerAttr.get(kind, max(needed, requested))
+                i64 = ir.IntegerType.get_signless(64)
+                memory.attributes["alignment"] = ir.IntegerAttr.get(i64, max(needed, requested))
 
 
 def pass_tensor_maps_by_address(module: ir.Module) -> None:
@@ -151,8 +157,8 @@ def pass_tensor_maps_by_address(module: ir.Module) -> None:
           %map = builtin.unrealized_conversion_cast %address : !llvm.ptr to !nvgpu.tensormap.descriptor<...>
     """
     for function in walk(module, "gpu.func"):
-        kind = function_type(function)
-        numbers = [number for number, type_ in enumerate(kind.inputs) if is_tensor_map(type_)]
+        function_types = function_type(function)
+        numbers = [number for number, type_ in enumerate(function_types.inputs) if is_tensor_map(type_)]
         block = function.regions[0].blocks[0]
         for argument in [block.arguments[number] for number in numbers]:
             old = argument.type
@@ -162,10 +168,12 @@ def pass_tensor_maps_by_address(module: ir.Module) -> None:
                 tensor_map = value(CAST, old, argument)
             for user, operand in uses:
                 user.operands[operand] = tensor_map
-        inputs = types_of(function.regions[0].blocks[0].arguments)[: len(kind.inputs)]
-        function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, kind.results))
+        inputs = types_of(function.regions[0].blocks[0].arguments)[: len(function_types.inputs)]
+        function.attributes["function_type"] = ir.TypeAttr.get(
+            ir.FunctionType.get(inputs, function_types.results)
+        )
         for launch in launches_of(module, name_of(function)) if numbers else ():
-            for place, operand in enumerate(list(launch.operands)):
+            for number, operand in enumerate(list(launch.operands)):
                 if is_tensor_map(operand.type):
                     with launch.location, ir.InsertionPoint(launch):
-                        launch.operands[place] = value(CAST, ir.Type.parse(POINTER), operand)
+                        launch.operands[number] = value(CAST, ir.Type.parse(POINTER), operand)

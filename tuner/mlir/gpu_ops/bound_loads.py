@@ -48,15 +48,15 @@ class BoundLoadsOp(InPlaceOp, name="bound_loads"):
                     elif padded_views.is_width_aligned(bounds, rank, width):
                         guarded = _whole_or_zero(load, list(load.operands)[1:], bounds, load.results[0].type)
                     else:
-                        kind = ir.VectorType(load.results[0].type)
-                        one = ir.VectorType.get([1], kind.element_type)
+                        type_ = ir.VectorType(load.results[0].type)
+                        single = ir.VectorType.get([1], type_.element_type)
                         first = list(load.operands)[1:]
-                        built = zero(kind)
+                        built = zero(type_)
                         for offset in range(width):
                             indices = [*first[:-1], plus(first[-1], offset)]
-                            element = _whole_or_zero(load, indices, bounds, one)
-                            places = {"offsets": integers([offset]), "strides": integers([1])}
-                            built = value("vector.insert_strided_slice", kind, element, built, **places)
+                            element = _whole_or_zero(load, indices, bounds, single)
+                            position = {"offsets": integers([offset]), "strides": integers([1])}
+                            built = value("vector.insert_strided_slice", type_, element, built, **position)
                         guarded = built
                 load.results[0].replace_all_uses_with(guarded)
                 load.erase()
@@ -73,24 +73,24 @@ def _fills_shared_memory(load: Op) -> bool:
 
 def _masked(load: Op, bounds: padded_views.Bounds, width: int) -> Value:
     view, *indices = load.operands
-    kind = ir.VectorType(load.results[0].type)
+    type_ = ir.VectorType(load.results[0].type)
     mask_kind = ir.VectorType.get([width], ir.IntegerType.get_signless(1))
     mask = value("vector.create_mask", mask_kind, padded_views.elements_inside(indices, bounds, width))
     last = ir.AffineMap.get(len(indices), 0, [ir.AffineDimExpr.get(len(indices) - 1)])
     return value(
         "vector.transfer_read",
-        kind,
-        *(view, *indices, zero(kind.element_type), mask),
+        type_,
+        *(view, *indices, zero(type_.element_type), mask),
         permutation_map=ir.AffineMapAttr.get(last),
         in_bounds=ir.ArrayAttr.get([ir.BoolAttr.get(True)]),
         operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(indices), 1, 1]),
     )
 
 
-def _whole_or_zero(load: Op, indices: list[Value], bounds: padded_views.Bounds, kind: Type) -> Value:
+def _whole_or_zero(load: Op, indices: list[Value], bounds: padded_views.Bounds, type_: Type) -> Value:
     return branch(
         padded_views.is_inside(indices, bounds),
-        lambda: value("vector.load", kind, load.operands[0], *indices),
-        lambda: zero(kind),
-        kind,
+        lambda: value("vector.load", type_, load.operands[0], *indices),
+        lambda: zero(type_),
+        type_,
     )

@@ -40,9 +40,9 @@ class CountStagesOp(InPlaceOp, name="count_stages"):
             *_, end = inside.operations
             carried = zip(inside.arguments[1:], loop.operands[3:], end.operands, strict=True)
             for argument, first, stage in list(carried):
-                found = _stage_of(stage, inside.arguments[0])
-                if found is not None and found.is_counted(loop, first):
-                    _count(stage, argument, found.stages)
+                counted = _stage_of(stage, inside.arguments[0])
+                if counted is not None and counted.is_counted(loop, first):
+                    _count(stage, argument, counted.stages)
         return None
 
 
@@ -101,10 +101,10 @@ def _count(stage: Value, before: Value, stages: int) -> None:
     apply = stage.owner
     word = ir.IntegerType.get_signless(32)
     with apply.location, ir.InsertionPoint(apply):
-        none, one, end = (
+        none, unit, end = (
             value("arith.constant", word, value=ir.IntegerAttr.get(word, number)) for number in (0, 1, stages)
         )
-        above = value("arith.addi", word, value("arith.index_castui", word, before), one)
+        above = value("arith.addi", word, value("arith.index_castui", word, before), unit)
         is_after = is_equal(above, end)
         wrapped = value("arith.select", word, is_after, none, above)
         stage.replace_all_uses_with(value("arith.index_castui", stage.type, wrapped))

@@ -88,28 +88,28 @@ def _registers(product: Op) -> tuple[int, ...]:
 
 def _packed_registers(fragment: Value) -> list[Value]:
     word = ir.IntegerType.get_signless(32)
-    kind = ir.VectorType.get([ir.VectorType(fragment.type).shape[0], 1], word)
-    return _elements(value("vector.bitcast", kind, fragment), kind)
+    type_ = ir.VectorType.get([ir.VectorType(fragment.type).shape[0], 1], word)
+    return _elements(value("vector.bitcast", type_, fragment), type_)
 
 
-def _elements(vector: Value, kind: ir.VectorType) -> list[Value]:
+def _elements(vector: Value, type_: ir.VectorType) -> list[Value]:
     elements = []
-    rows, columns = kind.shape
+    rows, columns = type_.shape
     for row in range(rows):
         for column in range(columns):
             position = ir.DenseI64ArrayAttr.get([row, column])
-            elements.append(value("vector.extract", kind.element_type, vector, static_position=position))
+            elements.append(value("vector.extract", type_.element_type, vector, static_position=position))
     return elements
 
 
-def _instruction(kind: str) -> str:
+def _instruction(format_: str) -> str:
     a, b, c = REGISTERS
     groups = []
     first = 0
     for count in (c, a, b, c):
         groups.append("{" + ", ".join(f"${number}" for number in range(first, first + count)) + "}")
         first += count
-    return f"mma.sync.aligned.{SHAPE}.row.col.f32.{kind}.{kind}.f32 {', '.join(groups)};"
+    return f"mma.sync.aligned.{SHAPE}.row.col.f32.{format_}.{format_}.f32 {', '.join(groups)};"
 
 
 def _constraints() -> str:
@@ -159,7 +159,7 @@ class Retyping:
     def converts_constants(self) -> bool:
         """Returns whether nonzero constants can be converted: both types are floats, or both are integers."""
         both = (self.old, self.new)
-        return any(all(isinstance(type_, kind) for type_ in both) for kind in NUMBERS)
+        return any(all(isinstance(type_, class_) for type_ in both) for class_ in NUMBERS)
 
     def change(self, root: Op) -> None:
         def visit(op: Op) -> WalkResult:
@@ -177,19 +177,21 @@ class Retyping:
 
         walk_ops(root, visit)
 
-    def of(self, kind: Type) -> Type:
+    def of(self, type_: Type) -> Type:
         """Returns a type with the old type replaced in memrefs, vectors, tensors and functions."""
-        if kind == self.old:
+        if type_ == self.old:
             return self.new
-        if isinstance(kind, ir.MemRefType):
-            return ir.MemRefType.get(kind.shape, self.of(kind.element_type), kind.layout, kind.memory_space)
-        if isinstance(kind, ir.VectorType):
-            return ir.VectorType.get(kind.shape, self.of(kind.element_type))
-        if isinstance(kind, ir.RankedTensorType):
-            return ir.RankedTensorType.get(kind.shape, self.of(kind.element_type), kind.encoding)
-        if isinstance(kind, ir.FunctionType):
-            return ir.FunctionType.get(*(list(map(self.of, part)) for part in (kind.inputs, kind.results)))
-        return kind
+        if isinstance(type_, ir.MemRefType):
+            return ir.MemRefType.get(
+                type_.shape, self.of(type_.element_type), type_.layout, type_.memory_space
+            )
+        if isinstance(type_, ir.VectorType):
+            return ir.VectorType.get(type_.shape, self.of(type_.element_type))
+        if isinstance(type_, ir.RankedTensorType):
+            return ir.RankedTensorType.get(type_.shape, self.of(type_.element_type), type_.encoding)
+        if isinstance(type_, ir.FunctionType):
+            return ir.FunctionType.get(*(list(map(self.of, part)) for part in (type_.inputs, type_.results)))
+        return type_
 
     def _attribute(self, attribute: Attribute) -> Attribute | None:
         if isinstance(attribute, ir.TypeAttr):
@@ -199,36 +201,36 @@ class Retyping:
                 return ir.IntegerAttr.get(self.new, int(attribute.value))
             return ir.FloatAttr.get(self.new, float(attribute.value))
         if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
-            kind = self.of(attribute.type)
+            type_ = self.of(attribute.type)
             splat = self._attribute(attribute.get_splat_value())
             if splat is None:
                 return None
-            return ir.DenseElementsAttr.get_splat(kind, splat)
+            return ir.DenseElementsAttr.get_splat(type_, splat)
         return None
 
 
 def first_arithmetic_op(root: Op, element: Type) -> str | None:
     """Returns the name of the first ``arith`` or ``math`` op on ``element`` outside of linalg, or None."""
-    found: list[str] = []
+    names: list[str] = []
 
     def visit(op: Op) -> WalkResult:
         if op.name.startswith("linalg."):
             return WalkResult.SKIP
-        kinds = types_of((*op.operands, *op.results))
-        if op.name.startswith(ARITHMETIC) and op.name not in HARMLESS and element in map(_element, kinds):
-            found.append(op.name)
+        types = types_of((*op.operands, *op.results))
+        if op.name.startswith(ARITHMETIC) and op.name not in HARMLESS and element in map(_element, types):
+            names.append(op.name)
         return WalkResult.ADVANCE
 
     walk_ops(root, visit, is_pre_order=True)
-    if found:
-        return found[0]
+    if names:
+        return names[0]
     return None
 
 
-def _element(kind: Type) -> Type:
-    if isinstance(kind, ir.ShapedType):
-        return kind.element_type
-    return kind
+def _element(type_: Type) -> Type:
+    if isinstance(type_, ir.ShapedType):
+        return type_.element_type
+    return type_
 
 
 def has_nonzero_constant(root: Op, element: Type) -> bool:

@@ -34,13 +34,13 @@ def neighbours(stores: Sequence[Op], count: int) -> list[tuple[Op, ...]]:
         *outer, column = list(store.operands)[2:]
         base, constant = split_constant(column)
         rows.setdefault((tuple(outer), base), {})[constant] = store
-    found = []
+    groups = []
     for row in rows.values():
         for first in sorted(row):
-            places = range(first, first + count * TILE_COLUMNS, TILE_COLUMNS)
-            if all(place in row for place in places):
-                found.append(tuple(map(row.pop, places)))
-    return found
+            columns = range(first, first + count * TILE_COLUMNS, TILE_COLUMNS)
+            if all(column in row for column in columns):
+                groups.append(tuple(map(row.pop, columns)))
+    return groups
 
 
 def exchange(pieces: Sequence[Value], lane: Value) -> Value:
@@ -79,29 +79,29 @@ def _swap(
         sent = value("arith.select", mine.type, is_upper, mine, other)
         offset, width = map(_i32, (distance, 32))
         mode = ir.Attribute.parse("#gpu<shuffle_mode xor>")
-        kinds = [sent.type, ir.IntegerType.get_signless(1)]
-        received = create("gpu.shuffle", kinds, [sent, offset, width], mode=mode).results[0]
+        types = [sent.type, ir.IntegerType.get_signless(1)]
+        received = create("gpu.shuffle", types, [sent, offset, width], mode=mode).results[0]
         new_low.append(value("arith.select", mine.type, is_upper, received, mine))
         new_high.append(value("arith.select", mine.type, is_upper, other, received))
     return new_low, new_high
 
 
 def _i32(number: int) -> Value:
-    kind = ir.IntegerType.get_signless(32)
-    return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
+    type_ = ir.IntegerType.get_signless(32)
+    return value("arith.constant", type_, value=ir.IntegerAttr.get(type_, number))
 
 
 def _packed_registers(piece: Value) -> list[Value]:
-    kind = ir.VectorType(piece.type)
-    if kind.element_type.width == WORD_BITS:
+    type_ = ir.VectorType(piece.type)
+    if type_.element_type.width == WORD_BITS:
         return [_element(piece, number) for number in range(PIECE)]
     packed = ir.VectorType.get([1], ir.IntegerType.get_signless(WORD_BITS))
     return [_element(value("vector.bitcast", packed, piece), 0)]
 
 
 def _element(vector: Value, number: int) -> Value:
-    kind = ir.VectorType(vector.type).element_type
-    return value("vector.extract", kind, vector, static_position=ir.DenseI64ArrayAttr.get([number]))
+    type_ = ir.VectorType(vector.type).element_type
+    return value("vector.extract", type_, vector, static_position=ir.DenseI64ArrayAttr.get([number]))
 
 
 def _joined(words: list[Value], element: ir.Type) -> Value:
@@ -209,8 +209,8 @@ class _Output:
             # numbers of arith's AtomicRMWKind
             addi = "1 : i64"
             addf = "0 : i64"
-            kind = ir.Attribute.parse(addi if isinstance(element, ir.IntegerType) else addf)
-            value("memref.atomic_rmw", element, first, self.argument, *indices, kind=kind)
+            rmw_kind = ir.Attribute.parse(addi if isinstance(element, ir.IntegerType) else addf)
+            value("memref.atomic_rmw", element, first, self.argument, *indices, kind=rmw_kind)
         elif self.mode == "workspace":
             number = index_along("gpu.block_id", "z")
             create("vector.store", [], [vector, self.argument, number, *indices])

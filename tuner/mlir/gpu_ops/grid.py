@@ -168,11 +168,11 @@ def _bands(
     x: Value, y: Value, number: ir.AffineExpr, sides: tuple[int, int], group: int
 ) -> tuple[Value, Value]:
     """Creates (along, across) if the last band is lower: divides by its height, which is not constant."""
-    kind = ir.IndexType.get()
+    type_ = ir.IndexType.get()
     (length, breadth) = sides
     first = affine(ir.AffineExpr.get_floor_div(number, group * length) * group, x, y)
     within = affine(ir.AffineExpr.get_mod(number, group * length), x, y)
-    left = value("arith.subi", kind, index(breadth), first)
-    height = value("arith.minui", kind, left, index(group))
-    across = value("arith.addi", kind, first, value("arith.remui", kind, within, height))
-    return value("arith.divui", kind, within, height), across
+    left = value("arith.subi", type_, index(breadth), first)
+    height = value("arith.minui", type_, left, index(group))
+    across = value("arith.addi", type_, first, value("arith.remui", type_, within, height))
+    return value("arith.divui", type_, within, height), across

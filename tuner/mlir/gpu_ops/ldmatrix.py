@@ -122,8 +122,8 @@ def _merge(first: Op, second: Op) -> None:
             numTiles=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 4),
         )
         for load, offset in ((first, 0), (second, 2)):
-            places = {"offsets": [offset, 0], "sizes": [2, per_register], "strides": [1, 1]}
-            attributes = {name: integers(numbers) for name, numbers in places.items()}
+            positions = {"offsets": [offset, 0], "sizes": [2, per_register], "strides": [1, 1]}
+            attributes = {name: integers(numbers) for name, numbers in positions.items()}
             half = value("vector.extract_strided_slice", part, whole, **attributes)
             load.results[0].replace_all_uses_with(half)
     first.erase()

@@ -66,15 +66,15 @@ def _make_scalar(products: list[Op]) -> None:
     """Replaces vector products by scalar ones, in place and in order."""
     elements = _Elements()
     for product in products:
-        kind = ir.VectorType(product.results[0].type)
+        type_ = ir.VectorType(product.results[0].type)
         operands = list(map(elements.of, product.operands))
         with product.location, ir.InsertionPoint(product):
             scalars = [
-                value("math.fma", kind.element_type, *factors) for factors in zip(*operands, strict=True)
+                value("math.fma", type_.element_type, *factors) for factors in zip(*operands, strict=True)
             ]
             elements.add(product.results[0], scalars)
             if any(use.owner.operation.name != "vector.fma" for use in product.results[0].uses):
-                product.results[0].replace_all_uses_with(value("vector.from_elements", kind, *scalars))
+                product.results[0].replace_all_uses_with(value("vector.from_elements", type_, *scalars))
     for product in reversed(products):
         product.erase()
 
@@ -99,10 +99,10 @@ class _Elements:
         if broadcast is not None and not isinstance(broadcast.operands[0].type, ir.VectorType):
             return [broadcast.operands[0]] * count
         if isinstance(vector.owner, ir.Block):
-            place = ir.InsertionPoint.at_block_begin(vector.owner)
+            point = ir.InsertionPoint.at_block_begin(vector.owner)
         else:
-            place = ir.InsertionPoint.after(vector.owner)
-        with ir.Location.unknown(), place:
+            point = ir.InsertionPoint.after(vector.owner)
+        with ir.Location.unknown(), point:
             return [_element(vector, number) for number in range(count)]
 
 
@@ -209,17 +209,17 @@ def _store_from_other_registers(function: Op, loop: Op) -> None:
     """Replaces what stores take from the results of a loop, vectors of f32, by copies."""
     for store in walk(function, "vector.store"):
         sums = store.operands[0]
-        kind = ir.VectorType(sums.type)
+        type_ = ir.VectorType(sums.type)
         is_carried = source_of(sums, ("vector.extract",)).owner == loop
-        if is_carried and isinstance(kind.element_type, ir.F32Type) and kind.shape[0] > 1:
+        if is_carried and isinstance(type_.element_type, ir.F32Type) and type_.shape[0] > 1:
             with store.location, ir.InsertionPoint(store):
-                store.operands[0] = _copied(sums, kind)
+                store.operands[0] = _copied(sums, type_)
 
 
-def _copied(sums: Value, kind: ir.VectorType) -> Value:
+def _copied(sums: Value, type_: ir.VectorType) -> Value:
     word = ir.IntegerType.get_signless(32)
-    words = ir.VectorType.get(kind.shape, word)
+    words = ir.VectorType.get(type_.shape, word)
     own, lower = (value(f"nvvm.read.ptx.sreg.lanemask.{which}", word) for which in ("eq", "lt"))
     zeros = value("vector.broadcast", words, value("arith.andi", word, own, lower))
     bits = value("arith.bitcast", words, sums)
-    return value("arith.bitcast", kind, value("arith.xori", words, bits, zeros))
+    return value("arith.bitcast", type_, value("arith.xori", words, bits, zeros))

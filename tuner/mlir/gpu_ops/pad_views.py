@@ -69,7 +69,7 @@ class PadViewsOp(InPlaceOp, name="pad_views"):
         for argument, sizes in padding.arguments.items():
             memory = ir.MemRefType(argument.type)
             strides, _ = memory.get_strides_and_offset()
-            is_dense = strides == [math.prod(sizes[place + 1 :]) for place in range(len(sizes))]
+            is_dense = strides == [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
             layout = None if is_dense else ir.StridedLayoutAttr.get(0, strides)
             padded = ir.MemRefType.get(
                 sizes, memory.element_type, layout=layout, memory_space=memory.memory_space
@@ -142,7 +142,7 @@ def _require_sizes(op: Op, sizes: Sizes) -> None:
 
 def _loop_sizes(op: Op, padding: _Padding) -> Sizes:
     sizes: dict[int, int] = {}
-    for tensor, loops in sorted(_indexed(op), key=lambda one: one[0] not in padding.tensors):
+    for tensor, loops in sorted(_indexed(op), key=lambda pair: pair[0] not in padding.tensors):
         for loop, size in zip(loops, padding.tensors.get(tensor, tensor.type.shape), strict=True):
             sizes.setdefault(loop, size)
     return tuple(sizes[loop] for loop in sorted(sizes))
@@ -153,10 +153,12 @@ def _set_tensors(op: Op, sizes: Sizes, padding: _Padding) -> None:
         _set(padding.tensors, tensor, tuple(sizes[loop] for loop in loops))
 
 
-def _set(values: dict[Value, Sizes], found: Value, sizes: Sizes) -> None:
-    known = values.setdefault(found, sizes)
+def _set(values: dict[Value, Sizes], tensor_or_argument: Value, sizes: Sizes) -> None:
+    known = values.setdefault(tensor_or_argument, sizes)
     if known != sizes:
-        raise _PaddingError(f"{found.type}: expected one padded size, got {list(known)} and {list(sizes)}")
+        raise _PaddingError(
+            f"{tensor_or_argument.type}: expected one padded size, got {list(known)} and {list(sizes)}"
+        )
 
 
 def _indexed(op: Op) -> list[tuple[Value, list[int]]]:
@@ -181,8 +183,8 @@ def _loops(indices: ir.AffineMap) -> list[int]:
     return [ir.AffineDimExpr(result).position for result in indices.results]
 
 
-def _is_tensor(found: Value) -> bool:
-    return isinstance(found.type, ir.RankedTensorType)
+def _is_tensor(operand: Value) -> bool:
+    return isinstance(operand.type, ir.RankedTensorType)
 
 
 def _follow(op: Op, padding: _Padding) -> None:

@@ -71,8 +71,8 @@ class PrefetchFragmentsOp(InPlaceOp, name="prefetch_fragments"):
                 starts = [first.value(read.results[0]) for read in body.first_reads]
                 results = types_of((*loop.results, *starts))
                 new = recreated(loop, results, [*loop.operands, *starts])
-            kinds = types_of((*body.arguments, *starts))
-            inside = new.regions[0].blocks.append(*kinds, arg_locs=[loop.location] * len(kinds))
+            types = types_of((*body.arguments, *starts))
+            inside = new.regions[0].blocks.append(*types, arg_locs=[loop.location] * len(types))
             with loop.location, ir.InsertionPoint(inside):
                 _fill(body, list(inside.arguments), stride, is_spread)
             for old, result in zip(loop.results, new.results, strict=False):

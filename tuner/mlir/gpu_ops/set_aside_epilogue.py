@@ -91,8 +91,8 @@ def _make_scalar_function(function: Op, generic: Op) -> None:
     maps = [attribute.value for attribute in ir.ArrayAttr(generic.attributes["indexing_maps"])]
     sums = ir.RankedTensorType(generic.operands[0].type).element_type
     result = body.operations[len(body.operations) - 1].operands[0].type
-    kinds = [sums, *(ir.RankedTensorType(input_.type).element_type for input_ in inputs)]
-    described = [ir.DictAttr.get({})]
+    types = [sums, *(ir.RankedTensorType(input_.type).element_type for input_ in inputs)]
+    attributes = [ir.DictAttr.get({})]
     for operand, mapping in zip(inputs, maps[1:-1], strict=True):
         source = _argument_of(operand)
         assert source is not None
@@ -100,12 +100,14 @@ def _make_scalar_function(function: Op, generic: Op) -> None:
         positions = [ir.AffineDimExpr(index).position for index in mapping.results]
         i64 = ir.IntegerType.get_signless(64)
         number = ir.IntegerAttr.get(i64, ir.BlockArgument(source).arg_number)
-        described.append(ir.DictAttr.get({ARGUMENT: number, DIMENSIONS: ir.DenseI64ArrayAttr.get(positions)}))
+        attributes.append(
+            ir.DictAttr.get({ARGUMENT: number, DIMENSIONS: ir.DenseI64ArrayAttr.get(positions)})
+        )
     with function.location, ir.InsertionPoint.after(function):
-        kind = ir.FunctionType.get(kinds, [result])
+        type_ = ir.FunctionType.get(types, [result])
         name = name_of(function) + SUFFIX
-        scalar = private_function(name, kind, arg_attrs=ir.ArrayAttr.get(described))
-        block = scalar.regions[0].blocks.append(*kinds)
+        scalar = private_function(name, type_, arg_attrs=ir.ArrayAttr.get(attributes))
+        block = scalar.regions[0].blocks.append(*types)
         with ir.InsertionPoint(block):
             _copy_body(body, list(block.arguments))
 

@@ -72,14 +72,14 @@ class FlatCopiesOp(InPlaceOp, name="flat_copies"):
             at = rest[:from_rank]
             elements = rest[from_rank:]
             with copy.location, ir.InsertionPoint(copy):
-                places = [
+                operands = [
                     views.of(target, copy),
                     flat_index(target, into),
                     views.of(source, copy),
                     flat_index(source, at),
                 ]
                 segments = ir.DenseI32ArrayAttr.get([1, 1, 1, 1, len(elements)])
-                _replace(copy, [*places, *elements], **{SEGMENTS: segments})
+                _replace(copy, [*operands, *elements], **{SEGMENTS: segments})
         for read in walk(function, READ):
             buffer, *indices = read.operands
             with read.location, ir.InsertionPoint(read):
@@ -94,7 +94,10 @@ def _replace(op: Op, operands: list[Value], **changed: Attribute) -> None:
 
 
 def flat_index(buffer: Value, indices: Iterable[Value]) -> Value:
-    """Creates the linear index of ``buffer[indices]``, in elements, without offset, constants last."""
+    """Creates the linear index of ``buffer[indices]``, in elements, without the offset of the memref type.
+
+    Constants in ``indices`` are added last, in one sum.
+    """
     strides, _ = ir.MemRefType(buffer.type).get_strides_and_offset()
     parts = [(*without_constant(position), stride) for position, stride in zip(indices, strides, strict=True)]
     constant = sum(number * stride for _, number, stride in parts)
@@ -105,13 +108,13 @@ def flat_index(buffer: Value, indices: Iterable[Value]) -> Value:
         terms = [affine(_weighted([stride for _, stride in known]), *(base for base, _ in known))]
     else:
         terms = []
-    kind = ir.IndexType.get()
-    terms += [value("arith.muli", kind, base, index(stride)) for base, stride in stages]
+    type_ = ir.IndexType.get()
+    terms += [value("arith.muli", type_, base, index(stride)) for base, stride in stages]
     if not terms:
         return index(constant)
     whole, *others = terms
     for other in others:
-        whole = value("arith.addi", kind, whole, other)
+        whole = value("arith.addi", type_, whole, other)
     return plus(whole, constant)
 
 

@@ -86,10 +86,10 @@ def _pad(alloc: Op, pad_bytes: int) -> None:
         together = 1
     # rows that fill the banks once lie side by side, and padding follows them
     longer = [*outer, rows // together, together * columns + pad_bytes // element_bytes(old.element_type)]
-    kind = ir.MemRefType.get(longer, old.element_type, memory_space=old.memory_space)
+    type_ = ir.MemRefType.get(longer, old.element_type, memory_space=old.memory_space)
     with alloc.location, ir.InsertionPoint(alloc):
         attributes = attributes_of(alloc)
-        new = create("memref.alloc", [kind], [], **attributes)
+        new = create("memref.alloc", [type_], [], **attributes)
     if together > 1:
         _put_rows_together(alloc, together, columns)
     alloc.results[0].replace_all_uses_with(new.results[0])

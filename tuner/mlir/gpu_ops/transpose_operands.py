@@ -40,8 +40,8 @@ class TransposeOperandsOp(InPlaceOp, name="transpose_operands"):
 
 
 def _transposed(matrix: Value) -> Value:
-    kind = ir.RankedTensorType(matrix.type)
-    turned = ir.RankedTensorType.get(list(reversed(kind.shape)), kind.element_type)
+    type_ = ir.RankedTensorType(matrix.type)
+    turned = ir.RankedTensorType.get(list(reversed(type_.shape)), type_.element_type)
     op = ir.Operation.create(
         "linalg.transpose",
         results=[turned],
@@ -49,7 +49,7 @@ def _transposed(matrix: Value) -> Value:
         attributes={"permutation": ir.DenseI64ArrayAttr.get([1, 0])},
         regions=1,
     )
-    block = op.regions[0].blocks.append(kind.element_type, kind.element_type)
+    block = op.regions[0].blocks.append(type_.element_type, type_.element_type)
     with ir.InsertionPoint(block):
         create("linalg.yield", [], [block.arguments[0]])
     return op.results[0]

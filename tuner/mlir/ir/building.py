@@ -43,17 +43,20 @@ def value(name: str, result: Type, *operands: Value, **attributes: Attribute) ->
     return create(name, [result], operands, **attributes).results[0]
 
 
-def fetch(buffer: Value, *place: Value, locality: int = 2) -> None:
-    """Creates the prefetch of an element for reading; ``locality``: 3, every cache level, to 0, not kept."""
+def fetch(buffer: Value, *indices: Value, locality: int = 2) -> None:
+    """Creates the prefetch of ``buffer[indices]`` for reading (``memref.prefetch``).
+
+    ``locality``: from 3, kept in every cache level, to 0, not kept.
+    """
     flags = {name: ir.BoolAttr.get(name == "isDataCache") for name in ("isWrite", "isDataCache")}
     hint = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), locality)
-    create("memref.prefetch", [], [buffer, *place], localityHint=hint, **flags)
+    create("memref.prefetch", [], [buffer, *indices], localityHint=hint, **flags)
 
 
 def index(number: int) -> Value:
     """Creates an ``arith.constant`` of type index; returns its value."""
-    kind = ir.IndexType.get()
-    return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
+    type_ = ir.IndexType.get()
+    return value("arith.constant", type_, value=ir.IntegerAttr.get(type_, number))
 
 
 def as_index(number: int | Value) -> Value:
@@ -76,19 +79,19 @@ def dynamic_sizes(buffer: Value) -> list[Value]:
     return [size_of(buffer, dimension) for dimension in dimensions if buffer.type.is_dynamic_dim(dimension)]
 
 
-def zero(kind: Type) -> Value:
+def zero(type_: Type) -> Value:
     """Creates the constant 0 of a float or integer type, or of a vector type of such elements."""
-    if isinstance(kind, ir.VectorType):
-        number = zero_attribute(kind.element_type)
-        return value("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, number))
-    return value("arith.constant", kind, value=zero_attribute(kind))
+    if isinstance(type_, ir.VectorType):
+        number = zero_attribute(type_.element_type)
+        return value("arith.constant", type_, value=ir.DenseElementsAttr.get_splat(type_, number))
+    return value("arith.constant", type_, value=zero_attribute(type_))
 
 
-def zero_attribute(kind: Type) -> ir.Attribute:
+def zero_attribute(type_: Type) -> ir.Attribute:
     """Returns 0 of a float or integer type as an attribute."""
-    if isinstance(kind, ir.IntegerType):
-        return ir.IntegerAttr.get(kind, 0)
-    return ir.FloatAttr.get(kind, 0.0)
+    if isinstance(type_, ir.IntegerType):
+        return ir.IntegerAttr.get(type_, 0)
+    return ir.FloatAttr.get(type_, 0.0)
 
 
 def affine(expression: ir.AffineExpr, *symbols: Value) -> Value:
@@ -127,8 +130,8 @@ def compared(predicate: str, left: Value, right: Value) -> Value:
 
 def integers(numbers: Sequence[int]) -> Attribute:
     """Returns an array attribute of i64 integers, such as the offsets of a slice."""
-    kind = ir.IntegerType.get_signless(64)
-    return ir.ArrayAttr.get([ir.IntegerAttr.get(kind, number) for number in numbers])
+    type_ = ir.IntegerType.get_signless(64)
+    return ir.ArrayAttr.get([ir.IntegerAttr.get(type_, number) for number in numbers])
 
 
 def piece(vector: Value, offset: int, size: int) -> Value:
@@ -136,18 +139,18 @@ def piece(vector: Value, offset: int, size: int) -> Value:
 
     A vector of ``size`` elements is returned as it is.
     """
-    kind = ir.VectorType(vector.type)
-    if kind.shape[0] == size:
+    type_ = ir.VectorType(vector.type)
+    if type_.shape[0] == size:
         return vector
-    part = ir.VectorType.get([size], kind.element_type)
-    places = {"offsets": integers([offset]), "sizes": integers([size]), "strides": integers([1])}
-    return value("vector.extract_strided_slice", part, vector, **places)
+    part = ir.VectorType.get([size], type_.element_type)
+    attributes = {"offsets": integers([offset]), "sizes": integers([size]), "strides": integers([1])}
+    return value("vector.extract_strided_slice", part, vector, **attributes)
 
 
 def line_of(vector: Value, number: int) -> Value:
     """Creates the extraction of row ``number`` of a 2-D vector; returns the row, a 1-D vector."""
-    kind = ir.VectorType(vector.type)
-    line = ir.VectorType.get(kind.shape[1:], kind.element_type)
+    type_ = ir.VectorType(vector.type)
+    line = ir.VectorType.get(type_.shape[1:], type_.element_type)
     return value("vector.extract", line, vector, static_position=ir.DenseI64ArrayAttr.get([number]))
 
 
@@ -162,12 +165,12 @@ def deinterleaved(vector: Value, size: int) -> list[Value]:
 
     Part i has the elements i, i + p, i + 2 p, ...; p must be a power of 2.
     """
-    kind = ir.VectorType(vector.type)
+    type_ = ir.VectorType(vector.type)
     parts = [vector]
-    count = kind.shape[0]
+    count = type_.shape[0]
     while count > size:
         count //= 2
-        half = ir.VectorType.get([count], kind.element_type)
+        half = ir.VectorType.get([count], type_.element_type)
         pairs = [create("vector.deinterleave", [half, half], [part]).results for part in parts]
         parts = [pair[0] for pair in pairs] + [pair[1] for pair in pairs]
     return parts
@@ -210,11 +213,11 @@ def loop(
 def for_each(first: int | Value, end: int | Value, body: Callable[[Value], None]) -> Op:
     """Creates ``scf.for`` from ``first`` to ``end`` (exclusive) in steps of 1, without values; returns it."""
 
-    def of_one(number: Value) -> tuple[()]:
+    def iteration(number: Value) -> tuple[()]:
         body(number)
         return ()
 
-    return _loop(first, end, of_one)
+    return _loop(first, end, iteration)
 
 
 def rolled_loop(first: int | Value, end: int | Value, body: Callable[[Value], None]) -> None:
@@ -230,9 +233,9 @@ def _loop(
     step: int | Value = 1,
 ) -> Op:
     bounds = list(map(as_index, (first, end, step)))
-    kinds = [initial.type for initial in carried]
-    op = ir.Operation.create("scf.for", results=kinds, operands=[*bounds, *carried], regions=1)
-    block = op.regions[0].blocks.append(bounds[0].type, *kinds)
+    types = [initial.type for initial in carried]
+    op = ir.Operation.create("scf.for", results=types, operands=[*bounds, *carried], regions=1)
+    block = op.regions[0].blocks.append(bounds[0].type, *types)
     with ir.InsertionPoint(block):
         create("scf.yield", [], body(*block.arguments))
     return op
@@ -252,7 +255,7 @@ def times(number: Value, factor: int) -> Value:
 
 def reinterpreted(
     array: Value,
-    kind: ir.MemRefType,
+    type_: ir.MemRefType,
     *,
     offsets: Sequence[Value] = (),
     sizes: Sequence[Value] = (),
@@ -260,15 +263,15 @@ def reinterpreted(
 ) -> Value:
     """Creates a view of the memory of ``array`` with another memref type (``memref.reinterpret_cast``).
 
-    ``offsets``, ``sizes``, ``steps``: indices, one for each that is dynamic in ``kind``.
+    ``offsets``, ``sizes``, ``steps``: indices, one for each that is dynamic in ``type_``.
     """
-    strides, offset = kind.get_strides_and_offset()
+    strides, offset = type_.get_strides_and_offset()
     return value(
         "memref.reinterpret_cast",
-        kind,
+        type_,
         *[array, *offsets, *sizes, *steps],
         static_offsets=ir.DenseI64ArrayAttr.get([offset]),
-        static_sizes=ir.DenseI64ArrayAttr.get(list(kind.shape)),
+        static_sizes=ir.DenseI64ArrayAttr.get(list(type_.shape)),
         static_strides=ir.DenseI64ArrayAttr.get(list(strides)),
         operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(offsets), len(sizes), len(steps)]),
     )
@@ -359,7 +362,7 @@ def copy(source: Value, target: Value) -> None:
 
 
 def add_to(target: Value, source: Value) -> None:
-    """Creates the parallel loop that adds the elements of a memref of floats to another of the same shape."""
+    """Creates the parallel loop that adds ``source`` to ``target``, memrefs of floats of the same shape."""
 
     def element(indices: list[Value]) -> None:
         old = load(target, indices)

@@ -27,7 +27,11 @@ LAYOUTS = {
 
 @dataclass(frozen=True)
 class ConvolutionForm:
-    """The dimensions of a named convolution's operands, by letters as in LAYOUTS, and its steps."""
+    """The dimensions of a named convolution's operands, one letter each, with its strides and dilations.
+
+    n images, g groups, f filters, c channels; D H W planes, rows and columns of the output, in ``input`` of
+    the input; d h w of the window.
+    """
 
     input: str
     weights: str

@@ -10,8 +10,9 @@ from tuner.mlir.ir.reading import constant_of, op_of
 def split_constant(index: Value) -> tuple[Hashable, int]:
     """Returns (base, constant), whose sum is an index value; creates no ops.
 
-    The base is None for a constant, and for an ``affine.apply`` (text of the expression, operands), or the
-    value to which it only adds a constant. Of any other value, the base is the value and the constant 0.
+    For a constant the base is None. For an ``affine.apply`` it is the value to which the op only adds a
+    constant, else (text of the op's expression without constants, its operands). For any other value the
+    base is the value, and the constant 0.
     """
     known = constant_of(index)
     if known is not None:
@@ -35,11 +36,11 @@ def _split(expression: ir.AffineExpr) -> tuple[ir.AffineExpr | None, int]:
         return None, int(expression.value)
     if not isinstance(expression, ir.AffineAddExpr):
         return expression, 0
-    left, one = _split(expression.lhs)
-    right, other = _split(expression.rhs)
+    left, number = _split(expression.lhs)
+    right, other_number = _split(expression.rhs)
     if left is None or right is None:
-        return (right if left is None else left), one + other
-    return ir.AffineExpr.get_add(left, right), one + other
+        return (right if left is None else left), number + other_number
+    return ir.AffineExpr.get_add(left, right), number + other_number
 
 
 def without_constant(index: Value) -> tuple[Value | None, int]:
@@ -55,12 +56,12 @@ def without_constant(index: Value) -> tuple[Value | None, int]:
 
 
 def _sum_without_constant(total: Value) -> tuple[Value | None, int]:
-    (left, one), (right, other) = map(without_constant, total.owner.operands)
-    if one + other == 0:
+    (left, number), (right, other_number) = map(without_constant, total.owner.operands)
+    if number + other_number == 0:
         return total, 0
     if left is None or right is None:
-        return (right if left is None else left), one + other
-    return value("arith.addi", total.type, left, right), one + other
+        return (right if left is None else left), number + other_number
+    return value("arith.addi", total.type, left, right), number + other_number
 
 
 def _apply_without_constant(applied: Value) -> tuple[Value | None, int]:

@@ -50,15 +50,15 @@ def operands(launch: Op, segment: int) -> list[Value]:
     return list(launch.operands)[start : start + sizes[segment]]
 
 
-def constant(launch: Op, value: Value, what: str) -> int:
-    """Returns the integer of an operand of a launch; ``what``: the operand's name in the error.
+def constant(launch: Op, operand: Value, name: str) -> int:
+    """Returns the integer of an operand of a ``gpu.launch_func``; ``name``: of the operand, for the error.
 
     Raises CandidateError(COMPILE) if the operand is not constant.
     """
-    found = constant_of(value)
-    if found is None:
-        raise CandidateError(Stage.COMPILE, f"launch of {kernel_of(launch)}: {what} is not constant")
-    return found
+    number = constant_of(operand)
+    if number is None:
+        raise CandidateError(Stage.COMPILE, f"launch of {kernel_of(launch)}: {name} is not constant")
+    return number
 
 
 def shared_bytes(launch: Op) -> int:
@@ -86,18 +86,18 @@ def set_shared_bytes(launch: Op, size: int, extra_bytes: Value | None = None) ->
     before = sum(sizes[:SHARED_BYTES])
     old = list(launch.operands)
     with launch.location, ir.InsertionPoint(launch):
-        kind = ir.IntegerType.get_signless(32)
-        total = value("arith.constant", kind, value=ir.IntegerAttr.get(kind, size))
+        type_ = ir.IntegerType.get_signless(32)
+        total = value("arith.constant", type_, value=ir.IntegerAttr.get(type_, size))
         if extra_bytes is not None:
-            total = value("arith.addi", kind, total, extra_bytes)
+            total = value("arith.addi", type_, total, extra_bytes)
         new = recreated(
             launch,
             [result.type for result in launch.results],
             [*old[:before], total, *old[before + sizes[SHARED_BYTES] :]],
             operandSegmentSizes=ir.DenseI32ArrayAttr.get([*sizes[:SHARED_BYTES], 1, *sizes[ARGUMENTS:]]),
         )
-    for before_it, after_it in zip(launch.results, new.results, strict=True):
-        before_it.replace_all_uses_with(after_it)
+    for old_result, new_result in zip(launch.results, new.results, strict=True):
+        old_result.replace_all_uses_with(new_result)
     launch.erase()
 
 

@@ -64,7 +64,7 @@ def _swap(select: Op, compare: Op, rounding: Op) -> None:
 
 def _constant_of(number: Value) -> float | None:
     op = op_of(number, "arith.constant")
-    found = None if op is None else op.attributes["value"]
-    if isinstance(found, ir.FloatAttr):
-        return float(found.value)
+    constant = None if op is None else op.attributes["value"]
+    if isinstance(constant, ir.FloatAttr):
+        return float(constant.value)
     return None

@@ -58,8 +58,8 @@ def retype_argument(argument: Value, element: Type) -> None:
 
 def sync_function_type(function: Op) -> None:
     """Sets the type of a func.func, which must have no results, from the types of its block arguments."""
-    kinds = types_of(function.regions[0].blocks[0].arguments)
-    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
+    types = types_of(function.regions[0].blocks[0].arguments)
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
 
 
 def set_argument_attribute(function: Op, number: int, name: str, attribute: Attribute) -> None:
@@ -83,7 +83,10 @@ def is_row_major(memref: Type) -> bool:
 
 
 def element_bytes(element: Type) -> int:
-    """Returns the bytes of a number, index or vector type, rounded up, or raises CandidateError(COMPILE)."""
+    """Returns the bytes of an element of a memref, rounded up: a number, index, vector, or memref descriptor.
+
+    Raises CandidateError(COMPILE) for another type.
+    """
     if isinstance(element, ir.ComplexType):
         return 2 * element_bytes(element.element_type)
     if isinstance(element, ir.MemRefType):  # a descriptor: two pointers, an offset, sizes and strides

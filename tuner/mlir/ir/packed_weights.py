@@ -33,10 +33,10 @@ def weights_of(function: Op) -> list[tuple[int, Value]]:
     ]
 
 
-def packed_type(kind: ir.MemRefType, columns: int) -> ir.MemRefType:
+def packed_type(type_: ir.MemRefType, columns: int) -> ir.MemRefType:
     """Returns the type of a k x n memref after packing: (ceil(n / columns), k, columns)."""
-    k, n = kind.shape
-    return ir.MemRefType.get([-(-n // columns), k, columns], kind.element_type)
+    k, n = type_.shape
+    return ir.MemRefType.get([-(-n // columns), k, columns], type_.element_type)
 
 
 def set_packed(function: Op, number: int, columns: int) -> None:
@@ -51,7 +51,7 @@ def set_packed(function: Op, number: int, columns: int) -> None:
 def set_packed_as(
     function: Op,
     number: int,
-    kind: ir.MemRefType,
+    type_: ir.MemRefType,
     columns: int,
     order: Sequence[int] = (),
     *,
@@ -61,7 +61,7 @@ def set_packed_as(
     run: int = 0,
     nibbles: str = "",
 ) -> None:
-    """Gives argument ``number`` of a func.func the type ``kind`` and the attributes of a packing, in place.
+    """Gives argument ``number`` of a func.func the type ``type_`` and the attributes of a packing, in place.
 
     The other parameters are those of ``WeightPacking``; for one that is not given, the argument keeps its
     attribute. Of k x n elements, the type is panels of columns, in order, the last padded by zeros::
@@ -77,11 +77,11 @@ def set_packed_as(
     of the packing too.
     """
     arguments = function.regions[0].blocks[0].arguments
-    arguments[number].set_type(kind)
-    kinds: list[Type] = types_of(arguments)
+    arguments[number].set_type(type_)
+    types: list[Type] = types_of(arguments)
     results = function_type(function).results
-    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, results))
-    every = [argument_attributes(function, position) for position in range(len(kinds))]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, results))
+    every = [argument_attributes(function, position) for position in range(len(types))]
     wide = ir.IntegerType.get_signless(64)
     of_rows = ((INTERLEAVE, interleave, 1), (DEPTH, depth, 1), (RUN, run, 0))
     sizes = ((PACKING, columns, 0), *of_rows, (UNSIGNED, int(unsigned), 0))
@@ -132,5 +132,5 @@ def _is_plain_weight(function: Op, number: int, argument: Value) -> bool:
     attributes = argument_attributes(function, number)
     if WEIGHT not in attributes or PACKING in attributes or not isinstance(argument.type, ir.MemRefType):
         return False
-    kind = ir.MemRefType(argument.type)
-    return bool(kind.rank == 2 and kind == ir.MemRefType.get(kind.shape, kind.element_type))
+    type_ = ir.MemRefType(argument.type)
+    return bool(type_.rank == 2 and type_ == ir.MemRefType.get(type_.shape, type_.element_type))

@@ -57,14 +57,14 @@ def elements_inside(indices: list[Value], bounds: Bounds, width: int) -> Value:
     The vector has ``width`` elements along the last dimension. ``bounds`` (dimension -> true size) must not
     be empty; where they are multiples of ``width``, the vector must start at one.
     """
-    kind = ir.IndexType.get()
+    type_ = ir.IndexType.get()
     last = len(indices) - 1
     if is_width_aligned(bounds, len(indices), width):
-        return value("arith.select", kind, is_inside(indices, bounds), index(width), index(0))
-    left = value("arith.subi", kind, index(bounds[last]), indices[last])
-    count = value("arith.maxsi", kind, value("arith.minsi", kind, left, index(width)), index(0))
+        return value("arith.select", type_, is_inside(indices, bounds), index(width), index(0))
+    left = value("arith.subi", type_, index(bounds[last]), indices[last])
+    count = value("arith.maxsi", type_, value("arith.minsi", type_, left, index(width)), index(0))
     others = {dimension: size for dimension, size in bounds.items() if dimension != last}
     inside = is_inside(indices, others)
     if inside is None:
         return count
-    return value("arith.select", kind, inside, count, index(0))
+    return value("arith.select", type_, inside, count, index(0))

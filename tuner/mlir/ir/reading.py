@@ -70,7 +70,7 @@ def set_constraints(attribute: Attribute) -> tuple[ir.AffineMap, tuple[bool, ...
 
 
 def groups_of(op: Op) -> list[list[int]]:
-    """Returns the reassociation of a reshape: per dimension of the lower rank, dimensions of the higher."""
+    """Returns the reassociation of a reshape: per dimension of the smaller shape, those of the larger."""
     groups = ir.ArrayAttr(op.attributes["reassociation"])
     return [[ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(group)] for group in groups]
 
@@ -130,9 +130,9 @@ def location_of(op: Op) -> str:
     """Returns "at line L:C" of an op, or of its closest parent with a location, else "at an unknown line"."""
     around = op
     while around is not None:
-        found = POSITION.search(str(around.location))
-        if found is not None:
-            return f"at line {found[1]}"
+        position = POSITION.search(str(around.location))
+        if position is not None:
+            return f"at line {position[1]}"
         around = around.parent
     return "at an unknown line"
 
@@ -157,12 +157,12 @@ def callee_of(call: Op) -> str:
     return str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
 
 
-def private_function(name: str, kind: ir.FunctionType, **more: Attribute) -> Op:
+def private_function(name: str, type_: ir.FunctionType, **more: Attribute) -> Op:
     """Creates a private func.func of a type without a body; ``more``: further attributes. Returns the op."""
     attributes = {
         "sym_name": ir.StringAttr.get(name),
         "sym_visibility": ir.StringAttr.get("private"),
-        "function_type": ir.TypeAttr.get(kind),
+        "function_type": ir.TypeAttr.get(type_),
     }
     return ir.Operation.create("func.func", attributes=attributes | more, regions=1)
 
@@ -201,10 +201,10 @@ def walk(root: Op | ir.Module, *names: str) -> list[Op]:
     Ops in unreachable blocks are left out. MLIR's pattern driver takes a fiftieth of the time of a callback
     per op.
     """
-    found: list[Op] = []
+    ops: list[Op] = []
 
     def note(op: Op, _: object) -> bool:
-        found.append(op.operation)
+        ops.append(op.operation)
         return True  # nothing was rewritten
 
     patterns = pattern_rewrites.RewritePatternSet(root.operation.context)
@@ -212,21 +212,21 @@ def walk(root: Op | ir.Module, *names: str) -> list[Op]:
         patterns.add(name, note)
     pattern_rewrites.walk_and_apply_patterns(root.operation, patterns.freeze())
     if root.operation.name in names:
-        return [*found, root.operation]
-    return found
+        return [*ops, root.operation]
+    return ops
 
 
 def walk_where(root: Op | ir.Module, is_wanted: Callable[[Op], bool]) -> list[Op]:
     """Returns the ops for which ``is_wanted`` holds, of ``root`` and all ops in it, in post-order."""
-    found: list[Op] = []
+    ops: list[Op] = []
 
     def visit(op: Op) -> WalkResult:
         if is_wanted(op):
-            found.append(op)
+            ops.append(op)
         return WalkResult.ADVANCE
 
     walk_ops(root, visit)
-    return found
+    return ops
 
 
 def any_where(root: Op | ir.Module, is_wanted: Callable[[Op], bool]) -> bool:

@@ -62,8 +62,8 @@ def _load(epilogue: Op, number: int, function: Op, indices: list[Value], width: 
     source = function.regions[0].blocks[0].arguments[ir.IntegerAttr(attributes[ARGUMENT]).value]
     dimensions = list(ir.DenseI64ArrayAttr(attributes[DIMENSIONS]))
     element = ir.MemRefType(source.type).element_type
-    kind = ir.VectorType.get([width], element)
+    type_ = ir.VectorType.get([width], element)
     at = [indices[dimension] for dimension in dimensions]
     if dimensions[-1:] == [len(indices) - 1]:
-        return value("vector.load", kind, source, *at)
-    return value("vector.broadcast", kind, value("memref.load", element, source, *at))
+        return value("vector.load", type_, source, *at)
+    return value("vector.broadcast", type_, value("memref.load", element, source, *at))

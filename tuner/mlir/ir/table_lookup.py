@@ -39,9 +39,9 @@ def declare_lookup(module: Op, lookup: Lookup) -> None:
 
 def table_of(lookup: Lookup, entries: Sequence[ir.Attribute]) -> Value:
     """Creates the constant vector by which ``lookup`` takes a table of 16 entries; returns its value."""
-    kind = ir.VectorType.get([lookup.lanes], ir.Type.parse(lookup.element))
+    type_ = ir.VectorType.get([lookup.lanes], ir.Type.parse(lookup.element))
     every = list(entries) * (lookup.lanes // ENTRIES)
-    return value("arith.constant", kind, value=ir.DenseElementsAttr.get(every, kind))
+    return value("arith.constant", type_, value=ir.DenseElementsAttr.get(every, type_))
 
 
 def looked_up(lookup: Lookup, table: Value, indices: Value) -> Value:
@@ -64,8 +64,8 @@ def lower_lookups(module: ir.Module, *, emulates: bool) -> None:
         lookup = LOOKUPS.get(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
         if lookup is not None:
             with ir.InsertionPoint(call), call.location:
-                found = _selected(call) if emulates else _instruction(call, lookup)
-            call.results[0].replace_all_uses_with(found)
+                entries = _selected(call) if emulates else _instruction(call, lookup)
+            call.results[0].replace_all_uses_with(entries)
             call.erase()
     for function in ops_in(module.body):
         if function.name == "func.func" and name_of(function) in LOOKUPS:
@@ -86,26 +86,26 @@ def _instruction(call: Op, lookup: Lookup) -> Value:
 def _selected(call: Op) -> Value:
     """Creates four levels of selections: by bit 0 between neighbours of the table, then by bit 1, ..."""
     table, indices = call.operands
-    kind = ir.VectorType(table.type)
-    level = [_everywhere(table, kind, number) for number in range(ENTRIES)]
+    type_ = ir.VectorType(table.type)
+    level = [_everywhere(table, type_, number) for number in range(ENTRIES)]
     for bit in range(ENTRIES.bit_length() - 1):
         mask = _bit(indices, bit)
         pairs = zip(level[::2], level[1::2], strict=True)
-        level = [value("arith.select", kind, mask, odd, even) for even, odd in pairs]
+        level = [value("arith.select", type_, mask, odd, even) for even, odd in pairs]
     return level[0]
 
 
-def _everywhere(table: Value, kind: Type, number: int) -> Value:
+def _everywhere(table: Value, type_: Type, number: int) -> Value:
     position = ir.DenseI64ArrayAttr.get([number])
-    element = ir.VectorType(kind).element_type
-    return value("vector.broadcast", kind, value("vector.extract", element, table, static_position=position))
+    element = ir.VectorType(type_).element_type
+    return value("vector.broadcast", type_, value("vector.extract", element, table, static_position=position))
 
 
 def _bit(indices: Value, bit: int) -> Value:
-    kind = ir.VectorType(indices.type)
-    truth = ir.VectorType.get(kind.shape, ir.IntegerType.get_signless(1))
-    one = ir.DenseElementsAttr.get_splat(kind, ir.IntegerAttr.get(kind.element_type, 1 << bit))
-    of_bit = value("arith.andi", kind, indices, value("arith.constant", kind, value=one))
-    nothing = ir.DenseElementsAttr.get_splat(kind, ir.IntegerAttr.get(kind.element_type, 0))
+    type_ = ir.VectorType(indices.type)
+    truth = ir.VectorType.get(type_.shape, ir.IntegerType.get_signless(1))
+    power = ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(type_.element_type, 1 << bit))
+    of_bit = value("arith.andi", type_, indices, value("arith.constant", type_, value=power))
+    nothing = ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(type_.element_type, 0))
     number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 1)  # ne
-    return value("arith.cmpi", truth, of_bit, value("arith.constant", kind, value=nothing), predicate=number)
+    return value("arith.cmpi", truth, of_bit, value("arith.constant", type_, value=nothing), predicate=number)

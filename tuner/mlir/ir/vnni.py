@@ -74,11 +74,11 @@ def _instruction(call: Op) -> Value:
 
 def _vector_code(call: Op) -> Value:
     sums, unsigned, signed = call.operands
-    kind = ir.VectorType(sums.type)
-    wide = ir.VectorType.get([PER_LANE * kind.shape[0]], kind.element_type)
+    type_ = ir.VectorType(sums.type)
+    wide = ir.VectorType.get([PER_LANE * type_.shape[0]], type_.element_type)
     left = value("arith.extui", wide, unsigned)
     right = value("arith.extsi", wide, signed)
     products = value("arith.muli", wide, left, right)
-    for part in deinterleaved(products, kind.shape[0]):
-        sums = value("arith.addi", kind, sums, part)
+    for part in deinterleaved(products, type_.shape[0]):
+        sums = value("arith.addi", type_, sums, part)
     return sums

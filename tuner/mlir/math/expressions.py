@@ -86,12 +86,12 @@ class Term:
         """
         if not self._is_vector:
             return self
-        kind = ir.VectorType(self.value.type)
-        found = self.value
-        if kind.rank == 1:
+        type_ = ir.VectorType(self.value.type)
+        vector = self.value
+        if type_.rank == 1:
             attribute = ir.Attribute.parse("#vector.kind<and>")
-            return Term(value("vector.reduction", kind.element_type, found, kind=attribute))
-        lines = [Term(line_of(found, number)) for number in range(kind.shape[0])]
+            return Term(value("vector.reduction", type_.element_type, vector, kind=attribute))
+        lines = [Term(line_of(vector, number)) for number in range(type_.shape[0])]
         return reduce(and_, lines).all()
 
     def replaced(self, where: "Term", by: "Term | float") -> "Term":
@@ -133,9 +133,9 @@ class Term:
         return self._created(f"arith.{name}{'f' if self.is_float else 'i'}", self, self._of(other))
 
     def _compared(self, predicate: int, other: "Term | float") -> "Term":
-        kind = self._with(ir.IntegerType.get_signless(1))
+        type_ = self._with(ir.IntegerType.get_signless(1))
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(PREDICATE_BITS), predicate)
-        return Term(value("arith.cmpf", kind, self.value, self._of(other).value, predicate=number))
+        return Term(value("arith.cmpf", type_, self.value, self._of(other).value, predicate=number))
 
     def _created(self, op: str, *operands: "Term") -> "Term":
         return Term(value(op, self.value.type, *(operand.value for operand in operands)))

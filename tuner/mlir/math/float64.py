@@ -508,15 +508,15 @@ def _reduced_large(x: Term) -> tuple[Term, Term, Term]:
 def _window(start: Term) -> list[Term]:
     """Returns the six words of TWO_OVER_PI from bit ``start`` on, a number of 64 bits, the highest first."""
     words = [
-        start.constant(TWO_OVER_PI >> WORD_BITS * place & WORD) for place in reversed(range(TABLE_WORDS))
+        start.constant(TWO_OVER_PI >> WORD_BITS * number & WORD) for number in reversed(range(TABLE_WORDS))
     ]
     shift = 16
     while shift:  # selects by each bit of the first word's number: a table would lie in memory
         is_later = _bit(start, WORD_BITS.bit_length() - 2 + shift.bit_length())
         words = [words[at].replaced(is_later, words[at + shift]) for at in range(WINDOW_WORDS + shift)]
         shift //= 2
-    places = start.constant(WORD_BITS) - (start & (WORD_BITS - 1))
-    return [(((high << WORD_BITS) | low) >> places) & WORD for high, low in pairwise(words)]
+    shift_bits = start.constant(WORD_BITS) - (start & (WORD_BITS - 1))
+    return [(((high << WORD_BITS) | low) >> shift_bits) & WORD for high, low in pairwise(words)]
 
 
 def _atan_of_size(size: Term) -> Term:
@@ -534,5 +534,5 @@ def _atan_of_size(size: Term) -> Term:
     return high + (ratio + (square * ratio).fma(square.polynomial(ATAN), low))
 
 
-def _bit(number: Term, place: int) -> Term:
-    return (number >> place).converted("trunci", ir.IntegerType.get_signless(1))
+def _bit(number: Term, bit: int) -> Term:
+    return (number >> bit).converted("trunci", ir.IntegerType.get_signless(1))

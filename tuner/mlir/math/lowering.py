@@ -246,19 +246,19 @@ def _constant(exponent: Value) -> float | None:
     constant = op_of(exponent, "arith.constant")
     if constant is None:
         return None
-    found = constant.attributes["value"]
-    if isinstance(found, ir.DenseElementsAttr):
-        found = found.get_splat_value() if found.is_splat else None
-    return found.value if isinstance(found, ir.FloatAttr | ir.IntegerAttr) else None
+    number = constant.attributes["value"]
+    if isinstance(number, ir.DenseElementsAttr):
+        number = number.get_splat_value() if number.is_splat else None
+    return number.value if isinstance(number, ir.FloatAttr | ir.IntegerAttr) else None
 
 
 def _require(op: Op) -> None:
     known = NATIVE | OF_INTEGERS | FORMULAS.keys() | DOUBLE_FORMULAS.keys() | TESTS.keys() | POWERS
     if op.name not in known:
         raise _unsupported(f"found {op.name}", sorted(known))
-    found = str(Term(op.operands[0]).element)
-    if op.name not in OF_INTEGERS and found not in FLOATS:
-        raise _unsupported(f"{op.name}: found {found}", FLOATS)
+    element = str(Term(op.operands[0]).element)
+    if op.name not in OF_INTEGERS and element not in FLOATS:
+        raise _unsupported(f"{op.name}: found {element}", FLOATS)
 
 
 def _unsupported(found: str, allowed: Sequence[str]) -> CandidateError:

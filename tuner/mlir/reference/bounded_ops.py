@@ -111,19 +111,19 @@ def rounded(value: Float64, error: Float64, element: str, ulps: float = 1.0) -> 
 
 
 def add(a: Bounded, b: Bounded) -> Bounded:
-    """Returns a + b."""
+    """Returns a + b, rounded to the type of ``a``, with the errors of both operands and of the rounding."""
     with np.errstate(all="ignore"):
         return rounded(a.value + b.value, a.error + b.error, a.element)
 
 
 def subtract(a: Bounded, b: Bounded) -> Bounded:
-    """Returns a - b."""
+    """Returns a - b, rounded to the type of ``a``, with the errors of both operands and of the rounding."""
     with np.errstate(all="ignore"):
         return rounded(a.value - b.value, a.error + b.error, a.element)
 
 
 def multiply(a: Bounded, b: Bounded) -> Bounded:
-    """Returns a * b."""
+    """Returns a * b, rounded to the type of ``a``, with the errors of both operands and of the rounding."""
     with np.errstate(all="ignore"):
         error = np.nan_to_num(_error_of_product(a, b), nan=0.0, posinf=0.0)
         return rounded(a.value * b.value, error, a.element)
@@ -134,7 +134,7 @@ def _error_of_product(a: Bounded, b: Bounded) -> Float64:
 
 
 def divide(a: Bounded, b: Bounded) -> Bounded:
-    """Returns a / b."""
+    """Returns a / b, rounded to the type of ``a``, with the errors of both operands and of the rounding."""
     with np.errstate(all="ignore"):
         quotient = a.value / b.value
         least = np.maximum(np.abs(b.value) - b.error, 0.0)  # 0: the divisor's sign is not known

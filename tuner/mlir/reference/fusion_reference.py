@@ -86,9 +86,9 @@ def convolution(op: Op, x: Bounded, weights: Bounded) -> Bounded:
     left = _arranged(seen, *matrices(form.input + form.window, batch, rows, form.reduced))
     right = _arranged(weights, *matrices(form.weights, batch, form.reduced, columns))
     made = product_of_matrices(left, right, str(op.results[0].type.element_type))
-    found = batch + rows + columns
-    shape = tuple(map(sizes.__getitem__, found))
-    order = list(map(found.index, form.output))
+    letters_of_product = batch + rows + columns
+    shape = tuple(map(sizes.__getitem__, letters_of_product))
+    order = list(map(letters_of_product.index, form.output))
     return made.reshaped(lambda array: array.reshape(shape).transpose(order))
 
 
@@ -99,10 +99,10 @@ def _arranged(bounded: Bounded, shape: tuple[int, ...], order: list[int]) -> Bou
 def _windows(x: Float64, form: ConvolutionForm, sizes: Mapping[str, int]) -> Float64:
     shape = [sizes[dimension] for dimension in form.input + form.window]
     steps = list(x.strides)
-    for place, name in enumerate(form.window):
+    for number, name in enumerate(form.window):
         side = form.input.index(name.upper())
-        steps.append(x.strides[side] * form.dilations[place])
-        steps[side] *= form.strides[place]
+        steps.append(x.strides[side] * form.dilations[number])
+        steps[side] *= form.strides[number]
     return np.lib.stride_tricks.as_strided(x, shape, steps, writeable=False)
 
 
@@ -138,11 +138,11 @@ def evaluate_special(text: str, inputs: tuple[Array, ...], seed: int) -> tuple[E
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)  # owns the operations
         function = fusion_function(module)
-        found = _Evaluation(function, inputs)
-        outputs = found.outputs()
+        evaluation = _Evaluation(function, inputs)
+        outputs = evaluation.outputs()
         for direction in (-1.0, 1.0):
             moves = _Moves(direction, np.random.default_rng(seed))
-            moved = _Evaluation(function, inputs, moves, found.products).outputs()
+            moved = _Evaluation(function, inputs, moves, evaluation.products).outputs()
             outputs = tuple(map(_where_equal_in_kind, outputs, moved))
         return outputs
 
@@ -205,13 +205,16 @@ def evaluate_tensors(text: str, inputs: tuple[Array, ...]) -> tuple[Float64, ...
 
 
 def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
-    """Returns the shape and the element type of each input of a fusion."""
+    """Returns the shape and the MLIR element type, such as "f32", of each input of a fusion.
+
+    Raises CandidateError(BIND) for text that is not a fusion.
+    """
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)
         function = fusion_function(module)
-        kinds = [ir.MemRefType(argument.type) for argument in function.regions[0].blocks[0].arguments]
-        count = len(kinds) - len(walk(function, STORE))
-        return tuple((tuple(kind.shape), str(kind.element_type)) for kind in kinds[:count])
+        types = [ir.MemRefType(argument.type) for argument in function.regions[0].blocks[0].arguments]
+        count = len(types) - len(walk(function, STORE))
+        return tuple((tuple(type_.shape), str(type_.element_type)) for type_ in types[:count])
 
 
 def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
@@ -246,10 +249,10 @@ def _with_zero_planes(text: str, inputs: tuple[Array, ...]) -> tuple[Array, ...]
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)
         op = walk(fusion_function(module), *LAYOUTS)[0]
-        place = convolution_form(op).input.index("D")
+        axis = convolution_form(op).input.index("D")
         first, last = zero_planes(op)
         number = op.operands[0].owner.operands[0].arg_number
-    planes = np.moveaxis(inputs[number], place, 0)  # a view
+    planes = np.moveaxis(inputs[number], axis, 0)  # a view
     planes[:first], planes[len(planes) - last :] = 0, 0
     return inputs
 
@@ -263,9 +266,9 @@ def _drawn(shape: tuple[int, ...], element: str, rng: np.random.Generator) -> Ar
     return np.asarray(numbers).astype(DTYPES[element])
 
 
-def worst_error(expected: Expected, found: Array) -> float:
+def worst_error(expected: Expected, actual: Array) -> float:
     """Returns the largest error in units of the tolerance; infinity where NaN or infinities differ."""
-    wide = found.astype(np.float64)
+    wide = actual.astype(np.float64)
     with np.errstate(all="ignore"):
         is_same = (wide == expected.value) | (np.isnan(wide) & np.isnan(expected.value))
         error = np.abs(wide - expected.value) / np.maximum(expected.tolerance, np.finfo(np.float64).tiny)
@@ -287,10 +290,10 @@ class _Evaluation:
         stored: dict[int, Expected] = {}
         for op in ops_in(block):
             if op.name == STORE:
-                found = self.array(op.operands[0])
+                result = self.array(op.operands[0])
                 shape = tuple(op.operands[0].type.shape)
                 stored[op.operands[1].arg_number] = Expected(
-                    np.broadcast_to(found.value, shape).copy(), np.broadcast_to(found.error, shape).copy()
+                    np.broadcast_to(result.value, shape).copy(), np.broadcast_to(result.error, shape).copy()
                 )
             elif op.name != "func.return":
                 self.evaluate(op)
@@ -351,22 +354,22 @@ class _Evaluation:
                 self.values[result] = body.result(number)
 
     def array(self, value: Value) -> Bounded:
-        found = self.values.get(value)
-        if not isinstance(found, Bounded):
+        number = self.values.get(value)
+        if not isinstance(number, Bounded):
             raise UsageError("fusion: reads a tensor without a value")
         shape = tuple(value.type.shape)
-        return found.reshaped(lambda array: np.broadcast_to(array, shape))
+        return number.reshaped(lambda array: np.broadcast_to(array, shape))
 
     def read(self, op: Op, number: int, mapping: ir.AffineMap) -> Bounded:
         """Returns an operand over the loops of an op, with extents of 1 where it does not depend on one."""
         if not isinstance(op.operands[number].type, ir.RankedTensorType):
-            found = self.values[op.operands[number]]
-            assert isinstance(found, Bounded), "a scalar operand is a constant"
-            return found
+            scalar = self.values[op.operands[number]]
+            assert isinstance(scalar, Bounded), "a scalar operand is a constant"
+            return scalar
         extents = loop_extents(op)
         grids = np.ogrid[tuple(slice(0, extent) for extent in extents)] if extents else []
-        places = tuple(_position(result, grids) for result in mapping.results)
-        return self.array(op.operands[number]).reshaped(lambda array: np.asarray(array[places]))
+        indices = tuple(_position(result, grids) for result in mapping.results)
+        return self.array(op.operands[number]).reshaped(lambda array: np.asarray(array[indices]))
 
 
 @dataclass
@@ -380,12 +383,12 @@ class _Body:
         yielded = list(block.operations)[-1].operation.operands[number]
         maps = indexing_maps(self.op)
         inputs = len(maps) - len(self.op.results)
-        for place, argument in enumerate(list(block.arguments)[:inputs]):
+        for operand, argument in enumerate(list(block.arguments)[:inputs]):
             if argument not in self.known:
-                self.known[argument] = self.evaluation.read(self.op, place, maps[place])
+                self.known[argument] = self.evaluation.read(self.op, operand, maps[operand])
         start = block.arguments[inputs + number]
-        kinds = ir.ArrayAttr(self.op.attributes["iterator_types"])
-        reduced = [place for place, kind in enumerate(kinds) if "reduction" in str(kind)]
+        iterators = ir.ArrayAttr(self.op.attributes["iterator_types"])
+        reduced = [axis for axis, iterator in enumerate(iterators) if "reduction" in str(iterator)]
         output = maps[inputs + number]
         if not reduced:
             if next(iter(start.uses), None) is not None:
@@ -419,7 +422,7 @@ class _Body:
         else:
             found = f"{combined.name} of {whole.element}"
             raise UsageError(f"fusion: found a reduction by {found}, allowed sums, maxima and minima")
-        kept = [place for place in range(len(extents)) if place not in axes]
+        kept = [axis for axis in range(len(extents)) if axis not in axes]
         order = [kept.index(result.position) for result in output.results]
         made = made.reshaped(lambda array: np.transpose(array, order))
         before = self.evaluation.array(self.op.operands[number])
@@ -472,10 +475,10 @@ def _position(expression: ir.AffineExpr, grids: Sequence[Any]) -> Any:
 
 
 def _constant(op: Op) -> Bounded:
-    found = op.attributes["value"]
+    constant = op.attributes["value"]
     element = op.results[0].type
-    if isinstance(found, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr):
-        return Bounded.exact(float(found.value), str(element))
-    if not found.is_splat:
-        return Bounded.exact(np.array(found), str(element.element_type))
-    return Bounded.exact(float(found.get_splat_value().value), str(element.element_type))
+    if isinstance(constant, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr):
+        return Bounded.exact(float(constant.value), str(element))
+    if not constant.is_splat:
+        return Bounded.exact(np.array(constant), str(element.element_type))
+    return Bounded.exact(float(constant.get_splat_value().value), str(element.element_type))

@@ -18,9 +18,9 @@ def word(number: int) -> Value:
 
 def long_word(number: int) -> Value:
     """Creates an ``arith.constant`` of type i64 from a number between 0 and 2**64 - 1; returns its value."""
-    kind = ir.IntegerType.get_signless(64)
+    type_ = ir.IntegerType.get_signless(64)
     signed = number - (1 << 64) if number >> 63 else number
-    return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, signed))
+    return value("arith.constant", type_, value=ir.IntegerAttr.get(type_, signed))
 
 
 def calculate(name: str, left: Value, right: Value | int) -> Value:

@@ -22,14 +22,14 @@ MAP = (
 def create_tensor_map(matrix: Value, box: tuple[int, int], *, is_tf32: bool) -> Value:
     """Creates the CUDA tensor map of a memref, on the host; returns an LLVM pointer to it for the kernel.
 
-    ``box``: elements per TMA copy, as (slower, innermost dimension). ``is_tf32``: f32 is rounded.
+    ``box``: elements per TMA copy, as (slower, innermost dimension). ``is_tf32``: copies round f32 to tf32.
     """
     element = ir.MemRefType(matrix.type).element_type
     unranked = value("memref.cast", ir.UnrankedMemRefType.get(element, None), matrix)
-    kind = ir.Type.parse(MAP.format(*box, element))
+    type_ = ir.Type.parse(MAP.format(*box, element))
     sizes = list(map(index, box))
     rounding = {"tuner.tf32": ir.UnitAttr.get()} if is_tf32 else {}
-    descriptor = value("nvgpu.tma.create.descriptor", kind, unranked, *sizes, **rounding)
+    descriptor = value("nvgpu.tma.create.descriptor", type_, unranked, *sizes, **rounding)
     return value("builtin.unrealized_conversion_cast", ir.Type.parse("!llvm.ptr"), descriptor)
 
 
@@ -74,10 +74,10 @@ def synchronise(plan: PipelinePlan) -> None:
 
 def create_shared_memory(size_bytes: int) -> Value:
     """Creates an allocation of the block's shared memory, aligned to 1024 bytes; returns its i32 address."""
-    kind = ir.Type.parse(f"memref<{size_bytes}xi8, #gpu.address_space<workgroup>>")
+    type_ = ir.Type.parse(f"memref<{size_bytes}xi8, #gpu.address_space<workgroup>>")
     long = ir.IntegerType.get_signless(64)
     empty = ir.DenseI32ArrayAttr.get([0, 0])
-    buffer = value("memref.alloc", kind, alignment=ir.IntegerAttr.get(long, 1024), operandSegmentSizes=empty)
+    buffer = value("memref.alloc", type_, alignment=ir.IntegerAttr.get(long, 1024), operandSegmentSizes=empty)
     return as_i32(value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), buffer))
 
 
@@ -89,8 +89,8 @@ def thread_number() -> Value:
 def warp_number(thread: Value) -> Value:
     """Creates the number of a thread's warp, i32, by a shuffle: ptxas then knows that it is uniform."""
     warp = calculate("shrui", thread, 5)
-    kind = ir.Attribute.parse("#nvvm<shfl_kind idx>")
-    return value("nvvm.shfl.sync", i32(), word(ALL_LANES), warp, word(0), word(LAST_LANE), kind=kind)
+    type_ = ir.Attribute.parse("#nvvm<shfl_kind idx>")
+    return value("nvvm.shfl.sync", i32(), word(ALL_LANES), warp, word(0), word(LAST_LANE), kind=type_)
 
 
 def split_roles(

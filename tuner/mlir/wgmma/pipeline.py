@@ -87,8 +87,10 @@ def create_stores(
             at = plus(row, fragment * MMA_ROWS + 8 * half)
             for group in range(plan.b.rows // 8):
                 vector = pair_of(plan, structure, group, half)
-                place = affine(symbol(0) + 8 * group, column)  # a form that tuner.finish_stores recognizes
-                create("vector.store", [], [vector, c, at, place])
+                column_of_group = affine(
+                    symbol(0) + 8 * group, column
+                )  # a form that tuner.finish_stores recognizes
+                create("vector.store", [], [vector, c, at, column_of_group])
 
 
 def _create_stores_of_lanes(
@@ -124,18 +126,18 @@ def pair_of(plan: PipelinePlan, sums: Value, group: int, half: int) -> Value:
 
 
 def _pair(plan: PipelinePlan, sums: Value, words: list[int]) -> Value:
-    kind = ir.Type.parse(plan.accumulator_kinds[1])
-    pair = [_element(sums, kind, word) for word in words]
-    return value("vector.from_elements", ir.VectorType.get([2], kind), *pair)
+    type_ = ir.Type.parse(plan.accumulator_kinds[1])
+    pair = [_element(sums, type_, word) for word in words]
+    return value("vector.from_elements", ir.VectorType.get([2], type_), *pair)
 
 
 def _sum(index: Value, number: Value) -> Value:
     return value("arith.addi", index.type, index, as_index(number))
 
 
-def _element(structure: Value, kind: Type, position: int) -> Value:
-    place = ir.DenseI64ArrayAttr.get([position])
-    return value("llvm.extractvalue", kind, structure, position=place)
+def _element(structure: Value, type_: Type, position: int) -> Value:
+    element_index = ir.DenseI64ArrayAttr.get([position])
+    return value("llvm.extractvalue", type_, structure, position=element_index)
 
 
 # Stores of 16-bit results by TMA, through shared memory, in boxes of whole lines.
@@ -188,8 +190,11 @@ class StagedStores:
             at = (plus(row, fragment * MMA_ROWS), plus(column, part * BOX_COLUMNS))
             box = calculate("addi", first_box, number % BOXES * plan.box_bytes)
             self._fill(box, sums[fragment], part, at, lane)
-            place = calculate("addi", left, part * BOX_COLUMNS), calculate("addi", top, fragment * MMA_ROWS)
-            branch(_elected(), partial(self._store, box, place))
+            coordinates = (
+                calculate("addi", left, part * BOX_COLUMNS),
+                calculate("addi", top, fragment * MMA_ROWS),
+            )
+            branch(_elected(), partial(self._store, box, coordinates))
 
     def create_end(self) -> None:
         """Creates a warp's wait until all its TMA stores have written their results to C."""
@@ -237,15 +242,15 @@ class StagedStores:
             for number, position in enumerate(indices)
         ]
         results = apply_epilogue(self.epilogue, self.function, pair, indices)
-        kind = ir.IntegerType.get_signless(32)
-        packed = value("vector.bitcast", ir.VectorType.get([1], kind), results)
-        return value("vector.extract", kind, packed, static_position=ir.DenseI64ArrayAttr.get([0]))
+        type_ = ir.IntegerType.get_signless(32)
+        packed = value("vector.bitcast", ir.VectorType.get([1], type_), results)
+        return value("vector.extract", type_, packed, static_position=ir.DenseI64ArrayAttr.get([0]))
 
-    def _store(self, box: Value, place: tuple[Value, Value]) -> None:
+    def _store(self, box: Value, coordinates: tuple[Value, Value]) -> None:
         create(
             "nvvm.cp.async.bulk.tensor.global.shared.cta",
             [],
-            [self.tensor_map, shared_pointer(box), *place],
+            [self.tensor_map, shared_pointer(box), *coordinates],
             operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 1, 2, 0, 0]),
         )
         create("nvvm.cp.async.bulk.commit.group")
@@ -256,8 +261,8 @@ def _elected() -> Value:
 
 
 def _wait(newest: int, **attributes: ir.Attribute) -> None:
-    kind = ir.IntegerType.get_signless(32)
-    create("nvvm.cp.async.bulk.wait_group", group=ir.IntegerAttr.get(kind, newest), **attributes)
+    type_ = ir.IntegerType.get_signless(32)
+    create("nvvm.cp.async.bulk.wait_group", group=ir.IntegerAttr.get(type_, newest), **attributes)
 
 
 class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
@@ -300,8 +305,8 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     here, and 16-bit results are stored through shared memory; no ``tuner.finish_stores`` follows then.
     ``splits`` (1): above 1, each of that many blocks along z sums a part of k, a multiple of ``block_k``,
     for ``tuner.finish_stores`` in a mode that adds the parts. ``products`` (1): 3 multiplies f32 by three
-    products of tf32, where lanes read one operand; the low bits of the other, what is left of each number
-    without its last 13 bits, are an argument whose ``tuner.buffer`` is "low_a" or "low_b". The handle (a
+    products of tf32, where lanes read one operand; the low bits of the other, each number less itself with
+    its last 13 bits cleared, are an argument whose ``tuner.buffer`` is "low_a" or "low_b". The handle (a
     func.func) stays valid; handles to the launch's linalg ops do not. Silenceable failure, with launches
     before it rewritten: no such launch; tiles that TMA or wgmma do not support, k not innermost in an
     operand of 1 byte or in both of 4 bytes, rows whose size is not a multiple of 16 bytes; too many sums for
@@ -320,48 +325,48 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
             splits=attribute(self, "splits", 1),
             products=attribute(self, "products", 1),
         )
-        found = [read_matmul(function, launch) for launch in walk(function, "gpu.launch")]
-        if not found:
+        matmuls = [read_matmul(function, launch) for launch in walk(function, "gpu.launch")]
+        if not matmuls:
             return Refusal("no gpu.launch with a linalg.matmul")
         epilogue = find_epilogue(function) if knobs.stores == "tma" else None
-        for op in found:
-            if isinstance(op, Refusal):
-                return op
-            plan = op.plan(knobs)
+        for matmul in matmuls:
+            if isinstance(matmul, Refusal):
+                return matmul
+            plan = matmul.plan(knobs)
             if isinstance(plan, Refusal):
                 return plan
-            tiles = BlockTiles.of(op.launch, op.origin, plan)
+            tiles = BlockTiles.of(matmul.launch, matmul.origin, plan)
             if isinstance(tiles, Refusal):
                 return tiles
-            _rewrite(op, plan, tiles)
+            _rewrite(matmul, plan, tiles)
         if epilogue is not None:
             epilogue.erase()
         return None
 
 
-def _rewrite(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles) -> None:
-    launch = found.launch
-    product = found.product
+def _rewrite(matmul: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles) -> None:
+    launch = matmul.launch
+    product = matmul.product
     with launch.location, ir.InsertionPoint(launch):
-        is_rounded = plan.kind == "tf32" and plan.products == 1  # of three products, low bits are in use
+        is_rounded = plan.element == "tf32" and plan.products == 1  # of three products, low bits are in use
         maps = [
             create_tensor_map(matrix, tile.box, is_tf32=is_rounded)
-            for matrix, tile in zip(found.operands(plan), (plan.a, plan.b), strict=True)
+            for matrix, tile in zip(matmul.operands(plan), (plan.a, plan.b), strict=True)
         ]
         if plan.products == 3:
-            maps.append(create_tensor_map(found.low_of(plan), plan.b.box, is_tf32=True))
-        if plan.stores == "tma" and found.epilogue is not None:
-            found.retype_output(found.epilogue)
-            maps.append(create_tensor_map(found.matrices[2], plan.box, is_tf32=False))
+            maps.append(create_tensor_map(matmul.low_of(plan), plan.b.box, is_tf32=True))
+        if plan.stores == "tma" and matmul.epilogue is not None:
+            matmul.retype_output(matmul.epilogue)
+            maps.append(create_tensor_map(matmul.matrices[2], plan.box, is_tf32=False))
     set_threads(launch, plan.threads)
     set_cluster(launch, plan)
     set_splits(launch, plan)
     tiles.set_grid()
     with product.location, ir.InsertionPoint(product):
-        _create_block(found, plan, tiles, maps)
+        _create_block(matmul, plan, tiles, maps)
     views = list(product.operands)
     product.erase()
-    found.fill.erase()
+    matmul.fill.erase()
     for view in views:
         while not isinstance(view.owner, ir.Block) and not list(view.uses):
             op = view.owner.operation
@@ -369,11 +374,11 @@ def _rewrite(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles) -> None:
             op.erase()
 
 
-def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, maps: list[Value]) -> None:
+def _create_block(matmul: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, maps: list[Value]) -> None:
     thread = thread_number()
     warp = warp_number(thread)
     ring = Ring(plan, create_shared_memory(plan.shared_bytes))
-    staged = _staged_stores(found, plan, maps, ring)
+    staged = _staged_stores(matmul, plan, maps, ring)
 
     def begin() -> None:
         ring.create_mbarriers()
@@ -399,7 +404,7 @@ def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, map
         def multiply(corner: Corner, position: RingPosition) -> RingPosition:
             sums, after = consumer_of(plan)(ring, number, within).create(position)
             if staged is None:
-                create_stores(plan, sums, found.matrices[2], corner(), number, within)
+                create_stores(plan, sums, matmul.matrices[2], corner(), number, within)
             else:
                 staged.create(sums, corner(), warp, within)
             return after
@@ -436,9 +441,9 @@ def consumer_of(plan: PipelinePlan) -> type[Consumer] | type[RegisterConsumer] |
 
 
 def _staged_stores(
-    found: BlockMatmul, plan: PipelinePlan, maps: list[Value], ring: Ring
+    matmul: BlockMatmul, plan: PipelinePlan, maps: list[Value], ring: Ring
 ) -> StagedStores | None:
     """Returns the stores of results through shared memory; None where sums are stored to C directly."""
-    if plan.stores != "tma" or found.epilogue is None:
+    if plan.stores != "tma" or matmul.epilogue is None:
         return None
-    return StagedStores(plan, found.function, found.epilogue, found.matrices[2], maps[2], ring.start)
+    return StagedStores(plan, matmul.function, matmul.epilogue, matmul.matrices[2], maps[2], ring.start)

@@ -47,7 +47,7 @@ BOXES = 2  # per warp: one is filled while the other is stored
 WARPS_OF_CONSUMER = 4
 UNEQUAL_REGISTERS = (40, 232)  # per thread of the producer, of each of two consumers; CUTLASS's numbers
 # Element type -> wgmma's spelling; sums are f32, of integers i32
-KINDS = {row.mlir: row.ptx for row in map(number_type, TENSOR_DTYPES)}
+ELEMENTS = {dtype.mlir: dtype.ptx for dtype in map(number_type, TENSOR_DTYPES)}
 # elements of C that are stored through shared memory
 STAGED_RESULTS = ("f16", "bf16")
 STAGED_BYTES = 2
@@ -175,7 +175,7 @@ class PipelinePlan:
     k: int  # elements of the whole sum
     stages: int
     consumers: int
-    kind: str  # element type, as wgmma spells it: "f16", "bf16", "tf32", "e4m3", "e5m2", "s8"
+    element: str  # element type, as wgmma spells it: "f16", "bf16", "tf32", "e4m3", "e5m2", "s8"
     cluster: tuple[int, int] = (1, 1)  # blocks along rows and columns of C that share tiles
     tiles: int = 1  # tiles of C that a block computes, one after another
     stores: str = "direct"  # or "tma": results of 16 bits, through boxes in shared memory
@@ -186,7 +186,7 @@ class PipelinePlan:
     @property
     def accumulator_kinds(self) -> tuple[str, str]:
         """Returns the type of the sums by (wgmma's, MLIR's) name: ("f32", "f32") or ("s32", "i32")."""
-        if self.kind == "s8":
+        if self.element == "s8":
             return ("s32", "i32")
         return ("f32", "f32")
 
@@ -227,7 +227,8 @@ class PipelinePlan:
     def held(self) -> int:
         """Returns the registers per thread that hold sums, and fragments if lanes read these.
 
-        There are two sets of fragments; with three products, of the numbers and of their high and low bits.
+        Fragments are in two sets, of a stage and of the next one; with three products in three, the numbers,
+        their high bits and their low bits.
         """
         if not self.a.is_read_by_lanes:
             sets = 0
@@ -338,7 +339,7 @@ class Knobs:
 
 
 def low_buffer(plan: PipelinePlan) -> str:
-    """Returns the name of the buffer with the low bits of the right operand."""
+    """Returns the name of the buffer with the low bits, those beyond tf32, of the right operand's numbers."""
     if plan.is_swapped:
         return "low_a"
     return "low_b"
@@ -361,8 +362,8 @@ class BlockMatmul:
     def plan(self, knobs: Knobs) -> PipelinePlan | Refusal:
         """Returns the sizes of the pipeline for ``knobs``; a Refusal if it cannot be built."""
         element, result = (ir.MemRefType(self.matrices[number].type).element_type for number in (0, 2))
-        if str(element) not in KINDS or str(result) != ("i32" if str(element) == "i8" else "f32"):
-            allowed = f"{', '.join(KINDS)} summed in f32, i8 in i32"
+        if str(element) not in ELEMENTS or str(result) != ("i32" if str(element) == "i8" else "f32"):
+            allowed = f"{', '.join(ELEMENTS)} summed in f32, i8 in i32"
             return Refusal(f"matmul: found elements {element} summed in {result}, allowed {allowed}")
         item_bytes = element_bytes(element)
         for name, matrix in zip("AB", self.matrices, strict=False):
@@ -382,14 +383,13 @@ class BlockMatmul:
             )
         if item_bytes == LANE_BYTES and not left.is_k_major:
             left = replace(left, is_read_by_lanes=True)
-        kind = KINDS[str(element)]
         plan = PipelinePlan(
             left,
             right,
             self.k,
             knobs.stages,
             knobs.consumers,
-            kind,
+            ELEMENTS[str(element)],
             knobs.cluster,
             knobs.tiles,
             knobs.stores,
@@ -420,7 +420,7 @@ class BlockMatmul:
         return (a, b)
 
     def low_of(self, plan: PipelinePlan) -> Value | None:
-        """Returns the argument with the low bits of the right operand; None if there is none."""
+        """Returns the argument with the low bits of the right operand's numbers; None if there is none."""
         for number, argument in enumerate(self.function.regions[0].blocks[0].arguments):
             known = argument_attributes(self.function, number)
             if BUFFER in known and ir.StringAttr(known[BUFFER]).value == low_buffer(plan):

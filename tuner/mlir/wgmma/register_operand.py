@@ -278,12 +278,12 @@ def create_product(plan: PipelinePlan, sums: Value | None, left: Sequence[Value]
     ``sums``: the sums so far; None for the first product. ``left``: the four words of a fragment; ``right``:
     the descriptor, an i64. Upstream's op takes descriptors only.
     """
-    kind = ir.Type.parse(plan.accumulator_kinds[1])
+    type_ = ir.Type.parse(plan.accumulator_kinds[1])
     struct = struct_of(plan.accumulator_kinds[1], plan.sums)
-    so_far = [] if sums is None else [word_of(sums, kind, number) for number in range(plan.sums)]
+    so_far = [] if sums is None else [word_of(sums, type_, number) for number in range(plan.sums)]
     first = plan.sums + len(so_far)
     depth = MMA_DEPTH_BYTES // plan.a.item_bytes
-    name = f"wgmma.mma_async.sync.aligned.m{MMA_ROWS}n{plan.b.rows}k{depth}.f32.{plan.kind}.{plan.kind}"
+    name = f"wgmma.mma_async.sync.aligned.m{MMA_ROWS}n{plan.b.rows}k{depth}.f32.{plan.element}.{plan.element}"
     results = ", ".join(f"${number}" for number in range(plan.sums))
     words = ", ".join(f"${number}" for number in range(first, first + FRAGMENT_WORDS))
     adds = int(sums is not None)

@@ -140,7 +140,7 @@ def _completed(sums: Value, plan: PipelinePlan) -> list[Value]:
 
 def _packed(numbers: Sequence[Value]) -> Value:
     struct = value("llvm.mlir.undef", struct_of("f32", len(numbers)))
-    for place, number in enumerate(numbers):
-        position = ir.DenseI64ArrayAttr.get([place])
+    for index, number in enumerate(numbers):
+        position = ir.DenseI64ArrayAttr.get([index])
         struct = value("llvm.insertvalue", struct.type, struct, number, position=position)
     return struct

@@ -146,8 +146,8 @@ class Consumer:
         ring = self.ring
         plan = self.ring.plan
         # a thread's accumulators for 64 rows of C: all f32, or all i32
-        kind = ir.Type.parse(f"!llvm.struct<({', '.join([plan.accumulator_kinds[1]] * plan.sums)})>")
-        nothing = [value("llvm.mlir.undef", kind) for _ in range(plan.fragments)]
+        sums_type = ir.Type.parse(f"!llvm.struct<({', '.join([plan.accumulator_kinds[1]] * plan.sums)})>")
+        nothing = [value("llvm.mlir.undef", sums_type) for _ in range(plan.fragments)]
         sums = self._multiply(first, nothing, is_first=True)
 
         def step(_number: Value, carried: list[Value]) -> list[Value]:
@@ -188,8 +188,8 @@ class Consumer:
         depth = MMA_DEPTH_BYTES // plan.a.item_bytes
         words = {
             "shape": f"#nvvm.shape<m = {MMA_ROWS}, n = {plan.b.rows}, k = {depth}>",
-            "typeA": f"#nvvm.wgmma_type<{plan.kind}>",
-            "typeB": f"#nvvm.wgmma_type<{plan.kind}>",
+            "typeA": f"#nvvm.wgmma_type<{plan.element}>",
+            "typeB": f"#nvvm.wgmma_type<{plan.element}>",
             "typeD": f"#nvvm.wgmma_type<{plan.accumulator_kinds[0]}>",
             "scaleD": f"#nvvm.wgmma_scale_out<{'zero' if is_set else 'one'}>",
             "scaleA": "#nvvm.wgmma_scale_in<one>",
@@ -225,8 +225,8 @@ def synchronise_warp() -> None:
 
 def wait_for_older_groups() -> None:
     """Creates the wait until all groups of wgmma but the newest are complete."""
-    kind = ir.IntegerType.get_signless(64)
-    create("nvvm.wgmma.wait.group.sync.aligned", group=ir.IntegerAttr.get(kind, 1))
+    i64 = ir.IntegerType.get_signless(64)
+    create("nvvm.wgmma.wait.group.sync.aligned", group=ir.IntegerAttr.get(i64, 1))
 
 
 def completed(sums: Value, plan: PipelinePlan) -> Value:
@@ -235,18 +235,18 @@ def completed(sums: Value, plan: PipelinePlan) -> Value:
     The wait takes and returns each sum, because LLVM sees no other reason not to read a register before it:
     LLVM moves the first operation of an epilogue, such as an absolute value, above a wait without operands.
     """
-    kind = plan.accumulator_kinds[1]
-    type_ = ir.Type.parse(kind)
+    element = plan.accumulator_kinds[1]
+    type_ = ir.Type.parse(element)
     numbers = [word_of(sums, type_, number) for number in range(plan.sums)]
-    output = REGISTER_OUTPUTS[kind]
+    output = REGISTER_OUTPUTS[element]
     constraints = [output] * plan.sums + list(map(str, range(plan.sums)))
     text = "wgmma.wait_group.sync.aligned 0;"
     return value("llvm.inline_asm", sums.type, *numbers, **assembly(text, ",".join(constraints)))
 
 
-def struct_of(kind: str, count: int) -> ir.Type:
-    """Returns the LLVM struct type of ``count`` elements of the type with the MLIR name ``kind``."""
-    return ir.Type.parse(f"!llvm.struct<({', '.join([kind] * count)})>")
+def struct_of(element: str, count: int) -> ir.Type:
+    """Returns the LLVM struct type of ``count`` elements of the type with the MLIR name ``element``."""
+    return ir.Type.parse(f"!llvm.struct<({', '.join([element] * count)})>")
 
 
 def assembly(text: str, constraints: str) -> dict[str, ir.Attribute]:
@@ -262,10 +262,10 @@ def assembly(text: str, constraints: str) -> dict[str, ir.Attribute]:
     }
 
 
-def word_of(structure: Value, kind: ir.Type, position: int) -> Value:
-    """Creates the read of element ``position``, of type ``kind``, of an LLVM struct; returns its value."""
-    place = ir.DenseI64ArrayAttr.get([position])
-    return value("llvm.extractvalue", kind, structure, position=place)
+def word_of(structure: Value, type_: ir.Type, position: int) -> Value:
+    """Creates the read of element ``position``, of type ``type_``, of an LLVM struct; returns its value."""
+    index = ir.DenseI64ArrayAttr.get([position])
+    return value("llvm.extractvalue", type_, structure, position=index)
 
 
 # The producer: one elected thread that fills the stages of the ring by TMA.
@@ -289,8 +289,8 @@ def create_producer(
 ) -> RingPosition:
     """Creates the producer's loop over tiles of k, which fills stages of the ring by TMA, for one thread.
 
-    ``sources``: of A and B. ``first``: ring position before the loop. ``first_k``: where the block's part of
-    k starts, i32; None: all of k. Returns the ring position after the loop.
+    ``sources``: of the operands' tiles. ``first``: ring position before the loop. ``first_k``: where the
+    block's part of k starts, i32; None: all of k. Returns the ring position after the loop.
     """
     plan = ring.plan
 
@@ -320,8 +320,8 @@ def _copy(ring: Ring, position: RingPosition, source: Source, box: Box, k: Value
     if source.rank is not None:
         at = calculate("addi", at, calculate("muli", source.rank, tile.part_bytes))
         coordinates[1] = calculate("addi", coordinates[1], calculate("muli", source.rank, tile.box[0]))
-        kind = ir.IntegerType.get_signless(16)
-        ranks = [value("arith.constant", kind, value=ir.IntegerAttr.get(kind, (1 << tile.parts) - 1))]
+        i16 = ir.IntegerType.get_signless(16)
+        ranks = [value("arith.constant", i16, value=ir.IntegerAttr.get(i16, (1 << tile.parts) - 1))]
     create(
         "nvvm.cp.async.bulk.tensor.shared.cluster.global",
         [],
