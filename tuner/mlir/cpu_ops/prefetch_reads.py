@@ -6,8 +6,8 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import fetch, index, plus, times, total, value
+from tuner.mlir.ir.packed_weights import packing_of
 from tuner.mlir.ir.reading import constant_of, source_of, walk
-from tuner.mlir.ir.vnni import packing_of
 
 VIEWS = ("memref.subview", "memref.cast")
 LOCALITY = 3  # keep in every cache level; 2: from the second level on
@@ -32,12 +32,13 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
 
     Attributes, all i64: ``argument`` (its number, default 1), ``rows`` and ``columns`` (prefetch distance in
     elements along the last two dimensions, default 0), ``line`` (elements per cache line, default 16),
-    ``locality`` (3: into every cache level, the default; 2: from the second level on). With ``strips``, for
-    all arguments that ``tuner.pack_weights`` packed, instead of ``rows``: the panel that follows, of which
-    each of so many strips of rows, in the loop annotated ``ir`` or after it, fetches its share in even
-    portions, one in each iteration over K. Only the first strip reads a panel from memory: so memory is read
-    while the others multiply, too. The handle (a func.func) stays valid. Silenceable failure: an op that is
-    not a func.func with a body, or without such an argument.
+    ``locality`` (3: into every cache level, the default; 2: from the second level on), ``strips`` (default
+    0). With ``strips``, the number of strips of rows of A, the distances do not count: while a strip is
+    multiplied by a panel of a weight that ``tuner.pack_weights`` packed, it fetches its share, one of
+    ``strips``, of the panel that follows, an even portion in each iteration over K. Else only the first strip
+    would read a panel from memory, and nothing would be read while the others multiply. Strips are the
+    iterations of the loop annotated ``ir``, and the loops over K after it. The handle (a func.func) stays
+    valid. Silenceable failure: an op that is not a func.func with a body, or without such an argument.
     """
 
     def change(self, function: Op) -> Refusal | None:
@@ -54,7 +55,7 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
         locality = attribute(self, "locality", LOCALITY)
         for read in _reads_in_loops(function, [argument]):
             width = ir.VectorType(read.results[0].type).shape[-1]
-            buffer, *lead, row, column = _place(read)
+            buffer, *lead, row, column = _buffer_and_indices(read)
             with ir.InsertionPoint(read), read.location:
                 later_row = plus(row, ahead[0])
                 for offset in dict.fromkeys((*range(0, width, line), width - 1)):
@@ -81,7 +82,7 @@ def _reads_in_loops(function: Op, arguments: list[Value]) -> list[Op]:
     ]
 
 
-def _place(read: Op) -> list[Value]:
+def _buffer_and_indices(read: Op) -> list[Value]:
     """Returns the buffer of a read and the indices of the first element."""
     return list(read.operands)[: ir.MemRefType(read.operands[0].type).rank + 1]
 
@@ -91,7 +92,7 @@ def _fetch_next_panels(function: Op, strips: int, line: int) -> None:
     bodies = list(_reads_of_panels(function).items())
     for (loop, weight), reads in bodies:
         first = reads[0]
-        buffer, panel, row, _ = _place(first)
+        buffer, panel, row, _ = _buffer_and_indices(first)
         _, depth, columns = ir.MemRefType(buffer.type).shape
         lines = -(-columns // line)  # of a row of the panel
         with ir.InsertionPoint(first), first.location:
@@ -121,7 +122,7 @@ def _reads_of_panels(function: Op) -> dict[tuple[Op, Value], list[Op]]:
     weights = [argument for number, argument in numbered if packing_of(function, number) is not None]
     reads: dict[tuple[Op, Value], list[Op]] = {}
     for read in _reads_in_loops(function, weights):
-        indices = _place(read)[1:]
+        indices = _buffer_and_indices(read)[1:]
         # panels x K x columns; of the parts of a row the first stands for all
         if len(indices) == 3 and constant_of(indices[-1]) == 0:
             reads.setdefault((read.parent, source_of(read.operands[0], VIEWS)), []).append(read)

@@ -2,7 +2,6 @@
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import deinterleaved, value
-from tuner.mlir.ir.packed_weights import packing_of as packing_of
 from tuner.mlir.ir.reading import name_of, ops_in, private_function, walk
 
 NAME = "vpdpbusd_"  # then the bits of a register
