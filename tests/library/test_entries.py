@@ -25,7 +25,9 @@ SMALL, LARGE = Matmul(8, 8, 8), Matmul(16, 8, 8)
 
 
 def parts(**changes: object) -> Backends:
-    return fakes.backends(PROCESSOR, **changes)
+    """Returns backends with four configurations, of which x = 7 is the fastest."""
+    few = fakes.plan({"x": (5, 6, 7, 8), "comment": ("a",)})
+    return fakes.backends(PROCESSOR, **{"plan": few, **changes})
 
 
 def tune(store: Store, problem: Problem = SMALL, backends: Backends | None = None, **settings: Any) -> int:
