@@ -118,13 +118,14 @@ def test_equal_fusions_are_compiled_once_and_a_second_program_compiles_none(made
 
 
 def test_another_machine_number_of_threads_or_text_is_compiled(made: list[FusionTask]) -> None:
-    image()
+    image(PRODUCT)
     others: dict[str, dict[str, Any]] = {
         "machine": {"machine": replace(MACHINE, l2_bytes=MACHINE.l2_bytes + 1)},
         "threads": {"threads": 2},
-        "text": {"text": TEXT.replace("arith.maximumf", "arith.minimumf")},
+        "text": {"text": PRODUCT.replace("tensor<4x8xf32>", "tensor<5x8xf32>")},
     }
-    for options in others.values():
+    for changes in others.values():
+        options = {"text": PRODUCT, **changes}
         assert kept(**options) is None
         made.clear()
         image(**options)
