@@ -13,8 +13,8 @@ from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import UsageError
 from tuner.simulator.instructions.decoder import DecodedBlock, Ending, decode
 from tuner.simulator.memory.access_log import Access, AccessSample, BankConflict
-from tuner.simulator.memory.async_copies import tensor_of
 from tuner.simulator.memory.global_memory import Find, GlobalMemory, Touched
+from tuner.simulator.memory.tensor_maps import tensor_of
 from tuner.simulator.ptx.defects import BENIGN, Defect, Fault, Hazard, SimulationError, at
 from tuner.simulator.ptx.dtypes import Array, Bools, Indices
 from tuner.simulator.ptx.geometry import WARP_LANES, Geometry, Index3

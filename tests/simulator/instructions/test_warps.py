@@ -11,7 +11,7 @@ from tests.simulator.ptx.snippets import Array, each_lane, fault, kinds, run
 from tests.texts import text_beside
 from tuner.core.errors import UsageError
 from tuner.simulator.launch import Simulation
-from tuner.simulator.memory.async_copies import TensorMap
+from tuner.simulator.memory.tensor_maps import TensorMap
 from tuner.simulator.ptx.defects import Defect, SimulationError
 
 EVERYONE = 0xFFFFFFFF

@@ -7,7 +7,7 @@ from tests.simulator.ptx.snippets import fault, kinds, run
 from tests.texts import text_beside
 from tuner.core.compiled_code import TensorMapLayout
 from tuner.core.errors import UsageError
-from tuner.simulator.memory.async_copies import TensorMap, extent_bytes, swizzled
+from tuner.simulator.memory.tensor_maps import TensorMap, extent_bytes, swizzled
 from tuner.simulator.ptx.defects import Defect
 
 BOX = ".shared .align 128 .b8 box[16];\n"

@@ -15,7 +15,7 @@ from tuner.core.errors import UsageError
 from tuner.simulator.launch import Simulation, kernel_of, prepare
 from tuner.simulator.memory.access_log import SAMPLES, Access, wavefronts
 from tuner.simulator.memory.global_memory import Pointer, runs
-from tuner.simulator.memory.races import GlobalRaces
+from tuner.simulator.memory.global_races import GlobalRaces
 from tuner.simulator.ptx.defects import Defect, SimulationError
 from tuner.simulator.ptx.parser import parse
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.simulator.launch import Simulation, simulate
-from tuner.simulator.memory.async_copies import TensorMap
+from tuner.simulator.memory.tensor_maps import TensorMap
 from tuner.simulator.ptx.geometry import Index3
 
 Array = NDArray[Any]

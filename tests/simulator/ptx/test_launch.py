@@ -14,8 +14,8 @@ from tests.texts import text_beside
 from tuner.core.errors import UsageError
 from tuner.simulator.launch import simulate
 from tuner.simulator.ptx import syntax_tree
+from tuner.simulator.ptx.control_flow_graph import Flow, flow_of
 from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
-from tuner.simulator.ptx.layout import Flow, flow_of
 from tuner.simulator.ptx.parser import parse
 from tuner.simulator.ptx.syntax_tree import Address, Immediate, Instruction, Label, Register, Symbol
 

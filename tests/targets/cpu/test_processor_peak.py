@@ -14,7 +14,7 @@ from tuner.core.matmul import Matmul
 from tuner.core.records import Measurement
 from tuner.core.roofline import Roofline
 from tuner.runtime.cpu.roofline import ITERATIONS, SUMS, highest_flop_per_s
-from tuner.targets.cpu.timing_checks import ProcessorPeak
+from tuner.targets.cpu.processor_peak import ProcessorPeak
 
 PROBLEM = Matmul(512, 512, 512)
 LATENCIES = range(3, 9)  # cycles of a multiply-add: 4 on most x86 cores, 6 to 8 of dot products

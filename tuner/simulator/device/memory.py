@@ -25,8 +25,8 @@ from tuner.core.compiled_code import TensorMapLayout
 from tuner.core.device import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG
 from tuner.core.errors import DeviceError, UsageError
 from tuner.simulator.device.happens_before import Moment, refused
-from tuner.simulator.memory.async_copies import DTYPES, SWIZZLES_BYTES, TensorMap, extent_bytes, tensor_of
 from tuner.simulator.memory.global_memory import DEVICE_BUFFERS, Pointer, device_address, device_number
+from tuner.simulator.memory.tensor_maps import DTYPES, SWIZZLES_BYTES, TensorMap, extent_bytes, tensor_of
 
 # Memory at addresses reserved for simulated device memory, so that host code recognises device pointers.
 

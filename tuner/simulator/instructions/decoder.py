@@ -5,19 +5,23 @@ from dataclasses import dataclass
 
 from tuner.simulator.instructions import (
     barriers,
+    bulk_copies,
+    calls,
+    clusters,
     comparisons,
-    control_flow,
     conversions,
     floats,
     integers,
     matrices,
     memory,
+    moves,
     warps,
     wgmma,
 )
 from tuner.simulator.instructions.control_flow import TERMINATORS, Guarded, Terminator, guard_of
 from tuner.simulator.instructions.operands import Operands, Step
-from tuner.simulator.ptx.layout import ENDS, Layout, flow_of, is_one_of
+from tuner.simulator.ptx.control_flow_graph import ENDS, flow_of, is_one_of
+from tuner.simulator.ptx.layout import Layout
 from tuner.simulator.ptx.syntax_tree import Instruction
 from tuner.simulator.state.resident_blocks import ResidentBlocks
 
@@ -26,14 +30,14 @@ DECODERS: dict[str, Callable[[Operands], Step]] = {
     **integers.DECODERS,
     **comparisons.DECODERS,
     **conversions.CONVERSIONS,
-    **conversions.MOVES,
+    **moves.MOVES,
     **memory.ACCESSES,
     **memory.ATOMICS,
-    **control_flow.DECODERS,
-    **barriers.CLUSTERS,
+    **calls.DECODERS,
+    **clusters.CLUSTERS,
     **warps.DECODERS,
     **matrices.MMA,
-    **memory.ASYNC_COPIES,
+    **bulk_copies.ASYNC_COPIES,
     **barriers.MBARRIERS,
     **wgmma.DECODERS,
     **matrices.WMMA,

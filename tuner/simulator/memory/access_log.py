@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.simulator.memory.vector_clocks import Clocks, HazardLog, SilentStores, Unordered, report
+from tuner.simulator.memory.hazards import HazardLog, SilentStores, Unordered, report
+from tuner.simulator.memory.vector_clocks import Clocks
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import Bools, Indices
 from tuner.simulator.ptx.geometry import WARP_LANES, Geometry

@@ -14,9 +14,9 @@ import numpy as np
 
 from tuner.core.errors import UsageError
 from tuner.simulator.memory.access_log import Watch
-from tuner.simulator.memory.races import GlobalRaces
+from tuner.simulator.memory.global_races import GlobalRaces
+from tuner.simulator.memory.hazards import SilentStores, Unordered
 from tuner.simulator.memory.shared_memory import POISON, SharedMemory
-from tuner.simulator.memory.vector_clocks import SilentStores, Unordered
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
 

@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 
 from tuner.simulator.memory.access_log import Watch
+from tuner.simulator.memory.hazards import SilentStores, Unordered
 from tuner.simulator.memory.races import SharedRaces
-from tuner.simulator.memory.vector_clocks import SilentStores, Unordered
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
 

@@ -7,8 +7,8 @@ from typing import TypeAlias
 import numpy as np
 
 from tuner.core.errors import UsageError
-from tuner.simulator.memory.async_copies import PlacedMap, TensorMap
 from tuner.simulator.memory.global_memory import WINDOWS, GlobalBuffer, GlobalMemory, Pointer
+from tuner.simulator.memory.tensor_maps import PlacedMap, TensorMap
 from tuner.simulator.ptx.dtypes import TYPES, Array
 from tuner.simulator.ptx.geometry import THREADS_LIMIT, Index3, linear, unravel, whole_clusters
 from tuner.simulator.ptx.layout import Layout

@@ -21,8 +21,8 @@ from typing import Protocol
 import numpy as np
 
 from tuner.simulator.memory.access_log import Watch
-from tuner.simulator.memory.async_copies import swizzled
 from tuner.simulator.memory.shared_memory import SharedMemory
+from tuner.simulator.memory.tensor_maps import swizzled
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import TYPES, UNSIGNED, Array, Bools, Indices, read_tf32
 from tuner.simulator.ptx.geometry import WARP_LANES

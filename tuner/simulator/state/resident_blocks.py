@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tuner.simulator.memory.access_log import AccessSample, ConflictCounter, Watch
-from tuner.simulator.memory.async_copies import BulkCopies, Copies, PlacedMap
+from tuner.simulator.memory.async_copies import Copies
+from tuner.simulator.memory.bulk_copies import BulkCopies
 from tuner.simulator.memory.global_memory import Spaces
+from tuner.simulator.memory.hazards import HazardLog
 from tuner.simulator.memory.shared_memory import MBARRIERS_LIMIT, MBarriers, SharedMemory
-from tuner.simulator.memory.vector_clocks import Clocks, HazardLog
+from tuner.simulator.memory.tensor_maps import PlacedMap
+from tuner.simulator.memory.vector_clocks import Clocks
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
 from tuner.simulator.ptx.geometry import WARP_LANES, Geometry

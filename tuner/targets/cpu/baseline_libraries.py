@@ -246,7 +246,7 @@ LIBRARIES = {
         ("bf16", "f16", "i8"),
         "pip install torch",
         recorded="torch |oneDNN .* torch ",
-        matmul="tuner.targets.cpu.onednn:TorchOneDnnMatmul",
+        matmul="tuner.targets.cpu.torch_onednn:TorchOneDnnMatmul",
         outputs=("", "bf16", "f16"),
         modules=("torch",),
     ),

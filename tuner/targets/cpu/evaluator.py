@@ -41,13 +41,8 @@ from tuner.targets.cpu import timing_checks
 from tuner.targets.cpu.baseline import InterleavedBaseline
 from tuner.targets.cpu.baseline_libraries import chosen_libraries
 from tuner.targets.cpu.fusion_arrays import FusionArrays
-from tuner.targets.cpu.timing_checks import (
-    PartitionCalls,
-    ProcessorPeak,
-    TimingChecks,
-    no_thread_started,
-    same_float_mode,
-)
+from tuner.targets.cpu.processor_peak import ProcessorPeak
+from tuner.targets.cpu.timing_checks import PartitionCalls, TimingChecks, no_thread_started, same_float_mode
 
 DRAWS = 8  # inputs that a kernel is verified on, if VERIFY_S allows; more where special numbers need them
 # The first, and those with special numbers, are drawn always; each second one has flipped signs.

@@ -1,4 +1,4 @@
-"""Checks while a CPU kernel is timed: changing inputs, other alignments, impossible times, side effects.
+"""Checks while a CPU kernel is timed: changing inputs, other alignments, side effects.
 
 A sample times a kernel's work only, while inputs and C change in ways no kernel can predict. Before each
 sample, untimed, inputs are drawn and C is filled with NaN or ones. Where caches are to be cold, operands are
@@ -21,10 +21,8 @@ import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Effort
-from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import MatmulProblem
-from tuner.core.processors import most_flop_per_s
 from tuner.core.records import Measurement, OffsetTime
 from tuner.payload.reference import Array
 from tuner.runtime import timing
@@ -134,57 +132,6 @@ class PlacedOperands:
                 raise CandidateError(Stage.VERIFY, line)
         pairs = zip(self.offsets, measured, strict=True)
         return tuple(OffsetTime(offset, time.median_s, time.interval_s) for offset, time in pairs)
-
-
-@final
-class ProcessorPeak:
-    """The highest flop/s per type that this processor was seen to reach.
-
-    Times that no such processor can reach by its documents are refused. A kernel above the measured peak is
-    verified and timed again; then its speed is the peak.
-    """
-
-    def __init__(self, machine: Machine, threads: int, probe: Callable[[str], float]) -> None:
-        """``threads``: that kernels run on; ``probe``: measures the flop/s of a type."""
-        self._machine = machine
-        self._threads = threads
-        self._probe = probe
-        self._flop_per_s: dict[str, float] = {}  # by dtype
-
-    def require_possible(self, problem: Problem, measurement: Measurement) -> None:
-        """Raises CandidateError(VERIFY) for a time that needs more flop/s than the instructions can do."""
-        reached = _reached(problem, measurement)
-        limit = most_flop_per_s(problem, self._machine, self._threads)
-        if reached > limit:
-            raise CandidateError(
-                Stage.VERIFY,
-                f"faster than this processor: found {reached / 1e9:.4g} GFLOP/s, allowed {limit / 1e9:.4g}, "
-                "the most that its instructions can do",
-            )
-
-    def is_exceeded(self, problem: Problem, measurement: Measurement) -> bool:
-        """Returns whether a time beats the peak.
-
-        The peak is first measured again, since clocks may have risen.
-        """
-        if problem.multiplied_dtype not in self._flop_per_s:
-            self._flop_per_s[problem.multiplied_dtype] = self._probe(problem.multiplied_dtype)
-        reached = _reached(problem, measurement)
-        if reached > self._flop_per_s[problem.multiplied_dtype]:
-            again = self._probe(problem.multiplied_dtype)
-            self._flop_per_s[problem.multiplied_dtype] = max(
-                again, self._flop_per_s[problem.multiplied_dtype]
-            )
-        return reached > self._flop_per_s[problem.multiplied_dtype]
-
-    def rise(self, problem: Problem, measurement: Measurement) -> None:
-        """Raises the peak to the speed of this time, which was verified."""
-        known = self._flop_per_s.get(problem.multiplied_dtype, 0.0)
-        self._flop_per_s[problem.multiplied_dtype] = max(known, _reached(problem, measurement))
-
-
-def _reached(problem: Problem, measurement: Measurement) -> float:
-    return problem.flop / measurement.interval_s[1]  # by the slow end
 
 
 FEGETENV.argtypes = (ctypes.c_void_p,)

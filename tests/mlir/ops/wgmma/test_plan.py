@@ -7,7 +7,7 @@ import pytest
 
 from tests.default_suite import ALL
 from tuner.mlir.wgmma.plan import MMA_DEPTH_BYTES, OperandTile, PipelinePlan
-from tuner.simulator.memory.async_copies import TensorMap
+from tuner.simulator.memory.tensor_maps import TensorMap
 from tuner.simulator.state.fragments import operand_addresses
 
 
