@@ -34,10 +34,7 @@ class EpilogueArgument:
 
     @property
     def map_results(self) -> str:
-        """Returns the results of the affine map (m, n) -> ...
-
-        That indexes the argument: "(n)", "(m, n)", or "()".
-        """
+        """Returns the results of the map of (m, n) that indexes the argument: "(n)", "(m, n)", or "()"."""
         return f"({', '.join(self.axes)})"
 
     @property
@@ -194,7 +191,7 @@ class Epilogue:
         for step in self.steps:
             operation = OPERATIONS[step.operation]
             op = operation.integer if sums.startswith("i") else operation.floating
-            values = [names[each] if isinstance(each, str) else numbers[each] for each in step.operands]
+            values = [names[key] if isinstance(key, str) else numbers[key] for key in step.operands]
             names[step.name] = f"%{step.name}"
             lines.append(f"%{step.name} = {op} {', '.join(values)} : {sums}")
         last = names[self.result]

@@ -78,7 +78,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a thing cannot be made or done, where that is no error: the caller does another, or prints it."""
+    """Why something cannot be made or done, where that is not an error: the caller goes on, or prints it."""
 
     text: str  # one line or a clause, to print
     hint: str = ""  # what to type; "": nothing helps

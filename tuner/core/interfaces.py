@@ -141,7 +141,7 @@ class Effort:
     max_samples: int = 60
     stop_above_s: float | None = None  # a candidate whose first samples are all slower is early-stopped
     has_offsets: bool = False  # CPU: the fastest kernels are timed at other alignments as well
-    has_extremes: bool = False  # a kernel that is timed alone is verified on extreme inputs as well
+    has_extremes: bool = False  # CPU: a kernel that is timed alone is verified on extreme inputs as well
 
 
 class AbstractCompiler(abc.ABC):
@@ -217,8 +217,8 @@ class AbstractEvaluator(abc.ABC):
         """Times several loaded artifacts interleaved, sample by sample, in shuffled order.
 
         ``loaded``: results of ``load``, and ``LoadedLibrary.work`` of baselines; the times are in their
-        order. Verifies on extreme inputs first, whatever ``effort`` says. Raises CandidateError of stage
-        MEASURE, VERIFY or RUN; GroupMemberError where it is known which kernel fails.
+        order. The evaluator of a CPU verifies on extreme inputs first, whatever ``effort`` says. Raises
+        CandidateError of stage MEASURE, VERIFY or RUN; GroupMemberError where it is known which kernel fails.
         """
 
 

@@ -165,12 +165,12 @@ class Problem(abc.ABC):
     @property
     @abc.abstractmethod
     def bytes(self) -> int:
-        """Returns the bytes of all arguments: the least memory traffic."""
+        """Returns the least memory traffic in bytes: all arguments, C twice where the epilogue reads it."""
 
     @property
     @abc.abstractmethod
     def compared_limit(self) -> int:
-        """Returns the largest number of elements that one verification of a kernel can compare."""
+        """Returns an upper bound of the number of elements that one verification of a kernel compares."""
 
     @property
     @abc.abstractmethod
@@ -187,9 +187,11 @@ class Problem(abc.ABC):
         """Returns the (name, value) pairs of the problem that constraints may use.
 
         Returns:
-            Sizes m, n, k and batch; bytes per element; names of dtype, output, layout and epilogue. Of a
-            fusion also its facts (``tuner.core.fusion_facts.FusionFacts``): loops, inner_rows, inner_columns,
-            contractions, weights, transposed, copy, strided, dimensions, channels, stride.
+            Sizes m, n, k and batch; bytes per element (input_bytes, output_bytes, accumulator_bytes); names
+            of dtype, output, layout and epilogue. Of a fusion also its facts
+            (``tuner.core.fusion_facts.FusionFacts.variables``): loops, inner_rows, inner_columns,
+            contractions, weights, transposed, copy, strided, dimensions, channels, stride, masked,
+            weight_bits, group_size, zero_points, integers.
 
         Raises:
             Nothing: a problem is checked when it is built.
@@ -214,7 +216,7 @@ class Problem(abc.ABC):
 
     @property
     def lead(self) -> tuple[int, ...]:
-        """Returns the leading dimension of A, B and C: (batch,) for a batch_matmul, () for a matmul."""
+        """Returns the leading dimension of A, B and C: (batch,) for a batch of matrices, else ()."""
         has_batch = self.operation == BATCH_MATMUL or self.batch > 1  # a fusion may have one
         if has_batch:
             return (self.batch,)
@@ -296,7 +298,7 @@ class Problem(abc.ABC):
     def memory_options(self) -> tuple[str, ...]:
         """Returns alignment and cache state as in keys, where not the default: ("align=64", "cache=cold")."""
         options = (("align", self.align, NUMPY_ALIGNMENT), ("cache", self.cache, WARM))
-        return tuple(f"{name}={given}" for name, given, usual in options if given != usual)
+        return tuple(f"{name}={value}" for name, value, usual in options if value != usual)
 
     @property
     def stored_dtype(self) -> str:
@@ -354,9 +356,9 @@ class TextProblem(Problem, abc.ABC):
 
     @property
     def is_contraction(self) -> bool:
-        """Returns whether the schedule of the same product with another epilogue may fit.
+        """Returns whether the fusion is a contraction or a convolution.
 
-        True for contractions and convolutions.
+        A schedule of the same product with another epilogue may then fit it.
         """
         return self.operation in (CONTRACTION, CONVOLUTION)
 

@@ -183,6 +183,7 @@ class Record:
 
     @property
     def is_compiled_only(self) -> bool:
+        """Returns whether the candidate was compiled but not run: its verdict compared no element."""
         return isinstance(self.outcome, Verdict) and self.outcome.elements == 0
 
     @property
@@ -194,6 +195,7 @@ class Record:
 
     @property
     def correct_verdict(self) -> Verdict | None:
+        """Returns the verdict of a correct candidate, timed or not; None where it failed or has none."""
         if isinstance(self.outcome, Verdict):
             return self.outcome
         return self.verdict

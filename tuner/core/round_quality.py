@@ -93,9 +93,9 @@ class Evidence:
 def reliability_in_round(times: tuple[Measurement, ...], evidence: Evidence) -> Reliability:
     """Returns how reliable times of a timing round are; a ratio of two may be printed if they are RELIABLE.
 
-    They are not: in an unreliable round, of an early-stopped measurement, not interleaved, with fewer than
-    LEAST_SAMPLES (6) samples, with a noise floor that is unknown or above NOISE_LIMIT (5 %). Unknown is what
-    has no noise floor. ``times`` has one or more measurements.
+    UNRELIABLE in an unreliable round, and where a measurement was stopped early, was not interleaved, has
+    fewer than LEAST_SAMPLES (6) samples, or the noise floor is above NOISE_LIMIT (5 %). In another round,
+    UNKNOWN if its noise floor is not known. ``times`` has one or more measurements.
     """
     if evidence.reliability.unreliable:
         return evidence.reliability

@@ -157,11 +157,15 @@ class KernelArrays(Protocol):
     def guarded(self, *, at_end: bool) -> AbstractContextManager[None]:
         """Context manager: uses arrays next to an inaccessible page, so that accesses outside of them fault.
 
-        ``at_end``: the arrays end where the page begins; else they begin where a page ends.
+        ``at_end``: the arrays end where the page begins; else they begin where a page ends. Without effect
+        for a fusion, whose kernels may read past their inputs.
         """
 
     def unevenly_placed(self, rng: np.random.Generator) -> AbstractContextManager[None]:
-        """Context manager: uses arrays of which no two begin at the same offset in a page."""
+        """Context manager: uses arrays of which no two begin at the same offset in a page.
+
+        Without effect for a fusion, whose arrays lie at cache lines.
+        """
 
     @property
     def special_draws(self) -> int:
@@ -206,9 +210,9 @@ class KernelArrays(Protocol):
         """Compares a part of the outputs. Raises CandidateError(VERIFY) for a wrong element."""
 
     def check_rows(self, rng: np.random.Generator) -> None:
-        """Compares random rows of the outputs (of a fusion all rows), which must be finite.
+        """Compares random rows of the outputs; of a fusion everything, as ``evaluate`` does.
 
-        Raises CandidateError(VERIFY) for a wrong element, or one that is not finite.
+        Raises CandidateError(VERIFY) for a wrong element, and for a matmul also for any that is not finite.
         """
 
 

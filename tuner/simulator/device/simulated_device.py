@@ -212,7 +212,7 @@ def _whole(region: MemoryRegion) -> ByteRanges:
 
 @dataclass
 class DeviceCounts:
-    """How often each kind of call of a simulated device was made."""
+    """The number of calls of a simulated device, by what they ask for: streams created, copies, launches."""
 
     streams_created: int = 0
     streams_destroyed: int = 0
@@ -252,10 +252,12 @@ class SimulatedDevice(AbstractDevice):
     ) -> None:
         """Creates a device with the limits of ``chip``.
 
-        Args: - order: of ready work: "fifo", "lifo" or "random", which also randomises the schedule of
-        threads. - seed: seed of the order "random". - write: receives what kernels print; None: standard
-        output. - run_launch: runs launches in place of the PTX simulator, for example only a sample of their
-        blocks.
+        Args:
+            chip: a name such as "sm_90".
+            order: of ready work: "fifo", "lifo" or "random", which also randomises the schedule of threads.
+            seed: of the order "random".
+            write: receives what kernels print; None: standard output.
+            run_launch: runs launches in place of the PTX simulator, for example a sample of their blocks.
 
         Raises UsageError for an unknown chip or order.
         """

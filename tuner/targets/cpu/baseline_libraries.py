@@ -277,9 +277,10 @@ CHOICES = (BEST, *LIBRARIES)
 def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
     """Returns the libraries (keys of LIBRARIES) that a user's choice means for a problem.
 
-    BEST: all that are installed and can compute it. DEFAULT: one library; for quantized matmuls all that are
-    installed. () for fusions, and where none is installed for quantized weights. Raises UsageError for an
-    unknown library, one that cannot multiply the problem, and one that is not installed.
+    BEST: all that are installed and can compute it in its type, else the default. DEFAULT: one library; for
+    quantized matmuls all that are installed. () for fusions, and where none is installed for quantized
+    weights. Raises UsageError for an unknown library, one that cannot multiply the problem, and one that is
+    not installed.
     """
     problem = compared_problem(problem)
     if choice in (BEST, DEFAULT) and isinstance(problem, TextProblem):

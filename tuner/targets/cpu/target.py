@@ -254,10 +254,10 @@ class Cpu(CpuCode):
                 work = partial(measure_cpu_baseline, problem, threads, FINAL_EFFORT, seed, library)
                 environment = baseline_environment(library, threads)
                 try:
-                    found = call_in_child(
+                    baseline = call_in_child(
                         "baseline", work, timeout_s, environment=environment, is_named=False
                     )
-                    timed.append((library, found))
+                    timed.append((library, baseline))
                 except TunerError as error:
                     failed.append(LibraryTime(library, "", failure=str(error)))
         fastest = fastest_baseline(timed, failed)

@@ -182,7 +182,11 @@ def _mode() -> tuple[object, ...]:
 
 @final
 class TimingChecks:
-    """A stopwatch of one kernel that changes inputs and C at random and verifies C after each sample."""
+    """A stopwatch of one kernel that changes inputs and C at random and verifies C after each sample.
+
+    Later samples are verified on some rows only, if comparing all of C takes too long. For a kernel that
+    reads C, C is restored before each call, and no input changes within a sample.
+    """
 
     def __init__(
         self,
@@ -208,7 +212,7 @@ class TimingChecks:
     def __call__(self, inner: int) -> float:
         """Runs at least ``inner`` calls; returns the seconds per call.
 
-        Raises CandidateError(VERIFY) for a wrong result, or an element of C that a call left unwritten;
+        Raises CandidateError(VERIFY) for a wrong result, or a marked element of C that a call left unwritten;
         CandidateError(RUN) for threads that go on.
         """
         times = inner + int(self._rng.integers(int(inner * MORE_CALLS) + 1))

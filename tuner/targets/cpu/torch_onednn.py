@@ -39,7 +39,7 @@ class TorchOneDnnMatmul(blas.AbstractLibraryMatmul):
         type_ = number_type(problem.dtype)
         offset = problem.offset_bytes
         if type_.is_float:  # numpy lacks bf16: its bits
-            words = np.dtype(np.int16)
+            words: np.dtype[Any] = np.dtype(np.int16)
             result_words = words
             multiply = torch.matmul
         else:

@@ -84,9 +84,9 @@ def open_gpu(here: probe.GpuHere) -> LocalGpu:
 
 @final
 class WatchedRuns(AbstractSampleWatch):
-    """Before each timed sample overwrites C and flips a sign; verifies C after some samples.
+    """Before each timed sample overwrites C and flips a sign; verifies some rows of C after some samples.
 
-    At random, but at least one of MIN_SAMPLES.
+    Which samples is random; fewer than MIN_SAMPLES lie between two of them.
     """
 
     def __init__(self, arrays: GpuProblemArrays, rng: np.random.Generator, index: int = 0) -> None:

@@ -97,7 +97,10 @@ class MachineInstruction:
 
     @property
     def sources(self) -> tuple[tuple[int, bool], ...]:
-        """Returns (register number, has ``.reuse``) of each register after the first; reuse: from a cache."""
+        """Returns (register number, has ``.reuse``) of each register after the first.
+
+        ``.reuse``: the operand is kept in a cache for the next instruction.
+        """
         return tuple((int(number), bool(reused)) for number, reused in REGISTER.findall(self.text)[1:])
 
     @property
