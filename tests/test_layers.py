@@ -81,7 +81,7 @@ NARROWER: Table = {
 # What a pure package may not import.
 PURE = ("core", "payload", "space", "search/cost_model", "analysis")
 READS_FILES = ("space/file", "space/recorded", "space/scripts")  # the parts of a pure package that read files
-HEAVY = {"mlir", "sqlalchemy", "alembic", "optuna", "yaml", "subprocess", "os", "pydantic", "click", "rich"}
+HEAVY = {"mlir", "sqlalchemy", "alembic", "optuna", "yaml", "subprocess", "os", "click", "rich"}
 # Library -> the one place (a module, or all modules of a folder) that may import it.
 OWNERS = {
     "numba_cuda_mlir": "mlir.bindings",

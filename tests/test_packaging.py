@@ -22,7 +22,6 @@ ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRA_PROVIDERS = {"iree": ["iree-base-compiler"], "optuna_dashboard": ["optuna-dashboard"]}
 PROVIDERS = EXTRA_PROVIDERS | {
-    "pydantic_core": ["pydantic"],  # one version of it belongs to each version of pydantic
     **{
         name: [name] for name in ("onnx", "onnxruntime", "openvino", "torch", "pandas")
     },  # need not be installed

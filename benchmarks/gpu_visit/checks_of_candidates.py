@@ -19,7 +19,7 @@ from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 
 TUNED, TUNE_S, TUNE_LIMIT_S = Matmul(4096, 4096, 4096), 20.0, 60.0
-SEARCHES_NEED = ("numba_cuda_mlir", "torch_mlir", "optuna", "sqlalchemy", "pydantic")
+SEARCHES_NEED = ("numba_cuda_mlir", "torch_mlir", "optuna", "sqlalchemy")
 
 
 def candidate_checks(section: str, bench: Workbench) -> tuple[Check, ...]:

@@ -94,16 +94,16 @@ def test_values_come_back_equal(value: RemoteResults | PendingTrial | MeasuredTr
         (("origin", "number"), "one", r"^file\.origin\.number: found 'one', allowed a whole number$"),
         (("origin", "number"), True, r"^file\.origin\.number: found True, allowed a whole number$"),
         (("origin", "number"), 2**63, r"^file\.origin\.number: found 9223372036854775808, allowed -9223"),
-        (("origin",), [], r"^file\.origin: found \[\], allowed an object$"),
+        (("origin",), [], r"^file\.origin: found \[\], allowed a mapping \(key: value\)$"),
         (("finished",), "soon", r"^file\.finished: found 'soon', allowed a datetime$"),
         (("finished",), "2026-01-01T00:00:00", r"allowed a moment with its zone$"),
         (("problem", "dtype"), "f7", r"dtype: found 'f7', allowed f32"),
         (("stage_s",), [["load", 1.0, 2.0]], r"^file\.stage_s\[0\]: found .*, allowed a list of 2$"),
         (("stage_s",), 3, r"^file\.stage_s: found 3, allowed a list$"),
-        (("outcome",), {"stage": "verify"}, r"^file\.outcome\.reason: missing$"),
-        (("outcome",), None, r"^file\.outcome: found None, allowed Measurement or Failure$"),
-        (("verdict",), "x" * 99, r"^file\.verdict: found 'x{59}\.\.\., allowed an object$"),
-        (("extra",), 1, r"^file\.'extra': unknown, allowed artifact_sha256, "),
+        (("outcome",), {"stage": "verify"}, r"^file\.outcome\.reason: is missing; it has no default$"),
+        (("outcome",), None, r"^file\.outcome: found nothing, allowed Measurement or Failure$"),
+        (("verdict",), "x" * 99, r"^file\.verdict: found 'x{59}\.\.\., allowed a mapping \(key: value\)$"),
+        (("extra",), 1, r"^file\.extra: found the key 'extra', allowed .*, artifact_sha256, "),
     ],
 )
 def test_what_does_not_fit_is_reported_by_place(path: tuple[str, ...], found: object, message: str) -> None:
@@ -139,7 +139,7 @@ def test_what_is_written_and_read_differs_in_form_alone() -> None:
     document = through_json(PART)
     assert (document["place"], decode(Part, document, "file")) == ([1.0, 2.0], PART)
     assert decode(Part, known_part(Part, document | {"later": 1}, "file"), "file") == PART
-    with pytest.raises(UsageError, match=r"^file: found 3, allowed an object$"):
+    with pytest.raises(UsageError, match=r"^file: found 3, allowed a mapping \(key: value\)$"):
         known_part(Part, 3, "file")
     document = through_json(measured(1, WRONG))
     document["outcome"]["stage"] = "moon"
@@ -154,7 +154,7 @@ def test_what_is_written_and_read_differs_in_form_alone() -> None:
         ("share", True, r"^a file: share: found True, allowed a share$"),
         ("count", 0, r"^a file: count: found 0, allowed 1 or more$"),
         ("knobs", {"tile": [4]}, r"^a file: knobs\.tile: found \[4\], allowed a whole number or text$"),
-        ("knobs", [], r"^a file: knobs: found \[\], allowed an object$"),
+        ("knobs", [], r"^a file: knobs: found \[\], allowed a mapping \(key: value\)$"),
         ("place", [1.0], r"^a file: place: found \[1\.0\], allowed a list of 2$"),
     ],
 )

@@ -21,7 +21,7 @@ from tuner.db import database
 from tuner.db.address import FileAddress, ServerAddress, parse_address
 from tuner.db.store import Store
 
-SLOW_TO_LOAD = {"alembic", "mako", "optuna", "pydantic", "jinja2", "yaml", "numba_cuda_mlir", "torch_mlir"}
+SLOW_TO_LOAD = {"alembic", "mako", "optuna", "jinja2", "yaml", "numba_cuda_mlir", "torch_mlir"}
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ def test_what_cannot_be_is_refused(stage: str, value: object, why: str) -> None:
         (None, "larger than the limit"),
         ("", "is not JSON"),
         ("[" * 100_000, "is not JSON"),
-        ("3", "outcome: found 3, allowed an object"),
+        ("3", "outcome: found 3, allowed a mapping"),
         ('{"seconds": NaN, "value": {"stage": "run", "reason": ""}}', "allowed a finite number"),
         ('{"seconds": 1e999, "value": {"stage": "run", "reason": ""}}', "allowed a finite number"),
         ('{"seconds": 1, "value": {"surprise": 1}}', "allowed Compiled or"),
@@ -120,7 +120,7 @@ def test_work_and_code_cross_as_json_and_are_reported_to_people_by_number_and_qu
     assert work_from_json(json.loads(json.dumps(to_json(asked)))) == asked
     assert (asked.key, asked.text) == (("r", 3, "compile"), "compile of trial 3")
     assert work("run", -2, EVALUATE).text == "evaluate"
-    with pytest.raises(UsageError, match=r"work\.number: missing"):  # another version wrote it
+    with pytest.raises(UsageError, match=r"work\.number: is missing"):  # another version wrote it
         work_from_json({"run": "r"})
     first, second = (compiler_build_of(Compiler("LLVM", (("wheel", version),), "0" * 64)) for version in "12")
     assert compile_queue(first) != compile_queue(second)

@@ -21,6 +21,7 @@ QUOTED = 60  # characters of what was found
 LARGEST = sys.float_info.max  # NaN and infinities are not below this limit
 LARGEST_INTEGER = 2**63 - 1  # that a database stores
 WORDS: Final = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+MAPPING: Final = "a mapping (key: value)"
 FORM: Final = "form"  # key of a field's metadata
 IF_CHANGED: Final = "if_changed"  # key of a field's metadata
 STORED_AS: Final = "stored_as"  # key of a field's metadata
@@ -115,11 +116,19 @@ def encode(value: Any) -> Any:
 
 
 def decode(kind: type[Kind], found: Any, place: str) -> Kind:
-    """Converts ``found``, a parsed JSON value, to the type ``kind``, such as a dataclass.
+    """Converts ``found``, a parsed JSON or YAML value, to the type ``kind``, such as a dataclass.
 
-    Raises UsageError for a value that does not fit; its message begins with ``place`` and the path below.
+    Raises UsageError for a value that does not fit: its message begins with ``place`` and the path below,
+    names the first thing that is wrong, and counts the others.
     """
-    return cast(Kind, _decode(kind, found, place))
+    decoder = _Decoder([])
+    value = decoder.value(kind, found, place)
+    if not decoder.problems:
+        return cast(Kind, value)
+    others = len(decoder.problems) - 1
+    if others:
+        raise UsageError(f"{decoder.problems[0]} (and {others} more)")
+    raise UsageError(decoder.problems[0])
 
 
 def known_part(kind: type, found: Any, place: str) -> dict[str, Any]:
@@ -128,7 +137,7 @@ def known_part(kind: type, found: Any, place: str) -> dict[str, Any]:
     Drops other entries, which other versions write. Raises UsageError, beginning with ``place``, if ``found``
     is not an object.
     """
-    document: dict[str, Any] = _object(found, place)
+    document = decode(dict[str, Any], found, place)
     return {key: document[key] for key in _hints(kind) if key in document}
 
 
@@ -155,103 +164,144 @@ def require_format(head: Any, name: str, version: int, place: str) -> None:
         raise UsageError(f"{place}: found version {head.get('version')!r} of {name}, allowed {version}")
 
 
-def _decode(kind: Any, found: Any, place: str) -> Any:
-    origin = get_origin(kind)
-    if origin is Annotated:
-        kind, only = get_args(kind)
-        return _decode(kind, found, place) if only.takes(found) else _refuse(place, found, only.words)
-    if origin in (Union, types.UnionType):
-        return _union(get_args(kind), found, place)
-    if origin is tuple:
-        return _tuple(get_args(kind), found, place)
-    if origin is dict:
-        inner = get_args(kind)[1]
-        return {key: _decode(inner, item, _at(place, key)) for key, item in _object(found, place).items()}
+@dataclass(frozen=True)
+class _Decoder:
+    """Converts parsed values by annotations, and lists what is wrong in the order in which it is read."""
+
+    problems: list[str]  # one line each; a value with a problem in it is returned as None
+
+    def value(self, kind: Any, found: Any, place: str) -> Any:
+        origin = get_origin(kind)
+        if origin is Annotated:
+            return self._limited(get_args(kind), found, place)
+        if origin in (Union, types.UnionType):
+            return self._union(get_args(kind), found, place)
+        if origin is tuple:
+            return self._tuple(get_args(kind), found, place)
+        if origin is dict:
+            return self._dict(get_args(kind), found, place)
+        if is_dataclass(kind):
+            return self._dataclass(cast(type, kind), found, place)
+        if kind is Any:
+            return found
+        if kind is float and type(found) in (int, float):
+            return float(found) if abs(found) <= LARGEST else self._refuse(place, found, "a finite number")
+        if kind is int and type(found) is int and abs(found) > LARGEST_INTEGER:
+            return self._refuse(place, found, f"{-LARGEST_INTEGER} to {LARGEST_INTEGER}")
+        if kind in WORDS:
+            return found if type(found) is kind else self._refuse(place, found, WORDS[kind])
+        return self._from_text(kind, found, place)
+
+    def _limited(self, annotation: tuple[Any, ...], found: Any, place: str) -> Any:
+        kind, *limits = annotation
+        for limit in limits:
+            if not limit.takes(found):
+                return self._refuse(place, found, limit.words)
+        return self.value(kind, found, place)
+
+    def _from_text(self, kind: Any, found: Any, place: str) -> Any:
+        """Converts a string to an enum, a datetime with a time zone, or ASCII bytes."""
+        try:
+            if kind is bytes:
+                return found.encode("ascii")
+            if kind is not datetime.datetime:
+                return kind(found)
+            moment = datetime.datetime.fromisoformat(found)
+        except (AttributeError, TypeError, ValueError):
+            return self._refuse(place, found, f"a {kind.__name__}")
+        if moment.tzinfo:
+            return moment
+        return self._refuse(place, found, "a moment with its zone")
+
+    def _union(self, kinds: tuple[Any, ...], found: Any, place: str) -> Any:
+        others = [kind for kind in kinds if kind is not types.NoneType]
+        if found is None and len(others) < len(kinds):
+            return None
+        if len(others) == 1:
+            return self.value(others[0], found, place)
+        for kind in others:
+            if _is_alternative(kind, found):
+                return self.value(kind, found, place)
+        return self._refuse(place, found, " or ".join(WORDS.get(kind, kind.__name__) for kind in others))
+
+    def _tuple(self, kinds: tuple[Any, ...], found: Any, place: str) -> Any:
+        if not isinstance(found, list):
+            return self._refuse(place, found, "a list")
+        kinds_of_items = (kinds[0],) * len(found) if kinds[-1] is ... else kinds
+        if len(kinds_of_items) != len(found):
+            return self._refuse(place, found, f"a list of {len(kinds_of_items)}")
+        pairs = enumerate(zip(kinds_of_items, found, strict=True))
+        return tuple(self.value(kind, item, f"{place}[{number}]") for number, (kind, item) in pairs)
+
+    def _dict(self, kinds: tuple[Any, ...], found: Any, place: str) -> Any:
+        if not isinstance(found, dict):
+            return self._refuse(place, found, MAPPING)
+        entries = {}
+        for key, item in found.items():
+            inner = _at(place, key)
+            name = self.value(kinds[0], key, inner)
+            entries[name] = self.value(kinds[1], item, inner)
+        return entries
+
+    def _dataclass(self, kind: type, found: Any, place: str) -> Any:
+        if not isinstance(found, dict):
+            return self._refuse(place, found, MAPPING)
+        before = len(self.problems)
+        hints = _hints(kind)
+        for key in found:  # first: a mistyped key is unknown, and another is missing
+            if key not in hints:
+                allowed = ", ".join(hints)
+                self._add(
+                    _at(place, quoted(key).strip("'")), f"found the key {quoted(key)}, allowed {allowed}"
+                )
+        values = {}
+        for field in fields(kind):
+            key = key_of(field)
+            other: Form | None = field.metadata.get(FORM)
+            if other is not None and other.is_flat:
+                flat = {name: found[name] for name in _hints(other.kind) if name in found}
+                values[field.name] = self._formed(other, flat, place)
+            elif key in found and other is not None:
+                values[field.name] = self._formed(other, found[key], _at(place, key))
+            elif key in found:
+                values[field.name] = self.value(hints[key], found[key], _at(place, key))
+            elif field.default is MISSING and field.default_factory is MISSING:
+                self._add(_at(place, key), "is missing; it has no default")  # later versions' fields have one
+        if len(self.problems) > before:
+            return None
+        return self._made(kind, values, place)
+
+    def _made(self, kind: type, values: dict[str, Any], place: str) -> Any:
+        try:
+            return kind(**values)
+        except ValueError as error:
+            return self._add(place, str(error))
+
+    def _formed(self, other: Form, found: Any, place: str) -> Any:
+        before = len(self.problems)
+        value = self.value(other.kind, found, place)
+        if len(self.problems) > before:
+            return None
+        try:
+            return other.read(value)
+        except UsageError as error:
+            return self._add(place, str(error))
+
+    def _refuse(self, place: str, found: Any, allowed: str) -> None:
+        shown = "nothing" if found is None else quoted(found)
+        self._add(place, f"found {shown}, allowed {allowed}")
+
+    def _add(self, place: str, problem: str) -> None:
+        self.problems.append(f"{place.rstrip(': ')}: {problem}")
+
+
+def _is_alternative(kind: Any, found: Any) -> bool:
+    """Returns whether a value is read as ``kind`` of a union: a mapping by the first field of a dataclass."""
     if is_dataclass(kind):
-        return _dataclass(cast(type, kind), found, place)
-    if kind is Any:
-        return found
-    if kind is float and type(found) in (int, float):
-        return float(found) if abs(found) <= LARGEST else _refuse(place, found, "a finite number")
-    if kind is int and type(found) is int and abs(found) > LARGEST_INTEGER:
-        return _refuse(place, found, f"{-LARGEST_INTEGER} to {LARGEST_INTEGER}")
-    if kind in WORDS:
-        return found if type(found) is kind else _refuse(place, found, WORDS[kind])
-    return _from_text(kind, found, place)
-
-
-def _from_text(kind: Any, found: Any, place: str) -> Any:
-    """Converts a string to an enum, a datetime with a time zone, or ASCII bytes."""
-    try:
-        if kind is bytes:
-            return found.encode("ascii")
-        if kind is not datetime.datetime:
-            return kind(found)
-        moment = datetime.datetime.fromisoformat(found)
-    except (AttributeError, TypeError, ValueError):
-        return _refuse(place, found, f"a {kind.__name__}")
-    if moment.tzinfo:
-        return moment
-    return _refuse(place, found, "a moment with its zone")
-
-
-def _union(kinds: tuple[Any, ...], found: Any, place: str) -> Any:
-    others = [kind for kind in kinds if kind is not types.NoneType]
-    if found is None and len(others) < len(kinds):
-        return None
-    if len(others) == 1:
-        return _decode(others[0], found, place)
-    for kind in others:
-        if is_dataclass(kind) and isinstance(found, dict):
-            if found.keys() <= set(map(key_of, fields(kind))):
-                return _decode(kind, found, place)
-        elif type(found) is kind or (kind is float and type(found) is int):
-            return _decode(kind, found, place)
-    return _refuse(place, found, " or ".join(WORDS.get(kind, kind.__name__) for kind in others))
-
-
-def _tuple(kinds: tuple[Any, ...], found: Any, place: str) -> Any:
-    if not isinstance(found, list):
-        return _refuse(place, found, "a list")
-    kinds_of_items = (kinds[0],) * len(found) if kinds[-1] is ... else kinds
-    if len(kinds_of_items) != len(found):
-        return _refuse(place, found, f"a list of {len(kinds_of_items)}")
-    pairs = enumerate(zip(kinds_of_items, found, strict=True))
-    return tuple(_decode(kind, item, f"{place}[{number}]") for number, (kind, item) in pairs)
-
-
-def _dataclass(kind: type, found: Any, place: str) -> Any:
-    document = _object(found, place)
-    hints = _hints(kind)
-    for key in document:
-        if key not in hints:
-            raise UsageError(f"{_at(place, quoted(key))}: unknown, allowed {', '.join(sorted(hints))}")
-    values = {}
-    for field in fields(kind):
-        other: Form | None = field.metadata.get(FORM)
-        if other is not None and other.is_flat:
-            values[field.name] = _formed(other, known_part(other.kind, document, place), place)
-        elif key_of(field) in document:
-            inner = _at(place, key_of(field))
-            value = document[key_of(field)]
-            if other:
-                values[field.name] = _formed(other, value, inner)
-            else:
-                values[field.name] = _decode(hints[key_of(field)], value, inner)
-        elif field.default is MISSING:  # a field added by a later version has a default
-            raise UsageError(f"{_at(place, key_of(field))}: missing")
-    try:
-        return kind(**values)
-    except ValueError as error:
-        raise UsageError(f"{place.rstrip(': ')}: {error}") from error
-
-
-def _formed(other: Form, found: Any, place: str) -> Any:
-    value = _decode(other.kind, found, place)
-    try:
-        return other.read(value)
-    except UsageError as error:
-        raise UsageError(f"{place.rstrip(': ')}: {error}") from error
+        return isinstance(found, dict) and key_of(fields(kind)[0]) in found
+    if get_origin(kind) is tuple:
+        return isinstance(found, list)
+    return type(found) is kind or (kind is float and type(found) is int)
 
 
 @cache
@@ -267,21 +317,11 @@ def _hints(kind: type) -> dict[str, Any]:
     return of_keys
 
 
-def _object(found: Any, place: str) -> Any:
-    if isinstance(found, dict):
-        return found
-    return _refuse(place, found, "an object")
-
-
 def _at(place: str, name: str) -> str:
     """Returns the place of a field, ``place.name``; without the dot where ``place`` ends with a space."""
     if place.endswith(" "):
         return f"{place}{name}"
     return f"{place}.{name}"
-
-
-def _refuse(place: str, found: Any, allowed: str) -> Any:
-    raise UsageError(f"{place.rstrip(': ')}: found {quoted(found)}, allowed {allowed}")
 
 
 def quoted(found: object) -> str:

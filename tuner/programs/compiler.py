@@ -185,7 +185,7 @@ class ProgramCompiler:
     def _compile_device_fusions(
         self, text: str, entry: str | None, options: DeviceOptions, *, is_checked: bool
     ) -> "CompiledProgram | Refusal":
-        from tuner.programs.fusion_compiler import initialized  # loads pydantic
+        from tuner.programs.fusion_compiler import initialized  # loads jinja2 and YAML
 
         chip = chip_of(self.machine.chip)
         used: dict[Problem, None] = {}
@@ -217,7 +217,7 @@ class ProgramCompiler:
 
         Returns () for a device, and for a program that does not parse or is compiled as a whole.
         """
-        from tuner.programs.fusion_compiler import missing_fusions  # loads pydantic
+        from tuner.programs.fusion_compiler import missing_fusions  # loads jinja2 and YAML
 
         if self.support.has_device:
             return ()
@@ -234,7 +234,7 @@ class ProgramCompiler:
         ``text`` is the payload without ``resources``, which returns the data of its constants by name. Also
         None for a device, and for a payload with an error, which compiling it reports.
         """
-        from tuner.programs.fusion_compiler import kept_program  # loads pydantic
+        from tuner.programs.fusion_compiler import kept_program  # loads jinja2 and YAML
 
         if self.support.has_device:
             return None
@@ -250,7 +250,7 @@ class ProgramCompiler:
         return CompiledProgram(program.code.program, (), program)
 
     def _compile_fusions(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | Refusal":
-        from tuner.programs.fusion_compiler import compile_fusions  # loads pydantic
+        from tuner.programs.fusion_compiler import compile_fusions  # loads jinja2 and YAML
 
         try:
             image = compile_fusions(text, entry, self.machine, self.schedules, threads)
@@ -307,7 +307,7 @@ class ProgramCompiler:
         return chosen
 
     def _default_script(self, problem: Problem) -> Script | None:
-        from tuner.space.scripts.choice import default_script  # loads pydantic
+        from tuner.space.scripts.choice import default_script  # loads jinja2 and YAML
 
         return default_script(problem, self.machine)
 

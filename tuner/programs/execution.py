@@ -127,7 +127,7 @@ def run_on_host(
     if isinstance(function, FusedFunction):
         fusions = tuple(map(ExplainedFusion, function.code.fusions))
         if request.is_explained:
-            from tuner.programs.fusion_compiler import timed_fusions  # loads pydantic
+            from tuner.programs.fusion_compiler import timed_fusions  # loads jinja2 and YAML
 
             fusions = timed_fusions(function, arguments, describe_machine(), request.options)
     return ProgramRun(results, (), reports, times, "".join(printed), fusions=fusions)

@@ -42,8 +42,8 @@ def plan(settings: RunSettings, machine: Machine) -> Plan:
 
     Raises UsageError if no configuration is feasible, and for an invalid search-space file.
     """
-    from tuner.space.file.reading import first_rows, parse_space  # loads pydantic
-    from tuner.space.scripts import choice  # loads pydantic
+    from tuner.space.file.reading import first_rows, parse_space  # loads YAML
+    from tuner.space.scripts import choice  # loads YAML
 
     space_file = parse_space(settings.space_yaml, settings.space_name)
     variables = variables_of(settings.problem, machine, settings.threads)

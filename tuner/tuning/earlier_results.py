@@ -248,8 +248,8 @@ def _shipped_points(settings: RunSettings, machine: Machine) -> tuple[InitialCon
     """Returns the first choices of the shipped results; none on a GPU, and without a warm start."""
     if machine.chip or not settings.warm_start:
         return ()
-    from tuner.tuning.pretuned import shipped_picks  # loads YAML and pydantic
-    from tuner.tuning.rule import ProblemSpaces  # loads YAML and pydantic
+    from tuner.tuning.pretuned import shipped_picks  # loads YAML
+    from tuner.tuning.rule import ProblemSpaces  # loads YAML
 
     picks = shipped_picks(ProblemSpaces.shipped(machine, settings.threads), settings.problem)
     chosen = () if picks is None else picks.candidates[:SHIPPED_POINTS]

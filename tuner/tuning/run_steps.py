@@ -401,7 +401,7 @@ class RunSteps:
         budget_s = self.run.settings.budget_s
         if budget_s is None or budget_s >= SHORT_BUDGET_S or self.run.machine.chip:
             return None
-        from tuner.tuning.pretuned import shipped_roofline  # loads YAML and pydantic
+        from tuner.tuning.pretuned import shipped_roofline  # loads YAML
 
         return shipped_roofline(self.run.machine, settings.problem.multiplied_dtype, settings.threads)
 

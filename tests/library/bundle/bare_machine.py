@@ -10,7 +10,7 @@ from tests.support.stub_driver import stub_library
 
 ROOT = Path(__file__).parents[3]
 ABSENT = (
-    *("click", "sqlalchemy", "alembic", "pydantic", "optuna", "jinja2", "yaml", "rich", "platformdirs"),
+    *("click", "sqlalchemy", "alembic", "optuna", "jinja2", "yaml", "rich", "platformdirs"),
     *("threadpoolctl", "ml_dtypes", "cuda", "numba_cuda_mlir", "torch_mlir", "torch", "cupy", "pynvml"),
 )
 SITE = f"""

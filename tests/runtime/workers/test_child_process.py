@@ -117,7 +117,7 @@ def test_destroying_reaps_and_closes_everything() -> None:
 LIGHT = """
 import sys
 import tuner.runtime.workers.child
-heavy = {"numpy", "mlir", "numba_cuda_mlir", "optuna", "sqlalchemy", "pydantic", "click", "rich"}
+heavy = {"numpy", "mlir", "numba_cuda_mlir", "optuna", "sqlalchemy", "click", "rich"}
 sys.exit(", ".join(heavy & set(sys.modules)) or 0)
 """
 

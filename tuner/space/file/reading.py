@@ -4,28 +4,16 @@ import functools
 import itertools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
-
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    ValidationError,
-    model_validator,
-)
-from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.dtypes import INPUT_DTYPES, number_type
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_strategy, unknown_value
 from tuner.core.problem import FUSION_OPERATIONS, LAYOUTS, OPERATIONS, Problem
+from tuner.core.serialization import Only, decode, whole
 from tuner.core.text_files import read_text
 from tuner.space.expressions import Expression, parse
 from tuner.space.feasible_set import FeasibleSet
@@ -43,7 +31,7 @@ from tuner.space.file.entries import (
 from tuner.space.file.yaml import default_space_file
 from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace
 
-# The schema of the search-space file, validated by pydantic, and its conversion to values.
+# The schema of the search-space file, as dataclasses that ``decode`` reads, and its conversion to values.
 #
 # The bounds of ``range`` and ``powers`` are inclusive: {range: [16, 64], step: 16} is 16, 32, 48, 64 and
 # {powers: [16, 64], base: 2} is 16, 32, 64.
@@ -54,8 +42,6 @@ KNOB_FORMS = (
     "a list of integers or of texts, {range: [lo, hi], step: s}, {powers: [lo, hi], base: b} or "
     "{divisors_of: k, min: lo, max: hi, extra: [...]}"
 )
-SOME = Field(min_length=1)
-Bounds = Annotated[list[int], Field(min_length=2, max_length=2)]
 KEY = "extends"
 DEFAULT = "default"
 NEEDED = "ops"  # a key that each new strategy has
@@ -64,71 +50,64 @@ BY_NAME = ("knobs", "let", "projection")  # keys of a strategy whose entries are
 BYTES_LIMIT = 4_000_000  # of a file that is read at all
 
 
-def _fail(allowed: str) -> PydanticCustomError:
-    return PydanticCustomError("allowed", "{allowed}", {"allowed": allowed})
+def _is_value(found: object) -> bool:
+    """Returns whether a value is an integer or a text; YAML's on, off, yes, no are booleans."""
+    return isinstance(found, int | str) and not isinstance(found, bool)
 
 
-def _value(found: object) -> Value:
-    """Accepts integers and texts; YAML's on, off, yes, no are booleans and must be quoted."""
-    if isinstance(found, int | str) and not isinstance(found, bool):
-        return found
-    raise _fail("an integer or a text (in quotes where YAML reads something else)")
+def _is_knob(found: object) -> bool:
+    return isinstance(found, list) or (isinstance(found, dict) and any(form in found for form in FORMS))
 
 
-def _name(found: str) -> str:
-    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", found) is None:
-        raise _fail("letters, digits and _, no digit first")
-    return found
+def _is_short(found: object) -> bool:
+    return not isinstance(found, list) or len(found) <= CHOICES_LIMIT
 
 
-def _text(allowed: tuple[str, ...]) -> AfterValidator:
-    def check(found: str) -> str:
-        if found not in allowed:
-            raise _fail(", ".join(allowed))
-        return found
-
-    return AfterValidator(check)
+def _is_alike(found: object) -> bool:
+    """Returns whether choices are all integers or all texts; other choices are refused one by one."""
+    return not isinstance(found, list) or not all(map(_is_value, found)) or len(set(map(type, found))) <= 1
 
 
-def _one_kind(found: list[Value]) -> list[Value]:
-    if len(set(map(type, found))) > 1:
-        raise _fail("all integers or all texts")
-    return found
+def _is_name(found: object) -> bool:
+    return isinstance(found, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", found) is not None
 
 
-Name = Annotated[str, AfterValidator(_name)]
-Choice = Annotated[Any, BeforeValidator(_value)]
-Choices = Annotated[list[Choice], Field(min_length=1, max_length=CHOICES_LIMIT), AfterValidator(_one_kind)]
+def _one_of(*allowed: str) -> Only:
+    return Only(", ".join(allowed), lambda found: found in allowed)
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+SOME = Only("at least 1 of them", lambda found: found not in ([], {}))
+Name = Annotated[str, Only("letters, digits and _, no digit first", _is_name)]
+Choice = Annotated[
+    int | str, Only("an integer or a text (in quotes where YAML reads something else)", _is_value)
+]
 
 
-class _Range(_Strict):
-    range: Bounds
-    step: Annotated[int, Field(ge=1)] = 1
+@dataclass(frozen=True)
+class _Range:
+    range: tuple[int, int]
+    step: Annotated[int, whole(1)] = 1
 
-    @model_validator(mode="after")
-    def _check(self) -> "_Range":
+    def __post_init__(self) -> None:
         low, high = self.range
         if low > high or (high - low) // self.step >= CHOICES_LIMIT:
-            raise _fail(f"lo <= hi with at most {CHOICES_LIMIT} values")
-        return self
+            allowed = f"lo <= hi with at most {CHOICES_LIMIT} values"
+            raise ValueError(f"found {{'range': [{low}, {high}]}}, allowed {allowed}")
 
     def choices(self) -> tuple[Value, ...]:
         return tuple(range(self.range[0], self.range[1] + 1, self.step))
 
 
-class _Powers(_Strict):
-    powers: Bounds
-    base: Annotated[int, Field(ge=2)] = 2
+@dataclass(frozen=True)
+class _Powers:
+    powers: tuple[int, int]
+    base: Annotated[int, whole(2)] = 2
 
-    @model_validator(mode="after")
-    def _check(self) -> "_Powers":
-        if not 1 <= self.powers[0] <= self.powers[1] <= 2**62 or not self.choices():
-            raise _fail(f"1 <= lo <= hi with a power of {self.base} between them")
-        return self
+    def __post_init__(self) -> None:
+        low, high = self.powers
+        if not 1 <= low <= high <= 2**62 or not self.choices():
+            allowed = f"1 <= lo <= hi with a power of {self.base} between them"
+            raise ValueError(f"found {{'powers': [{low}, {high}]}}, allowed {allowed}")
 
     def choices(self) -> tuple[Value, ...]:
         low, high = self.powers
@@ -136,56 +115,45 @@ class _Powers(_Strict):
         return tuple(power for power in every if low <= power <= high)
 
 
-class _Divisors(_Strict):
+@dataclass(frozen=True)
+class _Divisors:
     divisors_of: str
-    min: Annotated[int, Field(ge=1)] = 1
-    max: Annotated[int, Field(ge=1)] | None = None
-    extra: list[int] = []
+    min: Annotated[int, whole(1)] = 1
+    max: Annotated[int, whole(1)] | None = None
+    extra: tuple[int, ...] = ()
 
 
-FORMS: dict[str, type[_Strict]] = {"range": _Range, "powers": _Powers, "divisors_of": _Divisors}
-
-
-def _form(found: object) -> str | None:
-    if isinstance(found, list):
-        return "list"
-    keys = found if isinstance(found, dict) else ()
-    return next((form for form in FORMS if form in keys), None)
-
-
+FORMS = ("range", "powers", "divisors_of")  # the key that says which form of a knob a mapping is
 AnyKnob = Annotated[
-    Annotated[Choices, Tag("list")]
-    | Annotated[_Range, Tag("range")]
-    | Annotated[_Powers, Tag("powers")]
-    | Annotated[_Divisors, Tag("divisors_of")],
-    Discriminator(
-        _form,
-        custom_error_type="allowed",
-        custom_error_message="{allowed}",
-        custom_error_context={"allowed": KNOB_FORMS},
-    ),
+    tuple[Choice, ...] | _Range | _Powers | _Divisors,
+    Only(KNOB_FORMS, _is_knob),
+    SOME,
+    Only(f"at most {CHOICES_LIMIT} of them", _is_short),
+    Only("all integers or all texts", _is_alike),
 ]
 
 
-class _Strategy(_Strict):
-    ops: Annotated[list[Annotated[str, _text((*OPERATIONS, *FUSION_OPERATIONS))]], SOME]
-    dtypes: Annotated[list[Annotated[str, _text(tuple(INPUT_DTYPES))]], SOME]
-    layouts: Annotated[list[Annotated[str, _text(LAYOUTS)]], SOME] = list(LAYOUTS)
-    epilogues: Annotated[list[Annotated[str, _text(tuple(EPILOGUES))]], SOME] = list(EPILOGUES)
-    isas: Annotated[list[Annotated[str, _text(ISAS)]], SOME] = list(PROCESSOR_ISAS)
+@dataclass(frozen=True)
+class _Strategy:
+    ops: Annotated[tuple[Annotated[str, _one_of(*OPERATIONS, *FUSION_OPERATIONS)], ...], SOME]
+    dtypes: Annotated[tuple[Annotated[str, _one_of(*INPUT_DTYPES)], ...], SOME]
+    layouts: Annotated[tuple[Annotated[str, _one_of(*LAYOUTS)], ...], SOME] = LAYOUTS
+    epilogues: Annotated[tuple[Annotated[str, _one_of(*EPILOGUES)], ...], SOME] = tuple(EPILOGUES)
+    isas: Annotated[tuple[Annotated[str, _one_of(*ISAS)], ...], SOME] = PROCESSOR_ISAS
     template: str | None = None
     description: str = ""
-    knobs: dict[Name, AnyKnob] = {}
-    let: dict[Name, str] = {}
-    constraints: list[str] = []
-    preferences: list[str] = []
-    projection: dict[Name, Choice] = {}
-    first: list[dict[Name, Choice]] = []
+    knobs: dict[Name, AnyKnob] = field(default_factory=dict)
+    let: dict[Name, str] = field(default_factory=dict)
+    constraints: tuple[str, ...] = ()
+    preferences: tuple[str, ...] = ()
+    projection: dict[Name, Choice] = field(default_factory=dict)
+    first: tuple[dict[Name, Choice], ...] = ()
 
 
-class _File(_Strict):
-    extends: None = None
+@dataclass(frozen=True)
+class _File:
     strategies: Annotated[dict[Name, _Strategy], SOME]
+    extends: Annotated[Any, Only("nothing: the text is merged already", lambda found: found is None)] = None
 
 
 def entries(document: object, file: str) -> tuple[StrategyEntry, ...]:
@@ -193,10 +161,7 @@ def entries(document: object, file: str) -> tuple[StrategyEntry, ...]:
 
     Raises UsageError that names ``file`` and the path of the wrong key.
     """
-    try:
-        checked = _File.model_validate(document)
-    except ValidationError as error:
-        raise UsageError(_message(error, file)) from None
+    checked = decode(_File, document, f"{file}: ")
     return tuple(_entry(name, entry, file) for name, entry in checked.strategies.items())
 
 
@@ -212,11 +177,11 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
     constraints = _expressions(given.constraints, f"{where}.constraints", written)
     return StrategyEntry(
         name,
-        tuple(given.ops),
-        tuple(given.dtypes),
-        tuple(given.layouts),
-        tuple(given.epilogues),
-        tuple(given.isas),
+        given.ops,
+        given.dtypes,
+        given.layouts,
+        given.epilogues,
+        given.isas,
         knobs,
         constraints,
         _first(name, given, knobs, f"{where}.first"),
@@ -248,7 +213,9 @@ def _first(name: str, given: _Strategy, knobs: tuple[KnobEntry, ...], where: str
         }
         for input_bytes in dict.fromkeys(number_type(dtype).bytes for dtype in given.dtypes):
             names = {"input_bytes": input_bytes}
-            values = {knob: _integer(expression, names) for knob, expression in expressions.items()}
+            values: dict[str, Value] = {
+                knob: _integer(expression, names) for knob, expression in expressions.items()
+            }
             first[Candidate.of(name, point | values)] = None
     return tuple(first)
 
@@ -260,17 +227,17 @@ def _integer(expression: Expression, names: Mapping[str, Value]) -> int:
     return value
 
 
-def _expressions(texts: list[str], where: str, derived: Derived) -> tuple[Expression, ...]:
+def _expressions(texts: tuple[str, ...], where: str, derived: Derived) -> tuple[Expression, ...]:
     parsed = (parse(text, f"{where}[{place}]") for place, text in enumerate(texts))
     return tuple(written_out(expression, derived) for expression in parsed)
 
 
-def _knob(name: str, form: list[Value] | _Range | _Powers | _Divisors, where: str) -> KnobEntry:
-    if isinstance(form, list):
+def _knob(name: str, form: tuple[Value, ...] | _Range | _Powers | _Divisors, where: str) -> KnobEntry:
+    if isinstance(form, tuple):
         return KnobEntry(name, where, tuple(dict.fromkeys(form)))
     if isinstance(form, _Divisors):
         of = parse(form.divisors_of, f"{where}.divisors_of")
-        return KnobEntry(name, where, Divisors(of, form.min, form.max, tuple(form.extra)))
+        return KnobEntry(name, where, Divisors(of, form.min, form.max, form.extra))
     return KnobEntry(name, where, form.choices())
 
 
@@ -285,49 +252,6 @@ def _projection(given: _Strategy, knobs: tuple[KnobEntry, ...], where: str) -> t
             kind = "a text" if entry.is_text else "an integer"
             raise UsageError(f"{where}.{name}: found {value!r}, allowed {kind}, as the knob's choices are")
     return tuple(given.projection.items())
-
-
-def _message(error: ValidationError, file: str) -> str:
-    problems = error.errors(include_url=False)
-    others = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    # a mistyped key is reported as unknown and as missing: unknown is the clearer message
-    first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
-    if first["type"] == "missing":
-        return f"{file}: {_path(first['loc'])}: is missing; it has no default{others}"
-    found = "nothing" if first["input"] is None else _short(first["input"])
-    if first["type"] == "extra_forbidden":
-        found = f"the key {first['loc'][-1]!r}"
-    return f"{file}: {_path(first['loc'])}: found {found}, allowed {_allowed(first)}{others}"
-
-
-def _path(loc: tuple[int | str, ...]) -> str:
-    """Returns a key path as text, without the parts that pydantic adds: a knob's form, and '[key]'."""
-    is_form = [len(loc) > 4 and loc[2] == "knobs" and place == 4 for place in range(len(loc))]
-    keys = [key for key, mark in zip(loc, is_form, strict=True) if not mark and key != "[key]"]
-    path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
-    return path.removeprefix(".") or "the file"
-
-
-def _allowed(problem: ErrorDetails) -> str:
-    loc = problem["loc"]
-    if problem["type"] == "extra_forbidden":
-        form = FORMS.get(str(loc[4])) if len(loc) > 5 else None
-        model = form or (_File if len(loc) == 1 else _Strategy)
-        return ", ".join(model.model_fields)
-    if problem["type"].endswith(("model_type", "dict_type")):
-        return "a mapping (key: value)"
-    if problem["type"] == "too_short":
-        return f"at least {problem['ctx']['min_length']} of them"
-    if problem["type"] == "too_long":
-        return f"at most {problem['ctx']['max_length']} of them"
-    return problem["msg"].removeprefix("Input should be ")
-
-
-def _short(found: object) -> str:
-    text = repr(found)
-    if len(text) <= 60:
-        return text
-    return f"{text[:57]}..."
 
 
 def is_extending(document: object, name: str) -> bool:
