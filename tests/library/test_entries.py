@@ -184,3 +184,10 @@ def test_the_command_takes_entries_for_a_target_or_a_run_on_one(verified: Path, 
         # fakes verify without code: the entry is compiled again, and its script is none
         done = tuner("export", "--format", "c", *option, "-o", str(tmp_path / "out"))
         assert (done.code, done.err[:42]) == (1, "error: trial 1: matmul 8x8x8 f16 nn none: ")
+
+
+def test_a_target_that_is_not_there_is_refused_with_those_that_are(verified: Path, tmp_path: Path) -> None:
+    tuner = Tuner(verified, fakes.untimed_backends())
+    for target in ("kuda", "cuda:sm_90"):
+        refused = tuner.refused("export --format c --target", target, "-o", str(tmp_path / "out"))
+        assert refused == f"error: target: found {target!r}, allowed auto, simulator, replay\n"

@@ -1,5 +1,7 @@
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -368,6 +370,19 @@ def test_bests_that_are_asked_for_and_hold_exit_with_0(tuned: Tuner) -> None:
     (best,) = document["audited"]
     require_fields(best, status="same code", holds=True, recorded_s=1e-3, now_s=None)
     assert document["flagged"] == 0
+
+
+def test_runs_of_another_version_that_are_left_out_are_named(tuned: Tuner, tmp_path: Path) -> None:
+    tuned.done("tune matmul 8x8x8 --epilogue relu --trials 1")
+    with closing(sqlite3.connect(tuned.database)) as connection, connection:
+        connection.execute("UPDATE problem SET epilogue = 'softplus', key = 'of 9.9' WHERE epilogue = 'relu'")
+    note = "note: 1 run of of 9.9 left out: this version does not know that problem\n"
+    for command in (
+        "check --best",
+        f"check --record best --baseline {tmp_path / 'gate.json'}",
+        f"export --format c -o {tmp_path / 'out'}",
+    ):
+        assert tuned(command).err.startswith(note), command
 
 
 def test_slower_code_is_flagged_and_told_as_stale(tuned: Tuner) -> None:

@@ -17,6 +17,7 @@ from tuner.cli.options import (
     database_option,
     json_option,
     library_option,
+    note_unknown_problems,
     open_known_store,
     parse_number,
     parse_share,
@@ -258,6 +259,7 @@ def _check_best(
 ) -> int:
     results = []
     with open_known_store(database) as store:
+        note_unknown_problems(store)
         for audited in audit(backends, store, query, limit, seed):
             results.append(audited)
             if not as_json:
@@ -361,6 +363,7 @@ def _trials(backends: "Backends", store: "Store", arguments: tuple[str, ...]) ->
             named = store.trial(parse_number(text))
             trials[named.id] = named
             continue
+        note_unknown_problems(store)
         best = best_trials_here(store, backends, TrialQuery())
         if not best:
             raise UsageError("record: nothing was timed on this machine", tune_command(TaskQuery()))

@@ -20,6 +20,7 @@ from tuner.cli.options import (
     database_option,
     is_typed,
     json_option,
+    note_unknown_problems,
     open_known_store,
     print_json,
     problem_options,
@@ -52,7 +53,7 @@ from tuner.space.scripts.header import (
     run_command,
     script_with_header,
 )
-from tuner.targets.backends import AUTO
+from tuner.targets.backends import AUTO, named_target
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -518,7 +519,10 @@ def export_library(
     with open_known_store(database) as store:
         if campaign is not None:
             runs += tuple(run.id for run in store.campaign(campaign).runs)
+        note_unknown_problems(store)
         task = _task(context, bool(runs))
+        if task.target is not None:
+            named_target(task.target, backends_of(context))  # refuses a target that is not there
         if written_as.takes_gpu_entries and _is_on_gpu(store, task, runs):
             found = gpu_entries(store, task, runs)
         elif written_as.is_stock:
@@ -552,6 +556,8 @@ def _task(context: click.Context, has_runs: bool) -> TaskQuery:
     typed = {
         name: params[name] for name in FROM_TYPED if is_typed(context, name) and params[name] is not None
     }
+    if typed.get("target") == AUTO:
+        del typed["target"]
     if is_typed(context, "output_dtype"):
         typed["output"] = params["output_dtype"]
     for name in WITH_DEFAULTS:
