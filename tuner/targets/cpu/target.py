@@ -14,19 +14,18 @@ from tuner.core.machine import Machine
 from tuner.core.problem import Problem, TextProblem
 from tuner.core.processors import PROCESSORS, instruction_sets_of, peak_text, processor_of
 from tuner.core.roofline import Roofline
-from tuner.core.runs import Baseline, ChosenStrategy, Compiler, LibraryTime, RunSettings
+from tuner.core.runs import Baseline, Compiler, LibraryTime, RunSettings
 from tuner.core.trials import StoredTrial
 from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
-from tuner.payload.cpu import payload_mlir
-from tuner.payload.partitions import partitions_in
 from tuner.runtime.cpu.host import describe_machine, has_refused_tiles, own_flags, processors
 from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text
 from tuner.runtime.workers.limits import REFERENCE_FLOP_PER_S, Limits
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.services import library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
-from tuner.targets.children import child_runners, measure_cpu_baseline, measure_cpu_roofline
+from tuner.targets.children import measure_cpu_baseline, measure_cpu_roofline
+from tuner.targets.compiled_target import CompiledTarget
 from tuner.targets.cpu.baseline_libraries import (
     BEST,
     LIBRARIES,
@@ -35,22 +34,18 @@ from tuner.targets.cpu.baseline_libraries import (
     recorded_library,
     widened_note,
 )
-from tuner.targets.run_plan import bind, plan
+from tuner.targets.run_plan import plan
 from tuner.targets.target import (
     BaselineChoice,
-    Bind,
     HostPrograms,
     Plan,
     RunnerChildren,
-    RunnerSettings,
     Target,
     TargetStatus,
 )
 
 if TYPE_CHECKING:
-    from tuner.core.interfaces import AbstractRunner
-    from tuner.runtime.workers.runner import RunnerOrder
-    from tuner.search.cost_model.untimed import PredictedCycles
+    pass
 
 NO_CLOCK = "code for another processor is not timed"
 CROSS_COMPILES = f"compiles for {', '.join(PROCESSORS)}; verifies what this processor can run of it, no times"
@@ -61,14 +56,11 @@ F16C = "f16c"  # flag of /proc/cpuinfo
 GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
 
 
-class CpuCode(Target):
-    """What the targets ``cpu`` and ``cpu:NAME`` share: strategies, script binding, sources and assembly."""
+class CpuCode(CompiledTarget):
+    """What the targets ``cpu`` and ``cpu:NAME`` share: types, sources and assembly."""
 
     name = CPU
     sources = CPU_SOURCES
-
-    def tools(self) -> str:
-        return ""
 
     def require_types(self, problem: Problem, target: TargetName) -> None:
         if problem.dtype not in CPU_DTYPES:
@@ -78,28 +70,10 @@ class CpuCode(Target):
         if not target.detail:  # all described processors convert f16
             require_conversions(problem, own_flags())
 
-    def bind(
-        self, strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int, machine: Machine
-    ) -> Bind:
-        return bind(strategies, problem, threads, machine)
-
-    def runners(
-        self, orders: "tuple[RunnerOrder, ...]", how: tuple[RunnerSettings, ...]
-    ) -> "tuple[AbstractRunner, ...]":
-        return child_runners(self.children, orders, how)
-
-    def source(self, problem: Problem, script: str) -> str:
-        if isinstance(problem, TextProblem):
-            return problem.text
-        return payload_mlir(problem, partitions_in(script, problem))
-
     def assembly(self, code: str, program: KernelCode | None) -> str:
         from tuner.targets.cpu.compiler import assembly  # loads MLIR
 
         return assembly(code)
-
-    def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
-        return None
 
 
 @final
@@ -109,17 +83,11 @@ class CrossCpu(CpuCode):
     def status(self) -> TargetStatus:
         return TargetStatus(f"{CPU}:NAME", True, CROSS_COMPILES, is_timed=False)
 
-    def is_timed(self) -> bool:
-        return False
-
     def machine(self, target: TargetName) -> Machine:
         return processor_of(target.detail).machine
 
     def compiler(self, target: TargetName) -> Compiler:
         return replace(cpu_compiler(), pipeline_sha256=sources_sha256(CPU_SOURCES))
-
-    def plan(self, settings: RunSettings, machine: Machine) -> Plan:
-        return plan(settings, machine)
 
     def children(self, target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
         evaluator = "tuner.targets.cpu.evaluator:CrossCompiledEvaluator"
@@ -207,9 +175,6 @@ class Cpu(CpuCode):
         )
         return TargetStatus("cpu", True, "; ".join(facts))
 
-    def is_timed(self) -> bool:
-        return True
-
     def machine(self, target: TargetName) -> Machine:
         return host_machine()
 
@@ -279,8 +244,3 @@ class Cpu(CpuCode):
             problem, trial.script_text, trial.threads, trial.summary
         )
         return kernel
-
-    def code(self, target: TargetName, problem: Problem, script: Script) -> str:
-        from tuner.targets.cpu.compiler import CpuCompiler  # loads MLIR
-
-        return str(CpuCompiler().compile(problem, script).code.text)

@@ -16,7 +16,7 @@ from tuner.core.machine import Machine
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.quantization import CONSTANT
 from tuner.core.roofline import Roofline
-from tuner.core.runs import Baseline, ChosenStrategy, Compiler, RunSettings
+from tuner.core.runs import Baseline, Compiler
 from tuner.core.trials import StoredTrial
 from tuner.mlir.fingerprint import GPU_SOURCES, Sources
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
@@ -28,25 +28,19 @@ from tuner.runtime.workers.limits import GPU_CALLS, Limits
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.services import gpu_library_environment, library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
-from tuner.targets.children import child_runners, measure_gpu_roofline
+from tuner.targets.children import measure_gpu_roofline
+from tuner.targets.compiled_target import CompiledTarget
 from tuner.targets.cpu.target import host_machine
 from tuner.targets.gpu.baseline import BASELINE_TIMEOUT_S, time_cublas_in_child
-from tuner.targets.run_plan import bind, plan
 from tuner.targets.target import (
-    Bind,
-    Plan,
     ProgramSupport,
     RunnerChildren,
-    RunnerSettings,
-    Target,
     TargetStatus,
 )
 
 if TYPE_CHECKING:
     from tuner.core.compiled_code import Assemble
     from tuner.core.device import AbstractDevice
-    from tuner.core.interfaces import AbstractRunner
-    from tuner.runtime.workers.runner import RunnerOrder
     from tuner.search.cost_model.untimed import PredictedCycles
 
 
@@ -95,7 +89,7 @@ class GpuDevice(ProgramSupport):
 
 
 @final
-class NvidiaGpu(Target):
+class NvidiaGpu(CompiledTarget):
     """A target for NVIDIA GPUs: compiles to PTX by MLIR and to a cubin by ptxas.
 
     A GpuDevice runs the code.
@@ -114,9 +108,6 @@ class NvidiaGpu(Target):
 
     def tools(self) -> str:
         return "; ".join(filter(None, (assembler_text(), self._device.tools())))
-
-    def is_timed(self) -> bool:
-        return self._device.status().is_timed
 
     def require_types(self, problem: Problem, target: TargetName) -> None:
         if problem.weights:
@@ -147,21 +138,8 @@ class NvidiaGpu(Target):
 
         return gpu_compiler_build(chip_of(target.detail), find_ptxas(), self.sources)
 
-    def plan(self, settings: RunSettings, machine: Machine) -> Plan:
-        return plan(settings, machine)
-
-    def bind(
-        self, strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int, machine: Machine
-    ) -> Bind:
-        return bind(strategies, problem, threads, machine)
-
     def children(self, target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
         return self._device.children(target, problem)
-
-    def runners(
-        self, orders: "tuple[RunnerOrder, ...]", how: tuple[RunnerSettings, ...]
-    ) -> "tuple[AbstractRunner, ...]":
-        return child_runners(self.children, orders, how)
 
     def baseline(self, problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
         return self._device.baseline(problem, seed, wait)
