@@ -1,5 +1,6 @@
 """The queries of the database as SQLAlchemy statements, and the time by which a trial is ranked."""
 
+import dataclasses
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,7 +13,7 @@ from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.errors import REPEATABLE, TIMED_OUT, UsageError, unknown_value
 from tuner.core.plausibility import LEAST_S
 from tuner.core.problem import ALL_EPILOGUES, FUSION_OPERATIONS, OPERATIONS
-from tuner.core.queries import OF_PROBLEM, ReuseKey, RunQuery, TaskQuery, TrialQuery
+from tuner.core.queries import OF_PROBLEM, BestGroup, ReuseKey, RunQuery, TaskQuery, TrialQuery
 from tuner.core.records import Measurement
 from tuner.db.models import (
     FINAL,
@@ -213,6 +214,18 @@ def count_of_query(query: TrialQuery) -> "Select[int]":
 def named(ids: Collection[int], query: TrialQuery) -> "AnySelect":
     """Returns the SELECT of the trials with these ids, sorted and limited as the query says."""
     return _in_order(trial_select().where(TrialRow.id.in_(ids)), query)
+
+
+def fastest(groups: Collection[BestGroup], strategies: Collection[str], limit: int) -> "AnySelect":
+    """Returns the SELECT of each group's ``limit`` fastest trials of each strategy, the fastest first."""
+    columns = (ProblemRow.key, RunRow.target, RunRow.threads, MachineRow.name)
+    groups_sql = [and_(*_equal(*zip(columns, dataclasses.astuple(group), strict=True))) for group in groups]
+    order = (BEST_S.asc().nulls_last(), TrialRow.id.asc())
+    place = sa.func.row_number().over(partition_by=(*columns, TrialRow.strategy), order_by=order)
+    asked = (_is_known(), TrialRow.status == "measured", TrialRow.strategy.in_(strategies), or_(*groups_sql))
+    places = trial_select().where(*asked).with_only_columns(TrialRow.id, place.label("place")).subquery()
+    chosen = trial_select().join(places, places.c.id == TrialRow.id)
+    return chosen.where(places.c.place <= limit).order_by(*order)
 
 
 def bounds(query: TrialQuery) -> "AnySelect":

@@ -420,6 +420,18 @@ class Store:
         with self._database.reading() as session:
             return _trials(session, queries.named(ids, query))
 
+    def fastest_trials(
+        self, groups: Collection[BestGroup], strategies: Collection[str], limit: int
+    ) -> tuple[StoredTrial, ...]:
+        """Returns the ``limit`` fastest timed trials of each strategy in each group, the fastest first.
+
+        () without groups. One statement reads them all, whatever the number of groups and strategies.
+        """
+        if not groups:
+            return ()
+        with self._database.reading() as session:
+            return _trials(session, queries.fastest(groups, strategies, limit))
+
     def run_bounds(self, query: TrialQuery) -> tuple[RunBound, ...]:
         """Returns, for each run, a lower bound of the seconds of its result: its least ranked time.
 

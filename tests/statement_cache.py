@@ -3,7 +3,8 @@
 SQLAlchemy has one cache for each engine, and most tests open a database of their own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import registry
@@ -75,3 +76,18 @@ def _noted(connection: Connection, create: Callable[[Connection], None]) -> list
     create(connection)
     sa.event.remove(connection, "before_cursor_execute", note)
     return [*made, f"INSERT INTO {revision.VERSION_TABLE} VALUES ('{revision.REVISIONS[-1]}')"]
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    """Yields a list that gets the text of each statement that any database is asked meanwhile."""
+    asked: list[str] = []
+
+    def note(_: object, __: object, statement: str, *___: object) -> None:
+        asked.append(statement)
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    try:
+        yield asked
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", note)

@@ -25,6 +25,7 @@ from tests.db.values import (
     time_again,
     timed,
 )
+from tests.statement_cache import statements
 from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import TIMED_OUT, Failure, Stage, UsageError
@@ -165,16 +166,8 @@ def test_many_trials_are_reported_with_few_questions(store: Store) -> None:
     run = begin(store)
     for number in range(20):
         add(store, run, number, outcome(timed(1.0), f"// {number}"), f"// {number}")
-    asked: list[str] = []
-
-    def note(_: object, __: object, statement: str, *___: object) -> None:
-        asked.append(statement)
-
-    sa.event.listen(sa.Engine, "before_cursor_execute", note)
-    try:
+    with statements() as asked:
         assert [trial.script_text for trial in store.trials(TrialQuery())] == [f"// {i}" for i in range(20)]
-    finally:
-        sa.event.remove(sa.Engine, "before_cursor_execute", note)
     assert len(asked) <= 6
 
 

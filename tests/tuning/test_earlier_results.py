@@ -12,6 +12,7 @@ import pytest
 from tests.db import values as db_values
 from tests.fakes import FakeTarget
 from tests.space.recorded import values
+from tests.statement_cache import statements
 from tests.tuning import fakes
 from tests.tuning.fakes import candidates_of, present, trials_of
 from tuner.core.candidate import Candidate, TargetName
@@ -21,6 +22,7 @@ from tuner.core.gpu import CHIPS
 from tuner.core.machine import Machine, gpu_machine
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.core.queries import TaskQuery, TrialQuery
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.runs import (
     SEED,
@@ -126,6 +128,24 @@ def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def searched(whole_run: Path, tmp_path: Path) -> Iterator[Store]:
     with Store.open(str(shutil.copy(whole_run, tmp_path / "searched.db"))) as opened:
         yield opened
+
+
+def test_trials_of_all_strategies_and_nearest_tasks_are_read_by_one_statement(store: Store) -> None:
+    sizes = (8, 16, 32)
+    for size in sizes:
+        tune(store, fakes.settings(4, problem=Matmul(8, 8, size)))
+    strategies = tuple(ChosenStrategy(name) for name in ("fake", *(f"other_{i}" for i in range(8))))
+    settings = dataclasses.replace(warm(3), problem=Matmul(8, 8, 64), strategies=strategies)
+    with statements() as asked:
+        known = EarlierRuns(store).known_tasks(settings, fakes.MACHINE)
+    assert [task.task.problem.sizes[2] for task in known] == [32, 16, 8]
+    for task in known:
+        problem = TaskQuery.of(task.task.problem)
+        timed = store.trials(TrialQuery(problem, status="measured", sort="median"))
+        by_code = {trial.record.code: trial.record.candidate for trial in reversed(timed)}
+        assert {point for point, _ in task.points} == set(by_code.values()) != set()
+    assert sum("row_number()" in statement for statement in asked) == 1
+    assert len(asked) <= 10  # runs and their relations, then trials and theirs
 
 
 def planned(first: tuple[int, ...] = (), seeds: tuple[int, ...] = (), space: SearchSpace = SPACE) -> Any:

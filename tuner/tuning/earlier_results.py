@@ -1,6 +1,6 @@
 """Initial configurations of a run, from earlier runs, recorded files, shipped results and the cost model."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
@@ -26,7 +26,7 @@ from tuner.core.compiled_code import Resources
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.core.queries import TrialQuery
+from tuner.core.queries import BestGroup, TrialQuery
 from tuner.core.runs import SEED, SHIPPED, SPACE_FILE, InitialConfiguration, Run, RunSettings
 from tuner.core.trials import StoredTrial
 from tuner.search.prior import encoded
@@ -78,9 +78,9 @@ class EarlierRuns:
             if is_same_space(_task_of_file(space, task), task):
                 candidates = map(space.feasible.candidate, range(space.rows))
                 tables.append(_times_s(feasible, zip(candidates, space.times_s.tolist(), strict=True)))
-        for run in self._one_by_task(settings) if settings.warm_start else ():
-            if is_elsewhere(task_of(run), task):
-                trials = self._best_trials(run, settings, PRIOR_TRIALS)
+        if settings.warm_start:
+            elsewhere = [run for run in self._one_by_task(settings) if is_elsewhere(task_of(run), task)]
+            for trials in self._best_trials(elsewhere, settings, PRIOR_TRIALS):
                 times = [(trial.record.candidate, trial.best_s or np.nan) for trial in trials]
                 tables.append(_times_s(feasible, times))
         return encoded(table for table in tables if not np.isnan(table).all())
@@ -120,18 +120,21 @@ class EarlierRuns:
         return known
 
     def _nearest(self, settings: RunSettings, task: TuningTask) -> tuple[Known, ...]:
+        ranked = nearest_first(task, self._one_by_task(settings), task_of)
         nearest: list[Known] = []
-        for run in nearest_first(task, self._one_by_task(settings), task_of):
-            by_code: dict[str, tuple[Candidate, str]] = {}
-            for trial in self._best_trials(run, settings, 3 * POINTS):  # some have equal code
-                by_code.setdefault(trial.record.code, (trial.record.candidate, f"run {trial.run}"))
-            points = tuple(by_code.values())
-            if points:
-                chosen = spread(points) if is_elsewhere(task_of(run), task) else points[:POINTS]
-                nearest.append(Known(task_of(run), chosen))
-            if len(nearest) == TASKS:
+        for start in range(0, len(ranked), TASKS):  # one query where none of the nearest lacks points
+            runs = ranked[start : start + TASKS]
+            for run, trials in zip(runs, self._best_trials(runs, settings, 3 * POINTS), strict=True):
+                by_code: dict[str, tuple[Candidate, str]] = {}
+                for trial in trials:  # some have equal code
+                    by_code.setdefault(trial.record.code, (trial.record.candidate, f"run {trial.run}"))
+                points = tuple(by_code.values())
+                if points:
+                    chosen = spread(points) if is_elsewhere(task_of(run), task) else points[:POINTS]
+                    nearest.append(Known(task_of(run), chosen))
+            if len(nearest) >= TASKS:
                 break
-        return tuple(nearest)
+        return tuple(nearest[:TASKS])
 
     def _one_by_task(self, settings: RunSettings) -> tuple[Run, ...]:
         runs: dict[tuple[Problem, str, int, TargetName], Run] = {}
@@ -141,24 +144,22 @@ class EarlierRuns:
                 runs.setdefault((theirs.problem, run.machine.name, theirs.threads, theirs.target), run)
         return tuple(runs.values())
 
-    def _best_trials(self, run: Run, settings: RunSettings, limit: int) -> list[StoredTrial]:
-        theirs = run.settings
-        trials = [
-            trial
-            for strategy in _strategies(settings)
-            for trial in self._store.trials(
-                TrialQuery.measured(
-                    theirs.problem,
-                    theirs.target,
-                    run.machine,
-                    theirs.threads,
-                    strategy=strategy,
-                    sort="median",
-                    limit=limit,
-                )
-            )
-        ]
-        return sorted(trials, key=lambda trial: (trial.best_s or 0.0, trial.id))
+    def _best_trials(
+        self, runs: Sequence[Run], settings: RunSettings, limit: int
+    ) -> tuple[list[StoredTrial], ...]:
+        """Returns, for each run's task, the ``limit`` fastest trials of each of the settings' strategies."""
+        trials: dict[BestGroup, list[StoredTrial]] = {}
+        for run in runs:
+            tuned = run.settings
+            trials[_group(tuned.problem, tuned.target, tuned.threads, run.machine)] = []
+        for trial in self._store.fastest_trials(trials.keys(), _strategies(settings), limit):
+            record = trial.record
+            trials[_group(record.problem, record.target, trial.threads, trial.machine)].append(trial)
+        return tuple(trials.values())
+
+
+def _group(problem: Problem, target: TargetName, threads: int, machine: Machine) -> BestGroup:
+    return BestGroup(problem.key, target.text, threads, machine.name)
 
 
 def task_of(run: Run) -> TuningTask:
