@@ -373,7 +373,7 @@ def test_what_is_wrong_is_reported_by_its_line(results: Path) -> None:
         ('"median_s": 0.001', '"median_s": NaN', r"line 2: .*median_s: found nan, allowed a finite number"),
         ('"median_s": 0.001', '"median_s": 1e999', r"median_s: found inf, allowed a finite number"),
         ('{"final"', "[" * 100000, r"line 4: is not JSON"),
-        ('mber": 1', 'mber": null', r"line 3: trial\.origin\.number: found None, allowed a whole number"),
+        ('mber": 1', 'mber": null', r"line 3: trial\.origin\.number: found nothing, allowed a whole number"),
     ):
         results.write_text(whole.replace(old, new, 1))
         with pytest.raises(UsageError, match=message):

@@ -58,6 +58,7 @@ from tuner.targets.backends import AUTO, named_target
 if TYPE_CHECKING:
     from tuner.db.store import Store
     from tuner.library.entries import LibraryEntries
+    from tuner.library.formats import ExportFormat
     from tuner.results.best_trials import BestStock
     from tuner.targets.backends import Backends
 
@@ -520,16 +521,7 @@ def export_library(
         if campaign is not None:
             runs += tuple(run.id for run in store.campaign(campaign).runs)
         note_unknown_problems(store)
-        task = _task(context, bool(runs))
-        if task.target is not None:
-            named_target(task.target, backends_of(context))  # refuses a target that is not there
-        if written_as.takes_gpu_entries and _is_on_gpu(store, task, runs):
-            found = gpu_entries(store, task, runs)
-        elif written_as.is_stock:
-            found = suitable(library_entries(store, backends_of(context), task, runs, stock_only=True))
-        else:
-            kinds = {"stock_only": stock_only, "packs_weights": written_as.packs_weights}
-            found = library_entries(store, backends_of(context), task, runs, **kinds)
+        found = _library_entries(context, store, written_as, runs, stock_only=stock_only)
     files = written_as.files(found.entries, prefix)
     if version is not None:
         files = tuple(for_version(version, file) for file in files)
@@ -543,6 +535,26 @@ def export_library(
     print(f"exported {count_text(len(found.entries), 'problem')}{see_notes}", file=sys.stderr)
     if as_json:
         print_json(_document(form, paths, found))
+
+
+def _library_entries(
+    context: click.Context,
+    store: "Store",
+    written_as: "ExportFormat",
+    runs: tuple[int, ...],
+    *,
+    stock_only: bool,
+) -> "LibraryEntries":
+    backends = backends_of(context)
+    task = _task(context, bool(runs))
+    if task.target is not None and written_as.takes_gpu_entries:
+        named_target(task.target, backends)  # refuses one that is not there
+    if written_as.takes_gpu_entries and _is_on_gpu(store, task, runs):
+        return gpu_entries(store, task, runs)
+    if written_as.is_stock:
+        return suitable(library_entries(store, backends, task, runs, stock_only=True))
+    packs_weights = written_as.packs_weights
+    return library_entries(store, backends, task, runs, stock_only=stock_only, packs_weights=packs_weights)
 
 
 def _is_on_gpu(store: "Store", task: TaskQuery, runs: tuple[int, ...]) -> bool:
