@@ -22,7 +22,7 @@ import struct
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import recreated, value
-from tuner.mlir.ir.reading import arguments_in, ops_in, walk_where
+from tuner.mlir.ir.reading import arguments_in, ops_in, set_operands, uses_of, walk_where
 
 BF16 = "bf16"
 STORED = "i16"
@@ -113,12 +113,11 @@ def _reinterpret(constant: Op) -> None:
 def _use_bits(op: Op) -> None:
     """Casts an op's result to i16 and back to bf16 for its users; ``_retype`` then drops the cast back."""
     number = op.results[0]
-    uses = [(use.owner, use.operand_number) for use in number.uses]
+    uses = uses_of(number)
     with ir.InsertionPoint.after(op), op.location:
         bits = value("llvm.bitcast", _with(number.type, STORED), number)
         again = value("llvm.bitcast", number.type, bits)
-    for owner, position in uses:
-        owner.operation.operands[position] = again
+    set_operands(uses, again)
 
 
 def _integer_array(constant: Op) -> Value:

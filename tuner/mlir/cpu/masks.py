@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import compared, create, value
-from tuner.mlir.ir.reading import ops_in, types_of, walk, walk_where
+from tuner.mlir.ir.reading import ops_in, set_operands, types_of, uses_of, walk, walk_where
 
 NEUTRAL = {
     f"#vector.kind<{name}>": number
@@ -169,20 +169,19 @@ def read_masks_as_bytes(function: Op) -> None:
 
 
 def _retype(tensor: Value, byte: ir.Type) -> None:
-    users = [(use.owner, use.operand_number) for use in tensor.uses]
+    users = uses_of(tensor)
     tensor.set_type(ir.RankedTensorType.get(tensor.type.shape, byte))
     for op, number in users:
         if op.name != "linalg.generic" or number >= len(op.operands) - len(op.results):
             raise _unsupported(f"is read by {op.name}")
         body = op.regions[0].blocks[0]
         argument = body.arguments[number]
-        reads = [(use.owner, use.operand_number) for use in argument.uses]
+        reads = uses_of(argument)
         argument.set_type(byte)
         with ir.InsertionPoint.at_block_begin(body), op.location:
             zero = value("arith.constant", byte, value=ir.IntegerAttr.get(byte, 0))
             is_set = compared("ne", argument, zero)
-        for owner, operand in reads:
-            owner.operands[operand] = is_set
+        set_operands(reads, is_set)
 
 
 def _unsupported(use: str) -> CandidateError:

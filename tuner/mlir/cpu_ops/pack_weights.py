@@ -7,7 +7,17 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import DYNAMIC, create, index, value
 from tuner.mlir.ir.packed_weights import begins_panel, packed_type, set_packed, weights_of
-from tuner.mlir.ir.reading import constant_of, op_of, ops_in, source_of, users_of, walk, walk_where
+from tuner.mlir.ir.reading import (
+    constant_of,
+    op_of,
+    ops_in,
+    set_operands,
+    source_of,
+    users_of,
+    uses_of,
+    walk,
+    walk_where,
+)
 
 READ = "vector.transfer_read"
 WRITE = "vector.transfer_write"
@@ -60,10 +70,9 @@ class PackByRowsOp(InPlaceOp, name="pack_by_rows"):
                     op.move_before(first.operation)
                 outer = panels.regions[0].blocks[0].arguments[0]
                 inner = inside.arguments[0]
-                uses = [[(use.owner, use.operand_number) for use in loop.uses] for loop in (outer, inner)]
+                uses = uses_of(outer), uses_of(inner)
                 for uses_of_variable, other in zip(uses, (inner, outer), strict=True):
-                    for owner, number in uses_of_variable:
-                        owner.operands[number] = other
+                    set_operands(uses_of_variable, other)
                 for number in range(BOUNDS):
                     bounds = panels.operands[number], rows.operands[number]
                     panels.operands[number], rows.operands[number] = reversed(bounds)
@@ -174,7 +183,7 @@ def _read(user: Op, number: int, tensor: Value, columns: int) -> _Slice | None:
     row, column = offsets
     if not begins_panel(column, columns):
         return None
-    uses = [(use.owner.operation, use.operand_number) for use in user.results[0].uses]
+    uses = uses_of(user.results[0])
     return _padded(user, (row, column), (sizes[0], sizes[1]), uses)
 
 
@@ -188,7 +197,7 @@ def _padded(
     (row, column), (rows, columns) = offsets, sizes
     if len(uses) == 1 and uses[0][0].name == "tensor.pad":
         pad = uses[0][0]
-        uses = [(use.owner.operation, use.operand_number) for use in pad.results[0].uses]
+        uses = uses_of(pad.results[0])
         low = list(pad.attributes["static_low"])
         high = list(pad.attributes["static_high"])
         body = list(pad.regions[0].blocks[0].operations)

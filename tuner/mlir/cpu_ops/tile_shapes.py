@@ -4,7 +4,7 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import create, index, integers, value
-from tuner.mlir.ir.reading import constant_of, op_of, walk
+from tuner.mlir.ir.reading import constant_of, op_of, set_operands, uses_of, walk
 
 INHERENT = ("operandSegmentSizes", "indexing_maps")  # attributes that belong to the op itself
 MATMUL = """func.func @f(%a: {a}, %b: {b}, %c: {c}) -> {c} {{
@@ -127,7 +127,7 @@ class OverlapTilesOp(InPlaceOp, name="overlap_tiles"):
 def _overlap(loop: Op, end: int, step: int) -> None:
     block = loop.regions[0].blocks[0]
     number = block.arguments[0]
-    uses = [(use.owner.operation, use.operand_number) for use in number.uses]
+    uses = uses_of(number)
     sizes = [op for op, _ in uses if op.name == MINIMUM and _is_rest(op, end, step)]
     if not sizes:  # the loop is not tiled by its step
         return
@@ -136,8 +136,7 @@ def _overlap(loop: Op, end: int, step: int) -> None:
         mapping = ir.AffineMapAttr.get(ir.AffineMap.get(1, 0, [ir.AffineConstantExpr.get(end - step), d0]))
         first = value(MINIMUM, ir.IndexType.get(), number, map=mapping)
         whole = index(step)
-    for op, operand in uses:
-        op.operands[operand] = first
+    set_operands(uses, first)
     for op in sizes:
         op.results[0].replace_all_uses_with(whole)
         op.erase()

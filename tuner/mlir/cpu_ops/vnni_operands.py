@@ -11,7 +11,7 @@ from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul
 from tuner.mlir.cpu_ops.vnni_packing import K_GROUPS, BlockExtent, KGroupSource, allocated, pack_b
 from tuner.mlir.ir.building import DYNAMIC, create, index, times, total, value
 from tuner.mlir.ir.packed_weights import begins_panel, set_packed_as, weights_of
-from tuner.mlir.ir.reading import op_of
+from tuner.mlir.ir.reading import op_of, uses_of
 
 B_OPERAND = 1  # of a matmul
 
@@ -93,7 +93,7 @@ def _reads(weight: Value, matmuls: set[Op], columns: int) -> list[tuple[Op, Valu
         op = use.owner.operation
         if op.name == "memref.subview":
             column = _first_column(op)
-            uses = [(use.owner.operation, use.operand_number) for use in op.results[0].uses]
+            uses = uses_of(op.results[0])
         else:
             column = 0
             uses = [(op, use.operand_number)]

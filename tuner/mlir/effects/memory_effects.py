@@ -29,6 +29,7 @@ from tuner.mlir.ir.reading import (
     name_of,
     op_of,
     users_of,
+    uses_of,
     walk,
     walk_where,
 )
@@ -137,7 +138,7 @@ def _goes_anywhere(kernel: Op) -> bool:
 
 def effect_of(buffer: Value) -> Effect:
     """Returns the union of the effects of all uses of a memref and of its views, or of a TMA descriptor."""
-    effects = [effect_of_use(use.owner.operation, use.operand_number) for use in buffer.uses]
+    effects = [effect_of_use(op, number) for op, number in uses_of(buffer)]
     return Effect(
         any(effect.reads for effect in effects),
         any(effect.writes for effect in effects),

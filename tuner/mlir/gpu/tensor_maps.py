@@ -8,7 +8,16 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import value
 from tuner.mlir.ir.launches import launches_of
 from tuner.mlir.ir.memrefs import argument_attributes, element_bytes, is_workgroup
-from tuner.mlir.ir.reading import constant_of, function_type, name_of, source_of, types_of, walk
+from tuner.mlir.ir.reading import (
+    constant_of,
+    function_type,
+    name_of,
+    set_operands,
+    source_of,
+    types_of,
+    uses_of,
+    walk,
+)
 
 # Reads ``nvgpu.tma.create.descriptor``: the layout of a tensor map, without the address of its tensor.
 #
@@ -162,12 +171,11 @@ def pass_tensor_maps_by_address(module: ir.Module) -> None:
         block = function.regions[0].blocks[0]
         for argument in [block.arguments[number] for number in numbers]:
             old = argument.type
-            uses = [(use.owner, use.operand_number) for use in argument.uses]
+            uses = uses_of(argument)
             argument.set_type(ir.Type.parse(POINTER))
             with function.location, ir.InsertionPoint.at_block_begin(block):
                 tensor_map = value(CAST, old, argument)
-            for user, operand in uses:
-                user.operands[operand] = tensor_map
+            set_operands(uses, tensor_map)
         inputs = types_of(function.regions[0].blocks[0].arguments)[: len(function_types.inputs)]
         function.attributes["function_type"] = ir.TypeAttr.get(
             ir.FunctionType.get(inputs, function_types.results)

@@ -7,7 +7,7 @@ from tuner.mlir.bindings import Op, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import affine, create, symbol, value
 from tuner.mlir.ir.memrefs import element_bytes, is_workgroup
-from tuner.mlir.ir.reading import attributes_of, walk
+from tuner.mlir.ir.reading import attributes_of, uses_of, walk
 
 VECTOR_BYTES = 16  # one row of an ldmatrix tile, one cp.async
 BANKS_BYTES = 128  # all 32 banks
@@ -68,7 +68,7 @@ class SharedLayoutOp(InPlaceOp, name="shared_layout"):
 
 def _uses(alloc: Op) -> list[tuple[Op, int]]:
     """Returns (op, number of its operand that is the tile) of all uses except deallocations."""
-    uses = [(use.owner.operation, use.operand_number) for use in alloc.results[0].uses]
+    uses = uses_of(alloc.results[0])
     return [(op, number) for op, number in uses if op.name != "memref.dealloc"]
 
 

@@ -38,6 +38,21 @@ def users_of(value: Value) -> list[Op]:
     return [use.owner.operation for use in value.uses]
 
 
+def uses_of(value: Value) -> list[tuple[Op, int]]:
+    """Returns the uses of a value as (op, number of the operand), in a list that stays when they change."""
+    return list(map(_op_and_operand, value.uses))
+
+
+def _op_and_operand(use: Any) -> tuple[Op, int]:
+    return use.owner.operation, use.operand_number
+
+
+def set_operands(uses: Iterable[tuple[Op, int]], value: Value) -> None:
+    """Makes a value the operand of each use, which is (op, number of the operand)."""
+    for op, number in uses:
+        op.operands[number] = value
+
+
 def arguments_in(op: Op) -> list[Value]:
     """Returns the arguments of all blocks in the regions of an op, not those of nested ops."""
     arguments: list[Value] = []

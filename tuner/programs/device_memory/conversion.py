@@ -34,7 +34,16 @@ from tuner.mlir.effects.aliases import (
 )
 from tuner.mlir.effects.memory_effects import KernelEffects, reject_device_code
 from tuner.mlir.ir.memrefs import copy_views_by_loops
-from tuner.mlir.ir.reading import callee_of, function_type, name_of, op_of, unsupported, walk
+from tuner.mlir.ir.reading import (
+    callee_of,
+    function_type,
+    name_of,
+    op_of,
+    set_operands,
+    unsupported,
+    uses_of,
+    walk,
+)
 from tuner.programs.device_memory.buffers import (
     ALLOCATIONS,
     BufferKind,
@@ -102,11 +111,10 @@ class _FunctionRewrite:
         reject_device_code(self._function, set(structured_operations(self._block)))
         self._gather_globals()
         for argument in [self._block.arguments[number] for number in numbers]:
-            uses = [(use.owner.operation, use.operand_number) for use in argument.uses]
+            uses = uses_of(argument)
             with self._function.location, ir.InsertionPoint.at_block_begin(self._block):
                 host = allocate_host_like(argument)
-            for op, operand_number in uses:
-                op.operands[operand_number] = host
+            set_operands(uses, host)
             self._device_arguments[host] = argument
         before = AliasSets(self._function)
         managed = self._managed(before)

@@ -8,7 +8,7 @@ from tuner.core.dtypes import natural_output
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, recreated, value
 from tuner.mlir.ir.linalg import is_unsigned
-from tuner.mlir.ir.reading import maps_in
+from tuner.mlir.ir.reading import maps_in, set_operands, uses_of
 from tuner.programs.fusions.generics import (
     collapse,
     expand,
@@ -124,13 +124,12 @@ def _replace_operand(op: Op, number: int, tensor: Value) -> None:
     body = op.regions[0].blocks[0]
     element = body.arguments[number]
     wide = element.type
-    uses = [(use.owner.operation, use.operand_number) for use in element.uses]
+    uses = uses_of(element)
     op.operands[number] = tensor
     element.set_type(tensor.type.element_type)
     with ir.InsertionPoint.at_block_begin(body), op.location:
         extended = value(EXTENSIONS[str(element.type), str(wide)], wide, element)
-    for user, place in uses:
-        user.operands[place] = extended
+    set_operands(uses, extended)
 
 
 def _is_narrow(tensor: Value) -> bool:

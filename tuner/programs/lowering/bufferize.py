@@ -8,7 +8,7 @@ from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, last_of
 from tuner.mlir.ir.building import create, index, is_equal, value
 from tuner.mlir.ir.memrefs import set_argument_attribute
-from tuner.mlir.ir.reading import any_where, copy_of, op_of, source_of, types_of, walk
+from tuner.mlir.ir.reading import any_where, copy_of, op_of, set_operands, source_of, types_of, uses_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.programs.lowering.deallocation import deallocate
 from tuner.programs.lowering.entry import function_named
@@ -240,13 +240,12 @@ def bufferized(module: ir.Module, name: str) -> ir.Module:
     crop_negative_padding(function_named(module, name))
     copy_shared_fills(function_named(module, name))
     for empty in walk(function_named(module, name), "tensor.empty"):
-        uses = [(use.owner.operation, use.operand_number) for use in empty.results[0].uses]
+        uses = uses_of(empty.results[0])
         uses.reverse()  # in the order of the program
         for first in range(EMPTY_USES, len(uses), EMPTY_USES):
             with ir.InsertionPoint.after(empty), empty.location:
                 own = empty.clone()
-            for user, number in uses[first : first + EMPTY_USES]:
-                user.operands[number] = own.results[0]
+            set_operands(uses[first : first + EMPTY_USES], own.results[0])
     copied = copy_of(module)
     if _is_bufferized_without_copies(module, name):
         return module

@@ -17,7 +17,7 @@ from tuner.mlir.ir import building
 from tuner.mlir.ir.building import create, index, reinterpreted, value
 from tuner.mlir.ir.launches import ARGUMENTS, SEGMENTS, launches_of, operands
 from tuner.mlir.ir.memrefs import element_bytes
-from tuner.mlir.ir.reading import function_type, name_of, types_of, walk
+from tuner.mlir.ir.reading import function_type, name_of, set_operands, types_of, uses_of, walk
 from tuner.mlir.transform import apply_script, parse
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.programs.lowering.matmul_calls import allocate, replace_matmuls
@@ -118,12 +118,11 @@ def _retype(function: Op, number: int, kind: Type) -> None:
     block = function.regions[0].blocks[0]
     argument = block.arguments[number]
     old = argument.type
-    uses = [(use.owner, use.operand_number) for use in argument.uses]
+    uses = uses_of(argument)
     argument.set_type(kind)
     with function.location, ir.InsertionPoint.at_block_begin(block):
         same = value(CAST, old, argument)
-    for user, operand_number in uses:
-        user.operands[operand_number] = same
+    set_operands(uses, same)
     inputs = types_of(block.arguments)
     kernel_type = ir.FunctionType.get(inputs, function_type(function).results)
     function.attributes["function_type"] = ir.TypeAttr.get(kernel_type)
