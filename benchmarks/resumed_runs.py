@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.support.run_differences import Difference, differences
 from tuner.core.candidate import REPLAY, TargetName
 from tuner.core.errors import TunerError, last_line
 from tuner.core.matmul import Matmul
@@ -19,7 +20,6 @@ from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings
 from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
-from tuner.results.differences import Difference, differences
 from tuner.search.samplers import SAMPLERS, require_sampler
 from tuner.space.recorded.reading import read_recorded
 from tuner.targets.backends import Backends

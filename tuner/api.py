@@ -22,8 +22,9 @@ from tuner.results.exported_trial import FORMS, exported, exported_files
 from tuner.results.output.files import write_atomically
 from tuner.results.output.progress import campaign_progress
 from tuner.results.output.progress import progress as run_progress
-from tuner.results.past_runs import Trials, past_runs, past_trials, run_query, trial_query
+from tuner.results.past_runs import Trials, past_runs, past_trials
 from tuner.results.portfolio import CampaignPortfolio, measured_portfolio
+from tuner.results.queries import run_query, trial_query
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.targets import registry

@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks.fleet.fault_injection import FAULTS, FaultInjection, QuickerError
 from tests.support.overlaps import overlaps, repeated
+from tests.support.run_differences import Difference, differences
 from tuner.core.candidate import REPLAY
 from tuner.core.queries import TrialQuery
 from tuner.core.runs import RunSettings
@@ -18,7 +19,6 @@ from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.fleet.local_fleet import LocalNodes
 from tuner.fleet.server import session
-from tuner.results.differences import Difference, differences
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection

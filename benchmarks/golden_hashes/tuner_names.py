@@ -32,8 +32,9 @@ from tuner.core.round_quality import RoundQuality, TimedRound
 from tuner.core.runs import Baseline, ChosenStrategy, Compiler, InitialConfiguration, RunSettings
 from tuner.core.serialization import encode
 from tuner.db.store import Store
-from tuner.library.bundle.archive import MANIFEST, ResultsFile, pack
+from tuner.library.bundle.archive import MANIFEST, pack
 from tuner.library.bundle.exchange import choose_pending, import_file
+from tuner.library.bundle.results_file import ResultsFile
 from tuner.mlir.fingerprint import packages
 from tuner.mlir.fusions import facts_of
 from tuner.programs.compiler import ProgramCompiler

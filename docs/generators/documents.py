@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_
 from docs.generators.markdown import as_markdown, table
 from tuner.core.remote_results import MeasuringProvenance, PendingTrial
 from tuner.core.serialization import FORM, WORDS, Form, key_of
-from tuner.library.bundle import archive
+from tuner.library.bundle import archive, results_file
 from tuner.results.regression import gate
 from tuner.results.regression.gate import GateEntry
 from tuner.space.scripts.header import ScriptProvenance
@@ -27,9 +27,9 @@ BUNDLE: Final = (
     "The fields of a trial:"
 )
 RESULTS: Final = (
-    f'JSON lines. The first: `format` "{archive.RESULTS_FORMAT}", `version` {archive.RESULTS_VERSION} '
-    "and `provenance`. "
-    f"Each further line has one of the keys {', '.join(f'`{kind}`' for kind in archive.KINDS)}."
+    f'JSON lines. The first: `format` "{results_file.RESULTS_FORMAT}", '
+    f"`version` {results_file.RESULTS_VERSION} and `provenance`. "
+    f"Each further line has one of the keys {', '.join(f'`{key}`' for key in results_file.LINE_TYPES)}."
 )
 GATE: Final = (
     f'`format` "{gate.FORMAT}", `version` {gate.VERSION}, `created`, `tuner` and `entries`. '
@@ -42,19 +42,19 @@ RULE: Final = (
 FILES: Final[tuple[tuple[str, str, tuple[type, ...]], ...]] = (  # title, about, dataclasses
     ("Provenance of an exported script", "`best.provenance.json` next to `best.mlir`.", (ScriptProvenance,)),
     ("Bundle", BUNDLE, (PendingTrial,)),
-    ("Results of a bundle", RESULTS, (MeasuringProvenance, *archive.KINDS.values())),
+    ("Results of a bundle", RESULTS, (MeasuringProvenance, *results_file.LINE_TYPES.values())),
     ("Gate", GATE, (GateEntry,)),
     ("Rule file", RULE, (DispatchRule,)),
 )
 PRINTED: Final = (  # command -> the function that makes its document
     ("tune", "tuner.results.output.json_documents:tune_document"),
     ("tune FILE", "tuner.programs.documents:program_document"),
-    ("tune --shapes FILE", "tuner.results.output.program_tables:campaign_document"),
+    ("tune --shapes FILE", "tuner.results.output.campaign_tables:campaign_document"),
     ("tune --on CLASSES", "tuner.cli.tuned:several_document"),
     ("history", "tuner.results.output.json_documents:listed_document"),
     ("show", "tuner.results.output.json_documents:trial_document"),
     ("show run:ID", "tuner.results.output.json_documents:run_document"),
-    ("show campaign:ID", "tuner.results.output.program_tables:shown_campaign_document"),
+    ("show campaign:ID", "tuner.results.output.campaign_tables:shown_campaign_document"),
     ("history --runs", "tuner.results.output.json_documents:listed_run_document"),
     ("diff", "tuner.results.differences:difference_document"),
     ("space", "tuner.cli.commands.catalogue:_space_document"),

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.conftest import Tuner, require
 from tests.space.recorded import values
+from tests.support.run_differences import differences
 from tests.tuning import fakes
 from tuner.core.interfaces import AbstractRunner, BoundRecord
 from tuner.core.machine import Machine
@@ -18,7 +19,6 @@ from tuner.core.queries import TrialQuery
 from tuner.core.runs import RunSettings
 from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
-from tuner.results.differences import differences
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet

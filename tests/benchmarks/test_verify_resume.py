@@ -12,11 +12,11 @@ from benchmarks.resumed_runs import ResumeCheck
 from tests.cli.conftest import Tuner, require
 from tests.fakes import children_of
 from tests.space.recorded import values
+from tests.support.run_differences import differences
 from tests.trials import measurement, trial
 from tuner.core.errors import TunerError
 from tuner.core.runs import RunSettings
 from tuner.db.store import Store
-from tuner.results.differences import differences
 from tuner.targets.replay import ReplayEvaluator
 
 ON_FLEET = "verify-resume --fleet --runs 1"

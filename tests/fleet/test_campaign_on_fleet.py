@@ -15,6 +15,7 @@ from tests.fleet.conftest import new_fleet
 from tests.fleet.fake_node import started_node
 from tests.fleet.values import under_way, work
 from tests.support.overlaps import overlaps, repeated
+from tests.support.run_differences import differences
 from tests.tuning import fakes
 from tests.tuning.test_campaign import SHAPES as REAL_SHAPES
 from tests.tuning.test_campaign import WRITES, backends, proposed, trials
@@ -27,7 +28,6 @@ from tuner.fleet import queues, tables
 from tuner.fleet.local_fleet import LocalNodes
 from tuner.fleet.runner import fleet_backends
 from tuner.fleet.server import session
-from tuner.results.differences import differences
 from tuner.targets.registry import real_backends
 from tuner.tuning.campaign import begin_campaign, resume_campaign
 from tuner.tuning.events import Interruption

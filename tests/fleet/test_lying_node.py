@@ -11,13 +11,13 @@ from tests.fleet.conftest import LEASE_S
 from tests.fleet.lying_node import LIES
 from tests.fleet.recorded_runs import TARGET, calm_trials, replayed, trials_of, tuned_on_fleet
 from tests.support.overlaps import overlaps, repeated
+from tests.support.run_differences import differences
 from tuner.core.errors import Failure, Stage
 from tuner.core.processors import most_flop_per_s
 from tuner.fleet.install import install
 from tuner.fleet.local_fleet import LocalNodes
 from tuner.fleet.server import session
 from tuner.fleet.tables import FleetSettings
-from tuner.results.differences import differences
 from tuner.tuning.tuned_run import TunedRun
 
 pytestmark = pytest.mark.postgres

@@ -19,7 +19,8 @@ from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage, TunerErr
 from tuner.core.records import CompileSeconds, Measurement, PassSeconds, Verdict
 from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
-from tuner.results.explanations import FailedOp, failed_ops, observations, pass_seconds, problem_and_target
+from tuner.results.constraint_suggestions import observations, problem_and_target
+from tuner.results.explanations import FailedOp, failed_ops, pass_seconds
 from tuner.targets.registry import real_backends
 
 

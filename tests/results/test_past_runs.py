@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.run_differences import differences
 from tests.trials import measurement, run, top_trial, trial
 from tests.tuning import fakes
 from tuner.analysis.ratios import Comparable, NotComparable
@@ -24,9 +25,10 @@ from tuner.db import rows
 from tuner.db import store as db_store
 from tuner.db.store import Store
 from tuner.results.database_name import database_text, naming_database, which_database
-from tuner.results.differences import differences, trial_difference
+from tuner.results.differences import trial_difference
 from tuner.results.output.json_documents import listed_document
-from tuner.results.past_runs import Trials, each_past_trial, page_of_trials, past_trials, trial_query
+from tuner.results.past_runs import Trials, each_past_trial, page_of_trials, past_trials
+from tuner.results.queries import trial_query
 
 NOON = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.UTC)
 

@@ -18,6 +18,7 @@ from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.fakes import FakeTarget
 from tests.fusion_problems import fusion_problems, program_text
+from tests.support.run_differences import differences
 from tests.texts import text_beside
 from tests.tuning import fakes
 from tests.tuning.test_fake_campaign import limits, members
@@ -39,7 +40,6 @@ from tuner.db.store import Store
 from tuner.mlir.fusions import fusion_arguments
 from tuner.programs.compile import compile_program
 from tuner.programs.tuning import tune_text
-from tuner.results.differences import differences
 from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.protocol import Factory
 from tuner.targets.backends import Backends

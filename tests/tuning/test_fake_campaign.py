@@ -23,7 +23,7 @@ from tuner.core.records import Measurement
 from tuner.core.requests import CampaignMember, CampaignSettings
 from tuner.db.store import Store
 from tuner.results.campaign_matrix import FAILED, NOT_TRIED, TIMED, campaign_matrix
-from tuner.results.output.program_tables import campaign_lines
+from tuner.results.output.campaign_tables import campaign_lines
 from tuner.search.cost_model.configurations import model_of
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for

@@ -9,6 +9,7 @@ from typing import Any, final
 import pytest
 
 from tests.space.recorded.values import write_recording
+from tests.support.run_differences import differences
 from tests.tuning import fakes
 from tests.tuning.fakes import MACHINE, present
 from tuner.core.candidate import TargetName
@@ -23,7 +24,6 @@ from tuner.core.requests import FleetRequest, RunRequest
 from tuner.core.runs import Baseline, ChosenStrategy, LibraryTime, RunSettings
 from tuner.db.store import Store
 from tuner.fleet.runner import FleetTarget
-from tuner.results.differences import differences
 from tuner.runtime.timing_lock import LockWait
 from tuner.search.samplers import SAMPLERS
 from tuner.space.file.yaml import default_space_file

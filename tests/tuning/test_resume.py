@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.examples import costly
 from tests.space.recorded.values import write_recording
+from tests.support.run_differences import differences
 from tests.tuning import fakes
 from tuner.core.queries import TrialQuery
 from tuner.core.requests import RunRequest
@@ -25,7 +26,6 @@ from tuner.core.trials import StoredTrial
 from tuner.db import store as store_file
 from tuner.db.store import Store
 from tuner.fleet import node_children
-from tuner.results.differences import differences
 from tuner.search.samplers import SAMPLERS
 from tuner.targets import replay
 from tuner.targets.backends import Backends

@@ -12,6 +12,7 @@ import pytest
 from tests.default_suite import ALL
 from tests.fakes import BEST_X, TOO_MUCH_MEMORY, FakeTarget, bind, fake_factory
 from tests.results.regression.test_gate import audited
+from tests.support.run_differences import differences
 from tests.tuning import fakes
 from tests.tuning.fakes import candidates_of, present, trials_of
 from tuner.core.candidate import Candidate, TargetName, Value
@@ -26,7 +27,6 @@ from tuner.core.roofline import Roofline
 from tuner.core.runs import Run, RunSettings
 from tuner.db.store import Store
 from tuner.results.best_trials import best_here, best_known
-from tuner.results.differences import differences
 from tuner.results.regression.gate import recorded_entry
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import RunnerOrder

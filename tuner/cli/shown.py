@@ -23,19 +23,15 @@ from tuner.core.queries import TrialQuery
 from tuner.core.trials import NOT_TIMED
 from tuner.results.database_name import database_text
 from tuner.results.differences import FIRST, difference_document, difference_lines, trial_difference
-from tuner.results.explanations import (
-    ablation_document,
-    ablation_lines,
-    explain_document,
-    explain_lines,
-    failed_ops,
-    pass_seconds,
-)
-from tuner.results.exported_trial import trial_stages
+from tuner.results.explanations import explain_document, explain_lines, failed_ops, pass_seconds
+from tuner.results.output.ablation import ablation_document, ablation_lines
+from tuner.results.output.campaign_tables import campaign_lines, shown_campaign_document
 from tuner.results.output.formatting import wrapped
 from tuner.results.output.json_documents import run_document, trial_document
-from tuner.results.output.program_tables import campaign_lines, shown_campaign_document, stored_program_lines
-from tuner.results.output.tables import pass_lines, predicted_lines, run_lines, trial_lines
+from tuner.results.output.program_tables import stored_program_lines
+from tuner.results.output.tables import pass_lines, run_lines
+from tuner.results.output.trial_facts import predicted_lines, trial_lines
+from tuner.results.script_stages import trial_stages
 from tuner.tuning.tuned_run import tuned_campaign, tuned_run
 
 if TYPE_CHECKING:

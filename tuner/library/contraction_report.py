@@ -86,9 +86,9 @@ def _contractions(module: ir.Module) -> list[Op]:
     def is_contraction(op: Op) -> bool:
         if op.name != "linalg.generic":
             return op.name in NAMED or op.name.startswith(CONVOLUTIONS)
-        kinds = str(op.attributes["iterator_types"])
+        iterators = str(op.attributes["iterator_types"])
         body = [inner.operation.name for inner in op.regions[0].blocks[0].operations]
-        return "reduction" in kinds and len(op.operands) == 3 and any(name in MULTIPLY for name in body)
+        return "reduction" in iterators and len(op.operands) == 3 and any(name in MULTIPLY for name in body)
 
     return walk_where(module, is_contraction)
 
@@ -154,15 +154,15 @@ def _layout(op: Op) -> str | None:
 
 
 def _why_none(contraction: ContractionReport, problems: Iterable[Problem]) -> str:
-    _, sizes, kinds, layout = contraction.op.split()
+    _, sizes, types, layout = contraction.op.split()
     last = "x".join(sizes.split("x")[-3:])
     same_sizes = [problem for problem in problems if problem.shape in (sizes, last)]
     if not same_sizes:
         return f"no entry has the sizes {sizes}"
-    layouts = {problem.layout for problem in same_sizes if problem.stored_dtype == kinds.split("/")[0]}
+    layouts = {problem.layout for problem in same_sizes if problem.stored_dtype == types.split("/")[0]}
     if not layouts:
         listed = ", ".join(sorted({problem.stored_dtype for problem in same_sizes}))
-        return f"entries of these sizes are of {listed}, not {kinds}"
+        return f"entries of these sizes are of {listed}, not {types}"
     if layout not in layouts:
         return f"entries of these sizes have layout {', '.join(sorted(layouts))}, not {layout}"
     return "its matcher does not take it"

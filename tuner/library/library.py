@@ -35,10 +35,7 @@ PARAMETERS = "schedule_parameters.json"
 
 
 def for_version(version: str, file: LibraryFile) -> LibraryFile:
-    """Returns an MLIR file with the dialect names of ``version`` (one of VERSIONS).
-
-    Other files as they are.
-    """
+    """Returns a file, if it is MLIR with the dialect names of ``version``, one of VERSIONS."""
     if not file.name.endswith(".mlir"):
         return file
     text = file.content.decode()
@@ -141,11 +138,11 @@ def lighthouse_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ..
 
     Raises UsageError for an entry that no library can have, TunerError if timing fails.
     """
-    kinds = sorted({(entry.problem.operation, entry.problem.dtype) for entry in entries})
+    described = sorted({(entry.problem.operation, entry.problem.dtype) for entry in entries})
     descriptor = yaml.safe_dump({"Pipeline": [{"transform": TO_LIBRARY}]}).encode()
     return (
         *write_library(entries),
-        *(LibraryFile(f"{ARCH}/{operation}/{dtype}.yaml", descriptor) for operation, dtype in kinds),
+        *(LibraryFile(f"{ARCH}/{operation}/{dtype}.yaml", descriptor) for operation, dtype in described),
         LibraryFile(PARAMETERS, (json.dumps(list(map(_parameters, entries)), indent=2) + "\n").encode()),
     )
 

@@ -67,8 +67,8 @@ def _script_slowdown(problem: Problem, script: str, reference: str) -> PairedSlo
 def _library_slowdowns(problems: tuple[Problem, ...], library: str, script: str) -> list[PairedSlowdown]:
     slowdowns = []
     for problem in problems:
-        own = _compiled(problem, script)
-        (partition,) = own.partitions
+        alone = _compiled(problem, script)
+        (partition,) = alone.partitions
         with transform.new_context(), bindings.ir.Location.unknown():
             maps = maps_attribute(problem.operation, problem.layout)
             program = tensor_program(problem, partition.called, problem.result_dtype, maps)
@@ -76,8 +76,8 @@ def _library_slowdowns(problems: tuple[Problem, ...], library: str, script: str)
             transform.apply_script(module, transform.parse(library, "library"))
             code = lowered(module)
         sha256 = hashlib.sha256(code.encode()).hexdigest()
-        applied = Artifact(KernelCode.of_host(code), sha256, own.partitions)
-        slowdowns.append(_timed(problem, applied, own))
+        applied = Artifact(KernelCode.of_host(code), sha256, alone.partitions)
+        slowdowns.append(_timed(problem, applied, alone))
     return slowdowns
 
 

@@ -135,12 +135,12 @@ def _mark_sequence(schedules: tuple[EntrySchedule, ...]) -> str:
 def _specialize_generics(operation: str) -> str:
     """Makes named ops of generic contractions in layout nn; of others MLIR 22 loses maps: wrong results."""
     generics = f"%generics_{operation}"
-    found = f"%contractions_{operation}"
+    contractions = f"%contractions_{operation}"
     maps = maps_attribute(operation, "nn")
     return f"""    {generics} = transform.structured.match ops{{["linalg.generic"]}}
       attributes{{{maps}}} in %root : {ONE}
-    {found} = transform.collect_matching @is_contraction in {generics} : {ONE}
-    transform.foreach {found} : {ANY} {{
+    {contractions} = transform.collect_matching @is_contraction in {generics} : {ONE}
+    transform.foreach {contractions} : {ANY} {{
     ^bb0(%generic: {ANY}):
       transform.sequence %generic : {ANY} failures(suppress) {{
       ^bb1(%one: {ANY}):
@@ -152,10 +152,10 @@ def _specialize_generics(operation: str) -> str:
 
 
 def _include_dispatch(number: int, operation: str, layout: str) -> str:
-    found = f"%ops{number}"
-    return f"""    {found} = transform.structured.match ops{{["{LINALG[operation]}"]}}
+    ops = f"%ops{number}"
+    return f"""    {ops} = transform.structured.match ops{{["{LINALG[operation]}"]}}
       attributes{{{maps_attribute(operation, layout)}}} in %root : {ONE}
-    transform.foreach {found} : {ANY} {{
+    transform.foreach {ops} : {ANY} {{
     ^bb0(%op: {ANY}):
       transform.sequence %op : {ANY} failures(suppress) {{
       ^bb1(%one: {ANY}):

@@ -3,6 +3,7 @@
 # What other packages may import; the rest is inside.
 __all__ = [
     "best_trials",
+    "constraint_suggestions",
     "database",
     "database_name",
     "differences",
@@ -11,6 +12,7 @@ __all__ = [
     "output",
     "past_runs",
     "portfolio",
+    "queries",
     "regression",
     "report",
     "script_stages",

@@ -44,6 +44,7 @@ class RunResult:
 
     @property
     def best(self) -> StoredTrial:
+        """Returns the selected trial of the run."""
         return self.selected.best
 
     @property
@@ -167,8 +168,7 @@ def best_known(
 ) -> SelectedResult:
     """Returns the best stored result of a problem for the target ``text``, on ``machine`` or on this machine.
 
-    ``machine`` None: this one. "auto": the first target with a result. Raises UsageError if no time is
-    stored.
+    ``text``: a target, its kind, or "auto", the first with a result. Raises UsageError if no time is stored.
     """
     if machine is None:
         return best_here(store, backends, problem, text, threads)

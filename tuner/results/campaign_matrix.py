@@ -54,6 +54,7 @@ class CampaignMatrix:
 
     @property
     def times(self) -> TimeMatrix:
+        """Returns the times as numbers, by which portfolios are chosen: rows are problems."""
         return TimeMatrix(
             self.problems,
             self.counts,

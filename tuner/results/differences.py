@@ -1,4 +1,4 @@
-"""Differences between two trials, or between two runs that should be equal, as values, lines and JSON."""
+"""Differences between two trials, as values, lines and JSON: knobs, texts of stages, instructions, time."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from tuner.core.serialization import interval_text
 from tuner.core.trials import StoredTrial
 from tuner.results.output.formatting import count_text, table_lines, trial_time_text, wrapped
 from tuner.results.output.json_documents import Document, history_document, slowdown_document
-from tuner.results.output.tables import resources_lines
+from tuner.results.output.trial_facts import resources_lines
 from tuner.targets.gpu.sass import assembly_mix, instruction_mix
 
 CONTEXT_LINES = 2  # around a change
@@ -20,58 +20,6 @@ Stages = tuple[tuple[str, str], ...]  # (stage, text after it), in order
 INSTRUCTIONS_SHOWN = 12
 NONE = "-"
 FIRST = "first"  # the first stage that differs
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A property of a trial that differs between two runs, with the value in each run as text."""
-
-    number: int  # of the trial
-    what: str
-    first: str
-    second: str
-
-    @property
-    def text(self) -> str:
-        """Returns the difference as one line: the trial's number, the property, and its value in each run."""
-        return f"trial {self.number}: {self.what}: {self.first} in the first run, {self.second} in the second"
-
-
-def differences(first: tuple[StoredTrial, ...], second: tuple[StoredTrial, ...]) -> tuple[Difference, ...]:
-    """Returns the differences between the trials of two runs, matched by number: at most one per trial.
-
-    It is the first unequal property; a trial that only one run has is a difference, too.
-    """
-    all_ours = _run_facts(first)
-    all_theirs = _run_facts(second)
-    unequal = []
-    for number in sorted({*all_ours, *all_theirs}):
-        ours = all_ours.get(number, {})
-        theirs = all_theirs.get(number, {})
-        name = next((fact for fact in {**ours, **theirs} if ours.get(fact) != theirs.get(fact)), None)
-        if name is not None:
-            unequal.append(Difference(number, name, str(ours.get(name)), str(theirs.get(name))))
-    return tuple(unequal)
-
-
-def _run_facts(trials: tuple[StoredTrial, ...]) -> dict[int, dict[str, object]]:
-    """Returns, by trial number, the properties that do not depend on interruptions of a run."""
-    numbers = {trial.id: trial.number for trial in trials}
-    facts: dict[int, dict[str, object]] = {}
-    for trial in trials:
-        record = trial.record
-        origin = trial.record.reused_from
-        facts[trial.number] = {
-            "row": trial.row,
-            "outcome": record.outcome,
-            "knobs": record.candidate.text,
-            "verdict": record.verdict,
-            "script": record.script_sha256,
-            "code": record.artifact_sha256,
-            "reused from": origin and numbers.get(origin, f"trial {origin} of another run"),
-            "final": trial.final,
-        }
-    return facts
 
 
 @dataclass(frozen=True)
@@ -97,6 +45,7 @@ class TrialDifference:
 
     @property
     def is_of_one_problem(self) -> bool:
+        """True if both trials have the same problem: only then their times are compared."""
         return self.first.record.problem == self.second.record.problem
 
     @property
@@ -150,52 +99,56 @@ def _unequal_instructions(
     return ()
 
 
-def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: int | None = None) -> list[str]:
+def difference_lines(
+    difference: TrialDifference, shown: tuple[str, ...], columns: int | None = None
+) -> list[str]:
     """Returns a comparison of two trials as lines, with the diffs of the stages named in ``shown``.
 
     "first" in ``shown`` means the first stage that differs; ``columns``: width to fit tables to, None: any.
     """
-    names = (f"trial {found.first.id}", f"trial {found.second.id}")
-    facts = zip(_trial_facts(found.first), _trial_facts(found.second), strict=True)
+    names = (f"trial {difference.first.id}", f"trial {difference.second.id}")
+    facts = zip(_trial_facts(difference.first), _trial_facts(difference.second), strict=True)
     rows = [(name, ours, theirs) for (name, ours), (_, theirs) in facts if ours != theirs]
-    knobs = [[NONE if value is None else f"{value}" for value in knob] for knob in found.knobs]
+    knobs = [[NONE if value is None else f"{value}" for value in knob] for knob in difference.knobs]
     rows += [(name, ours, theirs) for name, ours, theirs in knobs]
     lines = table_lines(("", *names), rows, columns)
-    lines += [] if found.knobs else ["knobs     the same"]
-    lines += wrapped([f"change    {_change_text(found)}"], columns)
-    if found.stages:
-        phrase = "at no stage" if found.first_stage is None else f"first at stage {found.first_stage}"
+    lines += [] if difference.knobs else ["knobs     the same"]
+    lines += wrapped([f"change    {_change_text(difference)}"], columns)
+    if difference.stages:
+        phrase = (
+            "at no stage" if difference.first_stage is None else f"first at stage {difference.first_stage}"
+        )
         lines.append(f"differ    {phrase}")
-    for stage in found.stages:
+    for stage in difference.stages:
         changed = f"{count_text(stage.added, 'line')} added, {stage.removed} removed"
         lines.append(f"{stage.stage:<9} {changed if stage.lines else 'the same'}")
-    shown_mix = found.instructions[:INSTRUCTIONS_SHOWN]
+    shown_mix = difference.instructions[:INSTRUCTIONS_SHOWN]
     counts = [(name, str(ours), str(theirs), f"{theirs - ours:+d}") for name, ours, theirs in shown_mix]
     lines += table_lines(("instruction", *names, "change"), counts, columns) if counts else []
-    more = len(found.instructions) - len(shown_mix)
+    more = len(difference.instructions) - len(shown_mix)
     lines += [f"and {more} more"] if more else []
-    for stage in found.stages:
-        is_shown = stage.stage in shown or (FIRST in shown and stage.stage == found.first_stage)
+    for stage in difference.stages:
+        is_shown = stage.stage in shown or (FIRST in shown and stage.stage == difference.first_stage)
         if is_shown and stage.lines:
-            lines += [f"--- {stage.stage} of trial {found.first.id}"]
-            lines += [f"+++ {stage.stage} of trial {found.second.id}", *stage.lines]
+            lines += [f"--- {stage.stage} of trial {difference.first.id}"]
+            lines += [f"+++ {stage.stage} of trial {difference.second.id}", *stage.lines]
     return lines
 
 
-def difference_document(found: TrialDifference) -> Document:
+def difference_document(difference: TrialDifference) -> Document:
     """Returns the JSON document of ``tuner diff --json``, the comparison of two trials."""
-    compared = found.compared or NotComparable(_no_times(found))
+    compared = difference.compared or NotComparable(_no_times(difference))
     return {
-        "first": history_document(found.first),
-        "second": history_document(found.second),
-        "knobs": {name: [ours, theirs] for name, ours, theirs in found.knobs},
+        "first": history_document(difference.first),
+        "second": history_document(difference.second),
+        "knobs": {name: [ours, theirs] for name, ours, theirs in difference.knobs},
         **slowdown_document(compared),
-        "first_stage": found.first_stage,
+        "first_stage": difference.first_stage,
         "stages": [
             {"stage": stage.stage, "added": stage.added, "removed": stage.removed, "diff": list(stage.lines)}
-            for stage in found.stages
+            for stage in difference.stages
         ],
-        "instructions": {name: [ours, theirs] for name, ours, theirs in found.instructions},
+        "instructions": {name: [ours, theirs] for name, ours, theirs in difference.instructions},
     }
 
 
@@ -215,16 +168,16 @@ def _trial_facts(trial: StoredTrial) -> Iterator[tuple[str, str]]:
     yield "resources", "; ".join(kernels) or NONE
 
 
-def _change_text(found: TrialDifference) -> str:
-    compared = found.compared
+def _change_text(difference: TrialDifference) -> str:
+    compared = difference.compared
     if compared is None:
-        return f"unknown: {_no_times(found)}"
+        return f"unknown: {_no_times(difference)}"
     if isinstance(compared, NotComparable):
         return f"{'none' if compared.is_equal else 'unknown'}: {compared.reason}"
-    return f"trial {found.second.id} takes {compared.longer_text}"
+    return f"trial {difference.second.id} takes {compared.longer_text}"
 
 
-def _no_times(found: TrialDifference) -> str:
-    if found.is_of_one_problem:
+def _no_times(difference: TrialDifference) -> str:
+    if difference.is_of_one_problem:
         return "one has no time"
     return "the problems differ"

@@ -1,10 +1,9 @@
-"""A trial exported: its script with knobs, payload, GPU code or T4 JSON; its text after each stage.
+"""A trial exported: its script with knobs, provenance, payload, GPU code or T4 JSON.
 
 T4 is a JSON format for the results of autotuners (``tuner.space.recorded.t4``).
 """
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,14 +11,12 @@ from tuner.analysis.ratios import Comparable, NotComparable, against_baseline, s
 from tuner.analysis.selected_result import timed
 from tuner.analysis.slowdown import lower_quartile
 from tuner.core.candidate import Candidate, RecordedRound
-from tuner.core.errors import CandidateError, TunerError, UsageError
-from tuner.core.interfaces import Script
+from tuner.core.errors import CandidateError, UsageError
 from tuner.core.machine import variables_of
 from tuner.core.records import Verdict
 from tuner.core.runs import Run
 from tuner.core.serialization import utc_text
 from tuner.core.trials import StoredTrial
-from tuner.results.script_stages import CODE, lowered_stages
 from tuner.space.file.reading import parse_space, spaces_for
 from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.space.scripts.header import (
@@ -215,44 +212,6 @@ def _gpu_code(store: "Store", trial: int, form: str) -> bytes:
     if not program.binary:
         raise UsageError(f"trial {trial}: was compiled without ptxas", "--format ptx")
     return program.binary
-
-
-def trial_stages(backends: Backends, store: "Store", trial: StoredTrial) -> Iterator[tuple[str, str]]:
-    """Yields (stage, text) of a trial: script, payload, IR after each lowering stage, code, assembly.
-
-    The trial is compiled again; GPU code is read from the database. Ends before the first stage that fails;
-    yields nothing for a trial without a script.
-    """
-    if not trial.script:  # a replay, or binding failed
-        return
-    yield "script", trial.script_text
-    record = trial.record
-    kind = backends.target(record.target)
-    try:
-        source = kind.source(record.problem, trial.script_text)
-        payload = _applied(backends, trial.script_text, source)
-        if not payload:
-            return
-        yield "payload", payload
-        program = store.code(trial.id)
-        if program is None and record.status == "failed":  # the script may hang the compiler
-            return
-        script = Script(trial.script_text, record.script_sha256)
-        stages = lowered_stages(kind.code, record.target, record.problem, script).texts
-        compiled = stages.pop(CODE, "")
-        yield from stages.items()
-        code = compiled if program is None else program.text
-        texts = (("code", code), ("assembly", code and kind.assembly(code, program)))
-    except CandidateError:
-        return
-    yield from ((stage, text) for stage, text in texts if text)
-
-
-def _applied(backends: Backends, script: str, source: str) -> str:
-    try:
-        return backends.apply(script, source)
-    except TunerError:  # which stage fails is in the trial's record
-        return ""
 
 
 # The knobs of an exported script: constants, or options, values that change nothing else in the script.

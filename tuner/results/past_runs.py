@@ -1,28 +1,14 @@
-"""Past runs and past trials that meet a user's conditions; trials convert to a pandas.DataFrame."""
+"""Past runs and past trials of a query; trials convert to a pandas.DataFrame."""
 
-import datetime
 import importlib
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tuner.core.dtypes import INPUT_DTYPES, OUTPUTS, SUM_DTYPES, dtype_name
-from tuner.core.epilogues import EPILOGUES
-from tuner.core.errors import UsageError, unknown_value
-from tuner.core.fusions import QUANTIZED
-from tuner.core.problem import (
-    ALIGNMENTS,
-    CACHES,
-    LAYOUTS,
-    OPERATIONS,
-    require_choice,
-)
-from tuner.core.problem_text import shape_text
-from tuner.core.queries import RunQuery, TaskQuery, TrialQuery
-from tuner.core.serialization import parse_moment, with_zone
+from tuner.core.errors import UsageError
+from tuner.core.queries import RunQuery, TrialQuery
 from tuner.core.trials import StoredTrial
-from tuner.core.typed_arguments import typed
 from tuner.results.best_trials import RunResult, best_results, group_of
 from tuner.results.output.json_documents import history_columns
 from tuner.tuning.tuned_run import TunedRun, tuned_run
@@ -37,21 +23,6 @@ COLUMNS = (
     *("target", "threads", "machine", "strategy", "status", "stage", "reason", "median_s"),
     *("early_stopped_after", "reliability", "unreliable", "stale", "created"),
 )
-PROBLEM_OPTIONS = {  # condition -> allowed values
-    "operation": (*OPERATIONS, QUANTIZED),
-    "dtype": tuple(INPUT_DTYPES),
-    "layout": LAYOUTS,
-    "epilogue": tuple(EPILOGUES),
-    "output": ("", *OUTPUTS),
-    "align": ALIGNMENTS,
-    "cache": CACHES,
-}
-ASKED_TYPES: Mapping[str, Any] = {  # of conditions that have more forms than the fields of a query
-    "shape": str | tuple[int, ...] | None,
-    "dtype": object,  # numpy's types as well
-    "output": object,
-    "since": datetime.datetime | str | None,
-}
 
 
 class Trials(tuple[StoredTrial, ...]):
@@ -117,67 +88,6 @@ def _row(trial: StoredTrial) -> dict[str, Any]:
     return {name: columns[name] for name in COLUMNS} | knobs
 
 
-def trial_query(**conditions: Any) -> TrialQuery:
-    """Returns the query for trials with these conditions: ``trial_query(dtype="f32", since="2026-01-31")``.
-
-    Names are ``op`` and the fields of TrialQuery and TaskQuery. Raises UsageError for other names and for
-    values of a wrong type or form.
-    """
-    return TrialQuery(**_conditions("history", TrialQuery, conditions))
-
-
-def run_query(**conditions: Any) -> RunQuery:
-    """Returns the query for runs with these conditions: ``run_query(op="matmul", status="done", limit=5)``.
-
-    Names are ``op`` and the fields of RunQuery and TaskQuery. Raises UsageError for other names and for
-    values of a wrong type or form.
-    """
-    return RunQuery(**_conditions("runs", RunQuery, conditions))
-
-
-def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict[str, Any]) -> dict[str, Any]:
-    if "op" in conditions:  # as on the command line
-        conditions["operation"] = conditions.pop("op")
-    of_task = tuple(field.name for field in fields(TaskQuery))
-    types = {
-        condition.name: condition.type
-        for condition in (*fields(TaskQuery), *fields(query))
-        if condition.name != "task"
-    }
-    types |= {name: asked for name, asked in ASKED_TYPES.items() if name in types}
-    for name, given in conditions.items():
-        if name not in types:
-            raise unknown_value(asker, name, tuple(types))
-        conditions[name] = typed(name, given, types[name])
-    if isinstance(conditions.get("shape"), tuple | list):
-        conditions["shape"] = "x".join(map(str, conditions["shape"]))
-    conditions |= problem_conditions(conditions)
-    match conditions.get("since"):
-        case str(text):
-            conditions["since"] = parse_moment(text)
-        case datetime.datetime() as moment:
-            conditions["since"] = with_zone(moment)
-    task = TaskQuery(**{name: conditions.pop(name) for name in of_task if name in conditions})
-    return {"task": task, **conditions}
-
-
-def problem_conditions(conditions: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns those of the conditions that are on the problem, with values as ``Problem`` writes them.
-
-    Leaves out other conditions and those that are None. Raises UsageError for a value that no problem has.
-    """
-    options = {name: conditions[name] for name in PROBLEM_OPTIONS if conditions.get(name) is not None}
-    for name in {"dtype", "output"} & options.keys():
-        options[name] = dtype_name(options[name])
-    if options.get("output") in SUM_DTYPES:
-        options["output"] = ""  # a Problem has "" where C has the type of the sums
-    for name, given in options.items():
-        require_choice(name, given, PROBLEM_OPTIONS[name])
-    if conditions.get("shape") is not None:
-        options["shape"] = shape_text(options.get("operation"), conditions["shape"])
-    return options
-
-
 def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:
     """Returns the stored runs of a query, the latest first, each with trial counts and selected result."""
     return tuple(tuned_run(store, run.id) for run in store.matching_runs(query))
@@ -192,7 +102,9 @@ def past_trials(store: "Store", query: TrialQuery) -> Trials:
     if query.run is not None:
         store.run(query.run)  # raises for a run that does not exist
     is_latest = query.limit is not None and query.sort == TrialQuery.sort
-    stored = replace(query, sort=f"-{query.sort}") if is_latest else query
+    stored = query
+    if is_latest:
+        stored = replace(query, sort=f"-{query.sort}")
     if query.best:
         best = best_results(store, query)
         trials = store.named_trials([result.best.id for result in best.values()], stored)

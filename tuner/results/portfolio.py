@@ -56,20 +56,20 @@ class MeasuredCampaign:
     compiler: Compiler
 
 
-def measured_campaign(found: CampaignMatrix, campaign: Campaign) -> MeasuredCampaign:
+def measured_campaign(cells: CampaignMatrix, campaign: Campaign) -> MeasuredCampaign:
     """Returns the campaign's times: per problem and configuration the least median, as disturbances add time.
 
-    ``found``: the campaign's matrix. A configuration that failed on a problem counts as not applicable to it.
+    ``cells``: the campaign's matrix. A configuration that failed on a problem counts as not applicable to it.
     """
     rounds_s = tuple(
         tuple(() if cell.trial is None or cell.time_s is None else _medians(cell.trial) for cell in row)
-        for row in found.cells
+        for row in cells.cells
     )
     matrix = replace(
-        found.times,
+        cells.times,
         times_s=tuple(tuple(min(rounds, default=None) for rounds in row) for row in rounds_s),
         applies=tuple(
-            tuple(cell.candidate is not None and cell.state != FAILED for cell in row) for row in found.cells
+            tuple(cell.candidate is not None and cell.state != FAILED for cell in row) for row in cells.cells
         ),
     )
     first = campaign.runs[0]
@@ -140,16 +140,16 @@ def campaign_portfolio(
     ``is_stock``: only configurations whose scripts stock ``mlir-opt`` runs. Raises UsageError for an unknown
     campaign, one without a time, and for a size that cannot be chosen.
     """
-    found = campaign_matrix(campaign_id, backends, store)
+    matrix = campaign_matrix(campaign_id, backends, store)
     campaign = store.campaign(campaign_id)
-    measured = measured_campaign(found, campaign)
+    measured = measured_campaign(matrix, campaign)
     if not measured.matrix.is_timed().any():
         raise UsageError(f"campaign {campaign_id}: has no time")
-    allowed = usable_columns(measured.matrix, _stock(found, backends, campaign.runs) if is_stock else None)
-    universal = tuple(column for column in _universal(found, backends, campaign.runs) if column in allowed)
+    allowed = usable_columns(measured.matrix, _stock(matrix, backends, campaign.runs) if is_stock else None)
+    universal = tuple(column for column in _universal(matrix, backends, campaign.runs) if column in allowed)
     portfolio = choose_portfolio(measured.matrix, size, allowed, universal)
-    missing = _missing(portfolio, found)
-    return CampaignPortfolio(campaign_id, found.names, measured, portfolio, allowed, universal, missing)
+    missing = _missing(portfolio, matrix)
+    return CampaignPortfolio(campaign_id, matrix.names, measured, portfolio, allowed, universal, missing)
 
 
 def measured_portfolio(
@@ -168,56 +168,56 @@ def measured_portfolio(
     number of missing times first. Raises UsageError without any time, TunerError where nothing can be
     measured here, KeyboardInterrupt after an interruption.
     """
-    found = campaign_portfolio(campaign_id, size, backends, store, is_stock=is_stock)
-    if not found.missing:
-        return found
-    report_missing(len(found.missing))
-    measure_cells(campaign_id, found.missing, backends, store, interruption)
+    portfolio = campaign_portfolio(campaign_id, size, backends, store, is_stock=is_stock)
+    if not portfolio.missing:
+        return portfolio
+    report_missing(len(portfolio.missing))
+    measure_cells(campaign_id, portfolio.missing, backends, store, interruption)
     if interruption.is_asked:
         raise KeyboardInterrupt
-    return with_current_times(found, backends, store)
+    return with_current_times(portfolio, backends, store)
 
 
 def with_current_times(known: CampaignPortfolio, backends: Backends, store: "Store") -> CampaignPortfolio:
     """Returns a portfolio of the same configurations, with times read again from the database."""
-    found = campaign_matrix(known.campaign, backends, store)
+    matrix = campaign_matrix(known.campaign, backends, store)
     campaign = store.campaign(known.campaign)
-    measured = measured_campaign(found, campaign)
+    measured = measured_campaign(matrix, campaign)
     columns = tuple(map(measured.matrix.columns.index, known.columns))
     portfolio = served(measured.matrix, columns)
-    return replace(known, measured=measured, portfolio=portfolio, missing=_missing(portfolio, found))
+    return replace(known, measured=measured, portfolio=portfolio, missing=_missing(portfolio, matrix))
 
 
-def _missing(portfolio: Portfolio, found: CampaignMatrix) -> tuple[MissingCell, ...]:
+def _missing(portfolio: Portfolio, matrix: CampaignMatrix) -> tuple[MissingCell, ...]:
     missing: dict[tuple[int, Candidate], MissingCell] = {}
     for row, column in portfolio.predicted:
-        candidate = found.cells[row][column].candidate
+        candidate = matrix.cells[row][column].candidate
         if candidate is not None:
-            missing.setdefault((row, candidate), MissingCell(row, found.columns[column], candidate))
+            missing.setdefault((row, candidate), MissingCell(row, matrix.columns[column], candidate))
     return tuple(missing.values())
 
 
-def _universal(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> tuple[int, ...]:
-    """Returns the columns that can do a problem of any size, of every kind of problem in the campaign."""
+def _universal(matrix: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> tuple[int, ...]:
+    """Returns the columns that can do a problem of any size, of every type and layout in the campaign."""
     # 1x1x1 stands for any size: constraints on sizes ask for a minimum or a multiple in most cases
-    kinds = {replace(run.settings.problem, sizes=(1, 1, 1)): run for run in runs}
+    smallest_problems = {replace(run.settings.problem, sizes=(1, 1, 1)): run for run in runs}
     source = backends.target_of_run(runs[0].settings)
-    able = set(range(len(found.columns)))
-    for smallest, run in kinds.items():
+    able = set(range(len(matrix.columns)))
+    for smallest, run in smallest_problems.items():
         try:
             plan = source.plan(replace(run.settings, problem=smallest, first=()), run.machine)
         except UsageError:
             return ()  # nothing can do the smallest problem
         of = PoolProblem(smallest, 1, plan.feasible.spaces)
-        (row,) = projected_pool((of,), found.columns, run.machine, run.settings.threads).candidates
+        (row,) = projected_pool((of,), matrix.columns, run.machine, run.settings.threads).candidates
         able &= {column for column, candidate in enumerate(row) if candidate is not None}
     return tuple(sorted(able))
 
 
-def _stock(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> tuple[int, ...]:
+def _stock(matrix: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> tuple[int, ...]:
     custom = set()
     source = backends.target_of_run(runs[0].settings)
-    for run, row in zip(runs, found.cells, strict=True):
+    for run, row in zip(runs, matrix.cells, strict=True):
         settings = run.settings
         bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)
         for column, cell in enumerate(row):
@@ -229,13 +229,13 @@ def _stock(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> 
                 continue  # a configuration that cannot be bound has no time either
             if custom_ops(script.text):
                 custom.add(column)
-    return tuple(column for column in range(len(found.columns)) if column not in custom)
+    return tuple(column for column in range(len(matrix.columns)) if column not in custom)
 
 
-def rule_of(found: CampaignPortfolio) -> DispatchRule:
+def rule_of(portfolio: CampaignPortfolio) -> DispatchRule:
     """Returns the dispatch rule of a campaign's portfolio: its configurations, their times and its regret."""
-    regret = StatedRegret.of(found.regret(), found.regret(held_out=True))
-    return rule_of_today(found.measured, found.portfolio, regret)
+    regret = StatedRegret.of(portfolio.regret(), portfolio.regret(held_out=True))
+    return rule_of_today(portfolio.measured, portfolio.portfolio, regret)
 
 
 def rule_of_today(

@@ -1,16 +1,22 @@
 """The texts of a script's compilation: payload before and after the script, IR, code, assembly."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tuner.core.candidate import TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, TunerError
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
+from tuner.core.trials import StoredTrial
 from tuner.runtime.workers.worker import call_in_child
 from tuner.targets.backends import Backends
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
 
 SOURCE = "source"
 SCRIPT = "script"
@@ -42,20 +48,20 @@ def script_stages(
     Assembly: machine code, if a disassembler is installed. A stage that fails ends the texts; ``failure``
     says why.
     """
-    kind = backends.target(target)
-    texts = {SOURCE: kind.source(problem, script.text), SCRIPT: script.text}
+    source = backends.target(target)
+    texts = {SOURCE: source.source(problem, script.text), SCRIPT: script.text}
     if last in texts:
         return ScriptStages(texts, "")
     try:
         texts[PAYLOAD] = backends.apply(script.text, texts[SOURCE])
         if last == PAYLOAD:
             return ScriptStages(texts, "")
-        shown_code = kind.assembly if last == ASSEMBLY else _no_assembly
-        work = partial(_lowered_stages, kind.code, shown_code, target, problem, script)
-        found = call_in_child("lower", work, TIMEOUT_S, is_named=False)
+        shown_code = source.assembly if last == ASSEMBLY else _no_assembly
+        work = partial(_lowered_stages, source.code, shown_code, target, problem, script)
+        lowered = call_in_child("lower", work, TIMEOUT_S, is_named=False)
     except TunerError as error:
         return ScriptStages(texts, str(error))
-    return ScriptStages(texts | found.texts, found.failure)
+    return ScriptStages(texts | lowered.texts, lowered.failure)
 
 
 def _no_assembly(_code: str, _program: KernelCode | None) -> str:
@@ -65,16 +71,16 @@ def _no_assembly(_code: str, _program: KernelCode | None) -> str:
 def _lowered_stages(
     code_of: CodeOf, assembly_of: AssemblyOf, target: TargetName, problem: Problem, script: Script
 ) -> ScriptStages:
-    found = lowered_stages(code_of, target, problem, script)
-    if found.failure:
-        return found
+    stages = lowered_stages(code_of, target, problem, script)
+    if stages.failure:
+        return stages
     try:
-        disassembled = assembly_of(found.texts[CODE], None)
+        disassembled = assembly_of(stages.texts[CODE], None)
     except CandidateError as error:
-        return ScriptStages(found.texts, error.reason)
+        return ScriptStages(stages.texts, error.reason)
     if disassembled:
-        return ScriptStages(found.texts | {ASSEMBLY: disassembled}, "")
-    return found
+        return ScriptStages(stages.texts | {ASSEMBLY: disassembled}, "")
+    return stages
 
 
 def lowered_stages(code_of: CodeOf, target: TargetName, problem: Problem, script: Script) -> ScriptStages:
@@ -90,3 +96,41 @@ def lowered_stages(code_of: CodeOf, target: TargetName, problem: Problem, script
         except CandidateError as error:
             return ScriptStages(dict(kept), error.reason)
     return ScriptStages(dict(kept) | {CODE: code}, "")
+
+
+def trial_stages(backends: Backends, store: "Store", trial: StoredTrial) -> Iterator[tuple[str, str]]:
+    """Yields (stage, text) of a trial: script, payload, IR after each lowering stage, code, assembly.
+
+    The trial is compiled again; GPU code is read from the database. Ends before the first stage that fails;
+    yields nothing for a trial without a script.
+    """
+    if not trial.script:  # a replay, or binding failed
+        return
+    yield "script", trial.script_text
+    record = trial.record
+    target = backends.target(record.target)
+    try:
+        source = target.source(record.problem, trial.script_text)
+        payload = _applied(backends, trial.script_text, source)
+        if not payload:
+            return
+        yield "payload", payload
+        program = store.code(trial.id)
+        if program is None and record.status == "failed":  # the script may hang the compiler
+            return
+        script = Script(trial.script_text, record.script_sha256)
+        stages = lowered_stages(target.code, record.target, record.problem, script).texts
+        compiled = stages.pop(CODE, "")
+        yield from stages.items()
+        code = compiled if program is None else program.text
+        texts = (("code", code), ("assembly", code and target.assembly(code, program)))
+    except CandidateError:
+        return
+    yield from ((stage, text) for stage, text in texts if text)
+
+
+def _applied(backends: Backends, script: str, source: str) -> str:
+    try:
+        return backends.apply(script, source)
+    except TunerError:  # which stage fails is in the trial's record
+        return ""

@@ -14,7 +14,7 @@ from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
 from tuner.library.bundle import command, session
-from tuner.library.bundle.archive import read_results
+from tuner.library.bundle.results_file import read_results
 from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir

@@ -20,7 +20,7 @@ from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.remote_results import PendingTrial
-from tuner.library.bundle import archive
+from tuner.library.bundle import archive, results_file
 from tuner.search.cost_model import untimed
 from tuner.search.cost_model.untimed import PredictedCycles, predicted_first
 from tuner.simulator.target.cycle_model import predicted
@@ -173,7 +173,7 @@ def test_a_compression_that_is_not_ours_is_refused(path: Path, compression: int)
 
 def test_a_file_that_cannot_be_read_or_written_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be written: Is a directory"):
-        archive.ResultsFile(tmp_path, PROVENANCE)
+        results_file.ResultsFile(tmp_path, PROVENANCE)
     with pytest.raises(UsageError, match=r"none\.bundle: cannot be read \(No such file"):
         archive.read_bundle(tmp_path / "none.bundle")
 
@@ -194,7 +194,7 @@ def test_candidates_are_verified_and_timed_and_no_bad_one_takes_another_with_it(
     document = json.loads(done.stdout)
     assert document["counts"] == {"measured": 3, "failed": 4, "left": 0, "other_chips": 0}
     assert [best["problem"] for best in document["best"]] == [F32.key, BF16.key]
-    results = archive.read_results(tmp_path / "pending.bundle.results.jsonl")
+    results = results_file.read_results(tmp_path / "pending.bundle.results.jsonl")
     assert results.provenance.machine.name == "stub GPU 0"
     found = {trial.origin.number: trial for trial in results.trials}
     assert {number for number, trial in found.items() if isinstance(trial.outcome, Measurement)} == {0, 4, 5}
@@ -335,27 +335,32 @@ def test_what_cannot_be_looked_at_is_not_left_out() -> None:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    lines: list[archive.Line] = [*RESULTS.trials, *RESULTS.final_times, *RESULTS.noises, *RESULTS.baselines]
-    with closing(archive.ResultsFile(tmp_path / "results.jsonl", PROVENANCE)) as file:
+    lines: list[results_file.Line] = [
+        *RESULTS.trials,
+        *RESULTS.final_times,
+        *RESULTS.noises,
+        *RESULTS.baselines,
+    ]
+    with closing(results_file.ResultsFile(tmp_path / "results.jsonl", PROVENANCE)) as file:
         for line in lines:
             file.append(line)
     return tmp_path / "results.jsonl"
 
 
 def test_results_come_back_equal_each_line_when_append_returns(results: Path, tmp_path: Path) -> None:
-    assert archive.read_results(results) == RESULTS
-    with closing(archive.ResultsFile(tmp_path / "other.jsonl", PROVENANCE)) as file:
+    assert results_file.read_results(results) == RESULTS
+    with closing(results_file.ResultsFile(tmp_path / "other.jsonl", PROVENANCE)) as file:
         for number, trial in enumerate(RESULTS.trials, 1):
             file.append(trial)
-            assert len(archive.read_results(tmp_path / "other.jsonl").trials) == number
+            assert len(results_file.read_results(tmp_path / "other.jsonl").trials) == number
 
 
 def test_a_last_line_that_was_cut_off_is_left_out_and_gone_on_with(results: Path) -> None:
     results.write_bytes(results.read_bytes()[:-20])
-    assert archive.read_results(results) == replace(RESULTS, baselines=())
-    with closing(archive.ResultsFile(results, PROVENANCE)) as file:
+    assert results_file.read_results(results) == replace(RESULTS, baselines=())
+    with closing(results_file.ResultsFile(results, PROVENANCE)) as file:
         file.append(RESULTS.baselines[0])
-    assert archive.read_results(results) == RESULTS
+    assert results_file.read_results(results) == RESULTS
 
 
 def test_what_is_wrong_is_reported_by_its_line(results: Path) -> None:
@@ -377,19 +382,19 @@ def test_what_is_wrong_is_reported_by_its_line(results: Path) -> None:
     ):
         results.write_text(whole.replace(old, new, 1))
         with pytest.raises(UsageError, match=message):
-            archive.read_results(results)
+            results_file.read_results(results)
 
 
 def test_a_time_above_the_peak_of_the_gpu_is_refused(tmp_path: Path) -> None:
     large = result(pending(problem=Matmul(4096, 4096, 4096, "f16")), timed(1e-6))
-    with closing(archive.ResultsFile(tmp_path / "fast", PROVENANCE)) as file:
+    with closing(results_file.ResultsFile(tmp_path / "fast", PROVENANCE)) as file:
         file.append(large)
     with pytest.raises(UsageError, match=r"line 2: found a time of 1e-06 s, .* at most .* on such a machine"):
-        archive.read_results(tmp_path / "fast")
+        results_file.read_results(tmp_path / "fast")
 
 
 def test_an_empty_file_or_one_of_bytes_has_no_results(tmp_path: Path) -> None:
     for content, fault in ((b"", "is empty"), (b"\xff\xfe\n", "is not text")):
         (tmp_path / "wrong").write_bytes(content)
         with pytest.raises(UsageError, match=f"{fault}; it must be a file of tuner-results"):
-            archive.read_results(tmp_path / "wrong")
+            results_file.read_results(tmp_path / "wrong")

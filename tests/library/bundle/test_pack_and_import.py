@@ -10,8 +10,9 @@ from tuner.core.matmul import Matmul
 from tuner.core.queries import Imported, TaskQuery, TrialQuery
 from tuner.core.remote_results import RemoteResults
 from tuner.db.store import Store
-from tuner.library.bundle.archive import ResultsFile, read_bundle
+from tuner.library.bundle.archive import read_bundle
 from tuner.library.bundle.exchange import choose_pending, import_file, packed, passing_bundle
+from tuner.library.bundle.results_file import ResultsFile
 
 ANY = TrialQuery(sort="number")
 

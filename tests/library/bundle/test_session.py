@@ -24,9 +24,10 @@ from tuner.core.records import Measurement, Verdict
 from tuner.core.remote_results import BINARY, TEXT
 from tuner.core.runs import Baseline
 from tuner.library.bundle import gpu_child, session
-from tuner.library.bundle.archive import Bundle, Line, ResultsFile, pack, read_bundle
+from tuner.library.bundle.archive import Bundle, pack, read_bundle
 from tuner.library.bundle.command import MeasuringRequest, main, measure
 from tuner.library.bundle.gpu_child import MeasuringService, artifact_of, hang_limit_s
+from tuner.library.bundle.results_file import Line, ResultsFile
 from tuner.runtime.timing_lock import LockWait, TimingLock
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.services import Evaluation, Group

@@ -24,9 +24,9 @@ from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.requests import Campaign, CampaignSettings
 from tuner.core.serialization import interval_text, seconds_text
 from tuner.core.trials import StoredTrial
-from tuner.results import explanations
 from tuner.results.explanations import FailedOp, explain_document, explain_lines
 from tuner.results.output import formatting, progress
+from tuner.results.output.ablation import ablation_document, ablation_lines
 from tuner.results.output.files import write_atomically, write_folder
 from tuner.results.output.formatting import count_text, one_line, table_lines, varying_columns, wrapped
 from tuner.results.output.progress import PlainProgress, share_done, trial_line
@@ -40,11 +40,11 @@ def test_strategies_are_compared_where_the_best_one_has_too_few_trials() -> None
     few = tuple(of(number, "quick", {"tile": number}, measurement(1e-4)) for number in range(40, 44))
     ablation = ablate((*grid(), *few))
     assert isinstance(ablation, TooFew)
-    first, *_, quick, slow = explanations.ablation_lines(run(), ablation, RELIABLE)
+    first, *_, quick, slow = ablation_lines(run(), ablation, RELIABLE)
     assert first == "ablation  run 3: found 4 measured trials of quick, it needs 20 or more to compare knobs"
     assert (quick.split()[:2], slow.split()[:2]) == (["quick", "4"], ["s", "32"])
-    assert explanations.ablation_lines(run(), ablation, unreliable("load"))[3] == "reliable  no: load"
-    document = explanations.ablation_document(run(), ablation)
+    assert ablation_lines(run(), ablation, unreliable("load"))[3] == "reliable  no: load"
+    document = ablation_document(run(), ablation)
     assert (document["knobs"], len(document["strategies"])) == ((), 2)
 
 

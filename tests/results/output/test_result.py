@@ -19,7 +19,7 @@ from tuner.results.output import json_documents, run_result
 from tuner.results.output.json_documents import csv_cell, history_csv, history_document, trial_document
 from tuner.results.output.run_result import counts_text, failure_lines, tied_lines
 from tuner.results.report.content import BestKnown
-from tuner.results.report.run_section import card_of
+from tuner.results.report.headline_card import card_of
 from tuner.tuning.tuned_run import TunedRun
 
 COUNTS = Counts(12, 9, 0, 3, 4)

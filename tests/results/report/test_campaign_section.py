@@ -24,6 +24,7 @@ from tuner.db.store import Store
 from tuner.results.campaign_matrix import FAILED, NOT_TRIED, TIMED, campaign_matrix
 from tuner.results.report import campaign_section
 from tuner.results.report.page import gathered, page_html, reported_campaign
+from tuner.results.report.program_section import program_section_of
 from tuner.targets.backends import Backends
 from tuner.tuning.campaign import begin_campaign
 from tuner.tuning.events import Interruption
@@ -109,16 +110,16 @@ def stored(store: Store, result: ProgramResult | None = PROGRAM) -> Campaign:
 
 
 def test_each_fusion_is_a_bar_and_a_row_and_baselines_are_bars_or_rows_with_a_reason(store: Store) -> None:
-    found = campaign_section.program_section_of(stored(store))
+    found = program_section_of(stored(store))
     assert found is not None
-    bars = [(bar.name, bar.share, bar.kind) for bar in found.bars]
+    bars = [(bar.name, bar.share, bar.colour) for bar in found.bars]
     assert bars == [("g0 contraction, tuned", 1.0, "ours"), ("g1 loops, loops", 0.25, "failed")]
     assert found.bars[1].figure == "2 us, 20%, roofline 1%"
     header, first, second = found.fusions
     row = dict(zip(header, first, strict=True))
     assert (row["before"], row["time"], row["schedule"]) == ("15 us", "8 us", "tuned")
     assert dict(zip(header, second, strict=True))["strategy and knobs"] == "<pooling>"
-    bars_of_all = [(bar.name, bar.figure, bar.kind) for bar in found.baseline_bars]
+    bars_of_all = [(bar.name, bar.figure, bar.colour) for bar in found.baseline_bars]
     assert bars_of_all == [("tuner", "10 us", "ours"), ("eager", "30 us", "baseline")]
     assert found.baselines[1:] == (
         ("eager", "30 us", "reliable", "3.00 times as fast (95 % interval 2.50 .. 3.50)"),
@@ -137,7 +138,7 @@ def test_the_page_of_all_runs_and_that_of_a_campaign_have_the_section_escaped(st
 
 
 def test_a_campaign_without_a_program_has_no_section(store: Store) -> None:
-    assert campaign_section.program_section_of(stored(store, None)) is None
+    assert program_section_of(stored(store, None)) is None
     assert "Program " not in page_html(gathered(store))
 
 

@@ -16,8 +16,8 @@ from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline
 from tuner.results.report import content
 from tuner.results.report.content import BestKnown
+from tuner.results.report.headline_card import card_of, pass_rows
 from tuner.results.report.page import page_html
-from tuner.results.report.run_section import card_of, pass_rows
 
 EVIL = "<script>alert('x')</script>&\"'{{ 7 * 7 }}\x1b[31m"
 HARMLESS = EVIL.replace("\x1b", "\\u001b")
@@ -146,7 +146,7 @@ def test_a_card_reports_speed_interval_ratio_trust_and_what_to_type() -> None:
         "trial 104 of run 3 tuner export --trial 104 -o best.mlir",
     )
     ours, baseline = card_of(best_of(run(2e-3), top_trial(4, measurement(1e-3)))).speeds
-    assert (ours.kind, ours.share, baseline.kind, baseline.share) == ("ours", 1, "baseline", 0.5)
+    assert (ours.colour, ours.share, baseline.colour, baseline.share) == ("ours", 1, "baseline", 0.5)
 
 
 def test_a_run_that_the_page_does_not_show_is_no_link() -> None:
@@ -168,7 +168,7 @@ def test_what_noise_does_not_separate_is_counted_and_passes_reported_where_they_
 
 def test_without_a_baseline_or_with_one_that_is_as_fast_there_is_no_ratio() -> None:
     assert "No baseline was measured next to it." in drawn(best_of(run(None), BEST)).text
-    assert [bar.kind for bar in card_of(best_of(run(None), BEST)).speeds] == ["ours"]
+    assert [bar.colour for bar in card_of(best_of(run(None), BEST)).speeds] == ["ours"]
     why = "no ratio to FakeBLAS 1.0, 1 thread: not distinguishable, the 95 % interval"
     require(drawn(best_of(run(1e-3), BEST)).text, why, "0.001024 GFLOP/s 1 ms")
 

@@ -21,7 +21,8 @@ from tuner.core.trials import StoredTrial
 from tuner.results.report import content, knob_plots, run_plots
 from tuner.results.report.content import HEIGHT, TICKS, WHISKER, WIDTH, Bar, powers_of_ten, shown_trials
 from tuner.results.report.knob_plots import Axis, HeatMap, LineGroup, PairOutcome, Parallel, parallel_of
-from tuner.results.report.run_plots import Phase, convergence_of, importance_bars, phases_of, roofline_of
+from tuner.results.report.roofline_plot import roofline_of
+from tuner.results.report.run_plots import Phase, convergence_of, importance_bars, phases_of
 from tuner.results.report.run_section import LINKS_SHOWN, ListedTrial, failure_kinds, stage_bars, trial_rows
 
 
@@ -41,7 +42,7 @@ def test_reliability_says_what_a_session_is_worth_and_why() -> None:
         (run(settings=replay), "", "replayed", ""),
     ):
         found = content.reliability_of(of)
-        assert (found.kind if kind else "", found.word) == (kind, word)
+        assert (found.colour if kind else "", found.word) == (kind, word)
         assert reason in found.reason
 
 
@@ -110,7 +111,7 @@ def test_a_kind_leads_to_its_trials_that_are_listed_of_many_to_some_and_rare_one
     (many,) = failure_kinds(3, tuple(trial(n, Failure(Stage.COMPILE, "no")) for n in range(LINKS_SHOWN + 5)))
     assert many.linked(frozenset(many.trials)) == many.trials[:LINKS_SHOWN]
     rare = tuple(trial(n, Failure(Stage.COMPILE, "x" * n)) for n in range(1, 20))
-    places = [kind.place for kind in failure_kinds(3, rare)]
+    places = [kind.element_id for kind in failure_kinds(3, rare)]
     assert places == [*(f"failure-3-{index}" for index in range(12)), *[""] * 7]
 
 
@@ -192,7 +193,7 @@ def test_each_pair_of_two_knobs_is_one_cell_of_the_best_with_both_that_is_darker
     assert drawn.cells == tuple((x, y) for y in LEVELS[2:] for x in LEVELS[:2])
     assert {pair: outcome.shade for pair, outcome in drawn.pairs.items()} == {both[0]: 5, both[1]: 0}
     assert drawn.margin > 0
-    places = [HeatMap(LEVELS, {}).place(level) for level in LEVELS]
+    places = [HeatMap(LEVELS, {}).position(level) for level in LEVELS]
     assert places[1] - places[0] == places[3] - places[2] < places[2] - places[1]
     assert knob_plots.heat_map_of(TRIALS, {"x": (1, 2)}, {}) is None
     assert knob_plots.heat_map_of(TRIALS, {"x": (1, 2), "y": ("a", "b")}, {}) == drawn

@@ -28,7 +28,7 @@ from tuner.cli.options import (
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.serialization import parse_moment
-from tuner.results.explanations import problem_and_target, suggestions
+from tuner.results.constraint_suggestions import problem_and_target, suggestions
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, feasible_text, wrapped
 from tuner.space.file.reading import load_space_file

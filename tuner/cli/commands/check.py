@@ -34,7 +34,7 @@ from tuner.core.text_files import read_text
 from tuner.results.best_trials import best_trials_here
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, one_line, table_lines, wrapped
-from tuner.results.past_runs import trial_query
+from tuner.results.queries import trial_query
 from tuner.results.regression.audit import audit
 from tuner.results.regression.gate import (
     GateFile,

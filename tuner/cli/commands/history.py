@@ -25,14 +25,8 @@ from tuner.results.best_trials import best_results, why_first_is_not_best
 from tuner.results.database_name import database_text
 from tuner.results.output.json_documents import history_csv, listed_document, listed_run_document
 from tuner.results.output.tables import history_table, runs_table
-from tuner.results.past_runs import (
-    best_results_among,
-    each_past_trial,
-    page_of_trials,
-    past_trials,
-    run_query,
-    trial_query,
-)
+from tuner.results.past_runs import best_results_among, each_past_trial, page_of_trials, past_trials
+from tuner.results.queries import run_query, trial_query
 from tuner.tuning.tuned_run import tuned_run
 
 FORMATS = ("table", "json", "csv", "t4")

@@ -1,34 +1,21 @@
-"""Reads and writes the files of a remote measurement: bundles and files of results.
+"""Reads and writes bundles: files that carry compiled candidates to a machine with a GPU.
 
-A bundle is a zip file: a manifest in JSON, and scripts and machine code named by their hash. A results file
-has JSON lines: the provenance, then one line per result. See docs/reference/json-documents.md.
+A bundle is a zip file: a manifest in JSON, and scripts and machine code named by their hash. See
+docs/reference/json-documents.md.
 """
 
 import datetime
 import hashlib
 import io
 import json
-import os
 import zipfile
 import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, final
 
-from tuner.core.errors import Failure, Refusal, UsageError
-from tuner.core.machine import Machine
-from tuner.core.plausibility import why_impossible, why_no_baseline, why_no_verdict
-from tuner.core.processors import most_flop_per_s
-from tuner.core.records import Measurement
-from tuner.core.remote_results import (
-    BaselineTime,
-    FinalTime,
-    MeasuredTrial,
-    MeasuringProvenance,
-    NoiseFloor,
-    PendingTrial,
-    RemoteResults,
-)
+from tuner.core.errors import UsageError
+from tuner.core.remote_results import PendingTrial
 from tuner.core.serialization import decode, encode, parsed, require_format
 from tuner.core.text_files import unreadable
 
@@ -36,28 +23,18 @@ BUNDLE_FORMAT: Final = "tuner-bundle"
 BUNDLE_VERSION: Final = 3  # 3: code as text and binary
 MANIFEST: Final = "manifest.json"
 MANIFEST_HASH: Final = "manifest.sha256"  # SHA-256 of the manifest's bytes, in hexadecimal
-MANIFEST_LIMIT_BYTES: Final = 64 << 20  # unpacked; contains hashes in place of texts and machine code
+MANIFEST_LIMIT_BYTES: Final = 64 << 20  # unpacked; contains hashes in where of texts and machine code
 BLOBS: Final = "blobs/"
 LIMIT_BYTES: Final = 64 << 20  # of one part, unpacked: a file that claims more was not written by the tuner
 BUNDLE_LIMIT_BYTES: Final = 4 << 30  # of all parts, unpacked
 COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # that tuner writes; others are not read
 CHECK: Final = {  # for readers; the numbers are in tuner/payload/reference.py
-    "inputs": "numpy default_rng(seed + place in trials): standard normal, rounded to the dtype; for every "
+    "inputs": "numpy default_rng(seed + where in trials): standard normal, rounded to the dtype; for every "
     "check, rows of A and columns of B times fresh signed powers of two",
     "reference": "float64 product; rows of problems above 2**40 flop",
     "tolerance": "16 roundings of the type of the sums times |row of A| |column of B|, plus that of the "
     "epilogue and of a narrow C",
 }
-RESULTS_FORMAT: Final = "tuner-results"
-RESULTS_VERSION: Final = 5  # 5: code as text and binary
-KINDS: Final[dict[str, type[Any]]] = {  # first word of a line
-    "trial": MeasuredTrial,
-    "final": FinalTime,
-    "noise": NoiseFloor,
-    "baseline": BaselineTime,
-}
-FIELDS: Final = {"trial": "trials", "final": "final_times", "noise": "noises", "baseline": "baselines"}
-Line = MeasuredTrial | FinalTime | NoiseFloor | BaselineTime
 
 
 @dataclass(frozen=True)
@@ -143,17 +120,17 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
     )
 
 
-def _trial(blobs: "_Blobs", entry: Any, place: str) -> PendingTrial:
-    trial = decode(PendingTrial, entry, place)
+def _trial(blobs: "_Blobs", entry: Any, where: str) -> PendingTrial:
+    trial = decode(PendingTrial, entry, where)
     named = trial.program
     try:
-        ptx = blobs.text(named.text, place)
-        script = blobs.text(trial.script_text, place)
+        ptx = blobs.text(named.text, where)
+        script = blobs.text(trial.script_text, where)
     except UnicodeDecodeError as error:
-        raise UsageError(f"{place}: found code or a script that is not text: {error}") from error
+        raise UsageError(f"{where}: found code or a script that is not text: {error}") from error
     if hashlib.sha256(script.encode()).hexdigest() != trial.script_sha256:
-        raise UsageError(f"{place}: found a script of another hash than {trial.script_sha256[:12]}")
-    program = replace(named, text=ptx, binary=blobs.content(named.binary.decode(), place))
+        raise UsageError(f"{where}: found a script of another hash than {trial.script_sha256[:12]}")
+    program = replace(named, text=ptx, binary=blobs.content(named.binary.decode(), where))
     return replace(trial, script_text=script, program=program)
 
 
@@ -167,17 +144,17 @@ class _Blobs:
         self._contents: dict[str, bytes] = {"": b""}
         self._texts: dict[str, str] = {}
 
-    def content(self, name: str, place: str) -> bytes:
+    def content(self, name: str, where: str) -> bytes:
         if name not in self._contents:
             content = _part(self._path, self._archive, BLOBS + name, LIMIT_BYTES)
             if hashlib.sha256(content).hexdigest() != name:
-                raise UsageError(f"{place}: {BLOBS}{name[:12]}... was altered after the export")
+                raise UsageError(f"{where}: {BLOBS}{name[:12]}... was altered after the export")
             self._contents[name] = content
         return self._contents[name]
 
-    def text(self, name: str, place: str) -> str:
+    def text(self, name: str, where: str) -> str:
         if name not in self._texts:
-            self._texts[name] = self.content(name, place).decode()
+            self._texts[name] = self.content(name, where).decode()
         return self._texts[name]
 
 
@@ -192,96 +169,3 @@ def _part(path: Path, archive: zipfile.ZipFile, name: str, limit_bytes: int) -> 
         raise UsageError(f"{path}: {name[:40]}: found compression {part.compress_type}, allowed 0 and 8")
     with archive.open(part) as unpacking:
         return unpacking.read(part.file_size + 1)  # without a limit it unpacks all, whatever the claimed size
-
-
-@final
-class ResultsFile:
-    """A results file that is open for appending; a result is on disk when the call returns."""
-
-    def __init__(self, path: Path, provenance: MeasuringProvenance) -> None:
-        """Opens a results file; a new one begins with ``provenance``.
-
-        An incomplete last line of an existing file is removed first. Raises UsageError if it cannot be
-        written.
-        """
-        try:
-            is_new = not path.exists() or path.stat().st_size == 0
-            if not is_new:
-                os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
-            self._file = path.open("a", encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
-        if is_new:
-            head = {"format": RESULTS_FORMAT, "version": RESULTS_VERSION}
-            self._write({**head, "provenance": encode(provenance)})
-
-    def append(self, line: Line) -> None:
-        """Writes one result as a line of JSON, and waits until it is on disk."""
-        kind = next(name for name, class_ in KINDS.items() if isinstance(line, class_))
-        self._write({kind: encode(line)})
-
-    def close(self) -> None:
-        """Closes the results file."""
-        self._file.close()
-
-    def _write(self, document: Any) -> None:
-        self._file.write(json.dumps(document, allow_nan=False) + "\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-
-def read_results(path: Path) -> RemoteResults:
-    """Reads a results file, without a last line that its process did not finish.
-
-    Raises UsageError for a file that is unreadable, empty, of another format or version, or has impossible
-    times.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: is not text; it must be a file of {RESULTS_FORMAT}") from error
-    except OSError as error:
-        raise unreadable(path, error, "results of tuner measure") from error
-    whole = text[: text.rfind("\n") + 1]  # a rest was being written when its process ended
-    results: RemoteResults | None = None
-    for number, line in enumerate(whole.splitlines(), 1):
-        place = f"{path}: line {number}"
-        results = _with_line(results, parsed(line, place), place)
-    if results is None:
-        raise UsageError(f"{path}: is empty; it must be a file of {RESULTS_FORMAT}")
-    return results
-
-
-def _with_line(results: RemoteResults | None, document: Any, place: str) -> RemoteResults:
-    if results is None:
-        require_format(document, RESULTS_FORMAT, RESULTS_VERSION, place)
-        return RemoteResults(decode(MeasuringProvenance, document.get("provenance"), place), ())
-    kind = next(iter(document)) if isinstance(document, dict) and len(document) == 1 else None
-    if kind not in KINDS:
-        raise UsageError(f"{place}: found {kind!r}, allowed {', '.join(KINDS)}")
-    line: Line = decode(KINDS[kind], document[kind], f"{place}: {kind}")
-    why = _why_impossible(line, results.provenance.machine)
-    if why is not None:
-        raise UsageError(f"{place}: {why.text}")
-    more: dict[str, Any] = {FIELDS[kind]: (*getattr(results, FIELDS[kind]), line)}
-    return replace(results, **more)
-
-
-def _why_impossible(line: Line, machine: Machine) -> Refusal | None:
-    limit = most_flop_per_s(line.problem, machine, 0)
-    match line:
-        case MeasuredTrial():
-            why = None if line.verdict is None else why_no_verdict(line.verdict, line.problem)
-            if why is not None or not isinstance(line.outcome, Measurement):
-                return why
-            return why_impossible(line.outcome, line.problem, limit)
-        case FinalTime():
-            if isinstance(line.measurement, Failure):
-                return None
-            return why_impossible(line.measurement, line.problem, limit)
-        case NoiseFloor():
-            if line.noise < 0:
-                return Refusal(f"found a noise of {line.noise:g}, allowed 0 or more")
-            return None
-        case BaselineTime():
-            return why_no_baseline(line.baseline, line.problem, limit)

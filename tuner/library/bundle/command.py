@@ -20,8 +20,9 @@ from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.remote_results import MeasuringProvenance, RemoteResults
 from tuner.core.runs import Baseline
-from tuner.library.bundle.archive import Bundle, ResultsFile, read_bundle, read_results
+from tuner.library.bundle.archive import Bundle, read_bundle
 from tuner.library.bundle.gpu_child import gpu_evaluator_factory
+from tuner.library.bundle.results_file import ResultsFile, read_results
 from tuner.library.bundle.session import (
     Gpu,
     MeasuringCounts,
@@ -148,9 +149,9 @@ def _known(path: Path, bundle: Bundle, gpu: Gpu) -> RemoteResults:
     if not path.exists() or path.stat().st_size == 0:
         return RemoteResults(provenance, ())
     known = read_results(path)
-    theirs = known.provenance
-    if replace(theirs, session=provenance.session, started=provenance.started) != provenance:
-        what = f"of bundle {theirs.bundle[:12]} on {theirs.machine.name}, tuner {theirs.tuner}"
+    earlier = known.provenance
+    if replace(earlier, session=provenance.session, started=provenance.started) != provenance:
+        what = f"of bundle {earlier.bundle[:12]} on {earlier.machine.name}, tuner {earlier.tuner}"
         raise UsageError(f"{path}: has results {what}", "name another file: --results FILE")
     return known
 
@@ -180,10 +181,10 @@ def _request(options: list[str]) -> MeasuringRequest:
     parser.add_argument("--results", type=Path, metavar="FILE", help="default: next to the bundle")
     parser.add_argument("--json", action="store_true", help="print one JSON document on stdout")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    found: Any = parser.parse_args(options)
-    if found.bundle is None:
+    parsed: Any = parser.parse_args(options)
+    if parsed.bundle is None:
         raise UsageError(NO_BUNDLE)
-    return MeasuringRequest(found.bundle, found.seconds, found.results, found.json)
+    return MeasuringRequest(parsed.bundle, parsed.seconds, parsed.results, parsed.json)
 
 
 class _Parser(argparse.ArgumentParser):

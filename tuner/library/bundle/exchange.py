@@ -13,7 +13,8 @@ from tuner.core.errors import TunerError
 from tuner.core.problem_text import tune_command
 from tuner.core.queries import Imported, TaskQuery, TrialQuery
 from tuner.core.remote_results import PendingTrial
-from tuner.library.bundle.archive import pack, read_results
+from tuner.library.bundle.archive import pack
+from tuner.library.bundle.results_file import read_results
 from tuner.search.cost_model.untimed import predicted_first
 from tuner.targets.registry import real_backends
 from tuner.version import __version__
@@ -33,9 +34,9 @@ def choose_pending(
     ``limit``: at most so many per problem; ``chip``: of the code, "" for any. Repeated code, and trials found
     wrong on such a GPU, are left out. Raises TunerError if no trial is left.
     """
-    found = (trial for trial in store.pending(query) if chip in ("", trial.program.chip))
+    pending = (trial for trial in store.pending(query) if chip in ("", trial.program.chip))
     by_problem = itertools.groupby(
-        predicted_first(found, real_backends().predicted), key=lambda trial: trial.problem
+        predicted_first(pending, real_backends().predicted), key=lambda trial: trial.problem
     )
     chosen = tuple(trial for _, group in by_problem for trial in itertools.islice(group, limit))
     if not chosen:
@@ -65,7 +66,7 @@ def import_file(store: "Store", path: Path) -> Imported:
 def passing_bundle(
     store: "Store", trials: tuple[PendingTrial, ...], seed: int, done: Callable[[Imported], None]
 ) -> Iterator[Path]:
-    """Context manager: gives the path of a bundle; at its end imports the results file next to the bundle.
+    """Context manager: gives the path of a bundle; when it ends, imports the results file next to the bundle.
 
     ``done`` is called with the numbers of results imported, also after an exception; not if there are no
     results.

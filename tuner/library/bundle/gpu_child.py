@@ -108,9 +108,9 @@ class GpuChild:
         """
         group = services.Group(artifacts, has_baseline=True)
         limit_s = hang_limit_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C
-        found = self._reply_of("remeasure", group, effort, seed, within_s, limit_s)
-        if isinstance(found, FinalTimes):
-            return found
+        reply = self._reply_of("remeasure", group, effort, seed, within_s, limit_s)
+        if isinstance(reply, FinalTimes):
+            return reply
         return FinalTimes(())
 
     def close(self) -> None:

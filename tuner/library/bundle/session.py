@@ -34,8 +34,9 @@ from tuner.core.remote_results import (
 from tuner.core.round_quality import Evidence, reliability_in_round
 from tuner.core.runs import Baseline
 from tuner.core.serialization import encode, seconds_text
-from tuner.library.bundle.archive import Bundle, Line
+from tuner.library.bundle.archive import Bundle
 from tuner.library.bundle.gpu_child import EvaluatedCode, GpuChild, artifact_of
+from tuner.library.bundle.results_file import Line
 from tuner.runtime.cuda.driver import CudaFacts
 from tuner.runtime.cuda.probe import require_chip
 from tuner.runtime.timing_lock import TimingLock
@@ -99,11 +100,11 @@ class MeasuringSession:
         self._order = order
         self._gpu = gpu
         self._keep = keep
-        self._tell = report
+        self._report = report
         self._clock = clock
         self._end_s = clock() + order.seconds
         self._counts = MeasuringCounts()
-        self._seeds = {trial.origin: place for place, trial in enumerate(order.bundle.trials)}
+        self._seeds = {trial.origin: number for number, trial in enumerate(order.bundle.trials)}
 
     def run(self) -> MeasuringCounts:
         """Times candidates, then each problem's fastest ones and the baseline again, while time is left.
@@ -125,7 +126,7 @@ class MeasuringSession:
         return self._counts
 
     def _measure(self, problem: Problem, group: list[PendingTrial], end_s: float) -> None:
-        self._tell(f"{problem.key}: {len(group)} candidates, {end_s - self._clock():.0f} s")
+        self._report(f"{problem.key}: {len(group)} candidates, {end_s - self._clock():.0f} s")
         child = GpuChild(problem, self._gpu.evaluate(group[0].program.chip))
         stop_s = end_s - REMEASUREMENT_SHARE * (end_s - self._clock())
         by_origin = {trial.origin: trial for trial in self._order.bundle.trials}
@@ -139,11 +140,11 @@ class MeasuringSession:
         with contextlib.closing(child):
             for trial in group:
                 best_s = min((median_s for median_s, _, _ in timed), default=None)
-                found = self._candidate(child, trial, best_s, stop_s)
-                if found is None:
+                measured = self._candidate(child, trial, best_s, stop_s)
+                if measured is None:
                     break
-                if isinstance(found.outcome, Measurement) and found.outcome.is_complete:
-                    timed.append((found.outcome.median_s, trial, found.code))
+                if isinstance(measured.outcome, Measurement) and measured.outcome.is_complete:
+                    timed.append((measured.outcome.median_s, trial, measured.code))
             ranked = sorted(timed, key=lambda known: known[0])
             # a final time of an earlier session is of another round: only what is timed together is compared
             earlier = {final_time.origin for final_time in self._order.known.final_times}
@@ -176,7 +177,7 @@ class MeasuringSession:
             failed=counts.failed + (not is_measured),
             left=counts.left - 1,
         )
-        self._tell(f"  trial {measured.id}: {outcome_text(measured)}")
+        self._report(f"  trial {measured.id}: {outcome_text(measured)}")
         return measured
 
     def _finals(
@@ -186,30 +187,30 @@ class MeasuringSession:
             artifacts = tuple(artifact_of(trial, code) for _, trial, code in (*best, best[0]))  # A/A: noise
             with self._locked(problem):
                 left_s = end_s - self._clock()
-                found = child.remeasure(artifacts, FINAL_EFFORT, self._seed(best[0][1]), left_s)
-            wrong = self._keep_wrong(problem, best, found)
+                finals = child.remeasure(artifacts, FINAL_EFFORT, self._seed(best[0][1]), left_s)
+            wrong = self._keep_wrong(problem, best, finals)
             if not wrong:
-                self._keep_times(problem, best, found)
-                return found.baseline
+                self._keep_times(problem, best, finals)
+                return finals.baseline
             best = [timed for timed in best if timed[1].origin not in wrong]
         return None
 
     def _keep_wrong(
-        self, problem: Problem, best: list[tuple[float, PendingTrial, str]], found: FinalTimes
+        self, problem: Problem, best: list[tuple[float, PendingTrial, str]], finals: FinalTimes
     ) -> set[Origin]:
         wrong = set()
         trials = [trial for _, trial, _ in (*best, best[0])]
-        for trial, outcome in zip(trials, found.times, strict=False):
+        for trial, outcome in zip(trials, finals.times, strict=False):
             if isinstance(outcome, Failure) and outcome.shows_a_defect and trial.origin not in wrong:
                 self._keep(FinalTime(trial.origin, problem, outcome))
-                self._tell(f"  trial {trial.id}: failed when it was timed again: {outcome.reason}")
+                self._report(f"  trial {trial.id}: failed when it was timed again: {outcome.reason}")
                 wrong.add(trial.origin)
         return wrong
 
     def _keep_times(
-        self, problem: Problem, best: list[tuple[float, PendingTrial, str]], found: FinalTimes
+        self, problem: Problem, best: list[tuple[float, PendingTrial, str]], finals: FinalTimes
     ) -> None:
-        times = found.measured
+        times = finals.measured
         for (_, trial, _), measurement in zip(best, times, strict=False):
             if measurement is not None:
                 self._keep(FinalTime(trial.origin, problem, measurement))
@@ -224,23 +225,26 @@ class MeasuringSession:
             with self._locked(problem):
                 baseline = self._gpu.baseline(problem, Effort(), self._order.bundle.seed)
         except TunerError as error:
-            self._tell(f"  no baseline: {error}")
+            self._report(f"  no baseline: {error}")
             return
         self._store_baseline(problem, baseline)
 
     def _store_baseline(self, problem: Problem, baseline: Baseline) -> None:
         self._keep(BaselineTime(problem, baseline))
-        self._tell(f"  {baseline.name}: {seconds_text(baseline.measurement.median_s)}")
+        self._report(f"  {baseline.name}: {seconds_text(baseline.measurement.median_s)}")
 
     def _locked(self, problem: Problem) -> AbstractContextManager[None]:
-        return self._gpu.timing_lock(problem, lambda who: self._tell(f"  waits for {who}")).held()
+        return self._gpu.timing_lock(problem, lambda who: self._report(f"  waits for {who}")).held()
 
     def _seed(self, trial: PendingTrial) -> int:
         return self._order.bundle.seed + self._seeds[trial.origin]
 
 
 def runnable(trials: tuple[PendingTrial, ...], facts: CudaFacts) -> tuple[PendingTrial, ...]:
-    """Returns the trials with code for this GPU's chip. Raises UsageError if no trial of several has."""
+    """Returns the trials with code for this GPU's chip.
+
+    Raises UsageError if there are trials, but none has.
+    """
     here = []
     for trial in trials:
         with contextlib.suppress(DeviceError):
@@ -282,14 +286,14 @@ def outcome_text(trial: MeasuredTrial) -> str:
 
 
 def wrong_trials(results: RemoteResults) -> set[Origin]:
-    """Returns the trials that were timed, but failed when they were timed again."""
+    """Returns the origins of the trials that were timed, but failed when they were timed again."""
     return {final.origin for final in results.final_times if isinstance(final.measurement, Failure)}
 
 
 def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measurement]]:
     """Returns each problem's fastest trial with its time; problems without a time are left out.
 
-    Where trials of a problem were re-measured, only these times count.
+    Where trials of a problem were re-measured, only these times count. A trial that failed then is left out.
     """
     wrong = wrong_trials(results)
     final_times = {

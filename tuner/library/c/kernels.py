@@ -97,7 +97,7 @@ class CFunction:
     """A C function that computes one kind of problem at any size; its names and types are C text."""
 
     name: str
-    kind: Problem  # a problem of this kind; its sizes, alignment and caches mean nothing
+    problem: Problem  # one that the function computes; its sizes, alignment and caches mean nothing
     input_type: str  # of an element of A or B
     output_type: str  # of an element of C and of the bias
     accumulator_type: str  # in which products are added up
@@ -112,7 +112,7 @@ class CFunction:
     @property
     def names(self) -> tuple[str, ...]:
         """Returns the names of the arrays: "a", "b", those of the epilogue, "c"."""
-        return tuple(argument.name for argument in self.kind.arguments)
+        return tuple(argument.name for argument in self.problem.arguments)
 
 
 def function_of(problem: Problem, prefix: str) -> CFunction:
@@ -121,7 +121,7 @@ def function_of(problem: Problem, prefix: str) -> CFunction:
     epilogue = f"_{problem.epilogue}" if problem.after_product.steps else ""
     return CFunction(
         name=f"{prefix}_{problem.operation}_{dtype}_{problem.layout}{epilogue}",
-        kind=replace(problem, sizes=(1, 1, 1), batch=1, align=NUMPY_ALIGNMENT, cache=WARM),
+        problem=replace(problem, sizes=(1, 1, 1), batch=1, align=NUMPY_ALIGNMENT, cache=WARM),
         input_type=C_TYPES[problem.stored_dtype],
         output_type=C_TYPES[problem.result_dtype],
         accumulator_type=C_TYPES[problem.accumulator],
@@ -155,6 +155,7 @@ class CpuKernel:
 
     @property
     def threads(self) -> int:
+        """Returns how many threads the kernel is divided among."""
         return len(self.shares)
 
 
@@ -164,12 +165,12 @@ def compile_kernels(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[Cpu
     ``prefix`` begins C names. Raises TunerError if an entry's script does not compile.
     """
     compiler = CpuCompiler()
-    found: dict[tuple[object, ...], CpuKernel] = {}
+    kernels: dict[tuple[object, ...], CpuKernel] = {}
     for number, entry in enumerate(sorted(entries, key=_rank)):
         kernel = _compiled(compiler, entry, f"{prefix}_{number}_", function_of(entry.problem, prefix))
         key = (kernel.function, entry.problem.extents, kernel.target.needs, len(kernel.shares))
-        found.setdefault(key, kernel)
-    return tuple(found.values())
+        kernels.setdefault(key, kernel)
+    return tuple(kernels.values())
 
 
 def _rank(entry: LibraryEntry) -> tuple[object, ...]:
@@ -206,7 +207,7 @@ class GpuImage:
     is_ptx: bool
 
     @property
-    def kind(self) -> str:
+    def form(self) -> str:
         """Returns "PTX" or "cubin": the form of the code, for comments."""
         if self.is_ptx:
             return "PTX"

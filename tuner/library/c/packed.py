@@ -76,6 +76,7 @@ class PackedArray:
 
     @property
     def bytes(self) -> int:
+        """Returns the size of the packed array, with the padding of its panels."""
         return prod(self._shape) * self.element_bytes
 
     @property
@@ -128,6 +129,7 @@ class PackedKernel:
 
     @property
     def groups(self) -> int:
+        """Returns the number of groups of k that share a scale; only for quantized weights."""
         return self.format.groups(self.problem.sizes[2])
 
     @property
@@ -173,6 +175,7 @@ class PackedKernel:
 
     @property
     def packed_bytes(self) -> int:
+        """Returns the size of all packed weights, the gaps for alignment included."""
         return self.arrays[-1].offset + self.arrays[-1].bytes
 
 
@@ -199,12 +202,12 @@ def compile_packed(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[Pack
     code.
     """
     compiler = CpuCompiler()
-    found: dict[str, PackedKernel] = {}
+    kernels: dict[str, PackedKernel] = {}
     for entry in sorted(entries, key=_rank):
         name = packed_name(_packed_problem(entry), prefix)
-        if name not in found:
-            found[name] = _compiled(compiler, entry, name, f"{prefix}_p{len(found)}_")
-    return tuple(found.values())
+        if name not in kernels:
+            kernels[name] = _compiled(compiler, entry, name, f"{prefix}_p{len(kernels)}_")
+    return tuple(kernels.values())
 
 
 def _rank(entry: LibraryEntry) -> tuple[object, ...]:
@@ -230,7 +233,7 @@ def _arrays(problem: PackedProblem, packings: tuple[WeightPacking | None, ...]) 
     n = problem.sizes[1]
     weights = _weights(problem)
     is_quantized = problem.format is not None
-    found: list[PackedArray] = []
+    arrays: list[PackedArray] = []
     end = 0
     for weight, packing in zip(weights, packings, strict=False):
         if weight is None:
@@ -238,11 +241,11 @@ def _arrays(problem: PackedProblem, packings: tuple[WeightPacking | None, ...]) 
         used = packing if packing or is_quantized else WeightPacking(n)  # rows x n, as a kernel reads it
         if used is None or used.order != (TRANSPOSED if is_quantized else ()) or used.run:
             return ()
-        found.append(PackedArray(weight, used, n, end))
-        end += -(-found[-1].bytes // ALIGNMENT) * ALIGNMENT
+        arrays.append(PackedArray(weight, used, n, end))
+        end += -(-arrays[-1].bytes // ALIGNMENT) * ALIGNMENT
     expected = len(weights) - weights.count(None)
-    if len(found) == expected:
-        return tuple(found)
+    if len(arrays) == expected:
+        return tuple(arrays)
     return ()
 
 

@@ -57,7 +57,7 @@ FLAG_COMMENTS = {"AVX2": "x86-64-v3", "AVX512": "x86-64-v4"}
 DEFAULT_PREFIX = "tuner"
 PREFIX = re.compile(r"[a-z][a-z0-9_]{0,30}")
 # Keywords of C23 and C++23 that PREFIX allows, and names that a compiler or a C library defines as macros
-WORDS = """
+KEYWORDS = """
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
 co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype
 default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline
@@ -66,7 +66,7 @@ register reinterpret_cast requires restrict return short signed sizeof static st
 struct switch template this thread_local throw true try typedef typeid typename typeof typeof_unqual union
 unsigned using virtual void volatile wchar_t while xor xor_eq errno linux unix stdin stdout stderr
 """
-RESERVED = frozenset(WORDS.split())
+RESERVED = frozenset(KEYWORDS.split())
 ELF_64_LITTLE = b"\x7fELF\x02\x01"
 # e_shoff, e_shnum
 SECTION_TABLE_AT = 0x28
@@ -105,7 +105,7 @@ def _templates() -> jinja2.Environment:
     )
     environment.filters |= {
         "array_initializer": array_initializer,
-        "accumulated": lambda function: epilogue_lines(function.kind, function.accumulator_type, WIDENED),
+        "accumulated": lambda function: epilogue_lines(function.problem, function.accumulator_type, WIDENED),
         "as_double": lambda text, dtype: AS_DOUBLE.get(dtype, "(double){}").format(text),
         "comment": comment,
         "doubled": lambda problem, row: epilogue_lines(problem, "double", AS_DOUBLE, row, CHECKED_C),
@@ -141,8 +141,8 @@ def parameters(function: CFunction, *, has_batch: bool = True) -> str:
 
 def pack_parameters(kernel: PackedKernel) -> str:
     """Returns the C parameters of a function that packs: pointers to the weights, then to its output."""
-    given = (f"const {C_TYPES[array.weight.dtype]} *{array.weight.name}" for array in kernel.arrays)
-    return ", ".join((*given, "void *packed"))
+    weights = (f"const {C_TYPES[array.weight.dtype]} *{array.weight.name}" for array in kernel.arrays)
+    return ", ".join((*weights, "void *packed"))
 
 
 def packed_parameters(kernel: PackedKernel) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # What an error says first of: the script or the payload, and where in its text.
 SUBJECT = re.compile(r"^(?:apply: )?(script|payload): ?(?:error: )?(?:line )?(?:(\d+:\d+): ?)?")
-PLACE = re.compile(r"\b(script|payload)(?=:\d+:\d+)")  # in the rest of the message
+POSITION = re.compile(r"\b(script|payload)(?=:\d+:\d+)")  # in the rest of the message
 FUNCTION = re.compile(r"^\s*\w+\.func\b", re.MULTILINE)
 SEQUENCE = re.compile(r"^[^/\n]*\btransform\.(?:named_)?sequence\b", re.MULTILINE)
 TIMEOUT_S = 60.0
@@ -89,9 +89,9 @@ def apply(
     is_own = is_exported(script_text)
     is_script = is_own or SEQUENCE.search(script_text) is not None
     if payload is None and is_script and not FUNCTION.search(script_text):
-        own = str(source_file(script)) if is_own and str(script) != "-" else "PAYLOAD.mlir"
+        source = str(source_file(script)) if is_own and str(script) != "-" else "PAYLOAD.mlir"
         raise UsageError(
-            f"apply: the payload is missing: {script.name} has no function", f"tuner apply {script} {own}"
+            f"apply: the payload is missing: {script.name} has no function", f"tuner apply {script} {source}"
         )
     payload_text = script_text if payload is None else read_text_or_stdin(payload, "MLIR text", hint=EXPORTED)
     if payload is not None and not SEQUENCE.search(script_text) and SEQUENCE.search(payload_text):
@@ -136,9 +136,9 @@ def _with_names(script: Path, payload: Path) -> Iterator[None]:
         subject = SUBJECT.match(error.message)
         message = error.message
         if subject is not None:
-            place = ":".join(filter(None, (files[subject[1]], subject[2])))
-            message = f"{place}: {message[subject.end() :]}"
-        named = PLACE.sub(lambda place: files[place[1]], message)
+            position = ":".join(filter(None, (files[subject[1]], subject[2])))
+            message = f"{position}: {message[subject.end() :]}"
+        named = POSITION.sub(lambda match: files[match[1]], message)
         raise type(error)(named, error.hint) from error
 
 

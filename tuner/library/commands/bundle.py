@@ -17,7 +17,7 @@ from tuner.library.bundle import command
 from tuner.library.bundle.exchange import choose_pending, import_file, packed, passing_bundle
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text
-from tuner.results.past_runs import trial_query
+from tuner.results.queries import trial_query
 
 if TYPE_CHECKING:
     from tuner.core.remote_results import PendingTrial

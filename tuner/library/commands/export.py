@@ -43,7 +43,7 @@ from tuner.results.output.files import require_folder, write_atomically, write_f
 from tuner.results.output.formatting import count_text, wrapped
 from tuner.results.output.json_documents import problem_document, trial_document
 from tuner.results.output.run_result import best_text, stock_text
-from tuner.results.past_runs import trial_query
+from tuner.results.queries import trial_query
 from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.space.scripts.header import (
     custom_ops,

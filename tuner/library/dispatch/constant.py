@@ -108,9 +108,9 @@ class ConstantMatmul:
         return kernel.pack(self._b)
 
     def _script(self, problem: Problem) -> str | None:
-        found = tuned_here(problem, self._backends, self._db, self._threads)
-        if found is not None:
-            return found[1].script_text
+        tuned = tuned_here(problem, self._backends, self._db, self._threads)
+        if tuned is not None:
+            return tuned[1].script_text
         script = default_script(problem, self._backends.machine())
         if script is None:
             return None

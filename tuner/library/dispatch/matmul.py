@@ -124,18 +124,18 @@ class DispatchedMatmul:
         A shape that was not called before is looked up, and measured, as by a call.
 
         Args:
-            a: an array as for a call.
-            b: likewise.
-            rule: as for a call.
-            db: as for a call.
-            threads: as for a call.
-            measure: as for a call.
+            a: matrix of m x k, as ``tuner.matmul`` takes it.
+            b: matrix of k x n, likewise.
+            rule: as for ``tuner.matmul``.
+            db: as for ``tuner.matmul``.
+            threads: as for ``tuner.matmul``.
+            measure: as for ``tuner.matmul``.
 
         Returns:
             The source, the configuration or the reason for ``np.matmul``, and what was timed at first use.
 
         Raises:
-            UsageError: as for a call.
+            UsageError: as ``tuner.matmul`` does.
 
         Example:
             >>> import numpy as np
@@ -242,7 +242,7 @@ class DispatchedMatmul:
 
 @final
 class _Entry:
-    """What computes the product of arrays of one kind, and how often it was called."""
+    """What computes products of arrays of the same types, shapes and strides, and how often it was called."""
 
     __slots__ = ("_looked", "call", "chosen", "count")
 
@@ -254,6 +254,7 @@ class _Entry:
         self._looked = 0
 
     def calls(self) -> int:
+        """Returns how many products it has computed."""
         steps = self.count()  # to read the counter is a step, too, which ``_looked`` counts
         assert isinstance(steps, int)
         self._looked += 1

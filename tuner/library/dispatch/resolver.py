@@ -135,17 +135,17 @@ class Resolver:
                 )
                 calls: dict[Candidate, KernelCall] = {}
                 with self._cache.held(key):
-                    found = self._cache.read(key)
-                    if found is None or not found.has(ranked.candidates):
-                        found, calls = time_first_use(problem, ranked.candidates, self._loader, otherwise)
-                        self._cache.write(key, found)
-                candidate = found.fastest(tuple(bound.candidate for bound in ranked.candidates))
+                    first_use = self._cache.read(key)
+                    if first_use is None or not first_use.has(ranked.candidates):
+                        first_use, calls = time_first_use(problem, ranked.candidates, self._loader, otherwise)
+                        self._cache.write(key, first_use)
+                candidate = first_use.fastest(tuple(bound.candidate for bound in ranked.candidates))
                 if candidate is None:
-                    return _baseline(problem, found.why_baseline, found)
+                    return _baseline(problem, first_use.why_baseline, first_use)
                 scripts = {bound.candidate: bound.script_text for bound in ranked.candidates}
                 call = calls.get(candidate) or self._loader.loaded(problem, scripts[candidate], otherwise)
                 source = FIRST_USE if ranked.source in (SHIPPED, MODEL) else ranked.source
-                return Chosen(source, problem, candidate, first_use=found), call
+                return Chosen(source, problem, candidate, first_use=first_use), call
             if ranked.reason:
                 return _baseline(problem, ranked.reason)
             first = ranked.candidates[0]
@@ -173,30 +173,30 @@ class Resolver:
             projected = self._space.projected(problem, columns)
         except UsageError as error:
             return Ranked(BASELINE, reason=error.message)
-        found = ranked_columns(matrix, projected.new_problem)
-        if not found.columns:
+        ranking = ranked_columns(matrix, projected.new_problem)
+        if not ranking.columns:
             return Ranked(BASELINE, reason="no configuration applies")
         if self._rule is None and not measures:
             return Ranked(BASELINE, reason="never tuned, and no rule file")
-        order = [projected.candidates[column] for column in found.columns]
-        wanted = order[:1]
-        if measures and found.source == MODEL:  # the initial configuration of the search space, too
+        order = [projected.candidates[column] for column in ranking.columns]
+        chosen = order[:1]
+        if measures and ranking.source == MODEL:  # the initial configuration of the search space, too
             defaults = self._space.projected(problem, self._space.first).candidates
             initial = [default for default in defaults if default is not None]
-            wanted = [*order[:TRIED], *initial[:1]]
-        unique = tuple(dict.fromkeys(candidate for candidate in wanted if candidate is not None))
-        slower = self._slower_as_stored(problem, found.source)
-        return Ranked(found.source, self._bound(problem, unique), slower)
+            chosen = [*order[:TRIED], *initial[:1]]
+        unique = tuple(dict.fromkeys(candidate for candidate in chosen if candidate is not None))
+        slower = self._slower_as_stored(problem, ranking.source)
+        return Ranked(ranking.source, self._bound(problem, unique), slower)
 
     def _bound(self, problem: Problem, candidates: tuple[Candidate, ...]) -> tuple[BoundCandidate, ...]:
         scripts = [self._space.script(problem, candidate).text for candidate in candidates]
         return tuple(map(BoundCandidate, candidates, scripts))
 
     def _stored(self, problem: Problem) -> Ranked | None:
-        found = tuned_here(problem, self._backends, self._db, self._threads)
-        if found is None:
+        tuned = tuned_here(problem, self._backends, self._db, self._threads)
+        if tuned is None:
             return None
-        run, best = found
+        run, best = tuned
         library_s = None if run.baseline is None else run.baseline.measurement.median_s
         bound = (BoundCandidate(best.record.candidate, best.script_text),)
         return Ranked(TUNED, bound, _slower(best.best_s, library_s, run.reliability))

@@ -32,8 +32,9 @@ from tuner.programs.lowering.matmul_recognition import model_contractions
 from tuner.programs.request import ProgramOptions, ProgramRequest, program_support
 from tuner.programs.tuning import FusionTuning, ProgramTuning, child_fusion_steps, child_process_steps
 from tuner.results.database_name import database_text, which_database
+from tuner.results.output.campaign_tables import campaign_lines
 from tuner.results.output.formatting import knobs_text, wrapped
-from tuner.results.output.program_tables import baseline_lines, campaign_lines, fusion_lines
+from tuner.results.output.program_tables import baseline_lines, fusion_lines
 from tuner.results.output.progress import campaign_progress, progress
 from tuner.targets.backends import require_runs_here, resolve_target
 from tuner.tuning.events import Interruption

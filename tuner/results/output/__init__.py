@@ -5,4 +5,15 @@ is the ``--db`` option of suggested commands, with a leading space, "" for the d
 """
 
 # What other packages may import; the rest is inside.
-__all__ = ["files", "formatting", "json_documents", "program_tables", "progress", "run_result", "tables"]
+__all__ = [
+    "ablation",
+    "campaign_tables",
+    "files",
+    "formatting",
+    "json_documents",
+    "program_tables",
+    "progress",
+    "run_result",
+    "tables",
+    "trial_facts",
+]

@@ -27,7 +27,7 @@ LINE_LIMIT = 2000  # characters of a message
 SUMMARY_COLUMNS = 80
 SUMMARY_INDENT = 10
 COMMAND = re.compile(r"\btuner [a-z]")  # a command to type, unlike the version text "tuner 0.1.0"
-WORDS = {  # origin -> text of a count
+ORIGIN_TEXTS = {  # origin -> text of a count
     SHIPPED: "{} of shipped results",
     SPACE_FILE: "{} of the search-space file",
     SEED: "{} of the cost model",
@@ -217,7 +217,9 @@ def feasible_text(feasible: int, cartesian: int) -> str:
 def initial_configurations_text(points: tuple[InitialConfiguration, ...]) -> str:
     """Returns the numbers and origins of a run's initial configurations."""
     counts = Counter(point.origin for point in points)
-    others = ", then ".join(text.format(counts[origin]) for origin, text in WORDS.items() if counts[origin])
+    others = ", then ".join(
+        text.format(counts[origin]) for origin, text in ORIGIN_TEXTS.items() if counts[origin]
+    )
     sources = tuple(dict.fromkeys(point.source for point in points if point.origin == WARM_START))
     if not sources:
         return others

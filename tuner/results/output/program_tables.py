@@ -1,4 +1,4 @@
-"""Results of campaigns and tuned programs: problems, fusions and baselines, as tables and JSON documents."""
+"""Results of tuned programs: fusions and baselines, as tables and JSON documents."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,15 +7,9 @@ from tuner.analysis.ratios import faster_text
 from tuner.core.programs import ExplainedFusion, ProgramBaseline, ProgramResult, given_up_note, loops_note
 from tuner.core.records import MedianInterval
 from tuner.core.serialization import seconds_text
-from tuner.results.output.formatting import Row, count_text, gflop_per_s, knobs_text, speed_text, table_lines
-from tuner.results.output.json_documents import Document, tune_document
-from tuner.tuning.tuned_run import TunedCampaign, TunedRun
+from tuner.results.output.formatting import Row, knobs_text, table_lines
+from tuner.results.output.json_documents import Document
 
-CAMPAIGN_HEADER: Row = (
-    *("run", "name", "problem", "count", "trials", "time", "reliability", "share", "GFLOP/s"),
-    "strategy and knobs",
-)
-CAMPAIGN_SPARED = ("name", "share", "GFLOP/s", "trials")  # columns that a narrow terminal loses first
 BASELINES_HEADER: Row = ("baseline", "time a call", "reliability", "the program is")
 FUSIONS_HEADER: Row = (
     *("fusion", "kind", "before", "time", "reliability", "share", "roofline", "schedule", "operations"),
@@ -23,76 +17,6 @@ FUSIONS_HEADER: Row = (
 )
 BEFORE = FUSIONS_HEADER.index("before")
 FUSIONS_SPARED = ("before", "kind", "schedule", "roofline")  # columns that a narrow terminal loses first
-
-
-def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_text: str = "") -> list[str]:
-    """Returns the result of a campaign: a table with a row per problem, totals, commands to type."""
-    total_s = tuned.total_s
-    doubt = "" if tuned.reliability.is_reliable else f" ({tuned.reliability.text})"
-    counted = zip(tuned.runs, tuned.counts, strict=True)
-    # shares of a total that is whole and reliable
-    rows = [_campaign_row(run, count, None if doubt else total_s) for run, count in counted]
-    calls = sum(tuned.counts)
-    spent = f"{count_text(tuned.trials, 'trial')} in {tuned.campaign.seconds:.0f} s"
-    early = [f"early     {tuned.ended_early}"] if tuned.ended_early else []
-    total = "unknown: a problem has no time" if total_s is None else seconds_text(total_s)
-    table = table_lines(CAMPAIGN_HEADER, rows)
-    if columns is not None and max(map(len, table)) > columns:
-        facts = [row[:-1] for row in rows]
-        details = [row[-1] for row in rows]
-        table = table_lines(CAMPAIGN_HEADER[:-1], facts, columns, CAMPAIGN_SPARED, details)
-    return [
-        *table,
-        f"campaign  {tuned.campaign.id}: {count_text(len(tuned.runs), 'problem')}, {spent}",
-        *early,
-        f"total     {total}{doubt} for {count_text(calls, 'call')}, each problem as often as it occurs",
-        f"next      tuner history --run {tuned.runs[0].run.id}{database_text}",
-    ]
-
-
-def campaign_document(tuned: TunedCampaign) -> Document:
-    """Returns the JSON document of a campaign: one entry per problem, and totals."""
-    problems = [
-        {
-            "name": "" if run.run.campaign is None else run.run.campaign.name,
-            "count": count,
-            **tune_document(run.run, run.counts, run.selected, run.seconds),
-        }
-        for run, count in zip(tuned.runs, tuned.counts, strict=True)
-    ]
-    campaign = tuned.campaign
-    return {
-        "campaign": campaign.id,
-        "status": campaign.status,
-        "source": campaign.settings.source,
-        "trials": tuned.trials,
-        "columns": len(campaign.settings.columns),
-        "total_s": tuned.total_s,
-        "reliability": tuned.reliability.text,
-        "seconds": campaign.seconds,
-        "problems": problems,
-    }
-
-
-def _campaign_row(tuned: TunedRun, count: int, total_s: float | None) -> Row:
-    best = tuned.best
-    problem = tuned.run.settings.problem
-    name = "" if tuned.run.campaign is None else tuned.run.campaign.name
-    start = (str(tuned.run.id), name, problem.key, str(count), str(tuned.counts.proposed))
-    if best is None or best.best_s is None:
-        return (*start, "-", "-", "-", "-", _reason_without_time(tuned))
-    share = "-" if total_s is None else f"{count * best.best_s / total_s:.0%}"
-    speed = speed_text(gflop_per_s(problem, best.best_s)).removesuffix(" GFLOP/s")
-    candidate = f"{best.strategy} {knobs_text(best.record.candidate.choices)}"
-    return (*start, seconds_text(best.best_s), best.reliability.word, share, speed, candidate)
-
-
-def _reason_without_time(tuned: TunedRun) -> str:
-    if tuned.counts.proposed == 0:
-        return "not tried"
-    if tuned.has_worked:
-        return "no time"
-    return "no candidate worked"
 
 
 def baseline_table(baselines: tuple[ProgramBaseline, ...]) -> tuple[Row, ...]:
@@ -152,7 +76,7 @@ def fusion_table(fusions: tuple[ExplainedFusion, ...]) -> tuple[Row, ...]:
 
     The column of times before tuning is left out if no fusion has one.
     """
-    rows = (FUSIONS_HEADER, *(_fusion_row(number, each) for number, each in enumerate(fusions)))
+    rows = (FUSIONS_HEADER, *(_fusion_row(number, fusion) for number, fusion in enumerate(fusions)))
     if any(fusion.before_s is not None for fusion in fusions):
         return rows
     return tuple((*row[:BEFORE], *row[BEFORE + 1 :]) for row in rows)
@@ -273,10 +197,3 @@ def stored_program_document(result: ProgramResult) -> Document:
         "left_out": list(result.left_out),
         "baselines": list(map(baseline_document, result.baselines)),
     }
-
-
-def shown_campaign_document(tuned: TunedCampaign) -> Document:
-    """Returns the JSON document of a stored campaign; "program" is the tuned program, null without one."""
-    result = tuned.campaign.result
-    program = None if result is None else stored_program_document(result)
-    return {**campaign_document(tuned), "program": program}

@@ -63,12 +63,12 @@ def _state_text(state: GpuState) -> str:
         ("", state.temperature_c, 1.0, "C"),
         ("", state.power_w, 1.0, "W"),
     )
-    given = (
+    texts = (
         f"{name} {value / scale:.0f} {unit}".strip()
         for name, value, scale, unit in readings
         if value is not None
     )
-    return ", ".join(given) or "nothing reported"
+    return ", ".join(texts) or "nothing reported"
 
 
 def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
@@ -165,15 +165,15 @@ def portable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list
     return [*lines, f"          tuner export --trial {best.id} --stock -o stock.mlir{database_text}"]
 
 
-def stock_text(found: "BestStock") -> str:
+def stock_text(stock: "BestStock") -> str:
     """Returns text on the best trial that stock mlir-opt runs, and its slowdown against the best of all."""
-    if found.trial.id == found.winner.id:
-        return f"trial {found.trial.id}: stock mlir-opt runs its script as it is"
-    who = f"trial {found.trial.id}, the best that stock mlir-opt runs"
-    if isinstance(found.compared, NotComparable):
-        verb = "is as fast as" if found.compared.is_equal else "cannot be compared with"
-        return f"{who}, {verb} trial {found.winner.id}: {found.compared.reason}"
-    return f"{who}, takes {found.compared.longer_text} against trial {found.winner.id}"
+    if stock.trial.id == stock.winner.id:
+        return f"trial {stock.trial.id}: stock mlir-opt runs its script as it is"
+    who = f"trial {stock.trial.id}, the best that stock mlir-opt runs"
+    if isinstance(stock.compared, NotComparable):
+        verb = "is as fast as" if stock.compared.is_equal else "cannot be compared with"
+        return f"{who}, {verb} trial {stock.winner.id}: {stock.compared.reason}"
+    return f"{who}, takes {stock.compared.longer_text} against trial {stock.winner.id}"
 
 
 def unreliable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:

@@ -1,39 +1,33 @@
-"""Formats runs and trials for people: tables of several runs or trials, and lines of facts about one."""
+"""Tables of runs, trials and compiler passes for people, and the facts about one run as lines."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Value
-from tuner.core.compiled_code import Resources
 from tuner.core.errors import Failure
-from tuner.core.records import Measurement
 from tuner.core.round_quality import StoredRound
 from tuner.core.runs import RemoteMeasurement
-from tuner.core.serialization import interval_text, seconds_text, utc_text
-from tuner.core.trials import StoredTrial, require_unaltered
+from tuner.core.serialization import seconds_text, utc_text
+from tuner.core.trials import StoredTrial
 from tuner.results.output.formatting import (
     Row,
     bound_text,
     count_text,
-    early_stopped_text,
     gflop_per_s,
     initial_configurations_text,
-    knobs_line,
     knobs_text,
     one_line,
     problem_text,
-    speed_text,
     table_lines,
     varying_columns,
     wrapped,
 )
-from tuner.results.output.run_result import counts_text, gpu_lines, idle_text, result_lines
+from tuner.results.output.run_result import counts_text, idle_text, result_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tuner.core.records import PassSeconds
-    from tuner.search.cost_model.untimed import PredictedCycles
     from tuner.tuning.tuned_run import TunedRun
 
 
@@ -43,7 +37,6 @@ RUNS_HEADER = (
 )
 RUNS_MAY_BE_SHARED = ("problem", "target")  # columns of RUNS_HEADER
 RUNS_SPARED = ("failed", "GFLOP/s", "begun", "trials")  # columns that a narrow terminal loses first
-BUSIEST_SHOWN = 3  # limiting parts of a GPU, by predicted cycles
 Choices = tuple[tuple[str, Value], ...]
 STRATEGY = "strategy"
 HISTORY_HEADER = (
@@ -99,9 +92,9 @@ def history_table(
     rows = [_history_row(trial, best) for trial in trials]
     machines = [trial.machine.name for trial in trials]
     if len(set(machines)) > 1:
-        at = header.index("target") + 1
+        position = header.index("target") + 1
         cells = zip(("machine", *machines), (header, *rows), strict=True)
-        header, *rows = [(*row[:at], name, *row[at:]) for name, row in cells]
+        header, *rows = [(*row[:position], name, *row[position:]) for name, row in cells]
     table, shared = _fitted(header, rows, [_details(trial, same) for trial in trials], columns)
     below = [f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs]
     marks = [BEST_MARK] if not why and any(trial.id in best for trial in trials) else []
@@ -130,60 +123,6 @@ def _fitted(
         header = header[:-1]
         rows = [row[:-1] for row in rows]
     return table_lines(header, rows, columns, SPARED, details), shared
-
-
-def trial_lines(trial: StoredTrial) -> list[str]:
-    """Returns the main facts about one trial, as lines for ``tuner show ID``."""
-    require_unaltered(trial)
-    record = trial.record
-    source = trial.record.reused_from
-    reused = "" if source is None else f", reused from trial {source}: same script or same code"
-    lines = [
-        f"trial     {trial.id} of run {trial.run}, {utc_text(trial.created)}",
-        f"problem   {record.problem.key}",
-        f"target    {record.target}, {count_text(trial.threads, 'thread')} on {trial.machine.name}",
-        f"strategy  {record.candidate.strategy}",
-        knobs_line(record.candidate.choices),
-        f"status    {record.status}{reused}",
-    ]
-    if trial.stale:
-        lines.append(f"stale     {trial.stale}")
-    lines += _outcome_lines(trial)
-    lines += resources_lines(record.resources)
-    stages = ", ".join(f"{name} {seconds_text(stage_s)}" for name, stage_s in record.stage_s)
-    if stages:
-        lines.append(f"stages    {stages}")
-    lines.append(f"script    sha256 {record.script_sha256 or '-'}")
-    lines.append(f"code      sha256 {record.artifact_sha256 or '-'}")
-    return lines
-
-
-def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
-    """Returns lines per GPU kernel: registers, spills, shared memory, occupancy, notes of ptxas."""
-    lines = []
-    for resource in resources:
-        shared = f"{resource.dynamic_shared_bytes} + {resource.static_shared_bytes} shared bytes"
-        spills = f"{resource.spill_store_bytes} + {resource.spill_load_bytes} bytes spilled"
-        lines.append(
-            f"kernel    {resource.kernel}: {resource.registers} registers, {spills}, "
-            f"{shared} (dynamic + static), "
-            f"occupancy {resource.occupancy:.0%}: {count_text(resource.blocks_per_multiprocessor, 'block')}"
-        )
-        lines += [f"ptxas     {note}" for note in resource.notes]
-    return lines
-
-
-def predicted_lines(found: "PredictedCycles") -> list[str]:
-    """Returns lines on the cycles predicted from GPU machine code, which only rank trials.
-
-    And on the busiest units of the GPU, where they are predicted.
-    """
-    lines = [f"predicted {found.cycles:,.0f} cycles by a count of its machine code: an order, no time"]
-    if found.parts is not None:
-        busy = sorted(vars(found.parts).items(), key=lambda part: -part[1])
-        shown = ", ".join(f"{name.replace('_', ' ')} {cycles:,.0f}" for name, cycles in busy[:BUSIEST_SHOWN])
-        lines.append(f"busiest   {shown} (cycles of a multiprocessor and its blocks)")
-    return lines
 
 
 def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> list[str]:
@@ -284,35 +223,3 @@ def _status_text(trial: StoredTrial) -> str:
     if trial.early_stopped is not None:
         return f"{phrase}, early-stopped"
     return phrase
-
-
-def _outcome_lines(trial: StoredTrial) -> list[str]:
-    record = trial.record
-    outcome = record.outcome
-    verdict = record.correct_verdict
-    lines = []
-    if isinstance(outcome, Failure):
-        lines.append(f"failure   stage {outcome.stage.value}: {outcome.reason}")
-    if verdict is not None:
-        error = f", largest error {verdict.max_error:.3g} of the tolerance" if verdict.elements else ""
-        lines.append(f"verified  {verdict.elements} elements{error}")
-        lines += [f"note      {note}" for note in verdict.notes]
-    if isinstance(outcome, Measurement):
-        lines.append(f"time      {_measurement_text(outcome)}")
-        lines += gpu_lines(outcome)
-    if trial.final is not None:
-        lines.append(f"final     {_measurement_text(trial.final)}, interleaved")
-        lines += gpu_lines(trial.final)
-    if trial.best_s is not None:
-        lines.append(f"reliable  {trial.reliability.answer}")
-    if trial.best_s is not None and trial.early_stopped is None:
-        lines.append(f"speed     {speed_text(gflop_per_s(record.problem, trial.best_s))}")
-    return lines
-
-
-def _measurement_text(measurement: Measurement) -> str:
-    calls = count_text(measurement.inner_calls, "call")
-    if not measurement.is_complete:
-        return f"{early_stopped_text(measurement)} of {calls}"
-    phrase = f"{seconds_text(measurement.median_s)} (95 % interval {interval_text(measurement.interval_s)}; "
-    return phrase + f"{len(measurement.samples_s)} samples of {calls})"

@@ -116,6 +116,7 @@ class GateEntry:
 
     @property
     def key(self) -> str:
+        """Returns the text that names the entry: problem, target and, if several, threads."""
         threads = f" {self.threads} threads" if self.threads > 1 else ""
         return f"{self.problem.key} {self.target.text}{threads}"
 
@@ -129,6 +130,7 @@ class GateFile:
     entries: tuple[GateEntry, ...]
 
     def with_entries(self, entries: tuple[GateEntry, ...]) -> "GateFile":
+        """Returns the file with ``entries`` as well, each in place of an older entry of the same key."""
         by_key = {entry.key: entry for entry in (*self.entries, *entries)}
         return replace(self, entries=tuple(by_key.values()))
 
@@ -164,14 +166,14 @@ def _packed(content: bytes) -> bytes:
     return base64.b64encode(zlib.compress(content, 9))
 
 
-def _unpacked(packed: bytes, place: str) -> bytes:
+def _unpacked(packed: bytes, where: str) -> bytes:
     unpacking = zlib.decompressobj()
     try:
         content = unpacking.decompress(base64.b64decode(packed, validate=True), CODE_LIMIT_BYTES)
     except (binascii.Error, zlib.error) as error:
-        raise UsageError(f"{place}: found damaged code ({error}), allowed what --record wrote") from error
+        raise UsageError(f"{where}: found damaged code ({error}), allowed what --record wrote") from error
     if not unpacking.eof:
-        raise UsageError(f"{place}: found code cut off or above {CODE_LIMIT_BYTES} bytes, allowed it whole")
+        raise UsageError(f"{where}: found code cut off or above {CODE_LIMIT_BYTES} bytes, allowed it whole")
     return content
 
 

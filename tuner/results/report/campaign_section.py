@@ -1,4 +1,4 @@
-"""A report's section about a campaign: the map of times, the curve of portfolios, the tuned program."""
+"""A report's section about a campaign: the map of times, the curve of portfolios, the worst choices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,17 +11,13 @@ from tuner.analysis.portfolio import (
     regret_in_sample,
     usable_columns,
 )
-from tuner.analysis.ratios import faster_text
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
-from tuner.core.programs import ExplainedFusion, ProgramResult
 from tuner.core.reliability import Reliability, reliability_of_all
 from tuner.core.requests import Campaign
-from tuner.core.serialization import seconds_text
-from tuner.results.output.formatting import Row, knobs_text
-from tuner.results.output.program_tables import baseline_table, fusion_table, ratio_of
-from tuner.results.report.content import HEIGHT, WIDTH, Bar, ReportedCampaign, Ticks, line
+from tuner.results.output.formatting import knobs_text
+from tuner.results.report.content import HEIGHT, WIDTH, ReportedCampaign, Ticks, line
 from tuner.results.report.knob_plots import SHADES
 
 SIZE_LIMIT = 10  # of a portfolio on the plot
@@ -33,13 +29,10 @@ CHOICES_SHOWN = 10  # the worst
 
 @dataclass(frozen=True)
 class PortfolioPoint:
-    """The efficiency of a portfolio of ``size`` configurations: best known time / its time, 0 to 1.
-
-    None where it is not known.
-    """
+    """The efficiency of a portfolio of ``size`` configurations: best known time / its time, 0 to 1."""
 
     size: int
-    in_sample: float | None  # geometric mean over the problems
+    in_sample: float | None  # geometric mean over the problems; None, as below: not known
     held_out: float | None  # geometric mean, each problem held out once
     worst: float | None  # the worst problem, in sample
 
@@ -55,6 +48,7 @@ class PortfolioCurve:
 
     @property
     def bottom(self) -> float:
+        """Returns the efficiency at the lower edge: the largest multiple of 0.05 below all points."""
         shares: list[float | None] = []
         for point in self.points:
             shares += [point.in_sample, point.held_out, point.worst]
@@ -63,6 +57,7 @@ class PortfolioCurve:
 
     @property
     def up(self) -> Ticks:
+        """Returns the ticks of the axis of efficiency: (y, label)."""
         count = round((1 - self.bottom) / STEP)
         step = max(1, -(-count // 5))
         shares = [self.bottom + STEP * number for number in range(0, count + 1, step)]
@@ -70,10 +65,12 @@ class PortfolioCurve:
 
     @property
     def across(self) -> Ticks:
+        """Returns the ticks of the axis of sizes: (x, label)."""
         return tuple((self.x(point.size), str(point.size)) for point in self.points)
 
     @property
     def paths(self) -> tuple[tuple[str, str], ...]:
+        """Returns (field of PortfolioPoint, SVG path) of each curve with two or more known points."""
         drawn = []
         for name in ("in_sample", "held_out", "worst"):
             known = [(p.size, share) for p in self.points if (share := getattr(p, name)) is not None]
@@ -82,9 +79,11 @@ class PortfolioCurve:
         return tuple(drawn)
 
     def x(self, size: int) -> float:
+        """Returns the x coordinate of portfolios of ``size`` configurations."""
         return WIDTH * (size - 0.5) / len(self.points)
 
     def y(self, share: float) -> float:
+        """Returns the y coordinate of an efficiency, 0 to 1."""
         if self.bottom < 1:
             return HEIGHT * (1 - share) / (1 - self.bottom)
         return 0.0
@@ -101,77 +100,6 @@ def portfolio_curve_of(matrix: TimeMatrix) -> PortfolioCurve | None:
         held_out = regret_held_out(matrix, size).geomean if len(matrix.problems) > 1 else None
         points.append(PortfolioPoint(size, inside.geomean, held_out, inside.worst))
     return PortfolioCurve(tuple(points))
-
-
-@dataclass(frozen=True)
-class ProgramSection:
-    """The section of a report about a tuned program; the first row of a table is its header."""
-
-    campaign: int  # id of the campaign
-    source: str  # name of the program
-    time: str  # of a call; "" where none was timed
-    reliability: str  # of that time, with the reason
-    gain: str  # over the program before the tuning; "" where the two are not comparable
-    bars: tuple[Bar, ...]  # the time of each fusion
-    fusions: tuple[Row, ...]
-    left_out: tuple[str, ...]
-    baseline_bars: tuple[Bar, ...]  # times of a call; () without a timed baseline
-    baselines: tuple[Row, ...]  # () without a baseline
-
-
-def program_section_of(campaign: Campaign) -> ProgramSection | None:
-    """Returns the section of the program whose fusions a campaign tuned; None where there is none."""
-    result = campaign.result
-    if result is None:
-        return None
-    return ProgramSection(
-        campaign=campaign.id,
-        source=campaign.settings.source,
-        time="" if result.call_s is None else seconds_text(result.call_s),
-        gain="" if result.speed is None else faster_text(result.speed),
-        reliability=result.reliability.text,
-        bars=_fusion_bars(result.fusions),
-        fusions=fusion_table(result.fusions) if result.fusions else (),
-        left_out=result.left_out,
-        baseline_bars=_baseline_bars(result),
-        baselines=baseline_table(result.baselines) if result.baselines else (),
-    )
-
-
-def _fusion_bars(fusions: tuple[ExplainedFusion, ...]) -> tuple[Bar, ...]:
-    longest_s = max((fusion.time_s or 0.0 for fusion in fusions), default=0.0)
-    if not longest_s:
-        return ()
-    bars = []
-    for number, explained in enumerate(fusions):
-        figure = "not timed" if explained.time_s is None else seconds_text(explained.time_s)
-        if explained.time_s is not None and not explained.reliability.is_reliable:
-            figure += f", {explained.reliability.word}"
-        elif explained.time_s is not None:
-            figure += "" if explained.share is None else f", {explained.share:.0%}"
-            figure += "" if explained.roofline is None else f", roofline {explained.roofline:.0%}"
-        name = f"g{number} {explained.fusion.kind}, {explained.fusion.origin}"
-        colour = "ours" if explained.fusion.strategy else "failed"  # loops have the colour of failures
-        bars.append(Bar(name, (explained.time_s or 0.0) / longest_s, figure, colour))
-    return tuple(bars)
-
-
-def _baseline_bars(result: ProgramResult) -> tuple[Bar, ...]:
-    timed = [
-        (baseline.name, baseline.call_s.median, speed.median)
-        for baseline in result.baselines
-        if not baseline.part
-        if baseline.call_s is not None and (speed := ratio_of(baseline)) is not None
-    ]
-    if not timed:
-        return ()
-    # Tuner's time is the first baseline's over its ratio: all were timed in the same rounds
-    bars = [("tuner", timed[0][1] / timed[0][2], "ours")]
-    bars += [(name, median_s, "baseline") for name, median_s, _ in timed]
-    longest_s = max(seconds for _, seconds, _ in bars)
-    return tuple(
-        Bar(name, seconds / longest_s, seconds_text(seconds), colour) for name, seconds, colour in bars
-    )
 
 
 @dataclass(frozen=True)
@@ -195,6 +123,7 @@ class TimedCell:
 
     @property
     def text(self) -> str:
+        """Returns the cell's tooltip: the share of the best speed, "not timed" or "does not apply"."""
         if self.efficiency is not None:
             return of_best_text(self.efficiency, self.reliability)
         if self.applies:
@@ -212,11 +141,13 @@ class TimeMap:
 
     @property
     def cell(self) -> float:
-        return CELL  # with the gap to the next one
+        """Returns the width and height of a cell, with the gap to the next one."""
+        return CELL
 
     @property
     def margin(self) -> float:
-        return 10 + LETTER * max(map(len, self.problems))  # for the labels, to the left
+        """Returns the width of the labels, to the left of the cells."""
+        return 10 + LETTER * max(map(len, self.problems))
 
     @property
     def width(self) -> float:
@@ -269,6 +200,7 @@ class CampaignSection:
 
     @property
     def whole(self) -> Reliability:
+        """Returns how reliable the times of all problems together are."""
         return reliability_of_all(tuple(self.reliability.values()))
 
     @property

@@ -30,7 +30,7 @@ Ticks = tuple[tuple[float, str], ...]  # coordinates along an axis, with their l
 class ShownReliability:
     """How reliable a figure of a report is: a short label, the label's colour and the reason."""
 
-    kind: str  # good, unknown, warning: the colour
+    colour: str  # good, unknown, warning: names of the style sheet
     word: str
     reason: str
 
@@ -61,11 +61,12 @@ class Bar:
     name: str
     share: float  # 0 to 1
     figure: str
-    kind: str = "ours"  # its colour
+    colour: str = "ours"  # ours, baseline, failed: names of the style sheet
     interval: tuple[float, float] | None = None  # shares
 
     @property
     def length(self) -> float:
+        """Returns the drawn length in SVG units."""
         return BARS_WIDTH * self.share
 
     @property
@@ -129,8 +130,8 @@ def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:
         return tuple(finished)
     head = finished[: limit // 2]
     tail = finished[limit // 2 :]
-    places = limit - len(head)
-    return (*head, *(tail[index * len(tail) // places] for index in range(places)))
+    count = limit - len(head)
+    return (*head, *(tail[index * len(tail) // count] for index in range(count)))
 
 
 def choices_of(trial: StoredTrial) -> dict[str, Value]:

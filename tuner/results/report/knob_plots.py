@@ -62,26 +62,31 @@ class HeatMap:
 
     @property
     def columns(self) -> tuple[Level, ...]:
+        """Returns the levels of the columns: all but those of the last knob."""
         return tuple(level for level in self.levels if level[0] != self.levels[-1][0])
 
     @property
     def rows(self) -> tuple[Level, ...]:
+        """Returns the levels of the rows: all but those of the first knob."""
         return tuple(level for level in self.levels if level[0] != self.levels[0][0])
 
     @property
     def cells(self) -> tuple[tuple[Level, Level], ...]:
+        """Returns the cells (column, row) below the diagonal: pairs of values of two knobs."""
         return tuple(
             (column, row)
             for row in self.rows
             for column in self.columns
-            if column[0] != row[0] and self.place(column) < self.place(row)
+            if column[0] != row[0] and self.position(column) < self.position(row)
         )
 
     @property
     def margin(self) -> float:
+        """Returns the space for the labels, in SVG units."""
         return 10 + LETTER * max(len(level_name(level)) for level in self.levels)
 
-    def place(self, level: Level) -> float:
+    def position(self, level: Level) -> float:
+        """Returns the coordinate of a level's row or column, in SVG units: knobs have a gap between them."""
         knobs = list(dict.fromkeys(knob for knob, _ in self.levels))
         return self.levels.index(level) * CELL + knobs.index(level[0]) * GAP
 
@@ -123,19 +128,19 @@ def pairs_of(
     trials: tuple[StoredTrial, ...], levels: tuple[Level, ...]
 ) -> dict[tuple[Level, Level], PairOutcome]:
     """Returns the outcome of the timed trials that have both of two (knob, value) pairs, by these pairs."""
-    place = {level: index for index, level in enumerate(levels)}
+    order = {level: index for index, level in enumerate(levels)}
     times: dict[tuple[Level, Level], list[float]] = {}
     for trial in trials:
         median_s = trial.record.median_s  # not the final time: times of two rounds do not compare
         if median_s is None:
             continue
         present = sorted(
-            (level for level in choices_of(trial).items() if level in place), key=place.__getitem__
+            (level for level in choices_of(trial).items() if level in order), key=order.__getitem__
         )
         for pair in combinations(present, 2):
             times.setdefault(pair, []).append(median_s)
     least_s = min(map(min, times.values()), default=1.0)
-    return {pair: PairOutcome(len(found), least_s / min(found)) for pair, found in times.items()}
+    return {pair: PairOutcome(len(times_s), least_s / min(times_s)) for pair, times_s in times.items()}
 
 
 @dataclass(frozen=True)
@@ -197,14 +202,17 @@ class Parallel:
 
     @property
     def left(self) -> float:
+        """Returns the margin left of the first axis, for its labels, in SVG units."""
         return 30 + LETTER * max(NAME_LIMIT / 2, *map(len, self.axes[0].values))
 
     @property
     def step(self) -> float:
+        """Returns the distance between axes, in SVG units."""
         return max(STEP_MIN, min(STEP_MAX, (WIDTH - RIGHT - self.left) / len(self.axes)))
 
     @property
     def right(self) -> float:
+        """Returns the x coordinate of the axis of speed; the first axis is at 0."""
         return self.step * len(self.axes)
 
     @property
@@ -220,9 +228,11 @@ class Parallel:
         return ticks
 
     def labels(self, index: int) -> Ticks:
+        """Returns (y, label) of the values of the axis ``index``; labels between two axes are cut."""
         return self.axes[index].labels(VALUE_LIMIT if index else None)
 
     def path(self, trial: StoredTrial) -> str:
+        """Returns the SVG path of a trial's line: its value on each axis, then its speed, or "failed"."""
         choices: dict[str, Value] = {STRATEGY: trial.record.candidate.strategy, **choices_of(trial)}
         heights = [
             axis.y(str(choices.get(axis.name, ABSENT))) + axis.aside(trial.number) for axis in self.axes
@@ -236,10 +246,7 @@ class Parallel:
 
 
 def parallel_of(trials: tuple[StoredTrial, ...]) -> Parallel | None:
-    """Returns the plot of ``trials``, which are the fastest first.
-
-    None if all have the same configuration.
-    """
+    """Returns the plot of ``trials``, sorted by time; None if all have the same configuration."""
     axes = axes_of(trials)
     if not axes:
         return None

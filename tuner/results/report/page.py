@@ -35,12 +35,7 @@ from tuner.results.output.formatting import (
 )
 from tuner.results.output.run_result import counts_text, idle_text
 from tuner.results.report import RUNS_SHOWN
-from tuner.results.report.campaign_section import (
-    campaign_section_of,
-    choice_rows,
-    program_section_of,
-    share_text,
-)
+from tuner.results.report.campaign_section import campaign_section_of, choice_rows, share_text
 from tuner.results.report.content import (
     BestKnown,
     Report,
@@ -49,9 +44,11 @@ from tuner.results.report.content import (
     number,
     reliability_of,
 )
+from tuner.results.report.headline_card import card_of, pass_rows
 from tuner.results.report.knob_plots import level_name
+from tuner.results.report.program_section import program_section_of
 from tuner.results.report.run_plots import importance_bars, knob_rows, strategy_rows
-from tuner.results.report.run_section import card_of, pass_rows, section_of, stage_bars
+from tuner.results.report.run_section import section_of, stage_bars
 from tuner.targets import registry
 from tuner.targets.backends import Backends
 from tuner.version import __version__
@@ -230,8 +227,8 @@ def report(
             of_campaign = None
         else:
             of_campaign = reported_campaign(store, registry.real_backends(), campaign)
-        found = gathered(store, run, limit, passes, of_campaign)
-    page = page_html(replace(found, database_text=database_text(db)))
+        content = gathered(store, run, limit, passes, of_campaign)
+    page = page_html(replace(content, database_text=database_text(db)))
     if file is not None:
         write_atomically(Path(file), page.encode())
     return page

@@ -1,18 +1,15 @@
-"""Plots of a run in a report: convergence of the search, importance of knobs, roofline."""
+"""Plots of a run in a report: convergence of the search, importance of knobs."""
 
-import math
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
 from tuner.analysis.importance import Ablation
-from tuner.analysis.selected_result import timed
-from tuner.core.roofline import Roofline
 from tuner.core.runs import SEED, SPACE_FILE, Run
 from tuner.core.trials import StoredTrial
-from tuner.results.explanations import GAIN_HEADER, held_row, strategy_row, without_row
+from tuner.results.output.ablation import GAIN_HEADER, held_row, strategy_row, without_row
 from tuner.results.output.formatting import gflop_per_s
-from tuner.results.report.content import HEIGHT, WIDTH, Bar, Ticks, line, number, powers_of_ten, round_numbers
+from tuner.results.report.content import HEIGHT, WIDTH, Bar, Ticks, number, round_numbers
 
 FINALS = 90.0  # units to the right of the plotting area, for the finally re-measured top-k trials
 DOTS = 800  # about the most that are drawn; more are thinned out evenly, but no new best trial is dropped
@@ -21,8 +18,6 @@ LETTER = 7.0  # width of a letter in units, at most: a band narrower than its na
 ORIGIN_NAMES = {SPACE_FILE: "search-space file", SEED: "cost model"}  # origin as stored -> in the plot
 KNOBS = ("knob", "held at", *GAIN_HEADER, "without", *GAIN_HEADER)
 STRATEGIES = ("strategy", "all trials", "failed", "best", *GAIN_HEADER)
-ROOM = 10.0, 3.0  # factors by which the axes of intensity and speed extend beyond the data
-DECADES = 2.0  # of speed shown below the roof, at least
 
 
 @dataclass(frozen=True)
@@ -70,10 +65,12 @@ class Convergence:
 
     @property
     def best(self) -> float:
+        """Returns the highest speed of the first timings, in GFLOP/s."""
         return max(speed.gflop_per_s for speed in self.speeds)
 
     @property
     def right(self) -> float:
+        """Returns the x coordinate of the right edge, after the final re-measurement if there is one."""
         return WIDTH + (FINALS if self.final_times else 0.0)
 
     @property
@@ -105,15 +102,18 @@ class Convergence:
 
     @property
     def up(self) -> Ticks:
+        """Returns the ticks of the axis of speed: (y, label in GFLOP/s)."""
         return tuple((self.y(tick), f"{tick:g}") for tick in round_numbers(self.top))
 
     @property
     def across(self) -> Ticks:
+        """Returns the ticks of the axis of trial numbers: (x, label)."""
         whole = (tick for tick in round_numbers(self.count) if tick == int(tick))
         return tuple((self.x(tick), f"{tick:g}") for tick in whole)
 
     @property
     def staircase(self) -> str:
+        """Returns the SVG path of the best speed so far, by trial number."""
         first, *others = self.incumbents
         steps = "".join(f"H{number(self.x(e.number))}V{number(self.y(e.gflop_per_s))}" for e in others)
         return f"M{number(self.x(first.number))} {number(self.y(first.gflop_per_s))}{steps}H{WIDTH:g}"
@@ -124,13 +124,16 @@ class Convergence:
         shown = self.failed[:: -(-len(self.failed) // DOTS)] if self.failed else ()
         return "".join(f"M{number(self.x(n))} {HEIGHT + 4:g}v8" for n in shown)
 
-    def x(self, place: float) -> float:
-        return WIDTH * (place + 0.5) / self.count
+    def x(self, trial: float) -> float:
+        """Returns the x coordinate of a trial's number."""
+        return WIDTH * (trial + 0.5) / self.count
 
-    def final_x(self, place: int) -> float:
-        return WIDTH + FINALS / (len(self.final_times) + 1) * place
+    def final_x(self, rank: int) -> float:
+        """Returns the x coordinate of the trial of ``rank``, from 1, in the final re-measurement."""
+        return WIDTH + FINALS / (len(self.final_times) + 1) * rank
 
     def y(self, speed: float) -> float:
+        """Returns the y coordinate of a speed in GFLOP/s."""
         return HEIGHT * (1 - speed / self.top)
 
 
@@ -198,81 +201,3 @@ def knob_rows(ablation: Ablation) -> list[tuple[str, ...]]:
 def strategy_rows(ablation: Ablation) -> list[tuple[str, ...]]:
     """Returns the table of an ablation's strategies as tuples of cells, the header first."""
     return [STRATEGIES, *map(strategy_row, ablation.strategies)]
-
-
-# Roofline plot of a machine with the best trial of a run.
-# Source: Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
-
-
-@dataclass(frozen=True)
-class RooflinePlot:
-    """A roofline plot: the machine's limits, the best trial and the baseline at the problem's intensity."""
-
-    roof: Roofline
-    intensity: float  # of the problem, flop/byte
-    speeds: tuple[float, ...]  # flop/s: of the best trial, then of the baseline if there is one
-    share: float  # the roofline's least time, divided by the best trial's time
-    objection: str  # why ``share`` may not be printed; "" if it may
-    is_held: bool  # the problem fits into the last-level cache
-
-    @property
-    def ridge(self) -> float:
-        """Returns the ridge point: the intensity (flop/byte) above which arithmetic is the bound."""
-        return self.roof.flop_per_s / self.roof.bytes_per_s
-
-    @property
-    def up(self) -> Ticks:
-        return tuple((self.y(speed), f"{speed / 1e9:g}") for speed in powers_of_ten(*self._speed_range))
-
-    @property
-    def across(self) -> Ticks:
-        return tuple((self.x(power), f"{power:g}") for power in powers_of_ten(*self._intensity_range))
-
-    @property
-    def roofs(self) -> str:
-        start = max(self._intensity_range[0], self._speed_range[0] / self.roof.bytes_per_s)
-        points = (
-            (start, start * self.roof.bytes_per_s),
-            *((intensity, self.roof.flop_per_s) for intensity in (self.ridge, self._intensity_range[1])),
-        )
-        return line((self.x(intensity), self.y(speed)) for intensity, speed in points)
-
-    def x(self, intensity: float) -> float:
-        return WIDTH * _share(intensity, *self._intensity_range)
-
-    def y(self, speed: float) -> float:
-        return HEIGHT * (1 - _share(speed, *self._speed_range))
-
-    @property
-    def _intensity_range(self) -> tuple[float, float]:
-        low, high = sorted((self.intensity, self.ridge))
-        return low / ROOM[0], high * ROOM[0]
-
-    @property
-    def _speed_range(self) -> tuple[float, float]:
-        level = self.roof.flop_per_s
-        return min(*self.speeds, level / 10**DECADES) / ROOM[1], max(*self.speeds, level) * ROOM[1]
-
-
-def roofline_of(run: Run, roof: Roofline, best: StoredTrial) -> RooflinePlot:
-    """Returns the plot of a roofline with the best trial and the baseline.
-
-    The roofline is first raised to the speed of the faster of both, where it was measured too low.
-    """
-    problem = run.settings.problem
-    median_s = timed(best).median_s
-    work = problem.flop, problem.bytes, run.machine.l3_bytes
-    times = [median_s] if run.baseline is None else [median_s, run.baseline.measurement.median_s]
-    roof = roof.raised(*work, min(times))
-    return RooflinePlot(
-        roof=roof,
-        intensity=problem.flop / problem.bytes,
-        speeds=tuple(problem.flop / time for time in times),
-        share=roof.share(*work, median_s),
-        objection=best.reliability.reason,
-        is_held=problem.bytes <= run.machine.l3_bytes,
-    )
-
-
-def _share(value: float, low: float, high: float) -> float:
-    return math.log(value / low) / math.log(high / low)

@@ -1,21 +1,18 @@
-"""A report's section about one run: headline card, failures, list of trials, and plots."""
+"""A report's section about one run: failures, list of trials, and plots."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tuner.analysis.importance import Ablation, TooFew, ablate
-from tuner.analysis.ratios import Comparable, NotComparable, against_baseline
 from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.errors import Failure, Stage
 from tuner.core.queries import Counts
-from tuner.core.records import Measurement, PassSeconds
 from tuner.core.runs import Run
 from tuner.core.trials import StoredTrial
 from tuner.results.output.formatting import count_text, gflop_per_s, knobs_text, speed_text, trial_time_text
 from tuner.results.report.content import (
     Bar,
-    BestKnown,
     ReportedRun,
     ShownReliability,
     reliability_of,
@@ -23,67 +20,18 @@ from tuner.results.report.content import (
     varying_knobs,
 )
 from tuner.results.report.knob_plots import HeatMap, Parallel, heat_map_of, parallel_of
-from tuner.results.report.run_plots import Convergence, RooflinePlot, convergence_of, roofline_of
+from tuner.results.report.roofline_plot import RooflinePlot, roofline_of
+from tuner.results.report.run_plots import Convergence, convergence_of
 
-PASSES_SHOWN = 12
 KINDS_SHOWN = 12  # kinds of failure of a run, the most frequent
 LINKS_SHOWN = 60  # trials linked per kind of failure
-
-
-@dataclass(frozen=True)
-class Card:
-    """The headline card of a report for one problem: best result, its reliability, ratio to the baseline."""
-
-    best: BestKnown
-    trust: ShownReliability
-    ratio: str  # to the baseline; "" if no ratio may be printed
-    objection: str  # why no ratio may be printed, although the time is reliable; "" where there is one
-    is_doubted: bool  # the time is not reliable: it is not a headline, ``trust`` has the reason
-    speeds: tuple[Bar, ...]  # of the best trial and of the baseline, to the same scale; () if doubted
-
-
-def card_of(best: BestKnown) -> Card:
-    """Returns the headline card of a report for the best result of one problem."""
-    run = best.run
-    trial = best.selected.best
-    compared = against_baseline(run, trial)
-    is_doubted = not trial.reliability.is_reliable
-    return Card(
-        best=best,
-        trust=reliability_of(run, trial),
-        ratio=compared.times_text if isinstance(compared, Comparable) else "",
-        objection="" if is_doubted or not isinstance(compared, NotComparable) else compared.reason,
-        is_doubted=is_doubted,
-        speeds=() if is_doubted else _speed_bars(run, best.selected.measurement),
-    )
-
-
-def pass_rows(passes: tuple[PassSeconds, ...]) -> list[tuple[str, ...]]:
-    """Returns the table (pass, ms, runs) of the first PASSES_SHOWN (12) of ``passes``, the header first."""
-    longest = [(pass_.name, f"{pass_.seconds * 1e3:.1f}", str(pass_.runs)) for pass_ in passes[:PASSES_SHOWN]]
-    return [("pass", "ms", "runs"), *longest]
-
-
-def _speed_bars(run: Run, ours: Measurement) -> tuple[Bar, ...]:
-    compared = [("this schedule", ours, "ours")]
-    if run.baseline is not None:
-        compared.append(("baseline", run.baseline.measurement, "baseline"))
-    least_s = min(measurement.interval_s[0] for _, measurement, _ in compared)
-    bars = []
-    for name, measurement, colour in compared:
-        low_s, high_s = measurement.interval_s
-        figure = speed_text(gflop_per_s(run.settings.problem, measurement.median_s))
-        share = least_s / measurement.median_s
-        interval = (least_s / high_s, least_s / low_s)
-        bars.append(Bar(name, share, figure, colour, interval))
-    return tuple(bars)
 
 
 @dataclass(frozen=True)
 class FailureKind:
     """The failed trials of a run that failed at one stage for reasons that differ only in numbers."""
 
-    place: str  # anchor on the page; "" if the kind is not shown
+    element_id: str  # id of the HTML element; "" if the page does not show this kind
     stage: Stage
     reason: str  # of the first failure of this kind
     trials: tuple[int, ...]  # ids, by number
@@ -127,7 +75,7 @@ class ListedTrial:
     trial: int  # id
     outcome: tuple[str, ...]  # speed, time and reliability, or one text over these columns
     choices: str  # knobs that vary among the listed trials
-    link: str = ""  # anchor of its kind of failure; "" if the page does not show one
+    link: str = ""  # id of the element of its kind of failure; "" if the page does not show one
 
 
 def trial_rows(shown: tuple[StoredTrial, ...], kinds: Mapping[int, str]) -> tuple[ListedTrial, ...]:
@@ -206,7 +154,7 @@ def section_of(reported: ReportedRun, runs: int) -> Section:
         heat_map=heat_map,
         parallel=parallel_of(shown),
         failures=kinds,
-        trials=trial_rows(shown, {trial: kind.place for kind in kinds for trial in kind.trials}),
+        trials=trial_rows(shown, {trial: kind.element_id for kind in kinds for trial in kind.trials}),
         finished=len(trials),
         roofline=None if run.roofline is None or best is None else roofline_of(run, run.roofline, best),
     )

@@ -1,0 +1,91 @@
+"""Queries for past runs and trials, from the conditions that a user names."""
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from tuner.core.dtypes import INPUT_DTYPES, OUTPUTS, SUM_DTYPES, dtype_name
+from tuner.core.epilogues import EPILOGUES
+from tuner.core.errors import unknown_value
+from tuner.core.fusions import QUANTIZED
+from tuner.core.problem import ALIGNMENTS, CACHES, LAYOUTS, OPERATIONS, require_choice
+from tuner.core.problem_text import shape_text
+from tuner.core.queries import RunQuery, TaskQuery, TrialQuery
+from tuner.core.serialization import parse_moment, with_zone
+from tuner.core.typed_arguments import typed
+
+PROBLEM_OPTIONS = {  # condition -> allowed values
+    "operation": (*OPERATIONS, QUANTIZED),
+    "dtype": tuple(INPUT_DTYPES),
+    "layout": LAYOUTS,
+    "epilogue": tuple(EPILOGUES),
+    "output": ("", *OUTPUTS),
+    "align": ALIGNMENTS,
+    "cache": CACHES,
+}
+ASKED_TYPES: Mapping[str, Any] = {  # of conditions that have more forms than the fields of a query
+    "shape": str | tuple[int, ...] | None,
+    "dtype": object,  # numpy's types as well
+    "output": object,
+    "since": datetime.datetime | str | None,
+}
+
+
+def trial_query(**conditions: Any) -> TrialQuery:
+    """Returns the query for trials with these conditions: ``trial_query(dtype="f32", since="2026-01-31")``.
+
+    Names are ``op`` and the fields of TrialQuery and TaskQuery. Raises UsageError for other names and for
+    values of a wrong type or form.
+    """
+    return TrialQuery(**_conditions("history", TrialQuery, conditions))
+
+
+def run_query(**conditions: Any) -> RunQuery:
+    """Returns the query for runs with these conditions: ``run_query(op="matmul", status="done", limit=5)``.
+
+    Names are ``op`` and the fields of RunQuery and TaskQuery. Raises UsageError for other names and for
+    values of a wrong type or form.
+    """
+    return RunQuery(**_conditions("runs", RunQuery, conditions))
+
+
+def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict[str, Any]) -> dict[str, Any]:
+    if "op" in conditions:  # as on the command line
+        conditions["operation"] = conditions.pop("op")
+    types: dict[str, Any] = {}
+    for field in (*fields(TaskQuery), *fields(query)):
+        types[field.name] = ASKED_TYPES.get(field.name, field.type)
+    del types["task"]
+    for name, value in conditions.items():
+        if name not in types:
+            raise unknown_value(asker, name, tuple(types))
+        conditions[name] = typed(name, value, types[name])
+    if isinstance(conditions.get("shape"), tuple | list):
+        conditions["shape"] = "x".join(map(str, conditions["shape"]))
+    conditions |= problem_conditions(conditions)
+    match conditions.get("since"):
+        case str(text):
+            conditions["since"] = parse_moment(text)
+        case datetime.datetime() as moment:
+            conditions["since"] = with_zone(moment)
+    names = [field.name for field in fields(TaskQuery) if field.name in conditions]
+    task = TaskQuery(**{name: conditions.pop(name) for name in names})
+    return {"task": task, **conditions}
+
+
+def problem_conditions(conditions: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns those of the conditions that are on the problem, with values as ``Problem`` writes them.
+
+    Leaves out other conditions and those that are None. Raises UsageError for a value that no problem has.
+    """
+    options = {name: conditions[name] for name in PROBLEM_OPTIONS if conditions.get(name) is not None}
+    for name in {"dtype", "output"} & options.keys():
+        options[name] = dtype_name(options[name])
+    if options.get("output") in SUM_DTYPES:
+        options["output"] = ""  # a Problem has "" where C has the type of the sums
+    for name, value in options.items():
+        require_choice(name, value, PROBLEM_OPTIONS[name])
+    if conditions.get("shape") is not None:
+        options["shape"] = shape_text(options.get("operation"), conditions["shape"])
+    return options
