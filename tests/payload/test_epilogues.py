@@ -11,7 +11,7 @@ from tuner.core.errors import UsageError
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.payload.epilogue_values import EVALUATIONS, Arithmetic, BoundedValue, Float64, evaluate
 
-SINGLE = Arithmetic(2.0**-24, 3.4e38, 2.0**-149)
+SINGLE = Arithmetic(2.0**-24, 2.0**-24, 3.4e38, 2.0**-149)
 ROWS, COLUMNS = 7, 5
 
 

@@ -15,6 +15,9 @@ from typing import Final
 from tuner.core.errors import UsageError
 from tuner.core.typed_arguments import shown
 
+FEW_TERMS: Final = 16  # sums of up to so many terms have the bound of the worst case
+INDEPENDENT: Final = 4.0  # times sqrt(n): seven standard deviations of n independent roundings
+
 
 @dataclass(frozen=True)
 class FloatFormat:
@@ -266,6 +269,13 @@ def number_type(dtype: str) -> NumberType:
     if dtype in ROWS:
         return ROWS[dtype]
     return NUMBER_TYPES[dtype]
+
+
+def sum_roundings(terms: int) -> float:
+    """Returns the bound of a sum's rounding error, in unit roundoffs of its largest partial sum."""
+    if terms <= FEW_TERMS:
+        return float(terms)
+    return INDEPENDENT * terms**0.5
 
 
 def dtype_name(dtype: object) -> str:

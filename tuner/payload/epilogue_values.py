@@ -5,7 +5,7 @@ The error of each step is that of its operands, to first order, and that of its 
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -23,6 +23,7 @@ class Arithmetic:
     """The type in which an implementation computes an epilogue."""
 
     unit: float  # allowed relative error of one addition or multiplication; 0.0 for integers
+    added: float  # the same of an array added to sums of products, or of sums that begin with its elements
     largest: float  # what is larger overflows to infinity
     smallest: float  # the least positive number; 0.0 for integers
 
@@ -33,11 +34,18 @@ class BoundedValue:
 
     value: Float64
     error: Float64
+    is_sum: bool = False  # of products, and of arrays from which an implementation may have begun to add
 
 
 def _of_sum(left: BoundedValue, right: BoundedValue, type_: Arithmetic) -> BoundedValue:
-    error = left.error + right.error + (np.abs(left.value) + np.abs(right.value)) * type_.unit
-    return BoundedValue(left.value + right.value, error)
+    """Returns left + right; what is added to sums of products may be in each of their partial sums."""
+    value = left.value + right.value
+    error = left.error + right.error + np.abs(value) * type_.unit
+    if left.is_sum:
+        error = error + np.abs(right.value) * type_.added
+    if right.is_sum:
+        error = error + np.abs(left.value) * type_.added
+    return BoundedValue(value, error, left.is_sum or right.is_sum)
 
 
 def _of_product(left: BoundedValue, right: BoundedValue, type_: Arithmetic) -> BoundedValue:
@@ -110,7 +118,8 @@ def evaluate(
     nothing = np.zeros(())
     if not type_.unit:
         return _whole_numbers(epilogue, sums.value, arguments), sums.error
-    known = {name: BoundedValue(elements, nothing) for name, elements in arguments.items()} | {SUM: sums}
+    known = {name: BoundedValue(elements, nothing) for name, elements in arguments.items()}
+    known[SUM] = replace(sums, is_sum=True)
     with np.errstate(all="ignore"):  # infinities and NaN are among the numbers
         for step in epilogue.steps:
             operands = (

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, STORED, TENSOR_DTYPES, number_type
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, STORED, TENSOR_DTYPES, number_type, sum_roundings
 from tuner.core.epilogues import BEFORE
 from tuner.core.errors import UsageError
 from tuner.core.numpy_types import (
@@ -285,7 +285,9 @@ class Inputs:
             elements[BEFORE] = _wide(self.before[rows][:, columns])
         dtype = self.problem.accumulator
         sums = number_type(dtype)
-        type_ = Arithmetic(ERROR_FACTOR * rounding(dtype), sums.largest, sums.smallest)
+        unit = rounding(dtype)
+        added = sum_roundings(self.problem.sizes[2]) * unit
+        type_ = Arithmetic(ERROR_FACTOR * unit, added, sums.largest, sums.smallest)
         return evaluate(epilogue, BoundedValue(expected, tolerance), elements, type_)
 
     def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:

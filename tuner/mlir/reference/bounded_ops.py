@@ -5,13 +5,13 @@ Floats are ``Bounded`` arrays (running error analysis), integers exact, in two's
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.dtypes import FLOATS, number_type
+from tuner.core.dtypes import FEW_TERMS, FLOATS, number_type, sum_roundings
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import Op, ir
 
@@ -20,9 +20,19 @@ from tuner.mlir.bindings import Op, ir
 # Each operation computes in float64 what a kernel computes in a narrower type, and how far the kernel's
 # result may be from it: the errors of the operands, carried over to first order, plus half a unit in the last
 # place of the result's type for each rounding (Wilkinson, "Error analysis revisited", 1986; Higham, "Accuracy
-# and Stability of Numerical Algorithms", section 3.3). A sum of n numbers may be off by (2 + sqrt(n)) times
-# half a unit of the sum of their magnitudes: less than the worst case of n, more than independent errors in
-# any order of additions give.
+# and Stability of Numerical Algorithms", section 3.3).
+#
+# A sum of n numbers is rounded n times, each time by at most u times a partial sum (u: half a unit in the
+# last place). Up to FEW_TERMS terms the bound is that of the worst order, n u times the sum of magnitudes.
+# Of more terms it is 4 sqrt(n) u times the root mean square of the partial sums: seven standard deviations of
+# n independent roundings (Higham and Mary, "A new approach to probabilistic rounding error analysis", 2019).
+# Partial sums of terms of one sign stay below the result, those of random signs below twice the 2-norm of the
+# terms. The sum of magnitudes says less: it is sqrt(n) times too large where terms of either sign are alike,
+# and (2 + sqrt(n)) u times it is not enough where one term exceeds all others, as 2**23 among random numbers:
+# it is in each partial sum after it.
+#
+# What is added to a sum may come first, in an accumulator that begins with it. It is then in each of the n
+# partial sums: therefore a ``Bounded`` has its number of ``terms``.
 
 Float64 = npt.NDArray[np.float64]
 Axes = tuple[int, ...]
@@ -38,6 +48,7 @@ INTEGER_COMPARISONS: tuple[Callable[[Int64, Int64], Any], ...] = (
     *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
     *(np.less, np.less_equal, np.greater, np.greater_equal),
 )
+PARTIAL_SUMS = 2.0  # times the 2-norm of terms of random signs: the root mean square of their partial sums
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 CONVERSIONS = ("arith.extf", "arith.truncf", "arith.index_cast")
 LOGIC: dict[str, Any] = {
@@ -69,13 +80,14 @@ NAN = 14
 class Bounded:
     """Expected values in float64, and how far a kernel's values may be off.
 
-    ``error`` is an estimate, not a strict bound: a sum of n terms may be off by (2 + sqrt(n)) * epsilon / 2
-    times the sum of the magnitudes. Where ``value`` is NaN or infinite, ``error`` has no meaning.
+    ``error`` of a long sum holds for independent roundings, not in the worst case. Where ``value`` is NaN or
+    infinite, ``error`` has no meaning.
     """
 
     value: Float64
     error: Float64  # absolute, broadcast with ``value``
     element: str  # type in which a kernel has the values: "f32"
+    terms: int = 0  # of sums: how many terms a kernel may add to what is added to these; 0: no sums
 
     @classmethod
     def exact(cls, value: Any, element: str) -> "Bounded":
@@ -85,7 +97,7 @@ class Bounded:
 
     def reshaped(self, view: Callable[[Float64], Float64]) -> "Bounded":
         shape = np.broadcast_shapes(self.value.shape, self.error.shape)
-        return Bounded(view(self.value), view(np.broadcast_to(self.error, shape)), self.element)
+        return replace(self, value=view(self.value), error=view(np.broadcast_to(self.error, shape)))
 
 
 @dataclass(frozen=True)
@@ -113,13 +125,24 @@ def rounded(value: Float64, error: Float64, element: str, ulps: float = 1.0) -> 
 def add(a: Bounded, b: Bounded) -> Bounded:
     """Returns a + b, rounded to the type of ``a``, with the errors of both operands and of the rounding."""
     with np.errstate(all="ignore"):
-        return rounded(a.value + b.value, a.error + b.error, a.element)
+        return _added(a.value + b.value, a, b)
 
 
 def subtract(a: Bounded, b: Bounded) -> Bounded:
     """Returns a - b, rounded to the type of ``a``, with the errors of both operands and of the rounding."""
     with np.errstate(all="ignore"):
-        return rounded(a.value - b.value, a.error + b.error, a.element)
+        return _added(a.value - b.value, a, b)
+
+
+def _added(value: Float64, a: Bounded, b: Bounded) -> Bounded:
+    """Returns ``value``, the sum or difference of two numbers; a sum may begin with the other number."""
+    error = a.error + b.error
+    unit = number_type(a.element).epsilon / 2
+    for sums, other in ((a, b), (b, a)):
+        if sums.terms:
+            error = error + sum_roundings(sums.terms) * unit * np.abs(other.value)
+    made = rounded(value, np.nan_to_num(error, nan=0.0, posinf=0.0), a.element)
+    return replace(made, terms=max(a.terms, b.terms))
 
 
 def multiply(a: Bounded, b: Bounded) -> Bounded:
@@ -211,26 +234,55 @@ def total(x: Bounded, axes: Axes) -> Bounded:
     """Returns the sums of ``x`` along ``axes``, which a kernel may add up in any order."""
     count = int(np.prod([x.value.shape[axis] for axis in axes]))
     with np.errstate(all="ignore"):
-        size = np.sum(np.abs(x.value), axis=axes)
+        value = np.sum(x.value, axis=axes)
         shape = np.broadcast_shapes(x.value.shape, x.error.shape)
         error = np.sum(np.broadcast_to(x.error, shape), axis=axes)
-        unit = number_type(x.element).epsilon / 2
-        error = np.nan_to_num(error + (2 + np.sqrt(count)) * unit * size, nan=0.0, posinf=0.0)
-        return rounded(np.sum(x.value, axis=axes), error, x.element)
+        if count <= FEW_TERMS:
+            largest = np.sum(np.abs(x.value), axis=axes)
+        else:
+            scale = _scale(x.value, axes)
+            norm = np.sqrt(np.sum(np.square(x.value / scale), axis=axes))
+            largest = np.maximum(np.abs(value), PARTIAL_SUMS * norm * np.squeeze(scale, axes))
+        return _summed(value, error, largest, count, x.element)
 
 
 def product_of_matrices(a: Bounded, b: Bounded, element: str) -> Bounded:
     """Returns A B, of matrices or of batches of matrices, where a kernel sums up in the type ``element``."""
-    unit = number_type(element).epsilon / 2
+    count = a.value.shape[-1]
     with np.errstate(all="ignore"):
-        size_a = np.abs(a.value)
-        size_b = np.abs(b.value)
-        error = (2 + np.sqrt(a.value.shape[-1])) * unit * (size_a @ size_b)
+        value = a.value @ b.value
+        if count <= FEW_TERMS:
+            largest = np.abs(a.value) @ np.abs(b.value)
+        else:
+            of_rows = _scale(a.value, (-1,))
+            of_columns = _scale(b.value, (-2,))
+            squares = np.square(a.value / of_rows) @ np.square(b.value / of_columns)
+            norm = np.sqrt(squares) * of_rows * of_columns
+            largest = np.maximum(np.abs(value), PARTIAL_SUMS * norm)
+        error = np.zeros(())
         if np.any(a.error):
-            error = error + a.error @ (size_b + b.error)
+            error = a.error @ (np.abs(b.value) + b.error)
         if np.any(b.error):
-            error = error + size_a @ b.error
-        return rounded(a.value @ b.value, np.nan_to_num(error, nan=0.0, posinf=0.0), element)
+            error = error + np.abs(a.value) @ b.error
+        return _summed(value, error, largest, count, element)
+
+
+def _scale(numbers: Float64, axes: Axes) -> Float64:
+    """Returns the largest magnitude along ``axes``, whose extents become 1; 1 of zeros.
+
+    What is divided by it has squares that are not infinite.
+    """
+    largest = np.max(np.abs(numbers), axis=axes, keepdims=True, initial=0.0)
+    return np.where(largest > 0.0, largest, 1.0)
+
+
+def _summed(value: Float64, error: Float64, largest: Float64, count: int, element: str) -> Bounded:
+    """Returns sums of ``count`` terms; ``error``: that of the terms, ``largest``: what partial sums reach."""
+    type_ = number_type(element)
+    if element in FLOATS:
+        error = error + sum_roundings(count) * type_.epsilon / 2 * largest + count * type_.smallest
+    made = rounded(value, np.nan_to_num(error, nan=0.0, posinf=0.0), element)
+    return replace(made, terms=count)
 
 
 ErrorOf = Callable[[Bounded, Bounded], Float64]

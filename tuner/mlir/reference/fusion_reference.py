@@ -7,7 +7,7 @@ unsigned division, reductions other than sums and extremes of floats, and and, o
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from typing import Any
@@ -160,7 +160,7 @@ class _Moves:
         shape = np.broadcast_shapes(result.value.shape, result.error.shape)
         signs = self.rng.integers(0, 2, shape, np.int8) * 2.0 - 1.0
         value = result.value + self.direction * signs * result.error
-        return Bounded(value, result.error, result.element)
+        return replace(result, value=value)
 
 
 def _where_equal_in_kind(expected: Expected, moved: Expected) -> Expected:
