@@ -18,7 +18,6 @@ from tuner.core.problem import (
     Problem,
     epilogues_of,
 )
-from tuner.core.problem_classes import WITHOUT_C
 from tuner.programs.request import program_support
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry
@@ -66,7 +65,7 @@ def _cases_of(entry: StrategyEntry, chip: str, rounds: int) -> Iterator[Case]:
     for number in range(rounds):
         for place, (dtype, layout) in enumerate(kinds):
             sizes = SIZES[(number * len(kinds) + place) % len(SIZES)]
-            known = set(epilogues_of(dtype)) & set(WITHOUT_C)
+            known = set(epilogues_of(dtype))
             epilogues = [name for name in entry.epilogues if name in known]
             epilogue = epilogues[(number + place) % len(epilogues)]
             outputs = output_names(dtype)

@@ -301,3 +301,16 @@ def test_numbers_of_an_integer_type_reach_its_upper_half(dtype: str) -> None:
     inputs = draw(problem, draw_base(problem, rng), rng)
     for operand in (inputs.a, inputs.b):
         assert np.abs(operand.astype(np.int64)).max() > number_type(dtype).largest / 2
+
+
+@pytest.mark.parametrize("k", [1, 2, 64, 4096, 131_071])
+def test_integers_of_16_bits_reach_their_upper_half_and_no_sum_overflows(k: int) -> None:
+    rng = np.random.default_rng(0)
+    a, b = reference.wide_integers(rng.standard_normal((3, k)), rng.standard_normal((k, 5)), "i16", "i32")
+    assert a.dtype == b.dtype == np.int16
+    assert a.all()
+    assert b.all()
+    for operand in (a, b)[: min(k, 2)]:
+        assert (2 * np.abs(operand.astype(np.int64)).max()) in range(2**15 - 2**14, 2**15)
+    magnitudes = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64))
+    assert 4 * magnitudes.max() < 2**31

@@ -6,6 +6,7 @@ three products of tf32, e4m3 and e5m2 are 8-bit floats. What an instruction, a l
 type is a row of theirs, which names the types that it takes.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -275,7 +276,7 @@ def sum_roundings(terms: int) -> float:
     """Returns the bound of a sum's rounding error, in unit roundoffs of its largest partial sum."""
     if terms <= FEW_TERMS:
         return float(terms)
-    return INDEPENDENT * terms**0.5
+    return INDEPENDENT * math.sqrt(terms)
 
 
 def dtype_name(dtype: object) -> str:

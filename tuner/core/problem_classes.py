@@ -7,7 +7,7 @@ from typing import final
 
 from tuner.core.constant_weights import ElementTypes, constant_text
 from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES, STORED, narrow_output, number_type
-from tuner.core.epilogues import EPILOGUES, NONE
+from tuner.core.epilogues import NONE
 from tuner.core.errors import UsageError
 from tuner.core.fusion_facts import FusionFacts
 from tuner.core.fusions import ATTENTION, CONTRACTION, QUANTIZED, text_hash
@@ -31,13 +31,18 @@ NO_FACTS = FusionFacts()
 NARROW_TYPES = tuple(STORED.get(name, name) for name in INPUT_DTYPES if number_type(name).bits < 32)
 
 
-WITHOUT_C = tuple(name for name, epilogue in EPILOGUES.items() if not epilogue.reads_output)
-
-
 def _products(problem: Problem) -> int:
     """Returns the floating-point operations of a product of matrices."""
     m, n, k = problem.sizes
     return 2 * problem.batch * m * n * k
+
+
+def _moved_bytes(problem: Problem) -> int:
+    """Returns the bytes of all arguments; those of C twice where it is read and written."""
+    moved = sum(argument.bytes for argument in problem.arguments)
+    if problem.after_product.reads_output:
+        moved += problem.arguments[-1].bytes
+    return moved
 
 
 def _call(maker: str, problem: Problem) -> str:
@@ -109,10 +114,7 @@ class MatmulProblem(Problem):
 
     @property
     def bytes(self) -> int:
-        moved = sum(argument.bytes for argument in self.arguments)
-        if self.after_product.reads_output:
-            moved += self.arguments[-1].bytes
-        return moved
+        return _moved_bytes(self)
 
     @property
     def compared_limit(self) -> int:
@@ -234,7 +236,6 @@ class PackedProblem(TextProblem):
         if self.weights == CONSTANT:
             require_choice("dtype with constant weights", self.dtype, CPU_DTYPES)
             require_choice("layout with constant weights", self.layout, ("nn", "nt"))
-            require_choice("epilogue with constant weights", self.epilogue, WITHOUT_C)
             return
         require_choice("dtype with quantized weights", self.dtype, ACTIVATION_DTYPES)
         require_choice("epilogue with quantized weights", self.epilogue, (NONE,))
@@ -316,7 +317,7 @@ class PackedProblem(TextProblem):
     def bytes(self) -> int:
         if self.format is not None:
             return self.format.moved_bytes(self._matrices, self.input_bytes, self.output_bytes)
-        return sum(argument.bytes for argument in self.arguments)
+        return _moved_bytes(self)
 
     @property
     def compared_limit(self) -> int:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tuner.core.epilogues import Epilogue
+from tuner.core.epilogues import BEFORE, Epilogue
 from tuner.core.errors import UsageError
 from tuner.core.problem import SIZE_LIMIT, Problem
 from tuner.payload.cpu import ENTRY, batch_comment, has_epilogue, indexing_maps, scalar_op, tensor_type, zero
@@ -336,10 +336,13 @@ def _epilogue(problem: Problem, kind: str, extra: list[_Array], c: _Array) -> st
     maps = ", ".join([identity, *of_extra, identity])
     names = ", ".join(["%product", *(f"%{array.name.upper()}" for array in extra)])
     kinds = ", ".join([kind, *(array.tensor for array in extra)])
+    held = "old"
+    if epilogue.reads_output:
+        held = BEFORE
     return f"""    %result = linalg.generic {{indexing_maps = [{maps}],
       iterator_types = ["parallel", "parallel"]}}
       ins({names} : {kinds}) outs(%C : {c.tensor}) {{
-    ^bb0(%sum: {sums}, {epilogue.scalar_arguments(c.element)}%old: {c.element}):
+    ^bb0(%sum: {sums}, {epilogue.scalar_arguments(c.element)}%{held}: {c.element}):
 {_scalars(epilogue, sums, c.element)}\
     }} -> {c.tensor}
 """

@@ -66,6 +66,7 @@ F16_STEPS = np.float32(2.0**20)
 F16 = np.dtype(np.float16)
 F16_OVERFLOW = 65520.0  # 65504, the largest number of f16, and half of its last place
 INTEGER_LARGEST = 63  # of a base: twice this number, of either sign, is an i8 as well
+BYTE_BITS = 8
 INTEGER_DEVIATION = 21.0  # standard deviation of a base: a third of the largest number
 TF32_DROPPED_BITS = 13  # of the mantissa of an f32
 BLOCK_ELEMENTS = 2**17  # compared at once: a megabyte in float64 fits in the cache
@@ -341,9 +342,35 @@ def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
     """Returns random A and B of a problem: standard normal numbers, rounded by ``round_inputs``."""
     m, n, k = problem.sizes
     drawn = np.float64 if problem.dtype == "f64" else np.float32  # f32 inputs would hide f64 cut to f32
-    a = round_inputs(rng.standard_normal((*problem.lead, m, k), drawn), problem.dtype)
-    b = round_inputs(rng.standard_normal((*problem.lead, k, n), drawn), problem.dtype)
-    return base_of(problem, a, b)
+    a = rng.standard_normal((*problem.lead, m, k), drawn)
+    b = rng.standard_normal((*problem.lead, k, n), drawn)
+    type_ = number_type(problem.dtype)
+    if not type_.is_float and type_.bits > BYTE_BITS:
+        return base_of(problem, *wide_integers(a, b, problem.dtype, problem.accumulator))
+    return base_of(problem, round_inputs(a, problem.dtype), round_inputs(b, problem.dtype))
+
+
+def wide_integers(a: Array, b: Array, dtype: str, sums: str) -> tuple[Array, Array]:
+    """Rounds normal numbers to integers of more than 8 bits, whose products' sums do not overflow.
+
+    One column of A and one row of B reach the upper half of the type, times a row and a column of small
+    numbers; all others are small: sums of magnitudes, times 4 for the factors of ``draw``, stay below the
+    largest of the type ``sums``. ``a``: (..., m, k), ``b``: (..., k, n).
+    """
+    k = a.shape[-1]
+    room = number_type(sums).largest / 8  # for small numbers, and as much for large ones
+    large = number_type(dtype).largest / 2 - 1
+    small = max(1.0, np.floor(min((room / k) ** 0.5, room / (2 * large), large)))
+    deviations = 3.0  # of what is drawn, below the largest
+    whole = [np.clip(np.rint(numbers * small / deviations), -small, small) for numbers in (a, b)]
+    for numbers in whole:
+        numbers[numbers == 0] = 1.0  # no product is 0: a missing one shows
+    column = whole[0][..., 0]
+    row = whole[1][..., -1, :]
+    column[...] = np.copysign(large - np.abs(column), column)
+    if k > 1:
+        row[...] = np.copysign(large - np.abs(row), row)
+    return whole[0].astype(DTYPES[dtype]), whole[1].astype(DTYPES[dtype])
 
 
 def base_of(problem: Problem, a: Array, b: Array) -> BaseDraw:

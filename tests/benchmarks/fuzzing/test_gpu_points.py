@@ -17,7 +17,6 @@ from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate
 from tuner.core.matmul import Matmul
-from tuner.core.problem_classes import WITHOUT_C
 
 pytestmark = pytest.mark.mlir
 
@@ -29,8 +28,7 @@ def test_points_are_feasible_and_alike_for_a_seed_and_have_the_knobs_that_are_as
     for entry in gpu_strategies():
         found = kinds(entry.name)
         words = zip(*((kind.dtype, kind.layout, kind.epilogue) for kind in found), strict=True)
-        epilogues = set(entry.epilogues) & set(WITHOUT_C)
-        assert [*map(set, words)] == [set(entry.dtypes), set(entry.layouts), epilogues]
+        assert [*map(set, words)] == [set(entry.dtypes), set(entry.layouts), set(entry.epilogues)]
     assert {kind.chip for kind in kinds(WGMMA)} == {"sm_90a"}
     for kind in (kinds("matmul_gpu_mma_sync")[0], kinds(WGMMA)[-1]):
         point = draw(kind, np.random.default_rng(5))

@@ -13,9 +13,9 @@ from benchmarks.gpu_check.points import Case, built, cases, gpu_strategies
 from benchmarks.gpu_check.sanitizer import watch
 from benchmarks.gpu_check.sanitizer_tool import verdict
 from benchmarks.gpu_check.strategies import agree, checks, compared
+from tuner.core.epilogues import EPILOGUES
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
-from tuner.core.problem_classes import WITHOUT_C
 from tuner.payload.reference import Inputs, draw, draw_base
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
@@ -43,7 +43,7 @@ def test_every_strategy_has_every_dtype_and_layout_and_odd_sizes_also_in_a_list_
         assert {problem.epilogue for problem in problems} <= set(entry.epilogues)
         assert any(size % 8 for problem in problems for size in problem.sizes)
         assert len(problems) >= 3
-    assert {case.problem.epilogue for case in cases("sm_90a")} == set(WITHOUT_C)
+    assert {case.problem.epilogue for case in cases("sm_90a")} == set(EPILOGUES)
     every_name = [case.name for case in cases("sm_90a")]
     assert len(every_name) == len(set(every_name))
     names = [entry.name for entry in gpu_strategies() if entry.name != WGMMA]

@@ -75,6 +75,11 @@ class PackedCase:
     def name(self) -> str:
         return packed_name(self.problem, "tuner")
 
+    @property
+    def held(self) -> Array:
+        """Returns what C holds before a call."""
+        return np.full(self.problem.c_shape, 7, DTYPES[self.problem.result_dtype])
+
     def arrays(self, seed: int) -> tuple[Array, ...]:
         """Returns A and the weights, of small numbers."""
         rng = np.random.default_rng(seed)
@@ -154,6 +159,9 @@ CONSTANTS = (
     constant(3, 40, 29, dtype="f64", epilogue="bias_relu_residual"),
     constant(7, 20, 11, dtype="i8", epilogue="bias_residual"),
     constant(3, 40, 28, epilogue="scale"),
+    constant(4, 33, 27, epilogue="accumulate", layout="nt"),
+    constant(4, 65, 33, dtype="bf16", output="bf16", epilogue="accumulate"),
+    constant(7, 20, 10, dtype="i8", epilogue="accumulate"),
 )
 DIVIDED = (
     product((8, 320, 256), WeightFormat(4, 32, activations=BY_GROUP), 2, knobs=DOTS | {"tile_m": 4}),
@@ -197,7 +205,7 @@ def _packed(library: ctypes.CDLL, given: PackedCase, weights: tuple[Array, ...])
 def _multiplied(
     library: ctypes.CDLL, given: PackedCase, packed: Array, arrays: tuple[Array, ...]
 ) -> tuple[int, Array]:
-    c = np.zeros(given.problem.c_shape, DTYPES[given.problem.result_dtype])
+    c = given.held
     a, *others = given.at_each_call(arrays)
     code = library[given.name](*(ctypes.c_void_p(each.ctypes.data) for each in (a, packed, *others, c)))
     return code, c
@@ -229,7 +237,8 @@ def test_weights_are_packed_as_numpy_packs_them(given: PackedCase, library: ctyp
 def test_kernels_and_the_portable_loop_compute_the_reference(given: PackedCase, library: ctypes.CDLL) -> None:
     arrays = given.arrays(4)
     packed = _packed(library, given, given.packed_once(arrays))
-    expected = evaluate(given.problem.text, given.of_payload(arrays))[0]
+    read = (given.held,) if given.problem.after_product.reads_output else ()
+    expected = evaluate(given.problem.text, (*given.of_payload(arrays), *read))[0]
     code, found = _multiplied(library, given, packed, arrays)
     assert code == TUNED
     assert worst_error(expected, found) <= 1.0

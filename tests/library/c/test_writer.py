@@ -96,6 +96,21 @@ def test_epilogues_of_the_table_are_right_as_kernels_and_as_portable_loops(tmp_p
     assert "WRONG" not in done.stdout
 
 
+@pytest.mark.slow
+def test_the_check_of_functions_has_sums_where_these_curve(tmp_path: Path) -> None:
+    problems = (Matmul(40, 72, 36, epilogue="gelu_tanh"), Matmul(40, 72, 36, "bf16", "nn", "silu", "bf16"))
+    write(c_files(tuple(entry_of(problem, "matmul_cpu_direct") for problem in problems)), tmp_path)
+    check = (tmp_path / "check.c").read_text()
+    line = "double sum = sums[j];"
+    assert line in check
+    reported = check.replace(line, f'{line} fprintf(stderr, "%d\\n", fabs(sum) <= 2);')
+    (tmp_path / "check.c").write_text(reported)
+    cc(tmp_path, "check.c", *SOURCES, "-o", "check", "-lm")
+    done = subprocess.run([tmp_path / "check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert np.mean(list(map(int, done.stderr.split()))) > 0.9
+
+
 HALF_PROGRAM = """{% import "half.c.j2" as f16 %}#include <stdint.h>
 #include <string.h>
 {{ f16.question() }}

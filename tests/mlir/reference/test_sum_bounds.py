@@ -1,7 +1,7 @@
 """Sums with large terms and addends: what any legal order computes is right, a few units more are wrong."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +25,7 @@ FLOATS = ("f32", "f64", "f16", "bf16")
 ADDING = tuple(name for name, row in EPILOGUES.items() if any(step.operation == "add" for step in row.steps))
 SHAPE = (3, 24)
 DEPTHS = (1, 3, 16, 17, 64, 700)
-FUNCTIONS = {
+FUNCTIONS: dict[str, Callable[..., Array]] = {
     "add": np.add,
     "mul": np.multiply,
     "div": np.divide,

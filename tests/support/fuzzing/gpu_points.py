@@ -16,7 +16,6 @@ from tuner.core.problem import (
     Problem,
     epilogues_of,
 )
-from tuner.core.problem_classes import WITHOUT_C
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry
 
@@ -101,9 +100,7 @@ def _kinds_of(entry: StrategyEntry, chip: str) -> Iterator[GpuKernelKind]:
     for dtype in entry.dtypes:
         for output in output_names(dtype):
             for layout in entry.layouts:
-                for epilogue in (
-                    name for name in epilogues_of(dtype) if name in entry.epilogues and name in WITHOUT_C
-                ):
+                for epilogue in (name for name in epilogues_of(dtype) if name in entry.epilogues):
                     narrow = narrow_output(dtype, output)
                     yield GpuKernelKind(entry.name, chip, dtype, layout, epilogue, narrow)
 

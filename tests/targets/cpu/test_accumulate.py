@@ -5,17 +5,17 @@ import numpy as np
 import pytest
 
 from tests.tuning.fakes import present
-from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.interfaces import Effort
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.problem import Problem
+from tuner.core.problem_classes import PackedProblem
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.choice import default_script
 from tuner.targets.cpu.callables import load_callable
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
-from tuner.targets.registry import TARGETS
+from tuner.targets.cpu.packed_callables import PackingKernel, load_packing_kernel
 
 pytestmark = pytest.mark.mlir
 ADDED = Matmul(33, 40, 64, epilogue="accumulate")
@@ -68,9 +68,45 @@ def test_a_kernel_that_reads_c_is_wrong_where_c_is_only_written() -> None:
         evaluator.verify(Matmul(33, 40, 64), adding, np.random.default_rng(0))
 
 
-def test_what_cannot_add_to_c_refuses_in_one_line() -> None:
-    with pytest.raises(UsageError, match="epilogue with constant weights: found 'accumulate', allowed none"):
-        Matmul(33, 40, 64, epilogue="accumulate", weights="constant")
-    target = TargetName("simulator", "sm_90a")
-    with pytest.raises(UsageError, match="epilogue: accumulate is for CPUs only"):
-        TARGETS["simulator"].require_types(ADDED, target)
+# The same with a constant B.
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    ("dtype", "output", "layout"),
+    [("f32", "", "nn"), ("i8", "", "nt"), ("bf16", "bf16", "nt"), ("f16", "f16", "nn"), ("f64", "", "nt")],
+)
+def test_products_by_a_constant_matrix_are_added_and_kernels_that_do_not_add_are_wrong(
+    dtype: str, output: str, layout: str
+) -> None:
+    problem = Matmul(33, 40, 64, dtype, layout, "accumulate", output, weights="constant")
+    evaluator = CpuEvaluator(1)
+    rng = np.random.default_rng(0)
+    kernel = loaded(problem, evaluator)
+    assert evaluator.verify(problem, kernel, rng).max_error <= 1.0
+    evaluator.verify_on_extremes(problem, (kernel,), rng)
+    assert evaluator.measure(problem, kernel, BRIEF, rng).median_s > 0
+    evaluator._arrays[problem].evaluate()  # noqa: SLF001 - of the last timed call
+    other = loaded(Matmul(33, 40, 64, dtype, layout, "none", output, weights="constant"), evaluator)
+    with pytest.raises(CandidateError, match="elements are wrong"):
+        evaluator.verify(problem, other, rng)
+    with pytest.raises(CandidateError, match="elements are wrong"):
+        evaluator.verify(Matmul(33, 40, 64, dtype, layout, output=output, weights="constant"), kernel, rng)
+
+
+def test_each_call_by_packed_weights_adds_to_the_array_that_is_needed() -> None:
+    problem = Matmul(5, 33, 17, epilogue="accumulate", weights="constant")
+    assert isinstance(problem, PackedProblem)
+    script = present(default_script(problem, describe_machine()))
+    kernel = load_packing_kernel(problem, script.text, 1)
+    assert isinstance(kernel, PackingKernel)
+    rng = np.random.default_rng(0)
+    a = rng.integers(-2, 3, (5, 17)).astype(np.float32)
+    b = rng.integers(-2, 3, (17, 33)).astype(np.float32)
+    c = np.ones((5, 33), np.float32)
+    layer = kernel.pack(b)
+    for _ in range(2):
+        assert layer(a, out=c) is c
+    np.testing.assert_array_equal(c, 1 + 2 * (a @ b))
+    with pytest.raises(UsageError, match="out: is missing, but is added to"):
+        layer(a)

@@ -14,6 +14,7 @@ from tests.targets.evaluation import rng
 from tests.tuning.fakes import present
 from tuner.core.errors import CandidateError
 from tuner.core.interfaces import Script
+from tuner.core.matmul import Matmul
 from tuner.core.problem import TextProblem
 from tuner.core.quantization import WeightFormat, quantized_text
 from tuner.mlir.fusions import fusion_arguments
@@ -130,3 +131,21 @@ def test_equal_infinities_are_not_among_the_wrong_elements_that_a_message_names(
     message = re.escape("output 0: 1 of 4 elements are wrong; worst at [3]: found 2, expected 1")
     with pytest.raises(CandidateError, match=f"^{message}$"):
         _require_equal("output 0", expected, np.array([np.inf, -np.inf, np.nan, 2.0], np.float32))
+
+
+@pytest.mark.parametrize("epilogue", ["bias", "residual", "bias_residual", "accumulate"])
+def test_integers_that_are_added_to_sums_have_any_size_and_no_sum_overflows(epilogue: str) -> None:
+    problem = Matmul(8, 40, 64, "i8", epilogue=epilogue, weights="constant")
+    assert isinstance(problem, TextProblem)
+    arguments = fusion_arguments(problem.text)
+    inputs = tuple(each for each in arguments if not each.is_output or problem.after_product.reads_output)
+    draws = FusionDraws(problem, inputs, rng())
+    for draw in (*draws.usual, *draws.special, draws.extreme(rng())):
+        added = [memory.astype(np.int64) for memory in draw.inputs if memory.dtype == np.int32]
+        assert all(np.abs(numbers).max() > 2**28 for numbers in added)
+        assert all((np.abs(numbers) <= 2**17).mean() > 0.25 for numbers in added)
+        largest = sum(np.abs(numbers).max() for numbers in added) + 64 * 2**14
+        assert largest < 2**31
+        (expected,) = draw.expected
+        as_float = expected.value.astype(np.float32).astype(np.float64)
+        assert (as_float != expected.value).any()  # sums in f32 are wrong

@@ -340,18 +340,24 @@ def few_samples(monkeypatch: pytest.MonkeyPatch, few_cold_samples: None) -> None
 
 
 def timed_until(
-    device: AbstractDevice, end: End, artifact: Artifact, seed: int = 0, *, is_finalist: bool = False
+    device: AbstractDevice,
+    end: End,
+    artifact: Artifact,
+    seed: int = 0,
+    *,
+    is_finalist: bool = False,
+    problem: Problem = PROBLEM,
 ) -> Measurement:
     """Verifies and times a kernel as a candidate is, on a clock by which every sample takes the same."""
     setattr(device, "elapsed_s", lambda start, stop: end.sample_s)  # noqa: B010 - mypy: methods are not assigned
     evaluator = GpuEvaluator("sm_90", lambda: HERE, lambda here: LocalGpu(device, FACTS.l2_bytes))
     rng = np.random.default_rng(seed)
-    loaded = evaluator.load(PROBLEM, artifact)
-    evaluator.verify(PROBLEM, loaded, rng)
+    loaded = evaluator.load(problem, artifact)
+    evaluator.verify(problem, loaded, rng)
     if is_finalist:
-        (final_times,) = evaluator.measure_together(PROBLEM, (loaded,), end.effort, rng)
+        (final_times,) = evaluator.measure_together(problem, (loaded,), end.effort, rng)
         assert len(final_times.samples_s) >= event_timing.MIN_SAMPLES
-    return evaluator.measure(PROBLEM, loaded, end.effort, rng)
+    return evaluator.measure(problem, loaded, end.effort, rng)
 
 
 def lazy(first: int, last: int) -> Artifact:
@@ -430,3 +436,54 @@ def test_a_time_below_the_roofline_is_refused(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(event_timing, "WARM_UP_S", 0.0)  # which takes a thousand calls of such a time
     with fails(Stage.VERIFY, match=r"^faster than Simulated GPU: found .* TFLOP/s, allowed 2\.23"):
         timed_until(device_with_a_clock(), replace(BOTH, sample_s=1e-12), small_kernel(), is_finalist=True)
+
+
+ADDED = Matmul(4, 4, 4, epilogue="accumulate")
+STORE = "st.global.f32 [%element], %sum;"
+
+
+def adding() -> Artifact:
+    """Returns the small kernel, which adds its sums to what C holds."""
+    artifact = small_kernel()
+    text = artifact.code.text.replace(STORE, f"ld.global.f32 %x, [%element]; add.f32 %sum, %sum, %x; {STORE}")
+    return replace(artifact, code=replace(artifact.code, text=text))
+
+
+def calls_of(device: AbstractDevice, *names: str) -> list[str]:
+    """Returns a list of the names of the methods that are called from now on."""
+    calls: list[str] = []
+
+    def recorded(name: str) -> Callable[..., Any]:
+        method = getattr(device, name)
+
+        def call(*arguments: Any) -> Any:
+            calls.append(name)
+            return method(*arguments)
+
+        return call
+
+    for name in names:
+        setattr(device, name, recorded(name))
+    return calls
+
+
+@pytest.mark.parametrize("is_finalist", [False, True])
+@pytest.mark.usefixtures("few_cold_samples")
+def test_what_a_program_adds_to_is_restored_before_each_timed_run_and_not_timed(is_finalist: bool) -> None:
+    device = device_with_a_clock()
+    calls = calls_of(device, "copy", "record_event", "launch_graph")
+    end = End(Effort(budget_s=0.0), 0.02, event_timing.MIN_SAMPLES)
+    assert timed_until(device, end, adding(), is_finalist=is_finalist, problem=ADDED).is_complete
+    timed = [number for number, name in enumerate(calls) if name == "record_event"]
+    for start, stop in zip(timed[::2], timed[1::2], strict=True):
+        assert calls[start + 1 : stop] in (["launch_graph"], [])  # a cold run is no graph
+        assert "copy" in calls[max(0, start - 2) : start]
+
+
+@pytest.mark.parametrize("problem", [ADDED, PROBLEM])
+def test_a_program_that_does_not_add_is_wrong_where_c_is_added_to_and_one_that_adds_elsewhere(
+    problem: Problem,
+) -> None:
+    artifact = small_kernel() if problem is ADDED else adding()
+    with fails(Stage.VERIFY, match="elements are wrong"):
+        timed_until(device_with_a_clock(), BOTH, artifact, problem=problem)

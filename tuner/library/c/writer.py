@@ -240,6 +240,7 @@ def finished_lines(kernel: PackedKernel) -> str:
         element = f"{start} + {indices[argument.axes]} * {problem.output_bytes}"
         number = f"number_of({element}, {problem.result_dtype.upper()})"
         elements[argument.name] = f"({kernel.step_type}){number}"
+    elements[BEFORE] = f"({kernel.step_type})number_of(held, {problem.result_dtype.upper()})"
     lines = problem.after_product.c_lines(kernel.step_type, elements)
     return indent("\n".join([*lines, ""]), "  ")
 

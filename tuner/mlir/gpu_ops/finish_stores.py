@@ -12,7 +12,7 @@ from tuner.mlir.ir.building import affine, branch, create, index, is_equal, piec
 from tuner.mlir.ir.index_terms import split_constant
 from tuner.mlir.ir.launches import index_along
 from tuner.mlir.ir.reading import walk
-from tuner.mlir.ir.scalar_epilogues import apply_epilogue, find_epilogue, output_type
+from tuner.mlir.ir.scalar_epilogues import apply_epilogue, find_epilogue, output_type, reads_argument
 
 # Adjacent lanes exchange pieces of rows, so that each lane stores 16 bytes of one row.
 #
@@ -132,7 +132,8 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
     ``gpu.block_id z`` of ``slices`` (i64, default 1), and the output argument, a slice of whole tiles,
     becomes a workspace of all slices. ``exchange`` (i64, default 0): 1 means that vectors are pieces of rows
     as ``mma.sync`` leaves them; with mode ``"store"``, lanes then exchange pieces and store 16 bytes each
-    where rows are aligned and whole. Types of arguments change; the handle (a func.func) stays valid.
+    where rows are aligned and whole, and no epilogue reads the output: a lane would read what another one
+    stores. Types of arguments change; the handle (a func.func) stays valid.
     Silenceable failure, with nothing changed: an unknown mode, no store, stores to several arguments or in
     another form, an epilogue with a mode other than ``"store"``, a workspace that is a padded view.
     """
@@ -222,6 +223,12 @@ class _Output:
         return ir.MemRefType(self.argument.type).element_type
 
     @property
+    def is_read(self) -> bool:
+        """Returns whether the epilogue reads the output's elements."""
+        number = ir.BlockArgument(self.argument).arg_number
+        return self.epilogue is not None and reads_argument(self.epilogue, number)
+
+    @property
     def has_whole_rows(self) -> bool:
         is_aligned = self.row * self.element.width % (8 * STORE_BYTES) == 0
         return is_aligned and len(ir.MemRefType(self.argument.type).shape) - 1 not in self.bounds
@@ -272,9 +279,9 @@ def _exchange(stores: list[Op], output: _Output) -> list[Op]:
     """Replaces stores of adjacent tiles by one 16-byte store per lane; returns the remaining stores."""
     # number of lanes that exchange pieces, and of tiles of C: each lane then has 16 bytes
     count = STORE_BYTES * 8 // (PIECE * output.element.width)
-    if not output.has_whole_rows or any(
-        ir.VectorType(store.operands[0].type).shape != [2] for store in stores
-    ):
+    if output.is_read or not output.has_whole_rows:
+        return stores
+    if any(ir.VectorType(store.operands[0].type).shape != [2] for store in stores):
         return stores
     groups = neighbours(stores, count)
     for group in groups:

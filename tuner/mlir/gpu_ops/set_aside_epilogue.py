@@ -16,7 +16,8 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
 
     Takes a function ``@f`` on tensors with a reduction and an elementwise ``linalg.generic`` on its result.
     Gives the reduction alone, which writes its sums to the output argument, and the epilogue as a private
-    scalar function ``@f_epilogue``. The output has the sums' element type until ``tuner.finish_stores``.
+    scalar function ``@f_epilogue``. The output has the sums' element type until ``tuner.finish_stores``. An
+    epilogue that reads the output's element has it as its last argument.
 
         %sums = linalg.matmul ins(...) outs(%cleared : tensor<15x30xf32>) -> tensor<15x30xf32>
         %result = linalg.generic {...} ins(%sums, %bias : ...) outs(%out : tensor<15x30xf32>) {
@@ -87,13 +88,16 @@ def _argument_of(tensor: Value) -> Value | None:
 
 def _make_scalar_function(function: Op, generic: Op) -> None:
     body = generic.regions[0].blocks[0]
-    inputs = list(generic.operands)[1:-1]
+    inputs = list(generic.operands)[1:]
+    reads_output = bool(list(body.arguments[len(inputs)].uses))
+    if not reads_output:
+        inputs.pop()
     maps = [attribute.value for attribute in ir.ArrayAttr(generic.attributes["indexing_maps"])]
     sums = ir.RankedTensorType(generic.operands[0].type).element_type
     result = body.operations[len(body.operations) - 1].operands[0].type
     types = [sums, *(ir.RankedTensorType(input_.type).element_type for input_ in inputs)]
     attributes = [ir.DictAttr.get({})]
-    for operand, mapping in zip(inputs, maps[1:-1], strict=True):
+    for operand, mapping in zip(inputs, maps[1 : len(inputs) + 1], strict=True):
         source = _argument_of(operand)
         assert source is not None
         # which dimensions of C index the argument

@@ -34,6 +34,15 @@ def output_type(epilogue: Op) -> Type:
     return function_type(epilogue).results[0]
 
 
+def reads_argument(epilogue: Op, number: int) -> bool:
+    """Returns whether an epilogue, a scalar function, has an element of the kernel's argument ``number``."""
+    for position in range(1, len(epilogue.regions[0].blocks[0].arguments)):
+        source = argument_attributes(epilogue, position)[ARGUMENT]
+        if ir.IntegerAttr(source).value == number:
+            return True
+    return False
+
+
 def apply_epilogue(epilogue: Op, function: Op, sums: Value, indices: list[Value]) -> Value:
     """Creates the ops of an epilogue on a vector of adjacent sums of a row of C; returns the result vector.
 

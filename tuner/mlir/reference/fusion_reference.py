@@ -117,6 +117,7 @@ class Expected:
 def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
     """Returns the outputs of a fusion in float64, with the error that is allowed for a kernel's outputs.
 
+    ``inputs``: of an output that kernels read, what it holds before a call follows the inputs.
     Raises UsageError for an operation that is not known here, CandidateError for text that is not a fusion.
     """
     with ir.Context(), ir.Location.unknown():

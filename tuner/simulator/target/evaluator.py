@@ -1,5 +1,6 @@
 """The simulated GPU as a target's evaluator: runs kernels by the PTX simulator, compares their results."""
 
+import operator
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import final
@@ -22,7 +23,6 @@ from tuner.payload.reference import (
     compare_tile,
     draw,
     draw_base,
-    unwritten_output,
     with_special_bias,
     with_special_numbers,
 )
@@ -135,8 +135,8 @@ class SimulatorEvaluator(AbstractEvaluator):
         assert isinstance(loaded, KernelCode)
         blocks = _chosen_blocks(problem, loaded)
         inputs = _with_special(draw(problem, draw_base(problem, rng), rng), rng, is_whole=not blocks)
-        c = unwritten_output(problem)
-        if inputs.special is not None:
+        c = inputs.output_before
+        if inputs.special is not None and inputs.before is None:
             c[np.isnan(inputs.expected)] = 1  # where NaN is right, a number shows what was not written
         arrays = inputs.named | {"c": c}
         simulations = simulated_launches(loaded, arrays | _unwritten_parts(problem, loaded), blocks)
@@ -147,7 +147,7 @@ class SimulatorEvaluator(AbstractEvaluator):
         else:
             ((number, chosen),) = blocks.items()
             main = simulations[number]
-            written = _written(loaded, c, main.written(c))
+            written = _written(problem, loaded, c, main.written(c))
             ran = whole_clusters(chosen, main.cluster)
             tiles = _tiles_of_batch(problem, written, loaded.launches[number], ran, main.cluster)
             verdict = _compare_tiles(inputs, c, tiles)
@@ -256,9 +256,11 @@ def _unwritten_parts(problem: Problem, program: KernelCode) -> dict[str, Array]:
     }
 
 
-def _written(program: KernelCode, c: Array, stored: Mask) -> Mask:
-    """Returns which elements of C were computed: ``stored`` ones if C began as zeros, else those not NaN."""
-    if any(buffer.name == "c" and buffer.is_zeroed for buffer in program.buffers):
+def _written(problem: Problem, program: KernelCode, c: Array, stored: Mask) -> Mask:
+    """Returns which elements of C were computed: ``stored`` ones if C began as numbers, else all but NaN."""
+    has_parts = WORKSPACE in map(operator.attrgetter("name"), program.buffers)
+    is_number = problem.after_product.reads_output and not has_parts
+    if is_number or any(buffer.name == "c" and buffer.is_zeroed for buffer in program.buffers):
         return stored
     written = ~is_nan(c)
     if c.dtype.kind == "i":

@@ -70,6 +70,11 @@ class StridedArray:
         self._guarded.fill_with(number)
         self._keep()
 
+    def fill_from(self, numbers: Array) -> None:
+        """Fills the memory with as many numbers, and the guard bands with their pattern."""
+        self._guarded.fill_from(numbers)
+        self._keep()
+
     def stray_bytes(self) -> int:
         """Returns how many bytes outside of the view, guard bands included, changed since it was filled."""
         stray = self.guard_bytes()
@@ -110,7 +115,11 @@ class FusionArrays:
         self._evicting_bytes = evicting_bytes if problem.cache == WEIGHTS_COLD else 0
         self._blocks: dict[Packings, list[tuple[Array, ...]]] = {}
         self._other = np.zeros(OTHER_BYTES, np.uint8)
-        self._draws = FusionDraws(problem, tuple(self._inputs), rng)
+        self._reads_output = problem.after_product.reads_output
+        read = tuple(self._inputs)
+        if self._reads_output:
+            read = self._arguments
+        self._draws = FusionDraws(problem, read, rng)
         self._draw_now = self._draws.usual[0]
         self.fill(rng)
 
@@ -142,8 +151,9 @@ class FusionArrays:
 
     def flip_signs(self) -> None:
         self._use(next(draw for draw in self._draws.usual if draw is not self._draw_now))
-        for output in self._outputs:
-            output.fill_with(1)
+        if not self._restored():
+            for output in self._outputs:
+                output.fill_with(1)
 
     @contextlib.contextmanager
     def guarded(self, *, at_end: bool) -> Iterator[None]:
@@ -175,6 +185,8 @@ class FusionArrays:
         self.evaluate()
 
     def overwrite_output(self, rng: np.random.Generator) -> None:
+        if self._restored():
+            return
         if rng.random() < NAN_SHARE:
             self.poison()
         else:
@@ -182,9 +194,25 @@ class FusionArrays:
                 output.fill_with(number_like_a_result(rng))
 
     def poison(self) -> None:
-        """Fills the outputs with NaN (integers: the smallest number), and guard bands with their pattern."""
-        for output in self._outputs:
-            output.poison()
+        """Fills the outputs with NaN (integers: the smallest number), and guard bands with their pattern.
+
+        Where kernels read C, it gets what C is to hold before a call in place of NaN.
+        """
+        if not self._restored():
+            for output in self._outputs:
+                output.poison()
+
+    def _restored(self) -> bool:
+        """Returns whether kernels read C, which then holds what it is to hold before a call."""
+        if not self._reads_output:
+            return False
+        self._outputs[0].fill_from(self._draw_now.inputs[-1])
+        return True
+
+    @property
+    def _drawn(self) -> tuple[Array, ...]:
+        """Returns the memory of each input as drawn, without C."""
+        return self._draw_now.inputs[: len(self._inputs)]
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
         """Returns (256, 2) addresses for ``ThreadTeam.watch``; ``calls`` is not used.
@@ -223,7 +251,7 @@ class FusionArrays:
         for output, (array, expected) in enumerate(zip(self._outputs, self._draw_now.expected, strict=True)):
             worst = max(worst, _require_equal(f"output {output}", expected, array.view))
             elements += array.view.size
-        pairs = zip(self._arrays, self._draw_now.inputs, strict=False)
+        pairs = zip(self._arrays, self._drawn, strict=False)
         for number, (array, drawn) in enumerate(pairs):
             if array.guard_bytes() or not _are_same_bytes(array.memory, drawn):
                 raise CandidateError(Stage.VERIFY, f"changed its input {number}")
@@ -255,16 +283,17 @@ class FusionArrays:
 
     def _use(self, draw: Draw) -> None:
         self._draw_now = draw
-        for array, memory in zip(self._arrays, draw.inputs, strict=False):
+        for array, memory in zip(self._arrays, self._drawn, strict=False):
             array.memory[...] = memory
         for packings, blocks in self._blocks.items():
             for block in blocks:
                 self._write_vectors(block, packings)
+        self._restored()
 
     def _write_vectors(self, block: tuple[Array, ...], packings: Packings) -> None:
         """Writes the weights that differ from draw to draw, as biases, into a copy of the weights."""
         places = iter(block)
-        for argument, memory, packing in zip(self._inputs, self._draw_now.inputs, packings, strict=True):
+        for argument, memory, packing in zip(self._inputs, self._drawn, packings, strict=True):
             if argument.is_weight or packing is not None:
                 copy = next(places)
                 if packing is None and not is_packed_once(argument):
@@ -289,7 +318,7 @@ class FusionArrays:
         return sum(weight.nbytes for weight in chain.from_iterable(blocks))
 
     def _laid_out(self, packings: Packings) -> tuple[Array, ...]:
-        triples = zip(self._inputs, self._draw_now.inputs, packings, strict=True)
+        triples = zip(self._inputs, self._drawn, packings, strict=True)
         return tuple(_laid_out(*triple) for triple in triples if triple[0].is_weight or triple[2] is not None)
 
     def _addresses(self, weights: tuple[Array, ...]) -> list[int]:

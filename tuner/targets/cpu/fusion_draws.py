@@ -44,6 +44,8 @@ LEAST_POSITIVE = 0.1  # where an input has to be positive
 LARGE_NUMBERS = {"f32": 2.0**30, "f64": 2.0**200, "f16": 8.0}
 I4_RANGE = (-8, 8)  # of weights of 4 bits, as below
 I8_RANGE = (-128, 128)  # the least of all numbers, and one more than the greatest
+LIKE_SUMS = 2**17  # magnitude of sums of products of bytes, for usual K
+WIDE_SHARE = 0.5  # of integers that are added to such sums: numbers of any size
 FEW_LINES = 4  # along shorter dimensions of a weight no line is extreme: too few would be left as drawn
 LONG_RUN = 1024  # longer sums of extreme bytes exceed 2**24, up to which f32 has all integers
 OTHERS = 3  # of a long run: bytes of the other extreme, so that such sums are odd, and no number of f32
@@ -55,7 +57,7 @@ HIDING = (np.nan, np.inf, -np.inf)
 class Draw:
     """Random inputs of a fusion, and the outputs that a correct kernel computes from these inputs."""
 
-    inputs: tuple[Array, ...]  # the memory of each input, one-dimensional
+    inputs: tuple[Array, ...]  # the memory of each input, one-dimensional; of C last, where kernels read it
     expected: tuple[Expected, ...]  # for each output
 
 
@@ -88,6 +90,8 @@ class FusionDraws:
         self, problem: TextProblem, inputs: tuple[FusionArgument, ...], rng: np.random.Generator
     ) -> None:
         """Draws weights and the usual inputs; positive numbers only, if others give NaN or infinity.
+
+        ``inputs``: arguments that kernels read, C last where they read it.
 
         Raises CandidateError(VERIFY) for a fusion that no reference can evaluate.
         """
@@ -145,10 +149,28 @@ class FusionDraws:
             return rng.integers(low, high, argument.span).astype(np.int8)
         if argument.element == "i1":
             return rng.integers(0, 2, argument.span).astype(np.bool_)
+        if argument.element == "i32" and self._problem.multiplied_dtype == "i8":
+            return self._like_sums(argument, rng)
         numbers: Array = rng.standard_normal(argument.span).astype(DTYPES[argument.element])
         if self._is_positive:
             return _positive(numbers)
         return numbers
+
+    def _like_sums(self, argument: FusionArgument, rng: np.random.Generator) -> Array:
+        """Returns integers to be added to sums of products of bytes: like such sums, and half of any size.
+
+        No sum overflows. Where results become floats and then bytes, none is of any size: these would be
+        clamped, or undefined.
+        """
+        sums = self._problem.sizes[2] * I8_RANGE[0] ** 2
+        addends = sum(other.element == "i32" for other in self._inputs)
+        largest = max(0, (np.iinfo(np.int32).max - sums) // addends)
+        usual = min(largest, LIKE_SUMS)
+        numbers = rng.integers(-usual, usual + 1, argument.span)
+        if not any(name in self._problem.text for name in FROM_FLOAT):
+            is_wide = rng.random(argument.span) < WIDE_SHARE
+            numbers[is_wide] = rng.integers(-largest, largest + 1, int(np.count_nonzero(is_wide)))
+        return numbers.astype(np.int32)
 
     def _marked(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         """Returns inputs with what the fusion's marks promise of them."""

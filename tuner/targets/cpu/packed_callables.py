@@ -138,6 +138,8 @@ class PackingKernel(LoadedCode):
         for position, array in zip(positions, inputs, strict=True):
             if not self._fits(array, self._inputs[position]):
                 require_array(_expected(self._names[position], self._inputs[position]), array)
+        if out is None and self.problem.after_product.reads_output:
+            raise UsageError("out: is missing, but is added to", "layer(a, out=c)")
         if out is None:
             return np.empty(self._c.shape, DTYPES[self._c.element])
         require_array(_expected("out", self._c), out)
@@ -194,13 +196,15 @@ class PackedMatmul:
         Args:
             inputs: C-contiguous numpy arrays: A of (m, k), of the problem's dtype, and the arguments of the
                 epilogue that are not rows, of C's type: an addend of (m, n), a factor of shape ().
-            out: array for the result, which shares no memory with an input; None: a new array.
+            out: array for the result, which shares no memory with an input; None: a new array. With the
+                epilogue "accumulate" it is needed: the product is added to it.
 
         Returns:
             ``out``, or a new array.
 
         Raises:
-            UsageError: a wrong number, shape, dtype or memory order, or an ``out`` that cannot be written.
+            UsageError: a wrong number, shape, dtype or memory order, an ``out`` that cannot be written, or
+                a missing one that is added to.
         """
         result = self._kernel.result(self._others, inputs, out)
         try:

@@ -165,6 +165,7 @@ class GpuProblemArrays:
         self._device = device
         self._host = ProblemArrays(problem, rng, compare)
         self._addresses: list[int] = []  # on the device, of the copy of each host allocation
+        self._before: int | None = None  # on the device, C before a run; None where no program reads C
         self._right: Array | None = None  # C with its guard bands as last verified, for the current inputs
         self._flipped: tuple[int, int] | None = None  # operand and index of the number that is flipped
         self._written: Array | None = None  # that number
@@ -173,6 +174,8 @@ class GpuProblemArrays:
             with allocating(problem.key, needed, Stage.RUN):
                 for array in self._host.allocations:
                     self._addresses.append(device.allocate(array.nbytes, 0))
+                if problem.after_product.reads_output:
+                    self._before = device.allocate(self._host.allocations[-1].nbytes, 0)
         except BaseException:
             self.close()
             raise
@@ -185,7 +188,10 @@ class GpuProblemArrays:
         return addresses | {"c": addresses["c"] + GUARD_BYTES}
 
     def fill(self, rng: np.random.Generator) -> None:
-        """Draws new inputs and fills C with NaN (integers: the smallest number), on host and device."""
+        """Draws new inputs and fills C with NaN (integers: the smallest number), on host and device.
+
+        Where programs read C, it gets the numbers that the expected result begins with, here and below.
+        """
         self._right = None
         self._host.fill(rng)
         self._upload(0)
@@ -207,8 +213,16 @@ class GpuProblemArrays:
         self._write_flipped(TOP_BIT, stream)
         self._cover(rng, stream)
 
+    def restore_output(self, stream: int) -> None:
+        """Enqueues on ``stream``: give C what it holds before a run of a program that reads C."""
+        assert self._before is not None
+        self._device.copy(self._addresses[-1], self._before, self._host.allocations[-1].nbytes, stream)
+
     def _cover(self, rng: np.random.Generator, stream: int) -> None:
         """Overwrites C on the device, at random with NaN (i32: LEAST) or with a number like a result."""
+        if self._before is not None:
+            self.restore_output(stream)
+            return
         c = self._host.operands[-1]
         value = (LEAST if c.dtype.kind == "i" else NAN, NUMBER)[int(rng.integers(2))]
         item_bytes = 4 if c.nbytes % 4 == 0 else 1
@@ -260,6 +274,8 @@ class GpuProblemArrays:
         with contextlib.suppress(DeviceError):
             while self._addresses:
                 self._device.free(self._addresses.pop(), 0)
+            if self._before is not None:
+                self._device.free(self._before, 0)
 
     def _download(self, first: int) -> None:
         self._copy_back(self._host.allocations[first:], first)
@@ -283,4 +299,7 @@ class GpuProblemArrays:
         pairs = list(zip(self._host.allocations, self._addresses, strict=True))
         for array, address in pairs[first:]:
             self._device.copy(address, array.ctypes.data, array.nbytes, 0)
+        if self._before is not None:
+            array, address = pairs[-1]
+            self._device.copy(self._before, address, array.nbytes, 0)
         self._device.synchronize_stream(0)

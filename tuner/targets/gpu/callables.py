@@ -54,6 +54,8 @@ class GpuCallable(LoadedCode):
         input, and for memory whose address is not a multiple of 16.
         """
         arrays.require_inputs(self.problem, len(inputs))
+        if out is None and self.problem.after_product.reads_output:
+            raise UsageError("out: is missing, but is added to", "kernel(a, b, out=c)")
         handle = 0 if stream is None else stream_handle(stream)
         if all(isinstance(array, np.ndarray) for array in inputs):
             return self._on_host(inputs, out, handle)
@@ -95,6 +97,8 @@ class GpuCallable(LoadedCode):
                 addresses.extend(device.allocate(buffer.bytes, stream) for buffer in self._buffers)
                 for array, address in zip(inputs, addresses, strict=False):
                     device.copy(address, array.ctypes.data, array.nbytes, stream)
+                if self.problem.after_product.reads_output:
+                    device.copy(addresses[-1], result.ctypes.data, result.nbytes, stream)
                 self._enqueue(addresses, stream)
                 device.copy(result.ctypes.data, addresses[-1], result.nbytes, stream)
             finally:

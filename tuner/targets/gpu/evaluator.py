@@ -94,10 +94,14 @@ class WatchedRuns(AbstractSampleWatch):
         self._index = index
         self._arrays = arrays
         self._rng = rng
+        self.restores = arrays.problem.after_product.reads_output
         self._unverified = int(rng.integers(MIN_SAMPLES))  # samples to skip before the next verified one
 
     def before(self, stream: int) -> None:
         self._arrays.prepare_sample(self._rng, stream)
+
+    def restore(self, stream: int) -> None:
+        self._arrays.restore_output(stream)
 
     def after(self, stream: int) -> None:
         is_evaluated = not self._unverified

@@ -29,11 +29,21 @@ Enqueue = Callable[[int], None]  # puts one run of the work on a stream
 
 
 class AbstractSampleWatch(abc.ABC):
-    """Callbacks before and after each timed sample of GPU work; what the callbacks do is not timed."""
+    """Callbacks before and after each timed sample of GPU work; what the callbacks do is not timed.
+
+    ``restores``: the runs of a sample are timed one by one, and ``restore`` is called before each: for
+    work that reads what it has written.
+    """
+
+    restores: bool
 
     @abc.abstractmethod
     def before(self, stream: int) -> None:
         """Called before each sample; may enqueue untimed work on ``stream``."""
+
+    @abc.abstractmethod
+    def restore(self, stream: int) -> None:
+        """Enqueues untimed work on ``stream`` after which a run does what the first of a sample did."""
 
     @abc.abstractmethod
     def after(self, stream: int) -> None:
@@ -151,6 +161,8 @@ class GraphStopwatch:
         self._sample_s: float | None = None  # of the graph's last launch
 
     def __call__(self, inner: int) -> float:
+        if self._watch is not None and self._watch.restores:
+            return self._restoring(self._watch, inner)
         if inner != self._runs:
             self._build(inner)
         timer = self._timer
@@ -164,6 +176,22 @@ class GraphStopwatch:
         if self._watch is not None:
             self._watch.after(timer.stream)
         return self._sample_s / inner
+
+    def _restoring(self, watch: AbstractSampleWatch, inner: int) -> float:
+        """Times runs one by one, each after an untimed one and ``watch.restore``; returns seconds per run."""
+        if self._runs != 1:
+            self._build(1)
+        timer = self._timer
+        taken_s = 0.0
+        watch.before(timer.stream)
+        for _ in range(inner):
+            timer.device.launch_graph(self._graph, timer.stream)
+            watch.restore(timer.stream)
+            timer.device.record_event(timer.start, timer.stream)
+            timer.device.launch_graph(self._graph, timer.stream)
+            taken_s += timer.stopped_s()
+        watch.after(timer.stream)
+        return taken_s / inner
 
     def close(self) -> None:
         """Destroys the CUDA graph, if there is one; errors of a lost context are ignored."""

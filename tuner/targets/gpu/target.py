@@ -113,8 +113,6 @@ class NvidiaGpu(CompiledTarget):
         if problem.weights:
             what = "constant" if problem.weights == CONSTANT else "quantized"
             raise UsageError(f"weights: {what} weights are packed ahead for CPUs only", "--target cpu")
-        if problem.after_product.reads_output:
-            raise UsageError(f"epilogue: {problem.epilogue} is for CPUs only", "--target cpu")
         if problem.align != NUMPY_ALIGNMENT:
             raise UsageError(
                 f"--align {problem.align} cannot be combined with {target.text}: "

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_check.points import gpu_strategies, is_allowed
+from tests.default_suite import ALL
 from tests.epilogues import EPILOGUES
 from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.targets.evaluation import fails
@@ -24,7 +25,6 @@ from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.problem import LAYOUTS, Problem
-from tuner.core.problem_classes import WITHOUT_C
 from tuner.simulator.ptx.geometry import Index3
 from tuner.space.enumeration import is_possible
 from tuner.space.scripts.choice import default_script
@@ -248,7 +248,7 @@ def test_the_naive_strategy_gives_rows_to_blocks_and_columns_to_threads(epilogue
     assert sorted(launch.arguments) == sorted(buffer.name for buffer in program.buffers)
 
 
-TABLE = [name for name in WITHOUT_C if name not in EPILOGUES]
+TABLE = [name for name in epilogues.EPILOGUES if name not in EPILOGUES]
 
 
 @pytest.mark.drawn(3)
@@ -264,6 +264,25 @@ def test_each_epilogue_of_the_table_is_right_in_the_naive_and_the_simt_strategy(
 def test_each_epilogue_of_the_table_is_right_on_tensor_cores(epilogue: str) -> None:
     require_right(mma_sync(Matmul(64, 72, 48, "f16", epilogue=epilogue, output="f16")))
     require_right(wgmma(Matmul(64, 128, 64, "bf16", epilogue=epilogue, output="bf16")))
+
+
+@pytest.mark.drawn(ALL)
+@pytest.mark.parametrize(
+    "build",
+    [
+        partial(simt, Matmul(67, 130, 50, epilogue="accumulate"), depth=4),
+        partial(simt, Matmul(64, 64, 40, "i8", epilogue="accumulate"), chip="sm_80", depth=3),
+        partial(mma_sync, Matmul(67, 130, 130, "f16", epilogue="accumulate", output="f16"), depth=4),
+        partial(mma_sync, Matmul(64, 64, 128, "i8", epilogue="accumulate"), exchange=1),
+        partial(mma_sync, Matmul(65, 65, 160, "bf16", "nt", "accumulate", "bf16"),
+                splits=2, split_by="workspace", block_k=16, warps_n=1),
+        partial(wgmma, Matmul(70, 72, 72, "f16", "nn", "accumulate", "f16"), stores="tma", tiles=3),
+        partial(wgmma, Matmul(66, 64, 40, "tf32", "nt", "accumulate"), stores="exchange", block_k=32),
+        partial(wgmma, Matmul(60, 72, 400, "i8", "nt", "accumulate"), splits=2, block_k=128),
+    ],
+)  # fmt: skip
+def test_a_program_adds_to_what_c_holds_once_for_each_element(build: Build) -> None:
+    require_right(build(), seed=1)
 
 
 def test_sums_are_read_after_the_wait_for_the_products(monkeypatch: pytest.MonkeyPatch) -> None:
