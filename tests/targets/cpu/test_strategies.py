@@ -105,6 +105,25 @@ def test_tiles_of_c_are_prefetched_where_k_is_cut(loop_order: str, epilogue: str
     require_right(with_prefetch, checks)
 
 
+@pytest.mark.parametrize(("tile_m", "unroll_k", "loop_order"), [(8, 4, "ji"), (12, 1, "ij"), (4, 2, "ji")])
+def test_sums_begin_in_registers_and_are_stored_once(tile_m: int, unroll_k: int, loop_order: str) -> None:
+    """Zeros that are stored to C first, and sums that are loaded from it, cost 40 % of 128x128x128."""
+    values: dict[str, Value] = dict.fromkeys(
+        ("block_m", "block_n", "block_k", "prefetch", "lanes_along_k"), 0
+    )
+    values |= {
+        "tile_m": tile_m,
+        "tile_n": 32,
+        "unroll_k": unroll_k,
+        "loop_order": loop_order,
+        "split": "none",
+    }
+    problem = MatmulProblem("matmul", (96, 128, 64), "f32")
+    script = POINTS.bind(CpuPoint(problem, 1, Candidate.of("matmul_cpu_direct", values)))
+    code = CpuCompiler().compile(problem, script).code.text
+    assert code.count("llvm.store") == tile_m
+
+
 AVX2 = CpuPoints(replace(describe_machine(), isa="avx2"))
 TAILS = ((100, 100, 100), (33, 33, 33), (50, 50, 50), (17, 72, 130), (7, 35, 5), (1, 19, 3))
 
