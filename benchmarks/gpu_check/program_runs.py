@@ -13,7 +13,8 @@ from tuner.core.device_programs import DeviceProgram
 from tuner.programs.arguments import make_arguments
 from tuner.programs.comparison import outputs
 from tuner.programs.execution import copies
-from tuner.programs.request import FORMS, Comparison, DeviceOptions, Form
+from tuner.programs.report import Comparison
+from tuner.programs.request import FORMS, DeviceOptions, Form
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

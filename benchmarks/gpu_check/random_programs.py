@@ -17,7 +17,8 @@ from tuner.core.device import AbstractDevice
 from tuner.core.errors import TunerError
 from tuner.programs.comparison import compare, outputs
 from tuner.programs.execution import copies, reports_of
-from tuner.programs.request import FORMS, Comparison, DeviceOptions, Form
+from tuner.programs.report import Comparison
+from tuner.programs.request import FORMS, DeviceOptions, Form
 
 MANY, FEW = 40, 2  # on hardware, and on what stands for it
 

@@ -34,7 +34,7 @@ from tuner.library.entries import entry_of
 from tuner.library.header import document_of, header
 from tuner.mlir.fingerprint import PACKAGE
 from tuner.programs.program_times import ProgramTimes
-from tuner.programs.request import ProgramReport
+from tuner.programs.report import ProgramReport
 from tuner.results.best_trials import best_results
 from tuner.results.past_runs import Trials
 from tuner.space.scripts.header import provenance_file
@@ -89,7 +89,7 @@ DIVISIONS: Mapping[str, str] = {
     "results/output/progress.py": "share of a budget",
     "results/report/run_section.py": "lengths of bars, drawn of reliable times alone",
     "results/report/run_plots.py": "flop per byte",
-    "programs/fusion_compiler.py": "shares, of reliable times alone",
+    "programs/fusion_times.py": "shares, of reliable times alone",
     "core/programs.py": "share of scalar loops of a program's time",
     "programs/program_times.py": "how many kernels run at a time",
     "runtime/cpu/timing_conditions.py": "load of a processor",

@@ -49,7 +49,8 @@ from tuner.db.store import Store
 from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.programs.documents import run_document
 from tuner.programs.program_times import KernelTime, ProgramTimes
-from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
+from tuner.programs.report import Comparison, ProgramReport
+from tuner.programs.request import ProgramRequest
 from tuner.targets.registry import real_backends
 from tuner.tuning.events import Interruption
 from tuner.version import __version__

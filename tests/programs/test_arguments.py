@@ -9,7 +9,8 @@ from tests.default_suite import ALL
 from tuner.core.device_programs import BufferType, ScalarType, ValueType
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.programs.arguments import make_arguments, read_npy
-from tuner.programs.request import DeviceOptions, in_file, named_in_errors
+from tuner.programs.payload_errors import in_file, named_in_errors
+from tuner.programs.request import DeviceOptions
 
 SCALARS = (ScalarType("index"), ScalarType("f32"))
 WHOLE = (BufferType("i8", (2, 3)), BufferType("i1", (2, 3)))

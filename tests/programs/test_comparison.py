@@ -19,7 +19,7 @@ from tuner.core.candidate import TargetName
 from tuner.core.device_programs import BufferType, DeviceProgram, ScalarType
 from tuner.programs.comparison import compare, compare_printed, max_error, outputs, samples_of, tolerance
 from tuner.programs.execution import copies
-from tuner.programs.request import KernelSample
+from tuner.programs.report import KernelSample
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.sampled_launches import ComparedElements, LaunchSample

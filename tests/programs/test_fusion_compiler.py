@@ -37,14 +37,15 @@ from tuner.core.programs import (
 )
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.programs import fusion_compiler
-from tuner.programs.fusion_compiler import compile_fusions, schedule_fusion, with_shares
-from tuner.programs.fusion_schedules import tunable_fusions
+from tuner.programs.fusion_compiler import compile_fusions, schedule_fusion
+from tuner.programs.fusion_times import with_shares
 from tuner.programs.fusions import formation
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import FormedProgram, fuse_program
 from tuner.programs.run.fused_code import FusedImage
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
+from tuner.programs.tunable_fusions import tunable_fusions
 from tuner.results.output.program_tables import explained_document, fusion_lines, fusion_table
 from tuner.runtime.cpu.host import describe_machine
 from tuner.targets.registry import real_backends

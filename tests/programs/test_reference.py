@@ -12,7 +12,8 @@ from tuner.programs.interpreter import host_functions
 from tuner.programs.interpreter.host_functions import NotInterpretedError
 from tuner.programs.lowering import read_program
 from tuner.programs.reference import AS_LOOPS, AS_WRITTEN
-from tuner.programs.request import ProgramReport, ProgramRequest
+from tuner.programs.report import ProgramReport
+from tuner.programs.request import ProgramRequest
 from tuner.programs.service import run_program
 
 pytestmark = pytest.mark.mlir

@@ -20,7 +20,8 @@ from tuner.db.store import Store
 from tuner.programs.commands.tune_program import program_lines
 from tuner.programs.documents import program_document
 from tuner.programs.program_times import ProgramTimes
-from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
+from tuner.programs.report import Comparison, ProgramReport
+from tuner.programs.request import ProgramRequest
 from tuner.programs.service import run_and_time, time_pair
 from tuner.programs.speedup import TimedPair
 from tuner.programs.tuning import ProgramSteps, ProgramTuning, campaign_budget_s, latest_run_s
@@ -79,12 +80,12 @@ def tuned(programs: Programs, store: Store, backends: Any = None, settings_of: A
     ("budget_s", "searched_s"), [(None, None), (100.0, 100 - 6 * 10), (70.0, 21.0), (40.0, 40 - 10)]
 )
 def test_a_budget_covers_fusions_and_the_run(budget_s: float | None, searched_s: float | None) -> None:
-    assert campaign_budget_s(budget_s, found_s=10.0) == searched_s
+    assert campaign_budget_s(budget_s, search_s=10.0) == searched_s
 
 
 @pytest.mark.parametrize(("budget_s", "latest_s"), [(None, math.inf), (10.0, 10 + 3 - 7), (100.0, 110 - 7)])
 def test_a_program_is_not_run_after_its_budget(budget_s: float | None, latest_s: float) -> None:
-    assert latest_run_s(budget_s, found_s=2.0) == pytest.approx(latest_s)
+    assert latest_run_s(budget_s, search_s=2.0) == pytest.approx(latest_s)
 
 
 def test_each_problem_is_tuned_and_the_best_also_of_earlier_runs_used(store: Store) -> None:

@@ -277,7 +277,7 @@ def parse(text: str, what: str) -> ir.Module:
     except (ir.MLIRError, ValueError) as error:
         said = UNREGISTERED.sub(lambda match: _unregistered(match, text), first_diagnostic(error))
         said = f"{what}: {UNKNOWN_OP.sub(_with_similar_op, said)}"
-        if what != PAYLOAD:  # of which the caller knows the file: ``tuner.programs.request.in_file``
+        if what != PAYLOAD:  # of which the caller knows the file: ``tuner.programs.payload_errors.in_file``
             said = AT_LINE.sub(rf"{what}:\1", said.removeprefix(f"{what}: "), count=1)
         raise CandidateError(Stage.BIND, said) from error
     if APPLY_REGISTERED in text:

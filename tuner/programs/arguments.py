@@ -31,20 +31,19 @@ INTEGERS_BELOW = 100  # random integers are below this limit, and not negative
 ELEMENTS_LIMIT = 1 << 31  # of one argument
 
 
-def read_npy(path: Path, place: str) -> Array:
+def read_npy(path: Path, subject: str) -> Array:
     """Returns the array of a .npy file, read-only and memory-mapped: a wrong header allocates nothing.
 
-    Raises UsageError, whose message starts with ``place``, for a file that is missing, unreadable or not
-    .npy.
+    Raises UsageError for a file that is missing, unreadable or not .npy; its message starts with ``subject``.
     """
     try:
         with np.errstate(over="raise"):  # numpy multiplies the sizes of the header
             array = np.load(path, mmap_mode="r", allow_pickle=False)
     except UNREADABLE as error:
         line = (str(error) or type(error).__name__).splitlines()[0]
-        raise UsageError(f"{place}: cannot be read as .npy: {line}", similar_file_hint(path)) from error
+        raise UsageError(f"{subject}: cannot be read as .npy: {line}", similar_file_hint(path)) from error
     if not isinstance(array, np.ndarray):
-        raise UsageError(f"{place}: several arrays in one file: save one as .npy")
+        raise UsageError(f"{subject}: several arrays in one file: save one as .npy")
     return array
 
 
@@ -55,15 +54,17 @@ def make_arguments(
 
     Args:
         types: The types of the entry function's arguments.
-        options: Values of ``--arg``: the argument's number, "=", optionally its sizes in brackets, and its
-            content: random, range, zeros, ones, nan, @FILE.npy or a number: ``0=[8,4]zeros``, ``2=7``.
-        rng: Source of the random numbers: standard normal, for integer arrays 0 to 99.
+        options: Values of ``--arg``: the argument's number from 0 on, "=", optionally its sizes in brackets,
+            and its content: random, range, zeros, ones, nan, @FILE.npy or a number: ``0=[8,4]zeros``,
+            ``2=7``.
+        rng: Source of the random numbers: standard normal, for integer arrays 0 to 99, for boolean arrays 0
+            or 1.
 
-    Raises UsageError for an option that is malformed, repeated or does not fit its type, for an array with a
-    dynamic size whose sizes are not given or with more than 2**31 elements, and for a scalar of integer or
-    boolean type without an option.
+    Raises UsageError for an option that is malformed, repeated or does not fit its type, for a file that
+    cannot be read, for an array with a dynamic size whose sizes are missing or with more than 2**31 elements,
+    and for a scalar of integer or boolean type without an option.
     """
-    given: dict[int, tuple[tuple[int, ...], str]] = {}  # sizes and content
+    contents: dict[int, tuple[tuple[int, ...], str]] = {}  # sizes and content by an argument's number
     for typed in options:
         match = WORD.fullmatch(typed)
         if match is None or not (match[2] or match[3]) or not int(match[1]) < len(types):
@@ -71,56 +72,58 @@ def make_arguments(
             raise UsageError(f"argument: found {typed!r}, allowed NUMBER=[SIZES]CONTENT{numbers}, {EXAMPLE}")
         if match[3].startswith("["):
             raise UsageError(f"argument {int(match[1])}: found {typed!r}, allowed sizes such as [64,64]")
-        if int(match[1]) in given:
+        if int(match[1]) in contents:
             raise UsageError(f"argument {int(match[1])}: {typed!r} cannot be combined with an earlier one")
         sizes = tuple(map(int, match[2].split(","))) if match[2] else ()
-        given[int(match[1])] = (sizes, match[3])
-    return tuple(_make(number, kind, *given.get(number, ((), "")), rng) for number, kind in enumerate(types))
+        contents[int(match[1])] = (sizes, match[3])
+    return tuple(
+        _make(number, type_, *contents.get(number, ((), "")), rng) for number, type_ in enumerate(types)
+    )
 
 
-def type_text(kind: ValueType) -> str:
-    """Returns a type for messages, such as ``64x?xf32`` for a memref and ``f32`` for a scalar."""
-    if isinstance(kind, ScalarType):
-        return kind.element
-    return "x".join([*("?" if size is None else str(size) for size in kind.shape), kind.element])
+def type_text(type_: ValueType) -> str:
+    """Returns a type as text: ``64x?xf32`` for an array (?: a dynamic size), ``f32`` for a scalar."""
+    if isinstance(type_, ScalarType):
+        return type_.element
+    return "x".join([*("?" if size is None else str(size) for size in type_.shape), type_.element])
 
 
 def _make(
-    number: int, kind: ValueType, sizes: tuple[int, ...], content: str, rng: np.random.Generator
+    number: int, type_: ValueType, sizes: tuple[int, ...], content: str, rng: np.random.Generator
 ) -> Any:
-    dtype = dtype_of(kind.element)
-    if isinstance(kind, BufferType):
-        return _array(f"argument {number}", dtype, _shape(number, kind, sizes), content or "random", rng)
+    dtype = dtype_of(type_.element)
+    if isinstance(type_, BufferType):
+        return _array(f"argument {number}", dtype, _shape(number, type_, sizes), content or "random", rng)
     if sizes:
         raise UsageError(
-            f"argument {number}: found sizes {list(sizes)}, allowed a number: it is {type_text(kind)}"
+            f"argument {number}: found sizes {list(sizes)}, allowed a number: it is {type_text(type_)}"
         )
     if content:
         return _number(f"argument {number}", content, dtype, "a number")
     if dtype.kind in "ib":
         raise UsageError(
-            f"argument {number}: a value of type {type_text(kind)} is missing",
+            f"argument {number}: a value of type {type_text(type_)} is missing",
             f"for example --arg {number}=7",
         )
     return float(rng.standard_normal())
 
 
-def _shape(number: int, kind: BufferType, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    fits = len(sizes) == len(kind.shape) and all(
-        known in (None, size) for known, size in zip(kind.shape, sizes, strict=True)
+def _shape(number: int, type_: BufferType, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    fits = len(sizes) == len(type_.shape) and all(
+        known in (None, size) for known, size in zip(type_.shape, sizes, strict=True)
     )
     if sizes and not fits:
-        raise UsageError(f"argument {number}: found sizes {list(sizes)}, allowed those of {type_text(kind)}")
-    shape: tuple[int | None, ...] = sizes or kind.shape
+        raise UsageError(f"argument {number}: found sizes {list(sizes)}, allowed those of {type_text(type_)}")
+    shape: tuple[int | None, ...] = sizes or type_.shape
     if any(size is None for size in shape):
-        example = ",".join("64" if size is None else str(size) for size in kind.shape)
+        example = ",".join("64" if size is None else str(size) for size in type_.shape)
         raise UsageError(
-            f"argument {number}: sizes of {type_text(kind)} are missing",
+            f"argument {number}: sizes of {type_text(type_)} are missing",
             f"for example --arg {number}=[{example}]random",
         )
     known = tuple(int(size) for size in shape if size is not None)
     if np.prod(known, dtype=object) > ELEMENTS_LIMIT:
-        raise UsageError(f"argument {number}: found {type_text(kind)}, allowed {ELEMENTS_LIMIT} elements")
+        raise UsageError(f"argument {number}: found {type_text(type_)}, allowed {ELEMENTS_LIMIT} elements")
     return known
 
 

@@ -1,7 +1,7 @@
 """Child processes that compile the fusions of a program side by side, one of which then compiles the program.
 
-A fusion that is compiled is kept on disk (``tuner.runtime.compiled_files``), where the child that compiles
-the program finds it. That child compiles again what failed, so an error is reported as without the others.
+A compiled fusion is kept on disk (``tuner.runtime.compiled_files``), where the child that compiles the
+program finds it. That child compiles again what failed, so it reports an error as if it had been alone.
 """
 
 from collections import deque
@@ -26,14 +26,14 @@ Value = TypeVar("Value")
 
 
 def called(work: Callable[[], Value]) -> Value:
-    """Calls ``work`` and returns its result; this function runs in the child processes."""
+    """Calls ``work`` and returns its result: the service of the child processes, which takes any work."""
     return work()
 
 
 def compiled(task: "CompileTask") -> None:
-    """Compiles ``task`` to machine code, in a child process, and writes the code to ``compiled_files``.
+    """Compiles a fusion, or the code of a program's weights, and writes the code to ``compiled_files``.
 
-    The child that compiles the whole program reads the code from there.
+    Runs in a child process. The child that compiles the whole program reads the code from that folder.
     """
     task.compile_with_machine_code()
 
@@ -42,7 +42,7 @@ def compiled(task: "CompileTask") -> None:
 class CompilingChildren:
     """The child process that compiles programs, and helper processes while fusions are compiled.
 
-    All of them end with the thread that starts them.
+    All of these processes end with the thread that starts them. ``name``: of the service, for messages.
     """
 
     def __init__(self, name: str) -> None:
@@ -65,8 +65,8 @@ class CompilingChildren:
     def call(self, work: Callable[[], Value], stage: Stage, timeout_s: float) -> Value:
         """Calls ``work``, a ``partial`` of an importable function, in the first child; returns its result.
 
-        Raises the error that ``work`` raises. Raises a TunerError with ``stage`` where the child crashes or
-        the call takes more than ``timeout_s`` seconds.
+        Raises CandidateError: that of ``work``, or one with ``stage`` where the child crashes or the call
+        takes more than ``timeout_s`` seconds. Raises TunerError where no process can be started.
         """
         value: Value = self._first.call(CALL, work, stage=stage, timeout_s=timeout_s)
         return value
@@ -74,11 +74,14 @@ class CompilingChildren:
     def compile_fusions(self, missing: "Callable[[], tuple[CompileTask, ...]]", timeout_s: float) -> None:
         """Compiles tasks in all child processes at the same time, then ends the helper processes.
 
-        ``missing`` is called in the first child; it returns the tasks that are left to compile. A task that
-        takes longer than FUSION_LIMIT_S, or crashes its child, is given up, and the next configuration of its
-        fusion is compiled. ``timeout_s`` limits a call of ``missing``, and a task without another
-        configuration. Raises the errors of ``missing``, and CandidateError(COMPILE) for a task without
-        another configuration that takes longer.
+        Args:
+            missing: returns the tasks that are left to compile; called in the first child, again after each
+                round in which a task was given up.
+            timeout_s: limit of a call of ``missing``, and of a task that cannot be compiled in another way.
+
+        A task that crashes its child, or takes longer than FUSION_LIMIT_S, is given up; the next
+        configuration of its fusion is compiled in its place. Raises the errors of ``missing``, and
+        CandidateError(COMPILE) where a task that has no other configuration takes longer than ``timeout_s``.
         """
         try:
             tasks = self.call(missing, Stage.COMPILE, timeout_s)
@@ -95,7 +98,7 @@ class CompilingChildren:
         self._first.kill()
 
     def end_helpers(self) -> None:
-        """Ends all children but the first."""
+        """Ends the helper processes; the child that compiles programs stays."""
         while self._helpers:
             self._helpers.pop().kill()
 

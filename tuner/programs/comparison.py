@@ -1,4 +1,4 @@
-"""Compares the results of two runs of a program with a tolerance; adds up sampled launches per kernel."""
+"""Compares the results of a program with those of a reference; adds up sampled launches per kernel."""
 
 import math
 import re
@@ -11,7 +11,7 @@ import numpy as np
 from tuner.core.device_programs import BufferType, DeviceProgram
 from tuner.core.dtypes import FLOATS, number_type
 from tuner.mlir.effects.runner_signatures import CLOCKS
-from tuner.programs.request import Comparison, KernelSample
+from tuner.programs.report import Comparison, KernelSample
 
 if TYPE_CHECKING:
     from tuner.programs.run.sampled_launches import ComparedElements, LaunchSample
@@ -25,11 +25,13 @@ ADDRESS = re.compile(r"0x[0-9a-f]+")  # an address in a printed memref
 PRINTF = "vprintf"  # in PTX; CUDA programming guide, formatted output
 
 
-def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ...]) -> tuple[Comparison, ...]:
-    """Compares the results and the written arguments of two runs of ``code``, in the order of ``outputs``.
+def compare(
+    code: DeviceProgram, actual: tuple[Any, ...], expected: tuple[Any, ...]
+) -> tuple[Comparison, ...]:
+    """Compares the results and the written arguments of two runs of ``code``: one ``Comparison`` per value.
 
-    Values of type f16, bf16, f32 and f64 may differ by a tolerance for sums in a different order; all others
-    must be equal.
+    ``actual``, ``expected``: what ``outputs`` returned for the runs. Values of type f16, bf16, f32 and f64
+    may differ by a tolerance for sums in a different order; all others must be equal.
     """
     taken = {kind.element for kind in code.arguments}
     buffers = [kind for kind in code.arguments if isinstance(kind, BufferType)]
@@ -48,26 +50,29 @@ def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ..
     ]
     return tuple(
         Comparison(name, max_error(value, other), allowed, is_blind(other, allowed))
-        for name, value, other, allowed in zip(names, found, expected, tolerances, strict=True)
+        for name, value, other, allowed in zip(names, actual, expected, tolerances, strict=True)
     )
 
 
-def compare_printed(code: DeviceProgram, found: str, expected: str) -> tuple[Comparison, ...]:
+def compare_printed(code: DeviceProgram, actual: str, expected: str) -> tuple[Comparison, ...]:
     """Compares the texts that two runs printed: one ``Comparison`` with the error 0 or infinity.
 
     Addresses are not compared. Where kernels print, the lines may have any order. Returns () where neither
     run printed, and for a program that reads a clock.
     """
-    if not (found or expected) or any(name in code.llvm for name in CLOCKS):
+    if not (actual or expected) or any(name in code.llvm for name in CLOCKS):
         return ()
-    texts = [ADDRESS.sub("", text) for text in (found, expected)]
+    texts = [ADDRESS.sub("", text) for text in (actual, expected)]
     if PRINTF in code.llvm:  # threads print in any order
         texts = ["\n".join(sorted(text.splitlines())) for text in texts]
     return (Comparison("printed", 0.0 if texts[0] == texts[1] else math.inf, 0.0),)
 
 
 def outputs(code: DeviceProgram, results: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Returns the results of a call (one value, a tuple or None), then the arguments that it may write."""
+    """Returns the results of a call of ``code``, then the arguments that it may write, as one tuple.
+
+    ``results``: what the call returned: one value, a tuple of several, or None.
+    """
     listed = () if not code.results else results if len(code.results) > 1 else (results,)
     written = (argument for argument, is_written in zip(arguments, code.written, strict=True) if is_written)
     return (*listed, *written)
@@ -76,33 +81,34 @@ def outputs(code: DeviceProgram, results: Any, arguments: tuple[Any, ...]) -> tu
 def tolerance(element: str, terms: int) -> float:
     """Returns the allowed error of a sum of ``terms`` numbers of type ``element``, added in any order.
 
-    It is relative to the largest expected magnitude.
+    The error is relative to the largest expected magnitude.
     """
     return number_type(element).epsilon * (ROUNDINGS + WALKS * math.sqrt(terms))
 
 
 def is_blind(expected: Any, allowed: float) -> bool:
-    """Returns whether zeros in place of ``expected`` would pass too: no number is larger than ``allowed``.
+    """Returns whether zeros in place of ``expected`` would pass the comparison too.
 
-    ``allowed`` is an error as of ``max_error``. False where all numbers are zero.
+    That is so where no expected number is larger than ``allowed``, the allowed ``max_error``. False where all
+    expected numbers are zero.
     """
     numbers = np.asarray(expected)
     return bool(numbers.any()) and max_error(np.zeros_like(numbers), numbers) <= allowed
 
 
-def max_error(found: Any, expected: Any) -> float:
+def max_error(actual: Any, expected: Any) -> float:
     """Returns the largest difference, divided by the largest expected magnitude or by 1, whichever is larger.
 
-    Returns inf where shapes, NaNs or infinities differ, and at least the smallest positive normal float for
-    unequal integers, since float64 does not distinguish all of 64 bits.
+    Returns inf where shapes, NaNs or infinities differ. Unequal integers give at least the smallest positive
+    normal float, since float64 does not distinguish all integers of 64 bits.
     """
-    if np.asarray(expected).dtype.kind in "iub" and not np.array_equal(found, expected):
-        return max(_float_error(found, expected), sys.float_info.min)
-    return _float_error(found, expected)
+    if np.asarray(expected).dtype.kind in "iub" and not np.array_equal(actual, expected):
+        return max(_float_error(actual, expected), sys.float_info.min)
+    return _float_error(actual, expected)
 
 
-def _float_error(found: Any, expected: Any) -> float:
-    one, other = (np.asarray(value).astype(np.float64) for value in (found, expected))
+def _float_error(actual: Any, expected: Any) -> float:
+    one, other = (np.asarray(value).astype(np.float64) for value in (actual, expected))
     if one.shape != other.shape:
         return math.inf
     is_number = np.isfinite(other)
@@ -119,13 +125,14 @@ def _float_error(found: Any, expected: Any) -> float:
 def samples_of(launches: "Iterable[LaunchSample]") -> tuple[KernelSample, ...]:
     """Adds up sampled launches: one ``KernelSample`` per kernel and reference, in order of first launches.
 
-    Its comparison is the worst one: one that fails before one that passes, then the largest error.
+    A sample has the worst comparison of its launches: a comparison that fails is worse than one that passes;
+    of several that fail, or pass, the one with the largest error is the worst.
     """
     samples: dict[tuple[str, str], KernelSample] = {}
     for launch in launches:
         known = samples.get((launch.kernel, launch.reference), KernelSample(launch.kernel, 0, 0, 0))
         comparisons = [
-            _comparison(launch.kernel, elements) for elements in launch.compared if elements.found.size
+            _comparison(launch.kernel, elements) for elements in launch.compared if elements.actual.size
         ]
         if known.comparison is not None:
             comparisons.insert(0, known.comparison)
@@ -134,7 +141,7 @@ def samples_of(launches: "Iterable[LaunchSample]") -> tuple[KernelSample, ...]:
             launches=known.launches + 1,
             blocks=known.blocks + launch.blocks,
             simulated=known.simulated + launch.simulated,
-            elements=known.elements + sum(elements.found.size for elements in launch.compared),
+            elements=known.elements + sum(elements.actual.size for elements in launch.compared),
             reference=launch.reference,
             finished=known.finished + launch.finished,
             comparison=max(
@@ -149,6 +156,6 @@ def samples_of(launches: "Iterable[LaunchSample]") -> tuple[KernelSample, ...]:
 def _comparison(kernel: str, compared: "ComparedElements") -> Comparison:
     is_float = compared.element in (*FLOATS, "tf32")
     allowed = tolerance(compared.element, compared.terms) if is_float else 0.0
-    found = np.ravel(compared.found)
+    actual = np.ravel(compared.actual)
     expected = np.ravel(compared.expected)
-    return Comparison(kernel, max_error(found, expected), allowed, is_blind(expected, allowed))
+    return Comparison(kernel, max_error(actual, expected), allowed, is_blind(expected, allowed))

@@ -19,14 +19,8 @@ from tuner.programs.children import CompilingChildren
 from tuner.programs.compiler import CompiledProgram, payload_text
 from tuner.programs.execution import host_function
 from tuner.programs.lowering.resources import SplitPayload, joined_payload, split_payload, without_data
-from tuner.programs.request import (
-    DeviceOptions,
-    Form,
-    ProgramOptions,
-    ProgramRequest,
-    named_in_errors,
-    program_support,
-)
+from tuner.programs.payload_errors import named_in_errors
+from tuner.programs.request import DeviceOptions, Form, ProgramOptions, ProgramRequest, program_support
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.service import (
     NAME,
@@ -71,10 +65,11 @@ def compile_program(
 
     Args:
         payload: MLIR text, or the path of a file with one function to run.
-        target: "auto", "cpu" (for comparison), "cuda", "cuda:sm_90", "simulator".
+        target: "cpu", "cuda", "cuda:sm_90", "simulator"; "auto": the first target of this machine whose code
+            can be timed here, as a rule the CPU.
         entry: name of the function; None: the public one, or ``main`` where there are several.
         scripts: bound transform scripts by problem, as ``run.best.script``, for matmuls of the payload; a
-            matmul without one gets the first preferred configuration of the shipped search space, or becomes
+            matmul without one gets an initial configuration of the shipped search space, or becomes
             loops if no strategy supports it.
         form: for GPUs, how work is ordered: "streams", "tokens" (asynchronous, each call with its own
             streams) or "sync".
@@ -86,7 +81,7 @@ def compile_program(
         seed: for the simulator: seed of a random order.
         db: for the CPU: path or URL of a results database, whose best trials schedule fusions;
             None: that of ``TUNER_DB``, else the user's own, if there is one. A fusion that was not tuned
-            takes the configuration of a similar one, or its first.
+            takes the configuration of a similar fusion, or its initial configuration.
         threads: for the CPU: on how many threads fusions run, 1 to 256, the caller's included; more threads
             than processors are slow. Fusions with little work, and programs that are computed as a whole, run
             on the caller's thread alone.
@@ -140,7 +135,7 @@ def compile_program(
 
 
 def compile_in_child(request: ProgramRequest) -> CompiledProgram:
-    """Returns the compiled program of a request, from cached parts where all parts are cached.
+    """Returns the compiled program of a request: from the cache if it has all parts of the program.
 
     Otherwise compiles in a child process, which the calling thread keeps for its next program. Raises
     UsageError for mistakes of the user, CandidateError where compilation fails, crashes or takes over 600 s.

@@ -66,9 +66,8 @@ class CompiledProgram:
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
     image: "FusedImage | None" = None  # the program as fusions, on the host
     why_no_fusions: str = ""  # why a program is not compiled as fusions; "" where that was not asked
-    object_code: bytes = (
-        b""  # of a program on the host as a whole; b"": its code is compiled when it is loaded
-    )
+    # machine code of a program on the host as a whole; b"": compiled when the program is loaded
+    object_code: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -84,8 +83,8 @@ class KernelsInHost:
 class ProgramCompiler:
     """Compiles MLIR payloads for one machine.
 
-    A matmul without a script gets the first preferred configuration, or becomes loops if no strategy supports
-    it.
+    A matmul without a script gets an initial configuration of a strategy, or becomes loops if no strategy
+    supports it.
     """
 
     machine: Machine
@@ -162,8 +161,12 @@ class ProgramCompiler:
     ) -> KernelsInHost:
         """Parses a payload in the current MLIR context and converts its work to launches of GPU kernels.
 
-        ``entry`` and ``scripts`` have the meaning that they have in ``compile``. Raises UsageError for a
-        payload that is not valid, CandidateError for one that cannot be converted.
+        Args:
+            text: the payload, MLIR text.
+            entry: the function; None: ``main``, or the only public function.
+            scripts: bound scripts by matmul, others get default scripts. None: all become loops.
+
+        Raises UsageError for a payload that is not valid, CandidateError for one that cannot be converted.
         """
         payload = _read(text, entry)
         chosen = self._scripts(problems_of(payload), scripts)
@@ -213,7 +216,7 @@ class ProgramCompiler:
         return CompiledProgram(code, tuple(used))
 
     def missing_fusions(self, text: str, entry: str | None, threads: int) -> "tuple[CompileTask, ...]":
-        """Returns tasks for the fusions of a program on the host that ``compiled_files`` does not have.
+        """Returns the fusions of a program on the host, as tasks to compile, that ``compiled_files`` lacks.
 
         Returns () for a device, and for a program that does not parse or is compiled as a whole.
         """
@@ -231,8 +234,8 @@ class ProgramCompiler:
     ) -> CompiledProgram | None:
         """Returns a program on the host from ``compiled_files``; None where some part has to be compiled.
 
-        ``text`` is the payload without ``resources``, which returns the data of its constants by name. Also
-        None for a device, and for a payload with an error, which compiling it reports.
+        ``text`` is the payload without the data of its constants, which ``resources`` returns by name. Also
+        None for a device, and for a payload with an error: the caller, which compiles then, reports it.
         """
         from tuner.programs.fusion_compiler import kept_program  # loads jinja2 and YAML
 
@@ -290,18 +293,18 @@ class ProgramCompiler:
         return CompiledFiles.key("program as a whole", payload.text, data, entry, self.machine, reason)
 
     def _scripts(
-        self, problems: tuple[Problem, ...], given: Mapping[Problem, Script] | None
+        self, problems: tuple[Problem, ...], scripts: Mapping[Problem, Script] | None
     ) -> dict[Problem, Script]:
         """Returns a script for each problem that a strategy can implement; other problems become loops."""
-        if given is None:
+        if scripts is None:
             return {}
-        unknown = [problem.key for problem in given if problem not in problems]
+        unknown = [problem.key for problem in scripts if problem not in problems]
         if unknown:
             names = ", ".join(problem.key for problem in problems) or "none"
             raise UsageError(f"scripts: found {unknown[0]}, allowed matmuls of the payload: {names}")
         chosen = {}
         for problem in problems:
-            script = given.get(problem) or self._default_script(problem)
+            script = scripts.get(problem) or self._default_script(problem)
             if script is not None:
                 chosen[problem] = script
         return chosen
@@ -366,9 +369,9 @@ def _read(text: str, entry: str | None) -> "ProgramPayload":
 
 
 def counted_work(payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> DeviceWork | None:
-    """Returns the launches and copied bytes of one call of ``payload``, which is lowered in place for that.
+    """Returns the launches and copied bytes of one call of ``payload``, which this function lowers in place.
 
-    None where only a call shows the work: in a loop or a branch, or of a size that is not static.
+    None where only a call shows the work: it is in a loop or a branch, or its size is not static.
     """
     module = payload.module
     function = payload.function

@@ -5,7 +5,8 @@ from typing import Any
 
 from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.programs.program_times import ProgramTimes
-from tuner.programs.request import Comparison, KernelSample, ProgramReport, ProgramRequest
+from tuner.programs.report import Comparison, KernelSample, ProgramReport
+from tuner.programs.request import ProgramRequest
 from tuner.programs.run.recording_device import DeviceWork
 from tuner.programs.tuning import TunedProblem, TunedProgram
 from tuner.results.output.json_documents import problem_document, trial_document, tune_document
@@ -82,14 +83,14 @@ def _sample(sample: KernelSample) -> dict[str, Any]:
     }
 
 
-def _comparison(one: Comparison) -> dict[str, Any]:
-    error = one.max_error if math.isfinite(one.max_error) else None  # JSON has no infinity
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    error = comparison.max_error if math.isfinite(comparison.max_error) else None  # JSON has no infinity
     return {
-        "name": one.name,
-        "equal": one.is_equal,
+        "name": comparison.name,
+        "equal": comparison.is_equal,
         "error": error,
-        "tolerance": one.tolerance,
-        "blind": one.is_blind,
+        "tolerance": comparison.tolerance,
+        "blind": comparison.is_blind,
     }
 
 
@@ -127,15 +128,15 @@ def _fusions(tuned: TunedProgram) -> dict[str, Any]:
     }
 
 
-def _problem(each: TunedProblem) -> dict[str, Any]:
-    tuned = each.tuned
-    trial = each.trial
+def _problem(problem: TunedProblem) -> dict[str, Any]:
+    tuned = problem.tuned
+    trial = problem.trial
     run = None
     if tuned is not None:
         run = tune_document(tuned.run, tuned.counts, tuned.selected, tuned.seconds)
     return {
-        "problem": problem_document(each.problem),
+        "problem": problem_document(problem.problem),
         "run": run,
         "used": None if trial is None else trial_document(trial),
-        "reason": each.reason or None,
+        "reason": problem.reason or None,
     }

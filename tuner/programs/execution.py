@@ -16,8 +16,10 @@ from tuner.core.interfaces import FINAL_EFFORT
 from tuner.core.programs import ExplainedFusion
 from tuner.core.progress import step
 from tuner.programs.comparison import outputs, samples_of
+from tuner.programs.fusion_times import timed_fusions
 from tuner.programs.program_times import KernelTime, ProgramTimes
-from tuner.programs.request import KernelSample, ProgramOptions, ProgramRequest
+from tuner.programs.report import KernelSample
+from tuner.programs.request import ProgramOptions, ProgramRequest
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
@@ -57,11 +59,12 @@ def run_on_device(
     arguments: tuple[Any, ...],
     printed: list[str],
 ) -> ProgramRun:
-    """Runs a program once on a device, with copies of ``arguments``; times further calls if requested.
+    """Runs a program once on a device, with copies of ``arguments``; on hardware, times further calls.
 
-    Appends what the program prints to ``printed``. Raises CandidateError(LOAD) where the code does not load,
-    DeviceError where the device refuses, UsageError for unsuitable arguments; on the simulator also
-    CandidateError(RUN) for a failing assertion of the host code.
+    Times are measured if the request asks for them. What the program prints is appended to ``printed``.
+    Raises CandidateError(LOAD) where the code does not load, DeviceError where the device refuses, UsageError
+    for unsuitable arguments; on the simulator also CandidateError(RUN) for a failing assertion of the host
+    code.
     """
     launches: list[LaunchSample] = []
     run_launch = None
@@ -108,8 +111,8 @@ def run_on_host(
 ) -> ProgramRun:
     """Runs a program once on the host, with copies of ``arguments``; times further calls if requested.
 
-    Appends what the program prints to ``printed``. A program with interpreted kernels is not timed. Memory
-    that is never freed is reported. Raises CandidateError(LOAD) where the code does not load,
+    What the program prints is appended to ``printed``. A program with interpreted kernels is not timed.
+    Memory that is never freed is reported. Raises CandidateError(LOAD) where the code does not load,
     CandidateError(RUN) for a failing assertion or kernel, UsageError for unsuitable arguments.
     """
     code = compiled.code
@@ -127,8 +130,6 @@ def run_on_host(
     if isinstance(function, FusedFunction):
         fusions = tuple(map(ExplainedFusion, function.code.fusions))
         if request.is_explained:
-            from tuner.programs.fusion_compiler import timed_fusions  # loads jinja2 and YAML
-
             fusions = timed_fusions(function, arguments, describe_machine(), request.options)
     return ProgramRun(results, (), reports, times, "".join(printed), fusions=fusions)
 
@@ -136,9 +137,10 @@ def run_on_host(
 def host_times(
     compiled: "CompiledProgram", arguments: tuple[Any, ...], options: ProgramOptions
 ) -> ProgramTimes:
-    """Returns the median time of a call on the host, and how reliable it is.
+    """Returns the median time of a call on the host, and how reliable the time is.
 
-    Calls are timed twice, interleaved with each other and with a reference kernel.
+    The calls are timed in two series, interleaved with each other and with a reference kernel; their
+    difference shows the noise.
     """
     function: Any = host_function(compiled, discard)
     call = function.prepare(*copies(arguments))
@@ -151,7 +153,7 @@ def host_times(
 
 
 def reports_of(device: "AbstractDevice") -> tuple[str, ...]:
-    """Returns the defects that a simulated device found, one line each; () for a real device."""
+    """Returns a line per defect that a simulated device saw in the program; () for a real device."""
     if device.watch is None:
         return ()
     return device.watch.reports()
@@ -168,7 +170,7 @@ def _opened(request: ProgramRequest, support: ProgramSupport, **simulated: Any) 
 
 
 class LaunchTimer:
-    """A wrapper of a device that times each kernel launch and forwards every other call to the device."""
+    """Wraps a device: times each kernel launch on the device's clock, and forwards every other call."""
 
     def __init__(self, device: AbstractDevice) -> None:
         self._device = device
@@ -179,17 +181,20 @@ class LaunchTimer:
         device.synchronize_event(self._start)
 
     def as_device(self) -> AbstractDevice:
+        """Returns this timer as a device: ``__getattr__`` gives it all methods of the wrapped device."""
         return cast(AbstractDevice, self)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._device, name)
 
     def function(self, module: int, name: str) -> int:
+        """Returns the device's handle of a kernel of a loaded module; keeps the name for its times."""
         handle = self._device.function(module, name)
         self._names[handle] = name
         return handle
 
     def launch(self, launch: KernelLaunch, stream: int) -> None:
+        """Launches a kernel on a stream, between two events that take its time."""
         before, after = (self._device.create_event(is_timed=True) for _ in range(2))
         self._device.record_event(before, stream)
         self._device.launch(launch, stream)
@@ -209,7 +214,7 @@ class LaunchTimer:
         return tuple(times)
 
     def close(self) -> None:
-        """Waits for pending launches and destroys its own events; does not close the wrapped device."""
+        """Waits for pending launches and destroys the timer's events; does not close the wrapped device."""
         self.take()
         self._device.destroy_event(self._start)
 
@@ -219,7 +224,7 @@ def time_on_device(
 ) -> ProgramTimes:
     """Returns the median time of calls on a device, and the kernel times of a typical call.
 
-    Raises DeviceError where the device or its driver refuses.
+    ``seed``: of the order of the calls. Raises DeviceError where the device or its driver refuses.
     """
     with closing(DeviceFunction(code, device, discard)) as program:
         call = functools.partial(repeat, program, arguments)
@@ -255,7 +260,7 @@ def kernel_times(
 def typical(rounds: list[tuple[KernelTime, ...]]) -> tuple[KernelTime, ...]:
     """Returns the kernel times of one of several calls: of the call whose sum is nearest to the median sum.
 
-    Of equally near calls the first is returned.
+    ``rounds``: the kernel times of each call, at least one call. Of equally near calls the first is returned.
     """
     sums = [sum(kernel.stop_s - kernel.start_s for kernel in kernels) for kernels in rounds]
     middle = median(sums)

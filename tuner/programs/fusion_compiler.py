@@ -1,4 +1,4 @@
-"""Compiles a payload as fusions: schedules, threads, machine code, packed weights; and times each fusion."""
+"""Compiles a payload as fusions for the CPU: schedules, code of fusions, one object file, packed weights."""
 
 import contextlib
 import ctypes
@@ -6,18 +6,16 @@ import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from tuner.core.candidate import Candidate
 from tuner.core.device_programs import DeviceProgram
-from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.fusions import FUSION_ENTRY, QUANTIZED, FusedProgram, Fusion
 from tuner.core.fusions import LOOPS as LOOPS_KIND
-from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine
 from tuner.core.packings import FusionCode
 from tuner.core.problem import Problem, TextProblem
@@ -27,15 +25,11 @@ from tuner.core.programs import (
     LOOPS,
     PRODUCTS,
     CompiledFusion,
-    ExplainedFusion,
     FusionSchedule,
     Schedules,
     estimated_s,
     no_schedules,
 )
-from tuner.core.reliability import unreliable
-from tuner.core.round_quality import DRIFT_LIMIT
-from tuner.core.serialization import seconds_text
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.llvm_modules import instructions_needed
@@ -53,7 +47,6 @@ from tuner.programs.fusions.pipeline import FormedText, form_text
 from tuner.programs.lowering.host import lower_host_program
 from tuner.programs.lowering.read_program import EXTRACT, assert_indirect_indices, read_program
 from tuner.programs.lowering.resources import split_payload
-from tuner.programs.request import ProgramOptions
 from tuner.programs.run.fused_code import (
     PROGRAM_ENTRY,
     FusedCode,
@@ -63,117 +56,16 @@ from tuner.programs.run.fused_code import (
     weight_plan,
 )
 from tuner.programs.run.host_function import HostFunction
-from tuner.programs.watched_times import host_watch, interleaved, reliability_of
 from tuner.runtime.compiled_files import CompiledFiles, compiled_files
-from tuner.runtime.cpu.roofline import measure_roofline
 from tuner.space.scripts.choice import first_configuration, why_no_strategy
 from tuner.targets.cpu.compiler import object_code
 
-if TYPE_CHECKING:
-    from tuner.programs.run.fused_program import FusedFunction
-    from tuner.runtime.cpu.timing_conditions import HostWatch
-
-EFFORT = Effort(budget_s=0.03, min_samples=10, max_samples=60)  # of each fusion, which is timed twice
-THREADS = 1
 LEAST_S = 15e-6  # of a fusion that is divided
 FIRST_CONFIGURATIONS = 3  # that are tried of a fusion, each up to a time limit; then it becomes loops
 LONG_CODE = 2000  # lines of LLVM dialect; LLVM takes at most a second for less
 # a name of linalg or tensor in printed MLIR
 OPERATION = re.compile(r"\b(?:linalg|tensor)\.(?!yield|index|empty)[a-z_0-9.]+")
 Array = npt.NDArray[Any]
-
-
-def timed_fusions(
-    function: "FusedFunction", arguments: tuple[Any, ...], machine: Machine, options: ProgramOptions
-) -> tuple[ExplainedFusion, ...]:
-    """Times each fusion of a program alone, and compares its time with the roofline of one thread.
-
-    ``arguments``: those of a call of the program. Pins the calling thread to a processor.
-    """
-    call = function.prepare(*arguments)
-    watch = host_watch()
-    rng = np.random.default_rng(options.seed)
-    spare_cores = machine.physical_cores - options.threads
-    fusions = interleaved_fusions(((function, call),), EFFORT, rng, watch, spare_cores)
-    (whole,) = interleaved((functools.partial(function.repeat, call),), EFFORT, rng, watch)
-    return with_shares(fusions, machine, whole.median_s)
-
-
-def interleaved_fusions(
-    programs: Sequence[tuple["FusedFunction", Any]],
-    effort: Effort,
-    rng: np.random.Generator,
-    watch: "HostWatch",
-    spare_cores: int,
-) -> tuple[ExplainedFusion, ...]:
-    """Times each fusion of a program twice, interleaved with the same fusion of another program.
-
-    Args:
-        programs: the program, and optionally the same program untuned; each with a call that
-            ``prepare`` made.
-        effort: how long to time one fusion of one program.
-        rng: source of the order of the calls.
-        watch: observes the machine meanwhile.
-        spare_cores: number of cores without a timed thread.
-    """
-    for function, call in programs:
-        function.repeat(call, 1)  # a whole call fills the arena, which each fusion alone then reads
-    fusions = []
-    for number, fusion in enumerate(programs[0][0].code.fusions):
-        repeats = tuple(
-            functools.partial(function.repeat_fusion, call, number) for function, call in programs
-        )
-        first, *before, again = interleaved((*repeats, repeats[0]), effort, rng, watch)
-        before_s = before[0].median_s if before else None
-        reliability = reliability_of(first, again, None, spare_cores)
-        fusions.append(ExplainedFusion(fusion, first.median_s, before_s=before_s, reliability=reliability))
-    return tuple(fusions)
-
-
-def with_shares(
-    fusions: tuple[ExplainedFusion, ...], machine: Machine, call_s: float
-) -> tuple[ExplainedFusion, ...]:
-    """Returns timed fusions with their share of the summed times, and their share of the roofline.
-
-    A fusion that takes longer than ``call_s``, the seconds of a whole call, becomes unreliable; then no
-    fusion has a share of the summed times.
-    """
-    too_long = unreliable(f"it takes longer than a whole call, {seconds_text(call_s)}")
-    fusions = tuple(
-        replace(fusion, reliability=too_long)
-        if not fusion.reliability.unreliable and (fusion.time_s or 0.0) > (1 + DRIFT_LIMIT) * call_s
-        else fusion
-        for fusion in fusions
-    )
-    is_whole = all(fusion.reliability.is_reliable for fusion in fusions if fusion.time_s)
-    dtypes = {_dtype(fusion.fusion) for fusion in fusions}
-    rooflines = {dtype: measure_roofline(dtype, THREADS, machine) for dtype in sorted(dtypes)}
-    for fusion in fusions:
-        if fusion.time_s:
-            dtype = _dtype(fusion.fusion)
-            rooflines[dtype] = rooflines[dtype].raised(*_work(fusion.fusion, machine), fusion.time_s)
-    whole_s = sum(fusion.time_s or 0.0 for fusion in fusions)
-    return tuple(
-        replace(
-            fusion,
-            share=fusion.time_s / whole_s if is_whole else None,
-            roofline=rooflines[_dtype(fusion.fusion)].share(*_work(fusion.fusion, machine), fusion.time_s),
-        )
-        if fusion.time_s and fusion.reliability.is_reliable
-        else fusion
-        for fusion in fusions
-    )
-
-
-def _work(fusion: CompiledFusion, machine: Machine) -> tuple[int, int, int]:
-    """Returns flop, moved bytes, and the size of the L2 cache: above it, memory bandwidth counts."""
-    return fusion.flop, fusion.moved_bytes, machine.l2_bytes
-
-
-def _dtype(fusion: CompiledFusion) -> str:
-    if fusion.element in CPU_DTYPES:
-        return fusion.element
-    return "f32"
 
 
 # How many threads a fusion is divided among: all threads of the program, or one if there is little work.
@@ -190,7 +82,7 @@ def useful_threads(fusion: CompiledFusion, threads: int) -> int:
 
 
 def threads_of(fusion: Fusion, problem: Problem, threads: int) -> int:
-    """Returns how many threads run a fusion of a program that may use ``threads``: all of these, or 1.
+    """Returns how many threads run a fusion of a program that may use ``threads``: all of them, or 1.
 
     ``problem``: the fusion as a tuning problem, from which its work is estimated.
     """
@@ -207,24 +99,25 @@ class ScheduledFusion:
 
 @dataclass(frozen=True)
 class GivenUp:
-    """An entry of ``compiled_files`` in place of a fusion's code: why the compiler was stopped or crashed."""
+    """What ``compiled_files`` has in place of a fusion's code: why the compiler was stopped or crashed."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class FusionTask:
-    """One fusion to be compiled, on a machine, for a number of threads.
+    """One fusion to be compiled for a machine and a number of threads.
 
-    The fusion is compiled with ``schedule``. If that is None, it is compiled with an initial configuration of
-    a strategy, or becomes loops; as many initial configurations are skipped as ``given_up`` has reasons.
+    The fusion is compiled with ``schedule``. If that is None, the fusion is compiled with an initial
+    configuration of a strategy, or becomes loops; as many initial configurations are skipped as ``given_up``
+    has reasons.
     """
 
     fusion: Fusion
     machine: Machine
     schedule: FusionSchedule | None
     threads: int
-    given_up: tuple[str, ...] = ()  # why each earlier first configuration was given up
+    given_up: tuple[str, ...] = ()  # why each earlier initial configuration was given up
 
     @property
     def key(self) -> str:
@@ -233,8 +126,8 @@ class FusionTask:
         schedule = self.schedule
         types = tuple(types_of((*fusion.inputs, *fusion.outputs)))
         content = (fusion.kind, fusion.text, fusion.ops, fusion.reason, types, _moved_bytes(fusion))
-        given = () if schedule is None else (schedule.candidate, schedule.script, schedule.origin)
-        return CompiledFiles.key("fusion", content, given, self.machine, self.threads, len(self.given_up))
+        script = () if schedule is None else (schedule.candidate, schedule.script, schedule.origin)
+        return CompiledFiles.key("fusion", content, script, self.machine, self.threads, len(self.given_up))
 
     @property
     def name(self) -> str:
@@ -242,10 +135,10 @@ class FusionTask:
         return ", ".join(dict.fromkeys(self.fusion.ops))
 
     def compile(self) -> ScheduledFusion:
-        """Returns the compiled fusion: from ``compiled_files`` if it is there, else compiled now.
+        """Returns the compiled fusion: from ``compiled_files`` if it is stored there, else compiled now.
 
-        Raises CandidateError where the schedule does not compile or was given up before. Without a schedule,
-        raises it where the fusion cannot be lowered to loops.
+        Raises CandidateError where the task was given up before, where its schedule does not compile, and
+        for a fusion without a schedule that cannot be lowered to loops.
         """
         files = compiled_files()
         stored: ScheduledFusion | GivenUp | None = files.read(self.key)
@@ -271,7 +164,7 @@ class FusionTask:
         return self.fusion.kind != LOOPS_KIND and len(self.given_up) < FIRST_CONFIGURATIONS
 
     def give_up(self, reason: str) -> bool:
-        """Stores in ``compiled_files`` that this task failed for ``reason``, so that it is not tried again.
+        """Stores in ``compiled_files`` that this task failed for ``reason``; it is not repeated then.
 
         Returns False if the folder of ``compiled_files`` cannot be written.
         """
@@ -303,7 +196,7 @@ class InitTask:
         return compiled_files().kept(self.key, lambda: _init_codes(self.text))
 
     def compile_with_machine_code(self) -> None:
-        """Compiles the code to machine code and stores it in ``compiled_files``."""
+        """Compiles each part to machine code, where LLVM can, and stores the parts in ``compiled_files``."""
         self.compile()
 
     @property
@@ -461,16 +354,16 @@ def _compiled(text: str, script: str | None, threads: int) -> FusionCode:
 def compile_fusions(
     text: str, entry: str | None, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
 ) -> FusedImage | NotFused:
-    """Compiles a payload as fusions; NotFused for one that must be compiled as a whole.
+    """Compiles a payload as fusions; returns NotFused for a payload that must be compiled as a whole.
 
     Args:
         text: MLIR text of a function on tensors, with its constants.
         entry: the function to compile; None: ``main``, or the only public function.
         machine: the processor to compile for, that of this process.
         schedules: returns schedules for a fusion, the best first.
-        threads: the number that the program may use; it uses one where no fusion is worth dividing.
+        threads: how many threads the program may use; it uses one if no fusion has enough work to divide.
 
-    Raises CandidateError for text that does not parse.
+    Raises CandidateError for text that does not parse, and where the data of constants are missing.
     """
     split = split_payload(text)
     formed = _formed(split.text, entry, machine)
@@ -500,8 +393,8 @@ def kept_program(
     """Returns the program of ``compile_fusions`` if ``compiled_files`` has all its parts, else None.
 
     Returns NotFused if it is known that the program must be compiled as a whole. Nothing is compiled, so no
-    child process is needed. ``text`` is the payload without ``resources``, the data of its constants. Raises
-    CandidateError where data are missing or do not fit.
+    child process is needed. ``text`` is the payload without the data of its constants, which ``resources``
+    returns by name. Raises CandidateError where data are missing or do not fit.
     """
     files = compiled_files()
     formed = files.read(_formed_key(text, entry, machine))
@@ -514,10 +407,10 @@ def kept_program(
         is_asked = schedules is not no_schedules and fusion.kind != LOOPS_KIND
         if is_asked and files.read(_problem_key(fusion)) is None:
             return None
-        found = files.read(_next_task(fusion, machine, schedules, threads).key)
-        if found is None:
+        compiled = files.read(_next_task(fusion, machine, schedules, threads).key)
+        if compiled is None:
             return None
-        known[same] = found
+        known[same] = compiled
     fusions = tuple(known[fusion.kind, fusion.text] for fusion in formed.program.fusions)
     made = files.read(_linked_key(formed, fusions, machine, threads))
     init = files.read(InitTask(formed.program.init).key) if formed.program.init else ()
@@ -548,12 +441,13 @@ def _with_weights(formed: FormedText, made: "LinkedProgram", resources: Mapping[
 def missing_fusions(
     text: str, entry: str | None, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
 ) -> tuple[CompileTask, ...]:
-    """Returns the tasks that ``compile_fusions`` would have to do: the code of weights, and fusions.
+    """Returns what ``compile_fusions`` has to compile: a task for the code of weights, a task per fusion.
 
-    Each fusion is compiled by its best schedule. Fusions of equal text are one task, and parts that
-    ``compiled_files`` has are left out. Returns () where that folder cannot be written, and for a program
-    that is compiled as a whole. ``text`` is the payload without the data of constants. Raises CandidateError
-    for text that does not parse.
+    Each fusion is compiled by its best schedule that was not given up. Fusions of equal text are one task,
+    and what ``compiled_files`` has is left out. Quantized matmuls are left out too: their text depends on
+    the data of constants, which ``text`` lacks. Returns () where the folder of ``compiled_files`` cannot be
+    written, and for a program that is compiled as a whole. Raises CandidateError for text that does not
+    parse.
     """
     files = compiled_files()
     formed = _formed(text, entry, machine)
@@ -640,9 +534,9 @@ def _scheduled(
 
 @dataclass(frozen=True)
 class InitCode:
-    """One part of the code that computes packed weights, compiled.
+    """One part of the code that computes a program's weights from its constants, compiled.
 
-    ``program`` is None where the result of the part is its input.
+    ``program`` is None for a part whose result is its input.
     """
 
     part: InitPart
@@ -656,9 +550,10 @@ class InitCode:
 
 
 def initialized(program: FusedProgram, weights: tuple[Array, ...]) -> Sequence[Array]:
-    """Runs the ``init`` of a program on its constants; returns the arrays of the weight buffers by number.
+    """Runs ``init``, the code that computes a program's weights, on its constants; returns the weights.
 
-    Returns ``weights`` themselves for a program without ``init``.
+    ``weights``: the arrays of the program's constants. The result has an array per weight buffer, by number;
+    it is ``weights`` for a program without ``init``. Raises CandidateError where the code does not compile.
     """
     if not program.init:
         return weights

@@ -1,4 +1,7 @@
-"""Runs a whole program in a child process, so that a crash or hang does not end the caller's process."""
+"""The work of child processes on whole programs: run, time, lower, check, find what can be tuned.
+
+A crash or hang of a compiler or of a program then does not end the caller's process.
+"""
 
 import contextlib
 import re
@@ -22,16 +25,24 @@ from tuner.programs.children import CompilingChildren, called
 from tuner.programs.comparison import compare, compare_printed
 from tuner.programs.compiler import TOO_DEEP, CompiledProgram, ProgramCompiler, problems_in
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
-from tuner.programs.fusion_schedules import TunableFusions, fusion_schedules, tunable_fusions
+from tuner.programs.fusion_schedules import fusion_schedules
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
 from tuner.programs.lowering.device import text_after
 from tuner.programs.lowering.resources import without_data
 from tuner.programs.reference import Reference, reference_of
-from tuner.programs.request import Comparison, LoweringStep, ProgramReport, ProgramRequest
+from tuner.programs.report import Comparison, ProgramReport
+from tuner.programs.request import LoweringStep, ProgramRequest
 from tuner.programs.run.host_function import HostFunction, check_host_code
 from tuner.programs.run.runner_functions import discard
-from tuner.programs.speedup import TimedFusions, TimedPair, timed_fusions, timed_on_device, timed_on_host
+from tuner.programs.speedup import (
+    TimedFusions,
+    TimedPair,
+    timed_next_to_untuned,
+    timed_on_device,
+    timed_on_host,
+)
+from tuner.programs.tunable_fusions import TunableFusions, tunable_fusions
 from tuner.runtime.workers.worker import call_in_child
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
@@ -52,7 +63,7 @@ INDEXED = re.compile(
 
 @dataclass(frozen=True)
 class LoweredText:
-    """The text of a program after a lowering step, with the name of its function and the chip."""
+    """The text of a program after a lowering step, with the name of the lowered function and the chip."""
 
     entry: str
     chip: str
@@ -124,7 +135,7 @@ def in_child(work: Callable[..., Value], *arguments: object, timeout_s: float) -
 
 
 def loaded_service() -> Callable[[Callable[[], Value]], Value]:
-    """Loads the compilers and returns ``called``: the service of children that are started in advance."""
+    """Loads the compilers and returns ``called``, the service of child processes that are started early."""
     bindings.jit_bindings()
     transform.new_context()
     load_space_file(default_space_file())
@@ -138,10 +149,11 @@ def in_compiling_child(
     *,
     is_timed: bool = False,
 ) -> Value:
-    """Calls a function of this module in a child process, once other children have compiled the fusions.
+    """Calls a function of this module in a child process, after several children compiled the fusions.
 
-    ``is_timed``: also the fusions by their first schedules, which the program is compared with. Raises
-    UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
+    ``is_timed``: the fusions of the untuned program, which is timed next to the tuned one, are compiled too.
+    Raises UsageError for mistakes of the user, TunerError where the work fails, crashes or exceeds
+    ``timeout_s``.
     """
     if not request.target.is_on_cpu:
         return in_child(work, request, timeout_s=timeout_s)
@@ -166,6 +178,7 @@ def lower_in_child(request: ProgramRequest, step: LoweringStep, timeout_s: float
 def run_and_time_in_child(request: ProgramRequest, until_s: float | None, timeout_s: float) -> RunAndTimes:
     """Runs and times a program of fusions, tuned and untuned, in a child process (``run_and_time``).
 
+    ``until_s``: time of ``time.monotonic`` after which the untuned program is not timed; None: no limit.
     Raises UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
     """
     work = partial(run_and_time, until_s=until_s)
@@ -176,9 +189,9 @@ def run_and_time_in_child(request: ProgramRequest, until_s: float | None, timeou
 def run_and_time(request: ProgramRequest, until_s: float | None = None) -> RunAndTimes:
     """Runs a program of fusions with its database's schedules, then times it next to the untuned program.
 
-    The comparison is left out, with a reason, where it would take longer than until ``until_s`` of
-    ``time.monotonic``, and where it fails. Raises CandidateError where the run fails: BIND for the user's
-    mistakes, RUN for device errors.
+    The timing of both is left out, with a reason, where it fails, and where it would end after ``until_s`` of
+    ``time.monotonic``. Raises CandidateError where the run fails: BIND for the user's mistakes, RUN for
+    device errors.
     """
     began_s = time.monotonic()
     tuned, report = _run(request, [])
@@ -194,7 +207,7 @@ def run_and_time(request: ProgramRequest, until_s: float | None = None) -> RunAn
         rng = np.random.default_rng(request.options.seed)
         untuned = _compile(compiler, replace(request, database=""), as_fusions=True)
         arguments = make_arguments(tuned.code.arguments, request.arguments, rng)
-        return RunAndTimes(report, timed_fusions(tuned, untuned, arguments, request.options))
+        return RunAndTimes(report, timed_next_to_untuned(tuned, untuned, arguments, request.options))
     except TunerError as error:
         return RunAndTimes(report, None, str(error))
 
@@ -203,9 +216,9 @@ def run_and_time(request: ProgramRequest, until_s: float | None = None) -> RunAn
 def run_program(request: ProgramRequest, printed: list[str] | None = None) -> ProgramReport:
     """Compiles and runs a program; compares and times it if the request asks for it; returns the report.
 
-    What the program prints is appended to ``printed`` too, also if it fails later. The reference for the
-    comparison runs on the host, with matmuls as loops. Only hardware has times. Raises CandidateError: BIND
-    for the user's mistakes, RUN for device errors.
+    What the program prints is appended to ``printed`` too, also if the program fails later. The results are
+    compared with ``reference_of``: the payload interpreted, or run as loops on the host. The simulator has no
+    times. Raises CandidateError: BIND for the user's mistakes, RUN for device errors.
     """
     return _run(request, [] if printed is None else printed)[1]
 
@@ -311,7 +324,10 @@ def find_fusions(request: ProgramRequest, cache: str) -> TunableFusions:
 
 @_as_failures()
 def formed_fusions(text: str) -> tuple[Fusion, ...]:
-    """Returns the fusions of a payload on this processor; () where it has to be compiled as a whole."""
+    """Returns the fusions of a payload on this processor; () for a payload that is compiled as a whole.
+
+    Raises CandidateError(BIND) for text that does not parse.
+    """
     formed = fuse_program(text, multiplies_pairs=real_backends().machine().multiplies_pairs)
     if isinstance(formed, NotFused):
         return ()
@@ -329,7 +345,7 @@ def find_problems(text: str, entry: str | None) -> tuple[Problem, ...]:
 
 
 def _compiler(request: ProgramRequest) -> ProgramCompiler:
-    """Returns the compiler of the target, of the real targets: a child process has no injected kinds."""
+    """Returns the compiler for the request's target, a real one: a child process has no fakes."""
     return ProgramCompiler.of(request.target, real_backends())
 
 
@@ -374,7 +390,7 @@ def _with_schedules(compiler: ProgramCompiler, request: ProgramRequest) -> Itera
 
 
 def _has_fusions(request: ProgramRequest) -> bool:
-    # None: all matmuls become loops. Scripts that are given schedule single matmuls of a program as a whole.
+    # None: all matmuls become loops. Scripts are for matmuls of a program that is compiled as a whole.
     return request.scripts == ()
 
 
@@ -383,8 +399,9 @@ def kept_program(
 ) -> CompiledProgram | None:
     """Returns a program on the host from the cache of compiled parts; None where a part has to be compiled.
 
-    Also None for a device, where scripts are given, and where all matmuls become loops. The request's text is
-    the payload without ``resources``, which returns the data of its constants. Runs in this process.
+    Also None for a device, for a request with scripts, and where all matmuls become loops. The request's text
+    is the payload without the data of its constants, which ``resources`` returns by name. Compiles nothing,
+    so it needs no child process.
     """
     if not request.target.is_on_cpu or not _has_fusions(request):
         return None
@@ -395,25 +412,26 @@ def kept_program(
 def work_of_missing_fusions(
     request: ProgramRequest, *, is_timed: bool = False
 ) -> "Callable[[], tuple[CompileTask, ...]]":
-    """Returns a call of ``missing_fusions`` that a child process can run; it has no data of constants."""
+    """Returns a call of ``missing_fusions`` for a child process, with the text without data of constants."""
     return partial(missing_fusions, replace(request, text=without_data(request.text)), is_timed=is_timed)
 
 
 @_as_failures()
 def missing_fusions(request: ProgramRequest, *, is_timed: bool = False) -> "tuple[CompileTask, ...]":
-    """Returns the tasks that compiling a program on the host has to do.
+    """Returns the parts of a program of fusions on the host that are not in the cache, as tasks to compile.
 
-    Returns () where scripts are given, and where all matmuls become loops. ``is_timed``: also tasks for the
-    untuned program, with which the program will be compared.
+    Returns () for a request with scripts, and where all matmuls become loops. ``is_timed``: also the parts of
+    the untuned program, which is timed next to the tuned one. Raises CandidateError(BIND) for mistakes of the
+    user.
     """
     if not _has_fusions(request):
         return ()
-    found: dict[str, CompileTask] = {}
+    missing: dict[str, CompileTask] = {}
     for variant in (request, replace(request, database=""))[: 1 + is_timed]:
         with _with_schedules(_compiler(variant), variant) as compiler:
             tasks = compiler.missing_fusions(variant.text, variant.entry, variant.options.threads)
-        found.update((task.key, task) for task in tasks)
-    return tuple(found.values())
+        missing.update((task.key, task) for task in tasks)
+    return tuple(missing.values())
 
 
 def lowered(request: ProgramRequest, step: LoweringStep, backends: Backends) -> LoweredText:

@@ -18,7 +18,7 @@ from tuner.core.reliability import Reliability
 from tuner.core.round_quality import Evidence, reliability_in_round
 from tuner.programs.compiler import CompiledProgram
 from tuner.programs.execution import copies, repeat
-from tuner.programs.fusion_compiler import interleaved_fusions, with_shares
+from tuner.programs.fusion_times import interleaved_fusions, with_shares
 from tuner.programs.request import ProgramOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.fused_program import FusedFunction
@@ -38,7 +38,7 @@ class TimedPair:
     """Interleaved times of calls of a tuned program (``bound``) and of the untuned program (``plain``)."""
 
     bound: Measurement  # with scripts, or with the schedules of the database
-    plain: Measurement  # as loops, or with first schedules
+    plain: Measurement  # as loops, or with initial configurations
     bound_again: Measurement  # the same code a second time, which shows the noise floor
 
     def gain(self, spare_cores: int) -> Comparable | NotComparable:
@@ -62,10 +62,11 @@ class TimedPair:
 def timed_on_host(
     functions: "Sequence[HostFunction] | Sequence[FusedFunction]", arguments: tuple[Any, ...], seed: int
 ) -> TimedPair:
-    """Times three programs on this processor: tuned, untuned, and the tuned one a second time.
+    """Times three functions on this processor: the tuned program, the untuned one, the tuned one once more.
 
-    Calls are interleaved with calls of a reference kernel, which shows changes of the machine's speed. Each
-    program works on its own copy of ``arguments``. ``seed``: of the order of the calls.
+    ``functions``: in this order. Calls are interleaved with calls of a reference kernel, which shows changes
+    of the machine's speed. Each function works on its own copy of ``arguments``. ``seed``: of the order of
+    the calls.
     """
     loaded: Sequence[Any] = functions  # each takes the calls that it prepares
     repeats = tuple(
@@ -102,10 +103,10 @@ class TimedFusions:
     fusions: tuple[ExplainedFusion, ...]  # of the tuned program, in the order in which they run
 
 
-def timed_fusions(
+def timed_next_to_untuned(
     tuned: CompiledProgram, untuned: CompiledProgram, arguments: tuple[Any, ...], options: ProgramOptions
 ) -> TimedFusions:
-    """Times two programs of the same fusions, and each of their fusions, interleaved.
+    """Times two programs of the same fusions on this processor, and each of their fusions, interleaved.
 
     Raises UsageError if one of the programs was compiled as a whole.
     """

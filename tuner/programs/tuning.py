@@ -21,8 +21,9 @@ from tuner.core.reliability import NOT_RECORDED
 from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings
 from tuner.core.trials import StoredTrial
-from tuner.programs.fusion_schedules import TunableFusions
-from tuner.programs.request import ProgramOptions, ProgramReport, ProgramRequest, named_in_errors
+from tuner.programs.payload_errors import named_in_errors
+from tuner.programs.report import ProgramReport
+from tuner.programs.request import ProgramOptions, ProgramRequest
 from tuner.programs.service import (
     RunAndTimes,
     find_fusions,
@@ -33,6 +34,7 @@ from tuner.programs.service import (
     time_pair,
 )
 from tuner.programs.speedup import TimedPair
+from tuner.programs.tunable_fusions import TunableFusions
 from tuner.results.best_trials import best_result
 from tuner.results.database_name import which_database
 from tuner.targets.backends import Backends
@@ -70,7 +72,7 @@ class ProgramSteps:
 
 @dataclass(frozen=True)
 class TunedProblem:
-    """One distinct matmul or fusion of a program, and the trial that provides its script."""
+    """One distinct matmul or fusion of a program, with the run that tuned it and the trial of its script."""
 
     problem: Problem
     tuned: TunedRun | None = None  # None: no strategy supports the problem
@@ -273,27 +275,28 @@ class FusionSteps:
     baselines: Callable[[ProgramRequest], tuple[ProgramBaseline, ...]] = lambda _request: ()  # of a model
 
 
-def campaign_budget_s(budget_s: float | None, found_s: float) -> float | None:
+def campaign_budget_s(budget_s: float | None, search_s: float) -> float | None:
     """Returns how many of a program's ``budget_s`` seconds its tuning campaign may take; None: no budget.
 
-    ``found_s``: seconds that finding the fusions took. The rest is for running the program.
+    ``search_s``: seconds that finding the fusions took. The seconds that are left over are for running the
+    program.
     """
     if budget_s is None:
         return None
-    if found_s + LEAST_CAMPAIGN_SHARE * budget_s > latest_run_s(budget_s, found_s):
-        return max(0.0, budget_s - found_s)  # the program will not be run
-    return max(LEAST_CAMPAIGN_SHARE * budget_s, budget_s - (1 + RUN_PER_FIND) * found_s)
+    if search_s + LEAST_CAMPAIGN_SHARE * budget_s > latest_run_s(budget_s, search_s):
+        return max(0.0, budget_s - search_s)  # the program will not be run
+    return max(LEAST_CAMPAIGN_SHARE * budget_s, budget_s - (1 + RUN_PER_FIND) * search_s)
 
 
-def latest_run_s(budget_s: float | None, found_s: float) -> float:
-    """Returns the seconds after which a tuned program is no longer run; inf without a budget.
+def latest_run_s(budget_s: float | None, search_s: float) -> float:
+    """Returns how long after its start a tuning may still run the program, in seconds; inf without a budget.
 
-    ``found_s``: seconds that finding the fusions took, from which the time of a run is estimated.
+    ``search_s``: seconds that finding the fusions took, from which the time of a run is estimated.
     """
     if budget_s is None:
         return math.inf
     part, least_s = LATEST
-    return budget_s + max(part * budget_s, least_s) - LEAST_RUN_PER_FIND * found_s
+    return budget_s + max(part * budget_s, least_s) - LEAST_RUN_PER_FIND * search_s
 
 
 def child_fusion_steps() -> FusionSteps:
@@ -323,13 +326,13 @@ class FusionTuning:
         """
         began_s = time.monotonic()
         with named_in_errors(name, request.text):
-            found = self.steps.fusions(request, cache)
-        return replace(found, seconds=time.monotonic() - began_s)
+            fusions = self.steps.fusions(request, cache)
+        return replace(fusions, seconds=time.monotonic() - began_s)
 
     def tune(
         self,
         request: ProgramRequest,
-        found: TunableFusions,
+        fusions: TunableFusions,
         request_of: RequestOnThreads,
         source: str,
         program: ProgramSource | None = None,
@@ -339,7 +342,7 @@ class FusionTuning:
 
         Args:
             request: the program and how to run it.
-            found: its tunable fusions.
+            fusions: its tunable fusions.
             request_of: returns the request of a run of one fusion, given its problem and number of threads.
             source: name of the program in the campaign.
             program: where the program comes from, for ``tuner tune --resume``.
@@ -353,23 +356,23 @@ class FusionTuning:
         threads = min(request.options.threads, self.backends.processors().usable)
 
         def request_of_one(problem: Problem) -> RunRequest:
-            return request_of(problem, found.threads_of(problem, threads))
+            return request_of(problem, fusions.threads_of(problem, threads))
 
-        settings, members = campaign_settings(found.problems, request_of_one, self.backends, source)
+        settings, members = campaign_settings(fusions.problems, request_of_one, self.backends, source)
         budget_s = settings.budget_s
-        budget_began_s = began_s - found.seconds
+        budget_began_s = began_s - fusions.seconds
         if budget_s is not None and command_began_s is not None:
             budget_s = max(0.0, budget_s - (budget_began_s - command_began_s))
         until_s = None if budget_s is None else budget_began_s + (1 + OVERRUN) * budget_s
-        latest_s = budget_began_s + latest_run_s(budget_s, found.seconds)
-        settings = replace(settings, program=program, budget_s=campaign_budget_s(budget_s, found.seconds))
+        latest_s = budget_began_s + latest_run_s(budget_s, fusions.seconds)
+        settings = replace(settings, program=program, budget_s=campaign_budget_s(budget_s, fusions.seconds))
         tuned = begin_campaign(settings, members, self.backends, self.store, self.interruption, self.observe)
-        return self.run_and_time(request, found, tuned, began_s, until_s, latest_s)
+        return self.run_and_time(request, fusions, tuned, began_s, until_s, latest_s)
 
     def run_and_time(
         self,
         request: ProgramRequest,
-        found: TunableFusions,
+        fusions: TunableFusions,
         tuned: TunedCampaign,
         began_s: float,
         until_s: float | None = None,
@@ -392,7 +395,7 @@ class FusionTuning:
             plain=None,
             seconds=time.monotonic() - began_s,
             campaign=tuned,
-            left_out=found.left_out,
+            left_out=fusions.left_out,
         )
         if tuned.is_interrupted:
             return result
@@ -473,11 +476,11 @@ def tune_text(
         tuning = FusionTuning(
             real_backends(), child_fusion_steps(), store, which_database(database), Interruption(), observe
         )
-        found = tuning.find(request, source or "program")
-        if not found.problems:
-            reason = found.why_none or "; ".join(found.left_out) or "it has no operations"
+        fusions = tuning.find(request, source or "program")
+        if not fusions.problems:
+            reason = fusions.why_none or "; ".join(fusions.left_out) or "it has no operations"
             raise UsageError(f"{source or 'program'}: has no fusions to tune: {reason}")
-        return tuning.tune(request, found, request_of, source)
+        return tuning.tune(request, fusions, request_of, source)
 
 
 def store_result(tuned: TunedProgram) -> None:

@@ -16,7 +16,8 @@ from tests.cuda_driver import has_driver
 from tests.targets.gpu.simulated_cuda import FACTS, HERE
 from tests.tuning.fakes import present
 from tuner.core.errors import DeviceError, UsageError
-from tuner.programs.request import FORMS, Comparison, DeviceOptions
+from tuner.programs.report import Comparison
+from tuner.programs.request import FORMS, DeviceOptions
 from tuner.runtime.cuda import probe
 from tuner.targets.gpu.compiler import find_ptxas
 

@@ -100,6 +100,17 @@ def test_a_program_on_the_simulator_is_traced_checked_and_compared(run: Tuner) -
     assert lines[-1] == "checked 0 defects; no times: the simulator has no clock"
 
 
+def test_a_program_whose_code_creates_its_streams_is_not_said_to_create_none(
+    run: Tuner, tmp_path: Path
+) -> None:
+    program = tmp_path / "twice.mlir"
+    twice = "func.func @main(%x: !t) -> !t { %y = arith.addf %x, %x : !t return %y : !t }"
+    program.write_text(f"!t = tensor<64xf32>\n{twice}\n")
+    options = ("--target", "simulator", "--trace", "--form", "tokens")
+    lines = run.done("run", str(program), *options).out.splitlines()
+    require(lines, "call    create stream -> s0", "ran     @main on simulator:sm_90")
+
+
 @pytest.mark.slow
 def test_the_same_as_json_and_fusions_are_counted_with_and_without(run: Tuner) -> None:
     document = on(run, "simulator", "gpux_users_stream", "--json", "--order", "lifo").json

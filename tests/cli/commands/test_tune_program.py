@@ -134,7 +134,7 @@ def test_a_program_of_fusions_is_tuned_under_one_budget(tune: Tuner, monkeypatch
     """The program is compiled, run and timed in this process; in a child's: the test of a resumed program."""
     here = FusionSteps(find_fusions, run_and_time)
     monkeypatch.setattr("tuner.programs.commands.tune_program.child_fusion_steps", lambda: here)
-    monkeypatch.setattr("tuner.programs.fusion_compiler.measure_roofline", lambda *_: fakes.ROOFLINE)
+    monkeypatch.setattr("tuner.programs.fusion_times.measure_roofline", lambda *_: fakes.ROOFLINE)
     for module in ("execution", "speedup"):
         monkeypatch.setattr(f"tuner.programs.{module}.FINAL_EFFORT", BRIEF)
     file = tune.database.parent / "layers.mlir"

@@ -21,7 +21,7 @@ from tuner.mlir.effects.accesses import device_accesses
 from tuner.mlir.effects.memory_effects import KernelEffects
 from tuner.mlir.ir.reading import walk
 from tuner.programs.execution import copies
-from tuner.programs.lowering import bufferize, read_program
+from tuner.programs.lowering import bufferize, explicit_memory
 from tuner.programs.lowering import entry as signature
 from tuner.programs.lowering.entry import function_named
 from tuner.programs.lowering.read_program import assert_indirect_indices
@@ -243,7 +243,7 @@ def test_memory_whose_address_leaves_its_branch_is_freed_after_it(branch: str, a
 
 def mixes(*lines: str, **options: bool) -> bool:
     with texts.main_function(texts.host_function(*lines)) as (_, function):
-        return bool(read_program.mixes_memory(function, **options))
+        return bool(explicit_memory.mixes_memory(function, **options))
 
 
 def test_memory_mixes_where_a_host_load_and_a_kernel_meet_and_memory_of_one_kind_is_left() -> None:
@@ -257,8 +257,8 @@ def test_memory_mixes_where_a_host_load_and_a_kernel_meet_and_memory_of_one_kind
     assert mixes(*lines)
     assert not mixes(*(line.replace("gpu.alloc", "gpu.alloc host_shared") for line in lines))
     with texts.main_function(texts.TWO_CHAINS) as (module, function):
-        assert not read_program.mixes_memory(function)
-        read_program.without_explicit_memory(function)
+        assert not explicit_memory.mixes_memory(function)
+        explicit_memory.without_explicit_memory(function)
         text = texts.host_text(module)
     counted = [text.count(op) for op in ("memref.alloc()", "memref.dealloc", "memref.copy", "gpu.alloc")]
     assert counted == [3, 3, 3, 0]

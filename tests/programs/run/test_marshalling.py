@@ -22,7 +22,8 @@ from tuner.core.numpy_types import DTYPES
 from tuner.mlir.effects.runner_signatures import C_INTERFACE, MEMREFS, RUNNER_FUNCTIONS
 from tuner.programs.interpreter.printing import number_text
 from tuner.programs.run import marshalling, runner_functions
-from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, memref_text
+from tuner.programs.run.host_heap import HostHeap
+from tuner.programs.run.runner_functions import RunnerFunctions, memref_text
 from tuner.runtime.arrays import DeviceArray, MemRef
 from tuner.simulator.device.happens_before import HostDefect
 from tuner.simulator.device.simulated_device import SimulatedDevice

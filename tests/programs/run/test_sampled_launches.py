@@ -58,12 +58,12 @@ def test_what_was_not_simulated_is_the_references_and_what_was_is_compared(chain
     assert reports == ()
     shares = {sample.reference: (sample.simulated, sample.blocks) for sample in samples}
     assert shares == {"float64 products": (6, 8), "the interpreter": (6, 256)}
-    sizes = {sample.reference: sum(each.found.size for each in sample.compared) for sample in samples}
+    sizes = {sample.reference: sum(each.actual.size for each in sample.compared) for sample in samples}
     assert sizes == {"float64 products": 6 * 128 * 64, "the interpreter": 6 * 256}
     for sample in samples:
         for each in sample.compared:
-            assert np.isfinite(each.found).all()
-            np.testing.assert_allclose(each.found, each.expected, rtol=1e-4, atol=1e-4)
+            assert np.isfinite(each.actual).all()
+            np.testing.assert_allclose(each.actual, each.expected, rtol=1e-4, atol=1e-4)
 
 
 def changed(code: Any, pattern: str, replacement: str) -> Any:
@@ -84,7 +84,7 @@ def test_a_wrong_kernel_is_reported_alone(chain: Any, pattern: str, replacement:
     samples, _ = ran(changed(chain, pattern, replacement), 4, a, b, d)
     np.testing.assert_allclose(d, 2 * (a.astype(np.float64) @ b), rtol=1e-5, atol=1e-5)
     for sample in samples:
-        errors = [np.abs(each.found - each.expected).max() for each in sample.compared]
+        errors = [np.abs(each.actual - each.expected).max() for each in sample.compared]
         assert (max(errors) > 0.01) == (sample.reference == reference)
 
 
@@ -100,8 +100,8 @@ def test_what_was_not_simulated_is_sampled_also_of_a_reference_out_of_time(chain
     holes = changed(chain, r"(add\.rn\.f32 \S*%r6, %r5, %r5;.*?)st\.global\.b32[^;]*;", r"\1")
     samples, _ = ran(holes, 4, *factors())
     (compared,) = next(each.compared for each in samples if each.reference == "the interpreter")
-    assert compared.found.size == 6 * 256
-    assert (compared.found != compared.expected).all()
+    assert compared.actual.size == 6 * 256
+    assert (compared.actual != compared.expected).all()
     a = ROWS.copy()
     (sample,), reports = ran(compiled(OWN_KERNEL), 4, a, 5, 3.0, references_limit_s=-1.0)
     done = (a != ROWS).any(1)

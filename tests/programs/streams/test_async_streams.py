@@ -17,7 +17,7 @@ from tuner.mlir import bindings
 from tuner.mlir.effects import accesses as buffer_accesses
 from tuner.mlir.effects import memory_effects as kernel_effects
 from tuner.programs.run import mgpu
-from tuner.programs.streams import async_ops, async_streams
+from tuner.programs.streams import async_ops, async_streams, async_tokens, stream_calls
 
 pytestmark = pytest.mark.mlir
 # text, number of streams
@@ -82,7 +82,7 @@ def test_the_host_waits_for_each_piece_of_tokens_and_one_that_control_flow_hands
 
 def test_functions_of_the_runtime_are_declared_once_and_called() -> None:
     with texts.main_function(texts.host_function(others="%n2: index {tuner.note}")) as (module, function):
-        calls = async_ops.StreamCalls(function, 2)
+        calls = stream_calls.StreamCalls(function, 2)
         block = function.regions[0].blocks[0]
         with function.location, bindings.ir.InsertionPoint(block.operations[len(block.operations) - 1]):
             for stream in (0, 1):
@@ -95,11 +95,11 @@ def test_functions_of_the_runtime_are_declared_once_and_called() -> None:
         text = str(module)
     assert len(calls.tokens) == 2
     assert "%arg2: index {tuner.note}, %arg3: !llvm.ptr, %arg4: !llvm.ptr) {" in text
-    for name in async_ops.SIGNATURES:
+    for name in stream_calls.SIGNATURES:
         assert text.count(f"func.func private @{name}(") == 1
         assert text.count(f"call @{name}(") == 2
         result, *arguments = mgpu.SIGNATURES[name]  # the runtime has them as they are declared
-        assert (len(arguments), result is not None) == async_ops.SIGNATURES[name]
+        assert (len(arguments), result is not None) == stream_calls.SIGNATURES[name]
     assert "call @mgpuStreamWaitEvent(%arg4, " in text
 
 
@@ -152,7 +152,7 @@ def test_the_host_waits_for_all_of_a_stream_only_when_nothing_came_behind() -> N
 
 def tokens_of(text: str, limit: int = 8) -> str:
     with texts.main_function(text) as (module, function):
-        async_streams.use_tokens(function, kernel_effects.KernelEffects(module), limit)
+        async_tokens.use_tokens(function, kernel_effects.KernelEffects(module), limit)
         assert module.operation.verify()
         return texts.host_text(module)
 
@@ -310,7 +310,7 @@ def orders_of(actions: Actions, form: str, limit: int, *, is_mutated: bool = Fal
         kind = bindings.ir.IntegerType.get_signless(64)
         for number, op in enumerate(op for op in ops if op.name not in NO_ACTIONS):
             op.attributes["id"] = bindings.ir.IntegerAttr.get(kind, number)
-        use = async_streams.use_streams if form == "streams" else async_streams.use_tokens
+        use = async_streams.use_streams if form == "streams" else async_tokens.use_tokens
         count = use(function, kernel_effects.KernelEffects(module), limit) or 0
         assert module.operation.verify()
         order = Order(has_caller=form == "streams").read(function)

@@ -26,15 +26,8 @@ from tuner.core.errors import TunerError, UsageError
 from tuner.core.interfaces import Script
 from tuner.core.problem import OPERATIONS
 from tuner.programs.commands.payload_text import read_payload_text, require_kind_of_payload
-from tuner.programs.request import (
-    FORMS,
-    STEPS,
-    WITH_FORM,
-    DeviceOptions,
-    ProgramOptions,
-    ProgramRequest,
-    named_in_errors,
-)
+from tuner.programs.payload_errors import named_in_errors
+from tuner.programs.request import FORMS, STEPS, WITH_FORM, DeviceOptions, ProgramOptions, ProgramRequest
 from tuner.programs.service import lower_in_child
 from tuner.results.output.files import write_atomically
 from tuner.results.script_stages import ASSEMBLY, SCRIPT_STAGES, script_stages
@@ -108,8 +101,8 @@ def lower(
     if trial is None and shape is None and operation not in OPERATIONS:
         assert operation is not None
         _refuse(context, OF_OPERATION, f"a program, {operation}")
-        given = (options["entry"], options["form"], options["chip"], options["pinned"])
-        _print_program(context, Path(operation), step, *given, output=output, as_json=as_json)
+        chosen = (options["entry"], options["form"], options["chip"], options["pinned"])
+        _print_program(context, Path(operation), step, *chosen, output=output, as_json=as_json)
         return
     _refuse(context, OF_PROGRAM, f"a trial, {trial}" if trial else f"an operation, {operation}")
     last = _checked(step, SCRIPT_STAGES, ASSEMBLY)
@@ -119,18 +112,18 @@ def lower(
         target, problem, script = _of_trial(trial, options["database"])
     else:
         raise UsageError(f"--trial cannot be combined with {operation}: a trial has its operation")
-    found = script_stages(backends_of(context), target, problem, script, last)
-    if step is not None and step not in found.texts:
-        missing = found.failure or f"found no such stage on target {target}, allowed {', '.join(found.texts)}"
-        raise TunerError(f"--to {step}: {missing}")
-    content = "\n".join(f"// ----- {stage}\n{text.rstrip()}\n" for stage, text in found.texts.items())
+    stages = script_stages(backends_of(context), target, problem, script, last)
+    if step is not None and step not in stages.texts:
+        no_stage = f"found no such stage on target {target}, allowed {', '.join(stages.texts)}"
+        raise TunerError(f"--to {step}: {stages.failure or no_stage}")
+    content = "\n".join(f"// ----- {stage}\n{text.rstrip()}\n" for stage, text in stages.texts.items())
     if step is not None:
-        content = found.texts[step].rstrip() + "\n"
-    document = {"problem": problem.key, "target": target.text, "failure": found.failure}
-    texts = found.texts if step is None else {step: found.texts[step]}
+        content = stages.texts[step].rstrip() + "\n"
+    document = {"problem": problem.key, "target": target.text, "failure": stages.failure}
+    texts = stages.texts if step is None else {step: stages.texts[step]}
     _write(content, document, {"stages": texts}, output, as_json=as_json)
-    if step is None and found.failure:
-        raise TunerError(found.failure)
+    if step is None and stages.failure:
+        raise TunerError(stages.failure)
 
 
 def _print_program(

@@ -33,14 +33,17 @@ class ModelReader(Protocol):
     """
 
     def text(self, name: str) -> str:
-        """Returns the model ``name`` as MLIR text. Raises UsageError where it cannot be read or lowered."""
+        """Returns the model ``name``, MODEL.py:FUNCTION or MODEL.pt2, as MLIR text.
+
+        Raises UsageError where the model cannot be read or lowered.
+        """
 
     def baselines(self, request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
-        """Times the baselines that a request names and returns them; one that fails has the reason."""
+        """Times the baselines that ``request`` names on its model; a baseline that fails has the reason."""
 
 
 def model_reader() -> ModelReader:
-    """Imports and returns the reader of PyTorch models."""
+    """Imports and returns the reader of PyTorch models, which the entry point ``pytorch`` provides."""
     reader: ModelReader = load("models", PYTORCH)
     return reader
 
@@ -68,7 +71,8 @@ class PayloadText:
 def read_payload_text(payload: Path) -> PayloadText:
     """Reads a program: an MLIR file, stdin ("-") or a PyTorch model; applies the schedules in the file.
 
-    Raises UsageError for a payload that cannot be read.
+    Raises UsageError for a payload that cannot be read or that is not a program, and the errors of a schedule
+    that cannot be applied.
     """
     name = str(payload)
     if is_model(name):

@@ -109,17 +109,17 @@ def _only_kernel(module: "PtxModule") -> str:
     return names[0]
 
 
-def _document(found: "Simulation") -> dict[str, Any]:
+def _document(simulation: "Simulation") -> dict[str, Any]:
     return {
-        "kernel": found.kernel,
-        "blocks": found.blocks,
-        "instructions": found.instructions,
-        "conflict_ratio": found.conflict_ratio,
+        "kernel": simulation.kernel,
+        "blocks": simulation.blocks,
+        "instructions": simulation.instructions,
+        "conflict_ratio": simulation.conflict_ratio,
         "conflicts": [
-            {**dataclasses.asdict(conflict), "ratio": conflict.ratio} for conflict in found.conflicts
+            {**dataclasses.asdict(conflict), "ratio": conflict.ratio} for conflict in simulation.conflicts
         ],
-        "races": list(map(_hazard, found.races)),
-        "benign": list(map(_hazard, found.benign)),
+        "races": list(map(_hazard, simulation.races)),
+        "benign": list(map(_hazard, simulation.benign)),
     }
 
 
@@ -127,27 +127,29 @@ def _hazard(hazard: "Hazard") -> dict[str, Any]:
     return {**dataclasses.asdict(hazard), "kind": hazard.kind.value}
 
 
-def _lines(found: "Simulation") -> tuple[str, ...]:
-    blocks = count_text(found.blocks, "block")
+def _lines(simulation: "Simulation") -> tuple[str, ...]:
+    blocks = count_text(simulation.blocks, "block")
     worst = sorted(
-        (conflict for conflict in found.conflicts if conflict.ratio > 1), key=lambda conflict: -conflict.ratio
+        (conflict for conflict in simulation.conflicts if conflict.ratio > 1),
+        key=lambda conflict: -conflict.ratio,
     )
     return (
-        f"{found.kernel}: {blocks}, {count_text(found.instructions, 'warp instruction')}",
-        f"shared memory: {found.conflict_ratio:.2f} times the wavefronts without bank conflicts",
+        f"{simulation.kernel}: {blocks}, {count_text(simulation.instructions, 'warp instruction')}",
+        f"shared memory: {simulation.conflict_ratio:.2f} times the wavefronts without bank conflicts",
         *(
             f"  {conflict.ratio:.2f}  line {conflict.line}: {conflict.instruction}"
             for conflict in worst[:CONFLICTS_SHOWN]
         ),
-        count_text(len(found.races), "race"),
-        *(f"  {hazard}" for hazard in (*found.races, *found.benign)),
+        count_text(len(simulation.races), "race"),
+        *(f"  {hazard}" for hazard in (*simulation.races, *simulation.benign)),
     )
 
 
 def parse_argument(text: str, rng: np.random.Generator) -> NDArray[Any] | int | float:
     """Returns the kernel argument that a text describes: an array (``f32[64]=random``) or number (``u32=7``).
 
-    Raises UsageError for a text of another form. ``rng``: source of random numbers.
+    ``rng``: source of random numbers. Raises UsageError for a text of another form, for an array of more than
+    4 GiB and for a file that cannot be read.
     """
     match = re.fullmatch(r"(\w+)(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?=(.+)", text)
     if match is None:

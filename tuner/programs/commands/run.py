@@ -28,17 +28,9 @@ from tuner.core.programs import LOOPS, TUNED
 from tuner.core.serialization import seconds_text
 from tuner.programs.commands.payload_text import read_payload_text
 from tuner.programs.documents import run_document
-from tuner.programs.request import (
-    FORMS,
-    DeviceOptions,
-    KernelSample,
-    ProgramOptions,
-    ProgramReport,
-    ProgramRequest,
-    in_file,
-    named_in_errors,
-    program_support,
-)
+from tuner.programs.payload_errors import in_file, named_in_errors
+from tuner.programs.report import KernelSample, ProgramReport
+from tuner.programs.request import FORMS, DeviceOptions, ProgramOptions, ProgramRequest, program_support
 from tuner.programs.run.recording_device import DeviceWork
 from tuner.programs.service import run_in_child
 from tuner.results.database import known_url
@@ -119,7 +111,10 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **options: Any)
 
 @contextlib.contextmanager
 def noting_slowness(payload: Path, text: str, after_s: float = SLOW_S) -> Iterator[None]:
-    """Context manager: says on stderr, once, that its body takes longer than ``after_s`` seconds."""
+    """Context manager: prints one line on stderr if its body takes longer than ``after_s`` seconds.
+
+    ``text``: MLIR text of ``payload``, whose number of lines is printed.
+    """
     lines = text.count("\n") + 1
     line = f"note: {payload}: {lines} lines; still at work, for {RUN_TIMEOUT_S:.0f} s at most"
     timer = threading.Timer(after_s, print, (line,), {"file": sys.stderr, "flush": True})
@@ -135,11 +130,10 @@ def noting_slowness(payload: Path, text: str, after_s: float = SLOW_S) -> Iterat
 def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
     """Returns the outcome of one run of a program on ``target`` as lines for people."""
     lines = [f"call    {line}" for line in report.trace]
+    ran = f"ran     @{report.entry} on {target}"
     if report.streams:
-        streams = f"creates {count_text(report.streams, 'stream')}"
-    else:
-        streams = "creates no streams"
-    lines.append(f"ran     @{report.entry} on {target}, {streams}")
+        ran += f", creates {count_text(report.streams, 'stream')}"
+    lines.append(ran)
     lines += work_lines(report)
     lines += [f"result  {result}" for result in report.results]
     for comparison in report.comparisons:
@@ -179,16 +173,16 @@ def work_lines(report: "ProgramReport") -> list[str]:
 
 
 def work_text(work: "DeviceWork") -> str:
-    """Returns the kernel launches and the bytes that a call copied to and from the device."""
+    """Returns as text the kernel launches of a call, and the bytes that it copied to and from the device."""
     inside = f", {work.copied_inside_bytes} on the device" if work.copied_inside_bytes else ""
     copied = f"{work.copied_in_bytes} bytes to the device, {work.copied_out_bytes} back{inside}"
     return f"{work.launches} launch{'' if work.launches == 1 else 'es'}, {copied}"
 
 
 def explained_lines(report: "ProgramReport", payload: Path, database: str = "") -> list[str]:
-    """Returns a table of the fusions of a program on the host, and the command that tunes them.
+    """Returns the lines of ``tuner run --explain``: a table of fusions, and the command that tunes them.
 
-    Returns only the reason for a program without fusions. The command is left out where each fusion is
+    For a program without fusions: one line with the reason. The command is left out where each fusion is
     already tuned or has become loops. ``database``: the option ``--db`` of the command with a space before
     it, or "".
     """
@@ -202,17 +196,20 @@ def explained_lines(report: "ProgramReport", payload: Path, database: str = "") 
 
 
 def sample_lines(sample: "KernelSample") -> list[str]:
-    """Returns a simulated kernel's blocks, their comparison, and how many blocks were not computed."""
+    """Returns lines about a kernel of which blocks were sampled: how many ran, and their comparison.
+
+    A line says how many blocks the reference did not compute, if there are any.
+    """
     share = f"{sample.kernel}: {sample.simulated} of {sample.blocks} blocks"
-    one = sample.comparison
+    comparison = sample.comparison
     if not sample.reference:
         return [f"whole   {share}"]
-    if one is None:
+    if comparison is None:
         lines = [f"NOTHING {share}, which wrote nothing that could be compared with {sample.reference}"]
     else:
-        error = f"error {one.max_error:.3g}, allowed {one.tolerance:.3g}"
+        error = f"error {comparison.max_error:.3g}, allowed {comparison.tolerance:.3g}"
         elements = f"{sample.elements} elements against {sample.reference}"
-        lines = [f"{one.verdict:8}{share}, {elements}: {error}"]
+        lines = [f"{comparison.verdict:8}{share}, {elements}: {error}"]
     if sample.finished < sample.blocks:
         missing = f"{sample.blocks - sample.finished} of {sample.blocks} blocks"
         lines.append(f"partial {sample.kernel}: {missing} were not done, {sample.reference} takes too long")
@@ -220,7 +217,10 @@ def sample_lines(sample: "KernelSample") -> list[str]:
 
 
 def time_lines(report: "ProgramReport") -> list[str]:
-    """Returns the times of a program on hardware: seconds per call, seconds in kernels, overlap."""
+    """Returns lines with the times of a program on hardware: seconds per call, in kernels, and overlap.
+
+    ``report`` must have times. Kernels and overlap are those of a device.
+    """
     assert report.times is not None
     time = f"{seconds_text(report.times.call_s)} a call, host to host"
     lines = [f"time    {time}; {report.times.reliability.text}"]

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tuner.core.requests import RunRequest
     from tuner.core.runs import RunSettings
     from tuner.db.store import Store
-    from tuner.programs.fusion_schedules import TunableFusions
+    from tuner.programs.tunable_fusions import TunableFusions
     from tuner.programs.tuning import FusionSteps, TunedProblem, TunedProgram
     from tuner.targets.backends import Backends
     from tuner.tuning.tuned_run import TunedCampaign
@@ -55,7 +55,10 @@ OF_MATMULS = ("strategies", "space")  # options that choose how matmuls of a pro
 
 
 def tune(form: ProgramForm, backends: "Backends") -> int:
-    """Tunes each matmul of an MLIR program, runs the program, prints the result, returns the exit code."""
+    """Tunes the fusions, or the matmuls, of a program, runs it, prints the result, returns the exit code.
+
+    Raises UsageError for options that cannot be combined, and for a program that has nothing to tune.
+    """
     resolved = resolve_target(form.run.target_text, backends, form.run.chip)
     request_options = ProgramOptions(seed=form.run.seed, threads=form.run.threads)
     request_options.require_suiting(resolved, backends)
@@ -157,7 +160,7 @@ def _note_untuned(fusions: "TunableFusions") -> None:
 
 
 def program_steps() -> "FusionSteps":
-    """Returns the steps of tuning a program; for PyTorch models they also time baselines."""
+    """Returns the steps of tuning the fusions of a program, with one that times the baselines of a model."""
     return replace(child_fusion_steps(), baselines=_model_baselines)
 
 
@@ -193,7 +196,7 @@ def _has_contractions(file: Path) -> bool:
 
 
 def program_lines(tuned: "TunedProgram") -> list[str]:
-    """Returns the result of a tuned program as lines: matmuls or fusions, run, speedup."""
+    """Returns the result of a tuned program as lines for people: matmuls or fusions, run, speedup."""
     if tuned.campaign is None:
         lines = list(chain.from_iterable(map(_problem_lines, tuned.problems)))
     else:
@@ -216,16 +219,17 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
     return lines + baseline_lines(tuned.baselines, screen_columns())
 
 
-def _problem_lines(each: "TunedProblem") -> list[str]:
-    lines = [f"matmul  {each.problem.key}"]
-    if each.trial is None:
-        return [*lines, f"        stays as loops, or by default: {each.reason}"]
-    record = each.trial.record
-    is_timed = each.trial.final is not None or isinstance(record.outcome, Measurement)
-    time = seconds_text(timed(each.trial).median_s) if is_timed else "verified, no time"
+def _problem_lines(problem: "TunedProblem") -> list[str]:
+    lines = [f"matmul  {problem.problem.key}"]
+    trial = problem.trial
+    if trial is None:
+        return [*lines, f"        stays as loops, or by default: {problem.reason}"]
+    record = trial.record
+    is_timed = trial.final is not None or isinstance(record.outcome, Measurement)
+    time = seconds_text(timed(trial).median_s) if is_timed else "verified, no time"
     script = f"{record.candidate.strategy} {knobs_text(record.candidate.choices)}"
-    trust = f" ({each.trial.reliability.word})" if is_timed else ""
-    return [*lines, f"        trial {each.trial.id}: {time}{trust}, {script}"]
+    trust = f" ({trial.reliability.word})" if is_timed else ""
+    return [*lines, f"        trial {trial.id}: {time}{trust}, {script}"]
 
 
 def print_program(tuned: "TunedProgram", result: ResultOptions) -> int:
@@ -247,9 +251,9 @@ def print_program(tuned: "TunedProgram", result: ResultOptions) -> int:
 
 
 def contractions(file: Path) -> "tuple[tuple[NamedProblem, ...], tuple[str, ...]]":
-    """Returns the contractions in an MLIR file, and a line for each contraction that no problem describes.
+    """Returns the contractions in an MLIR file as problems, and a line for each that cannot be a problem.
 
-    The file is read in a child process.
+    The file is read in a child process. Raises UsageError where that fails.
     """
     return model_contractions(file)
 
@@ -278,7 +282,10 @@ def resumed_program(
     store: "Store",
     database: str | None,
 ) -> "TunedProgram | Refusal":
-    """Compiles, compares and times the program of a resumed campaign; a refusal says why it cannot."""
+    """Compiles, compares and times the program of a resumed campaign.
+
+    Returns a Refusal, with the reason, if the program cannot be read or has other fusions than were tuned.
+    """
     began_s = time.monotonic()
     with campaign_progress() as observe:
         tuning = FusionTuning(

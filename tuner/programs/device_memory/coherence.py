@@ -24,7 +24,6 @@ from tuner.mlir.ir.reading import op_of, walk
 from tuner.programs.device_memory.buffers import (
     ALLOCATIONS,
     BufferKind,
-    DeviceViews,
     Location,
     MirroredBuffer,
     Side,
@@ -33,6 +32,7 @@ from tuner.programs.device_memory.buffers import (
     at_loop,
     written,
 )
+from tuner.programs.device_memory.device_views import DeviceViews
 
 ANYWHERE = (Side.HOST, Side.DEVICE)
 # Where buffers that outlive the call are valid at its beginning and at its return.

@@ -47,12 +47,12 @@ from tuner.mlir.ir.reading import (
 from tuner.programs.device_memory.buffers import (
     ALLOCATIONS,
     BufferKind,
-    DeviceViews,
     MirroredBuffer,
     allocate_host_like,
     allocate_like,
 )
 from tuner.programs.device_memory.coherence import CoherenceWalk, CopyInsertion, pin
+from tuner.programs.device_memory.device_views import DeviceViews
 from tuner.programs.request import DEFAULTS, DeviceOptions
 
 DEVICE_ATTRIBUTE = "tuner.device"  # attribute of an argument that is in device memory already
@@ -228,7 +228,7 @@ def is_shared(root: Value) -> bool:
 
 def _take_device_arguments(function: Op, options: DeviceOptions) -> list[int]:
     inputs = function_type(function).inputs
-    buffers = [number for number, kind in enumerate(inputs) if is_buffer(kind)]
+    buffers = [number for number, type_ in enumerate(inputs) if is_buffer(type_)]
     is_public = "private" not in str(function.attributes.get("sym_visibility", "public"))
     marked = _take_marks(function)
     return [number for number in buffers if number in marked or (options.device_arguments and is_public)]

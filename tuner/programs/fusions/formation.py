@@ -14,34 +14,17 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
 
-from tuner.core.fusions import (
-    ATTENTION,
-    CONTRACTION,
-    CONVOLUTION,
-    ELEMENTWISE,
-    FUSION_ENTRY,
-    LOOPS,
-    QUANTIZED,
-    ROOT_ATTRIBUTE,
-    ROWS,
-    WEIGHT_ATTRIBUTE,
-    Fusion,
-    View,
-)
+from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, QUANTIZED, ROWS
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.building import zero_attribute
 from tuner.mlir.ir.reading import maps_in
 from tuner.programs.fusions.matmul_forms import conversion_of
-from tuner.programs.fusions.memory_plan import NeededCopy
 from tuner.programs.fusions.operations import (
     CONTRACTIONS,
-    FILL,
     MATMULS,
     OpKind,
     all_but,
     defining,
     dimensions,
-    is_free,
     is_identity,
     is_reduction,
     is_scalar_op,
@@ -52,86 +35,12 @@ from tuner.programs.fusions.operations import (
     read_by,
     users,
 )
-from tuner.programs.fusions.views import collapsed, memref_type, without
 
 WITH_EPILOGUE = (CONTRACTION, CONVOLUTION)
 OPS_LIMIT = 100  # operations of a fusion: the time to compile one loop grows faster than what is in its body
 LEAST_KEYS = 128  # in a row of scores
 LEAST_SCORES = 2**19  # in all rows: two megabytes of f32
 ELEMENTS = ("f32", "f64")  # of scores and of what is multiplied; an epilogue may round the result
-
-
-def copying_fusion(copy: NeededCopy, places: Mapping[Value, View], weights: Collection[int]) -> Fusion:
-    """Returns the fusion that copies a value to a view; it fills the view if the value is a filled tensor.
-
-    ``places``: where values lie in memory; ``weights``: numbers of the buffers that are weights.
-    """
-    if is_free(copy.source):
-        return _filling(copy)
-    source, target = _without_unit_dimensions(places[copy.source], copy.target)
-    mark = f" {{{WEIGHT_ATTRIBUTE}}}" if source.buffer in weights else ""
-    element = source.type.element
-    rank = len(source.type.shape)
-    tensor = _tensor(source)
-    loops = ", ".join(f"d{number}" for number in range(rank))
-    identity = f"affine_map<({loops}) -> ({loops})>"
-    kinds = ", ".join(['"parallel"'] * rank)
-    text = f"""func.func @{FUSION_ENTRY}(%0: {memref_type(source)}{mark}, %1: {memref_type(target)}) {{
-      %t0 = bufferization.to_tensor %0 restrict : {memref_type(source)} to {tensor}
-      %t1 = bufferization.to_tensor %1 restrict writable : {memref_type(target)} to {tensor}
-      %r = linalg.generic {{indexing_maps = [{identity}, {identity}], iterator_types = [{kinds}]}}
-        ins(%t0 : {tensor}) outs(%t1 : {tensor}) attrs = {{{ROOT_ATTRIBUTE}}} {{
-      ^bb0(%x: {element}, %y: {element}):
-        linalg.yield %x : {element}
-      }} -> {tensor}
-      bufferization.materialize_in_destination %r in restrict writable %1
-        : ({tensor}, {memref_type(target)}) -> ()
-      return
-    }}"""
-    return Fusion(ELEMENTWISE, str(ir.Module.parse(text)), (source,), (target,), ("linalg.copy",))
-
-
-def _filling(copy: NeededCopy) -> Fusion:
-    fill = defining(copy.source)
-    assert fill is not None
-    kind = memref_type(copy.target)
-    tensor = _tensor(copy.target)
-    element = copy.target.type.element
-    number = zero_attribute(copy.source.type.element_type)  # of an empty tensor, whose contents are any
-    if fill.name == FILL and (constant := defining(fill.operands[0])) is not None:
-        number = constant.attributes["value"]
-    text = f"""func.func @{FUSION_ENTRY}(%0: {kind}) {{
-      %c = arith.constant {number}
-      %t0 = bufferization.to_tensor %0 restrict writable : {kind} to {tensor}
-      %r = linalg.fill {{{ROOT_ATTRIBUTE}}} ins(%c : {element}) outs(%t0 : {tensor}) -> {tensor}
-      bufferization.materialize_in_destination %r in restrict writable %0 : ({tensor}, {kind}) -> ()
-      return
-    }}"""
-    return Fusion(ELEMENTWISE, str(ir.Module.parse(text)), (), (copy.target,), ("linalg.fill",))
-
-
-def _tensor(view: View) -> str:
-    return "tensor<" + "".join(f"{size}x" for size in view.type.shape) + f"{view.type.element}>"
-
-
-def _without_unit_dimensions(source: View, target: View) -> tuple[View, View]:
-    """Returns both views without dimensions of size 1; neighbours that both views can merge are one."""
-    dropped = [number for number, size in enumerate(source.type.shape) if size == 1]
-    cut = [without(view, dropped) for view in (source, target)]
-    rank = len(cut[0].strides)
-    groups: list[list[int]] = []
-    for number in range(rank):
-        merged = [*groups[:-1], [*groups[-1], number]] if groups else [[number]]
-        # can this dimension join the last group, while those after it stay alone?
-        rest = [[dimension] for dimension in range(number + 1, rank)]
-        if groups and all(collapsed(view, [*merged, *rest]) is not None for view in cut):
-            groups = merged
-        else:
-            groups.append([number])
-    first, second = (collapsed(view, groups) for view in cut)
-    assert first is not None
-    assert second is not None
-    return first, second
 
 
 def joins_independent_products(producer: Op, ops: Collection[Op]) -> bool:
@@ -351,10 +260,7 @@ def _maps(value: Value, user: Op) -> list[ir.AffineMap | None]:
 
 
 def join_attention(fusions: Sequence[Members], ops: Collection[Op]) -> list[Members]:
-    """Joins the three fusions of each attention: one fusion replaces the last of the three.
-
-    Returns all fusions in order.
-
+    """Joins the three fusions of each attention to one, in place of the last; returns all in order.
 
     Three fusions write and read all scores through memory or a large cache; one fusion computes the scores of
     some rows of queries at a time, which stay in the L2 cache. An attention is joined where this is faster,

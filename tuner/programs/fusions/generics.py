@@ -31,9 +31,9 @@ def empty(shape: Sequence[int], element: ir.Type) -> Value:
     return create("tensor.empty", [ir.RankedTensorType.get(list(shape), element)]).results[0]
 
 
-def zeros(kind: ir.RankedTensorType) -> Value:
+def zeros(type_: ir.RankedTensorType) -> Value:
     """Creates a tensor of zeros at the current insertion point."""
-    return filled(building.zero(kind.element_type), empty(kind.shape, kind.element_type))
+    return filled(building.zero(type_.element_type), empty(type_.shape, type_.element_type))
 
 
 def summed(left: Value, right: Value) -> Op:
@@ -83,8 +83,8 @@ def collapse(tensor: Value, groups: Reassociation) -> Value:
     merged = [prod(tensor.type.shape[dimension] for dimension in group) for group in groups]
     if is_free(tensor):
         return _reshaped(tensor, merged)
-    kind = ir.RankedTensorType.get(merged, tensor.type.element_type)
-    return create(COLLAPSE, [kind], [tensor], reassociation=_reassociation(groups)).results[0]
+    type_ = ir.RankedTensorType.get(merged, tensor.type.element_type)
+    return create(COLLAPSE, [type_], [tensor], reassociation=_reassociation(groups)).results[0]
 
 
 def expand(tensor: Value, groups: Reassociation, shape: Sequence[int]) -> Value:
@@ -94,10 +94,10 @@ def expand(tensor: Value, groups: Reassociation, shape: Sequence[int]) -> Value:
     """
     if is_free(tensor):
         return _reshaped(tensor, shape)
-    kind = ir.RankedTensorType.get(list(shape), tensor.type.element_type)
+    type_ = ir.RankedTensorType.get(list(shape), tensor.type.element_type)
     sizes = ir.DenseI64ArrayAttr.get(list(shape))
     attributes = {"reassociation": _reassociation(groups), "static_output_shape": sizes}
-    return create(EXPAND, [kind], [tensor], **attributes).results[0]
+    return create(EXPAND, [type_], [tensor], **attributes).results[0]
 
 
 def _reshaped(tensor: Value, shape: Sequence[int]) -> Value:

@@ -108,6 +108,7 @@ class Bytes:
     is_write: bool
 
     def conflicts(self, other: "Bytes") -> bool:
+        """Returns whether both ranges have a byte in common that at least one of them is written to."""
         is_same = self.slot == other.slot and self.start < other.stop and other.start < self.stop
         return is_same and (self.is_write or other.is_write)
 
@@ -150,7 +151,9 @@ def _touched(fusion: Fusion, code: FusionCode, places: Sequence[Place]) -> Itera
 
 
 def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool]) -> list[str]:
-    """Returns the texts of ``@program_part``, which each thread runs, and of what it calls.
+    """Returns LLVM-dialect texts: of ``@program_part``, which each thread runs, and of what this calls.
+
+    ``waits``: per fusion, whether all threads meet at a barrier before it.
 
     A thread waits in a loop until all threads have arrived, and sleeps after 0.1 to 0.4 ms: the thread that
     it waits for may need its processor. Arrivals are counted through the whole call, so no barrier resets
@@ -222,10 +225,7 @@ class ProcessorLevel:
 
 @dataclass(frozen=True)
 class FusionPlaces:
-    """Where a program's arrays lie in memory: the plans of its temporary buffers and of its packed weights.
-
-    ``place`` returns the slot of the frame that has a view's base pointer, and the offset from there.
-    """
+    """Where a program's arrays lie in memory: plans of its temporary buffers and of its packed weights."""
 
     program: FusedProgram
     memory: MemoryPlan
@@ -234,9 +234,13 @@ class FusionPlaces:
     @property
     def slots(self) -> int:
         """Returns the number of pointers in the frame; the word for a failed assertion follows them."""
-        return len(self.program.arguments) + len(self.program.results) + 2
+        return len(self.program.arguments) + len(self.program.results) + 2  # weights, arena
 
     def place(self, view: View, packing: WeightPacking | None = None) -> tuple[int, int]:
+        """Returns the frame's slot with the base pointer of a view, and the view's offset from it in bytes.
+
+        The frame is the array of pointers that ``@program`` takes. ``packing``: how a weight is packed.
+        """
         buffer = self.program.buffers[view.buffer]
         offset = view.offset * number_type(view.type.element).bytes
         if buffer.owner == ARGUMENT:
@@ -359,9 +363,9 @@ def _declarations(places: FusionPlaces, codes: Sequence[FusionCode], names: dict
     }
     asserting = {names[code.llvm_text] for code in codes if code.asserts}
     return [
-        f"llvm.func @{prefix}{FUSION_ENTRY}({', '.join(found)})"
+        f"llvm.func @{prefix}{FUSION_ENTRY}({', '.join(arguments)})"
         + (f" -> {POINTER}" if prefix in asserting else "")
-        for prefix, found in types.items()
+        for prefix, arguments in types.items()
     ]
 
 
@@ -414,16 +418,13 @@ def _share_types(code: FusionCode) -> list[str]:
 
 
 def _entries(codes: Sequence[FusionCode]) -> tuple[str, str]:
-    only = [
-        "  %first = llvm.mlir.constant(0 : i64) : i64\n  %one = llvm.mlir.constant(1 : i64) : i64\n"
-        for code in codes
-        if code.is_divided
-    ][:1]
-    each = [f"{call_of(number, code, '%first', '%one')}\n" for number, code in enumerate(codes)]
+    head = ""
+    if any(code.is_divided for code in codes):
+        head = "  %first = llvm.mlir.constant(0 : i64) : i64\n  %one = llvm.mlir.constant(1 : i64) : i64\n"
+    calls = [f"{call_of(number, code, '%first', '%one')}\n" for number, code in enumerate(codes)]
     cases = ", ".join(f"{number}: ^fusion{number}" for number in range(len(codes)))
-    blocks = "".join(f"^fusion{number}:\n{call}  llvm.return\n" for number, call in enumerate(each))
-    head = "".join(only)
-    program = f"llvm.func @{PROGRAM_ENTRY}(%frame: {POINTER}) {{\n{head}{''.join(each)}  llvm.return\n}}"
+    blocks = "".join(f"^fusion{number}:\n{call}  llvm.return\n" for number, call in enumerate(calls))
+    program = f"llvm.func @{PROGRAM_ENTRY}(%frame: {POINTER}) {{\n{head}{''.join(calls)}  llvm.return\n}}"
     single = (
         f"llvm.func @{SINGLE_ENTRY}(%frame: {POINTER}, %number: i32) {{\n{head}"
         f"  llvm.switch %number : i32, ^done [{cases}]\n^done:\n  llvm.return\n{blocks}}}"

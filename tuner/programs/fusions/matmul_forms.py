@@ -1,14 +1,18 @@
-"""Brings matmuls into the forms that schedules take, in place; only the order of sums may change.
+"""Brings matmuls into the forms that schedules take, and makes matmuls of some convolutions, in place.
 
-``pipeline.form_text`` calls these steps in this order: ``transpose_operands``, ``narrow_operands`` (bf16 and
-i8 in place of their extensions), ``narrow_sums`` (of i8 into i64), ``begin_with_zeros``, ``merge_batches``.
+Only the order of sums may change. ``pipeline.form_text`` calls these steps in this order:
+``transpose_operands``, ``narrow_operands`` (bf16 and i8 in place of their extensions), ``narrow_sums`` (of i8
+into i64), ``pointwise_as_matmuls``, ``single_pixels_as_matmuls``, ``begin_with_zeros``, ``merge_batches``.
 """
 
-from tuner.core.dtypes import natural_output
+from math import prod
+
+from tuner.core.dtypes import natural_output, number_type
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, recreated, value
+from tuner.mlir.ir.convolutions import convolution_form
 from tuner.mlir.ir.linalg import is_unsigned
-from tuner.mlir.ir.reading import maps_in, set_operands, uses_of
+from tuner.mlir.ir.reading import maps_in, op_of, set_operands, uses_of
 from tuner.programs.fusions.generics import (
     collapse,
     expand,
@@ -21,9 +25,11 @@ from tuner.programs.fusions.generics import (
 from tuner.programs.fusions.operations import (
     COLLAPSE,
     CONTRACTIONS,
+    CONVOLUTIONS,
     EXPAND,
     GENERIC,
     MATMULS,
+    PAD,
     SLICE,
     body_of,
     defining,
@@ -50,6 +56,10 @@ NARROW = "i8"  # elements of A and B of a matmul whose sums are to be narrowed
 SUM = natural_output(NARROW)
 INTEGER_OPS = ("arith.extsi", "arith.muli", "arith.addi")
 FLOAT_OPS = ("arith.extf", "arith.mulf", "arith.addf")
+NCHW = "linalg.conv_2d_nchw_fchw"
+# Element types of the operands and the sums that a matmul of a fusion may have.
+PRODUCT_TYPES = (("f32",) * 3, ("f64",) * 3, ("bf16",) * 2 + ("f32",))
+PAGE_BYTES = 4096  # of a channel: at 3136 bytes (28x28) convolutions were as fast, at 12544 a third as fast
 ROWS = [[0, 1], [2]]  # dimensions of A and C: batch and rows become rows
 
 
@@ -155,9 +165,9 @@ def _narrowed(tensor: Value) -> Value:
     if op.name not in RESHAPES:
         return op.operands[0]
     source = _narrowed(op.operands[0])
-    kind = ir.RankedTensorType.get(tensor.type.shape, source.type.element_type)
+    type_ = ir.RankedTensorType.get(tensor.type.shape, source.type.element_type)
     with ir.InsertionPoint(op), op.location:
-        return recreated(op, [kind], [source, *list(op.operands)[1:]]).results[0]
+        return recreated(op, [type_], [source, *list(op.operands)[1:]]).results[0]
 
 
 def is_extension(op: Op) -> bool:
@@ -207,8 +217,8 @@ def narrow_sums(payload: TensorPayload) -> None:
         if not are_truncated or is_unsigned(op) or number_of(inits_of(op)[0]) != 0.0:
             continue
         with ir.InsertionPoint(op), op.location:
-            kind = ir.RankedTensorType.get(op.results[0].type.shape, ir.IntegerType.get_signless(32))
-            narrow = recreated(op, [kind], [*inputs_of(op), zeros(kind)])
+            type_ = ir.RankedTensorType.get(op.results[0].type.shape, ir.IntegerType.get_signless(32))
+            narrow = recreated(op, [type_], [*inputs_of(op), zeros(type_)])
             add_body(narrow)
         for reader in readers:  # the wide matmul has no users now: ``clean_up`` erases it
             reader.results[0].replace_all_uses_with(narrow.results[0])
@@ -284,9 +294,9 @@ def merge_batches(payload: TensorPayload) -> None:
             continue
         result = op.results[0]
         batch, rows, columns = result.type.shape
-        kind = ir.RankedTensorType.get([batch * rows, columns], result.type.element_type)
+        type_ = ir.RankedTensorType.get([batch * rows, columns], result.type.element_type)
         with ir.InsertionPoint(op), op.location:
-            product = matmul(collapse(op.operands[0], ROWS), repeated.operands[0], zeros(kind))
+            product = matmul(collapse(op.operands[0], ROWS), repeated.operands[0], zeros(type_))
             result.replace_all_uses_with(expand(product, ROWS, [batch, rows, columns]))
         op.erase()
 
@@ -311,3 +321,89 @@ def is_broadcast(op: Op) -> bool:
     """Returns whether a generic only repeats its only input along further dimensions."""
     loops = moved_loops(op)
     return loops is not None and len(loops) < maps_in(op)[0].n_dims
+
+
+def pointwise_as_matmuls(payload: TensorPayload) -> None:
+    """Replaces 1x1 convolutions over large images by matmuls, in place.
+
+    A schedule of convolutions reads some pixels of each channel, and channels are a page of memory or more
+    apart; a matmul reads whole rows of a matrix of channels x pixels:
+
+        %r = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x256x56x56xf32>, tensor<64x256x1x1xf32>) ...
+      becomes
+        %a = tensor.collapse_shape %w [[0], [1, 2, 3]] ... into tensor<64x256xf32>
+        %b = tensor.collapse_shape %x [[0, 1], [2, 3]] ... into tensor<256x3136xf32>
+        %c = linalg.matmul ins(%a, %b) ... -> tensor<64x3136xf32>
+        %r = tensor.expand_shape %c [[0, 1], [2, 3]] ... into tensor<1x64x56x56xf32>
+
+    Not changed: strides, several images, padded inputs, and the layout NHWC, whose channels are adjacent.
+    """
+    for op in payload.ops:
+        if op.name != NCHW:
+            continue
+        x, weights = op.operands[:2]
+        images, _, height, width = x.type.shape
+        is_pointwise = list(weights.type.shape[2:]) == [1, 1] and convolution_form(op).strides == (1, 1)
+        channel_bytes = height * width * number_type(str(x.type.element_type)).bytes
+        if not is_pointwise or images != 1 or op_of(x, PAD) is not None or channel_bytes < PAGE_BYTES:
+            continue
+        pixels = [[0, 1], [2, 3]]
+        with ir.InsertionPoint(op), op.location:
+            start = collapse(inits_of(op)[0], pixels)
+            left = collapse(weights, [[0], [1, 2, 3]])
+            right = collapse(x, pixels)
+            result = expand(matmul(left, right, start), pixels, op.results[0].type.shape)
+        op.results[0].replace_all_uses_with(result)
+        op.erase()
+
+
+def single_pixels_as_matmuls(payload: TensorPayload) -> None:
+    """Replaces convolutions whose window covers the whole image by matmuls, in place.
+
+    Each image gives one pixel, so an element of the weights is used once per image, and a schedule of
+    convolutions, which keeps weights in registers for many pixels, has nothing to keep. The 1x1 convolutions
+    of squeeze-and-excitation are of this kind:
+
+        %r = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<2x168x1x1xf32>, tensor<672x168x1x1xf32>) ...
+      becomes
+        %a = tensor.collapse_shape %x [[0], [1, 2, 3]] ... into tensor<2x168xf32>
+        %b = tensor.collapse_shape %w [[0], [1, 2, 3]] ... into tensor<672x168xf32>
+        %t = linalg.generic ins(%b)  // transposed: of a weight, once
+        %c = linalg.matmul ins(%a, %t) ... -> tensor<2x672xf32>
+        %r = tensor.expand_shape %c [[0], [1, 2, 3]] ... into tensor<2x672x1x1xf32>
+
+    Not changed: groups, padded inputs, and types that no schedule of matmuls takes.
+    """
+    for op in payload.ops:
+        if op.name in CONVOLUTIONS and _is_single_pixel(op):
+            _as_matmul(op)
+
+
+def _is_single_pixel(op: Op) -> bool:
+    form = convolution_form(op)
+    (x, weights, start) = list(op.operands)
+    if form.is_depthwise or "g" in form.weights or op_of(x, PAD) is not None:
+        return False
+    types = tuple(str(operand.type.element_type) for operand in (x, weights, start))
+    if types not in PRODUCT_TYPES:
+        return False
+    image = [size for size, name in zip(x.type.shape, form.input, strict=True) if name in "DHW"]
+    window = [size for size, name in zip(weights.type.shape, form.weights, strict=True) if name in "dhw"]
+    return image == window and prod(image) > 0
+
+
+def _as_matmul(op: Op) -> None:
+    form = convolution_form(op)
+    (x, weights, start) = list(op.operands)
+    rank = len(form.weights)
+    rows = [[0], [*range(1, rank)]]  # an image or a filter each
+    columns = [[*range(rank - 1)], [rank - 1]]
+    with ir.InsertionPoint(op), op.location:
+        if form.weights[0] == form.filters:
+            right = transposed(collapse(weights, rows), [1, 0])
+        else:
+            right = collapse(weights, columns)
+        result = matmul(collapse(x, rows), right, collapse(start, rows))
+        whole = expand(result, rows, op.results[0].type.shape)
+    op.results[0].replace_all_uses_with(whole)
+    op.erase()

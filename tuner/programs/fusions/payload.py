@@ -37,9 +37,10 @@ class NotFused:
 
 @dataclass(frozen=True)
 class TensorPayload:
-    """A program that may become fusions: one function on tensors of static sizes, without calls.
+    """A program that may become fusions: one function on tensors of static sizes, in one block without calls.
 
-    It is in the current MLIR context.
+    The module is in the current MLIR context. ``ops``: the operations of the block but the last; ``end``: the
+    last, which returns the results.
     """
 
     module: ir.Module
@@ -84,9 +85,9 @@ def read_payload(text: str, entry: str | None) -> TensorPayload | NotFused:
     return TensorPayload(module, function)
 
 
-def tensor_type(kind: Type) -> TensorType:
+def tensor_type(type_: Type) -> TensorType:
     """Returns an MLIR tensor type of static shape as a value that needs no MLIR."""
-    return TensorType(tuple(kind.shape), str(kind.element_type))
+    return TensorType(tuple(type_.shape), str(type_.element_type))
 
 
 def _why_not(module: ir.Module, function: Op) -> str:
@@ -96,8 +97,8 @@ def _why_not(module: ir.Module, function: Op) -> str:
         return "control flow: the function has several blocks"
     signature = function_type(function)
     for what, kinds in (("argument", signature.inputs), ("result", signature.results)):
-        for number, kind in enumerate(kinds):
-            if reason := _refused_type(kind):
+        for number, type_ in enumerate(kinds):
+            if reason := _refused_type(type_):
                 return f"{what} {number}: {reason}"
     if not list(signature.results):
         return "returns nothing"
@@ -115,23 +116,23 @@ def _refused(op: Op) -> str:
     return next((f"{op.name}: {reason}" for kind in tensors if (reason := _refused_type(kind))), "")
 
 
-def _refused_type(kind: Type) -> str:
-    if not isinstance(kind, ir.RankedTensorType):
-        return f"{kind} is not a tensor"
-    if not kind.has_static_shape:
-        return f"{kind} has a dynamic size"
-    if kind.encoding is not None:
-        return f"{kind} has an encoding"
-    if str(kind.element_type) not in ELEMENTS:
-        return f"{kind} has elements of an unsupported type"
-    if 0 not in kind.shape:
+def _refused_type(type_: Type) -> str:
+    if not isinstance(type_, ir.RankedTensorType):
+        return f"{type_} is not a tensor"
+    if not type_.has_static_shape:
+        return f"{type_} has a dynamic size"
+    if type_.encoding is not None:
+        return f"{type_} has an encoding"
+    if str(type_.element_type) not in ELEMENTS:
+        return f"{type_} has elements of an unsupported type"
+    if 0 not in type_.shape:
         return ""
-    return f"{kind} has no elements"
+    return f"{type_} has no elements"
 
 
 @dataclass(frozen=True)
 class Weight:
-    """A constant of a program: its ``values``, or the ``name`` under which data follow the payload."""
+    """A constant of a program: its ``values``, or the ``name`` of its data after the payload's text."""
 
     type: TensorType
     name: str = ""
@@ -167,9 +168,9 @@ def take_weights(payload: TensorPayload) -> tuple[Weight, ...]:
             continue
         if isinstance(constant, ir.DenseElementsAttr) and constant.is_splat:
             with ir.InsertionPoint(op), op.location:
-                kind = op.results[0].type
-                number = value("arith.constant", kind.element_type, value=constant.get_splat_value())
-                new = filled(number, create("tensor.empty", [kind]).results[0])
+                type_ = op.results[0].type
+                number = value("arith.constant", type_.element_type, value=constant.get_splat_value())
+                new = filled(number, create("tensor.empty", [type_]).results[0])
         else:
             weights.append(_weight(constant))
             new = payload.block.add_argument(op.results[0].type, ir.Location.unknown())
@@ -179,9 +180,9 @@ def take_weights(payload: TensorPayload) -> tuple[Weight, ...]:
     return tuple(weights)
 
 
-def add_argument(function: Op, kind: ir.RankedTensorType) -> Value:
+def add_argument(function: Op, type_: ir.RankedTensorType) -> Value:
     """Adds an argument of a tensor type at the end of a function's arguments; returns its value."""
-    argument = function.regions[0].blocks[0].add_argument(kind, ir.Location.unknown())
+    argument = function.regions[0].blocks[0].add_argument(type_, ir.Location.unknown())
     set_function_type(function)
     return argument
 
@@ -195,11 +196,11 @@ def set_function_type(function: Op) -> None:
 
 
 def _weight(constant: Attribute) -> Weight:
-    kind = tensor_type(constant.type)
+    type_ = tensor_type(constant.type)
     text = str(constant) if not isinstance(constant, ir.DenseElementsAttr) else ""
     if not text.startswith(RESOURCE):
-        return Weight(kind, values=_dense(constant, kind.element))
-    return Weight(kind, name=text[len(RESOURCE) : text.rindex("> :")])
+        return Weight(type_, values=_dense(constant, type_.element))
+    return Weight(type_, name=text[len(RESOURCE) : text.rindex("> :")])
 
 
 def _dense(constant: Attribute, element: str) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""Converts a payload to fusions: normal forms, hoisting, places in memory, formation, outlining."""
+"""Converts a payload to fusions: normal forms, hoisting, places in memory, formation, outlining.
+
+Facts that only the data of constants show, such as which keys a mask hides, are added to the fusions last.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +18,10 @@ from tuner.mlir.hidden_keys import attention_mask, visible_band, with_visible_ba
 from tuner.mlir.ir.reading import name_of, ops_in
 from tuner.mlir.reference.fusion_reference import evaluate_tensors
 from tuner.mlir.transform import new_context
-from tuner.programs.fusions import matmul_forms, normal_forms
-from tuner.programs.fusions.formation import Members, copying_fusion, form_fusions, join_attention
+from tuner.programs.fusions import matmul_forms, normal_forms, widening
+from tuner.programs.fusions.formation import Members, form_fusions, join_attention
 from tuner.programs.fusions.generics import reshape_fills
 from tuner.programs.fusions.hoisting import hoist, init_parts
-from tuner.programs.fusions.memory_plan import BufferPlan, NeededCopy, placed, settle, temporary
 from tuner.programs.fusions.operations import EMPTY, VIEWS, users
 from tuner.programs.fusions.outlining import outlined
 from tuner.programs.fusions.payload import (
@@ -30,8 +32,10 @@ from tuner.programs.fusions.payload import (
     take_weights,
     tensor_type,
 )
+from tuner.programs.fusions.placement import BufferPlan, NeededCopy, copying_fusion, placed, settle, temporary
 from tuner.programs.fusions.producer_shapes import take_shapes_of_producers
 from tuner.programs.fusions.quantized_weights import keep_integers
+from tuner.programs.fusions.unused_results import drop_unused_results
 from tuner.programs.fusions.views import is_contiguous, moved_loops
 from tuner.programs.lowering.resources import split_payload
 
@@ -64,7 +68,8 @@ class FormedText:
         """Returns the program with facts that depend on constants, as far as ``resources`` has their data.
 
         The facts are: which keys the mask of an attention shows; whether quantized weights fit in 4 bits;
-        whether all their zero points are 0. ``resources`` is called only for a program with such fusions.
+        whether all their zero points are 0. ``resources`` returns the data by name; it is called only for a
+        program with such fusions.
         """
         program = self.program
         if not any(fusion.kind in (ATTENTION, QUANTIZED) for fusion in program.fusions):
@@ -87,13 +92,13 @@ class FormedText:
 def fuse_program(
     text: str, entry: str | None = None, *, keeps_forks: bool = False, multiplies_pairs: bool = False
 ) -> FormedProgram | NotFused:
-    """Returns a payload as fusions; NotFused for one that must be compiled as a whole.
+    """Returns a payload, MLIR text with the data of its constants, as fusions.
 
-    ``keeps_forks``, for a GPU: an operation that reads two independent products joins neither, so that both
-    can run at once; attention is not joined; reductions over another dimension than the last become loops.
-    Convolutions of bf16 and f16 are widened to f32; with ``multiplies_pairs`` those over several channels
-    keep bf16 operands, for dot products of pairs. Raises CandidateError(BIND) for text that does not parse,
-    and for an entry that is not there.
+    Returns NotFused for a program that must be compiled as a whole. ``keeps_forks``, for a GPU: an operation
+    that reads two independent products joins neither, so that both can run at once; attention is not joined;
+    reductions over another dimension than the last become loops. Convolutions of bf16 and f16 are widened to
+    f32; with ``multiplies_pairs`` those over several channels keep bf16 operands, for dot products of pairs.
+    Raises CandidateError(BIND) for text that does not parse, and for an entry that is not there.
     """
     split = split_payload(text)
     formed = form_text(split.text, entry, keeps_forks=keeps_forks, multiplies_pairs=multiplies_pairs)
@@ -105,10 +110,11 @@ def fuse_program(
 def form_text(
     text: str, entry: str | None, *, keeps_forks: bool = False, multiplies_pairs: bool = False
 ) -> FormedText | NotFused:
-    """Converts MLIR text, without the data of its constants, to fusions.
+    """Converts a payload to fusions; ``text`` is its MLIR without the data of its constants.
 
-    Arguments as in ``fuse_program``. Returns NotFused for a program that must be compiled as a whole. Raises
-    CandidateError(BIND) for text that does not parse, and for an entry that is not there.
+    ``entry`` None: ``main``, or the only public function. ``keeps_forks`` and ``multiplies_pairs`` have the
+    meaning that they have in ``fuse_program``. Returns NotFused for a program that must be compiled as a
+    whole. Raises CandidateError(BIND) for text that does not parse, and for an entry that is not there.
     """
     with new_context(), ir.Location.unknown():
         payload = read_payload(text, entry)
@@ -119,15 +125,15 @@ def form_text(
         normal_forms.prepare(payload.module)
         weights = take_weights(payload)
         normal_forms.generalize(payload.module)
-        normal_forms.drop_unused_results(payload)
+        drop_unused_results(payload)
         # matmuls and types: extensions of operands and truncations of sums are generics by now; what is
         # transposed, moved or extended of weights alone is computed at compile time by ``hoist``
         matmul_forms.transpose_operands(payload)
         matmul_forms.narrow_operands(payload)
         matmul_forms.narrow_sums(payload)
-        normal_forms.pointwise_as_matmuls(payload)
-        normal_forms.widen_convolutions(payload, keeps_pairs=multiplies_pairs)
-        normal_forms.single_pixels_as_matmuls(payload)
+        matmul_forms.pointwise_as_matmuls(payload)
+        widening.widen_convolutions(payload, keeps_pairs=multiplies_pairs)
+        matmul_forms.single_pixels_as_matmuls(payload)
         # shapes: folding makes reshapes, also of fills, which ``begin_with_zeros`` must see as fills of 0;
         # ``merge_batches`` needs its zeros
         normal_forms.fold_unit_dimensions(payload.module)
@@ -139,7 +145,7 @@ def form_text(
         # weights, last: ``hoist`` moves out what the passes before compute of weights alone
         if not keeps_forks:  # no strategy of a device is for integers with scales
             keep_integers(payload, len(arguments))
-        normal_forms.widen_parameters(payload, len(arguments))
+        widening.widen_parameters(payload, len(arguments))
         init, kept = hoist(payload, len(arguments))
         if not init:  # with init, weights are its inputs: all stay
             weights = tuple(weights[number] for number in kept)

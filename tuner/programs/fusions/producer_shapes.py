@@ -195,15 +195,15 @@ def _collapsed(op: Op, groups: Reassociation) -> bool:
 
 def _dimension_groups(loops: Sequence[int], groups: Reassociation) -> list[list[int]] | None:
     """Returns groups of an operand's dimensions that become one; None if it has only part of a loop group."""
-    found: list[list[int]] = []
+    own_groups: list[list[int]] = []
     at = 0
     while at < len(loops):
         group = next(list(loop_group) for loop_group in groups if loops[at] in loop_group)
         if list(loops[at : at + len(group)]) != group:
             return None
-        found.append(list(range(at, at + len(group))))
+        own_groups.append(list(range(at, at + len(group))))
         at += len(group)
-    return found
+    return own_groups
 
 
 def _layout_of(value: Value) -> View:

@@ -374,13 +374,13 @@ def _replace(op: Op, a: Value, weight: QuantizedWeight, form: WeightFormat) -> N
 
 
 def _sum_of_products(a: Value, q: Value, scale: Value, *rest: Value) -> Value:
-    kind = ir.F32Type.get()
-    a, scale = (tensor if tensor.type == kind else value(EXTEND, kind, tensor) for tensor in (a, scale))
-    number = value(TO_FLOAT, kind, q)
+    type_ = ir.F32Type.get()
+    a, scale = (tensor if tensor.type == type_ else value(EXTEND, type_, tensor) for tensor in (a, scale))
+    number = value(TO_FLOAT, type_, q)
     if len(rest) > 1:
-        number = value(SUBTRACT, kind, number, value(TO_FLOAT, kind, rest[0]))
-    weight = value(SCALE, kind, number, scale)
-    return value("arith.addf", kind, rest[-1], value(SCALE, kind, a, weight))
+        number = value(SUBTRACT, type_, number, value(TO_FLOAT, type_, rest[0]))
+    weight = value(SCALE, type_, number, scale)
+    return value("arith.addf", type_, rest[-1], value(SCALE, type_, a, weight))
 
 
 def _by_digits(read: Read) -> tuple[Value, Digits]:
@@ -415,13 +415,13 @@ def _table(read: Read | None, n: int, groups: int) -> Value:
         return _reshaped(read.tensor, [n, groups])
     row, column = map(ir.AffineDimExpr.get, range(2))
     if read is None:
-        kind = ir.F32Type.get()
+        type_ = ir.F32Type.get()
         return generic(
             [],
-            empty([n, groups], kind),
+            empty([n, groups], type_),
             [[row, column]],
             [PARALLEL, PARALLEL],
-            lambda _: value("arith.constant", kind, value=ir.FloatAttr.get(kind, 1.0)),
+            lambda _: value("arith.constant", type_, value=ir.FloatAttr.get(type_, 1.0)),
         ).results[0]
     tensor, digits = _by_digits(read)
     kept = [at for at, digit in enumerate(digits) if digit.size > 1]
@@ -439,11 +439,11 @@ def _in_order(digits: Digits) -> list[Digit]:
 
 def _reshaped(tensor: Value, shape: Sequence[int]) -> Value:
     """Returns a tensor in another shape, through one dimension where needed."""
-    given = list(tensor.type.shape)
-    if given == list(shape):
+    sizes = list(tensor.type.shape)
+    if sizes == list(shape):
         return tensor
-    if len(given) > 1:
-        tensor = collapse(tensor, [list(range(len(given)))])
+    if len(sizes) > 1:
+        tensor = collapse(tensor, [list(range(len(sizes)))])
     if len(shape) == 1:
         return tensor
     if not shape:

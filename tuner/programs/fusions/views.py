@@ -26,9 +26,9 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def whole(buffer: int, kind: TensorType) -> View:
+def whole(buffer: int, type_: TensorType) -> View:
     """Returns the view of a contiguous tensor at the beginning of a buffer."""
-    return View(buffer, 0, kind, row_major(kind.shape))
+    return View(buffer, 0, type_, row_major(type_.shape))
 
 
 def is_contiguous(view: View) -> bool:
@@ -120,11 +120,11 @@ def view_of(op: Op, source: View) -> View | None:
         return expanded(source, tuple(op.results[0].type.shape), groups_of(op))
     if op.name == operations.COLLAPSE:
         return collapsed(source, groups_of(op))
-    place = slice_of(op)
-    if place is None:
+    slice_ = slice_of(op)
+    if slice_ is None:
         return None
-    slice_view = sliced(source, place.offsets, place.sizes, place.steps)
-    return without(slice_view, place.dropped)
+    slice_view = sliced(source, slice_.offsets, slice_.sizes, slice_.steps)
+    return without(slice_view, slice_.dropped)
 
 
 def source_of(op: Op, result: View) -> View | None:
@@ -248,10 +248,10 @@ def insertions(op: Op) -> list[Slice] | None:
     """
     slices: list[Slice] = []
     while True:
-        place = slice_of(op)
-        if place is None or any(_overlap(place, other) for other in slices):
+        slice_ = slice_of(op)
+        if slice_ is None or any(_overlap(slice_, other) for other in slices):
             return None
-        slices.append(place)
+        slices.append(slice_)
         base = operations.defining(op.operands[1])
         if base is None or base.name not in (operations.INSERT, operations.EMPTY):
             return None
@@ -262,10 +262,10 @@ def insertions(op: Op) -> list[Slice] | None:
         op = base
 
 
-def _overlap(one: Slice, other: Slice) -> bool:
+def _overlap(left: Slice, right: Slice) -> bool:
     ranges = zip(
-        zip(one.offsets, one.sizes, one.steps, strict=True),
-        zip(other.offsets, other.sizes, other.steps, strict=True),
+        zip(left.offsets, left.sizes, left.steps, strict=True),
+        zip(right.offsets, right.sizes, right.steps, strict=True),
         strict=True,
     )
     return all(

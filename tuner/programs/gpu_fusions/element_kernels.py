@@ -35,7 +35,8 @@ BINARY = {  # of indices, which are not negative
 class FusionFunction:
     """The function of a fusion, on tensors, with the memrefs that its inputs and outputs lie in.
 
-    It is in the current MLIR context.
+    The function is in the current MLIR context. ``ops``: the operations of its block but the return;
+    ``generics``: those of them that are ``linalg.generic``.
     """
 
     module: ir.Module  # owns the function
@@ -62,22 +63,22 @@ def fusion_function(fusion: Fusion, memrefs: Sequence[Value], *, is_generalized:
     if is_generalized:
         run_passes(module, GENERALIZE)
     function = module.body.operations[0].operation
-    given = dict(zip(function.regions[0].blocks[0].arguments, memrefs, strict=True))
+    memref_of = dict(zip(function.regions[0].blocks[0].arguments, memrefs, strict=True))
     memory: dict[Value, Value] = {}
     outputs: list[Output] = []
     for op in operations.body_of(function):
         if op.name == READ:
-            memory[op.results[0]] = given[op.operands[0]]
+            memory[op.results[0]] = memref_of[op.operands[0]]
         elif op.name == WRITE:
-            outputs.append((op.operands[0], given[op.operands[1]]))
+            outputs.append((op.operands[0], memref_of[op.operands[1]]))
     return FusionFunction(module, memory, tuple(outputs))
 
 
 def launch(blocks: int, threads: int, build: Build) -> None:
     """Creates a ``gpu.launch`` of ``blocks`` blocks of ``threads`` threads.
 
-    ``build(block, thread)`` creates its body from the numbers of the block and of the thread in it. Raises
-    CandidateError(COMPILE) for more than BLOCKS_LIMIT blocks.
+    ``build(block, thread)`` creates the kernel's body from the number of the block, and of the thread in the
+    block. Raises CandidateError(COMPILE) for more than BLOCKS_LIMIT blocks.
     """
     if blocks > BLOCKS_LIMIT:
         raise CandidateError(Stage.COMPILE, f"found {blocks} thread blocks, allowed {BLOCKS_LIMIT}")
@@ -93,9 +94,9 @@ def launch_for_each(shape: Sequence[int], build: Callable[[list[Value]], None]) 
     total = math.prod(shape)
 
     def thread(block: Value, number_in_block: Value) -> None:
-        kind = ir.IndexType.get()
-        first = value("arith.muli", kind, block, index(BLOCK_THREADS))
-        number = value("arith.addi", kind, first, number_in_block)
+        type_ = ir.IndexType.get()
+        first = value("arith.muli", type_, block, index(BLOCK_THREADS))
+        number = value("arith.addi", type_, first, number_in_block)
         sizes = list(map(index, shape))
         branch(is_less(number, index(total)), lambda: build(delinearized(number, sizes)))
 
@@ -156,11 +157,13 @@ class PointValues:
             self._indices = indices
 
     def constant(self, number: int) -> Value:
+        """Returns ``number`` as a constant of type index, created at its first use in a region."""
         if number not in self._indices:
             self._indices[number] = index(number)
         return self._indices[number]
 
     def store(self, outputs: Sequence[Output], indices: list[Value]) -> None:
+        """Creates what computes the element at ``indices`` of each output's tensor, and the stores."""
         elements = [self.at(tensor, indices) for tensor, _ in outputs]
         for element, (_, memory) in zip(elements, outputs, strict=True):
             store(element, memory, indices)
@@ -190,6 +193,7 @@ class PointValues:
         return [self._scalar(operand, known) for operand in end.operands]
 
     def mapped(self, mapping: ir.AffineMap, loops: Sequence[Value | None]) -> list[Value]:
+        """Creates the values of an indexing map's results at ``loops``, the index of each loop."""
         return [self._evaluated(result, loops) for result in mapping.results]
 
     def _computed(self, tensor: Value, indices: list[Value]) -> Value:

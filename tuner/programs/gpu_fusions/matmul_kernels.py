@@ -112,18 +112,18 @@ def is_plain(memory: Value) -> bool:
     return is_row_major(memory.type)
 
 
-def put_body(own: ir.Module, epilogue: MatmulEpilogue) -> None:
-    """Clones the body of an epilogue into the last ``linalg.generic`` of a matmul's payload.
+def put_body(payload: ir.Module, epilogue: MatmulEpilogue) -> None:
+    """Clones the body of an epilogue into the last ``linalg.generic`` of a matmul's payload, in place.
 
     The first argument of that generic is the sum; its further arguments are the epilogue's other operands.
     """
-    generic = walk(own, GENERIC)[-1]
+    generic = walk(payload, GENERIC)[-1]
     arguments = list(generic.regions[0].blocks[0].arguments)
-    given = list(epilogue.op.regions[0].blocks[0].arguments)
+    elements = list(epilogue.op.regions[0].blocks[0].arguments)
     order = [epilogue.sums, *(number for number, _ in epilogue.others)]
-    known = {given[number]: arguments[at] for at, number in enumerate(order)}
+    known = {elements[number]: arguments[at] for at, number in enumerate(order)}
     end = body_of(generic)[-1]
-    sums = given[epilogue.sums]
+    sums = elements[epilogue.sums]
     with ir.InsertionPoint(end), ir.Location.unknown():
         if sums.type != arguments[0].type:  # the program rounds sums before the epilogue
             known[sums] = value("arith.truncf", sums.type, arguments[0])
@@ -237,8 +237,8 @@ def _with_output(op: Op, output: Value) -> Problem:
 
 
 def _launch_to_memory(op: Op, function: FusionFunction, place: KernelPlace, number: int) -> None:
-    kind = op.results[0].type
-    sums = allocate(ir.MemRefType.get(kind.shape, kind.element_type))
+    type_ = op.results[0].type
+    sums = allocate(ir.MemRefType.get(type_.shape, type_.element_type))
     _launch_plain(op, sums, function, place, number)
     function.memory[op.results[0]] = sums
 

@@ -70,7 +70,7 @@ def add_fusion(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> 
 
     ``types``: memref types of the inputs, then of the outputs, offsets included. Three forms are tried in
     order: scripts, or a block per row, by the fusion's kind; a thread per element; loops, of which each is a
-    kernel.
+    kernel. Raises CandidateError for a fusion that none of the three can compute.
     """
     try:
         return _function_of(place, types, lambda views: _launch(fusion, views, place))
@@ -78,8 +78,8 @@ def add_fusion(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> 
         _erase(place)
         first = error.reason
     try:
-        found = _function_of(place, types, lambda views: _launch_elements(fusion, views))
-        return FusionKernels(found.function, first)
+        kernels = _function_of(place, types, lambda views: _launch_elements(fusion, views))
+        return FusionKernels(kernels.function, first)
     except CandidateError as error:
         _erase(place)
         return FusionKernels(_as_loops(fusion, types, place), f"{first}; {error.reason}")
@@ -126,8 +126,8 @@ def _as_loops(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> O
     module = parse(fusion.text, "fusion")
     function = module.body.operations[0].operation
     assert_indirect_indices(function)
-    for argument, kind in zip(function.regions[0].blocks[0].arguments, types, strict=True):
-        argument.set_type(kind)
+    for argument, type_ in zip(function.regions[0].blocks[0].arguments, types, strict=True):
+        argument.set_type(type_)
     sync_function_type(function)
     function.attributes["sym_name"] = ir.StringAttr.get(place.name)
     function.attributes["sym_visibility"] = ir.StringAttr.get("private")
@@ -231,17 +231,17 @@ def _memory(program: FusedProgram, arguments: Sequence[Value]) -> list[Value]:
 
 def _view(view: View, memory: Sequence[Value]) -> Value:
     whole = memory[view.buffer]
-    kind = _memref(view.type)
+    type_ = _memref(view.type)
     if view.offset or not is_contiguous(view):  # a contiguous view at offset 0 has no layout
         layout = ir.StridedLayoutAttr.get(view.offset, list(view.strides))
-        kind = ir.MemRefType.get(kind.shape, kind.element_type, layout=layout)
-    if kind == whole.type:
+        type_ = ir.MemRefType.get(type_.shape, type_.element_type, layout=layout)
+    if type_ == whole.type:
         return whole
-    return reinterpreted(whole, kind)
+    return reinterpreted(whole, type_)
 
 
-def _memref(kind: TensorType) -> ir.MemRefType:
-    return ir.MemRefType.get(list(kind.shape), ir.Type.parse(kind.element))
+def _memref(type_: TensorType) -> ir.MemRefType:
+    return ir.MemRefType.get(list(type_.shape), ir.Type.parse(type_.element))
 
 
 @dataclass(frozen=True)
@@ -281,9 +281,9 @@ def compile_for_device(
 
 
 def _resident(buffer: Buffer, weights: Sequence[Array]) -> ResidentBuffer:
-    kind = BufferType(buffer.type.element, buffer.type.shape)
+    type_ = BufferType(buffer.type.element, buffer.type.shape)
     if buffer.owner == WEIGHT:
-        return ResidentBuffer(kind, np.ascontiguousarray(weights[buffer.number]).tobytes(), is_written=False)
+        return ResidentBuffer(type_, np.ascontiguousarray(weights[buffer.number]).tobytes(), is_written=False)
     assert buffer.padding is not None
     padding = np.array(buffer.padding).astype(DTYPES[buffer.type.element])
-    return ResidentBuffer(kind, np.full(buffer.type.shape, padding).tobytes(), is_written=True)
+    return ResidentBuffer(type_, np.full(buffer.type.shape, padding).tobytes(), is_written=True)

@@ -178,5 +178,6 @@ def _combining(op: Op) -> Op:
 
 def _combined(combining: Op, left: Value, right: Value) -> Value:
     copy = combining.clone()
-    copy.operands[0], copy.operands[1] = left, right
+    copy.operands[0] = left
+    copy.operands[1] = right
     return copy.results[0]

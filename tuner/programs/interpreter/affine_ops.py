@@ -157,7 +157,7 @@ def access(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for an affine load or store of an element or a vector; its map gives the indices."""
     is_store = "store" in op.name
     buffer = op.operands[1 if is_store else 0]
-    kind = scope.element(op, buffer.type)
+    element = scope.element(op, buffer.type)
     where = where_of(op)
     sources = scope.slots(list(op.operands)[2 if is_store else 1 :])
     computed = results_of(map_of(op))
@@ -173,13 +173,13 @@ def access(op: Op, scope: FunctionScope) -> Step:
         if shape:
             places = vector_memory.along(indices, axes, shape)
             if is_store:
-                vector_memory.store_at(frame, where, view, kind, places, everywhere, frame.values[value])
+                vector_memory.store_at(frame, where, view, element, places, everywhere, frame.values[value])
             else:
-                frame.values[value] = vector_memory.load_at(frame, where, view, kind, places, everywhere)
+                frame.values[value] = vector_memory.load_at(frame, where, view, element, places, everywhere)
         elif is_store:
-            flat_memory.store_element(frame, where, view, kind, indices, frame.values[value])
+            flat_memory.store_element(frame, where, view, element, indices, frame.values[value])
         else:
-            frame.values[value] = flat_memory.load_element(frame, where, view, kind, indices)
+            frame.values[value] = flat_memory.load_element(frame, where, view, element, indices)
 
     return step
 

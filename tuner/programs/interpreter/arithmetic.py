@@ -191,10 +191,10 @@ def as_unsigned(function: Binary) -> Binary:
     """Returns ``function`` applied to operands read as unsigned; the result has the first operand's type."""
 
     def compute(a: Array, b: Array) -> Array:
-        found = function(unsigned(a), unsigned(b))
+        result = function(unsigned(a), unsigned(b))
         if a.dtype == BOOL:
-            return to_integer(found, BOOL)
-        return found.view(a.dtype)
+            return to_integer(result, BOOL)
+        return result.view(a.dtype)
 
     return compute
 
@@ -261,9 +261,9 @@ def extended(wide: Callable[[Array, Array], Array], read: Callable[[Array], Arra
         (first, second), targets = scope.slots(op.operands), scope.slots(op.results)
 
         def step(frame: LaneFrame) -> None:
-            one, other = (read(frame.values[slot]) for slot in (first, second))
-            bits = 1 if frame.values[first].dtype == BOOL else 8 * one.itemsize
-            whole = wide(one.astype(object), other.astype(object))
+            left, right = (read(frame.values[slot]) for slot in (first, second))
+            bits = 1 if frame.values[first].dtype == BOOL else 8 * left.itemsize
+            whole = wide(left.astype(object), right.astype(object))
             for target, dtype, half in zip(targets, dtypes, (whole, whole >> bits), strict=True):
                 frame.values[target] = _low_bits(half, dtype)
 

@@ -25,9 +25,9 @@ from tuner.programs.interpreter.lanes import Array, merged
 
 
 def run_where(frame: LaneFrame, condition: Array, body: AbstractBody) -> list[Any] | None:
-    """Runs a region in the active lanes where ``condition`` holds; returns the values that it yields.
+    """Runs a region in the active lanes where ``condition`` holds; returns the values that the region yields.
 
-    Returns None without running it if there is no such lane.
+    Returns None, and runs nothing, if the condition holds in no active lane.
     """
     outside = frame.mask
     inside = frame.mask & condition

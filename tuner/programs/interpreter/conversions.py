@@ -74,14 +74,14 @@ def _wrapped(value: Any, dtype: DType) -> Any:
     return (int(value) + half) % (2 * half) - half
 
 
-def select(condition: Array, one: Any, other: Any) -> Any:
-    """Returns ``one`` in the lanes or elements where ``condition`` is true, else ``other``.
+def select(condition: Array, if_true: Any, if_false: Any) -> Any:
+    """Returns ``if_true`` in the lanes or elements where ``condition`` is true, else ``if_false``.
 
-    ``condition``: an array of shape (blocks, threads), or that of the vectors.
+    ``condition``: an array of shape (blocks, threads), or of the shape of the values, which are vectors then.
     """
     if condition.ndim > 2:
-        return np.where(condition, one, other)
-    return merged(condition, one, other)
+        return np.where(condition, if_true, if_false)
+    return merged(condition, if_true, if_false)
 
 
 def to_float(read: Callable[[Array], Array]) -> Callable[[DType], Callable[[Array], Array]]:
@@ -245,11 +245,13 @@ def integer_power(base: Array, exponent: Array) -> Array:
 
 def sine_and_cosine(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``math.sincos``, which has two results; computed in float64 and rounded."""
-    (source,), (sine, cosine) = scope.slots(op.operands), scope.slots(op.results)
+    (source,) = scope.slots(op.operands)
+    sine, cosine = scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
         values = frame.values[source]
-        frame.values[sine], frame.values[cosine] = in_double(np.sin)(values), in_double(np.cos)(values)
+        frame.values[sine] = in_double(np.sin)(values)
+        frame.values[cosine] = in_double(np.cos)(values)
 
     return step
 

@@ -92,9 +92,11 @@ class LaneFrame:
             self.memory.limit.spend(operations, self.grid.count * self.grid.threads)
 
     def take(self, slots: Sequence[int]) -> list[Any]:
+        """Returns the values of these slots."""
         return [self.values[slot] for slot in slots]
 
     def put(self, slots: Sequence[int], values: Sequence[Any]) -> None:
+        """Stores one value per slot."""
         for slot, value in zip(slots, values, strict=True):
             self.values[slot] = value
 
@@ -114,12 +116,12 @@ Step: TypeAlias = Callable[[LaneFrame], None]  # executes an operation in all ac
 
 
 def require(
-    holds: lanes.Array, frame: LaneFrame, where: str, found: str | Callable[[tuple[int, ...]], str]
+    holds: lanes.Array, frame: LaneFrame, where: str, message: str | Callable[[tuple[int, ...]], str]
 ) -> None:
-    """Raises CandidateError(RUN) if ``holds`` is false in an active lane; the message names one such lane.
+    """Raises CandidateError(RUN) if ``holds`` is false in an active lane; the error names one such lane.
 
-    ``where`` names the operation. ``found`` is the message, or a function that returns the message for the
-    index of the lane in ``holds``.
+    ``holds``: an array of shape (blocks, threads), or with further axes. ``where`` names the operation.
+    ``message``: a text, or a function that returns the text for the index of the lane in ``holds``.
     """
     if holds.all():
         return
@@ -131,7 +133,7 @@ def require(
         lane = next(
             index_of_lane for index_of_lane in on if all(index_of_lane[axis] == index[axis] for axis in same)
         )
-        said = found if isinstance(found, str) else found(index)
+        said = message if isinstance(message, str) else message(index)
         fault(where, f"{said} in {frame.grid.describe(*map(int, lane))}")
 
 
@@ -310,6 +312,7 @@ class FunctionScope:
 
     @property
     def size(self) -> int:
+        """Returns how many slots are assigned so far."""
         return len(self._slots)
 
     def slot(self, value: Value) -> int:
@@ -317,14 +320,15 @@ class FunctionScope:
         return self._slots.setdefault(value, len(self._slots))
 
     def slots(self, values: Sequence[Value]) -> tuple[int, ...]:
+        """Returns the frame slots of several SSA values, as ``slot`` does of one."""
         return tuple(map(self.slot, values))
 
-    def element(self, op: Op, kind: Type) -> lanes.ElementType:
+    def element(self, op: Op, type_: Type) -> lanes.ElementType:
         """Returns the numpy form of a number or vector type, or of the elements of a memref or tensor type.
 
         Raises CandidateError(COMPILE), with the location of ``op``, for a type that the interpreter lacks.
         """
-        shown = kind.element_type if isinstance(kind, HOLDERS) else kind
+        shown = type_.element_type if isinstance(type_, HOLDERS) else type_
         try:
             return lanes.element_type(shown)
         except lanes.UnknownTypeError as error:

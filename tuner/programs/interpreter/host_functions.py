@@ -82,7 +82,7 @@ class InterpretedFunction:
         grid = LaneGrid((1, 1, 1), (1, 1, 1), np.zeros(1, np.int64))
         memory = BlockMemory(kernels.DEFAULT_SHARED_BYTES, WorkLimit(OPERATIONS_LIMIT))
         frame = LaneFrame([None] * self.function.slots, grid, memory, write)
-        passed = [kind.passed(value) for kind, value in zip(self.arguments, arguments, strict=True)]
+        passed = [type_.passed(value) for type_, value in zip(self.arguments, arguments, strict=True)]
         try:
             with np.errstate(all="ignore"):
                 results = self.function.body.run(frame, passed)
@@ -94,7 +94,7 @@ class InterpretedFunction:
             raise CandidateError(Stage.RUN, error.reason.partition(LANE)[0]) from error
         except UNEXPECTED as error:
             raise NotInterpretedError(f"the interpreter failed: {type(error).__name__}: {error}") from error
-        return tuple(kind.returned(value) for kind, value in zip(self.results, results, strict=True))
+        return tuple(type_.returned(value) for type_, value in zip(self.results, results, strict=True))
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,8 @@ def _resource(resources: Mapping[str, bytes], attribute: ir.Attribute) -> Array 
     named = RESOURCE.match(str(attribute))
     if named is None or named[1] not in resources:
         return None
-    kind = ir.ShapedType(attribute.type)
-    return array_of(resources[named[1]], tuple(kind.shape), str(kind.element_type))
+    type_ = ir.ShapedType(attribute.type)
+    return array_of(resources[named[1]], tuple(type_.shape), str(type_.element_type))
 
 
 def _is_named(op: Op) -> bool:

@@ -91,9 +91,9 @@ class MemrefLayout:
 
     def words(self, address: int) -> list[int]:
         """Returns the descriptor of a static memref at ``address``. Raises ValueError if not static."""
-        given = (self.offset, *self.sizes, *self.strides)
-        known = [number for number in given if number is not None]
-        if len(known) != len(given):
+        numbers = (self.offset, *self.sizes, *self.strides)
+        known = [number for number in numbers if number is not None]
+        if len(known) != len(numbers):
             raise ValueError(f"found an address alone, allowed a descriptor: sizes {self.sizes}")
         return [address, address, *known]
 
@@ -137,14 +137,14 @@ class LaneParameter:
         return _view(words, self.element)
 
 
-def parameter_of(op: Op, kind: Type) -> LaneParameter:
-    """Returns how a kernel reads a parameter of type ``kind``; ``op`` gives the location for the error."""
-    is_memref = isinstance(kind, ir.MemRefType)
+def parameter_of(op: Op, type_: Type) -> LaneParameter:
+    """Returns how a kernel reads a parameter of type ``type_``; ``op`` gives the location for the error."""
+    is_memref = isinstance(type_, ir.MemRefType)
     try:
-        element = element_type(kind.element_type if is_memref else kind)
+        element = element_type(type_.element_type if is_memref else type_)
     except UnknownTypeError:
-        raise unsupported(op, f"a parameter {kind}", "memrefs and numbers of 1 to 64 bits") from None
-    return LaneParameter(element, _layout(kind) if is_memref else None)
+        raise unsupported(op, f"a parameter {type_}", "memrefs and numbers of 1 to 64 bits") from None
+    return LaneParameter(element, _layout(type_) if is_memref else None)
 
 
 def arguments_of(parameters: Sequence[LaneParameter], contents: Sequence[bytes]) -> list[BufferView | Array]:
@@ -162,10 +162,10 @@ def arguments_of(parameters: Sequence[LaneParameter], contents: Sequence[bytes])
     return [parameter.take(rest, is_bare=is_bare) for parameter in parameters]
 
 
-def _layout(kind: Type) -> MemrefLayout:
-    strides, offset = kind.get_strides_and_offset()
+def _layout(type_: Type) -> MemrefLayout:
+    strides, offset = type_.get_strides_and_offset()
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
-    sizes = (None if kind.is_dynamic_dim(axis) else kind.shape[axis] for axis in range(kind.rank))
+    sizes = (None if type_.is_dynamic_dim(axis) else type_.shape[axis] for axis in range(type_.rank))
     known = [None if number == unknown else number for number in (*strides, offset)]
     return MemrefLayout(tuple(sizes), tuple(known[:-1]), known[-1])
 
@@ -196,7 +196,7 @@ def _words_at(address: int, count: int) -> list[int]:
 
 @dataclass(frozen=True)
 class LaneLaunch:
-    """A simulated kernel launch: grid size, block size, dynamic shared memory, and the blocks to run."""
+    """A kernel launch to interpret: grid size, block size, dynamic shared memory, and the blocks to run."""
 
     grid: Sizes3
     block: Sizes3
@@ -277,10 +277,10 @@ class LaneKernel:
             return
         numbers = np.array(launch.numbers, INDEX)
         at_once = launch.blocks_at_once
-        given = launch.shared_bytes
+        shared_bytes = DEFAULT_SHARED_BYTES if launch.shared_bytes is None else launch.shared_bytes
         for first in range(0, len(numbers), at_once):
             lanes = LaneGrid(launch.grid, launch.block, numbers[first : first + at_once])
-            memory = decoding.BlockMemory(DEFAULT_SHARED_BYTES if given is None else given)
+            memory = decoding.BlockMemory(shared_bytes)
             frame = decoding.LaneFrame([None] * self.function.slots, lanes, memory, write)
             try:
                 with np.errstate(all="ignore"):  # inactive lanes contain arbitrary values
@@ -320,16 +320,16 @@ def decode_kernel(kernel: Op) -> LaneKernel:
     return LaneKernel(
         name_of(kernel),
         decoding.decode_function(kernel, DECODERS, symbols),
-        tuple(parameter_of(kernel, kind) for kind in inputs),
+        tuple(parameter_of(kernel, type_) for type_ in inputs),
         tuple(attribution(kernel, argument.type) for argument in own),
     )
 
 
-def attribution(kernel: Op, kind: Type) -> MakeAttribution:
+def attribution(kernel: Op, type_: Type) -> MakeAttribution:
     """Returns a function that allocates the memory of a memory attribution of a ``gpu.func``.
 
-    An attribution is an argument of the kernel's body, of type ``kind``, that no launch passes.
+    An attribution is an argument of the kernel's body, of type ``type_``, that no launch passes.
     """
-    element = parameter_of(kernel, kind).element
+    element = parameter_of(kernel, type_).element
     where = f"attribution of {decoding.where_of(kernel)}"
-    return lambda frame: new_buffer(frame, where, kind, element, sizes_of(kind.shape, []))
+    return lambda frame: new_buffer(frame, where, type_, element, sizes_of(type_.shape, []))

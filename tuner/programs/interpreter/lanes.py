@@ -58,20 +58,20 @@ class ElementType:
         return math.prod(self.shape[axis + 1 : -1]) * row_bytes
 
 
-def element_type(kind: Type) -> ElementType:
+def element_type(type_: Type) -> ElementType:
     """Converts an MLIR number or vector type; raises UnknownTypeError for a scalable vector and others."""
-    if isinstance(kind, ir.VectorType):
-        if kind.scalable:
-            raise UnknownTypeError(str(kind))
-        return ElementType(dtype_of(kind.element_type), tuple(kind.shape))
-    return ElementType(dtype_of(kind))
+    if isinstance(type_, ir.VectorType):
+        if type_.scalable:
+            raise UnknownTypeError(str(type_))
+        return ElementType(dtype_of(type_.element_type), tuple(type_.shape))
+    return ElementType(dtype_of(type_))
 
 
-def dtype_of(kind: Type) -> DType:
+def dtype_of(type_: Type) -> DType:
     """Returns the numpy dtype of an MLIR number type. Raises UnknownTypeError if there is none."""
-    dtype = DTYPES.get(str(kind))
+    dtype = DTYPES.get(str(type_))
     if dtype is None:
-        raise UnknownTypeError(str(kind))
+        raise UnknownTypeError(str(type_))
     return dtype
 
 
@@ -114,14 +114,17 @@ class LaneGrid:
 
     @property
     def count(self) -> int:
+        """Returns the number of blocks that run together."""
         return len(self.numbers)
 
     @property
     def threads(self) -> int:
+        """Returns the number of threads of a block."""
         return math.prod(self.block)
 
     @property
     def shape(self) -> tuple[int, int]:
+        """Returns the shape of an array with a number per lane: (blocks, threads)."""
         return self.count, self.threads
 
     @cached_property
@@ -225,8 +228,8 @@ def merged(mask: Array, new: Any, old: Any) -> Any:
     if not isinstance(new, BufferView):
         return np.where(with_trailing_axes(mask, new.ndim - 2), new, old)
 
-    def chosen(one: Array, other: Array) -> Array:
-        return np.where(mask, one, other).astype(INDEX, copy=False)
+    def chosen(if_new: Array, if_old: Array) -> Array:
+        return np.where(mask, if_new, if_old).astype(INDEX, copy=False)
 
     return BufferView(
         chosen(new.address, old.address),

@@ -117,15 +117,15 @@ def _set_tokens(frame: LaneFrame, tokens: Sequence[int]) -> None:
 
 def allocation(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.alloc``, which allocates host memory."""
-    kind = op.results[0].type
-    element = scope.element(op, kind)
+    type_ = op.results[0].type
+    element = scope.element(op, type_)
     where = where_of(op)
     dynamic = scope.slots(operands(op, 1))
     target, *tokens = scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
-        sizes = memory_ops.sizes_of(kind.shape, frame.take(dynamic))
-        frame.values[target] = memory_ops.new_buffer(frame, where, kind, element, sizes)
+        sizes = memory_ops.sizes_of(type_.shape, frame.take(dynamic))
+        frame.values[target] = memory_ops.new_buffer(frame, where, type_, element, sizes)
         _set_tokens(frame, tokens)
 
     return step
@@ -155,8 +155,8 @@ def fill(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         view = frame.values[target]
-        for place in np.ndindex(*wholes(view.sizes)):
-            store_element(frame, where, view, element, list(map(uniform, place)), frame.values[number])
+        for indices in np.ndindex(*wholes(view.sizes)):
+            store_element(frame, where, view, element, list(map(uniform, indices)), frame.values[number])
         _set_tokens(frame, tokens)
 
     return step

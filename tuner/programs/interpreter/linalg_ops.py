@@ -27,13 +27,7 @@ from tuner.programs.interpreter.decoding import (
 )
 from tuner.programs.interpreter.lanes import INDEX, Array, BufferView, ElementType
 from tuner.programs.interpreter.memory_ops import MixedNumbers
-from tuner.programs.interpreter.tensors import (
-    elements_at,
-    made,
-    require_one_thread,
-    whole_number,
-    wholes,
-)
+from tuner.programs.interpreter.tensors import elements_at, made, require_one_thread, whole_number, wholes
 
 INDEX_OP = "linalg.index"
 
@@ -110,8 +104,9 @@ class _Structured:
             frame.values[slot] = loops[loop]
         frame.spend(len(values))
         pairs = list(zip(self.operands, values, strict=True))
-        given = [operand.load(frame, self.where, value, loops) for operand, value in pairs]
-        for (operand, value), new in zip(pairs[-self.outputs :], self.body.run(frame, given), strict=True):
+        elements = [operand.load(frame, self.where, value, loops) for operand, value in pairs]
+        results = self.body.run(frame, elements)
+        for (operand, value), new in zip(pairs[-self.outputs :], results, strict=True):
             operand.store(frame, self.where, value, loops, new)
 
     def _extents(self, values: list[Any]) -> list[int]:

@@ -15,9 +15,10 @@ Masked = Callable[[Op, FunctionScope, int], Step]  # takes the slot of the mask
 
 
 def mask(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.mask``.
+    """Returns the step for ``vector.mask``, which holds one operation.
 
-    Where the mask is false, the result is the second operand, if there is one.
+    Where the mask is false, the result is that of the second operand, if ``op`` has one. Raises
+    CandidateError(COMPILE) for operations inside that the interpreter does not mask.
     """
     *ops, end = ops_in(op.regions[0].blocks[0])
     targets = scope.slots(op.results)
@@ -85,12 +86,12 @@ def contraction(op: Op, scope: FunctionScope, chosen: int) -> Step:
     multiply = INTEGER_BINARY["muli"] if is_whole else FLOAT_BINARY["mulf"]
 
     def step(frame: LaneFrame) -> None:
-        one, other, start = frame.take(sources)
+        left, right, start = frame.take(sources)
         takes_part = frame.values[chosen]
         result = start.copy()
         for place in itertools.product(*map(range, takes_part.shape[2:])):
             at = [tuple(place[axis] for axis in loops) for loops in axes]
-            pairs = zip((one, other), at[:2], strict=True)
+            pairs = zip((left, right), at[:2], strict=True)
             product = multiply(*(values[:, :, *index].astype(start.dtype) for values, index in pairs))
             before = result[:, :, *at[2]]
             result[:, :, *at[2]] = np.where(takes_part[:, :, *place], combine(before, product), before)

@@ -83,11 +83,11 @@ def contract(op: Op, scope: FunctionScope) -> Step:
     sum_of = f"...{axes[0]},...{axes[1]}->...{axes[2]}"
     dtype = scope.element(op, op.results[0].type).dtype
 
-    def compute(one: Array, other: Array, start: Array) -> Array:
+    def compute(left: Array, right: Array, start: Array) -> Array:
         if dtype.kind in "ib":
-            whole = (signed(factor).astype(np.int64) for factor in (one, other))
+            whole = (signed(factor).astype(np.int64) for factor in (left, right))
             return to_integer(np.einsum(sum_of, *whole) + start, dtype)
-        wide = (factor.astype(np.float64) for factor in (one, other))
+        wide = (factor.astype(np.float64) for factor in (left, right))
         total: Array = np.einsum(sum_of, *wide) + start.astype(np.float64)
         return total.astype(dtype)
 
@@ -100,17 +100,17 @@ def outer_product(op: Op, scope: FunctionScope) -> Step:
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
     is_whole = scope.element(op, op.results[0].type).dtype.kind in "ib"
 
-    def compute(one: Array, other: Array, start: Array | None = None) -> Array:
-        if other.ndim == one.ndim:
-            one = one[..., :, None]
-            other = other[..., None, :]
+    def compute(left: Array, right: Array, start: Array | None = None) -> Array:
+        if right.ndim == left.ndim:
+            left = left[..., :, None]
+            right = right[..., None, :]
         else:
-            other = aligned(other, one)
+            right = aligned(right, left)
         if start is None:
-            return one * other
+            return left * right
         if is_whole:
-            return arithmetic.INTEGER_BINARY["addi"](one * other, start)
-        return fused(one, other, start)
+            return arithmetic.INTEGER_BINARY["addi"](left * right, start)
+        return fused(left, right, start)
 
     return step_of(op, scope, compute)
 
@@ -135,12 +135,15 @@ def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
     Floats are rounded once, as by ``multiplied``; with ``tf32Enabled``, A and B are truncated to tf32 first.
     """
     m, n, k = (ir.IntegerAttr(size).value for size in ir.ArrayAttr(op.attributes["mmaShape"]))
-    sources, (target,), where = scope.slots(op.operands), scope.slots(op.results), where_of(op)
+    sources = scope.slots(op.operands)
+    (target,) = scope.slots(op.results)
+    where = where_of(op)
     kinds = [scope.element(op, operand.type) for operand in op.operands]
     is_tf32 = "tf32Enabled" in op.attributes
-    if any(len(kind.shape) != 2 for kind in kinds):
+    if any(len(type_.shape) != 2 for type_ in kinds):
         raise unsupported(op, "fragments that are not vectors of registers", "two dimensions")
-    (of_a, of_b, of_c), shapes = kinds, ((m, k), (k, n), (m, n))
+    of_a, of_b, of_c = kinds
+    shapes = ((m, k), (k, n), (m, n))
     halves = m // TILE_ROWS  # number of row halves per column block; the next registers hold the next columns
     register, item = _within(of_a)
     row_of_a = GROUP + TILE_ROWS * (register % halves)
@@ -168,8 +171,8 @@ def multiplied(a: Array, b: Array, c: Array) -> Array:
     if c.dtype.kind == "i":
         wide = [signed(factor).astype(np.int64) for factor in (a, b)]
         return to_integer(wide[0] @ wide[1] + c, c.dtype)
-    one, other, start = (matrix.astype(np.float64) for matrix in (a, b, c))
-    total: Array = one @ other + start
+    left, right, start = (matrix.astype(np.float64) for matrix in (a, b, c))
+    total: Array = left @ right + start
     return total.astype(c.dtype)
 
 
@@ -184,8 +187,8 @@ def _along(item: Array) -> Array:
 
 
 def _spread(row: Array, column: Array) -> Places:
-    one, other = np.broadcast_arrays(row, column)
-    return one, other
+    rows, columns = np.broadcast_arrays(row, column)
+    return rows, columns
 
 
 def _matrix(fragments: Array, shape: tuple[int, int], places: Places) -> Array:
@@ -200,7 +203,8 @@ def load_matrix(op: Op, scope: FunctionScope) -> Step:
     Lane ``8 i + r`` provides the address of row ``r`` of tile ``i``.
     """
     source, *indices = scope.slots(op.operands)
-    (target,), where = scope.slots(op.results), where_of(op)
+    (target,) = scope.slots(op.results)
+    where = where_of(op)
     kind = scope.element(op, op.operands[0].type)
     tiles = ir.IntegerAttr(op.attributes["numTiles"]).value
     is_transposed = ir.BoolAttr(op.attributes["transpose"]).value
@@ -236,9 +240,9 @@ TENSOR_CORES: dict[str, Decode] = {"nvgpu.mma.sync": multiply_fragments, "nvgpu.
 # Matrices distributed over a subgroup: in this interpreter every lane has a copy of the whole matrix.
 
 
-def shape_of(kind: Any) -> tuple[int, int]:
-    """Returns (rows, columns) of ``kind``, an MLIR type ``!gpu.mma_matrix``."""
-    match = SHAPE.match(str(kind))
+def shape_of(type_: Any) -> tuple[int, int]:
+    """Returns (rows, columns) of ``type_``, an MLIR type ``!gpu.mma_matrix``."""
+    match = SHAPE.match(str(type_))
     assert match is not None
     return int(match[1]), int(match[2])
 
@@ -246,7 +250,8 @@ def shape_of(kind: Any) -> tuple[int, int]:
 def load(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_mma_load_matrix``: each lane loads a copy of the whole matrix."""
     source, *indices = scope.slots(op.operands)
-    (target,), where = scope.slots(op.results), where_of(op)
+    (target,) = scope.slots(op.results)
+    where = where_of(op)
     kind = scope.element(op, op.operands[0].type)
     places = _places(op, shape_of(op.results[0].type)) * kind.size_bytes
     everything = np.ones((1, 1, *places.shape), bool)

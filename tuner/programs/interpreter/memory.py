@@ -63,15 +63,15 @@ def check_indices(frame: LaneFrame, where: str, view: BufferView, indices: Seque
 
 def _check_index(frame: LaneFrame, where: str, axis: int, index: Array, size: Array, inside: Array) -> None:
     def message(lane: tuple[int, ...]) -> str:
-        found = np.broadcast_to(index, inside.shape)
+        indices = np.broadcast_to(index, inside.shape)
         sizes = np.broadcast_to(size, inside.shape)
-        return f"found index {found[lane]} of dimension {axis}, allowed 0 to {sizes[lane] - 1},"
+        return f"found index {indices[lane]} of dimension {axis}, allowed 0 to {sizes[lane] - 1},"
 
     require(inside, frame, where, message)
 
 
 def element_addresses(
-    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array]
+    frame: LaneFrame, where: str, view: BufferView, element: ElementType, indices: Sequence[Array]
 ) -> Array:
     """Returns the byte address of the memref element at ``indices`` in each lane, after checking it.
 
@@ -79,9 +79,9 @@ def element_addresses(
     its address is outside the buffer or misaligned.
     """
     check_indices(frame, where, view, indices)
-    addresses = view.at(indices, kind.size_bytes)
-    align_bytes = kind.dtype.itemsize
-    require(_is_inside(view, addresses, kind.size_bytes), frame, where, OUTSIDE)
+    addresses = view.at(indices, element.size_bytes)
+    align_bytes = element.dtype.itemsize
+    require(_is_inside(view, addresses, element.size_bytes), frame, where, OUTSIDE)
     if align_bytes > 1:
         is_aligned = addresses % align_bytes == 0
         require(is_aligned, frame, where, f"found an address that is not a multiple of {align_bytes}")
@@ -97,52 +97,57 @@ def _is_inside(view: BufferView, addresses: Array, size_bytes: int) -> Array:
 
 
 def load_element(
-    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array]
+    frame: LaneFrame, where: str, view: BufferView, element: ElementType, indices: Sequence[Array]
 ) -> Array:
     """Returns the element at ``indices`` in each lane, of shape (blocks, threads, *vector).
 
     Inactive lanes get an arbitrary value. Raises CandidateError(RUN), naming the operation ``where``, for an
     index out of bounds and for a misaligned address.
     """
-    addresses = element_addresses(frame, where, view, kind, indices)
+    addresses = element_addresses(frame, where, view, element, indices)
     active = frame.active(addresses.shape)
     if not active.all():  # inactive lanes read at an active lane's address
         addresses = np.where(active, addresses, addresses[active][0])
-    return read(kind.dtype, with_trailing_axes(addresses, len(kind.shape)) + kind.offsets_bytes)
+    return read(element.dtype, with_trailing_axes(addresses, len(element.shape)) + element.offsets_bytes)
 
 
 def store_element(
-    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array], values: Array
+    frame: LaneFrame,
+    where: str,
+    view: BufferView,
+    element: ElementType,
+    indices: Sequence[Array],
+    values: Array,
 ) -> None:
     """Stores one element per active lane; where lanes store at the same address, the last lane's value stays.
 
     Raises CandidateError(RUN), naming the operation ``where``, for an index out of bounds and for a
     misaligned address.
     """
-    addresses = element_addresses(frame, where, view, kind, indices)
-    axes = len(kind.shape)
+    addresses = element_addresses(frame, where, view, element, indices)
+    axes = len(element.shape)
     mask = with_trailing_axes(frame.mask, axes)
-    _write_where(kind, with_trailing_axes(addresses, axes) + kind.offsets_bytes, mask, values)
+    _write_where(element, with_trailing_axes(addresses, axes) + element.offsets_bytes, mask, values)
 
 
-def _write_where(kind: ElementType, addresses: Array, wanted: Array, values: Array) -> None:
+def _write_where(element: ElementType, addresses: Array, wanted: Array, values: Array) -> None:
     shape = np.broadcast_shapes(addresses.shape, values.shape, wanted.shape)
     chosen, targets, values = (np.broadcast_to(array, shape) for array in (wanted, addresses, values))
-    write(kind.dtype, targets[chosen], values[chosen])
+    write(element.dtype, targets[chosen], values[chosen])
 
 
 def load_where(
-    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, addresses: Array, wanted: Array
+    frame: LaneFrame, where: str, view: BufferView, element: ElementType, addresses: Array, wanted: Array
 ) -> Array:
     """Returns the numbers at ``addresses`` in active lanes where the mask ``wanted`` is True, 0 elsewhere.
 
     Raises CandidateError(RUN) for such an address that is misaligned or outside the bytes of ``view``.
     """
-    require_bytes_where(frame, where, view, kind, addresses, wanted)
+    require_bytes_where(frame, where, view, element, addresses, wanted)
     shape = np.broadcast_shapes(addresses.shape, wanted.shape)
     chosen = np.broadcast_to(frame.active(shape) & wanted, shape)
-    numbers = np.zeros(shape, kind.dtype)
-    numbers[chosen] = read(kind.dtype, np.broadcast_to(addresses, shape)[chosen])
+    numbers = np.zeros(shape, element.dtype)
+    numbers[chosen] = read(element.dtype, np.broadcast_to(addresses, shape)[chosen])
     return numbers
 
 
@@ -150,7 +155,7 @@ def store_where(
     frame: LaneFrame,
     where: str,
     view: BufferView,
-    kind: ElementType,
+    element: ElementType,
     addresses: Array,
     wanted: Array,
     values: Array,
@@ -159,37 +164,39 @@ def store_where(
 
     Raises CandidateError(RUN) for such an address that is misaligned or outside the bytes of ``view``.
     """
-    require_bytes_where(frame, where, view, kind, addresses, wanted)
-    _write_where(kind, addresses, with_trailing_axes(frame.mask, addresses.ndim - 2) & wanted, values)
+    require_bytes_where(frame, where, view, element, addresses, wanted)
+    _write_where(element, addresses, with_trailing_axes(frame.mask, addresses.ndim - 2) & wanted, values)
 
 
 def require_bytes_where(
-    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, addresses: Array, wanted: Array
+    frame: LaneFrame, where: str, view: BufferView, element: ElementType, addresses: Array, wanted: Array
 ) -> None:
     """Checks ``addresses`` in active lanes where the mask ``wanted`` is True; accesses nothing.
 
     Raises CandidateError(RUN) for an address that is misaligned or outside the bytes of ``view``.
     """
-    size = kind.dtype.itemsize
+    size = element.dtype.itemsize
     require(_is_inside(view, addresses, size) | ~wanted, frame, where, OUTSIDE)
     require((addresses % size == 0) | ~wanted, frame, where, f"found no multiple of {size}")
 
 
-def update(frame: LaneFrame, kind: ElementType, addresses: Array, values: Array, function: Update) -> Array:
+def update(
+    frame: LaneFrame, element: ElementType, addresses: Array, values: Array, function: Update
+) -> Array:
     """Replaces the number at each active lane's address by ``function(number, value)``.
 
-    Addresses are not checked. Lanes with equal addresses are updated one after another. Returns the number
-    that each lane found; 0 in inactive lanes.
+    Addresses are not checked. Lanes with equal addresses are updated one after another. Returns, per lane,
+    the number before its update; 0 in inactive lanes.
     """
     shape = np.broadcast_shapes(addresses.shape, values.shape, frame.mask.shape, frame.grid.shape)
     chosen = np.broadcast_to(frame.mask, shape)
     targets = np.broadcast_to(addresses, shape)[chosen]
     operands = np.broadcast_to(values, shape)[chosen]
-    before = np.zeros(shape, kind.dtype)
-    olds = np.zeros(targets.shape, kind.dtype)
+    before = np.zeros(shape, element.dtype)
+    olds = np.zeros(targets.shape, element.dtype)
     for group in groups_without_conflicts(targets):
-        olds[group] = read(kind.dtype, targets[group])
-        write(kind.dtype, targets[group], function(olds[group], operands[group]))
+        olds[group] = read(element.dtype, targets[group])
+        write(element.dtype, targets[group], function(olds[group], operands[group]))
     before[chosen] = olds
     return before
 

@@ -36,8 +36,8 @@ COPY_LIMIT = 1 << 26  # number of elements over all lanes
 
 def allocation(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.alloc`` or ``alloca``: per block in workgroup memory, else per thread."""
-    kind = op.results[0].type
-    element = scope.element(op, kind)
+    type_ = op.results[0].type
+    element = scope.element(op, type_)
     target = scope.slot(op.results[0])
     where = where_of(op)
     segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
@@ -46,8 +46,8 @@ def allocation(op: Op, scope: FunctionScope) -> Step:
     dynamic = scope.slots(op.operands)
 
     def step(frame: LaneFrame) -> None:
-        sizes = sizes_of(kind.shape, frame.take(dynamic))
-        frame.values[target] = new_buffer(frame, where, kind, element, sizes)
+        sizes = sizes_of(type_.shape, frame.take(dynamic))
+        frame.values[target] = new_buffer(frame, where, type_, element, sizes)
 
     return step
 
@@ -62,7 +62,8 @@ def sizes_of(static: Any, dynamic: list[Array]) -> list[Array]:
 class MixedNumbers:
     """Numbers of an operation that are attributes or operands, such as the offsets of a slice.
 
-    Calling it with a frame returns one array per number.
+    ``name``: of the attribute with the static numbers; ``values``: the operands for the dynamic numbers. A
+    call with a frame returns an array per number, of shape (1, 1) or per lane.
     """
 
     def __init__(self, op: Op, scope: FunctionScope, name: str, values: Sequence[Value]) -> None:
@@ -74,19 +75,19 @@ class MixedNumbers:
 
 
 def new_buffer(
-    frame: LaneFrame, where: str, kind: Any, element: ElementType, sizes: list[Array]
+    frame: LaneFrame, where: str, type_: Any, element: ElementType, sizes: list[Array]
 ) -> BufferView:
     """Returns a new buffer, filled with POISON: one per block in workgroup memory, else one per lane.
 
     Raises CandidateError(RUN) if the buffers of all lanes that run together need more than LIMIT_BYTES.
     """
-    strides = strides_of(kind, sizes)
+    strides = strides_of(type_, sizes)
     last = uniform(0)
     for size, stride in zip(sizes, strides, strict=True):
         last = last + (size - 1) * stride
     bytes_of_lane = (last + 1) * element.size_bytes
     row = -(-int(bytes_of_lane.max(initial=1)) // flat_memory.ALIGN_BYTES) * flat_memory.ALIGN_BYTES
-    shape = (frame.grid.count, 1) if is_workgroup(kind) else frame.grid.shape
+    shape = (frame.grid.count, 1) if is_workgroup(type_) else frame.grid.shape
     if row * math.prod(shape) > LIMIT_BYTES:
         fault(where, f"found {row} bytes in each of {math.prod(shape)}, allowed {LIMIT_BYTES} in all")
     first, memory = flat_memory.allocate(row * math.prod(shape))
@@ -95,10 +96,10 @@ def new_buffer(
     return view.shifted(address, sizes, strides)
 
 
-def strides_of(kind: Any, sizes: list[Array]) -> tuple[Array, ...]:
+def strides_of(type_: Any, sizes: list[Array]) -> tuple[Array, ...]:
     """Returns the strides, in elements, of a memref type; dynamic ones are those of a contiguous memref."""
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
-    strides, _ = kind.get_strides_and_offset()
+    strides, _ = type_.get_strides_and_offset()
     plain = row_major(sizes)
     return tuple(plain[axis] if stride == unknown else uniform(stride) for axis, stride in enumerate(strides))
 
@@ -108,23 +109,23 @@ def global_memory(op: Op, scope: FunctionScope) -> Step:
     name = str(ir.FlatSymbolRefAttr(op.attributes["name"]).value)
     if name not in scope.symbols:
         raise unsupported(op, f"@{name}, which is not there", "globals of the kernel's module")
-    kind = op.results[0].type
+    type_ = op.results[0].type
     holder = scope.symbols[name]
-    element = scope.element(op, kind)
+    element = scope.element(op, type_)
     target = scope.slot(op.results[0])
     where = where_of(op)
     contents = None  # uninitialized
     if isinstance(holder.attributes.get("initial_value"), ir.DenseElementsAttr):
         contents = np.ascontiguousarray(constant_of(holder, scope)[0, 0])
-    if contents is None and not is_workgroup(kind):
+    if contents is None and not is_workgroup(type_):
         raise unsupported(op, f"@{name} without contents", "globals with contents, or of a block")
 
     def step(frame: LaneFrame) -> None:
         known = frame.memory.made
         if name not in known:
-            sizes = sizes_of(kind.shape, [])
+            sizes = sizes_of(type_.shape, [])
             if contents is None:
-                known[name] = new_buffer(frame, where, kind, element, sizes)
+                known[name] = new_buffer(frame, where, type_, element, sizes)
             else:
                 first, memory = flat_memory.allocate(contents.nbytes)
                 memory[first - memory.ctypes.data :][: contents.nbytes] = contents.view(np.uint8).ravel()
@@ -136,15 +137,15 @@ def global_memory(op: Op, scope: FunctionScope) -> Step:
 
 def dynamic_shared(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.dynamic_shared_memory``: one buffer per block, of the launch's size."""
-    kind = op.results[0].type
-    element = scope.element(op, kind)
+    type_ = op.results[0].type
+    element = scope.element(op, type_)
     target = scope.slot(op.results[0])
     where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
         known = frame.memory.made
         if "" not in known:
-            known[""] = new_buffer(frame, where, kind, element, [uniform(frame.memory.dynamic_bytes)])
+            known[""] = new_buffer(frame, where, type_, element, [uniform(frame.memory.dynamic_bytes)])
         frame.values[target] = known[""]
 
     return step
@@ -168,23 +169,23 @@ def async_copy(op: Op, scope: FunctionScope) -> Step:
     there = rest[: sizes[1]]
     (source, *rest) = rest[sizes[1] :]
     here = rest[: sizes[3]]
-    given = rest[sizes[3] :]
+    source_count = rest[sizes[3] :]
     count = ir.IntegerAttr(op.attributes["dstElements"]).value
-    kind = scope.element(op, op.operands[0].type)
+    element = scope.element(op, op.operands[0].type)
     where = where_of(op)
     steps = np.arange(count)
-    offsets = steps * kind.size_bytes
+    offsets = steps * element.size_bytes
 
     def step(frame: LaneFrame) -> None:
-        one, other = (
-            frame.values[view].at(frame.take(indices), kind.size_bytes)
+        first, target = (
+            frame.values[view].at(frame.take(indices), element.size_bytes)
             for view, indices in ((source, here), (to, there))
         )
         everything = np.ones((1, 1, count), bool)
-        wanted = steps < with_trailing_axes(frame.values[given[0]], 1) if given else everything
-        here_bytes, there_bytes = (with_trailing_axes(address, 1) + offsets for address in (one, other))
-        elements = flat_memory.load_where(frame, where, frame.values[source], kind, here_bytes, wanted)
-        flat_memory.store_where(frame, where, frame.values[to], kind, there_bytes, everything, elements)
+        wanted = steps < with_trailing_axes(frame.values[source_count[0]], 1) if source_count else everything
+        here_bytes, there_bytes = (with_trailing_axes(address, 1) + offsets for address in (first, target))
+        elements = flat_memory.load_where(frame, where, frame.values[source], element, here_bytes, wanted)
+        flat_memory.store_where(frame, where, frame.values[to], element, there_bytes, everything, elements)
 
     return step
 
@@ -200,12 +201,12 @@ def load(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.load``, which loads one element per lane."""
     source, *indices = scope.slots(op.operands)
     target = scope.slot(op.results[0])
-    kind = scope.element(op, op.results[0].type)
+    element = scope.element(op, op.results[0].type)
     where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
         at = frame.take(indices)
-        frame.values[target] = flat_memory.load_element(frame, where, frame.values[source], kind, at)
+        frame.values[target] = flat_memory.load_element(frame, where, frame.values[source], element, at)
 
     return step
 
@@ -213,13 +214,13 @@ def load(op: Op, scope: FunctionScope) -> Step:
 def store(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.store``, which stores one element per active lane."""
     value, to, *indices = scope.slots(op.operands)
-    kind = scope.element(op, op.operands[0].type)
+    element = scope.element(op, op.operands[0].type)
     where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
         view = frame.values[to]
         values = frame.values[value]
-        flat_memory.store_element(frame, where, view, kind, frame.take(indices), values)
+        flat_memory.store_element(frame, where, view, element, frame.take(indices), values)
 
     return step
 
@@ -230,7 +231,7 @@ def copy(op: Op, scope: FunctionScope) -> Step:
     return copy_between(op, scope.element(op, op.operands[0].type), source, to)
 
 
-def copy_between(op: Op, kind: ElementType, source: int, to: int) -> Step:
+def copy_between(op: Op, element: ElementType, source: int, to: int) -> Step:
     """Returns the step that copies the memref in slot ``source`` to the memref in slot ``to``.
 
     ``op`` is the operation for error messages.
@@ -238,17 +239,23 @@ def copy_between(op: Op, kind: ElementType, source: int, to: int) -> Step:
     where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
-        one = frame.values[source]
-        other = frame.values[to]
-        sizes = extents(frame, where, one)
+        from_view = frame.values[source]
+        to_view = frame.values[to]
+        sizes = extents(frame, where, from_view)
         places = np.indices(sizes, INDEX).reshape(len(sizes), -1)
-        addresses = [view.at(tuple(places[:, None, None]), kind.size_bytes) for view in (one, other)]
+        addresses = [
+            view.at(tuple(places[:, None, None]), element.size_bytes) for view in (from_view, to_view)
+        ]
         if not places.shape[1]:
             return
         everything = np.ones((1, 1, 1), bool)
-        for offset in kind.offsets_bytes.ravel():
-            numbers = flat_memory.load_where(frame, where, one, kind, addresses[0] + offset, everything)
-            flat_memory.store_where(frame, where, other, kind, addresses[1] + offset, everything, numbers)
+        for offset in element.offsets_bytes.ravel():
+            numbers = flat_memory.load_where(
+                frame, where, from_view, element, addresses[0] + offset, everything
+            )
+            flat_memory.store_where(
+                frame, where, to_view, element, addresses[1] + offset, everything, numbers
+            )
 
     return step
 
@@ -275,14 +282,14 @@ def atomic(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.atomic_rmw``, whose result is the number before the update."""
     value, to, *indices = scope.slots(op.operands)
     target = scope.slot(op.results[0])
-    kind = scope.element(op, op.operands[0].type)
+    element = scope.element(op, op.operands[0].type)
     where = where_of(op)
     function = UPDATES[ATOMIC_KINDS[ir.IntegerAttr(op.attributes["kind"]).value]]
 
     def step(frame: LaneFrame) -> None:
         values = frame.values
-        addresses = flat_memory.element_addresses(frame, where, values[to], kind, frame.take(indices))
-        values[target] = flat_memory.update(frame, kind, addresses, values[value], function)
+        addresses = flat_memory.element_addresses(frame, where, values[to], element, frame.take(indices))
+        values[target] = flat_memory.update(frame, element, addresses, values[value], function)
 
     return step
 
@@ -291,24 +298,24 @@ def atomic_region(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.generic_atomic_rmw``, an update whose new number a region computes."""
     to, *indices = scope.slots(op.operands)
     target = scope.slot(op.results[0])
-    kind = scope.element(op, op.results[0].type)
+    element = scope.element(op, op.results[0].type)
     where = where_of(op)
     body = scope.body(op.regions[0])
 
     def step(frame: LaneFrame) -> None:
         outside = frame.mask
         values = frame.values
-        addresses = flat_memory.element_addresses(frame, where, values[to], kind, frame.take(indices))
+        addresses = flat_memory.element_addresses(frame, where, values[to], element, frame.take(indices))
         addresses = np.broadcast_to(addresses, frame.grid.shape)
         lanes = np.flatnonzero(np.broadcast_to(outside, frame.grid.shape))
-        before = np.zeros(frame.grid.shape, kind.dtype)
+        before = np.zeros(frame.grid.shape, element.dtype)
         for group in flat_memory.groups_without_conflicts(addresses.ravel()[lanes]):
             frame.mask = np.zeros(frame.grid.shape, bool)
             frame.mask.ravel()[lanes[group]] = True
-            before[frame.mask] = flat_memory.read(kind.dtype, addresses[frame.mask])
+            before[frame.mask] = flat_memory.read(element.dtype, addresses[frame.mask])
             (new,) = body.run(frame, [before.copy()])
             changed = np.broadcast_to(new, frame.grid.shape)[frame.mask]
-            flat_memory.write(kind.dtype, addresses[frame.mask], changed)
+            flat_memory.write(element.dtype, addresses[frame.mask], changed)
         frame.mask = outside
         values[target] = before
 

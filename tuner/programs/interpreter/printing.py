@@ -40,8 +40,8 @@ def print_vector(op: Op, scope: FunctionScope) -> Step:
         literal = op.attributes.get("stringLiteral")
         text = end if literal is None else ir.StringAttr(literal).value
         return lambda frame: _write(frame, text)
-    kind = op.operands[0].type
-    element = kind.element_type if isinstance(kind, ir.VectorType) else kind
+    type_ = op.operands[0].type
+    element = type_.element_type if isinstance(type_, ir.VectorType) else type_
     is_unsigned = isinstance(element, ir.IndexType) or "ui" in str(element)
     slot = scope.slot(op.operands[0])
 

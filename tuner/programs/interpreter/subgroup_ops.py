@@ -75,10 +75,10 @@ def printf(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         columns = []
-        for kind, slot in zip(kinds, sources, strict=True):
+        for letter, slot in zip(kinds, sources, strict=True):
             values = np.broadcast_to(frame.values[slot], frame.grid.shape)
-            if kind not in FLOATS:
-                values = unsigned(values) if kind in UNSIGNED else signed(values)
+            if letter not in FLOATS:
+                values = unsigned(values) if letter in UNSIGNED else signed(values)
             columns.append(values)
         for block, thread in np.argwhere(np.broadcast_to(frame.mask, frame.grid.shape)):
             frame.write(template % tuple(column[block, thread].item() for column in columns))
@@ -143,12 +143,12 @@ def fold(values: Array, valid: Array, axis: int, combine: Callable[[Array, Array
     """
     while values.shape[axis] > 1:
         half = -(-values.shape[axis] // 2)
-        (one, other), (is_one, is_other) = (_halves(array, axis, half) for array in (values, valid))
+        (left, right), (is_left, is_right) = (_halves(array, axis, half) for array in (values, valid))
         extra = values.ndim - valid.ndim
-        both = with_trailing_axes(is_one & is_other, extra)
-        first = with_trailing_axes(is_one, extra)
-        values = np.where(both, combine(one, other), np.where(first, one, other))
-        valid = is_one | is_other
+        both = with_trailing_axes(is_left & is_right, extra)
+        first = with_trailing_axes(is_left, extra)
+        values = np.where(both, combine(left, right), np.where(first, left, right))
+        valid = is_left | is_right
     return values
 
 
@@ -187,11 +187,11 @@ def _by_region(frame: LaneFrame, body: AbstractBody | None) -> Combine:
     """Returns a region with two arguments as a binary function; its mask is of values, not of lanes."""
     assert body is not None
 
-    def combine(one: Array, other: Array) -> Array:
+    def combine(left: Array, right: Array) -> Array:
         outside = frame.mask
         frame.mask = np.ones((1, 1), bool)
         try:
-            (combined,) = body.run(frame, [one, other])
+            (combined,) = body.run(frame, [left, right])
         finally:
             frame.mask = outside
         return np.asarray(combined)
@@ -331,8 +331,8 @@ def _put(frame: LaneFrame, targets: tuple[int, ...], values: Array, source: Arra
     is_there = is_valid & np.take_along_axis(active_by_subgroup(frame), lanes, 2)
     grouped = by_subgroup(frame.grid, values)
     axes = grouped.ndim - 3
-    found = np.take_along_axis(grouped, with_trailing_axes(np.where(is_there, source, 0), axes), 2)
-    taken = np.where(with_trailing_axes(is_there, axes), found, poison(values.dtype))
+    read = np.take_along_axis(grouped, with_trailing_axes(np.where(is_there, source, 0), axes), 2)
+    taken = np.where(with_trailing_axes(is_there, axes), read, poison(values.dtype))
     for target, result in zip(targets, (taken, is_valid), strict=False):
         frame.values[target] = by_lane(frame.grid, result)
 

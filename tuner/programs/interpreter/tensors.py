@@ -80,15 +80,15 @@ def shape_of(static: Type, dynamic: Sequence[Array]) -> tuple[int, ...]:
 
 def empty(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``tensor.empty`` or ``bufferization.alloc_tensor``, whose elements are poison."""
-    kind = op.results[0].type
-    dtype = scope.element(op, kind).dtype
+    type_ = op.results[0].type
+    dtype = scope.element(op, type_).dtype
     slots = scope.slots(op.operands)
     target = scope.slot(op.results[0])
-    is_copy = len(slots) > sum(map(kind.is_dynamic_dim, range(kind.rank)))
+    is_copy = len(slots) > sum(map(type_.is_dynamic_dim, range(type_.rank)))
 
     def step(frame: LaneFrame) -> None:
         values = frame.take(slots)
-        frame.values[target] = values[0] if is_copy else made(frame, shape_of(kind, values), dtype)
+        frame.values[target] = values[0] if is_copy else made(frame, shape_of(type_, values), dtype)
 
     return step
 
@@ -151,9 +151,9 @@ def whole_number(value: Array) -> Any:
 
 
 class TensorSlice:
-    """The offsets, sizes and strides of an operation on a slice of a tensor.
+    """The offsets, sizes and strides of an operation on a slice of a tensor, read when they are known.
 
-    Calling it with a frame returns the slices of an array, and the sizes.
+    A call with a frame and a tensor's shape returns a Python slice per dimension, and the slice's sizes.
     """
 
     def __init__(self, op: Op, scope: FunctionScope, first: int) -> None:
@@ -351,16 +351,16 @@ def fill(frame: LaneFrame, body: Any, result: Array) -> None:
 
 def generate(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``tensor.generate``: each element is what the region yields for its indices."""
-    kind = op.results[0].type
+    type_ = op.results[0].type
     target = scope.slot(op.results[0])
-    dtype = scope.element(op, kind).dtype
+    dtype = scope.element(op, type_).dtype
     dynamic = scope.slots(op.operands)
     body = scope.body(op.regions[0])
     where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
         require_one_thread(frame, where)
-        result = made(frame, shape_of(kind, frame.take(dynamic)), dtype)
+        result = made(frame, shape_of(type_, frame.take(dynamic)), dtype)
         fill(frame, body, result)
         frame.values[target] = result
 
@@ -375,12 +375,12 @@ def from_elements(op: Op, scope: FunctionScope) -> Step:
 
 def splat(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``tensor.splat``: a tensor of one number."""
-    kind = op.results[0].type
+    type_ = op.results[0].type
     value, *dynamic = scope.slots(op.operands)
     target = scope.slot(op.results[0])
 
     def step(frame: LaneFrame) -> None:
-        shape = shape_of(kind, frame.take(dynamic))
+        shape = shape_of(type_, frame.take(dynamic))
         frame.values[target] = np.full((1, 1, *shape), whole_number(frame.values[value]))
 
     return step
@@ -394,16 +394,16 @@ def concatenate(op: Op, scope: FunctionScope) -> Step:
 
 def cast(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``tensor.cast``: the same tensor; a size that differs from the type is a fault."""
-    kind = op.results[0].type
+    type_ = op.results[0].type
     where = where_of(op)
-    if not isinstance(kind, ir.RankedTensorType):
-        raise unsupported(op, str(kind), "tensors of known rank")
-    wanted = [None if kind.is_dynamic_dim(axis) else kind.shape[axis] for axis in range(kind.rank)]
+    if not isinstance(type_, ir.RankedTensorType):
+        raise unsupported(op, str(type_), "tensors of known rank")
+    wanted = [None if type_.is_dynamic_dim(axis) else type_.shape[axis] for axis in range(type_.rank)]
 
     def compute(values: Array) -> Array:
         for size, known in zip(values.shape[2:], wanted, strict=True):
             if known not in (None, size):
-                fault(where, f"found sizes {list(values.shape[2:])}, allowed {kind}")
+                fault(where, f"found sizes {list(values.shape[2:])}, allowed {type_}")
         return values
 
     return step_of(op, scope, compute)

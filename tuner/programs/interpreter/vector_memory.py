@@ -1,4 +1,7 @@
-"""Loads and stores of vectors: contiguous, permuted, masked, gathered and scattered."""
+"""Steps that load and store vectors: contiguous, permuted, masked, gathered and scattered.
+
+A step runs an operation in all active lanes of a frame (``tuner.programs.interpreter.decoding``).
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,8 +22,8 @@ Axes = Sequence[int | None]  # of a vector: along which dimension of the memref 
 
 def load(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.load``: loads consecutive numbers along the memref's last dimensions."""
-    kind = scope.element(op, op.operands[0].type)
-    if kind.shape:  # a memref of vectors
+    element = scope.element(op, op.operands[0].type)
+    if element.shape:  # a memref of vectors
         return memory_ops.load(op, scope)
     source, *indices = scope.slots(op.operands)
     target = scope.slot(op.results[0])
@@ -30,15 +33,15 @@ def load(op: Op, scope: FunctionScope) -> Step:
     def step(frame: LaneFrame) -> None:
         view = frame.values[source]
         places = along(frame.take(indices), last(len(indices), shape), shape)
-        frame.values[target] = load_at(frame, where, view, kind, places, everywhere(shape))
+        frame.values[target] = load_at(frame, where, view, element, places, everywhere(shape))
 
     return step
 
 
 def store(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.store``: stores numbers along the memref's last dimensions."""
-    kind = scope.element(op, op.operands[1].type)
-    if kind.shape:
+    element = scope.element(op, op.operands[1].type)
+    if element.shape:
         return memory_ops.store(op, scope)
     value, to, *indices = scope.slots(op.operands)
     where = where_of(op)
@@ -46,7 +49,7 @@ def store(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         places = along(frame.take(indices), last(len(indices), shape), shape)
-        store_at(frame, where, frame.values[to], kind, places, everywhere(shape), frame.values[value])
+        store_at(frame, where, frame.values[to], element, places, everywhere(shape), frame.values[value])
 
     return step
 
@@ -68,7 +71,7 @@ def transfer_read(op: Op, scope: FunctionScope, masks: Sequence[int] = ()) -> St
     def step(frame: LaneFrame) -> None:
         view = view_of(frame.values[source])
         places, wanted = transfer.places(frame, view, indices, mask)
-        elements = load_at(frame, transfer.where, view, transfer.kind, places, wanted)
+        elements = load_at(frame, transfer.where, view, transfer.element, places, wanted)
         filler = with_trailing_axes(frame.values[padding], len(transfer.shape))
         frame.values[target] = np.where(wanted, elements, filler)
 
@@ -92,9 +95,9 @@ def transfer_write(op: Op, scope: FunctionScope, masks: Sequence[int] = ()) -> S
     def step(frame: LaneFrame) -> None:
         view = view_of(frame.values[to])
         places, wanted = transfer.places(frame, view, indices, mask)
-        store_at(frame, transfer.where, view, transfer.kind, places, wanted, frame.values[value])
+        store_at(frame, transfer.where, view, transfer.element, places, wanted, frame.values[value])
         for target in targets:
-            frame.values[target] = array_of(view, transfer.kind)
+            frame.values[target] = array_of(view, transfer.element)
 
     return step
 
@@ -103,10 +106,10 @@ class _Transfer:
     """The mapping between a vector and a memref in a transfer operation."""
 
     def __init__(self, op: Op, scope: FunctionScope, buffer: Any, shape: tuple[int, ...]) -> None:
-        self.kind = scope.element(op, buffer.type)
+        self.element = scope.element(op, buffer.type)
         self.where = where_of(op)
         self.shape = shape
-        if self.kind.shape:
+        if self.element.shape:
             raise unsupported(op, f"elements {buffer.type.element_type}", "numbers")
         results = ir.AffineMapAttr(op.attributes["permutation_map"]).value.results
         self._axes = [result.position if isinstance(result, ir.AffineDimExpr) else None for result in results]
@@ -126,8 +129,8 @@ class _Transfer:
             size = with_trailing_axes(view.sizes[axis], len(self.shape))
             inside = (places[axis] >= 0) & (places[axis] < size)
             if in_bounds:
-                found = f"found an index outside of dimension {axis}, said to be in bounds,"
-                require(inside | ~wanted, frame, self.where, found)
+                message = f"found an index outside of dimension {axis}, said to be in bounds,"
+                require(inside | ~wanted, frame, self.where, message)
             wanted = wanted & inside
         return places, wanted
 
@@ -141,7 +144,7 @@ class _Transfer:
 
 def masked_load(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.maskedload`` or ``vector.gather``; masked elements are passed through."""
-    kind = scope.element(op, op.operands[0].type)
+    element = scope.element(op, op.operands[0].type)
     source, *indices, mask, passed = scope.slots(op.operands)
     places_of = _places_of(op, indices, shape_of(op.results[0].type))
     target = scope.slot(op.results[0])
@@ -149,7 +152,7 @@ def masked_load(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         wanted = frame.values[mask]
-        elements = load_at(frame, where, frame.values[source], kind, places_of(frame), wanted)
+        elements = load_at(frame, where, frame.values[source], element, places_of(frame), wanted)
         frame.values[target] = np.where(wanted, elements, frame.values[passed])
 
     return step
@@ -157,7 +160,7 @@ def masked_load(op: Op, scope: FunctionScope) -> Step:
 
 def masked_store(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.maskedstore`` or ``vector.scatter``: stores where the mask is true."""
-    kind = scope.element(op, op.operands[0].type)
+    element = scope.element(op, op.operands[0].type)
     to, *indices, mask, value = scope.slots(op.operands)
     places_of = _places_of(op, indices, shape_of(op.operands[-1].type))
     where = where_of(op)
@@ -165,7 +168,7 @@ def masked_store(op: Op, scope: FunctionScope) -> Step:
     def step(frame: LaneFrame) -> None:
         wanted = frame.values[mask]
         values = frame.values[value]
-        store_at(frame, where, frame.values[to], kind, places_of(frame), wanted, values)
+        store_at(frame, where, frame.values[to], element, places_of(frame), wanted, values)
 
     return step
 
@@ -210,22 +213,22 @@ def everywhere(shape: tuple[int, ...]) -> Array:
 
 
 def load_at(
-    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, places: list[Array], wanted: Array
+    frame: LaneFrame, where: str, view: BufferView, element: ElementType, places: list[Array], wanted: Array
 ) -> Array:
     """Returns the elements at ``places``, an index per memref dimension, where ``wanted`` is True, else 0.
 
     Raises CandidateError(RUN) for a wanted element outside of the buffer.
     """
-    addresses = _addresses(view, kind, places, wanted)
+    addresses = _addresses(view, element, places, wanted)
     wanted = np.broadcast_to(wanted, addresses.shape)
-    return flat_memory.load_where(frame, where, view, kind, addresses, wanted)
+    return flat_memory.load_where(frame, where, view, element, addresses, wanted)
 
 
 def store_at(
     frame: LaneFrame,
     where: str,
     view: BufferView,
-    kind: ElementType,
+    element: ElementType,
     places: list[Array],
     wanted: Array,
     values: Array,
@@ -234,12 +237,12 @@ def store_at(
 
     Raises CandidateError(RUN) for a wanted element outside of the buffer.
     """
-    addresses = _addresses(view, kind, places, wanted)
-    flat_memory.store_where(frame, where, view, kind, addresses, wanted, values)
+    addresses = _addresses(view, element, places, wanted)
+    flat_memory.store_where(frame, where, view, element, addresses, wanted, values)
 
 
-def _addresses(view: BufferView, kind: ElementType, places: list[Array], wanted: Array) -> Array:
-    addresses = view.at(places, kind.size_bytes)
+def _addresses(view: BufferView, element: ElementType, places: list[Array], wanted: Array) -> Array:
+    addresses = view.at(places, element.size_bytes)
     return np.broadcast_to(addresses, np.broadcast_shapes(addresses.shape, wanted.shape))
 
 

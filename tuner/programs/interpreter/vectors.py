@@ -1,7 +1,7 @@
-"""The operations of MLIR's vector dialect, but loads and stores: shapes, elements and slices in each lane.
+"""Steps of MLIR's vector dialect without loads and stores: shapes, elements and slices of vectors.
 
-A decoder takes an op and returns its step, which a lane's frame runs (``decoding``). Arrays have the shape
-(blocks, threads, *vector).
+A step runs an operation in all active lanes of a frame (``tuner.programs.interpreter.decoding``). Vectors
+are arrays of shape (blocks, threads, *vector).
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from tuner.programs.interpreter.memory_ops import MixedNumbers
 from tuner.programs.interpreter.subgroup_ops import poison
 
 
-def shape_of(kind: Any) -> tuple[int, ...]:
+def shape_of(type_: Any) -> tuple[int, ...]:
     """Returns the shape of an MLIR vector type; () for a number type."""
-    if isinstance(kind, ir.VectorType):
-        return tuple(kind.shape)
+    if isinstance(type_, ir.VectorType):
+        return tuple(type_.shape)
     return ()
 
 
@@ -162,18 +162,18 @@ def shuffle(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.shuffle``: selects elements of two joined vectors; -1 selects poison."""
     chosen = np.array(list(ir.DenseI64ArrayAttr(op.attributes["mask"])))
 
-    def compute(one: Array, other: Array) -> Array:
-        lanes = np.broadcast_shapes(one.shape[:2], other.shape[:2])
-        both = [np.broadcast_to(vector, (*lanes, *vector.shape[2:])) for vector in (one, other)]
+    def compute(left: Array, right: Array) -> Array:
+        lanes = np.broadcast_shapes(left.shape[:2], right.shape[:2])
+        both = [np.broadcast_to(vector, (*lanes, *vector.shape[2:])) for vector in (left, right)]
         taken = np.concatenate(both, 2)[:, :, np.maximum(chosen, 0)]
         return np.where(with_trailing_axes(chosen >= 0, taken.ndim - 3), taken, poison(taken.dtype))
 
     return step_of(op, scope, compute)
 
 
-def interleave(one: Array, other: Array) -> Array:
-    """Returns ``one`` and ``other`` interleaved along the last dimension: one[0], other[0], one[1], ..."""
-    both = np.stack(np.broadcast_arrays(one, other), -1)
+def interleave(left: Array, right: Array) -> Array:
+    """Returns two vectors interleaved along the last dimension: left[0], right[0], left[1], ..."""
+    both = np.stack(np.broadcast_arrays(left, right), -1)
     return both.reshape(*both.shape[:-2], -1)
 
 

@@ -141,18 +141,18 @@ def _copy_into(end: Op, targets: list[Value | None], first: int = 0) -> None:
 
 def _assert_equal_sizes(yielded: Value, target: Value) -> None:
     """Creates assertions that the dynamic sizes of two tensors are equal: a loop may yield a larger one."""
-    kind = ir.RankedTensorType(target.type)
-    message = ir.StringAttr.get(f"{kind} of another size in the next iteration or branch")
-    for axis in filter(kind.is_dynamic_dim, range(kind.rank)):
+    type_ = ir.RankedTensorType(target.type)
+    message = ir.StringAttr.get(f"{type_} of another size in the next iteration or branch")
+    for axis in filter(type_.is_dynamic_dim, range(type_.rank)):
         sizes = [value("tensor.dim", ir.IndexType.get(), tensor, index(axis)) for tensor in (yielded, target)]
         create("cf.assert", (), [is_equal(*sizes)], msg=message)
 
 
 def _empty_like(tensor: Value) -> Value:
-    kind = ir.RankedTensorType(tensor.type)
-    dynamic = list(filter(kind.is_dynamic_dim, range(kind.rank)))
+    type_ = ir.RankedTensorType(tensor.type)
+    dynamic = list(filter(type_.is_dynamic_dim, range(type_.rank)))
     sizes = [value("tensor.dim", ir.IndexType.get(), tensor, index(axis)) for axis in dynamic]
-    return value("tensor.empty", kind, *sizes)
+    return value("tensor.empty", type_, *sizes)
 
 
 def _is_allocated_in(end: Op, operand: Value) -> bool:

@@ -46,14 +46,14 @@ def _sine_and_cosine(op: Op) -> list[Value]:
 
 
 def _is_normal(op: Op) -> list[Value]:
-    kind = op.operands[0].type
+    type_ = op.operands[0].type
     result = op.results[0].type
-    size = value("math.absf", kind, op.operands[0])
-    format_ = number_type(str(_element(kind))).format
+    size = value("math.absf", type_, op.operands[0])
+    format_ = number_type(str(_element(type_))).format
     assert format_ is not None  # math.isnormal takes floats
     bounds = ((OGE, format_.smallest_normal), (OLT, float("inf")))
     tests = [
-        value("arith.cmpf", result, size, _splat(kind, bound), predicate=_predicate(number))
+        value("arith.cmpf", result, size, _splat(type_, bound), predicate=_predicate(number))
         for number, bound in bounds
     ]
     return [value("arith.andi", result, *tests)]
@@ -65,27 +65,27 @@ def _predicate(number: int) -> ir.Attribute:
 
 def _power(op: Op) -> list[Value]:
     base, exponent = op.operands
-    kind = base.type
-    bits = _element(kind).width
-    one = _splat(kind, 1)
-    zero = _splat(kind, 0)
+    type_ = base.type
+    bits = _element(type_).width
+    one = _splat(type_, 1)
+    zero = _splat(type_, 0)
     power = one
     square = base
     for bit in range(bits - 1):
-        is_set = _differs(value("arith.andi", kind, exponent, _splat(kind, 1 << bit)), zero)
-        power = value("arith.select", kind, is_set, value("arith.muli", kind, power, square), power)
-        square = value("arith.muli", kind, square, square)
+        is_set = _differs(value("arith.andi", type_, exponent, _splat(type_, 1 << bit)), zero)
+        power = value("arith.select", type_, is_set, value("arith.muli", type_, power, square), power)
+        square = value("arith.muli", type_, square, square)
     # 1 / base is base itself for 1 and -1, else 0
-    is_odd = _differs(value("arith.andi", kind, exponent, one), zero)
-    of_minus_one = value("arith.select", kind, is_odd, base, one)
-    is_unit = _compared(5, base, _splat(kind, -1))  # sge
+    is_odd = _differs(value("arith.andi", type_, exponent, one), zero)
+    of_minus_one = value("arith.select", type_, is_odd, base, one)
+    is_unit = _compared(5, base, _splat(type_, -1))  # sge
     is_small = _compared(3, base, one)  # sle
     is_zero = _compared(0, base, zero)  # eq
     inside = value("arith.andi", is_unit.type, is_unit, is_small)
-    inverse = value("arith.select", kind, inside, of_minus_one, zero)
-    inverse = value("arith.select", kind, is_zero, zero, inverse)
+    inverse = value("arith.select", type_, inside, of_minus_one, zero)
+    inverse = value("arith.select", type_, is_zero, zero, inverse)
     is_negative = _compared(2, exponent, zero)  # slt
-    return [value("arith.select", kind, is_negative, inverse, power)]
+    return [value("arith.select", type_, is_negative, inverse, power)]
 
 
 def _compared(predicate: int, left: Value, right: Value) -> Value:
@@ -96,31 +96,31 @@ def _differs(left: Value, right: Value) -> Value:
     return _compared(1, left, right)  # ne
 
 
-def _element(kind: Type) -> Type:
-    is_shaped = isinstance(kind, ir.VectorType | ir.RankedTensorType)
+def _element(type_: Type) -> Type:
+    is_shaped = isinstance(type_, ir.VectorType | ir.RankedTensorType)
     if is_shaped:
-        return kind.element_type
-    return kind
+        return type_.element_type
+    return type_
 
 
-def _bits_like(kind: Type) -> Type:
+def _bits_like(type_: Type) -> Type:
     bit = ir.IntegerType.get_signless(1)
-    if isinstance(kind, ir.VectorType):
-        return ir.VectorType.get(kind.shape, bit)
-    if isinstance(kind, ir.RankedTensorType):
-        return ir.RankedTensorType.get(kind.shape, bit)
+    if isinstance(type_, ir.VectorType):
+        return ir.VectorType.get(type_.shape, bit)
+    if isinstance(type_, ir.RankedTensorType):
+        return ir.RankedTensorType.get(type_.shape, bit)
     return bit
 
 
-def _splat(kind: Type, number: float) -> Value:
-    element = _element(kind)
+def _splat(type_: Type, number: float) -> Value:
+    element = _element(type_)
     is_float = isinstance(element, ir.FloatType)
     if is_float:
         scalar = ir.FloatAttr.get(element, number)
     else:
         scalar = ir.IntegerAttr.get(element, int(number))
-    attribute = scalar if element == kind else ir.DenseElementsAttr.get_splat(kind, scalar)
-    return value("arith.constant", kind, value=attribute)
+    attribute = scalar if element == type_ else ir.DenseElementsAttr.get_splat(type_, scalar)
+    return value("arith.constant", type_, value=attribute)
 
 
 EXPANSIONS: dict[str, Callable[[Op], list[Value]]] = {

@@ -39,11 +39,10 @@ BY_ADDRESS = "memref.extract_aligned_pointer_as_index"
 def free_after_last_use(function: Op) -> None:
     """Inserts deallocations, in place, after the last use of memory that a function does not free or return.
 
-    By escape analysis per allocation. Memory that the program frees anywhere is left to the program. Other
-    memory is freed after the last use of all values that may hold its address
-    (``tuner.mlir.effects.aliases``), or at the end of the function where its address is stored in memory.
-    Work with a token uses its memory until the token is waited for. A function of several blocks is left
-    unchanged.
+    Memory that the program frees anywhere is left to the program. Other memory is freed after the last use of
+    all values that may hold its address (``tuner.mlir.effects.aliases``), or at the end of the function where
+    its address is stored in memory. Work with a token uses its memory until the token is waited for. A
+    function of several blocks is left unchanged.
 
         %0 = gpu.alloc () : memref<4xf32>
         %t = gpu.launch_func async [%s] @m::@k ... args(%0 : memref<4xf32>)
@@ -112,13 +111,13 @@ def _runs_once(parent: Op) -> bool:
 
 
 def _free(allocation: Op, aliases: Aliases) -> None:
-    found = ""
+    unfreed = ""
     if _may_be_used_outside(allocation, aliases):
-        found = f"memory that leaves {allocation.parent.operation.name} and that nobody frees"
+        unfreed = f"memory that leaves {allocation.parent.operation.name} and that nobody frees"
     elif any(ancestor_in_block(user, allocation.block) is None for user in aliases.users):
-        found = "memory that several blocks use and that nobody frees"
-    if found:
-        raise unsupported(allocation, found, "memory that is freed, or memory from outside")
+        unfreed = "memory that several blocks use and that nobody frees"
+    if unfreed:
+        raise unsupported(allocation, unfreed, "memory that is freed, or memory from outside")
     streams = list(allocation.operands)[:1] if allocation.name.startswith("gpux.") else []
     before = _after_last_use(allocation, aliases, streams)
     with allocation.location, ir.InsertionPoint(before):
@@ -153,9 +152,9 @@ def _waits_for_streams(allocation: Op, aliases: Aliases, own: Value) -> set[Op]:
 def deallocate(module: ir.Module) -> bool:
     """Adds deallocations to a module on memrefs, in place, by MLIR's buffer-deallocation pipeline.
 
-    It is for an entry function that frees nothing and has only operations whose effects upstream knows. It
-    also copies each returned argument, since the caller frees results. Returns False if a deallocation
-    compares addresses at run time; then ``free_after_last_use`` should be used. Raises
+    The module's entry function must free nothing, and have only operations whose effects upstream knows. A
+    returned argument becomes a copy, since the caller frees results. Returns whether no deallocation compares
+    addresses at run time; else ``free_after_last_use`` has to be used on the module as it was. Raises
     CandidateError(COMPILE) where a pass fails.
         %0 = memref.alloc() : memref<4xf32>
         memref.copy %a, %0 : memref<4xf32> to memref<4xf32>

@@ -8,7 +8,7 @@ LLVM dialect that calls the ``mgpu*`` functions, with the kernels as ``gpu.binar
    read.
 3. Make asynchronous: a function that names its streams (GPUX) keeps them. Any other function loses its
    tokens, gets device memory unless it allocates device memory itself (``gpu.alloc``), and gets the streams
-   or tokens of a plan. Explicit device memory that is mixed with host memory (``read_program.py``) is
+   or tokens of a plan. Explicit device memory that is mixed with host memory (``explicit_memory.py``) is
    placed again, on planned streams.
 4. To LLVM: kernels to PTX or machine code, then the host code. Nothing is simplified between the asynchronous
    form and ``gpu-to-llvm``: upstream folds a ``gpu.wait async`` of one token, which is a fork, to that token.
@@ -22,7 +22,7 @@ from tuner.core.compiled_code import Assemble
 from tuner.core.device_programs import DeviceProgram, ValueType
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import Chip
-from tuner.mlir.bindings import Op, Type, WalkResult, gpu, ir
+from tuner.mlir.bindings import Op, Type, Value, WalkResult, gpu, ir
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.pipeline import EXPORTED
 from tuner.mlir.cpu.stack_memory import bound_stacks
@@ -37,28 +37,24 @@ from tuner.mlir.gpu.lowering import (
     replace_by_binaries,
     without_debug_sections,
 )
-from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.building import create, index, value
 from tuner.mlir.ir.launches import kernel_of, module_of
-from tuner.mlir.ir.memrefs import copy_by_loops
+from tuner.mlir.ir.memrefs import copy_by_loops, element_bytes, has_zero_offset, is_contiguous
 from tuner.mlir.ir.reading import location_of, name_of, ops_in, types_of, walk, walk_ops
 from tuner.mlir.passes import run_passes
 from tuner.programs.device_memory.coherence import forget_registrations
 from tuner.programs.device_memory.conversion import host_to_device_memory
 from tuner.programs.lowering import host_code
 from tuner.programs.lowering.entry import arguments_of, results_of
-from tuner.programs.lowering.kernels import move_pointers_of_copies
+from tuner.programs.lowering.explicit_memory import mixes_memory, reject_tensor_maps, without_explicit_memory
 from tuner.programs.lowering.matmul_launches import create_tensor_maps
-from tuner.programs.lowering.read_program import (
-    ProgramPayload,
-    mixes_memory,
-    reject_tensor_maps,
-    without_explicit_memory,
-)
+from tuner.programs.lowering.read_program import ProgramPayload
 from tuner.programs.request import DEFAULTS, DeviceOptions, LoweringStep
 from tuner.programs.streams.async_ops import drop_tokens, wait_for_each
-from tuner.programs.streams.async_streams import use_streams, use_tokens
+from tuner.programs.streams.async_streams import use_streams
+from tuner.programs.streams.async_tokens import use_tokens
 from tuner.programs.streams.dependency_graph import erase_launch_order, record_launch_order
-from tuner.programs.streams.gpux import lower_gpux, take_stream_from_caller
+from tuner.programs.streams.gpux import drop_streams, lower_gpux, take_stream_from_caller
 from tuner.programs.streams.gpux_ops import uses_gpux, write_as_gpux
 
 ALLOWED = ("llvm.", "gpu.binary", "builtin.module")
@@ -226,7 +222,7 @@ def drop_streams_if_mixed(function: Op) -> bool:
     """
     is_mixed = mixes_memory(function)
     if is_mixed:
-        host_code.drop_streams(function)
+        drop_streams(function)
     return is_mixed
 
 
@@ -354,7 +350,7 @@ def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options:
         if step == "streams":
             lower_gpux(function)
         elif step == "async":
-            host_code.drop_streams(function)
+            drop_streams(function)
         outline_kernels(module, chip)
         if step == "async":
             issue_device_work(module, function, DeviceOptions(form="tokens"))
@@ -379,3 +375,58 @@ def _ptx(module: ir.Module) -> str:
         raise CandidateError(Stage.COMPILE, "payload: no kernel: nothing in it runs on a device")
     codes = [gpu.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0]).object for binary in binaries]
     return "\n".join(bytes(code).rstrip(b"\0").decode() for code in codes)
+
+
+def move_pointers_of_copies(module: ir.Module) -> int:
+    """Makes device copies and fills of contiguous views start at the view's first element, in place.
+
+    Right before ``gpu-to-llvm``, which drops the offset. Returns the number of replaced operands.
+
+        gpu.memcpy %a, %view : memref<4xf32>, memref<4xf32, strided<[1], offset: 4>>
+      becomes, at its end
+        %5 = builtin.unrealized_conversion_cast %4 : !llvm.struct<(ptr, ptr, i64, ...)> to memref<4xf32>
+        gpu.memcpy %a, %5 : memref<4xf32>, memref<4xf32>
+    """
+    moved = 0
+    for op in [*walk(module, "gpu.memcpy"), *walk(module, "gpu.memset")]:
+        for number, operand in enumerate(op.operands):
+            type_ = operand.type
+            if is_buffer(type_) and is_contiguous(type_) and not has_zero_offset(type_):
+                with op.location, ir.InsertionPoint(op):
+                    op.operands[number] = _moved(operand)
+                moved += 1
+    return moved
+
+
+def _moved(buffer: Value) -> Value:
+    type_ = buffer.type
+    number = ir.IndexType.get()
+    base = ir.MemRefType.get([], type_.element_type, memory_space=type_.memory_space)
+    results = [base, *[number] * (1 + 2 * type_.rank)]
+    _, offset, *rest = create("memref.extract_strided_metadata", results, [buffer]).results
+    start = value("memref.extract_aligned_pointer_as_index", number, buffer)
+    distance = value("arith.muli", number, offset, index(element_bytes(type_.element_type)))
+    first = _i64(value("arith.addi", number, start, distance))
+    address = value("llvm.inttoptr", ir.Type.parse("!llvm.ptr"), first)
+    plain = ir.MemRefType.get(type_.shape, type_.element_type, memory_space=type_.memory_space)
+    described = _descriptor(address, rest[: type_.rank])
+    return value("builtin.unrealized_conversion_cast", plain, described)
+
+
+def _descriptor(address: Value, sizes: list[Value]) -> Value:
+    array = f"array<{len(sizes)} x i64>"
+    kind = f"!llvm.struct<(ptr, ptr, i64{f', {array}, {array}' if sizes else ''})>"
+    described = value("llvm.mlir.poison", ir.Type.parse(kind))
+    fields = [([0], address), ([1], address), ([2], _i64(index(0)))]
+    stride = index(1)
+    for number in reversed(range(len(sizes))):
+        fields += [([3, number], _i64(sizes[number])), ([4, number], _i64(stride))]
+        stride = value("arith.muli", stride.type, stride, sizes[number])
+    for path, field in fields:
+        position = ir.DenseI64ArrayAttr.get(path)
+        described = value("llvm.insertvalue", described.type, described, field, position=position)
+    return described
+
+
+def _i64(number: Value) -> Value:
+    return value("arith.index_cast", ir.IntegerType.get_signless(64), number)

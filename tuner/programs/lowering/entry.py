@@ -41,7 +41,7 @@ LINALG_MATH = ("linalg.exp", "linalg.log", "linalg.tanh", "linalg.erf")
 def entry_of(module: ir.Module, entry: str | None) -> str:
     """Returns the name of the function to run: ``entry``, else a public ``main``, else the only public one.
 
-    Raises CandidateError(BIND) if it has no body, or the choice is not clear.
+    Raises CandidateError(BIND) if no function with a body is named ``entry``, or the choice is not clear.
     """
     functions = defined_functions(module)
     visibilities = [function.attributes.get("sym_visibility") for function in functions]
@@ -86,10 +86,10 @@ def hide_others(module: ir.Module, entry: str) -> None:
 def require_few_operations(
     module: ir.Module, limit: int = OPERATIONS_LIMIT, *, is_whole: bool = False
 ) -> None:
-    """Raises CandidateError(BIND) for more than ``limit`` operations.
+    """Raises CandidateError(BIND) for a module of more than ``limit`` operations.
 
-    The default limit compiles in about two minutes. Operations inside of linalg operations do not count. If
-    ``is_whole``, only operations that become loops count: linalg, and elementwise operations on arrays.
+    Operations inside of linalg operations do not count. If ``is_whole``, only operations that become loops
+    count: linalg, and elementwise operations on arrays.
     """
     count = 0
 
@@ -142,15 +142,15 @@ def _require_size(constant: Attribute, sizes: Mapping[str, int]) -> None:
     named = RESOURCE.match(str(constant))
     if named is None:
         return
-    kind = ir.ShapedType(constant.type)
-    number = NUMBER_TYPES.get(str(kind.element_type))
+    type_ = ir.ShapedType(constant.type)
+    number = NUMBER_TYPES.get(str(type_.element_type))
     if number is None:
         return
-    count = math.prod(kind.shape)
-    found = sizes[named[1]]
+    count = math.prod(type_.shape)
+    size = sizes[named[1]]
     allowed = count * number.bytes
-    if found != allowed and (number.bits > 1 or found != -(-count // 8)):  # booleans are bytes or bits
-        line = f"found {found} bytes, allowed {allowed} of {kind}"
+    if size != allowed and (number.bits > 1 or size != -(-count // 8)):  # booleans are bytes or bits
+        line = f"found {size} bytes, allowed {allowed} of {type_}"
         raise CandidateError(Stage.BIND, f"payload: the data of dense_resource<{named[1]}>: {line}")
 
 
@@ -234,9 +234,9 @@ def reject_linalg(function: Op) -> None:
         raise unsupported(left[0], "no loops for it", "linalg ops that become loops")
 
 
-def _refused(op: Op, found: str, allowed: str) -> CandidateError:
+def _refused(op: Op, actual: str, allowed: str) -> CandidateError:
     return CandidateError(
-        Stage.BIND, f"payload: {op.name} {location_of(op)}: found {found}, allowed {allowed}"
+        Stage.BIND, f"payload: {op.name} {location_of(op)}: found {actual}, allowed {allowed}"
     )
 
 
@@ -247,10 +247,10 @@ def arguments_of(function: Op) -> tuple[ValueType, ...]:
     unknown offset.
     """
     kinds = list(function_type(function).inputs)
-    for kind in kinds:
-        if isinstance(kind, ir.MemRefType):
-            _require_row_major(kind)
-    return tuple(_value_type(kind, "argument") for kind in kinds)
+    for type_ in kinds:
+        if isinstance(type_, ir.MemRefType):
+            _require_row_major(type_)
+    return tuple(_value_type(type_, "argument") for type_ in kinds)
 
 
 def results_of(function: Op) -> tuple[ValueType, ...]:
@@ -258,7 +258,7 @@ def results_of(function: Op) -> tuple[ValueType, ...]:
 
     Raises CandidateError(COMPILE) for other types than memrefs and numbers.
     """
-    return tuple(_value_type(kind, "result") for kind in function_type(function).results)
+    return tuple(_value_type(type_, "result") for type_ in function_type(function).results)
 
 
 def written_arguments(function: Op) -> tuple[bool, ...]:
@@ -267,29 +267,29 @@ def written_arguments(function: Op) -> tuple[bool, ...]:
     return tuple(is_buffer(argument.type) and effect_of(argument).writes for argument in arguments)
 
 
-def _require_row_major(kind: Type) -> None:
-    strides, offset = kind.get_strides_and_offset()
+def _require_row_major(type_: Type) -> None:
+    strides, offset = type_.get_strides_and_offset()
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
     expected: int | None = 1
-    for number in reversed(range(kind.rank)):
+    for number in reversed(range(type_.rank)):
         if strides[number] not in (unknown, expected):
             raise CandidateError(
-                Stage.COMPILE, f"payload: argument: found {kind}, allowed rows that lie without gaps"
+                Stage.COMPILE, f"payload: argument: found {type_}, allowed rows that lie without gaps"
             )
-        if expected is None or kind.is_dynamic_dim(number):
+        if expected is None or type_.is_dynamic_dim(number):
             expected = None
         else:
-            expected = expected * kind.shape[number]
+            expected = expected * type_.shape[number]
     if offset not in (unknown, 0):
-        raise CandidateError(Stage.COMPILE, f"payload: argument: found {kind}, allowed an offset of 0")
+        raise CandidateError(Stage.COMPILE, f"payload: argument: found {type_}, allowed an offset of 0")
 
 
-def _value_type(kind: Type, what: str) -> ValueType:
-    if isinstance(kind, ir.MemRefType):
-        shape = tuple(None if kind.is_dynamic_dim(n) else kind.shape[n] for n in range(kind.rank))
-        return BufferType(str(kind.element_type), shape)
-    if is_passed_by_value(kind) and not isinstance(kind, ir.VectorType | ir.ComplexType):
-        return ScalarType(str(kind))
+def _value_type(type_: Type, what: str) -> ValueType:
+    if isinstance(type_, ir.MemRefType):
+        shape = tuple(None if type_.is_dynamic_dim(n) else type_.shape[n] for n in range(type_.rank))
+        return BufferType(str(type_.element_type), shape)
+    if is_passed_by_value(type_) and not isinstance(type_, ir.VectorType | ir.ComplexType):
+        return ScalarType(str(type_))
     raise CandidateError(
-        Stage.COMPILE, f"payload: {what}: found {kind}, allowed memrefs, tensors and numbers"
+        Stage.COMPILE, f"payload: {what}: found {type_}, allowed memrefs, tensors and numbers"
     )

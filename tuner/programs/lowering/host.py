@@ -34,16 +34,17 @@ from tuner.mlir.passes import run_passes
 from tuner.programs.interpreter.kernels import decode_kernels
 from tuner.programs.lowering import host_code
 from tuner.programs.lowering.entry import arguments_of, reject_linalg, results_of, written_arguments
+from tuner.programs.lowering.explicit_memory import use_host_memory
 from tuner.programs.lowering.matmul_calls import call_kernels, link
-from tuner.programs.lowering.read_program import INLINE, ProgramPayload, use_host_memory
+from tuner.programs.lowering.read_program import INLINE, ProgramPayload
 from tuner.programs.streams.async_ops import drop_tokens
+from tuner.programs.streams.gpux import drop_streams
 
 PREFIX = "interpret_"  # prefix of the functions that the runtime defines
 UNKNOWN_SIZE = -1  # bytes of dynamic shared memory of a launch that does not specify the number
 SIZES = 7  # numbers that a launch passes: grid and block, x, y, z each, and bytes of dynamic shared memory
 LOWER_AFFINE = "builtin.module(lower-affine)"
-# Operation in a kernel -> position of its x value among the 12 index arguments.
-# operation -> position of its x in the 12 trailing arguments of a kernel's function
+# Operation in a kernel -> position of its x value among the 12 last arguments of the kernel's function.
 INDICES = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim": 9}
 ALLOWED = frozenset({*INDICES, "gpu.return", "gpu.global_id"})
 HOST_OPS = frozenset(
@@ -107,14 +108,14 @@ def _call(module: ir.Module, launch: Op, effects: KernelEffects) -> None:
     arguments = operands(launch, ARGUMENTS)
     written = {access.value for access in effects.of_launch(launch) if access.effect.writes}
     with launch.location:
-        kind = ir.IndexType.get()
-        buffer = _stack_buffer(launch, ir.MemRefType.get([SIZES], kind))
+        type_ = ir.IndexType.get()
+        buffer = _stack_buffer(launch, ir.MemRefType.get([SIZES], type_))
         sizes = _grid_and_block(launch)
         with ir.InsertionPoint(launch):
             sizes += operands(launch, SHARED_BYTES) or [index(UNKNOWN_SIZE)]
             for number, size in enumerate(sizes):
                 is_index = isinstance(size.type, ir.IndexType)
-                whole = size if is_index else value("arith.index_cast", kind, size)
+                whole = size if is_index else value("arith.index_cast", type_, size)
                 create("memref.store", [], [whole, buffer, index(number)])
         passed = [buffer, *(_as_buffer(launch, argument) for argument in arguments)]
         name = PREFIX + kernel_of(launch)
@@ -147,12 +148,12 @@ def _as_buffer(launch: Op, argument: Value) -> Value:
     return buffer
 
 
-def _stack_buffer(launch: Op, kind: Type) -> Value:
+def _stack_buffer(launch: Op, type_: Type) -> Value:
     """Returns a buffer on the stack, allocated at the function's start, once for all iterations of a loop."""
     function = next(parent for parent in parents_of(launch) if parent.name == "func.func")
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
         segments = ir.DenseI32ArrayAttr.get([0, 0])
-        return value("memref.alloca", kind, operandSegmentSizes=segments)
+        return value("memref.alloca", type_, operandSegmentSizes=segments)
 
 
 def run_kernels_on_host(module: ir.Module) -> str:
@@ -236,10 +237,10 @@ def _replace_indices(function: Op, indices: list[Value]) -> None:
         block = indices[number]
         thread = indices[3 + number]
         size = indices[9 + number]
-        kind = op.results[0].type
+        type_ = op.results[0].type
         with op.location, ir.InsertionPoint(op):
-            start = create("arith.muli", [kind], [block, size]).results[0]
-            global_id = create("arith.addi", [kind], [start, thread]).results[0]
+            start = create("arith.muli", [type_], [block, size]).results[0]
+            global_id = create("arith.addi", [type_], [start, thread]).results[0]
         op.results[0].replace_all_uses_with(global_id)
         op.erase()
 
@@ -308,7 +309,7 @@ def lower_host_program(
 def _make_loops(payload: ProgramPayload) -> str:
     """Lowers kernels and linalg to loops in place; returns the text of the kernels to interpret."""
     module = payload.module
-    host_code.drop_streams(payload.function)
+    drop_streams(payload.function)
     run_passes(module, OUTLINE)
     drop_tokens(payload.function)
     merge_gpu_modules(module)  # kernel names are then unique

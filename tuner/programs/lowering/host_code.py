@@ -1,20 +1,17 @@
-"""Passes over host code: expand math, assert bounds, remove streams, rename C math functions."""
+"""Passes over host code: expand math, assert bounds, rename C math functions."""
 
 import re
 from itertools import chain
 
-from tuner.mlir.bindings import Op, ir
+from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE
 from tuner.mlir.effects.runner_signatures import is_runner_function
-from tuner.mlir.ir.building import create, value
-from tuner.mlir.ir.reading import types_of, walk
+from tuner.mlir.ir.building import value
+from tuner.mlir.ir.reading import walk
 from tuner.mlir.math.expressions import Term
 from tuner.mlir.math.lowering import TESTS, expand_remainders, replace_by_formula
 from tuner.mlir.passes import run_passes
 from tuner.programs.lowering.entry import RUNTIME
-from tuner.programs.streams import gpux_ops
-from tuner.programs.streams.async_ops import POINTER
-from tuner.programs.streams.gpux import lower_tokens
 
 ASSERT_BOUNDS = (
     "builtin.module(func.func(convert-linalg-to-loops),lower-affine,func.func(generate-runtime-verification))"
@@ -38,46 +35,6 @@ def assert_bounds(module: ir.Module) -> None:
         cf.assert %2, "ERROR: Runtime op verification failed ..."
     """
     run_passes(module, ASSERT_BOUNDS)
-
-
-def drop_streams(function: Op) -> None:
-    """Converts a function's GPUX operations to synchronous GPU dialect in place, in program order.
-
-    Program order is one of the orders that streams allow. The context then rejects unregistered dialects.
-    Raises CandidateError(COMPILE) for operations of the ``gpux`` prefix that are not valid GPUX.
-
-        %s = "gpux.create_stream"() : () -> !gpux.StreamType
-        "gpux.memcpy"(%s, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
-        "gpux.wait"(%s) : (!gpux.StreamType) -> ()
-        "gpux.destroy_stream"(%s) : (!gpux.StreamType) -> ()
-      becomes
-        gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
-    """
-    lower_tokens(function)
-    ops = gpux_ops.checked_gpux_ops(function)
-    for op in ops:
-        if op.name in gpux_ops.WORK:
-            with op.location, ir.InsertionPoint(op):
-                types = types_of(op.results)
-                name = op.name.replace(gpux_ops.PREFIX, "gpu.")
-                new = create(name, types, list(op.operands)[1:], **gpux_ops.gpu_attributes(op, tokens=0))
-            for old, replacement in zip(op.results, new.results, strict=True):
-                old.replace_all_uses_with(replacement)
-    _forget_choices(function, ops)
-    for op in reversed(ops):
-        op.erase()
-    ir.Context.current.allow_unregistered_dialects = False
-
-
-def _forget_choices(function: Op, ops: list[Op]) -> None:
-    """Replaces streams that control flow selects by null pointers."""
-    chosen = gpux_ops.selected_streams(function)
-    for op in ops if chosen else []:
-        if op.name == gpux_ops.CREATE:
-            with op.location, ir.InsertionPoint(op):
-                null = value("llvm.mlir.zero", ir.Type.parse(POINTER))
-            op.results[0].replace_all_uses_with(null)
-    gpux_ops.make_pointers(chosen)
 
 
 def with_prefixed_c_functions(text: str) -> str:

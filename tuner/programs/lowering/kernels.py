@@ -10,13 +10,13 @@ from tuner.core.gpu import Chip
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.effects.aliases import ASYNC, is_buffer, is_token, roots_of
+from tuner.mlir.effects.aliases import ASYNC, is_token, roots_of
 from tuner.mlir.gpu.lowering import outline_launches
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import branch, create, delinearized, index, is_less, size_of, value
 from tuner.mlir.ir.building import total as total_of
 from tuner.mlir.ir.launches import SEGMENTS
-from tuner.mlir.ir.memrefs import contiguous_dimensions, element_bytes, has_zero_offset, is_contiguous
+from tuner.mlir.ir.memrefs import contiguous_dimensions, is_contiguous
 from tuner.mlir.ir.reading import constant_of, copy_of, name_of, op_of, ops_in, parents_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.programs.interpreter.kernels import decode_kernel
@@ -331,21 +331,21 @@ def _copy_in_parts(target: Value, source: Value, copy: Copy, indices: Sequence[V
 
 
 def _part(buffer: Value, indices: Sequence[Value]) -> Value:
-    kind = buffer.type
+    type_ = buffer.type
     outer = len(indices)
-    inner = list(range(outer, kind.rank))
-    strides = kind.get_strides_and_offset()[0]
-    sizes = [size_of(buffer, number) for number in inner if kind.is_dynamic_dim(number)]
-    shape = [ANY_SIZE if kind.is_dynamic_dim(number) else kind.shape[number] for number in inner]
+    inner = list(range(outer, type_.rank))
+    strides = type_.get_strides_and_offset()[0]
+    sizes = [size_of(buffer, number) for number in inner if type_.is_dynamic_dim(number)]
+    shape = [ANY_SIZE if type_.is_dynamic_dim(number) else type_.shape[number] for number in inner]
     layout = ir.StridedLayoutAttr.get(ANY_OFFSET, [strides[number] for number in inner])
-    result = ir.MemRefType.get(shape, kind.element_type, layout=layout, memory_space=kind.memory_space)
+    result = ir.MemRefType.get(shape, type_.element_type, layout=layout, memory_space=type_.memory_space)
     return value(
         "memref.subview",
         result,
         *[buffer, *indices, *sizes],
         static_offsets=ir.DenseI64ArrayAttr.get([ANY_OFFSET] * outer + [0] * len(inner)),
         static_sizes=ir.DenseI64ArrayAttr.get([1] * outer + shape),
-        static_strides=ir.DenseI64ArrayAttr.get([1] * kind.rank),
+        static_strides=ir.DenseI64ArrayAttr.get([1] * type_.rank),
         operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, outer, len(sizes), 0]),
     )
 
@@ -367,58 +367,3 @@ def _has_gaps(target: Value, source: Value) -> bool:
 
 def _is_ranked(*buffers: Value) -> bool:
     return all(isinstance(buffer.type, ir.MemRefType) for buffer in buffers)
-
-
-def move_pointers_of_copies(module: ir.Module) -> int:
-    """Makes device copies and fills of contiguous views start at the view's first element, in place.
-
-    Right before ``gpu-to-llvm``, which drops the offset. Returns the number of replaced operands.
-
-        gpu.memcpy %a, %view : memref<4xf32>, memref<4xf32, strided<[1], offset: 4>>
-      becomes, at its end
-        %5 = builtin.unrealized_conversion_cast %4 : !llvm.struct<(ptr, ptr, i64, ...)> to memref<4xf32>
-        gpu.memcpy %a, %5 : memref<4xf32>, memref<4xf32>
-    """
-    moved = 0
-    for op in [*walk(module, "gpu.memcpy"), *walk(module, "gpu.memset")]:
-        for number, operand in enumerate(op.operands):
-            kind = operand.type
-            if is_buffer(kind) and is_contiguous(kind) and not has_zero_offset(kind):
-                with op.location, ir.InsertionPoint(op):
-                    op.operands[number] = _moved(operand)
-                moved += 1
-    return moved
-
-
-def _moved(buffer: Value) -> Value:
-    kind = buffer.type
-    number = ir.IndexType.get()
-    base = ir.MemRefType.get([], kind.element_type, memory_space=kind.memory_space)
-    results = [base, *[number] * (1 + 2 * kind.rank)]
-    _, offset, *rest = create("memref.extract_strided_metadata", results, [buffer]).results
-    start = value("memref.extract_aligned_pointer_as_index", number, buffer)
-    distance = value("arith.muli", number, offset, index(element_bytes(kind.element_type)))
-    first = _i64(value("arith.addi", number, start, distance))
-    address = value("llvm.inttoptr", ir.Type.parse("!llvm.ptr"), first)
-    plain = ir.MemRefType.get(kind.shape, kind.element_type, memory_space=kind.memory_space)
-    described = _descriptor(address, rest[: kind.rank])
-    return value("builtin.unrealized_conversion_cast", plain, described)
-
-
-def _descriptor(address: Value, sizes: list[Value]) -> Value:
-    array = f"array<{len(sizes)} x i64>"
-    kind = f"!llvm.struct<(ptr, ptr, i64{f', {array}, {array}' if sizes else ''})>"
-    described = value("llvm.mlir.poison", ir.Type.parse(kind))
-    fields = [([0], address), ([1], address), ([2], _i64(index(0)))]
-    stride = index(1)
-    for number in reversed(range(len(sizes))):
-        fields += [([3, number], _i64(sizes[number])), ([4, number], _i64(stride))]
-        stride = value("arith.muli", stride.type, stride, sizes[number])
-    for path, field in fields:
-        position = ir.DenseI64ArrayAttr.get(path)
-        described = value("llvm.insertvalue", described.type, described, field, position=position)
-    return described
-
-
-def _i64(number: Value) -> Value:
-    return value("arith.index_cast", ir.IntegerType.get_signless(64), number)

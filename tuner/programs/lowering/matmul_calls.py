@@ -69,14 +69,14 @@ class PackedViews:
             create("memref.dealloc", [], [self._packed.pop(copy)])
 
 
-def allocate(kind: ir.MemRefType) -> Value:
+def allocate(type_: ir.MemRefType) -> Value:
     """Creates a ``memref.alloc`` of a static memref type at the insertion point; returns its result."""
-    return value("memref.alloc", kind, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
+    return value("memref.alloc", type_, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
 
 
 def _copies(matches: Sequence[MatmulMatch]) -> list[tuple[int, int]]:
     seen: list[tuple[Op, Value, int]] = []  # (matmul, factor, copy)
-    found = []
+    copies = []
     for match in matches:
         for view in (match.a, match.b):
             equal = (
@@ -85,18 +85,18 @@ def _copies(matches: Sequence[MatmulMatch]) -> list[tuple[int, int]]:
                 if is_same_view(earlier, view) and _is_unwritten(view, op, match.op)
             )
             seen.append((match.op, view, next(equal, len(seen))))
-        found.append((seen[-2][2], seen[-1][2]))
-    return found
+        copies.append((seen[-2][2], seen[-1][2]))
+    return copies
 
 
-def is_same_view(one: Value, other: Value) -> bool:
+def is_same_view(left: Value, right: Value) -> bool:
     """Returns whether two memrefs are one value, or results of equal view operations on the same memrefs."""
-    if one == other:
+    if left == right:
         return True
-    if isinstance(one.owner, ir.Block) or isinstance(other.owner, ir.Block) or one.type != other.type:
+    if isinstance(left.owner, ir.Block) or isinstance(right.owner, ir.Block) or left.type != right.type:
         return False
-    first = one.owner
-    second = other.owner
+    first = left.owner
+    second = right.owner
     pairs = zip(first.operands, second.operands, strict=False)
     return (
         first.name == second.name
@@ -154,8 +154,8 @@ def replace_matmuls(
         is_own = is_added or not is_row_major(match.c.type)
         with match.op.location, ir.InsertionPoint(match.op):
             a, b = (views.take(number, factor, operand) for factor, operand in enumerate((match.a, match.b)))
-            kind = match.c.type
-            c = allocate(ir.MemRefType.get(kind.shape, kind.element_type)) if is_own else match.c
+            type_ = match.c.type
+            c = allocate(ir.MemRefType.get(type_.shape, type_.element_type)) if is_own else match.c
             multiply(match, a, b, c)
             if is_added:
                 building.add_to(match.c, c)
@@ -210,11 +210,11 @@ def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> 
                 name = name_of(op.operation)
                 text = re.sub(rf"@{re.escape(name)}\b", f"@{name}{suffix}", text)
         kernels[problem] = LinkedKernel(problem, text, suffix, partitions)
-        kind = ir.Type.parse(f"!llvm.func<void ({POINTER}, {POINTER}, {POINTER})>")
+        type_ = ir.Type.parse(f"!llvm.func<void ({POINTER}, {POINTER}, {POINTER})>")
         for entry in dict.fromkeys(partition.entry for partition in partitions):
             attributes = {
                 "sym_name": ir.StringAttr.get(f"{entry}{suffix}"),
-                "function_type": ir.TypeAttr.get(kind),
+                "function_type": ir.TypeAttr.get(type_),
                 "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
             }
             with ir.InsertionPoint(payload.module.body):

@@ -91,8 +91,8 @@ def create_tensor_maps(module: ir.Module) -> None:
                 for attribute in launch.attributes[MAP_TYPES]
             ]
             _take_maps(launch, kinds)
-        for number, kind in enumerate(kinds if noted else ()):  # the same kinds at each launch of a kernel
-            if kind is not None:
+        for number, type_ in enumerate(kinds if noted else ()):  # the same kinds at each launch of a kernel
+            if type_ is not None:
                 _retype(function, number, ir.Type.parse(POINTER))
 
 
@@ -100,26 +100,26 @@ def _take_maps(launch: Op, kinds: list[Type | None]) -> None:
     first = len(launch.operands) - len(operands(launch, ARGUMENTS))
     tf32 = {TF32: ir.UnitAttr.get()} if TF32 in launch.attributes else {}
     with launch.location, ir.InsertionPoint(launch):
-        for number, kind in enumerate(kinds, first):
-            if kind is not None:
+        for number, type_ in enumerate(kinds, first):
+            if type_ is not None:
                 tensor = launch.operands[number]
                 element = ir.MemRefType(tensor.type).element_type
                 unranked = value("memref.cast", ir.UnrankedMemRefType.get(element, None), tensor)
-                box = BOX.search(str(kind))
+                box = BOX.search(str(type_))
                 assert box is not None  # the type's own syntax
                 sizes = [index(int(size)) for size in box[1].rstrip("x").split("x")]
-                tensor_map = value(TENSOR_MAP, kind, unranked, *sizes, **tf32)
+                tensor_map = value(TENSOR_MAP, type_, unranked, *sizes, **tf32)
                 launch.operands[number] = value(CAST, ir.Type.parse(POINTER), tensor_map)
     for name in (MAP_TYPES, *tf32):
         del launch.attributes[name]
 
 
-def _retype(function: Op, number: int, kind: Type) -> None:
+def _retype(function: Op, number: int, type_: Type) -> None:
     block = function.regions[0].blocks[0]
     argument = block.arguments[number]
     old = argument.type
     uses = uses_of(argument)
-    argument.set_type(kind)
+    argument.set_type(type_)
     with function.location, ir.InsertionPoint.at_block_begin(block):
         same = value(CAST, old, argument)
     set_operands(uses, same)
@@ -188,9 +188,8 @@ def insert_gpu_kernels(
 def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip) -> InsertedKernels:
     """Compiles a script's GPU kernels for one matmul and appends their ``gpu.module`` to ``module``.
 
-    Makes the payload of the matmul itself; ``add_kernels_of`` takes one. Returns names, parameter types and
-    launches of the kernels. Raises CandidateError: BIND for a script text that cannot be used, else the stage
-    that failed.
+    Returns names, parameter types and launches of the kernels. Raises CandidateError: BIND for a script text
+    that cannot be used, else the stage that failed.
     """
     with failing_at(Stage.BIND):
         scratch = scratch_in(script.text, problem)
@@ -200,7 +199,7 @@ def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip)
 
 def add_kernels_of(
     module: ir.Module,
-    own: ir.Module,
+    payload: ir.Module,
     buffers: tuple[KernelBuffer, ...],
     script: Script,
     suffix: str,
@@ -208,13 +207,13 @@ def add_kernels_of(
 ) -> InsertedKernels:
     """Compiles a script's GPU kernels for a payload and appends their ``gpu.module`` to ``module``.
 
-    ``own``: the payload, which is changed. ``buffers``: the arguments of its function. ``suffix``: end of the
-    kernels' names, unique in the program, of characters that PTX allows. Returns names, parameter types and
-    launches of the kernels. Raises CandidateError for a script that fails.
+    ``payload`` is changed; ``buffers``: the arguments of its function. ``suffix``: end of the kernels' names,
+    unique in the program, of characters that PTX allows. Returns names, parameter types and launches of the
+    kernels. Raises CandidateError for a script that fails.
     """
-    apply_script(own, parse(script.text, "script"))
-    host, alignment_bytes = outline(own, chip, buffers)
-    holder = walk(own, "gpu.module")[0]
+    apply_script(payload, parse(script.text, "script"))
+    host, alignment_bytes = outline(payload, chip, buffers)
+    holder = walk(payload, "gpu.module")[0]
     holder.attributes["sym_name"] = ir.StringAttr.get(f"kernels_{suffix}")
     launches = {launch.kernel: launch for launch in host.launches}
     functions = {name_of(function): function for function in walk(holder, "gpu.func")}
@@ -271,19 +270,19 @@ def _scratch(buffer: KernelBuffer, kernels: InsertedKernels, suffix: str) -> Val
             if name == buffer.name:
                 elements.add(type_.element_type)
     if len(elements) != 1:
-        found = ", ".join(sorted(map(str, elements))) or "no launch that takes it"
-        raise CandidateError(Stage.COMPILE, f"buffer {buffer.name}: found {found}, allowed one element type")
+        actual = ", ".join(sorted(map(str, elements))) or "no launch that takes it"
+        raise CandidateError(Stage.COMPILE, f"buffer {buffer.name}: found {actual}, allowed one element type")
     (element,) = elements
     return allocate(ir.MemRefType.get([buffer.bytes * 8 // element.width], element))
 
 
 def _launch(launch: Launch, kernels: InsertedKernels, name: str, arrays: dict[str, Value]) -> None:
     arguments = []
-    for argument, kind in zip(launch.arguments, kernels.types[name], strict=True):
+    for argument, type_ in zip(launch.arguments, kernels.types[name], strict=True):
         tensor_map = launch.tensor_map(argument)
         array = arrays[argument if tensor_map is None else tensor_map.buffer]
         # the kernel's sizes may be padded beyond the end of the array
-        arguments.append(array if array.type == kind else reinterpreted(array, kind))
+        arguments.append(array if array.type == type_ else reinterpreted(array, type_))
     sizes = list(map(index, (*launch.grid, *launch.block)))
     shared = []
     if launch.dynamic_shared_bytes:

@@ -8,13 +8,7 @@ from pathlib import Path
 
 from tuner.core.dtypes import FLOATS, NUMBER_TYPES, narrow_output
 from tuner.core.errors import CandidateError, Stage, UsageError, failing_at
-from tuner.core.problem import (
-    BATCH_MATMUL,
-    MATMUL,
-    NamedProblem,
-    Problem,
-    distinct_problems,
-)
+from tuner.core.problem import BATCH_MATMUL, MATMUL, NamedProblem, Problem, distinct_problems
 from tuner.core.problem_classes import MatmulProblem
 from tuner.core.text_files import read_text
 from tuner.mlir.bindings import Op, Value, ir
@@ -24,7 +18,7 @@ from tuner.mlir.ir.reading import any_where, maps_in, op_of, parents_of, types_o
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import new_context
 from tuner.programs.lowering.read_program import ProgramPayload
-from tuner.programs.request import named_in_errors
+from tuner.programs.payload_errors import named_in_errors
 from tuner.programs.streams.gpux_ops import parse_with_gpux
 from tuner.runtime.workers.worker import call_in_child
 
@@ -85,7 +79,7 @@ def contraction_of(op: Op) -> ContractionLoops | None:
 
 
 def problem_of(contraction: ContractionLoops) -> Problem:
-    """Returns the problem of a contraction. Raises UnknownContractionError if no problem describes it."""
+    """Returns the problem of a contraction. Raises UnknownContractionError if no ``Problem`` describes it."""
     a, b, c = (
         tuple(loop for loop in operand if loop >= 0 and contraction.extents[loop] > 1)
         for operand in contraction.operands
@@ -266,11 +260,11 @@ def _in_child(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
 
 
 def model_contractions(file: Path) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
-    """Reads the contractions in an MLIR file, in a child process; returns (problems, lines).
+    """Reads the contractions in an MLIR file, in a child process; returns (problems, reasons).
 
-    A problem is returned once, with the names of its functions and how often it is written there. ``lines``:
-    for each contraction that was left out, why. Raises UsageError for a file that is unreadable, not MLIR, or
-    without a problem.
+    A problem is returned once, with the names of its functions and how often it is written there. ``reasons``
+    has a line for each contraction that no ``Problem`` describes. Raises UsageError for a file that is
+    unreadable, not MLIR, or without a problem.
     """
     text = read_text(file, "MLIR text")
     with named_in_errors(file.name, text):

@@ -5,15 +5,7 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value, interpreter, ir
 from tuner.mlir.cpu.packs import packs_to_loops
-from tuner.mlir.ir.building import (
-    PARALLEL,
-    as_index,
-    compared,
-    dimensions,
-    generic,
-    index,
-    value,
-)
+from tuner.mlir.ir.building import PARALLEL, as_index, compared, dimensions, generic, index, value
 from tuner.mlir.ir.reading import unsupported, walk
 from tuner.mlir.transform import entry_sequence, parse
 
@@ -58,14 +50,14 @@ class _Tiles:
         unpacked, packed = (source, destination) if op.name == PACK else (destination, source)
         rank = ir.RankedTensorType(unpacked.type).rank
         order = op.attributes.get("outer_dims_perm")
-        given = tuple(ir.DenseI64ArrayAttr(order)) if order is not None else ()
+        permuted = tuple(ir.DenseI64ArrayAttr(order)) if order is not None else ()
         inner = tuple(ir.DenseI64ArrayAttr(op.attributes["inner_dims_pos"]))
         segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
         padding = list(op.operands)[2 : 2 + segments[2]]
         dynamic = iter(list(op.operands)[2 + segments[2] :])
         static = ir.DenseI64ArrayAttr(op.attributes["static_inner_tiles"])
         sizes = tuple(next(dynamic) if size == DYNAMIC else size for size in static)
-        order = given or tuple(range(rank))
+        order = permuted or tuple(range(rank))
         return cls(op, unpacked, packed, padding[0] if padding else None, sizes, inner, order)
 
     def tile(self, number: int) -> Value:
@@ -79,7 +71,7 @@ class _Tiles:
     @property
     def is_static(self) -> bool:
         kinds = (ir.RankedTensorType(tensor.type) for tensor in (self.unpacked, self.packed))
-        return all(kind.has_static_shape for kind in kinds)
+        return all(type_.has_static_shape for type_ in kinds)
 
     @property
     def is_partial(self) -> bool:
@@ -116,8 +108,8 @@ def decompose_packing(module: ir.Module) -> None:
             op.erase()
             continue
         if op.name == PACK and tiles.padding is None and tiles.is_partial:
-            kind = tiles.unpacked.type
-            raise unsupported(op, f"tiles that do not divide {kind}, without a padding value", "one")
+            type_ = tiles.unpacked.type
+            raise unsupported(op, f"tiles that do not divide {type_}, without a padding value", "one")
         has_static = True
     if has_static:
         schedule = parse(SCHEDULE, "packing")
@@ -143,7 +135,7 @@ def _gathered(tiles: _Tiles) -> Value:
             is_less = compared("ult", places[axis], size)
             inside = value("arith.andi", is_less.type, inside, is_less)
         zero = index(0)
-        places = [value("arith.select", place.type, inside, place, zero) for place in places]
+        places = [value("arith.select", number.type, inside, number, zero) for number in places]
         element = _extracted(source, places)
         return value("arith.select", element.type, inside, element, tiles.padding)
 
@@ -179,9 +171,9 @@ def _loop(number: int) -> Value:
 
 
 def _size(tensor: Value, axis: int) -> Value:
-    kind = ir.RankedTensorType(tensor.type)
-    if not kind.is_dynamic_dim(axis):
-        return index(kind.shape[axis])
+    type_ = ir.RankedTensorType(tensor.type)
+    if not type_.is_dynamic_dim(axis):
+        return index(type_.shape[axis])
     return value("tensor.dim", ir.IndexType.get(), tensor, index(axis))
 
 

@@ -1,22 +1,17 @@
-"""Reads a user's program for lowering: calls inlined, tensors converted to memrefs, indices checked.
+"""Reads a user's program for lowering: calls are inlined, tensors become memrefs, deallocations are added."""
 
-It also adds deallocations, and can replace explicit device memory by host memory.
-"""
-
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.effects.accesses import DESCRIPTOR, SHARED, host_accesses
-from tuner.mlir.effects.aliases import is_buffer, is_token, roots_of
+from tuner.mlir.effects.aliases import last_of
 from tuner.mlir.gpu.device_functions import inline_device_functions
 from tuner.mlir.gpu.kernel_memory import declare_launch_memory
-from tuner.mlir.ir.building import compared, create, for_each_element, index, store, value
+from tuner.mlir.ir.building import compared, create, index, value
 from tuner.mlir.ir.memory_spaces import name_memory_spaces
-from tuner.mlir.ir.memrefs import copy_buffer, is_workgroup
-from tuner.mlir.ir.reading import callee_of, constant_of, location_of, op_of, unsupported, walk
+from tuner.mlir.ir.memrefs import is_workgroup
+from tuner.mlir.ir.reading import callee_of, constant_of, location_of, unsupported, walk, walk_where
 from tuner.mlir.miscompiled import avoid_miscompilations
 from tuner.mlir.passes import run_passes
 from tuner.programs.lowering.bufferize import bufferized, has_tensors
@@ -34,7 +29,6 @@ from tuner.programs.lowering.entry import (
     require_resources,
 )
 from tuner.programs.lowering.packing import decompose_packing
-from tuner.programs.streams.async_ops import inline_async_regions
 from tuner.programs.streams.gpux import take_stream_from_caller
 from tuner.programs.streams.gpux_ops import inline_stream_functions, parse_with_gpux
 
@@ -45,10 +39,9 @@ SET_DEVICE = "mgpuSetDefaultDevice"
 REGISTRATIONS = frozenset({"mgpuMemHostRegisterFloat", "mgpuMemHostRegisterInt32"})
 UNUSED = "builtin.module(symbol-dce)"
 INLINE = "builtin.module(inline,symbol-dce)"
-ALLOCATIONS = ("gpu.alloc", "gpux.alloc")
-# Operations of gpu, gpux and nvgpu whose operands must be in device memory.
-DEVICE_WORK = frozenset({"launch_func", "memset", "tma.create.descriptor"})
-EXPLICIT = ("gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset")
+EXECUTE = "async.execute"
+AWAIT = "async.await"
+ALLOWED = f"{EXECUTE}, {AWAIT} and async.yield, in one block"
 
 
 def assert_indirect_indices(function: Op) -> None:
@@ -84,15 +77,15 @@ def _is_data(number: Value) -> bool:
     waiting = [number]
     seen = set[Value]()
     while waiting:
-        each = waiting.pop()
-        if each in seen:
+        source = waiting.pop()
+        if source in seen:
             continue
-        seen.add(each)
-        if isinstance(each.owner, ir.Block):
-            if not _is_iteration(each):
+        seen.add(source)
+        if isinstance(source.owner, ir.Block):
+            if not _is_iteration(source):
                 return True
             continue
-        op = each.owner.operation
+        op = source.owner.operation
         if op.name == EXTRACT or op.regions:
             return True
         waiting += list(op.operands) if op.name != "tensor.dim" else []
@@ -200,128 +193,46 @@ def gather_globals(function: Op) -> None:
             op.move_before(start)
 
 
-# Explicit device memory: whether a program mixes it with host memory, and the program without it.
-#
-# A program that allocates device memory itself may still pass host memory to a kernel, or load on the host
-# from device memory, which no GPU runs as written. It is rewritten to host memory only, so that
-# ``host_to_device_memory`` inserts device buffers and copies again. ``gpu.alloc host_shared``, and registered
-# memory, which both sides can access, are left unchanged.
-#
-#     %0 = gpu.alloc () : memref<4xf32>
-#     gpu.memcpy %0, %a : memref<4xf32>, memref<4xf32>
-#     gpu.dealloc %0 : memref<4xf32>
-#   becomes
-#     %0 = memref.alloc() : memref<4xf32>
-#     memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
-#     memref.dealloc %0 : memref<4xf32>
+def inline_async_regions(function: Op) -> None:
+    """Replaces each ``async.execute`` of a function by its body, in place; dependences are computed later.
 
+    A region follows the regions that it depends on, so program order is allowed. Raises
+    CandidateError(COMPILE) for operations other than async.execute, async.await and async.yield, and for
+    values that control flow forwards.
 
-def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
-    """Returns whether a function mixes host and device memory.
-
-    It does if kernels or fills take host memory, or if host code accesses or returns device memory. With
-    ``device_arguments``, buffers that the function takes count as device memory for kernels and fills;
-    accesses to these buffers by host code are not found.
+        %t, %f = async.execute -> !async.value<memref<4xf32>> {
+          %0 = gpu.alloc () : memref<4xf32>
+          async.yield %0 : memref<4xf32>
+        }
+        %1 = async.await %f : !async.value<memref<4xf32>>
+      becomes
+        %0 = gpu.alloc () : memref<4xf32>
     """
-    ops = list(_outside_of_kernels(function))
-    registered: set[Value] = set()
+    ops = walk(function, EXECUTE, AWAIT)  # inner regions first
+    plain: dict[Value, Value] = {}  # value of the async dialect -> the plain value
     for op in ops:
-        if op.name == "gpu.host_register":
-            registered.update(roots_of(op.operands[0]))
-
-    def is_for_device(root: Value) -> bool:
-        is_argument = isinstance(root.owner, ir.Block)
-        return root in registered or (device_arguments if is_argument else _is_explicit(root))
-
-    for op in ops:
-        dialect, _, name = op.name.partition(".")
-        if dialect in ("gpu", "gpux") or op.name == DESCRIPTOR:
-            operands = op.operands if name in DEVICE_WORK else []
-            if not all(map(is_for_device, _roots(operands))):
-                return True
-        elif any(_is_explicit(root) and not _is_shared(root) for root in _of_host(op)):
-            return True
-    return False
-
-
-def reject_tensor_maps(function: Op) -> None:
-    """Raises CandidateError(COMPILE) for a tensor map, whose memory the compiler cannot place again."""
-    for op in walk(function, DESCRIPTOR):
-        actual = f"{op.operands[0].type} in a program that leaves memory of the device to the compiler"
-        allowed = "tensors in gpu.alloc, where the program itself copies all that its kernels take"
-        raise unsupported(op, actual, allowed)
-
-
-def without_explicit_memory(function: Op) -> None:
-    """Replaces a function's synchronous device memory by host memory, in place.
-
-    Memory that host and device share (``gpu.alloc host_shared``) stays.
-    """
-    dead = []
-    for op in list(_outside_of_kernels(function)):
-        if op.name in EXPLICIT and not _is_of_shared(op):
-            use_host_memory(op)
-            dead.append(op)
-    for op in reversed(dead):
+        if op.name == EXECUTE:
+            _move_body(op, plain)
+        elif list(op.results):
+            if op.operands[0] not in plain:
+                raise unsupported(op, "a value that control flow hands on", ALLOWED)
+            op.results[0].replace_all_uses_with(plain[op.operands[0]])
+    for op in reversed(ops):
+        for use in list(chain.from_iterable(result.uses for result in op.results)):
+            raise unsupported(use.owner.operation, f"a token or value of {op.name}", ALLOWED)
         op.erase()
+    left = walk_where(function, lambda op: op.name.startswith("async."))
+    if left:
+        raise unsupported(left[0], left[0].name, ALLOWED)
 
 
-def use_host_memory(op: Op) -> None:
-    """Creates the host equivalent of a gpu.alloc, gpu.dealloc, gpu.memcpy or gpu.memset before ``op``.
-
-    The caller erases ``op``.
-    """
-    kept = [operand for operand in op.operands if not is_token(operand)]
-    kinds = [result.type for result in op.results if not is_token(result)]
-    with op.location, ir.InsertionPoint(op):
-        if op.name == "gpu.memcpy":
-            copy_buffer(*kept)
-        elif op.name == "gpu.memset":
-            for_each_element(kept[0], lambda indices: store(kept[1], kept[0], indices))
-        elif op.name == "gpu.dealloc":
-            create("memref.dealloc", [], kept)
-        elif op.name == "gpu.alloc":
-            segments = ir.DenseI32ArrayAttr.get([len(kept), 0])
-            new = create("memref.alloc", kinds, kept, operandSegmentSizes=segments)
-            op.results[0].replace_all_uses_with(new.results[0])
-
-
-def _outside_of_kernels(op: Op) -> Iterator[Op]:
-    """Yields an operation and its nested operations in pre-order, without the bodies of gpu.launch."""
-    yield op
-    if op.name == "gpu.launch":
-        return
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                yield from _outside_of_kernels(inner.operation)
-
-
-def _of_host(op: Op) -> set[Value]:
-    """Returns the buffers that a host operation, without its nested operations, accesses or returns."""
-    if op.name == "func.return":
-        return _roots(op.operands)
-    if list(op.regions) and not op.name.startswith("linalg."):
-        return set()
-    accesses = host_accesses(op)
-    return {part.root for part in accesses.reads | accesses.writes}
-
-
-def _roots(values: Iterable[Value]) -> set[Value]:
-    buffers = [operand for operand in values if is_buffer(operand.type)]
-    return set(chain.from_iterable(map(roots_of, buffers)))
-
-
-def _is_explicit(root: Value) -> bool:
-    return op_of(root, *ALLOCATIONS) is not None
-
-
-def _is_shared(root: Value) -> bool:
-    return SHARED in root.owner.operation.attributes
-
-
-def _is_of_shared(op: Op) -> bool:
-    if op.name == "gpu.alloc":
-        return SHARED in op.attributes
-    roots = _roots(op.operands) if op.name == "gpu.dealloc" else set()
-    return any(_is_explicit(root) and _is_shared(root) for root in roots)
+def _move_body(op: Op, plain: dict[Value, Value]) -> None:
+    block = op.regions[0].blocks[0]
+    values = list(op.operands)[len(op.operands) - len(block.arguments) :]  # the operands after the tokens
+    for argument, operand in zip(block.arguments, values, strict=True):
+        if operand not in plain:
+            raise unsupported(op, "a value that control flow hands on", ALLOWED)
+        argument.replace_all_uses_with(plain[operand])
+    plain.update(zip(list(op.results)[1:], list(last_of(block).operands), strict=True))
+    for inner in list(block.operations)[:-1]:
+        inner.operation.move_before(op)

@@ -13,6 +13,7 @@ from tuner.core.device_programs import BufferType, DeviceProgram, ResidentBuffer
 from tuner.core.errors import DeviceError, UsageError
 from tuner.programs.run.host_errors import HostFaults, with_checks
 from tuner.programs.run.host_function import HostCode
+from tuner.programs.run.host_heap import HostHeap
 from tuner.programs.run.marshalling import (
     CallFrame,
     PassedArgument,
@@ -24,7 +25,7 @@ from tuner.programs.run.marshalling import (
     viewed,
 )
 from tuner.programs.run.mgpu import MgpuTable
-from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, Write, math_symbols
+from tuner.programs.run.runner_functions import RunnerFunctions, Write, math_symbols
 from tuner.runtime.arrays import DeviceArray, stream_handle, wait_for_producers
 from tuner.runtime.process_state import LoadedCode, thread_lock
 
@@ -160,7 +161,7 @@ class ResidentMemory:
                 self._device.destroy_stream(stream)
 
     def for_graph(self) -> "ResidentMemory":
-        """Returns the same buffers for a graph; buffers that calls write get new memory.
+        """Returns the same buffers for a graph; buffers that calls write get new memory and are loaded.
 
         So graphs of a program may run at the same time.
         """
@@ -176,6 +177,7 @@ class ResidentMemory:
         return own
 
     def close(self) -> None:
+        """Frees the memory that ``load`` allocated; shared arguments stay. A second call does nothing."""
         addresses = self._addresses
         self._addresses = []
         for address in addresses:

@@ -62,8 +62,8 @@ def save_program(code: FusedCode, weights: Array, folder: Path) -> None:
 def read_program_files(folder: Path) -> FusedImage:
     """Reads a program from a folder that ``save_program`` has written.
 
-    Raises UsageError for a missing program, for a file that was changed, and where this processor cannot run
-    it.
+    Raises UsageError for a missing program, for a file that was changed, and where this processor lacks
+    instructions of the program.
     """
     document = _document(folder)
     with _named(folder / DOCUMENT):
@@ -142,8 +142,8 @@ def _fusion_of(document: Mapping[str, Any]) -> CompiledFusion:
     return CompiledFusion(**{**known, **lists})
 
 
-def _type_document(kind: TensorType) -> dict[str, Any]:
-    return {"shape": list(kind.shape), "element": kind.element}
+def _type_document(type_: TensorType) -> dict[str, Any]:
+    return {"shape": list(type_.shape), "element": type_.element}
 
 
 def _type_of(document: Mapping[str, Any]) -> TensorType:
@@ -168,8 +168,8 @@ def _hash_of(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _require_hash(path: Path, found: str, recorded: str) -> None:
-    if found != recorded:
+def _require_hash(path: Path, actual: str, recorded: str) -> None:
+    if actual != recorded:
         raise UsageError(f"{path}: was changed after the export: its SHA-256 is another")
 
 

@@ -141,9 +141,9 @@ class ResultSet:
         ``arguments``: number of arguments, whose pointers are set later.
         """
         # numpy makes the owners, not ``arrays``, the base of a caller's views
-        owners = tuple(np.empty(_bytes(kind) + ALIGNMENT_BYTES, np.uint8) for kind in types)
+        owners = tuple(np.empty(_bytes(type_) + ALIGNMENT_BYTES, np.uint8) for type_ in types)
         self.arrays: tuple[Array, ...] = tuple(
-            _aligned(owner, kind) for owner, kind in zip(owners, types, strict=True)
+            _aligned(owner, type_) for owner, type_ in zip(owners, types, strict=True)
         )
         addresses = (*[0] * arguments, *[array.ctypes.data for array in self.arrays], *last)
         self.frame = (ctypes.c_uint64 * len(addresses))(*addresses)
@@ -161,7 +161,7 @@ class ResultSet:
 class ResultPool:
     """Provides arrays for the results of calls, and uses arrays again that the caller has dropped.
 
-    Calls with the same pool must not overlap in time.
+    The arguments are those of ``ResultSet``. Calls with the same pool must not overlap in time.
     """
 
     def __init__(self, types: Sequence[ArrayType], arguments: int, last: tuple[int, ...]) -> None:
@@ -184,13 +184,13 @@ def aligned_bytes(size: int) -> Array:
     return _aligned(owner, ArrayType((size,), owner.dtype))
 
 
-def _bytes(kind: ArrayType) -> int:
-    return prod(kind.shape) * kind.dtype.itemsize
+def _bytes(type_: ArrayType) -> int:
+    return prod(type_.shape) * type_.dtype.itemsize
 
 
-def _aligned(owner: Array, kind: ArrayType) -> Array:
+def _aligned(owner: Array, type_: ArrayType) -> Array:
     start = -owner.ctypes.data % ALIGNMENT_BYTES
-    return owner[start : start + _bytes(kind)].view(kind.dtype).reshape(kind.shape)
+    return owner[start : start + _bytes(type_)].view(type_.dtype).reshape(type_.shape)
 
 
 # Lays out the weights of a program in one block of memory: packed as the fusions' scripts read them.

@@ -64,7 +64,7 @@ class FusedFunction(AbstractHostProgram):
             self._loaded.addresses[SINGLE_ENTRY]
         )
         types = list(map(_array_type, code.arguments))
-        self._expected = tuple((kind.shape, kind.dtype, True) for kind in types)
+        self._expected = tuple((type_.shape, type_.dtype, True) for type_ in types)
         last = (weights.ctypes.data, self._arena.ctypes.data, 0)
         if code.asserts:
             word = len(code.arguments) + len(code.results) + len(last) - 1
@@ -232,15 +232,15 @@ class FusedFunction(AbstractHostProgram):
         if len(arguments) != len(expected):
             raise UsageError(f"{entry}: found {len(arguments)} arguments, allowed {len(expected)}")
         return tuple(
-            checked_host_array(f"{entry}: argument {number}", value, BufferType(kind.element, kind.shape))
-            for number, (value, kind) in enumerate(zip(arguments, expected, strict=True))
+            checked_host_array(f"{entry}: argument {number}", value, BufferType(type_.element, type_.shape))
+            for number, (value, type_) in enumerate(zip(arguments, expected, strict=True))
         )
 
 
 class AssertingCode:
     """A function that calls compiled code with a frame, and raises if an assertion of the code fails.
 
-    The code writes the address of the assertion's text into the frame.
+    The code writes the address of the assertion's text into the frame, ``offset_bytes`` from its beginning.
     """
 
     def __init__(self, function: Any, offset_bytes: int) -> None:
@@ -275,19 +275,19 @@ def _arena(code: FusedCode) -> Array:
     arena = aligned_bytes(code.arena_bytes)
     arena[...] = 0
     for fill in code.fills:
-        kind = _array_type(fill.type)
-        part = arena[fill.offset_bytes : fill.offset_bytes + fill.type.bytes].view(kind.dtype)
+        type_ = _array_type(fill.type)
+        part = arena[fill.offset_bytes : fill.offset_bytes + fill.type.bytes].view(type_.dtype)
         part[...] = fill.value
     return arena
 
 
-def _array_type(kind: TensorType) -> ArrayType:
+def _array_type(type_: TensorType) -> ArrayType:
     try:
-        return ArrayType(kind.shape, np.dtype(number_type(kind.element).numpy_name))
+        return ArrayType(type_.shape, np.dtype(number_type(type_.element).numpy_name))
     except TypeError:  # of ml_dtypes, which programs without such types do without
         from tuner.programs.run.marshalling import dtype_of  # may be missing
 
-        return ArrayType(kind.shape, dtype_of(kind.element))
+        return ArrayType(type_.shape, dtype_of(type_.element))
 
 
 def _fast_address(array: Array) -> int:

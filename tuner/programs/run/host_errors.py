@@ -84,6 +84,7 @@ class HostAssertions:
         self._abort = ctypes.CFUNCTYPE(None)(self._fail)
 
     def addresses(self) -> dict[str, int]:
+        """Returns the address of each function by the name that the host code calls."""
         return addresses_of({PUTS: self._puts, ABORT: self._abort})
 
     def call(self, code: Callable[[], None]) -> None:
@@ -135,9 +136,10 @@ class HostAssertions:
 
 
 class HostFaults:
-    """The C function that host code with address checks (``with_checks``) calls before an access.
+    """The C function that host code with address checks (``with_checks``) calls for device addresses.
 
-    It keeps an error where the code accesses device memory. Its address is valid as long as this object.
+    It passes an error to ``note``, and returns scratch memory for the access. ``watch`` knows which addresses
+    are device memory. The function's address is valid as long as this object.
     """
 
     def __init__(self, watch: AbstractHostWatch, note: Callable[[DeviceError], None]) -> None:
@@ -148,10 +150,11 @@ class HostFaults:
         self._function = type_(self._fault)
 
     def addresses(self) -> dict[str, int]:
+        """Returns the address of the function by the name that the host code calls."""
         return addresses_of({FAULT: self._function})
 
     def is_fault(self, address: int, what: str) -> bool:
-        """Returns whether an address is device memory; if so, keeps an error about ``what``, the access."""
+        """Returns whether an address is device memory; if so, notes an error about ``what``, the access."""
         memory = self._watch.device_memory_at(address)
         if memory is not None:
             where = f"{memory}, which is device memory"
@@ -227,6 +230,7 @@ class KeptError:
         self._error = self._error or error
 
     def raise_it(self) -> None:
+        """Raises the kept error and forgets it; does nothing where no error is kept."""
         error = self._error
         self._error = None
         if error is not None:

@@ -25,9 +25,10 @@ from tuner.programs.run.host_errors import (
     has_assertions,
     with_checks,
 )
+from tuner.programs.run.host_heap import HostHeap
 from tuner.programs.run.host_program import AbstractHostProgram
 from tuner.programs.run.mgpu import SIGNATURES
-from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, Write, math_symbols
+from tuner.programs.run.runner_functions import RunnerFunctions, Write, math_symbols
 from tuner.runtime.arrays import MemRef
 from tuner.runtime.cpu.host import require_tiles_for
 from tuner.runtime.cpu.jit import module_for_host
@@ -41,7 +42,7 @@ DECLARED = re.compile(r"^ *llvm\.func [^@\n]*@([\w.$]+)\(.*[^{\n]$", re.MULTILIN
 class HostCode:
     """The machine code of a host function, as a callable.
 
-    Its constructors load the kernels, unless ``is_run`` is False.
+    The constructors of the code, which load GPU kernels, run at once, unless ``is_run`` is False.
     """
 
     def __init__(
@@ -112,10 +113,10 @@ _nothing = ctypes.CFUNCTYPE(None)(lambda: None)
 
 
 def check_host_code(program: DeviceProgram, *, is_checked: bool, object_code: bytes = b"") -> None:
-    """Checks that a program's host code compiles, without running it.
+    """Checks that a program's host code compiles, or that its ``object_code`` loads, without running it.
 
-    ``is_checked``: with checks of host accesses. ``object_code``: machine code to load in place of compiling;
-    b"": none. Raises CandidateError(LOAD) where that fails.
+    ``is_checked``: the code is checked with its checks for accesses of device memory (``with_checks``).
+    ``object_code`` b"": the code is compiled. Raises CandidateError(LOAD) where the check fails.
     """
     llvm = with_checks(program.llvm) if is_checked else program.llvm
     names = {*DECLARED.findall(llvm), *SIGNATURES}  # launches become calls of these names after this text
@@ -150,8 +151,9 @@ class InterpretedKernels:
             try:
                 first = MemRef.at(sizes, 1).address(ctypes.sizeof(c_int64))
                 gx, gy, gz, bx, by, bz, shared_bytes = (c_int64 * SIZES).from_address(first)
-                given = None if shared_bytes == UNKNOWN_SIZE else shared_bytes
-                kernel.launch(LaneLaunch((gx, gy, gz), (bx, by, bz), given), parameters, self._write)
+                dynamic_bytes = None if shared_bytes == UNKNOWN_SIZE else shared_bytes
+                launched = LaneLaunch((gx, gy, gz), (bx, by, bz), dynamic_bytes)
+                kernel.launch(launched, parameters, self._write)
             except BaseException as error:  # noqa: BLE001 - kept, and raised again
                 self.error.keep(error)
 

@@ -38,14 +38,14 @@ def dtype_of(element: str) -> "np.dtype[np.generic]":
     return DTYPES[element]
 
 
-def is_same_bits(found: "np.dtype[np.generic]", expected: "np.dtype[np.generic]") -> bool:
-    """Returns whether an array of dtype ``found`` can be passed as ``expected`` without conversion.
+def is_same_bits(dtype: "np.dtype[np.generic]", expected: "np.dtype[np.generic]") -> bool:
+    """Returns whether an array of dtype ``dtype`` can be passed as ``expected`` without conversion.
 
     It can for equal types, and for unsigned integers of the same width: MLIR's integers have no sign.
     """
-    if found == expected:
+    if dtype == expected:
         return True
-    return found.kind == "u" and expected.kind == "i" and found.itemsize == expected.itemsize
+    return dtype.kind == "u" and expected.kind == "i" and dtype.itemsize == expected.itemsize
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +83,11 @@ def pass_value(
     if isinstance(expected, ScalarType):
         return PassedArgument(_number(name, value, expected), False, None, None)
     if program.device_arguments:
-        found = device_array(name, value, stream)
-        _check_type(name, found.dtype, found.shape, expected)
-        if not found.is_row_major:
-            raise UsageError(f"{name}: found strides {found.strides}, allowed row-major {found.row_major}")
-        return PassedArgument(descriptor_of(found.address, found.shape), True, None, found)
+        memory = device_array(name, value, stream)
+        _check_type(name, memory.dtype, memory.shape, expected)
+        if not memory.is_row_major:
+            raise UsageError(f"{name}: found strides {memory.strides}, allowed row-major {memory.row_major}")
+        return PassedArgument(descriptor_of(memory.address, memory.shape), True, None, memory)
     array = checked_host_array(name, value, expected)
     return PassedArgument(descriptor_of(array.ctypes.data, array.shape), True, array, (value, array))
 
@@ -172,6 +172,7 @@ class CallFrame:
         self.address = ctypes.addressof(self._slots)
 
     def results(self) -> tuple["MemRef | np.generic", ...]:
+        """Returns the results that a call has written: numbers, and memref descriptors of buffers."""
         return self._layout.read(self._storage.raw)
 
     def _keep(self, value: Any) -> int:
@@ -247,7 +248,7 @@ def _check_type(
 ) -> None:
     wanted = dtype_of(expected.element)
     is_shape = len(shape) == len(expected.shape) and all(
-        size is None or size == found for found, size in zip(shape, expected.shape, strict=True)
+        allowed is None or size == allowed for size, allowed in zip(shape, expected.shape, strict=True)
     )
     if not is_shape or not is_same_bits(dtype, wanted):
         allowed = "x".join("?" if size is None else str(size) for size in expected.shape)
@@ -258,24 +259,24 @@ def _check_type(
         )
 
 
-def host_array(name: str, found: Any) -> npt.NDArray[Any]:
+def host_array(name: str, value: Any) -> npt.NDArray[Any]:
     """Returns an argument in host memory as a numpy array that shares its memory; the caller keeps it alive.
 
     ``name``: of the argument, in messages. Raises UsageError for masked arrays, for memory that is not the
     host's, and for objects that are not arrays.
     """
-    if isinstance(found, np.ma.MaskedArray):
+    if isinstance(value, np.ma.MaskedArray):
         raise UsageError(f"{name}: masked arrays are not supported: pass its .data or .filled()")
-    if isinstance(found, np.ndarray):
-        return found
-    if getattr(found, "__dlpack__", None) is None:
+    if isinstance(value, np.ndarray):
+        return value
+    if getattr(value, "__dlpack__", None) is None:
         raise UsageError(
-            f"{name}: found {type(found).__name__}, allowed a numpy array, or one of host memory by DLPack"
+            f"{name}: found {type(value).__name__}, allowed a numpy array, or one of host memory by DLPack"
         )
-    kind = dlpack_device(name, found)
+    kind = dlpack_device(name, value)
     if kind not in HOST_DEVICES:
         raise UsageError(f"{name}: found memory of DLPack device {kind}, allowed the host's: {HOST_DEVICES}")
-    view = dlpack_view(name, found)
+    view = dlpack_view(name, value)
     strides = MemRef.of(0, view.shape).strides if view.strides is None else view.strides
     array = array_of(MemRef(view.address, view.address, 0, view.shape, strides), view.dtype)
     array.flags.writeable = not view.is_read_only

@@ -79,6 +79,7 @@ class MgpuTable:
         self._functions = {name: self._function(name) for name in SIGNATURES}
 
     def addresses(self) -> dict[str, int]:
+        """Returns the address of each function by its name."""
         return addresses_of(self._functions)
 
     def free_shared(self, address: int) -> bool:

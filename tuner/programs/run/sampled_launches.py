@@ -43,6 +43,7 @@ class LaunchCopies:
         return next((copy for copy in copies if copy.holds(address, 1) or copy.number == number), None)
 
     def of(self, region: MemoryRegion) -> MemoryRegion:
+        """Returns the copy of a memory region that a parameter of the launch points into."""
         return self._copies[region.address]
 
     def in_place(self, touched: tuple[Touched, ...]) -> tuple[Touched, ...]:
@@ -70,11 +71,11 @@ def regions_of(launch: PreparedLaunch, near: Near) -> tuple[MemoryRegion, ...]:
 
 @dataclass(frozen=True, eq=False)
 class ComparedElements:
-    """Elements that the simulated blocks of a launch wrote (``found``), and a reference's (``expected``)."""
+    """Elements that the simulated blocks of a launch wrote (``actual``), and a reference's (``expected``)."""
 
     element: str  # MLIR element type; tf32 for a sum of products of tf32 factors
     terms: int  # number of terms that an element may be the sum of
-    found: Array
+    actual: Array
     expected: Array
 
 
@@ -159,7 +160,7 @@ class InterpretedReference:
             self._run(launch, others[done : done + piece].tolist())
             done = min(done + piece, len(others))
         return ReferenceOutcome(
-            len(chosen) + done, tuple(elements for elements in compared if elements.found.size)
+            len(chosen) + done, tuple(elements for elements in compared if elements.actual.size)
         )
 
     def _run(self, launch: PreparedLaunch, blocks: Sequence[int]) -> LaneLaunch:
@@ -175,8 +176,8 @@ class InterpretedReference:
         dtype = dtype_of(element)
         size = before.bytes.size // dtype.itemsize * dtype.itemsize  # without an incomplete number at the end
         numbers = [region.bytes[:size].view(dtype) for region in (before, copy, again)]
-        was, found, expected = (number.view(f"u{dtype.itemsize}") for number in numbers)  # bits
-        chosen = sampled.written(copy, dtype.itemsize) | (found != was) | (expected != was)
+        was, actual, expected = (number.view(f"u{dtype.itemsize}") for number in numbers)  # bits
+        chosen = sampled.written(copy, dtype.itemsize) | (actual != was) | (expected != was)
         return ComparedElements(element, self.kernel.terms, numbers[1][chosen], numbers[2][chosen])
 
 
@@ -195,17 +196,17 @@ class MatmulReference:
         launch = sampled.launch
         copies = sampled.copies
         a, b, c = (self._matrix(launch, sampled.near, name) for name in "abc")
-        found = self._matrix(copies.launch, copies.near, "c")
-        region = copies.near(found.ctypes.data)
+        actual = self._matrix(copies.launch, copies.near, "c")
+        region = copies.near(actual.ctypes.data)
         assert region is not None
-        first = (found.ctypes.data - region.address) // found.itemsize
-        written = sampled.written(region, found.itemsize)[first : first + found.size]
-        mask = written.reshape(found.shape)
+        first = (actual.ctypes.data - region.address) // actual.itemsize
+        written = sampled.written(region, actual.itemsize)[first : first + actual.size]
+        mask = written.reshape(actual.shape)
         tiles = {block[:2] for block in sampled.blocks}
         written_tiles(mask, len(tiles), launch.grid[:2])  # raises for a tile of a sampled block with gaps
         c[...] = product(problem, a, b).astype(c.dtype)
         element = "tf32" if problem.dtype == "tf32" else problem.result_dtype
-        compared = ComparedElements(element, problem.sizes[2], found[mask], c[mask])
+        compared = ComparedElements(element, problem.sizes[2], actual[mask], c[mask])
         return ReferenceOutcome(math.prod(launch.grid), (compared,))
 
     def _matrix(self, launch: PreparedLaunch, near: Near, name: str) -> Array:
@@ -232,10 +233,10 @@ def shape_of(problem: Problem, name: str) -> tuple[int, int]:
 def product(problem: Problem, a: Array, b: Array) -> Array:
     """Returns the matrix product in float64 of A and B as stored, transposed as the problem's layout says."""
     wide = [matrix.astype(np.float64) for matrix in (a, b)]
-    one, other = (
+    left, right = (
         matrix.T if letter == "t" else matrix for matrix, letter in zip(wide, problem.layout, strict=True)
     )
-    total: Array = one @ other
+    total: Array = left @ right
     return total
 
 

@@ -1,4 +1,4 @@
-"""Lowers GPUX, device work on streams that the program names, to asynchronous work on stream arguments.
+"""Lowers GPUX, device work on streams that the program names: to stream arguments, or synchronous.
 
 Tokens of GPUX operations are lowered first, to events and waits of one stream for another.
 """
@@ -13,8 +13,9 @@ from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.launches import SEGMENTS
 from tuner.mlir.ir.reading import attributes_of, types_of, unsupported
 from tuner.programs.streams import gpux_ops
-from tuner.programs.streams.async_ops import POINTER, Stream, StreamCalls, drop_argument, has_tokens
+from tuner.programs.streams.async_ops import has_tokens
 from tuner.programs.streams.gpux_syntax import STREAM_TYPE
+from tuner.programs.streams.stream_calls import POINTER, Stream, StreamCalls, drop_argument
 
 TOKENS_WAIT = "gpu.wait"
 YIELDS = frozenset({"scf.yield", "scf.condition"})
@@ -172,9 +173,9 @@ def _attributes(op: Op, tokens: int) -> dict[str, Attribute]:
 
 
 def take_stream_from_caller(function: Op) -> None:
-    """Replaces a function's GPUX stream arguments by ``create_stream`` operations, in place.
+    """Replaces a function's arguments of GPUX stream type by ``create_stream`` operations, in place.
 
-    The first argument becomes the caller's stream.
+    The first stream argument becomes the caller's stream, to which all work is joined.
     """
     block = function.regions[0].blocks[0]
     for number, stream in enumerate(list(filter(gpux_ops.is_stream, block.arguments))):
@@ -307,3 +308,43 @@ def _is_idle(destroy: Op) -> bool:
     ]
     number = used.index(destroy)
     return number > 0 and used[number - 1].name == gpux_ops.WAIT
+
+
+def drop_streams(function: Op) -> None:
+    """Converts a function's GPUX operations to synchronous GPU dialect in place, in program order.
+
+    Program order is one of the orders that streams allow. The context then rejects unregistered dialects.
+    Raises CandidateError(COMPILE) for operations of the ``gpux`` prefix that are not valid GPUX.
+
+        %s = "gpux.create_stream"() : () -> !gpux.StreamType
+        "gpux.memcpy"(%s, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
+        "gpux.wait"(%s) : (!gpux.StreamType) -> ()
+        "gpux.destroy_stream"(%s) : (!gpux.StreamType) -> ()
+      becomes
+        gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
+    """
+    lower_tokens(function)
+    ops = gpux_ops.checked_gpux_ops(function)
+    for op in ops:
+        if op.name in gpux_ops.WORK:
+            with op.location, ir.InsertionPoint(op):
+                types = types_of(op.results)
+                name = op.name.replace(gpux_ops.PREFIX, "gpu.")
+                new = create(name, types, list(op.operands)[1:], **gpux_ops.gpu_attributes(op, tokens=0))
+            for old, replacement in zip(op.results, new.results, strict=True):
+                old.replace_all_uses_with(replacement)
+    _forget_choices(function, ops)
+    for op in reversed(ops):
+        op.erase()
+    ir.Context.current.allow_unregistered_dialects = False
+
+
+def _forget_choices(function: Op, ops: list[Op]) -> None:
+    """Replaces streams that control flow selects by null pointers."""
+    chosen = gpux_ops.selected_streams(function)
+    for op in ops if chosen else []:
+        if op.name == gpux_ops.CREATE:
+            with op.location, ir.InsertionPoint(op):
+                null = value("llvm.mlir.zero", ir.Type.parse(POINTER))
+            op.results[0].replace_all_uses_with(null)
+    gpux_ops.make_pointers(chosen)

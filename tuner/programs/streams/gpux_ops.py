@@ -17,14 +17,9 @@ from tuner.mlir.ir.reading import (
     walk,
 )
 from tuner.mlir.transform import parse
-from tuner.programs.streams.async_ops import (
-    POINTER,
-    SIGNATURES,
-    drop_argument,
-    has_tokens,
-    is_filled_by_runtime,
-)
+from tuner.programs.streams.async_ops import has_tokens, is_filled_by_runtime
 from tuner.programs.streams.gpux_syntax import STREAM_TYPE, to_generic
+from tuner.programs.streams.stream_calls import POINTER, SIGNATURES, drop_argument
 
 PREFIX = "gpux."
 CREATE = "gpux.create_stream"

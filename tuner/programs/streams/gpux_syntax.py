@@ -56,6 +56,7 @@ class TextCursor:
         self.end = self.at
 
     def skip(self) -> None:
+        """Advances past white space and comments."""
         match = SPACE.match(self.text, self.at)
         assert match is not None
         self.at = match.end()

@@ -1,0 +1,361 @@
+"""Decides where each tensor of a program lies: in which buffer, from which element on, with which strides.
+
+Reshapes, static slices and transposes that keep the last dimension are views of the same memory. What is
+padded, concatenated, inserted or returned is computed where it must lie in the end, if its producer can write
+there; otherwise a fusion copies it (``copying_fusion``). Padding is in its buffer before the first call, and
+no fusion writes it.
+
+The program is walked backwards for places that readers ask for (``placed``), then forwards for all others
+(``settle``).
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tuner.core.fusions import (
+    ARGUMENT,
+    ELEMENTWISE,
+    FUSION_ENTRY,
+    RESULT,
+    ROOT_ATTRIBUTE,
+    TEMPORARY,
+    WEIGHT,
+    WEIGHT_ATTRIBUTE,
+    Buffer,
+    Fusion,
+    TensorType,
+    View,
+)
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.building import zero_attribute
+from tuner.programs.fusions import views
+from tuner.programs.fusions.operations import (
+    COLLAPSE,
+    CONCAT,
+    EXPAND,
+    FILL,
+    FREE,
+    INSERT,
+    PAD,
+    SLICE,
+    VIEWS,
+    defining,
+    is_free,
+    is_quantized,
+    is_scalar_op,
+    users,
+)
+from tuner.programs.fusions.payload import TensorPayload, tensor_type
+from tuner.programs.fusions.views import (
+    collapsed,
+    insertions,
+    interior_of,
+    memref_type,
+    number_of,
+    padding_number,
+    parts_of,
+    slice_of,
+    source_of,
+    transposition_of,
+    view_of,
+    without,
+)
+
+
+@dataclass(frozen=True)
+class NeededCopy:
+    """A copy that a separate fusion makes: no fusion can write the value directly to where it has to lie."""
+
+    source: Value
+    target: View
+
+
+@dataclass
+class BufferPlan:
+    """The buffers of a program, and the view of a buffer in which each of its values lies."""
+
+    buffers: list[Buffer] = field(default_factory=list)
+    views: dict[Value, View] = field(default_factory=dict)
+    copies: dict[Op, list[NeededCopy]] = field(default_factory=dict)  # operation -> copies run in its place
+    moved: set[Op] = field(default_factory=set)  # transposes that are views
+    computed: list[Op] = field(default_factory=list)  # operations that fusions compute, in order
+
+
+def placed(payload: TensorPayload, first_weight: int) -> BufferPlan:
+    """Returns the plan with places for arguments and results, and for values that a reader needs at a place.
+
+    The arguments from ``first_weight`` on are weights. Readers that need a place are paddings,
+    concatenations, insertions and transposes. Other values get their places by ``settle``.
+    """
+    plan = BufferPlan()
+    for number, argument in enumerate(payload.block.arguments):
+        owner, at = (ARGUMENT, number) if number < first_weight else (WEIGHT, number - first_weight)
+        plan.views[argument] = _new(plan, owner, at, tensor_type(argument.type))
+    for number, value in enumerate(payload.end.operands):
+        home = _new(plan, RESULT, number, tensor_type(value.type))
+        _send(plan, value, home, payload.end)
+    for op in reversed(payload.ops):
+        if op.name == PAD and padding_number(op) is not None:
+            home = temporary(plan, tensor_type(op.results[0].type), padding_number(op))
+            plan.views[op.results[0]] = home
+            _send(plan, op.operands[0], interior_of(op, home), op)
+        elif op.name == CONCAT:
+            home = plan.views.get(op.results[0]) or temporary(plan, tensor_type(op.results[0].type))
+            plan.views[op.results[0]] = home
+            for part, view in parts_of(op, home):
+                _send(plan, part, view, op)
+        elif op.name == INSERT and slice_of(op) is not None:
+            _place_insertion(plan, op)
+        elif (order := _moved_rows(op)) is not None and op.results[0] not in plan.views:
+            _place_transposed(plan, op, order)
+    plan.computed = [op for op in payload.ops if _is_computed(op, plan.moved)]
+    return plan
+
+
+def settle(plan: BufferPlan, payload: TensorPayload, outputs: Collection[Value]) -> None:
+    """Adds to ``plan`` the places of ``outputs`` that have no place yet, and of all views of values.
+
+    ``outputs``: the values that fusions write.
+    """
+    computed = set(plan.computed)
+    for op in payload.ops:
+        if op in computed:
+            for value in op.results:
+                if value in outputs and value not in plan.views:
+                    plan.views[value] = temporary(plan, tensor_type(value.type))
+        elif (op.name in VIEWS or op in plan.moved) and op.results[0] not in plan.views:
+            _place_view(plan, op)
+
+
+def temporary(plan: BufferPlan, type_: TensorType, padding: float | None = None) -> View:
+    """Adds a temporary buffer for a tensor of type ``type_`` to ``plan``; returns a view of all of it.
+
+    ``padding``: the number that surrounds what fusions write; None without padding.
+    """
+    before = (buffer.number + 1 for buffer in reversed(plan.buffers) if buffer.owner == TEMPORARY)
+    number = next(before, 0)
+    return _new(plan, TEMPORARY, number, type_, padding)
+
+
+def _new(plan: BufferPlan, owner: str, number: int, type_: TensorType, padding: float | None = None) -> View:
+    plan.buffers.append(Buffer(owner, number, type_, padding))
+    return views.whole(len(plan.buffers) - 1, type_)
+
+
+def _is_computed(op: Op, moved: Collection[Op]) -> bool:
+    if op.name in FREE or op in moved or is_scalar_op(op) or op.name in (EXPAND, COLLAPSE, CONCAT):
+        return False
+    if op.name in (SLICE, INSERT):
+        return slice_of(op) is None
+    return op.name != PAD or padding_number(op) is None
+
+
+def _send(plan: BufferPlan, value: Value, target: View, at: Op) -> None:
+    """Lets a value be computed at ``target``; else plans a copy to ``target`` in the place of ``at``."""
+    if not _place(plan, value, target, at):
+        plan.copies.setdefault(at, []).append(NeededCopy(value, target))
+
+
+def _place(plan: BufferPlan, value: Value, target: View, reader: Op) -> bool:
+    """Places a value, and what it is a view of, if its producer can write there; says whether it can."""
+    op = defining(value)
+    has_rows = not target.strides or target.type.shape[-1] == 1 or target.strides[-1] == 1
+    if op is None or value in plan.views or is_free(value) or not has_rows:
+        return False
+    others = [user for user in users(value) if user != reader]
+    if not all(_can_read(value, target, other) for other in others):
+        return False
+    if op.name in (EXPAND, COLLAPSE):
+        source = source_of(op, target)
+        is_placed = source is not None and _place(plan, op.operands[0], source, op)
+    elif (order := _moved_rows(op)) is not None and _place(
+        plan, op.operands[0], views.permuted(target, _inverse(order)), op
+    ):
+        plan.moved.add(op)
+        is_placed = True
+    elif op.name == INSERT:
+        is_placed = slice_of(op) is not None
+    else:
+        is_placed = op.name == CONCAT or _is_computed(op, plan.moved)
+    if is_placed:
+        plan.views[value] = target
+    return is_placed
+
+
+def _can_read(value: Value, view: View, user: Op) -> bool:
+    """Returns whether ``user`` can read a value that lies as ``view``, which need not be contiguous."""
+    if is_quantized(user):
+        return views.is_contiguous(view)
+    if user.name not in VIEWS or user.operands[0] != value:
+        return True
+    seen = view_of(user, view)
+    return user.name != COLLAPSE if seen is None else _is_readable(user.results[0], seen)
+
+
+def _is_readable(value: Value, view: View) -> bool:
+    return all(_can_read(value, view, user) for user in users(value))
+
+
+def _moved_rows(op: Op) -> tuple[int, ...] | None:
+    order = transposition_of(op)
+    if order and order[-1] == len(order) - 1:
+        return order
+    return None
+
+
+def _inverse(order: Sequence[int]) -> tuple[int, ...]:
+    return tuple(map(order.index, range(len(order))))
+
+
+def _place_transposed(plan: BufferPlan, op: Op, order: tuple[int, ...]) -> None:
+    """Lets the source be written as the result lies, or the result be read as the source lies."""
+    result = op.results[0]
+    source = op.operands[0]
+    count = len(plan.buffers)
+    target = temporary(plan, tensor_type(result.type))
+    if _place(plan, source, views.permuted(target, _inverse(order)), op):
+        plan.views[result] = target
+        plan.moved.add(op)
+        return
+    del plan.buffers[count:]
+    natural = _natural(plan, source)
+    if natural is not None and _is_readable(result, views.permuted(natural, order)):
+        plan.moved.add(op)
+
+
+def _natural(plan: BufferPlan, value: Value) -> View | None:
+    op = defining(value)
+    if value in plan.views:
+        return plan.views[value]
+    if op is not None and (op.name in (EXPAND, COLLAPSE) or (op.name == SLICE and slice_of(op) is not None)):
+        source = _natural(plan, op.operands[0])
+        if source is None:
+            return None
+        return view_of(op, source)
+    return views.whole(-1, tensor_type(value.type))  # -1: no buffer yet, only the strides count
+
+
+def _place_insertion(plan: BufferPlan, op: Op) -> None:
+    """Places an insertion's result, target and part; the last two are copied if writes may overlap."""
+    source, into = op.operands
+    result = op.results[0]
+    slice_ = slice_of(op)
+    assert slice_ is not None
+    padding = None if result in plan.views else number_of(into)
+    if result not in plan.views:
+        plan.views[result] = temporary(plan, tensor_type(result.type), padding)
+    home = plan.views[result]
+    part = views.without(views.sliced(home, slice_.offsets, slice_.sizes, slice_.steps), slice_.dropped)
+    if padding is not None or insertions(op) is not None:  # nothing else writes the part's place
+        base = defining(into)
+        if base is not None and base.name == INSERT:
+            _send(plan, into, home, op)
+        _send(plan, source, part, op)
+        return
+    copies = plan.copies.setdefault(op, [])
+    if not (_is_read_once(plan, into, op) and _place(plan, into, home, op)):
+        copies.append(NeededCopy(into, home))
+    copies.append(NeededCopy(source, part))
+
+
+def _is_read_once(plan: BufferPlan, value: Value, reader: Op) -> bool:
+    """Returns whether a fusion computes a value that nothing else reads: its memory can be written again."""
+    op = defining(value)
+    if op is None or users(value) != [reader]:
+        return False
+    if op.name in (EXPAND, COLLAPSE):
+        return _is_read_once(plan, op.operands[0], op)
+    return _is_computed(op, plan.moved) and _moved_rows(op) is None
+
+
+def _place_view(plan: BufferPlan, op: Op) -> None:
+    source = op.operands[0]
+    if is_free(source):
+        number = number_of(source)
+        plan.views[source] = temporary(plan, tensor_type(source.type), number)
+    source_view = plan.views[source]
+    if op in plan.moved:
+        order = transposition_of(op)
+        assert order is not None
+        plan.views[op.results[0]] = views.permuted(source_view, order)
+        return
+    view = view_of(op, source_view)
+    if view is None:
+        target = temporary(plan, tensor_type(source.type))
+        plan.copies.setdefault(op, []).append(NeededCopy(source, target))
+        view = view_of(op, target)
+    assert view is not None
+    plan.views[op.results[0]] = view
+
+
+def copying_fusion(copy: NeededCopy, places: Mapping[Value, View], weights: Collection[int]) -> Fusion:
+    """Returns the fusion that copies a value to a view; it fills the view if the value is a filled tensor.
+
+    ``places``: where values lie in memory; ``weights``: numbers of the buffers that are weights.
+    """
+    if is_free(copy.source):
+        return _filling(copy)
+    source, target = _without_unit_dimensions(places[copy.source], copy.target)
+    mark = f" {{{WEIGHT_ATTRIBUTE}}}" if source.buffer in weights else ""
+    element = source.type.element
+    rank = len(source.type.shape)
+    tensor = _tensor(source)
+    loops = ", ".join(f"d{number}" for number in range(rank))
+    identity = f"affine_map<({loops}) -> ({loops})>"
+    kinds = ", ".join(['"parallel"'] * rank)
+    text = f"""func.func @{FUSION_ENTRY}(%0: {memref_type(source)}{mark}, %1: {memref_type(target)}) {{
+      %t0 = bufferization.to_tensor %0 restrict : {memref_type(source)} to {tensor}
+      %t1 = bufferization.to_tensor %1 restrict writable : {memref_type(target)} to {tensor}
+      %r = linalg.generic {{indexing_maps = [{identity}, {identity}], iterator_types = [{kinds}]}}
+        ins(%t0 : {tensor}) outs(%t1 : {tensor}) attrs = {{{ROOT_ATTRIBUTE}}} {{
+      ^bb0(%x: {element}, %y: {element}):
+        linalg.yield %x : {element}
+      }} -> {tensor}
+      bufferization.materialize_in_destination %r in restrict writable %1
+        : ({tensor}, {memref_type(target)}) -> ()
+      return
+    }}"""
+    return Fusion(ELEMENTWISE, str(ir.Module.parse(text)), (source,), (target,), ("linalg.copy",))
+
+
+def _filling(copy: NeededCopy) -> Fusion:
+    fill = defining(copy.source)
+    assert fill is not None
+    type_ = memref_type(copy.target)
+    tensor = _tensor(copy.target)
+    element = copy.target.type.element
+    number = zero_attribute(copy.source.type.element_type)  # of an empty tensor, whose contents are any
+    if fill.name == FILL and (constant := defining(fill.operands[0])) is not None:
+        number = constant.attributes["value"]
+    text = f"""func.func @{FUSION_ENTRY}(%0: {type_}) {{
+      %c = arith.constant {number}
+      %t0 = bufferization.to_tensor %0 restrict writable : {type_} to {tensor}
+      %r = linalg.fill {{{ROOT_ATTRIBUTE}}} ins(%c : {element}) outs(%t0 : {tensor}) -> {tensor}
+      bufferization.materialize_in_destination %r in restrict writable %0 : ({tensor}, {type_}) -> ()
+      return
+    }}"""
+    return Fusion(ELEMENTWISE, str(ir.Module.parse(text)), (), (copy.target,), ("linalg.fill",))
+
+
+def _tensor(view: View) -> str:
+    return "tensor<" + "".join(f"{size}x" for size in view.type.shape) + f"{view.type.element}>"
+
+
+def _without_unit_dimensions(source: View, target: View) -> tuple[View, View]:
+    """Returns both views without dimensions of size 1; neighbours that both views can merge are one."""
+    dropped = [number for number, size in enumerate(source.type.shape) if size == 1]
+    cut = [without(view, dropped) for view in (source, target)]
+    rank = len(cut[0].strides)
+    groups: list[list[int]] = []
+    for number in range(rank):
+        merged = [*groups[:-1], [*groups[-1], number]] if groups else [[number]]
+        # can this dimension join the last group, while those after it stay alone?
+        rest = [[dimension] for dimension in range(number + 1, rank)]
+        if groups and all(collapsed(view, [*merged, *rest]) is not None for view in cut):
+            groups = merged
+        else:
+            groups.append([number])
+    first, second = (collapsed(view, groups) for view in cut)
+    assert first is not None
+    assert second is not None
+    return first, second
