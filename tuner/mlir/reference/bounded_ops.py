@@ -80,8 +80,9 @@ NAN = 14
 class Bounded:
     """Expected values in float64, and how far a kernel's values may be off.
 
-    ``error`` of a long sum holds for independent roundings, not in the worst case. Where ``value`` is NaN or
-    infinite, ``error`` has no meaning.
+    ``error`` of a long sum holds for independent roundings, not in the worst case. It is infinite where
+    any number is right: of a quotient whose divisor may be zero. Where ``value`` is NaN or infinite,
+    ``error`` has no meaning.
     """
 
     value: Float64
@@ -119,7 +120,9 @@ def rounded(value: Float64, error: Float64, element: str, ulps: float = 1.0) -> 
             type_ = number_type(element)
             value = np.where(np.abs(value) > type_.largest, np.copysign(np.inf, value), value)
             total = error + ulps * type_.epsilon / 2 * np.abs(value) + type_.smallest
-        return Bounded(value, np.where(np.isfinite(value) & np.isfinite(total), total, 0.0), element)
+        # an infinite error, of a divisor that may be zero, or one times zero: any number is right
+        total = np.where(np.isnan(total), np.inf, total)
+        return Bounded(value, np.where(np.isfinite(value), total, 0.0), element)
 
 
 def add(a: Bounded, b: Bounded) -> Bounded:
@@ -141,19 +144,20 @@ def _added(value: Float64, a: Bounded, b: Bounded) -> Bounded:
     for sums, other in ((a, b), (b, a)):
         if sums.terms:
             error = error + sum_roundings(sums.terms) * unit * np.abs(other.value)
-    made = rounded(value, np.nan_to_num(error, nan=0.0, posinf=0.0), a.element)
-    return replace(made, terms=max(a.terms, b.terms))
+    return replace(rounded(value, error, a.element), terms=max(a.terms, b.terms))
 
 
 def multiply(a: Bounded, b: Bounded) -> Bounded:
     """Returns a * b, rounded to the type of ``a``, with the errors of both operands and of the rounding."""
     with np.errstate(all="ignore"):
-        error = np.nan_to_num(_error_of_product(a, b), nan=0.0, posinf=0.0)
-        return rounded(a.value * b.value, error, a.element)
+        return rounded(a.value * b.value, _error_of_product(a, b), a.element)
 
 
 def _error_of_product(a: Bounded, b: Bounded) -> Float64:
-    return np.abs(a.value) * b.error + np.abs(b.value) * a.error + a.error * b.error
+    """Returns the error of a * b before its rounding: 0 of an exact zero times what may be any number."""
+    parts = ((np.abs(a.value), b.error), (np.abs(b.value), a.error), (a.error, b.error))
+    products = [np.where((left == 0.0) | (right == 0.0), 0.0, left * right) for left, right in parts]
+    return products[0] + products[1] + products[2]
 
 
 def divide(a: Bounded, b: Bounded) -> Bounded:
@@ -212,6 +216,15 @@ def function(
             return rounded(y, np.where(np.isnan(error), 0.0, error), x.element, ulps)
 
     return apply
+
+
+def square_root(x: Bounded) -> Bounded:
+    """Returns the square root; its error is what the ends of the operand's interval are off, at most."""
+    with np.errstate(all="ignore"):
+        y = np.sqrt(x.value)
+        least = np.sqrt(np.maximum(x.value - x.error, 0.0))
+        error = np.maximum(y - least, np.sqrt(x.value + x.error) - y)
+        return rounded(y, error, x.element)
 
 
 def step(of: Callable[[Float64], Float64]) -> Callable[[Bounded], Bounded]:
@@ -281,8 +294,7 @@ def _summed(value: Float64, error: Float64, largest: Float64, count: int, elemen
     type_ = number_type(element)
     if element in FLOATS:
         error = error + sum_roundings(count) * type_.epsilon / 2 * largest + count * type_.smallest
-    made = rounded(value, np.nan_to_num(error, nan=0.0, posinf=0.0), element)
-    return replace(made, terms=count)
+    return replace(rounded(value, error, element), terms=count)
 
 
 ErrorOf = Callable[[Bounded, Bounded], Float64]
@@ -410,7 +422,7 @@ UNARY: dict[str, Callable[[Bounded], Bounded]] = {
     "math.log1p": function(np.log1p, lambda x, _: 1 / (1 + x)),
     "math.tanh": function(np.tanh, lambda _, y: 1 - y * y),
     "math.erf": function(_each(math.erf), lambda x, _: TWO_OVER_ROOT_PI * np.exp(-x * x)),
-    "math.sqrt": function(np.sqrt, lambda _, y: 0.5 / y, 1.0),
+    "math.sqrt": square_root,
     "math.rsqrt": function(lambda x: 1 / np.sqrt(x), lambda x, y: 0.5 * y / x),
     "math.sin": function(np.sin, lambda x, _: np.ones_like(x)),
     "math.cos": function(np.cos, lambda x, _: np.ones_like(x)),
