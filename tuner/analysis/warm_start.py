@@ -25,7 +25,7 @@ DTYPE = 2.0
 THREADS = 1.0  # per doubling
 SAME_KIND = 1.5  # another machine with the same instruction set, or chip
 OTHER_KIND = 4.0
-SPREAD_POINTS = 4  # of the same space on another machine; what is near them its times tell anyway
+SPREAD_POINTS = 4  # of the same space on another machine: the prior of its times covers what is near them
 TASKS = 4  # nearest tasks that warm-start points are taken from
 POINTS = 8  # warm-start points in all
 

@@ -1,4 +1,4 @@
-"""Compiled code as values: the kernels that compute a problem, and whole programs with host code."""
+"""Compiled code as values: the kernels that compute a problem, their launches and buffers."""
 
 import hashlib
 import math

@@ -11,7 +11,16 @@ from tuner.core.runs import Compiler
 
 # Fields of TaskQuery, and attributes of Problem
 OF_PROBLEM = (
-    *("key", "operation", "shape", "dtype", "layout", "epilogue", "output", "align", "cache", "weights"),
+    "key",
+    "operation",
+    "shape",
+    "dtype",
+    "layout",
+    "epilogue",
+    "output",
+    "align",
+    "cache",
+    "weights",
 )
 
 
@@ -84,7 +93,7 @@ class RunBound:
     run: int
     group: BestGroup
     is_unreliable: bool  # True: the timing round of the selected result is unreliable
-    least_s: float  # least seconds of the trials asked for: the run's selected result is not faster
+    least_s: float  # of the query's trials that were timed last, or of all: the selected one is not faster
 
 
 @dataclass(frozen=True)

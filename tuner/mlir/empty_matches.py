@@ -53,7 +53,8 @@ class RequireMatchOp(TunerDialect.Operation, name="require_match"):  # type: ign
     """``tuner.require_match``, before an op that needs the payload ops of a match.
 
     Silenceable failure: the match found nothing, and no match so far has found an op other than modules,
-    functions and their returns. Never in a script with ``transform.foreach_match`` or ``collect_matching``.
+    functions and their returns. It never fails in a script with ``transform.foreach_match`` or
+    ``collect_matching``, which match ops in their own way.
     """
 
     target: ext.Operand[Any]

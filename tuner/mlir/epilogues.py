@@ -16,7 +16,7 @@ from tuner.mlir.ir.reading import op_of
 # A name, a number, or an operation with operands: ("add", 1.0, ("erf", "sum")) has its number in front, and
 # the others in the order of their text.
 Expression = str | float | tuple["Expression", ...]
-DIGITS = 6  # of numbers: those of f32 are equal to the double's by which a row spells them
+DIGITS = 6  # that a constant in f32 and the table's number, a double, have in common
 
 ADD = "add"
 MUL = "mul"
@@ -24,11 +24,16 @@ MAX = "max"
 INVERSE = "inverse"
 AXES = MappingProxyType({"(d0, d1) -> (d1)": "n", "(d0, d1) -> (d0, d1)": "mn", "(d0, d1) -> ()": ""})
 # axes -> the name of the argument that rows of the table have
-OF_AXES = MappingProxyType(
+ARGUMENT_BY_AXES = MappingProxyType(
     {argument.axes: argument.name for epilogue in EPILOGUES.values() for argument in epilogue.arguments}
 )
 TO_TENSOR = "bufferization.to_tensor"
-CONVERSIONS = ("arith.extf", "arith.truncf", "arith.extsi", "arith.trunci")  # of which a problem's types tell
+CONVERSIONS = (
+    "arith.extf",
+    "arith.truncf",
+    "arith.extsi",
+    "arith.trunci",
+)  # left out: a problem's types imply them
 FUNCTIONS = MappingProxyType({"math.exp": "exp", "math.tanh": "tanh", "math.erf": "erf"})
 # Numbers of predicates: ogt, oge, ugt, uge of floats; sgt, sge of integers.
 GREATER = MappingProxyType({"arith.cmpf": ("2", "3", "9", "10"), "arith.cmpi": ("4", "5")})
@@ -55,7 +60,7 @@ def epilogue_of(product: Op, root: Op) -> str:
     if product.name != "linalg.matmul" or not all(map(_is_argument, list(product.operands)[:2])):
         return ""
     if root == product:
-        return _row_of(SUM)
+        return _name_of_row(SUM)
     if root.name != "linalg.generic":
         return ""
     *inputs, _ = root.operands
@@ -70,7 +75,7 @@ def epilogue_of(product: Op, root: Op) -> str:
     result = _expression(list(block.operations)[-1].operands[0], names)
     if result is None:
         return ""
-    return _row_of(result)
+    return _name_of_row(result)
 
 
 def _is_argument(value: Value) -> bool:
@@ -87,16 +92,16 @@ def _leaf(value: Value, mapping: str, product: Op) -> str:
             return SUM
         return ""
     if _is_argument(value):
-        return OF_AXES.get(axes, "")
+        return ARGUMENT_BY_AXES.get(axes, "")
     return ""
 
 
-def _row_of(expression: Expression) -> str:
-    names = (name for name, epilogue in EPILOGUES.items() if _of_row(epilogue) == expression)
+def _name_of_row(expression: Expression) -> str:
+    names = (name for name, epilogue in EPILOGUES.items() if _expression_of_row(epilogue) == expression)
     return next(names, "")
 
 
-def _of_row(epilogue: Epilogue) -> Expression:
+def _expression_of_row(epilogue: Epilogue) -> Expression:
     values: dict[str, Expression] = {}
     for step in epilogue.steps:
         operands = [
@@ -138,10 +143,10 @@ def _maximum(op: Op, names: Mapping[Value, str]) -> Expression | None:
     sides = [_expression(operand, names) for operand in compared.operands]
     if first is None or second is None or sides != [first, second]:
         return None
-    return _of(MAX, (first, second))
+    return _folded(MAX, (first, second))
 
 
-def _of(name: str, operands: Iterable[Expression]) -> Expression:
+def _folded(name: str, operands: Iterable[Expression]) -> Expression:
     """Returns a sum or product without brackets, one number in front, or the larger of several."""
     fold, neutral = FOLDS[name]
     number = neutral
@@ -170,18 +175,18 @@ def _inverse(operand: Expression) -> Expression:
 
 def _power(base: Expression, exponent: Expression) -> Expression:
     if isinstance(exponent, float) and exponent in (2.0, 3.0):
-        return _of(MUL, [base] * int(exponent))
+        return _folded(MUL, [base] * int(exponent))
     return ("pow", base, exponent)
 
 
 RULES: Mapping[str, Callable[..., Expression]] = MappingProxyType(
     {
-        "add": lambda *operands: _of(ADD, operands),
-        "sub": lambda first, second: _of(ADD, (first, _of(MUL, (-1.0, second)))),
-        "mul": lambda *operands: _of(MUL, operands),
-        "div": lambda first, second: _of(MUL, (first, _inverse(second))),
-        "neg": lambda operand: _of(MUL, (-1.0, operand)),
-        "max": lambda *operands: _of(MAX, operands),
+        "add": lambda *operands: _folded(ADD, operands),
+        "sub": lambda first, second: _folded(ADD, (first, _folded(MUL, (-1.0, second)))),
+        "mul": lambda *operands: _folded(MUL, operands),
+        "div": lambda first, second: _folded(MUL, (first, _inverse(second))),
+        "neg": lambda operand: _folded(MUL, (-1.0, operand)),
+        "max": lambda *operands: _folded(MAX, operands),
         "pow": _power,
         "exp": lambda operand: ("exp", operand),
         "tanh": lambda operand: ("tanh", operand),

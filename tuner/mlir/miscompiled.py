@@ -6,7 +6,7 @@ Each rewrite names upstream's issue; ``tests/programs/upstream`` shows which of 
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.effects.aliases import last_of
 from tuner.mlir.ir.building import compared, index, value
-from tuner.mlir.ir.reading import attributes_of, set_constraints, types_of, users_of, walk, walk_where
+from tuner.mlir.ir.reading import attributes_of, constraints_of_set, types_of, users_of, walk, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.mlir.vector_reductions import apply_masks, unroll_reductions
 
@@ -145,7 +145,7 @@ def _compute_bounds(loop: Op) -> None:
 def _compute_condition(branch: Op) -> None:
     """Recreates affine.if with a set whose expressions are operands: ()[s0] : (s0 >= 0)."""
     attributes = attributes_of(branch)
-    mapping, are_equalities = set_constraints(attributes["condition"])
+    mapping, are_equalities = constraints_of_set(attributes["condition"])
     values = _values_of(mapping, list(branch.operands))
     symbols = ", ".join(f"s{number}" for number in range(len(values)))
     relations = ("==" if is_equality else ">=" for is_equality in are_equalities)

@@ -346,7 +346,10 @@ def verify(payload: ir.Module) -> None:
 
 
 def schedules_of(script: ir.Module) -> list[ir.Module]:
-    """Returns the modules that have a script's sequences: the script, or copies of its nested modules."""
+    """Returns the modules that have a script's sequences: the script, or copies of its nested modules.
+
+    Copies, since MLIR applies only sequences of a module without a parent.
+    """
     nested = [op.operation for op in script.body.operations if _is_schedule(op.operation)]
     if not nested or any(op.operation.name == SEQUENCE for op in script.body.operations):
         return [script]
@@ -452,8 +455,8 @@ def failing_op(script: str, payload: str) -> OpPlace | None:
     """Returns the top-level op of a transform script that fails on a payload, and its place in the script.
 
     A binary search finds the shortest prefix of the entry sequence that fails. None for a script that does
-    not fail, does not parse, has no entry sequence, or has a rejected pass. Raises CandidateError(BIND) for a
-    payload that does not parse.
+    not fail, does not parse, has no entry sequence or one with further arguments, or has a rejected pass.
+    Raises CandidateError(BIND) for a payload that does not parse.
     """
     with new_context(), ir.Location.unknown():
         try:

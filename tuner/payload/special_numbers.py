@@ -96,8 +96,8 @@ def _allowed(values: Float64, unit: float, least: float) -> Float64:
 def put_special_numbers(a: Array, b: Array, special: Array, rng: np.random.Generator) -> SpecialNumbers:
     """Puts unit vectors, infinities and NaN into a few rows of A and columns of B, in place.
 
-    ``a``: (batch, m, k), ``b``: (batch, k, n); ``special``: the numbers SPECIAL in their type. Only one
-    matrix of the batch is changed. Returns what C then is there.
+    ``a``: (batch, m, k), ``b``: (batch, k, n); ``special``: the numbers SPECIAL in the type of A and B. Only
+    one matrix of the batch is changed. Returns what C then is there.
     """
     zero = special[0]
     matrix = int(rng.integers(len(a)))

@@ -278,8 +278,8 @@ class FusionSteps:
 def campaign_budget_s(budget_s: float | None, search_s: float) -> float | None:
     """Returns how many of a program's ``budget_s`` seconds its tuning campaign may take; None: no budget.
 
-    ``search_s``: seconds that finding the fusions took. The seconds that are left over are for running the
-    program.
+    ``search_s``: seconds that finding the fusions took. What the campaign leaves over, if anything, is for
+    running the program.
     """
     if budget_s is None:
         return None

@@ -9,7 +9,8 @@ near_best = "my_samplers:NearBest"
 ```
 
 ``importlib.metadata`` finds the same entry points, but takes 15 ms to import, more than the start of the
-command line can spare. So the files are read here; if they are not on ``sys.path``, it is asked.
+command line can spare. So the files are read here; if tuner's own file is not on ``sys.path``,
+``importlib.metadata`` is asked.
 """
 
 import importlib
@@ -83,7 +84,7 @@ def extensions(group: str, built_in: Collection[str] = ()) -> Mapping[str, Exten
     """Returns name -> extension for a group of GROUPS ("samplers", ...), tuner's first; imports none.
 
     ``built_in``: names that tuner's base defines itself. Raises UsageError if two distributions add the same
-    name, if one adds a name of ``built_in``, and if tuner's own entry points are not by_name.
+    name, if one adds a name of ``built_in``, and if tuner's own entry points are not found.
     """
     by_name: dict[str, Extension] = {}
     for extension in entry_points().get(f"{PREFIX}{group}", ()):

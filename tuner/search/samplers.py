@@ -37,7 +37,7 @@ def make_sampler(
     from tuner.search.configurations import Pool  # not at start-up
     from tuner.search.method import (  # not at start-up
         DemotedLast,
-        SearchTask,  # not at start-up
+        SearchTask,
         StudySampler,
     )
     from tuner.search.prior import decoded  # not at start-up

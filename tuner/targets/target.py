@@ -158,7 +158,11 @@ class BaselineChoice(ABC):
 
     @abstractmethod
     def recorded(self, name: str, problem: Problem) -> str:
-        """Returns the choice that a baseline's recorded name means here; "": the default."""
+        """Returns the value of ``--baseline`` for the library that a stored ``Baseline.name`` names.
+
+        Such as "mkl" for "MKL 2026.2 avx512". "", the default, where the library is not known, is not
+        installed, or cannot compute the problem.
+        """
 
 
 @final

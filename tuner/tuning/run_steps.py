@@ -339,7 +339,7 @@ class RunSteps:
     def roofline_s(self) -> float:
         """Returns the seconds that measuring the roofline will take; 0 if it is known or nothing is timed.
 
-        It is known from an earlier run on the machine, or is shipped for such machines.
+        It is known from an earlier run on the machine or, on a CPU with a short budget, from those shipped.
         """
         is_known = self._store.known_roofline(self.run.id) is not None or self._shipped_roofline() is not None
         if is_known or not self._source.is_timed():

@@ -34,7 +34,7 @@ def test_an_unknown_function_and_what_is_no_whole_object_of_this_model_are_refus
     code = object_of(tmp_path, "labs").replace(b"\0labs\0", b"\0lobs\0")
     with pytest.raises(CandidateError, match="machine code: calls 'lobs', which the C library does not have"):
         LoadedObject(code)
-    with pytest.raises(CandidateError, match=r"machine code: relocations of kind \d+ are not supported"):
+    with pytest.raises(CandidateError, match=r"machine code: relocations of type \d+ are not supported"):
         LoadedObject(object_of(tmp_path, "labs", is_position_independent=True))
     for code in (b"", b"\x7fELF\x02\x01" + bytes(58), b"MZ" + bytes(100)):
         with pytest.raises(

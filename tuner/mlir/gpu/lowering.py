@@ -5,7 +5,9 @@
       -> read_launches: the host code, which is not compiled
       -> kernels_to_ptx: math as formulas, LLVM dialect, NVVM, checks, PTX text by LLVM
 
-Passes in Python are in the other modules of this package; the textual pipelines between them are below.
+Whole programs with tuned kernels inside (``tuner.programs``) use its parts: ``store_objects``,
+``replace_by_binaries``, ``drop_code`` and ``pass_addresses``. Passes in Python are in the other modules of
+this package; the textual pipelines between them are below.
 """
 
 from dataclasses import dataclass

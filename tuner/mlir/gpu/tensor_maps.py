@@ -1,4 +1,9 @@
-"""Tensor maps of kernels (TMA): their layouts, their passing to kernels, the alignment of shared memory."""
+"""Tensor maps of kernels (TMA): their layouts, their passing to kernels, the alignment of shared memory.
+
+A kernel takes a map as ``!nvgpu.tensormap.descriptor``, if a script or program says so, or as
+``!llvm.ptr``, if ``tuner.wgmma_pipeline`` has created the map. The layouts are recorded first; then the
+descriptors of a script's kernels are passed by address, or those of a program by value.
+"""
 
 import re
 
@@ -132,9 +137,10 @@ def is_tensor_map(type_: Type) -> bool:
 
 
 def box_alignment_bytes(function: Op) -> int:
-    """Returns the alignment in bytes of shared memory that tensor maps of a kernel require.
+    """Returns the alignment in bytes of shared memory that the tensor maps of a kernel's descriptors require.
 
-    1024 for a swizzled map, 128 for others, 1 without tensor maps.
+    1024 for a swizzled map, 128 for others, 1 without. A map that is passed as ``!llvm.ptr`` has none here:
+    the launch that creates it aligns the memory.
     """
     maps = list(filter(is_tensor_map, function_type(function).inputs))
     if not maps:

@@ -1,4 +1,7 @@
-"""Reads IR: walks, definitions and users of values, constants, symbols, source locations; inlines calls."""
+"""Reads IR: walks, definitions and users of values, constants, symbols, source locations.
+
+Some functions change IR on the way: they copy ops, set operands, declare functions or inline calls.
+"""
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -67,7 +70,7 @@ def maps_in(op: Op) -> list[ir.AffineMap]:
     return [ir.AffineMapAttr(mapping).value for mapping in ir.ArrayAttr(op.attributes["indexing_maps"])]
 
 
-def set_constraints(attribute: Attribute) -> tuple[ir.AffineMap, tuple[bool, ...]]:
+def constraints_of_set(attribute: Attribute) -> tuple[ir.AffineMap, tuple[bool, ...]]:
     """Returns the expressions of an affine set as the results of a map, and which of them must be 0.
 
     The others must be 0 or more. The bindings show no expressions of the attribute: its text is parsed.

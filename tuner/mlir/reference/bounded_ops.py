@@ -110,9 +110,10 @@ class Truth:
 
 
 def rounded(value: Float64, error: Float64, element: str, ulps: float = 1.0) -> Bounded:
-    """Returns a result that a kernel rounds to the type ``element``; too large numbers become infinite.
+    """Returns ``value``, itself not rounded, with its error after a kernel has rounded it to ``element``.
 
-    ``error``: before the rounding; ``ulps``: halves of a unit in the last place to add to it.
+    The error: ``error``, that before the rounding, and ``ulps`` times half a unit in the last place. Values
+    too large for the type become infinite.
     """
     with np.errstate(all="ignore"):
         total = error

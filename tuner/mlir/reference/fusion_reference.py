@@ -268,7 +268,10 @@ def _drawn(shape: tuple[int, ...], element: str, rng: np.random.Generator) -> Ar
 
 
 def worst_error(expected: Expected, actual: Array) -> float:
-    """Returns the largest error in units of the tolerance; infinity where NaN or infinities differ."""
+    """Returns the largest error in units of the tolerance; infinity where NaN or infinities differ.
+
+    0 where the tolerance is infinite: any number is right there.
+    """
     wide = actual.astype(np.float64)
     with np.errstate(all="ignore"):
         is_same = (wide == expected.value) | (np.isnan(wide) & np.isnan(expected.value))

@@ -39,7 +39,7 @@ def quantized_product(text: str, inputs: tuple[Array, ...], output: str) -> tupl
 
 
 def dequantized(q: Array, scales: Array, points: Array | None) -> tuple[Float64, Float64]:
-    """Returns the weights (n x k) in float64, and the largest magnitude that occurs while each is computed.
+    """Returns the weights (n x k) in float64, and a bound of the magnitudes while each is computed.
 
     ``q``: integers (n x k); ``scales``, ``points``: scales and zero points (n x groups of k).
     """

@@ -1,4 +1,6 @@
-"""The tiles of C that a block computes, one after another, and its position in the ring between tiles.
+"""The tiles of C that a block computes, one after another.
+
+Between two tiles it keeps its position in the ring of stages in shared memory (``warpgroups.RingPosition``).
 
 The script launches a block per tile. With several tiles per block the grid becomes one row of fewer
 clusters; cluster c then computes the tiles of the original clusters c, c + launched, c + 2 launched, ...,
@@ -42,7 +44,7 @@ class BlockTiles:
 
         ``corner``: row and column in C of a block's tile, as the script computes them.
         """
-        cluster = plan.cluster[::-1]
+        cluster = plan.cluster[::-1]  # the plan has rows and columns of C, a grid x and y
         if plan.tiles == 1:
             return cls(launch, corner, (0, 0), cluster, 1)
         blocks = constant_grid(launch)

@@ -71,8 +71,8 @@ class PayloadText:
 def read_payload_text(payload: Path) -> PayloadText:
     """Reads a program: an MLIR file, stdin ("-") or a PyTorch model; applies the schedules in the file.
 
-    Raises UsageError for a payload that cannot be read or that is not a program, and the errors of a schedule
-    that cannot be applied.
+    The text is not parsed here. Raises UsageError for a payload that cannot be read, for another suffix than
+    those of programs, for a transform script alone, and the errors of a schedule that cannot be applied.
     """
     name = str(payload)
     if is_model(name):

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.ir.reading import set_constraints, unsupported
+from tuner.mlir.ir.reading import constraints_of_set, unsupported
 from tuner.programs.interpreter import arithmetic, memory_ops, vector_memory
 from tuner.programs.interpreter import memory as flat_memory
 from tuner.programs.interpreter.arithmetic import DIVISIONS, INTEGER_BINARY, division, elementwise, step_of
@@ -129,7 +129,7 @@ def parallel(op: Op, scope: FunctionScope) -> Step:
 
 def branch(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``affine.if``: runs the region that the conditions of its set select."""
-    mapping, are_equalities = set_constraints(op.attributes["condition"])
+    mapping, are_equalities = constraints_of_set(op.attributes["condition"])
     computed = results_of(mapping)
     sources = scope.slots(op.operands)
     targets = scope.slots(op.results)

@@ -70,7 +70,7 @@ class FusedCode:
     compiler: str  # fingerprint
     fusions: tuple[CompiledFusion, ...]
     object_code: bytes  # an object file of x86-64
-    threads: int = 1  # that the program was compiled for
+    threads: int = 1  # that the program was compiled for, or that ``tuner.load`` was given
     asserts: bool = False
 
     @property

@@ -44,7 +44,7 @@ _PROBE = np.empty(1)
 
 
 class FusedFunction(AbstractHostProgram):
-    """A compiled program of fusions; it runs on as many threads as it was compiled for."""
+    """A compiled program of fusions; it runs on ``code.threads`` threads."""
 
     load_again = "tuner.compile_program(payload), or tuner.load(folder)"
     why_no_fusions = ""

@@ -149,7 +149,7 @@ def event_line(event: events.Event, settings: RunSettings | None) -> str:
         case events.BaselineMeasured(baseline, trust):
             assert settings is not None
             reached = _time_and_speed(settings.problem, baseline.measurement.median_s)
-            # not unreliable is unknown here: noise is measured at the end; the result has the reason
+            # whether it is reliable is not known yet: noise is measured at the end; the result has the reason
             doubt = f", {trust.word}" if trust.unreliable else ""
             return f"baseline: {baseline.name} {reached}{doubt}"
         case events.BaselineFailed(reason):

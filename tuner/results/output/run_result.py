@@ -115,8 +115,9 @@ def other_cache_lines(others: Sequence[StoredTrial]) -> list[str]:
 def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> list[str]:
     """Returns lines on the other trials tied with the fastest, with their times relative to the best trial's.
 
-    At most TIED_SHOWN (8) trials. If the timing was unreliable or noisy, a line says that it cannot separate
-    the trials, and how to time again. [] without other tied trials.
+    At most TIED_SHOWN (8) trials; [] without other tied trials. If the timing was unreliable or noisy, a
+    line says that it cannot separate the trials. If it was noisy, a second one says how to time again, with
+    ``database_text``, the options that name the database; of an unreliable one ``unreliable_lines`` says it.
     """
     others = [trial for trial in selected.tied if trial is not selected.best]
     if not others:

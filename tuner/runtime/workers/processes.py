@@ -51,7 +51,8 @@ class AvailableTime:
 def started_by(process: int, token: str) -> tuple[int, ...]:
     """Returns the ids, ascending, of the descendants of ``process`` and of processes with its ``token``.
 
-    ``token``: value of the environment variable by which a child marks the processes that it starts.
+    ``token``: value of the environment variable by which a child marks the processes that it starts. Left out
+    are descendants with another token, and what they started: each child ends its own.
     """
     stats = {number: _stat_of(number) for number in processes()}
     parents = {number: int(stat[1]) for number, stat in stats.items() if stat and stat[0] not in DEAD}
@@ -167,7 +168,7 @@ def owned_lock_file(descriptor: int) -> Iterator[None]:
         if FILES.pop(token, None) is not None:  # else this process was forked since, and has closed its copy
             with contextlib.suppress(OSError):
                 # a process forked outside of Python has a copy, too
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
+                fcntl.flock(descriptor, fcntl.LOCK_UN)  # of locks by flock; the next, of locks of open files
                 fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, ALL_BYTES_UNLOCKED)
             os.close(descriptor)
 

@@ -198,7 +198,7 @@ def _a_block(tiles: CpuTiles, problem: Problem, rows: Counts) -> _Block:
     if problem.layout == "tn":
         sides = (tiles.block_k, rows)
         stride = problem.sizes[0]
-    strides = np.where(tiles.packs_a, 1, stride)
+    strides = np.where(tiles.packs_a, 1, stride)  # packed rows are adjacent: no two need one set of a cache
     return _Block.of(sides[0], sides[1] * problem.input_bytes, strides * problem.input_bytes)
 
 

@@ -20,7 +20,8 @@ SHAPES = {
 }
 COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 WHOLE_WARP = np.array([0xFFFFFFFF], np.uint32)  # the member mask of all lanes
-SIDE = 16  # rows and columns of all matrices
+# of wmma:
+SIDE = 16  # rows and columns of all its matrices
 SHAPE = "m16n16k16"
 LAYOUTS = ("row", "col")
 PART = 8  # elements of C or D per lane

@@ -38,6 +38,7 @@ class Layout:
         """
         if register in self.widths:
             return self.widths[register]
+        # %r7#2: register 7 of bank %r#2, which the scope 2 of the kernel declares
         match = re.fullmatch(r"(.*?)(\d+)((?:#\d+)?)", register)
         bank = self.banks.get(match[1] + match[3]) if match else None
         if match is None or bank is None or int(match[2]) >= bank[1]:
@@ -99,8 +100,7 @@ def _registers(
         if bank.count is None:
             widths[bank.prefix] = width
         else:
-            prefix, _, scope = bank.prefix.partition("#")
-            banks[f"{prefix}#{scope}" if scope else prefix] = (width, bank.count)
+            banks[bank.prefix] = (width, bank.count)
     return widths, banks
 
 

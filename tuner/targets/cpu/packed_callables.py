@@ -125,7 +125,9 @@ class PackingKernel(LoadedCode):
                 others.append(array)
         return self.pack(*weights)(*others, out=out)
 
-    def result(self, positions: tuple[int, ...], inputs: tuple[Array, ...], out: Array | None) -> Array:
+    def checked_result(
+        self, positions: tuple[int, ...], inputs: tuple[Array, ...], out: Array | None
+    ) -> Array:
         """Checks the arrays of a call; returns ``out``, or a new array for C.
 
         ``inputs``: arrays that are not packed, at ``positions`` among the kernel's inputs. Raises UsageError
@@ -180,7 +182,7 @@ class PackedMatmul:
         self._kernel = kernel
         self._weights = weights
         self._others = tuple(position for position in range(kernel.inputs) if position not in weights)
-        self._free: list[PackedArguments] = []
+        self._free: list[PackedArguments] = []  # that no call uses now; calls at a time have one each
 
     def __repr__(self) -> str:
         return f"PackedMatmul({self._kernel!r}; {self.nbytes} bytes of weights)"
@@ -206,7 +208,7 @@ class PackedMatmul:
             UsageError: a wrong number, shape, dtype or memory order, an ``out`` that cannot be written, or
                 a missing one that is added to.
         """
-        result = self._kernel.result(self._others, inputs, out)
+        result = self._kernel.checked_result(self._others, inputs, out)
         try:
             addresses = self._free.pop()
         except IndexError:
