@@ -38,8 +38,8 @@ def baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
 def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
     """Returns the baselines of ``request.model``, timed in this process next to the model's tuned program.
 
-    The program has the schedules of ``request.database``. Large fusions that are slower than their operators
-    in eager mode follow, if eager mode is a baseline.
+    The program has the schedules of ``request.database``. If eager mode is a baseline, regions of the program
+    follow that take at least a tenth of its time and are slower than their operators in eager mode.
     """
     from tuner.programs.compile import compile_on_host  # not at start-up
     from tuner.torch.baselines import example_of, timed_baselines  # not at start-up
@@ -62,7 +62,8 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
 def text(name: str) -> str:
     """Returns the MLIR text of a model's program, exported in a child process.
 
-    Raises UsageError for a model that cannot be read or exported, and where PyTorch is not installed.
+    Raises UsageError for a model that cannot be read or exported, and where PyTorch is not installed;
+    TunerError where the child process crashes or takes more than 600 s.
     """
     require_readable(name)
     return call_in_child("model", partial(_bound_text, name), EXPORT_TIMEOUT_S)

@@ -1,6 +1,7 @@
 """Each op of a script that the transform interpreter runs is a step: a crash or a timeout names the step.
 
-The interpreter does not report which op it runs. While a script is applied, an op is inserted before each op:
+The interpreter does not report which op it runs. While a script is applied, an op is inserted before each
+op of a sequence, except its terminator:
 
     transform.structured.vectorize %tile : !transform.any_op
   becomes
@@ -66,7 +67,7 @@ def attach_to_context() -> None:
 
 @contextlib.contextmanager
 def ops_as_steps(script: ir.Module) -> Iterator[None]:
-    """Makes each op of ``script`` a step, which crashes and timeouts name, in the ``with`` block."""
+    """Makes ops of ``script`` steps, which crashes and timeouts name, in the ``with`` block."""
     matchers = _matchers(script)
     inserted = []
     for sequence in walk(script, *RUN_IN_ORDER):

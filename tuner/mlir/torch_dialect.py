@@ -24,7 +24,7 @@ FOLDING = "builtin.module(func.func(linalg-fuse-elementwise-ops, canonicalize))"
 KEPT = ("torch.constant.", "torch.prim.", "torch.vtensor.literal", "func.return")  # of refused operators
 UNLOWERED = "torch-mlir does not lower it"
 CONSTANT_LEFT = "failed to legalize operation 'torch.constant."  # when all other operations are lowered
-MOST_REFUSED = 12  # operators that one refusal names
+MOST_REFUSED = 12  # operators after which the search for refused ones ends
 LINE_LIMIT = 300  # characters of an error of torch-mlir
 REASON = re.compile(r"error:\s")  # in the line of an error that says why
 PLACE = re.compile(r'(?<=error:) (callsite\(.*?\)|loc\(.*?\)|"[^"]*":\d+:\d+|unknown):')
@@ -44,8 +44,8 @@ PIPELINES = (
 def lower(text: str, *, has_locations: bool = False) -> str:
     """Returns the text of a module of torch-mlir's dialect, lowered to linalg on tensors.
 
-    ``has_locations``: the text has the locations of the ops. Raises CandidateError(BIND), with the place and
-    the reason, for a module that torch-mlir or tuner refuses.
+    ``has_locations``: the returned text has the locations of the ops. Raises CandidateError(BIND) with the
+    reason for a module that torch-mlir or tuner refuses; where tuner refuses, also with the place, if known.
     """
     bindings = torch_pass_bindings()
     ir = bindings.ir
@@ -64,12 +64,12 @@ def lower(text: str, *, has_locations: bool = False) -> str:
 
 
 def refused_operators(text: str, known: Collection[str] = ()) -> tuple[tuple[str, str], ...]:
-    """Returns (operator with its place, reason) per operator that is refused, in order of lines.
+    """Returns (operator with its place, reason) per operator that is refused, in the order they are found.
 
-    () if none is. For example ("aten.topk at m.py:7", "torch-mlir does not lower it"). Each time the module
-    is refused, the results of the operators at fault become arguments of the function, and the rest is
-    lowered. A refusal that names no operator ends the search. Operators in ``known``, which are refused for
-    sure, are not lowered at all.
+    () if none is, or ``text`` does not parse. For example ("aten.topk at m.py:7", "torch-mlir does not lower
+    it"). Each time the module is refused, the results of the operators at fault become arguments of the
+    function, and the rest is lowered. The search ends at a refusal that names no operator, or with 12
+    operators found. Operators in ``known``, which are refused for sure, are neither lowered nor returned.
     """
     bindings = torch_pass_bindings()
     ir = bindings.ir
@@ -260,7 +260,7 @@ def _constant(ir: Any, value: Any) -> int | None:
 def first_line(error: BaseException) -> str:
     """Returns the reason in an error of torch-mlir, in one line of at most 300 characters.
 
-    If an operator is not lowered, "torch-mlir does not lower <operator>".
+    If that line names an operator that is not lowered, "torch-mlir does not lower <operator>".
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = list(filter(REASON.search, lines)) or lines

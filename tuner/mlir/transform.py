@@ -208,7 +208,7 @@ class OpLocations:
 
 
 def require_no_effects(script: ir.Module) -> None:
-    """Raises CandidateError(BIND) if a script runs a pass that writes files, starts programs or prints."""
+    """Raises CandidateError(BIND) if a string of a script names a pass with effects outside the payload."""
     printed = script.operation.get_asm(assume_verified=True)
     for text in TEXT.findall(printed):
         match = EFFECTS.search(ESCAPED.sub(lambda match: chr(int(match[1], 16)), text))
@@ -270,7 +270,8 @@ def new_context() -> ir.Context:
 def parse(text: str, what: str) -> ir.Module:
     """Returns the module parsed from MLIR text, with older or newer spellings too, in the current context.
 
-    Raises CandidateError(BIND) with MLIR's first error; ``what``: the text's name in it, such as "script".
+    Raises CandidateError(BIND) with MLIR's first messages; ``what``: the text's name in these, such as
+    "script".
     """
     try:
         module = ir.Module.parse(with_current_spellings(text))
@@ -440,9 +441,10 @@ def _bound_argument(root: ir.Value, text: str, type_: ir.Type) -> ir.Value:
 
 
 def first_diagnostic(error: Exception) -> str:
-    """Returns the first two "error:" or "note:" lines of an MLIR exception as a line of 500 characters.
+    """Returns the first two "error:" or "note:" lines of an MLIR exception as one line.
 
     Without such lines, the first two lines of its text; for an empty text the name of the exception's type.
+    The line has at most 500 characters.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith(("error:", "note:"))]

@@ -1,4 +1,4 @@
-"""Replaces masked reductions and transfers of vectors that upstream refuses or compiles wrongly."""
+"""Replaces reductions of vectors, and masked transfers, that upstream refuses or compiles wrongly."""
 
 import math
 

@@ -40,8 +40,8 @@ class Scratch:
 def scratch_in(script: str, problem: Problem) -> Scratch:
     """Returns the buffers that a script's comments state, see the module docstring.
 
-    Raises UsageError for an operand other than a or b, for sizes out of range, and for a low operand together
-    with other buffers or of a type other than f32.
+    Raises UsageError for an operand other than a or b, for a workspace that is not three numbers in range,
+    and for a low operand together with other buffers or of a type other than f32.
     """
     found = {match[1]: match[2].split() for match in map(COMMENT.match, script.splitlines()) if match}
     workspace = _workspace(found["workspace"], problem) if "workspace" in found else None

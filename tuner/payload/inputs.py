@@ -26,7 +26,7 @@ PLAIN, ONE_SIGN, ZEROS, LARGE, SMALL = range(KINDS)  # kinds of rows; of columns
 def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
     """Returns inputs whose rows of A and columns of B have zeros, very large or very small numbers.
 
-    Rows may also be plain or of one sign. Sums of products are exact, except where they underflow.
+    Others are plain; some rows have one sign. Sums of products are exact, except where they underflow.
     """
     m, n, k = problem.sizes
     exponents = number_type(problem.dtype).extremes

@@ -61,7 +61,7 @@ ERROR_FACTOR = 16.0
 # doi.org/10.7717/peerj-cs.330). An H200 was off by 0.0088 of 591.7 in tf32 at K = 4096: more than the
 # tolerance above, half of what this adds.
 TRUNCATED_BITS = 256  # of the numbers of A that a step multiplies
-# of 1: inputs are multiples of 2**-20, so that their halves are multiples of the smallest number, 2**-24
+# f16 inputs are multiples of 2**-20, so that their halves are multiples of the smallest number, 2**-24
 F16_STEPS = np.float32(2.0**20)
 F16 = np.dtype(np.float16)
 F16_OVERFLOW = 65520.0  # 65504, the largest number of f16, and half of its last place
@@ -174,7 +174,7 @@ class Inputs:
 
     @property
     def output_before(self) -> Array:
-        """Returns a new array (rows, n): C before a call, of NaN where no kernel may read it."""
+        """Returns a new array (rows, n), C before a call: ``unwritten_output`` if no kernel may read it."""
         if self.before is None:
             return unwritten_output(self.problem)
         return self.before.copy()
@@ -339,7 +339,7 @@ def sum_rounding(problem: Problem) -> float:
 
 
 def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
-    """Returns random A and B of a problem: standard normal numbers, rounded by ``round_inputs``."""
+    """Returns random A and B: normal numbers, rounded by ``round_inputs``, or by ``wide_integers``."""
     m, n, k = problem.sizes
     drawn = np.float64 if problem.dtype == "f64" else np.float32  # f32 inputs would hide f64 cut to f32
     a = rng.standard_normal((*problem.lead, m, k), drawn)
@@ -485,7 +485,7 @@ def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
 
 
 def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[Verdict, str]:
-    """Compares the rows ``first`` to ``end`` (exclusive) of ``result``, a kernel's C, on several threads.
+    """Compares rows ``first`` to ``end`` (exclusive) of ``result``, a kernel's C; many on several threads.
 
     Returns the verdict, whose error is in units of the tolerance, and a text that names the worst element.
     """

@@ -160,7 +160,7 @@ def _products(matrix: Array, vectors: Array, kinds: Kinds, numbers_at: Places) -
 def put_extreme_bytes(
     a: Array, b: Array, sums: tuple[Float64, Float64], rng: np.random.Generator
 ) -> SpecialNumbers:
-    """Fills a row of A and two columns of B, of i8, with -128 and 127, in place; returns C's values there.
+    """Fills a row of A and up to two columns of B, of i8, with -128 and 127, in place; returns C there.
 
     ``sums``: of each row of A, (batch, m), and of each column of B, (batch, n). ``Problem`` allows no K whose
     sum of extreme products exceeds an i32.

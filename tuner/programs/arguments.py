@@ -54,9 +54,9 @@ def make_arguments(
 
     Args:
         types: The types of the entry function's arguments.
-        options: Values of ``--arg``: the argument's number from 0 on, "=", optionally its sizes in brackets,
-            and its content: random, range, zeros, ones, nan, @FILE.npy or a number: ``0=[8,4]zeros``,
-            ``2=7``.
+        options: Values of ``--arg``: the argument's number from 0 on, "=", and its content. Of a scalar: a
+            number, ``2=7``. Of an array: sizes in brackets, then random, range, zeros, ones, nan, @FILE.npy
+            or a number, ``0=[8,4]zeros``; either may be left out.
         rng: Source of the random numbers: standard normal, for integer arrays 0 to 99, for boolean arrays 0
             or 1.
 

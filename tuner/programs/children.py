@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tuner.programs.fusion_compiler import CompileTask
 
 FUSION_LIMIT_S = 30.0  # of compiling a fusion, which takes less than a second on a processor of its own
-LEAST_TASKS = 4  # fusions that are worth the second of processor time that the start of a child takes
+LEAST_TASKS = 4  # only more fusions are worth the second of processor time that starting a child takes
 Value = TypeVar("Value")
 
 

@@ -81,7 +81,7 @@ def outputs(code: DeviceProgram, results: Any, arguments: tuple[Any, ...]) -> tu
 def tolerance(element: str, terms: int) -> float:
     """Returns the allowed error of a sum of ``terms`` numbers of type ``element``, added in any order.
 
-    The error is relative to the largest expected magnitude.
+    The error is relative to the largest expected magnitude, or to 1 if that is larger, as in ``max_error``.
     """
     return number_type(element).epsilon * (ROUNDINGS + WALKS * math.sqrt(terms))
 

@@ -209,7 +209,8 @@ def children_in_background() -> Iterator[Callable[[], None]]:
     """Context manager: yields a function that starts the child process and its helper processes.
 
     The function returns at once. The helpers compile fusions of the program that is compiled in the context,
-    and end with the context. The child process stays for the calling thread's next program.
+    and end after that, at the latest with the context. The child process stays for the calling thread's next
+    program.
     """
     children = CHILDREN.of_this_thread()
     try:

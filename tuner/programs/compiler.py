@@ -117,7 +117,7 @@ class ProgramCompiler:
             scripts: bound scripts by matmul, others get default scripts. None: all become loops.
             options: how device work is issued.
             keeps_kernels: whether the result has the kernels' MLIR and matmuls, for sampled launches.
-            is_checked: whether host code asserts that each access is in bounds.
+            is_checked: whether host code asserts that each access is in bounds; not for fusions on the host.
             as_fusions: whether a program without scripts is compiled as fusions where it can be.
             threads: threads that a program of fusions on the host may use.
 

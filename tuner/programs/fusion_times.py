@@ -83,8 +83,8 @@ def with_shares(
     """Returns timed fusions with their share of the summed times, and their share of the roofline.
 
     Only a fusion with a reliable time gets shares. A fusion that takes longer than ``call_s``, the seconds
-    of a whole call, becomes unreliable. Where a fusion is unreliable, no fusion has a share of the summed
-    times.
+    of a whole call, by more than DRIFT_LIMIT becomes unreliable. Where a fusion is unreliable, no fusion has
+    a share of the summed times.
     """
     too_long = unreliable(f"it takes longer than a whole call, {seconds_text(call_s)}")
     fusions = tuple(

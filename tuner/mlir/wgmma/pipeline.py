@@ -308,9 +308,9 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     products of tf32, where lanes read one operand; the low bits of the other, each number less itself with
     its last 13 bits cleared, are an argument whose ``tuner.buffer`` is "low_a" or "low_b". The handle (a
     func.func) stays valid; handles to the launch's linalg ops do not. Silenceable failure, with launches
-    before it rewritten: no such launch; tiles that TMA or wgmma do not support, k not innermost in an
-    operand of 1 byte or in both of 4 bytes, rows whose size is not a multiple of 16 bytes; too many sums for
-    the registers of a thread; several tiles per block where the grid is not constant or the tile's origin
+    before it rewritten: no such launch; types, attributes or tiles that are not supported, k not innermost in
+    an operand of 1 byte or in both of 4 bytes, rows whose size is not a multiple of 16 bytes; too many sums
+    for the registers of a thread; several tiles per block where the grid is not constant or the tile's origin
     depends on more than block ids; three products without an argument of low bits.
     """
 

@@ -170,7 +170,7 @@ class OperandTile:
 class PipelinePlan:
     """The sizes of a pipeline: one producer warpgroup copies tiles for ``consumers`` warpgroups."""
 
-    a: OperandTile  # the left operand of wgmma, of 64 rows
+    a: OperandTile  # the left operand of wgmma, which takes 64 of its rows at once
     b: OperandTile
     k: int  # elements of the whole sum
     stages: int
@@ -438,7 +438,7 @@ class BlockMatmul:
 
 
 def read_matmul(function: Op, launch: Op) -> BlockMatmul | Refusal:
-    """Returns the matmul of subviews, and its fill, in a launch; a Refusal if there is none."""
+    """Returns a launch's only matmul, of subviews of arguments, and its only fill; else a Refusal."""
     fills = walk(launch, "linalg.fill")
     products = walk(launch, "linalg.matmul")
     if len(fills) != 1 or len(products) != 1:

@@ -260,8 +260,7 @@ def read_fragments(ring: Ring, position: RingPosition, pairs: list[Value]) -> tu
 def load_pair(address: Value, offset_bytes: int) -> list[Value]:
     """Creates a load of 8 bytes of shared memory; returns its two words, i32 values.
 
-    It is inline PTX, since LLVM keeps the order of inline PTX, which waits for mbarriers and products are
-    too.
+    It is inline PTX, as are the products and the waits for mbarriers: LLVM keeps the order of inline PTX.
     """
     pair = value(
         "llvm.inline_asm",

@@ -49,7 +49,7 @@ def model_reader() -> ModelReader:
 
 
 def require_kind_of_payload(payload: Path) -> None:
-    """Raises UsageError for a file that, by its name, is neither MLIR nor a PyTorch model."""
+    """Raises UsageError for a file with the suffix ``.py`` or one of ``OTHER_FILES``, such as ``.json``."""
     name = str(payload)
     if payload.suffix == ".py":
         line = f"{name}: found a Python file, allowed MLIR text, or FILE.py:FUNCTION of a PyTorch model"
@@ -71,8 +71,9 @@ class PayloadText:
 def read_payload_text(payload: Path) -> PayloadText:
     """Reads a program: an MLIR file, stdin ("-") or a PyTorch model; applies the schedules in the file.
 
-    The text is not parsed here. Raises UsageError for a payload that cannot be read, for another suffix than
-    those of programs, for a transform script alone, and the errors of a schedule that cannot be applied.
+    Text without schedules is not parsed here. Raises UsageError for a payload that cannot be read, for a
+    suffix of files that are not programs, and for a transform script alone; also the errors of a schedule
+    that cannot be applied.
     """
     name = str(payload)
     if is_model(name):

@@ -157,7 +157,7 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
 def work_lines(report: "ProgramReport") -> list[str]:
     """Returns lines with the kernel launches and copied bytes of one call, with and without fusions.
 
-    Returns [] where the device work was not recorded.
+    Further lines: the bytes kept on the device, and why fusions are apart. [] where no work was recorded.
     """
     if report.work is None:
         return []

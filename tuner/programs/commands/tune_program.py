@@ -253,7 +253,7 @@ def print_program(tuned: "TunedProgram", result: ResultOptions) -> int:
 def contractions(file: Path) -> "tuple[tuple[NamedProblem, ...], tuple[str, ...]]":
     """Returns the contractions in an MLIR file as problems, and a line for each that cannot be a problem.
 
-    The file is read in a child process. Raises UsageError where that fails.
+    A child process parses the file. Raises UsageError if it is unreadable, not MLIR or without a problem.
     """
     return model_contractions(file)
 

@@ -94,8 +94,8 @@ def at_loop(before: Valid, iteration: Callable[[Valid], tuple[Valid, Valid]]) ->
     """Returns the locations that are valid at the start of every iteration of a loop, as a fixed point.
 
     The search begins with the locations that the first iteration fetches, since a copy before the loop serves
-    all iterations. It ends after ITERATIONS_LIMIT rounds. ``iteration`` maps the locations that are valid
-    before it to (valid after it, fetched in it).
+    all iterations. It ends after at most ITERATIONS_LIMIT rounds. ``iteration`` maps the locations that are
+    valid before it to (valid after it, fetched in it).
     """
     _, fetched = iteration(before)
     known = {alias_set for alias_set, _ in before}
@@ -180,7 +180,7 @@ class MirroredBuffer:
             copy_buffer(self.host, view)
 
     def free(self) -> None:
-        """Creates deallocations of the memory that the mirror allocated, at the insertion point."""
+        """Creates deallocations of the mirror's own memory, and of host memory that is freed late."""
         if self.kind is BufferKind.DEVICE_ARGUMENT:
             if not self.is_returned:
                 self.deallocations.append(create("memref.dealloc", [], [self.host]))
