@@ -45,7 +45,7 @@ def parse_address(text: str) -> FileAddress | ServerAddress:
     """Parses the address of a results database: a file's path, ``sqlite:///PATH`` or ``postgresql://...``.
 
     Returns a file's absolute path or a server's URL; opens nothing. Raises UsageError for a malformed
-    address.
+    address, and for a URL of another scheme.
     """
     if not text or "\0" in text:
         raise UsageError(f"database: found {masked(text)!r}, allowed {ALLOWED}")
@@ -86,7 +86,7 @@ def is_missing(text: str) -> bool:
 
 
 def require_path(text: str) -> None:
-    """Raises UsageError if a path looks like a mistyped server URL, such as ``postgres:/host/name``."""
+    """Raises UsageError if a path looks like a mistyped URL (``postgres:/host/name``) or holds a password."""
     is_path = text.startswith(("/", "./", "../", "~")) and not text.startswith("//")
     if not is_path and (MISTYPED.match(text) or has_secret(text)):
         raise UsageError(f"database: found a mistyped URL, allowed {ALLOWED}; a file of that name: ./NAME")

@@ -17,7 +17,7 @@ from tuner.core.serialization import decode, with_zone
 class PlainText(sa.TypeDecorator[str]):
     """A column type of SQLAlchemy for text; NUL and lone surrogates are stored as visible escapes.
 
-    Compilers that crash may print NUL (none in PostgreSQL) and lone surrogates (none in UTF-8).
+    Compilers that crash may print NUL, which PostgreSQL refuses, and lone surrogates, which UTF-8 lacks.
     """
 
     impl = sa.Text

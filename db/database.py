@@ -143,7 +143,8 @@ def empty_engine() -> Engine:
 def prepare_file(address: FileAddress) -> None:
     """Creates the folders of a database file's path, not the file.
 
-    Raises UsageError if they cannot be created, or if a file could not be written or read there.
+    Raises UsageError if they cannot be created, if an existing file is not a regular readable one, or if the
+    directory of a missing file is read-only.
     """
     try:
         address.path.parent.mkdir(parents=True, exist_ok=True)
@@ -250,8 +251,8 @@ class FileInPlace:
     def require(self) -> None:
         """Raises UsageError if the database file was deleted or replaced since it was opened.
 
-        First copies the old file's content to ``NAME.rescue-1`` or the next free number. Call it while no
-        connection is in use, as the pooled one has the old file open.
+        First copies the old file's content to ``NAME.rescue-1`` or the next free number, if it can. Call it
+        while no connection is in use, as the pooled one has the old file open.
         """
         if _identity_of(self._path) == self._identity:
             return
@@ -300,7 +301,8 @@ UPGRADE_LOCK = 0x74756E6572  # PostgreSQL advisory lock: "tuner"
 def bring_to_head(engine: Engine, shown: str) -> None:
     """Creates the tables of an empty database, or upgrades those of an older one, in one transaction.
 
-    ``shown``: the address in messages. Raises UsageError for a database of a newer or unknown version.
+    ``shown``: the address in messages. Raises UsageError for tables of another program, and for a revision
+    that is unknown, newer, or older than the first release.
     """
     with engine.connect() as connection:
         if _revision_to_upgrade(connection, shown) == REVISIONS[-1]:
@@ -316,7 +318,7 @@ def bring_to_head(engine: Engine, shown: str) -> None:
 
 
 def stored_revision(connection: Connection) -> str | None:
-    """Returns the revision of a database's schema, such as "0029"; None for a database without tables."""
+    """Returns the revision of a database's schema, such as "0029"; None if none is stored."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
     return ", ".join(connection.execute(sa.select(VERSION.c.version_num)).scalars()) or None
@@ -368,7 +370,7 @@ class Database:
     """
 
     def __init__(self, engine: Engine, shown: str, file: Path | None = None) -> None:
-        """Upgrades the database to the head revision. ``file`` is the file of a SQLite database."""
+        """Creates or upgrades the tables to the head revision. ``file``: that of a SQLite database."""
         self.shown = shown  # URL for people, password hidden
         self._engine = engine
         self._address = engine.url.render_as_string(hide_password=False)

@@ -46,8 +46,8 @@ def ranked_s(kind: str, measurement: Measurement | MeasurementRow) -> float | No
 def rank(trial: TrialRow, measurements: list[MeasurementRow], selected_round: int) -> None:
     """Sets ``trial.ranked_s``, the seconds by which a trial is ranked: of its final time, else of its first.
 
-    Only final times of the timing round ``selected_round`` count. None for a stale trial, and for an
-    early-stopped one.
+    Only final times of the timing round ``selected_round`` count. None for a stale trial, and for one without
+    any time but that of an early stop.
     """
     counting = (
         measurement
@@ -140,7 +140,7 @@ def run_select() -> "Select[RunRow]":
 def queried_runs(query: RunQuery) -> "Select[RunRow]":
     """Returns the SELECT of the runs that match a query, the latest first.
 
-    For the statuses "running" and "interrupted" it selects all runs stored as running, without limit: the
+    For the statuses "running" and "interrupted" it selects runs stored as running too, without limit: the
     caller then checks whether their processes live. Raises UsageError for an unknown status, and for a limit
     below 1.
     """
@@ -163,9 +163,9 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
 
 
 def rooflines_like(run_id: int) -> "AnySelect":
-    """Returns the SELECT of rooflines of runs with the machine, target, threads and dtype of a run.
+    """Returns the SELECT of one roofline for the machine, target, threads and multiplied dtype of a run.
 
-    Only of quiet runs, unless the run itself is not quiet.
+    That of the latest quiet run; if there is none and the run itself is not quiet, that of the latest run.
     """
     run = aliased(RunRow)
     problem = aliased(ProblemRow)
@@ -313,7 +313,7 @@ def _run_conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
 
 
 def _is_known() -> ColumnElement[bool]:
-    """Returns the SQL condition that this version has a problem's operation, type and epilogue.
+    """Returns the SQL condition that this version has a problem's operation, dtype and epilogue.
 
     Another version, or a branch with an epilogue of its own, may have stored runs in the same database.
     """

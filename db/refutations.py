@@ -5,7 +5,8 @@ the code wrong, no reader may see its time any more, nor that of a trial with eq
 
 - of equal problem, target, threads, machine and tools, for which outcomes are reused: failed as well, and so
   are those of an equal script under equal sources;
-- of the same problem under other tools or on another machine: stale, to be evaluated again.
+- of the same problem with another target, number of threads, machine or tools: if timed, stale, to be
+  evaluated again.
 """
 
 import sqlalchemy as sa
@@ -26,7 +27,8 @@ WORKED = ("measured", "verified")
 def refute(connection: Connection, trial_id: int, failure: Failure) -> tuple[int, ...]:
     """Makes a timed trial, and the trials with equal code, failed trials without a time.
 
-    Returns all their ids. Trials of other tools or machines become stale instead.
+    Returns all their ids. Timed trials of equal code for other tools, machines, targets or threads become
+    stale instead.
     """
     of_machine = TIMED_RUN.join(MACHINE, MACHINE.c.id == RUN.c.machine_id)
     of_all = of_machine.join(ENVIRONMENT, ENVIRONMENT.c.id == RUN.c.environment_id)

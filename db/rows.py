@@ -176,7 +176,7 @@ def problem_row(problem: Problem) -> ProblemRow:
 def problem_of(row: ProblemRow) -> Problem:
     """Returns the problem (operation, sizes, dtype, ...) that a row of the table ``problem`` holds.
 
-    Raises UsageError for values that this version does not have, as of an epilogue of another version.
+    Raises UsageError for values that this version does not have, such as an epilogue of another version.
     """
     extents = tuple(int(size) for size in row.shape.split("x"))
     facts = None if row.facts is None else decode(FusionFacts, row.facts, "database: facts of a fusion")
@@ -266,7 +266,7 @@ def _run_reliability(row: RunRow) -> Reliability:
 
 
 def measurement_columns(measurement: Measurement) -> dict[str, Any]:
-    """Returns column -> value of the table ``measurement``, without those of owner, kind and round.
+    """Returns column -> value of the table ``measurement``, but owner, kind, round and those of baselines.
 
     Raises ValueError for times that are not finite.
     """

@@ -51,8 +51,8 @@ def this_process() -> RunProcess | None:
 def present_status(stored: str, process: object) -> str:
     """Returns the status of a run or campaign: the stored one, or "interrupted" if its process has ended.
 
-    ``process``: JSON of a RunProcess, None: not known. Only a process of this machine, pid namespace and boot
-    can be found to have ended.
+    ``process``: JSON of a RunProcess, None: not known. Only processes of this machine can be found to have
+    ended: all of an earlier boot, and those of this pid namespace.
     """
     if stored != RUNNING or process is None:
         return stored

@@ -433,7 +433,7 @@ class Store:
             return _trials(session, queries.fastest(groups, strategies, limit))
 
     def run_bounds(self, query: TrialQuery) -> tuple[RunBound, ...]:
-        """Returns, for each run, a lower bound of the seconds of its result: its least ranked time.
+        """Returns, for each run with ranked trials, a lower bound of its result's seconds: their least time.
 
         If trials of the run were re-measured, only these count; stale and early-stopped ones never do. Raises
         UsageError for an unknown status.
@@ -468,10 +468,10 @@ class Store:
             return next(iter(_trials(session, queries.recalled(key, script_sha256, artifact_sha256))), None)
 
     def pending(self, query: TrialQuery) -> tuple[PendingTrial, ...]:
-        """Returns the compiled trials of a query that no GPU of their chip has timed or found wrong.
+        """Returns the compiled trials of a query that no GPU of their chip has evaluated yet.
 
         First the trials that the simulator verified, then those compiled for CUDA without a GPU; one for each
-        distinct code.
+        problem and code.
         """
         with self._database.reading() as session:
             return pending_trials(session, query)
@@ -523,7 +523,7 @@ class Store:
     def merge(self, other_url: str) -> tuple[int, int]:
         """Adds the runs and trials of another database; returns (runs added, trials added).
 
-        Raises UsageError if the other database cannot be opened.
+        Raises UsageError if the other database cannot be opened, or if one of its scripts was altered.
         """
         other = Database.open_existing(other_url)
         try:

@@ -17,8 +17,8 @@ def main() -> None:
     before = signal.getsignal(signal.SIGINT)
     _exit_on_interrupts(before)
     exit_on_dropped_interrupts()
-    # Closed streams (``>&-``) point nowhere: the next file that is opened, such as the database's, would get
-    # their descriptor and what is printed
+    # Closed streams (``>&-``) are opened on the null device: else the next file that is opened, such as the
+    # database's, would get their descriptor, and with it what is printed
     for name, mode in STANDARD_STREAMS:
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - open for the process's life

@@ -224,8 +224,8 @@ def tune_many(
         trials: number of candidates of all problems together; 8 per problem where neither ``trials`` nor
             ``budget`` is given.
         budget: time of all problems together, in seconds or as "5m".
-        count: how often a problem occurs in what is tuned; 1 for a problem that is left out. It replaces the
-            number of times that the problem is in ``problems``.
+        count: how often a problem occurs in what is tuned; for a problem that is left out, how often it is
+            in ``problems``.
         names: what a problem is called, such as the name of a layer.
         chip: as for ``tune``, as are the arguments up to ``db``.
         threads: threads of a CPU kernel.

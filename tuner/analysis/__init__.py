@@ -1,4 +1,4 @@
-"""Computations on measured trials, without I/O: selected result, ratios, importance, portfolios, budgets."""
+"""Computations on trials, without I/O: results, ratios, importance, constraints, portfolios, scheduling."""
 
 # What other packages may import; the rest is inside.
 __all__ = [

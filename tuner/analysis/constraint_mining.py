@@ -198,8 +198,9 @@ def mine(
 ) -> tuple[Suggestion, ...]:
     """Returns constraints on one strategy's knobs that would have excluded failed trials, and no success.
 
-    A constraint excludes ``min_support`` or more failures of one kind that no earlier constraint excludes,
-    and has a p-value of at most CHANCE_LIMIT (0.01). Constraints that exclude the most failures come first.
+    A constraint excludes ``min_support`` or more failed points of one kind, beyond those that constraints
+    found before for this kind exclude, with a p-value of at most CHANCE_LIMIT (0.01). Sorted by the number of
+    failed trials that they exclude, the most first.
     """
     points = _common(observations)
     columns = PointColumns(points, knobs)

@@ -1,8 +1,8 @@
 """Portfolios: a few configurations for many problems, and which of them serves a problem.
 
 Rows of a time matrix are problems, columns are configurations. Also ranks configurations for a problem that
-was not tuned, by the corrected cost model (``time_matrix.corrected_scores``), and checks this by leaving
-problems out of the matrix one after another.
+was not tuned, by problems with the same n and k or by the corrected cost model
+(``time_matrix.corrected_scores``), and checks this by leaving out one problem after another.
 """
 
 import itertools
@@ -61,9 +61,10 @@ def choose_portfolio(
     allowed: Iterable[int] | None = None,
     universal: Iterable[int] | None = None,
 ) -> Portfolio:
-    """Returns the ``size`` columns with the best mean log efficiency over the problems of a matrix.
+    """Returns the portfolio of ``size`` columns with the best mean log efficiency over a matrix's problems.
 
-    Missing times are predicted by the corrected cost model; among equals the better worst problem decides.
+    If there are too many subsets to compare all, it is the result of a greedy choice and swaps. Missing times
+    are predicted by the corrected cost model; among equals the better worst problem decides.
     One of the chosen columns applies to every problem, if any does. ``allowed``: columns to choose from;
     ``universal``: columns that apply to any problem (None: by the matrix). Raises UsageError for a size below
     1 or above the number of usable columns.
@@ -182,7 +183,7 @@ class ProblemEfficiency:
     """The efficiency of one problem with the configuration that serves it."""
 
     problem: Problem
-    column: int | None  # of the matrix; None: no configuration with a time serves the problem
+    column: int | None  # of the matrix; None: none applies or, held out, none of the chosen has a time
     efficiency: float | None  # best time / time, 0 to 1; None: not known
 
 
@@ -311,7 +312,7 @@ TUNED, SAME_WEIGHTS, MODEL = SOURCES = ("tuned", "same n and k", "cost model")
 
 @dataclass(frozen=True)
 class NewProblem:
-    """A problem without measured times: per configuration, whether it applies and its cost-model estimate."""
+    """A problem to rank configurations for: whether each one applies, and its cost-model estimate."""
 
     problem: Problem
     applies: tuple[bool, ...]  # per column of the matrix
@@ -331,8 +332,9 @@ def ranked_columns(
 ) -> RankedColumns:
     """Returns the columns that apply to a problem, the best first.
 
-    For a problem of the matrix its timed columns by time; for another one by the times of problems with the
-    same weights, else by the corrected cost model. ``columns``: to choose from, None: all.
+    For a problem of the matrix with times, its timed columns by time. Else by the times of the problems with
+    the same n and k and the nearest m, else by the corrected cost model. ``columns``: to choose from, None:
+    all.
     """
     candidate_columns = range(len(matrix.columns)) if columns is None else columns
     usable = [column for column in candidate_columns if new_problem.applies[column]]
@@ -352,7 +354,7 @@ def ranked_columns(
 def by_model(matrix: TimeMatrix, new_problem: NewProblem, columns: Iterable[int]) -> tuple[int, ...]:
     """Returns ``columns`` by their cost-model estimate, the least first.
 
-    The estimate is corrected by the residuals of similar problems of the matrix.
+    The estimate is corrected by the residuals of those problems of the matrix that differ only in size.
     """
     form, *forms = (
         replace(problem, sizes=(1, 1, 1), batch=1) for problem in (new_problem.problem, *matrix.problems)

@@ -80,7 +80,7 @@ def paired_ratio(theirs: Sequence[float], ours: Sequence[float]) -> MedianInterv
 class Comparable:
     """The ratio of two times that were taken interleaved while the machine was quiet, and that differ."""
 
-    ratio: float  # of the medians, measured over reference: 1.02 takes 2 % longer
+    ratio: float  # of the times, measured over reference: 1.02 takes 2 % longer
     interval: Interval  # of ``level`` percent; does not contain 1
     noise: float  # A/A noise floor, below the difference
     level: int = 95  # percent
@@ -173,7 +173,8 @@ def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) ->
 def session_comparison(longer: PairedSlowdown, objection: str = "") -> Comparable | NotComparable:
     """Returns the ratio of several sessions' times with its 99 % interval.
 
-    NotComparable with the reason for an ``objection``, or if the ratio cannot be distinguished from 1.
+    NotComparable with the reason for an ``objection``, if half the interval exceeds WIDTH_LIMIT (0.1) of the
+    ratio, or if the ratio cannot be distinguished from 1.
     """
     interval = (1 + longer.interval[0], 1 + longer.interval[1])
     if objection:
@@ -187,7 +188,7 @@ def paired_comparison(
     """Returns the ratio of times taken in pairs, ``ours_s[n]`` and ``reference_s[n]`` in round n.
 
     The ratio is the median of the rounds' ratios; its interval is widened to contain the ratio of the
-    medians. NotComparable with the reason if there is no such ratio.
+    medians. NotComparable with the reason in the cases of ``comparison``.
     """
     times = tuple(map(measurement_of, (ours_s, reference_s)))
     reliability = reliability_in_round(times, evidence)

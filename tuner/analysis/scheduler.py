@@ -77,7 +77,7 @@ class Scheduler:
     """Chooses the problem and the configuration of each trial of a campaign.
 
     The campaign calls ``suggest``, then ``take`` with what is tried, later ``tell`` with its time. A
-    suggestion depends on the pool, the seed and the earlier calls alone.
+    suggestion depends on its number, the constructor's arguments and the earlier calls alone.
     """
 
     def __init__(self, pool: ColumnPool, seed: int, floors_s: tuple[float, ...] = ()) -> None:
@@ -127,9 +127,9 @@ class Scheduler:
 
     @property
     def has_nothing_left(self) -> bool:
-        """True if further trials could save at most the share REST of the time of all problems.
+        """True if the problems that still gain can save at most the share REST (5 %) of the time of all.
 
-        By the rooflines of the problems; False if these are not known.
+        By the rooflines of the problems; False if these are not known, or if one of them has no time yet.
         """
         least_s = np.array([times[-1] if times else np.inf for times in self._least_s])
         is_open = np.array([not self._is_quiet(problem) for problem in range(len(least_s))])

@@ -74,9 +74,9 @@ def select_result(trials: tuple[StoredTrial, ...], noise: float | None) -> Selec
     """Returns the best of the measured trials and the trials tied with the fastest; None without times.
 
     If any trial was re-measured, only such trials count: times taken minutes apart are not comparable. Tied
-    are trials that the bootstrap does not show slower by more than ``noise`` (None: half the fastest's
-    interval). The best is the simplest of the tied trials within the noise and SIMPLICITY_LIMIT (5 %), by
-    ``complexity``; among equals the fastest.
+    are trials that the bootstrap does not show slower by more than ``noise`` (None: ``half_width`` of the
+    fastest's time). The best is the simplest of the tied trials within the noise and SIMPLICITY_LIMIT (5 %),
+    by ``complexity``; among equals the fastest.
     """
     by_time = sorted(top_trials_of(trials), key=lambda trial: (timed(trial).median_s, trial.number))
     if not by_time:

@@ -163,7 +163,8 @@ class RelativeSlowdown:
 def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...]) -> RelativeSlowdown:
     """Returns how much longer a recorded kernel takes in today's sessions, relative to the references.
 
-    References are the baseline library and the panel product, if they were timed then and now.
+    References are the baseline library and the panel product, if they were timed then and now; if neither
+    was, the recorded time itself.
     """
     counts = [len(session.kernel_s) for session in sessions]
     libraries_s = [session.library_s or () for session in sessions]

@@ -98,8 +98,8 @@ def is_elsewhere(task: TuningTask, other: TuningTask) -> bool:
 def spread(points: tuple[Point, ...]) -> tuple[Point, ...]:
     """Returns the first of ``points`` and up to 3 more that differ most from those chosen before.
 
-    A point is (candidate, its source). The next one has the most knobs with other values than every chosen
-    one; among equals the first.
+    A point is (candidate, its source). The next one differs in the most knobs from that chosen one which it
+    is nearest to; among equals the first.
     """
     chosen: list[Point] = list(points[:1])
     left = list(points[1:])

@@ -41,7 +41,7 @@ class TypedOption:
 class CommandForm(ABC):
     """One form of a command's line; its fields, and the fields of dataclasses in them, are its options."""
 
-    typed: tuple[TypedOption, ...]  # all options of the command line, in the order of the help
+    typed: tuple[TypedOption, ...]  # all that was typed, in the order of the command's parameters
 
     @classmethod
     def of(cls, context: click.Context) -> Self:
@@ -240,7 +240,7 @@ class RunOptions:
     def request(self, problem: Problem, warm: WarmOptions = WarmOptions()) -> RunRequest:
         """Returns the request of a new run for a problem.
 
-        Raises UsageError for a budget that is not a time.
+        Raises UsageError for a budget that is not a time, and for a number that is not allowed.
         """
         same = {name: getattr(self, name) for name in option_names(RunOptions) - {"target", "cpu", "budget"}}
         budget_s = None if self.budget is None else parse_seconds(self.budget)

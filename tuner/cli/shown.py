@@ -157,7 +157,7 @@ def show_explanation(
     as_json: bool,
     **_options: Any,
 ) -> None:
-    """Prints why a trial failed, or which constraint rejects a configuration (``tuner explain``)."""
+    """Prints why a trial failed, or whether a configuration is feasible and why not (``tuner explain``)."""
     if len(arguments) == 1:
         with open_known_store(database) as store:
             trial = store.trial(parse_number(arguments[0]))

@@ -41,7 +41,7 @@ class TargetName:
     """A target as on the command line: a kind (``cpu``), or kind and detail (``cuda:sm_90``)."""
 
     kind: str  # a name of ``tuner.targets.registry.TARGETS``, or "replay", which has no machine
-    detail: str = ""  # of a GPU the chip, of a replay the recording; "" where the kind has no detail
+    detail: str = ""  # of a GPU the chip, of a CPU another processor, of a replay the recording; "": none
 
     def __str__(self) -> str:
         return self.text

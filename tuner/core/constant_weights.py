@@ -9,7 +9,7 @@ CONSTANT_ATTRIBUTE = "tuner.constant"  # of the function
 
 @dataclass(frozen=True)
 class ElementTypes:
-    """MLIR element types of a matmul: of A and B, of the sums, of C and the bias."""
+    """MLIR element types of a matmul: of A and B, of the sums, of C and the epilogue's arguments."""
 
     inputs: str
     sums: str

@@ -52,7 +52,7 @@ class FloatFormat:
 
     @property
     def overflow(self) -> float:
-        """Returns the least magnitude that becomes infinity when it is rounded to nearest."""
+        """Returns the least magnitude that is rounded to infinity, in a format that has infinity."""
         return (2.0 - self.epsilon / 2) * 2.0**self.greatest
 
 

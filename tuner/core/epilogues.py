@@ -67,7 +67,7 @@ OPERATIONS: Final = {
 }
 
 
-# Names of no step: of functions and variables of C libraries, and of values of MLIR texts.
+# Names that no step may have: of functions and variables of C libraries, and of values of MLIR texts.
 RESERVED: Final = frozenset(
     (*OPERATIONS, *"abcmnkij", "batch", "zero", "before", "old", "nothing", "rounded", "narrow", "wide")
 )

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 TIMED_OUT = "timed out after"  # how the reasons of timeouts begin: of a child process, of an assembler
 FAULT = "killed by SIGSEGV"  # how the reason begins where a candidate accesses memory that is not its own
 NEAR = 0.65  # of difflib's ratio: f33 is near f32, sm_75 is not near sm_90
-LISTED = 8  # names in a message; of more the nearest NEAREST are
-NEAREST = 3
+LISTED = 8  # names in the message for an unknown strategy; of more it gives the number
+NEAREST = 3  # names in its hint
 REASON_LIMIT = 300  # characters
 NO_ATTRIBUTE = "attempt to access a non-existent attribute"  # MLIR's bindings; the name is not in it
 SCRIPT = "script"

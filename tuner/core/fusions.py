@@ -1,8 +1,9 @@
 """A program of static sizes as a list of fusions of operations that run one after the other.
 
 A fusion is a contraction with its elementwise consumers, rows (reductions and elementwise operations over the
-same rows), an attention (rows between two contractions), a convolution, an elementwise operation, a
-transpose, or loops. Each is a function of memrefs, of one kind; a transform script schedules all but loops:
+same rows), an attention (rows between two contractions), a convolution, a matmul by quantized weights,
+elementwise operations (transposes, paddings and copies are, too), or loops. Each is a function of memrefs, of
+one kind; a transform script schedules all but loops:
 
     func.func @fusion(%0: memref<128x512xf32>, %1: memref<512x1024xf32> {tuner.weight}, %2: memref<1024xf32>,
                      %3: memref<128x1024xf32>) {

@@ -285,8 +285,8 @@ class FinalTimes:
 class AbstractRunner(abc.ABC):
     """Compiles, verifies and times candidates; returns records in the order in which candidates were started.
 
-    Each session of a run builds a runner in the tuner's process; ``tuner check``, ``gate`` and ``audit``
-    build one per kernel. The thread that built the runner makes all calls: child processes die with that
+    Each session of a run builds a runner in the tuner's process; ``tuner check`` builds one per kernel that
+    it times. The thread that built the runner makes all calls: child processes die with that
     thread. In the life of a session::
 
         start(number, candidate, effort)   # each trial without a stored outcome, once its proposal is stored

@@ -61,9 +61,9 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
             addend and a factor come at each call.
         group_size: of quantized weights: elements of K that share a scale, a multiple of 32, or "channel".
         scale_dtype: of quantized weights: type of the scales, n x (k / group_size): "f16", "bf16" or "f32".
-        zero_points: of quantized weights: whether each group has a number that its integers are less by.
-        activations: of quantized weights: "" for products of A as it is; "i8": A is quantized for each call,
-            by "i8-group" (what "i8" means, but with groups of a channel) or by "i8-row".
+        zero_points: of quantized weights: whether a number of each group is subtracted from its integers.
+        activations: of quantized weights: "": A as it is. "i8-group" and "i8-row": A is quantized at each
+            call, with a scale per group or per row; "i8": by group, but by row with group size "channel".
 
     Returns:
         The problem, a frozen value.

@@ -114,7 +114,7 @@ class Problem(abc.ABC):
     @property
     @abc.abstractmethod
     def one(self) -> "Problem":
-        """Returns the problem of one pair of matrices: a batch_matmul becomes a matmul of equal m, n, k."""
+        """Returns the matmul of equal m, n and k for a batch_matmul; any other problem itself."""
 
     @property
     @abc.abstractmethod
@@ -144,7 +144,7 @@ class Problem(abc.ABC):
     def weights(self) -> str:
         """Returns the format of weights that are packed ahead: the text of a WeightFormat, or "constant".
 
-        "" for a problem whose operands all come at each call.
+        "" for a matmul whose operands all come at each call, and for a fusion of a program.
         """
 
     @property
@@ -188,7 +188,7 @@ class Problem(abc.ABC):
 
         Returns:
             Sizes m, n, k and batch; bytes per element (input_bytes, output_bytes, accumulator_bytes); names
-            of dtype, output, layout and epilogue. Of a fusion also its facts
+            of dtype, output, layout and epilogue. Of a fusion and of a matmul with packed weights also facts
             (``tuner.core.fusion_facts.FusionFacts.variables``): loops, inner_rows, inner_columns,
             contractions, weights, transposed, copy, strided, dimensions, channels, stride, masked,
             weight_bits, group_size, zero_points, integers.

@@ -93,7 +93,7 @@ class RunBound:
     run: int
     group: BestGroup
     is_unreliable: bool  # True: the timing round of the selected result is unreliable
-    least_s: float  # of the query's trials that were timed last, or of all: the selected one is not faster
+    least_s: float  # of the query's trials in the selected timing round; if none is in one, of all
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,7 @@ class Record:
 
     @property
     def status(self) -> str:
-        """Returns 'measured' (correct and timed), 'verified' (correct, not timed) or 'failed'."""
+        """Returns 'measured' (correct and timed), 'verified' (correct or compiled, untimed) or 'failed'."""
         if isinstance(self.outcome, Measurement):
             return "measured"
         if isinstance(self.outcome, Verdict):

@@ -66,7 +66,7 @@ class _QuietHandler(WSGIRequestHandler):
 
 
 def listening(port: int, application: Application) -> WSGIServer:
-    """Returns an HTTP server for a WSGI application on 127.0.0.1. Raises UsageError if the port is in use.
+    """Returns an HTTP server for a WSGI application on 127.0.0.1. Raises UsageError for an unusable port.
 
     ``port`` 0: a free one.
     """

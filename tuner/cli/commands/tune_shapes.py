@@ -71,7 +71,8 @@ KEYS = ("shape", *TEXTS, "count")
 def read_shapes(path: Path) -> tuple[NamedProblem, ...]:
     """Returns the problems of a YAML or CSV file; equal problems are one, with their counts added.
 
-    Raises UsageError, with line and key, for another suffix and for a file that is not valid.
+    Raises UsageError for another suffix, for a file without a problem, and, with the line, for an invalid
+    entry.
     """
     suffix = path.suffix.lower()
     if suffix not in (*YAML, CSV):
