@@ -516,7 +516,10 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
 
 
 def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
-    """Returns which of the input ``arrays`` a kernel changed, such as "A and bias"; "" for none."""
+    """Returns which of the input ``arrays`` a kernel changed, such as "A and bias"; "" for none.
+
+    A and B are compared as drawn: without ``inputs.flip`` and ``inputs.special``.
+    """
     fresh = (*_scaled(inputs.problem, inputs.base, inputs.rows, inputs.columns, None), *inputs.extra)
     names = ("A", "B", *(argument.name for argument in inputs.problem.extra_arguments))
     named = zip(names, fresh, arrays, strict=True)

@@ -7,6 +7,7 @@ elementwise operations that read its result.
 
 Elementwise producers of a contraction never join it: they would be computed again for each tile. A GPU can
 compute independent products at the same time: there, operations that read two of them are a separate fusion.
+At last, the three fusions of a large attention become one (``join_attention``).
 """
 
 from collections.abc import Collection, Mapping, Sequence

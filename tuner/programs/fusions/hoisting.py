@@ -59,7 +59,7 @@ def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ..
 class InitPart:
     """A part of the function ``init``: some of its results, and a module whose ``init`` computes only them.
 
-    No two parts have an operation in common.
+    No two parts have an operation in common, except constants, empty and filled tensors.
     """
 
     text: str  # "": the result is the input

@@ -151,7 +151,7 @@ def _touched(fusion: Fusion, code: FusionCode, places: Sequence[Place]) -> Itera
 
 
 def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool]) -> list[str]:
-    """Returns LLVM-dialect texts: of ``@program_part``, which each thread runs, and of what this calls.
+    """Returns LLVM-dialect texts: of the barrier, and of ``@program_part``, which each thread runs.
 
     ``waits``: per fusion, whether all threads meet at a barrier before it.
 

@@ -97,9 +97,9 @@ def is_plain(op: Op) -> bool:
 
 
 def is_transposed(op: Op) -> bool:
-    """Returns whether a matmul is plain except that A, B or both are transposed.
+    """Returns whether a matmul is plain but for the order of the dimensions of A and of B.
 
-    False if an operand is broadcast.
+    True for a plain matmul too; False if an operand is broadcast.
     """
     operand_loops = list(map(dimensions, maps_in(op)))
     plain = PLAIN[op.name]

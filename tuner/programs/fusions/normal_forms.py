@@ -39,8 +39,8 @@ def prepare(module: ir.Module) -> None:
 def generalize(module: ir.Module) -> None:
     """Makes ``linalg.generic`` of named operations other than contractions and windows, in place.
 
-    Also of fills whose number is not a constant. Fills with a constant stay: each fusion that reads one gets
-    its own copy.
+    Also of matmuls of broadcast operands, and of fills whose number is not a constant. Fills with a constant
+    stay, since each fusion that reads one gets its own copy; so do softmax and packing.
     """
     ops = walk_where(module, _is_generalized)
     if not ops:

@@ -208,8 +208,8 @@ def loop_sizes(op: Op) -> tuple[int, ...]:
 def arithmetic_of(module: ir.Module) -> int:
     """Returns how many scalar operations the tensor operations of a module execute.
 
-    Makes named operations generic, in place. A tensor operation of another dialect counts the elements of its
-    result.
+    Makes named operations generic, in place. Constants, fills and views count 0; another operation that is
+    not of linalg counts the elements of its results.
     """
     run_passes(module, GENERALIZE)
     ops = walk_where(module, lambda op: any(map(is_tensor, op.results)))
@@ -232,7 +232,7 @@ class OpKind:
     """The kind of fusion that an operation can be the root of, and the iterations of its loops."""
 
     kind: str  # one of tuner.core.fusions.KINDS
-    domain: tuple[int, ...] = ()  # iterations of each loop; of named contractions the result's shape
+    domain: tuple[int, ...] = ()  # iterations of each loop; of contractions the shape of the result
     reduced: int = 0  # of ROWS: the loop that is reduced over
     reason: str = ""  # of LOOPS: why no schedule is for the operation
 

@@ -98,7 +98,8 @@ def fuse_program(
     that reads two independent products joins neither, so that both can run at once; attention is not joined;
     reductions over another dimension than the last become loops. Convolutions of bf16 and f16 are widened to
     f32; with ``multiplies_pairs`` those over several channels keep bf16 operands, for dot products of pairs.
-    Raises CandidateError(BIND) for text that does not parse, and for an entry that is not there.
+    Raises CandidateError(BIND) for text that does not parse, for too many operations, and for an entry or
+    data of constants that are missing.
     """
     split = split_payload(text)
     formed = form_text(split.text, entry, keeps_forks=keeps_forks, multiplies_pairs=multiplies_pairs)
@@ -114,7 +115,7 @@ def form_text(
 
     ``entry`` None: ``main``, or the only public function. ``keeps_forks`` and ``multiplies_pairs`` have the
     meaning that they have in ``fuse_program``. Returns NotFused for a program that must be compiled as a
-    whole. Raises CandidateError(BIND) for text that does not parse, and for an entry that is not there.
+    whole. Raises CandidateError(BIND) as ``read_payload`` does.
     """
     with new_context(), ir.Location.unknown():
         payload = read_payload(text, entry)

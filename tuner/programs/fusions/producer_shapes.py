@@ -46,7 +46,11 @@ INDEX = "linalg.index"
 
 
 def take_shapes_of_producers(payload: TensorPayload) -> None:
-    """Gives each generic the shape of the producer of an operand, in place; reshapes follow its result."""
+    """Gives generics the shape of an operand's producer where a copy is not needed, in place.
+
+    Reshapes follow their results. A broadcast takes the shape that a reshape gives its result, and last loops
+    that are all reduced become one.
+    """
     for op in payload.ops:  # a broadcast of the shape that a reshape gives it can join its reader's fusion
         source = defining(op.operands[0]) if op.name in (EXPAND, COLLAPSE) else None
         if source is None or not is_broadcast(source):

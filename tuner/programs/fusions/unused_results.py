@@ -11,7 +11,7 @@ from tuner.programs.fusions.payload import TensorPayload
 def drop_unused_results(payload: TensorPayload) -> None:
     """Rebuilds each ``linalg.generic`` without results that nothing reads, in place.
 
-    A result stays where the body needs it for another result.
+    Where the body needs an unused result for another one, all results of the generic stay.
     """
     for op in payload.ops:
         if op.name == GENERIC and len(op.results) > 1:

@@ -163,7 +163,10 @@ def slice_of(op: Op) -> Slice | None:
 
 
 def transposition_of(op: Op) -> tuple[int, ...] | None:
-    """Returns, per dimension of a transposition's result, the source's dimension; None for another op."""
+    """Returns, per dimension of the result of a generic that only permutes dimensions, that of the source.
+
+    None for another op, and for a constant, empty or filled source. A copy in order counts as a permutation.
+    """
     loops = moved_loops(op)
     if loops is None or len(loops) != maps_in(op)[0].n_dims or operations.is_free(op.operands[0]):
         return None
@@ -191,7 +194,7 @@ def moved_loops(op: Op) -> tuple[int, ...] | None:
 
 
 def padding_number(op: Op) -> float | None:
-    """Returns the constant that ``tensor.pad`` puts around a tensor; None where it is not one constant."""
+    """Returns the constant of a ``tensor.pad`` of static sizes; None for another one, or sizes below 0."""
     if len(op.operands) > 1 or min((*op.attributes["static_low"], *op.attributes["static_high"])) < 0:
         return None
     yields = [
@@ -203,7 +206,7 @@ def padding_number(op: Op) -> float | None:
 
 
 def number_of(value: Value) -> float | None:
-    """Returns the number that ``linalg.fill`` fills a tensor with; None where it is not a constant."""
+    """Returns the constant that a tensor is filled with; None where no ``linalg.fill`` of one makes it."""
     op = operations.defining(value)
     if op is None or op.name != operations.FILL:
         return None

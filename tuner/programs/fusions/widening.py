@@ -19,7 +19,7 @@ PLACED = (
     operations.INSERT,
     operations.CONCAT,
 )  # move elements, and read no other numbers than their operands'
-Wide = dict[Value, Value]  # tensor of bf16 -> the same numbers of f32
+Wide = dict[Value, Value]  # tensor of bf16 or f16 -> the same numbers of f32
 EXTEND = "arith.extf"
 
 

@@ -107,8 +107,8 @@ class PointValues:
     """Creates the scalar operations that compute single elements of the tensors of a fusion.
 
     Takes a fusion's function of ``linalg`` and constants, bodies without regions. A reduction becomes loops
-    that carry the sum. An element is computed where it is read, and again at each other read; it is not
-    stored.
+    that carry the sum. An element is computed where it is read, and again where it is read in another region;
+    it is not stored.
         %sum = linalg.generic ... ins(%a, %b : ...) outs(%zeros : tensor<4x8xf32>)           // matmul
         %result = linalg.generic ... ins(%sum, %bias : ...) outs(%empty : tensor<4x8xf32>)   // add
       at (%i, %j) becomes
@@ -126,7 +126,7 @@ class PointValues:
         self._indices: dict[int, Value] = {}
 
     def at(self, tensor: Value, indices: Sequence[Value]) -> Value:
-        """Creates the operations that compute the element of ``tensor`` at ``indices``; returns its value.
+        """Returns the element of ``tensor`` at ``indices``; creates what computes it if it is not known here.
 
         Raises CandidateError(COMPILE) for an operation that has no scalar form.
         """

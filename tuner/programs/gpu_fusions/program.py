@@ -69,8 +69,8 @@ def add_fusion(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> 
     """Adds to ``place.module`` a private function that computes a fusion by kernel launches; returns it.
 
     ``types``: memref types of the inputs, then of the outputs, offsets included. Three forms are tried in
-    order: scripts, or a block per row, by the fusion's kind; a thread per element; loops, of which each is a
-    kernel. Raises CandidateError for a fusion that none of the three can compute.
+    order: scripts for matmuls, or a block per row; a thread per element; loops, of which each is a kernel.
+    Raises CandidateError for a fusion that none of the three can compute.
     """
     try:
         return _function_of(place, types, lambda views: _launch(fusion, views, place))

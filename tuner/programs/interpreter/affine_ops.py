@@ -70,7 +70,7 @@ def map_of(op: Op, name: str = "map") -> ir.AffineMap:
 def mapped(combine: Callable[[Array, Array], Array]) -> Decode:
     """Returns the decoder of an operation that joins all results of its affine map by ``combine``.
 
-    Used for ``affine.min`` and ``affine.max``.
+    Used for ``affine.min`` and ``affine.max``, and for ``affine.apply``, whose map has one result.
     """
 
     def decode(op: Op, scope: FunctionScope) -> Step:
