@@ -149,7 +149,7 @@ def in_compiling_child(
     *,
     is_timed: bool = False,
 ) -> Value:
-    """Calls a function of this module in a child process, after several children compiled the fusions.
+    """Calls a function of this module in a child process; on a CPU, other children first compile the fusions.
 
     ``is_timed``: the fusions of the untuned program, which is timed next to the tuned one, are compiled too.
     Raises UsageError for mistakes of the user, TunerError where the work fails, crashes or exceeds
@@ -178,7 +178,7 @@ def lower_in_child(request: ProgramRequest, step: LoweringStep, timeout_s: float
 def run_and_time_in_child(request: ProgramRequest, until_s: float | None, timeout_s: float) -> RunAndTimes:
     """Runs and times a program of fusions, tuned and untuned, in a child process (``run_and_time``).
 
-    ``until_s``: time of ``time.monotonic`` after which the untuned program is not timed; None: no limit.
+    ``until_s``: time of ``time.monotonic`` by which timing has to end, else it is left out; None: no limit.
     Raises UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
     """
     work = partial(run_and_time, until_s=until_s)

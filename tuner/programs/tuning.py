@@ -55,7 +55,7 @@ SettingsOf = Callable[[Problem], RunSettings]  # raises UsageError for a problem
 RUN_PER_FIND = 5.0
 LEAST_RUN_PER_FIND = 3.5
 OVERRUN = 0.05  # part of a budget by which timing the untuned program may exceed it
-LATEST = 0.1, 3.0  # part of a budget, and seconds, by which a run of the program may: the larger of the two
+LATEST = 0.1, 3.0  # part of a budget, and seconds: a run of the program may exceed it by the larger of them
 LEAST_CAMPAIGN_SHARE = 0.3  # part of a budget that the campaign gets at least
 NO_WORK = "no candidate worked: it has its initial configuration, or is loops"
 CPU = "cpu"
@@ -120,7 +120,10 @@ class TunedProgram:
 
     @property
     def has_worked(self) -> bool:
-        """Returns whether each tuned matmul got a script and all runs of the program had correct outputs."""
+        """True if each tuned matmul got a script and the program ran without failure, defect or wrong output.
+
+        True, too, where it was not run because its budget had ended; False after an interruption.
+        """
         needed = self.problems if self.campaign is None else ()
         is_found = all(problem.trial is not None for problem in needed if problem.tuned is not None)
         reports = [report for report in (self.report, self.plain) if report is not None]
@@ -300,7 +303,7 @@ def latest_run_s(budget_s: float | None, search_s: float) -> float:
 
 
 def child_fusion_steps() -> FusionSteps:
-    """Returns the real steps: each is a child process that may take 600 s."""
+    """Returns the real steps, each in a child process that may take 600 s; without baselines."""
     return FusionSteps(
         fusions=lambda request, cache: in_child(find_fusions, request, cache, timeout_s=RUN_TIMEOUT_S),
         run=lambda request, until_s: run_and_time_in_child(request, until_s, RUN_TIMEOUT_S),
@@ -319,7 +322,7 @@ class FusionTuning:
     observe: CampaignObserver
 
     def find(self, request: ProgramRequest, name: str, cache: str = WEIGHTS_COLD) -> TunableFusions:
-        """Returns the tunable fusions of a program; if there are none, ``why_none`` has the reason.
+        """Returns the tunable fusions of a program; of others, ``why_none`` or ``left_out`` has the reasons.
 
         ``name``: the program's, for error messages. ``cache``: state of the CPU caches in which fusions are
         timed, as in ``Problem.cache``. Raises UsageError for a program that is not valid.
@@ -378,7 +381,7 @@ class FusionTuning:
         until_s: float | None = None,
         latest_s: float = math.inf,
     ) -> TunedProgram:
-        """Runs and times a program whose fusions are tuned, unless interrupted, and stores the result.
+        """Runs and times a program whose fusions are tuned, unless interrupted; stores the result of a run.
 
         The program is not run after ``latest_s`` of ``time.monotonic``. It is run, but not timed against the
         untuned program, after ``until_s``.

@@ -41,7 +41,7 @@ class TooMuchWorkError(Exception):
 class WorkLimit:
     """The number of operations that a program may still execute.
 
-    An operation that runs in up to 256 lanes counts once, in more lanes several times.
+    An operation that runs in fewer than 256 lanes counts once, in more lanes several times.
     """
 
     operations: int
@@ -58,7 +58,7 @@ class BlockMemory:
     """The globals and the dynamic shared memory of the blocks that run together, allocated at first use."""
 
     dynamic_bytes: int  # size of each block's dynamic shared memory
-    limit: WorkLimit | None = None  # of the whole program; None: endless
+    limit: WorkLimit | None = None  # of the whole program; None: no limit
     # symbol -> buffer; dynamic shared memory has the name ""
     made: dict[str, lanes.BufferView] = field(default_factory=dict)
 
@@ -155,7 +155,7 @@ class LoopLimit:
         self._count = 0
 
     def count(self) -> None:
-        """Counts an iteration. Raises CandidateError(RUN) beyond ITERATIONS_LIMIT or SECONDS_LIMIT."""
+        """Counts an iteration; at each 16,384th, raises CandidateError(RUN) beyond one of the two limits."""
         self._count += 1
         if self._count % CHECKED:
             return
@@ -337,7 +337,8 @@ class FunctionScope:
     def function(self, name: str, op: Op) -> LaneFunction:
         """Decodes the function ``name`` that ``op`` calls.
 
-        Raises CandidateError(COMPILE) if the function has no body or is recursive.
+        Raises CandidateError(COMPILE) if the function is missing, has no body, is recursive, or has an
+        operation that the interpreter lacks.
         """
         if name not in self.symbols or not self.symbols[name].regions[0].blocks:
             raise unsupported(op, f"@{name}, which has no body", "functions of the kernel's module")

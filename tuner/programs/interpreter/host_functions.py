@@ -35,7 +35,7 @@ from tuner.programs.interpreter.lanes import (
 )
 from tuner.programs.lowering.resources import RESOURCE, array_of, split_payload
 
-# Operations that a program may execute, where one on up to 256 elements counts once: about two seconds.
+# Operations that a program may execute, where one on under 256 elements counts once: about two seconds.
 OPERATIONS_LIMIT = 400_000
 FAMILIES = (affine_ops, launches, tensors)
 DECODERS = Decoders(
@@ -76,8 +76,8 @@ class InterpretedFunction:
             arguments: C-contiguous arrays, and numbers, of the function's types.
             write: receives what the function prints.
 
-        Raises NotInterpretedError for more than OPERATIONS_LIMIT operations, and CandidateError(RUN) for what
-        the text leaves undefined, such as an access out of bounds.
+        Raises NotInterpretedError for more than OPERATIONS_LIMIT operations and for what the interpreter
+        cannot run, CandidateError(RUN) for a fault of the program, such as an access out of bounds.
         """
         grid = LaneGrid((1, 1, 1), (1, 1, 1), np.zeros(1, np.int64))
         memory = BlockMemory(kernels.DEFAULT_SHARED_BYTES, WorkLimit(OPERATIONS_LIMIT))

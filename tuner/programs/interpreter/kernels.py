@@ -68,7 +68,7 @@ DECODERS = decoding.Decoders(
     ends=ENDS,
 )
 
-# of a memref descriptor: allocated pointer, aligned pointer, offset
+# of a memref descriptor; its header: allocated pointer, aligned pointer, offset
 WORD_BYTES = 8
 HEADER_WORDS = 3
 LANES_LIMIT = 1 << 14  # that run together: more lanes need more memory, fewer lanes have more overhead
@@ -118,8 +118,8 @@ class LaneParameter:
     def take(self, contents: list[bytes], *, is_bare: bool) -> BufferView | Array:
         """Removes this parameter's bytes from the front of ``contents``; returns the argument in them.
 
-        ``is_bare``: a memref is its address alone, not all words of its descriptor. Raises ValueError for too
-        few bytes, and for a bare memref with a dynamic size, stride or offset.
+        ``is_bare``: a memref is its address alone, not all words of its descriptor. Raises ValueError for a
+        number or vector of too few bytes, and for a bare memref with a dynamic size, stride or offset.
         """
         if self.layout is None:
             content = contents.pop(0)
@@ -200,7 +200,7 @@ class LaneLaunch:
 
     grid: Sizes3
     block: Sizes3
-    shared_bytes: int | None = None  # size of dynamic shared memory; None: unknown
+    shared_bytes: int | None = None  # size of dynamic shared memory; None: 227 KiB
     blocks: Sequence[int] | None = None  # numbers of the blocks to run, x fastest; None: all
 
     @property
@@ -300,7 +300,7 @@ def read_kernels(text: str) -> dict[str, LaneKernel]:
 
 
 def decode_kernels(module: ir.Module) -> dict[str, LaneKernel]:
-    """Decodes every ``gpu.func`` of a module; returns the kernels by name.
+    """Decodes every ``gpu.func`` with the attribute ``kernel`` in a module; returns the kernels by name.
 
     Raises CandidateError(COMPILE) for operations that the interpreter lacks.
     """

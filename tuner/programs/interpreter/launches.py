@@ -163,7 +163,7 @@ def fill(op: Op, scope: FunctionScope) -> Step:
 
 
 def nothing(op: Op, scope: FunctionScope) -> Step:
-    """Returns a step that does nothing, for an operation that only orders work or frees memory."""
+    """Returns a step that does nothing, for an operation that orders work, frees or registers memory."""
     tokens = scope.slots(op.results)
     return lambda frame: _set_tokens(frame, tokens)
 

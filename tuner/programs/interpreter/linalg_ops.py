@@ -1,7 +1,7 @@
 """Steps of the dialect linalg: the region of a structured operation runs for many elements at once.
 
-Elements of the result that no iteration shares run together, as lanes; all other dimensions run in order, as
-the loops of the operation's text do.
+Iterations of loops that index each output run together, as lanes: they write different elements. All other
+loops run in order. Pack, unpack and softmax of tensors have steps of their own.
 """
 
 import math

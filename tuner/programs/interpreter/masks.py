@@ -15,7 +15,7 @@ Masked = Callable[[Op, FunctionScope, int], Step]  # takes the slot of the mask
 
 
 def mask(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.mask``, which holds one operation.
+    """Returns the step for ``vector.mask``, which holds at most one operation.
 
     Where the mask is false, the result is that of the second operand, if ``op`` has one. Raises
     CandidateError(COMPILE) for operations inside that the interpreter does not mask.
@@ -73,7 +73,7 @@ def reduction(op: Op, scope: FunctionScope, chosen: int) -> Step:
 
 
 def contraction(op: Op, scope: FunctionScope, chosen: int) -> Step:
-    """Returns the step for a masked ``vector.contract``; sums are in row-major order of the loops.
+    """Returns the step for a masked ``vector.contract``, which combines products in row-major order of loops.
 
     ``chosen``: the frame slot of the mask.
     """

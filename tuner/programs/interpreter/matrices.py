@@ -1,4 +1,4 @@
-"""Steps of matrix products: contractions of vectors, subgroup matrices, fragments of tensor cores.
+"""Steps of reductions and contractions of vectors, of subgroup matrices, and of tensor-core fragments.
 
 A step runs an operation in all active lanes of a frame (``tuner.programs.interpreter.decoding``).
 Values are arrays (blocks, threads, *vector); ``by_subgroup`` makes them (blocks, subgroups, lanes, ...).

@@ -102,7 +102,7 @@ def load_element(
     """Returns the element at ``indices`` in each lane, of shape (blocks, threads, *vector).
 
     Inactive lanes get an arbitrary value. Raises CandidateError(RUN), naming the operation ``where``, for an
-    index out of bounds and for a misaligned address.
+    index out of bounds and for an address that is misaligned or outside of the buffer.
     """
     addresses = element_addresses(frame, where, view, element, indices)
     active = frame.active(addresses.shape)
@@ -121,8 +121,8 @@ def store_element(
 ) -> None:
     """Stores one element per active lane; where lanes store at the same address, the last lane's value stays.
 
-    Raises CandidateError(RUN), naming the operation ``where``, for an index out of bounds and for a
-    misaligned address.
+    Raises CandidateError(RUN), naming the operation ``where``, for an index out of bounds and for an address
+    that is misaligned or outside of the buffer.
     """
     addresses = element_addresses(frame, where, view, element, indices)
     axes = len(element.shape)

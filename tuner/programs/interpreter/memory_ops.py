@@ -105,7 +105,7 @@ def strides_of(type_: Any, sizes: list[Array]) -> tuple[Array, ...]:
 
 
 def global_memory(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.get_global``: a constant, or one buffer per block in shared memory."""
+    """Returns the step for ``memref.get_global``: one buffer of the initial value; without, one a block."""
     name = str(ir.FlatSymbolRefAttr(op.attributes["name"]).value)
     if name not in scope.symbols:
         raise unsupported(op, f"@{name}, which is not there", "globals of the kernel's module")

@@ -1,4 +1,4 @@
-"""Steps that print: vector.print and MLIR's runner functions, as mlir-runner prints numbers and memrefs."""
+"""Steps that print: vector.print and MLIR's runner functions, as mlir-runner prints numbers and vectors."""
 
 import re
 from typing import Any
@@ -57,7 +57,7 @@ def _write(frame: LaneFrame, text: str) -> None:
 
 
 def call(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``func.call`` of a function in the module, or of a runner function that prints."""
+    """Returns the step for a call of a function with a body, or of one that prints numbers or marks."""
     name = callee_of(op)
     known = scope.symbols.get(name)
     if known is None or known.regions[0].blocks:

@@ -50,7 +50,7 @@ LANES = np.arange(SUBGROUP)
 
 
 def index(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for an operation of INDICES: an index or a size of the lane's block or subgroup."""
+    """Returns the step for an operation of INDICES: an index of the lane, or a size of block or grid."""
     axis = axis_of(op) if "dimension" in op.attributes else 0
     make = INDICES[op.name]
     (target,) = scope.slots(op.results)
@@ -308,7 +308,7 @@ def rotate(op: Op, scope: FunctionScope) -> Step:
 def broadcast(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_broadcast``, from the given lane or from the first active lane.
 
-    The result is poison where the given lane does not exist.
+    The result is poison where the given lane does not exist or is not active.
     """
     source, *lane = scope.slots(op.operands)
     (target,) = scope.slots(op.results)

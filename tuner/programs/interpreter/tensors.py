@@ -1,4 +1,4 @@
-"""Steps of the dialects tensor and bufferization: a tensor is an array (1, 1, *shape) that never changes."""
+"""Steps of tensor, bufferization and scf.forall; a tensor is an array (1, 1, *shape) that never changes."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from tuner.programs.interpreter.lanes import INDEX, Array, BufferView, ElementTy
 from tuner.programs.interpreter.memory_ops import MixedNumbers
 from tuner.programs.interpreter.subgroup_ops import poison
 
-# Elements of one tensor, and bytes of all that a program makes: more is not interpreted.
+# Elements of one tensor: a program that creates a larger one is not interpreted.
 ELEMENTS_LIMIT = 1 << 22
 
 
@@ -43,9 +43,9 @@ def wholes(values: Sequence[Array]) -> tuple[int, ...]:
 
 
 def made(frame: LaneFrame, shape: Sequence[int], dtype: DType) -> Array:
-    """Returns a new tensor, an array (1, 1, *shape) of poison; counts its elements as operations.
+    """Returns a new tensor, an array (1, 1, *shape) of poison; counts one operation on as many elements.
 
-    Raises TooMuchWorkError beyond the program's limit.
+    Raises TooMuchWorkError beyond the program's limit; where there is one, also beyond ELEMENTS_LIMIT.
     """
     count = math.prod(shape)
     if frame.memory.limit is not None:
@@ -79,7 +79,7 @@ def shape_of(static: Type, dynamic: Sequence[Array]) -> tuple[int, ...]:
 
 
 def empty(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``tensor.empty`` or ``bufferization.alloc_tensor``, whose elements are poison."""
+    """Returns the step for ``tensor.empty`` or ``bufferization.alloc_tensor``: poison, or its ``copy``."""
     type_ = op.results[0].type
     dtype = scope.element(op, type_).dtype
     slots = scope.slots(op.operands)

@@ -143,7 +143,7 @@ class _Transfer:
 
 
 def masked_load(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.maskedload`` or ``vector.gather``; masked elements are passed through."""
+    """Returns the step for ``vector.maskedload`` or ``gather``; the last operand where the mask is false."""
     element = scope.element(op, op.operands[0].type)
     source, *indices, mask, passed = scope.slots(op.operands)
     places_of = _places_of(op, indices, shape_of(op.results[0].type))

@@ -234,5 +234,5 @@ DECODERS: dict[str, Decode] = {
     "vector.constant_mask": constant_mask,
     "vector.step": count,
     "vector.type_cast": elementwise(lambda view: view.shifted(view.address, (), ())),
-    # to a memref of rank 0, at the same address, whose one element is the vector
+    # ``vector.type_cast``: to a memref of rank 0, at the same address, whose one element is the vector
 }

@@ -172,7 +172,7 @@ def cast(op: Op, scope: FunctionScope) -> Step:
 
 
 def same(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.assume_alignment`` or ``memref.distinct_objects``: the operands stay."""
+    """Returns the step for ``memref.assume_alignment`` or ``distinct_objects``: results are the operands."""
     sources = scope.slots(op.operands)
     targets = scope.slots(op.results)
 

@@ -36,7 +36,7 @@ TENSORS = ir.RankedTensorType | ir.UnrankedTensorType
 
 
 def copy_shared_fills(function: Op) -> None:
-    """Duplicates ``linalg.fill`` operations of static shape in place, so that no two users share a fill.
+    """Duplicates fills of a ``tensor.empty`` of static shape in place, so that no two users share a fill.
 
     Otherwise, after bufferization, the second of two matmuls starts from a copy of the filled buffer, and
     nothing shows that it starts from zeros. One user keeps the original.

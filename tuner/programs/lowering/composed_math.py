@@ -24,7 +24,7 @@ def expand_composed_math(module: ir.Module) -> None:
         %c = math.cos %x : f32
 
     math.isnormal becomes two comparisons of the magnitude, math.ipowi squares and products, one of each per
-    bit of the exponent; of a negative exponent it is 1 / power, rounded towards zero.
+    bit of the exponent but the sign; of a negative exponent it is 1 / power, rounded towards zero.
     """
     for name, expand in EXPANSIONS.items():
         for op in walk(module, name):

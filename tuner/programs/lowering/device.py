@@ -103,7 +103,7 @@ def restore_stack(module: ir.Module) -> None:
 
 
 def reject_copies_of_views(module: ir.Module) -> None:
-    """Raises CandidateError(COMPILE) for device copies and fills of views.
+    """Raises CandidateError(COMPILE) for device copies and fills of memory with gaps or with an offset.
 
     ``gpu-to-llvm`` ignores the offset of a view, so it would access the first bytes of the buffer.
     """

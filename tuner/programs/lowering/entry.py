@@ -75,7 +75,7 @@ def function_named(module: ir.Module, name: str) -> Op:
 
 
 def hide_others(module: ir.Module, entry: str) -> None:
-    """Makes ``entry`` public and every other function private, in place: then inlining removes the others."""
+    """Makes ``entry`` public, others with a body private, in place: then inlining removes the others."""
     for function in defined_functions(module):
         if name_of(function) != entry:
             function.attributes["sym_visibility"] = ir.StringAttr.get("private")
@@ -243,8 +243,8 @@ def _refused(op: Op, actual: str, allowed: str) -> CandidateError:
 def arguments_of(function: Op) -> tuple[ValueType, ...]:
     """Returns the types of the arguments of a ``func.func``, in a form that needs no MLIR.
 
-    Raises CandidateError(COMPILE) for types other than numbers and row-major memrefs with offset 0 or an
-    unknown offset.
+    Raises CandidateError(COMPILE) for types other than numbers and row-major memrefs with offset 0; strides
+    and an offset that are dynamic are allowed.
     """
     kinds = list(function_type(function).inputs)
     for type_ in kinds:

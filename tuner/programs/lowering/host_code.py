@@ -50,10 +50,11 @@ def with_prefixed_c_functions(text: str) -> str:
 
 
 def lower_missing_math(module: ir.Module) -> None:
-    """Expands math operations that ``convert-math-to-libm`` has no C function for to arith, in place.
+    """Expands math operations that ``convert-math-to-libm`` has no C function for, in place.
 
-    These are rsqrt, copysign, fpowi, absi and tests such as isnan; also ``arith.remf``, for which LLVM calls
-    a function that the JIT does not find. Raises CandidateError(COMPILE) for ``arith.remf`` of vectors.
+    These are rsqrt, copysign, fpowi, absi, tests such as isnan, and counts of bits, which become intrinsics
+    of LLVM; also ``arith.remf``, for which LLVM calls a function that the JIT does not find. Raises
+    CandidateError(COMPILE) for ``arith.remf`` of vectors.
 
         %0 = math.rsqrt %x : f32
       becomes

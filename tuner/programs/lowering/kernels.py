@@ -83,7 +83,7 @@ def launch_parallel_loops(function: Op) -> None:
 
     Iterations are threads, in row-major order. Neighbouring threads take neighbours along the last dimension,
     so accesses coalesce, unlike those of upstream's ``gpu-map-parallel-loops``. Loops with results, and loops
-    in kernels, stay. Raises CandidateError(COMPILE) for more iterations than a grid has threads.
+    in kernels, stay. Raises CandidateError(COMPILE) for a known number of iterations above a grid's threads.
         scf.parallel (%i) = (%c0) to (%c1000) step (%c1) {
           memref.store %v, %a[%i] : memref<1000xf32>
           scf.reduce
@@ -250,7 +250,8 @@ def launch_kernels(
 def launch_loops(payload: ProgramPayload) -> None:
     """Converts linalg operations and parallel loops to launches of one thread per element, in place.
 
-    Raises CandidateError(COMPILE) for an operation that cannot be lowered to loops.
+    Loops that have a ``mapping`` to blocks and threads become launches by this mapping. Raises
+    CandidateError(COMPILE) for an operation that cannot be lowered to loops.
     """
     copy_by_contiguous_parts(payload.function)
     run_passes(payload.module, TO_PARALLEL)
@@ -262,7 +263,7 @@ def launch_loops(payload: ProgramPayload) -> None:
     reject_linalg(payload.function)
 
 
-# Copies and fills that the runtime has no call for: of strided views, with offsets, of 8 and 64 bits.
+# Copies and fills that the runtime has no call for: of memory with gaps, and fills of 8 and 64 bits.
 
 
 def copy_by_contiguous_parts(function: Op) -> None:

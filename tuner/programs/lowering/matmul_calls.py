@@ -139,7 +139,8 @@ def replace_matmuls(
     """Replaces matmuls of a program, in place, by code that tuned kernels or other functions create.
 
     ``multiply(match, a, b, c)`` overwrites C with A B, of three contiguous row-major memrefs. Unless C was
-    filled with zeros, the product goes to a separate buffer, which is added to C afterwards.
+    filled with zeros, the product goes to a separate buffer, which is added to C afterwards; a C that was
+    filled but is not contiguous gets a copy of such a buffer.
 
         linalg.generic ... ins(%a, %b : ...) outs(%c : memref<4x16xf32>)    // C += A B
       becomes

@@ -57,7 +57,7 @@ def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
 def tensor_map_attributes(launch: Launch) -> dict[str, Attribute]:
     """Returns a launch's attribute with the tensor-map type per kernel argument, for ``create_tensor_maps``.
 
-    Returns {} for a launch without tensor maps.
+    A second attribute marks a launch with tensor maps of tf32. Returns {} for a launch without tensor maps.
     """
     maps = list(map(launch.tensor_map, launch.arguments))
     if not any(maps):

@@ -45,7 +45,7 @@ class UnknownContractionError(Exception):
 class ContractionLoops:
     """A contraction, C += A B over loops: the loop of each dimension of A, B and C, and types."""
 
-    operands: tuple[tuple[int, ...], ...]  # loops of A, B, C by dimension
+    operands: tuple[tuple[int, ...], ...]  # loops of A, B, C by dimension; -1: none
     extents: tuple[int, ...]  # iterations of each loop
     dtypes: tuple[str, str, str]  # MLIR's element types of A, B, C
 
@@ -53,8 +53,8 @@ class ContractionLoops:
 def contraction_of(op: Op) -> ContractionLoops | None:
     """Returns the contraction that a ``linalg.generic`` computes; None for another computation.
 
-    Raises UnknownContractionError for a sum of products whose sizes are not static, or whose indices are
-    other than loops, such as those of windows and strides.
+    Raises UnknownContractionError for a sum of products with a size that is 0 or not static, or with indices
+    that are not loops, such as those of strides and of windows of several elements.
     """
     if not _is_sum_of_products(op):
         return None

@@ -1,4 +1,4 @@
-"""Decomposes linalg.pack and linalg.unpack: upstream lowers those of static tensors alone."""
+"""Decomposes linalg.pack and linalg.unpack: upstream lowers only those of static tensors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ def decompose_packing(module: ir.Module) -> None:
 
     Operations on memrefs become loops. Operations on tensors of dynamic shape become a ``linalg.generic``
     over the result that extracts elements. Operations on static tensors are replaced by upstream's transform
-    ops. Raises CandidateError(COMPILE) for partial tiles of tensors without a padding value.
+    ops. Raises CandidateError(COMPILE) for partial tiles of static tensors without a padding value.
 
         %r = linalg.pack %x padding_value(%z : f32) inner_dims_pos = [1] inner_tiles = [8] into %e
           : tensor<4x13xf32> -> tensor<4x2x8xf32>

@@ -27,7 +27,7 @@ NAME = re.compile(r'("(?:[^"\\]|\\.)*"|[^\s"{}:,]+)\s*:\s*$')  # the name in fro
 # A constant whose data follow the module: 'dense_resource<name>' in it, and 'name: "0x...' after it
 RESOURCE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[^>\s]+)>')
 PREFIX = "08000000"  # the alignment of the data, which nobody reads
-ALIGNMENT_BYTES = 4  # size of the number, the alignment of the data, that stands in front of them
+ALIGNMENT_BYTES = 4  # size of the number in front of the data, which is their alignment
 
 
 @dataclass(frozen=True)

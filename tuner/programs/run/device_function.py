@@ -383,7 +383,7 @@ class DeviceFunction(LoadedCode):
 
     @property
     def is_synchronous(self) -> bool:
-        """True if a call returns only when its work is done: if it uses host memory, or takes no stream."""
+        """True if a call waits for its work: it uses host memory, returns arrays, or takes no stream."""
         program = self.program
         has_results = any(isinstance(result, BufferType) for result in program.results)
         return not program.stream_slots or not program.device_arguments or has_results

@@ -107,8 +107,8 @@ class FusedImage:
 def require_processor(needs: tuple[str, ...], what: str) -> None:
     """Raises CandidateError(LOAD) where this processor lacks an instruction set of ``needs``.
 
-    Asks the operating system for AMX tiles if they are needed. ``what`` is the name of the program in the
-    message.
+    Asks the operating system for AMX tiles if they are needed; a refusal is an error too. ``what`` is the
+    name of the program in the message.
     """
     missing = missing_sets(needs, own_flags())
     if missing:

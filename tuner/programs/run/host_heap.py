@@ -63,7 +63,7 @@ class HostHeap:
         return freed
 
     def give_back(self, addresses: tuple[int, ...]) -> None:
-        """Returns freed memory blocks to the operating system's allocator; no work may use them any more."""
+        """Returns freed memory blocks to the C library's allocator; no work may use them any more."""
         for address in addresses:
             self._libc.free(address)
 

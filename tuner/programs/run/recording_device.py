@@ -1,4 +1,4 @@
-"""Records the device calls of a program as text lines that are identical in every run, and counts them."""
+"""Records a program's device calls as lines that are equal in every run; counts launches and copied bytes."""
 
 import ctypes
 import itertools
@@ -45,7 +45,7 @@ class DeviceWork:
 
 @final
 class RecordingDevice(AbstractDevice):
-    """A device that forwards every call to another device and records the calls as lines of ``trace``.
+    """A device that forwards every call to another device and records most calls as lines of ``trace``.
 
     The lines are equal in every run: streams are named s0, s1, ... in the order of first use (the default
     stream is ``default``), events e0, device memory d0, pinned memory p0, modules m0, graphs g0; other memory

@@ -1,4 +1,4 @@
-"""Creates device work in asynchronous and in synchronous form: tokens, waits, async regions.
+"""Creates device work in asynchronous and in synchronous form: tokens and waits.
 
 Other modules of this package decide on the order of device work, and create it by these functions.
 """

@@ -189,7 +189,7 @@ def take_stream_from_caller(function: Op) -> None:
 def lower_gpux(function: Op) -> int:
     """Lowers a function's GPUX operations, in place, to asynchronous GPU dialect on stream arguments.
 
-    The first stream argument is the caller's stream. Each ``create_stream`` whose stream has work adds one
+    The first stream argument is the caller's stream. Each ``create_stream`` whose stream is used adds one
     argument. That stream is forked from the caller's stream there, and joined to it at ``destroy_stream``, by
     events. The caller creates the streams once. The program's order is kept. A stream that control flow
     selects becomes a pointer. Returns the number of streams, at least one. The context then rejects

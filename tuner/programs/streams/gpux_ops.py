@@ -195,7 +195,7 @@ def inline_stream_functions(module: ir.Module) -> None:
 def selected_streams(function: Op) -> list[Value]:
     """Returns the GPUX streams that arith.select and scf operations define.
 
-    Raises CandidateError(COMPILE) for a stream that another operation than create_stream defines.
+    Raises CandidateError(COMPILE) for a stream that any operation other than these and create_stream defines.
     """
     selected = []
     for op in inside(function):
