@@ -75,9 +75,10 @@ class Backends(ABC):
 
     @abstractmethod
     def failing_op(self, script: str, payload: str) -> OpPlace | None:
-        """Applies a script to a payload; returns the transform op that fails, None if all succeed.
+        """Applies a script to a payload; returns the top-level transform op that fails.
 
-        Raises TunerError for a payload that does not parse, or if the child process crashes.
+        None if none fails, and for a script that cannot be searched: one that does not parse or whose entry
+        has further arguments. Raises TunerError for a payload that does not parse, or if the child crashes.
         """
 
     def target(self, name: TargetName) -> Target:

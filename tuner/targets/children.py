@@ -54,7 +54,8 @@ def apply_script(script: str, payload: str, allows_effects: bool, trailing: tupl
     """Applies a transform script to a payload, both MLIR text; returns the new payload.
 
     ``allows_effects``: run passes that write files or start programs; ``trailing``: further arguments of the
-    script's entry. Raises CandidateError for a script that fails or leaves invalid MLIR.
+    script's entry. Raises CandidateError for text that does not parse, and for a script that fails or leaves
+    invalid MLIR.
     """
     from tuner.mlir import bindings, miscompiled, transform  # loads MLIR
 
@@ -70,8 +71,8 @@ def apply_script(script: str, payload: str, allows_effects: bool, trailing: tupl
 def find_failing_op(script: str, payload: str) -> OpPlace | None:
     """Applies a script to a payload; returns the transform op that fails, with its location, or None.
 
-    Call it in a child process, which a crash ends. Raises CandidateError(BIND) for a payload that does not
-    parse.
+    None as by ``tuner.mlir.transform.failing_op``. Call it in a child process, which a crash ends. Raises
+    CandidateError(BIND) for a payload that does not parse.
     """
     from tuner.mlir.transform import failing_op  # loads MLIR
 

@@ -1,6 +1,6 @@
 """Replays a recorded search space: a compiler and an evaluator return recorded outcomes and run nothing.
 
-A script is the number of a configuration in the recording; the code is that number, too.
+A script names a configuration by its number in the recording; the code is that number.
 """
 
 from collections.abc import Callable
@@ -137,7 +137,7 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
     """Returns the settings of a run that replays the recording of the target ``replay:FILE``.
 
     No stored results are reused: a replay evaluates the search. Raises UsageError for a file that is not a
-    recording, and for options that the recording decides.
+    recording, for another problem or number of threads, and for options that the recording decides.
     """
     decided = {
         "strategy": " ".join(request.strategy_text),

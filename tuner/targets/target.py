@@ -98,7 +98,7 @@ class TargetStatus:
     is_timed: bool = True  # here; False: candidates are verified only
     can_compile: bool = False  # where ``is_available`` is False: candidates are compiled, not run
     chip: str = ""  # of the GPU that candidates run on here
-    missing: str = ""  # why nothing compiled runs here: "no CUDA driver"; "" where it runs
+    missing: str = ""  # why compiled code does not run here: "no CUDA driver"; "": it runs, or there is none
 
 
 class ProgramSupport(ABC):
@@ -117,7 +117,7 @@ class ProgramSupport(ABC):
         write: "Callable[[str], object] | None" = None,
         run_launch: Callable[..., object] | None = None,
     ) -> "AbstractDevice":
-        """Opens the GPU; all arguments but ``chip`` are for simulated GPUs.
+        """Opens the GPU; the arguments are for simulated GPUs: a real one is this machine's.
 
         ``order`` and ``seed``: of threads; ``write``: gets the text of a kernel's printf; ``run_launch``:
         replaces the simulation of a launch. Raises DeviceError if there is no GPU.

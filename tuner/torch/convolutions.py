@@ -28,7 +28,7 @@ def convolution(
     output_padding: list[int],
     groups: int,
 ) -> Any:
-    """Returns ``aten.convolution`` by plain ones; NotImplemented where torch-mlir's own form is as good.
+    """Returns ``aten.convolution`` by plain ones; NotImplemented where it is left to torch-mlir.
 
     Args:
         x: images x channels x 1, 2 or 3 sizes.

@@ -2,7 +2,7 @@
 
 Dynamo cuts a module into graphs; each is taken or left as a whole. A graph is taken if its inputs are plain
 tensors without gradients, torch-mlir lowers it, it returns tensors that share no memory, it can become
-fusions, and at most a tenth of its estimated time is scalar loops. Parameters are constants of the program:
+fusions, and at most a tenth of its estimated time is scalar loops. Parameters and buffers are its constants:
 their contents are compared at each call, and changed ones make the graph be compiled again.
 """
 
@@ -94,7 +94,7 @@ def backend(graph: torch.fx.GraphModule, inputs: Sequence[Any], **_options: Any)
 
     Args:
         graph: the graph.
-        inputs: example inputs; parameters among them become constants.
+        inputs: example inputs; parameters and buffers among them become constants.
 
     Returns:
         A function of the graph's inputs.

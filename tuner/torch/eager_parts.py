@@ -257,9 +257,10 @@ class EagerComparison:
 def compared_with_eager(
     module: torch.nn.Module | torch.export.ExportedProgram, example: Example, program: TensorProgram
 ) -> EagerComparison:
-    """Times each region of at least a tenth of a program's time next to its operators in eager mode.
+    """Times each large region of a program next to its operators in eager mode.
 
-    Returns the slower regions; with ``why_unknown`` and without regions where they cannot be compared.
+    Large: of at least a tenth of the program's time, and of LOOPS_LEAST_S. Returns the slower regions;
+    ``why_unknown`` and no regions where they cannot be compared.
     """
     graph = None
     try:
@@ -385,7 +386,7 @@ def split_program(
     """Returns a program that runs the nodes ``in_torch`` by PyTorch, and the others as compiled programs.
 
     ``compiled`` compiles a module for example tensors; ``text`` names the operators in PyTorch, for messages.
-    Raises UsageError or CandidateError where a part does not compile.
+    Parts of views alone run by PyTorch, too. Raises what ``compiled`` raises: UsageError or CandidateError.
     """
     levels: dict[Node, int] = {}  # odd: in PyTorch; a part reads what parts of lower levels return
     for node in graph.nodes:

@@ -52,7 +52,7 @@ class ExportedModule:
     types: tuple[torch.dtype, ...]  # of the function's arguments: MLIR's have no sign
     result_types: tuple[torch.dtype, ...]  # of its results
     constants: tuple[tuple[int, object], ...] = ()  # leaves of the arguments that are not tensors
-    shared: str = ""  # which result shares memory with an input or another result, in eager mode
+    shared: str = ""  # which result shares memory with an input, a weight or a result, in eager mode
     signature: inspect.Signature | None = None  # of the module's ``forward``, None where that is not known
 
     @property

@@ -23,7 +23,7 @@ def export_key(program: torch.export.ExportedProgram) -> str | None:
 
     The key covers operators, shapes, versions of torch, and the contents of constants and of weights of one
     element; not the contents of larger weights.
-    None: an operator, or an argument, has a meaning that the user's code defines.
+    None: an operator or an argument has a meaning that the user's code defines, or a weight is not plain.
     """
     try:
         graphs = [

@@ -153,7 +153,7 @@ def checked(tensors: Sequence[object], expected: Expected, names: Sequence[str])
     """Returns the tensors of a call as contiguous tensors, copied where needed.
 
     ``expected``: (type, shape) per tensor; ``names``: of the arguments, for messages. Raises UsageError for
-    another type or shape, for a tensor without dense CPU memory, and for one that requires gradients.
+    another type or shape, for what ``plain`` refuses, and for gradients that are required while enabled.
     """
     dense = []
     for tensor, (dtype, shape), name in zip(tensors, expected, names, strict=True):
@@ -212,12 +212,12 @@ class ModuleWeights:
     """Hashes of a module's parameters and buffers, computed at construction, to find later changes."""
 
     def __init__(self, module: torch.nn.Module | torch.export.ExportedProgram) -> None:
-        """Reads all weights once; keeps no reference to the module."""
+        """Reads all weights once; keeps only a weak reference to the module."""
         self._module = weakref.ref(module)
         self._states = dict(_states(module))
 
     def changed(self) -> tuple[str, ...]:
-        """Returns the names of weights whose contents have changed; () also if the module is gone."""
+        """Returns the names of weights that have changed, come or gone since; () if the module is gone."""
         module = self._module()
         if module is None:
             return ()

@@ -1,7 +1,7 @@
-"""Lowers a module from torch-mlir's dialect of PyTorch to linalg, in a child: a crash is a refusal.
+"""Lowers a module from torch-mlir's dialect of PyTorch to linalg, in a child process or in this one.
 
-The child process gets no weights: a constant is named in the text, and its bytes, which follow the text
-(MLIR's ``dialect_resources``), stay in this process. Nor does it import PyTorch, which takes seconds.
+A crash of the child is a refusal. It gets no weights: a constant is named in the text, and its bytes, which
+follow the text (MLIR's ``dialect_resources``), stay here. Nor does it import PyTorch, which takes seconds.
 """
 
 import contextlib

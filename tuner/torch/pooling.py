@@ -97,7 +97,7 @@ def max_pool(dims: int) -> Callable[..., Any]:
 
 
 def average_pool(dims: int) -> Callable[..., Any]:
-    """Returns the decomposition of ``aten.avg_pool1d``, ``avg_pool2d`` or ``avg_pool3d``; sums are of f32.
+    """Returns the decomposition of ``aten.avg_pool1d`` to ``avg_pool3d``; f16 and bf16 are summed in f32.
 
     The decomposition leaves integers, and windows of more than SLICES_LIMIT elements along a dimension, to
     torch-mlir; f16 and bf16 of such windows are converted to f32 before.
@@ -137,9 +137,9 @@ def average_pool(dims: int) -> Callable[..., Any]:
 def adaptive_average_pool(dims: int) -> Callable[..., Any]:
     """Returns the decomposition of ``aten.adaptive_avg_pool1d``, ``2d`` or ``3d``.
 
-    A single window is one mean; windows of different sizes are means of slices, dimension by dimension. The
-    decomposition is NotImplemented for integers, and for more than SLICES_LIMIT windows along a dimension
-    where they differ.
+    A single window is one mean; equal windows are an ``average_pool``; others are means of slices, dimension
+    by dimension. The decomposition is NotImplemented for integers, where ``average_pool`` is, and for more
+    than SLICES_LIMIT windows along a dimension where they differ.
     """
     of_windows = average_pool(dims)
 

@@ -155,7 +155,7 @@ class TensorProgram:
     def run(self, tensors: tuple[Any, ...]) -> list[torch.Tensor]:
         """Calls the program with its tensors alone; returns its results in order.
 
-        Raises UsageError for a wrong number of tensors, for a tensor of another shape, type or device, and
+        Raises UsageError for a wrong number of tensors, for a tensor that ``guards.checked`` refuses, and
         under autocast and other modes; CandidateError where an assertion of the program fails.
         """
         if len(tensors) != self._count:

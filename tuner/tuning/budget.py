@@ -26,7 +26,7 @@ ROOFLINE_S = 2.0  # until a child process has measured a roofline
 def in_flight_s(sessions: Sequence[Progress]) -> float:
     """Returns an estimate of the seconds until all pending trials, and one more, have ended.
 
-    By the average seconds per trial that ended in ``sessions``.
+    By the average seconds per trial that ended in ``sessions``; 0 before one has ended.
     """
     ended = sum(session.ended for session in sessions)
     pace_s = sum(session.evaluated_s for session in sessions) / ended if ended else 0.0

@@ -103,8 +103,8 @@ def resume_campaign(
     """Resumes a stored campaign with its settings; returns it with its selected results.
 
     ``limit`` replaces the campaign's limits; without it a finished campaign is returned as it is. Raises
-    UsageError if ``limit`` is exceeded already, if one of its runs was extended alone, or if machine,
-    compiler or a strategy is another one.
+    UsageError if ``limit`` is exceeded already, if trials were pruned or one of its runs was extended alone,
+    and if the machine, the tools or the code of a trial is another one.
     """
     campaign = store.campaign(campaign_id)
     if campaign.status == "done" and limit is None:

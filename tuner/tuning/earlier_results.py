@@ -1,4 +1,4 @@
-"""Initial configurations of a run, from earlier runs, recorded files, shipped results and the cost model."""
+"""Initial configurations of a run: of earlier runs, files, shipped results, search space and cost model."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 PRIOR_TRIALS = 512  # fastest trials of a strategy on another machine that a prior is made of
 SPREAD_SHARE = 0.02  # of a recording's times, the fastest: where its warm-start points are taken from
 RUNS = 8  # latest similar runs whose compiled kernels are read
-SHIPPED_POINTS = 4  # of shipped results, tried first
+SHIPPED_POINTS = 4  # of shipped results, tried before those of the search-space file
 
 
 class EarlierRuns:
@@ -61,16 +61,17 @@ class EarlierRuns:
     def known_tasks(self, settings: RunSettings, machine: Machine) -> tuple[Known, ...]:
         """Returns similar tasks with their best candidates: of ``warm_files`` first, then of stored runs.
 
-        Raises UsageError for a file that cannot be read.
+        Of stored runs the TASKS nearest, with a warm start only. Raises UsageError for a file that cannot be
+        read, or has none of the run's strategies and no known problem.
         """
         task = TuningTask(settings.problem, machine, settings.threads)
         files = tuple(_of_file(self._read(file), task, settings) for file in settings.warm_files)
         return files + (self._nearest(settings, task) if settings.warm_start else ())
 
     def prior(self, settings: RunSettings, machine: Machine, feasible: FeasibleSet) -> str:
-        """Returns other machines' times of the problem's configurations, encoded for ``RunSettings.prior``.
+        """Returns known times of the problem's configurations, encoded for ``RunSettings.prior``.
 
-        The times are of ``warm_files`` and, with a warm start, of stored runs; "" without any.
+        They are of ``warm_files`` and, with a warm start, of other machines' stored runs; "" without any.
         """
         task = TuningTask(settings.problem, machine, settings.threads)
         tables = []
@@ -271,7 +272,7 @@ def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
 def interleaved(
     known: tuple[InitialConfiguration, ...], others: tuple[InitialConfiguration, ...]
 ) -> tuple[InitialConfiguration, ...]:
-    """Alternates ``known`` and ``others``, ``known`` first; of equal candidates only the first is kept."""
+    """Alternates ``known`` and ``others``, ``known`` first; leaves out of ``others`` what ``known`` has."""
     known = _distinct(known)
     others = _distinct((*known, *others))[len(known) :]
     return tuple(point for pair in zip_longest(known, others) for point in pair if point is not None)

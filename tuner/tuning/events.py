@@ -42,13 +42,13 @@ class MachineBusy:
 
 @dataclass(frozen=True)
 class CompilesAgain:
-    """Event: a resumed run compiles its trials again, as tuner's sources or scripts have changed since.
+    """Event: before a run goes on, its trials are compiled again: tuner's sources or scripts have changed.
 
     The run continues if the code is the same.
     """
 
     run: int
-    trials: int  # with code of their own
+    trials: int  # with scripts of their own
 
 
 @dataclass(frozen=True)

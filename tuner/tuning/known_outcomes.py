@@ -59,8 +59,8 @@ class KnownOutcomes:
     def add(self, trial: int, record: Record) -> None:
         """Adds the outcome of a trial (id) of this run, if trials of equal code may reuse it.
 
-        Left out are failures that may not repeat, candidates that were only compiled, and outcomes that were
-        reused themselves.
+        Left out are failures that may not repeat, candidates that were only compiled, and complete outcomes
+        that were reused themselves.
         """
         if is_early_stopped(record):
             self._early_stopped.add(trial, record)

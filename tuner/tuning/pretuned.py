@@ -1,7 +1,7 @@
 """Shipped results: dispatch rules per class of processor, which choose a configuration without a search.
 
 A file, ``tuner/pretuned/zen5_f32_1.yaml``, is a dispatch rule of one class of processor, one type and one
-number of threads: some configurations, and their times on two dozen problems. ``benchmarks.pretune`` writes
+number of threads: some configurations, and their times on some 30 problems. ``benchmarks.pretune`` writes
 the files of the machine that it runs on.
 """
 
@@ -71,8 +71,8 @@ class ShippedRule:
 def shipped_rule(machine: Machine, dtype: str, threads: int) -> ShippedRule | None:
     """Returns the rule of a machine's class of processor, else of the nearest class of its instruction set.
 
-    None without such a file. None also if the machine multiplies the type by AMX and only classes without AMX
-    have a file: their best kernels are some five times slower than AMX.
+    Of more threads than files are for, that of the most. None without such a file, and if the machine
+    multiplies the type by AMX and only classes without it have a file: they are some five times slower.
     """
     own = class_of(machine)
     measured = min(threads, THREADS[-1])
@@ -137,7 +137,7 @@ class ShippedPicks:
 def shipped_picks(space: ProblemSpaces, problem: Problem) -> ShippedPicks | None:
     """Returns the configurations that the rule for the machine of ``space`` chooses for a problem.
 
-    None if there is no rule, none of its configurations applies, or the problem is not a plain matmul.
+    None if there is no rule, none of its configurations applies, or the problem is not a MatmulProblem.
     """
     shipped = shipped_rule(space.machine, problem.dtype, space.threads)
     if shipped is None or not isinstance(problem, MatmulProblem):

@@ -51,7 +51,7 @@ def require_workers(workers: int, machine: Machine) -> None:
 
 
 def require_threads(threads: int, machine: Machine, processors: Processors) -> None:
-    """Raises UsageError if threads are more than processors: a thread that spins would block another one."""
+    """Raises UsageError if a CPU has fewer processors than threads: one that spins would block another."""
     most = 0 if machine.chip else machine.logical_cores  # 0: of a GPU, or unknown
     if most and threads > processors.usable and processors.limit:
         raise UsageError(f"threads: found {threads}, allowed up to {processors.usable}: {processors.limit}")
@@ -108,7 +108,7 @@ class RunLimit:
 
 
 def searched_s(run: Run) -> float:
-    """Returns the seconds of its budget that a run has used, without its final re-measurement."""
+    """Returns the seconds of its budget that a run has used; if it is done, without its re-measurement."""
     if run.status == "done" and run.search_s is not None:
         return run.search_s
     return run.seconds or 0.0
@@ -151,7 +151,7 @@ def require_same_rows(run: Run, feasible: FeasibleSet, stored: tuple[Proposal, .
 def run_settings(request: RunRequest, backends: Backends) -> RunSettings:
     """Returns the complete settings of a run for a request.
 
-    Raises UsageError for a request with a wrong value, and for one that cannot run on this machine.
+    Raises UsageError for a request with a wrong value, and where the target's code cannot run here.
     """
     settings = planned_settings(request, backends)
     require_runs_here(settings.target, backends, tune_command(TaskQuery.of(settings.problem)))

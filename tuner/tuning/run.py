@@ -1,4 +1,4 @@
-"""A tuning run: begins a new one, resumes a stored one, or repeats a run of another machine.
+"""A tuning run: begins a new one, or resumes a stored one; settings that repeat another machine's run.
 
 A run searches, then times its best trials again, interleaved (final re-measurement).
 """
@@ -357,8 +357,8 @@ def resume(
     """Resumes a stored run with its settings; returns it with its selected result.
 
     ``retime``: make one more final re-measurement. ``limit`` replaces the stored limits. Without both a
-    finished run is returned as it is. Raises UsageError if new times could not be compared with the stored
-    ones, for example on another machine.
+    finished run is returned as it is. Raises UsageError for a run of a bundle or of an unfinished campaign, a
+    ``limit`` that is exceeded already, pruned trials, and for another machine, other tools or other code.
     """
     run = store.run(run_id)
     if run.elsewhere is not None:

@@ -57,14 +57,14 @@ class Remeasurement:
     """The times of a final re-measurement of a run's top trials, its noise floor, and its baseline time."""
 
     times: tuple[tuple[StoredTrial, Measurement], ...]  # of the trials that still work, in the given order
-    noise: float | None  # relative; None when the fastest no longer works
+    noise: float | None  # relative; None where the fastest lacks one of its two times
     baseline: Baseline | None = None  # None: was not timed interleaved with the trials
     reason: str = ""  # why a time is missing; "": all were timed
     wrong: tuple[tuple[StoredTrial, Failure], ...] = ()  # whose code is wrong; then no trial has a time
 
     @property
     def host(self) -> HostConditions | None:
-        """Returns the load while trials were interleaved; None: no times, a GPU, or a replay."""
+        """Returns the host's conditions while trials were timed; None: no times, a GPU, or a replay."""
         if self.times:
             return self.times[0][1].host
         return None
@@ -360,7 +360,7 @@ class RunSteps:
     def store_roofline(self) -> None:
         """Stores the machine's roofline with the run, raised where the fastest trial exceeds it.
 
-        It is measured now if no run on the machine has stored one.
+        Where no run on the machine has one, it is got as by ``measure_roofline``, unless that was tried.
         """
         roofline = self._store.known_roofline(self.run.id)
         if roofline is None and not self._has_measured_roofline:

@@ -1,6 +1,6 @@
 """Whether a stored run may be resumed: the same machine and tools, and scripts that give the same code.
 
-If tuner's sources or scripts have changed, each trial is compiled again. The run goes on if each gives the
+If tuner's sources or scripts have changed, each script is compiled again. The run goes on if each gives the
 code that was stored with its outcome, since that is what was verified and timed.
 """
 

@@ -1,6 +1,7 @@
 """A configuration for a problem without a search: by shipped results, a cost model, or GPU machine code.
 
-Nothing is timed or stored. The choice says where it comes from and, as far as known, how fast it is.
+Nothing is timed or stored. The choice says where it comes from and, as far as known, how fast it is. Where
+nothing else chooses, it is the initial configuration of the search-space file.
 """
 
 import datetime
@@ -91,7 +92,8 @@ class UntunedChoice:
 def shipped_kernel(problem: Problem, machine: Machine, threads: int) -> Callable[..., Any] | None:
     """Returns the first choice of the shipped results as a function of numpy arrays, compiled now.
 
-    None if no results are shipped for the class of this processor, or none applies to the problem.
+    None if no results are shipped for this class of processor and these threads, or none applies to the
+    problem.
     """
     from tuner.targets.cpu.callables import load_callable  # loads MLIR
 
@@ -116,10 +118,11 @@ class _Pick:
 def untuned_choice(settings: RunSettings, backends: Backends, *, is_stock: bool = False) -> UntunedChoice:
     """Returns a configuration for the problem, target and threads of ``settings``, without a search.
 
-    On a CPU it is the choice of the shipped results for the machine's class of processors, else that of the
-    cost model. On a GPU it is, of a few configurations, the one with the fewest cycles predicted from its
-    machine code. ``is_stock``: the first whose script stock ``mlir-opt`` runs. Raises UsageError if no
-    configuration is feasible, none of a few can be compiled, or none is a stock one.
+    On a CPU it is the choice of the shipped results for the machine's class of processors or the nearest one,
+    else that of the cost model. On a GPU it is, of a few configurations, the one with the fewest cycles
+    predicted from its machine code; without nvdisasm the first that compiles. ``is_stock``: the first whose
+    script stock ``mlir-opt`` runs. Raises UsageError if no configuration is feasible, none of a few can be
+    compiled, or none is a stock one.
     """
     source = backends.target_of_run(settings)
     machine = source.machine(settings.target)

@@ -44,7 +44,7 @@ class BaselineService:
         """Draws inputs, computes the matmul once and verifies it.
 
         ``library``: a key of LIBRARIES, "" for the default. Raises TunerError, without the library's name,
-        for a missing library and for a wrong result.
+        for a library that is missing, cannot be loaded or gives a wrong result.
         """
         problem = baseline_libraries.compared_problem(problem)
         library = library or baseline_libraries.chosen_libraries("", problem)[0]
@@ -68,7 +68,7 @@ class BaselineService:
     def stopwatch(self, lead_calls: int = 0) -> timing.Stopwatch:
         """Returns a stopwatch that times the matmul.
 
-        With warm caches, each sample follows ``lead_calls`` untimed calls.
+        Each sample follows ``lead_calls`` untimed calls, unless operands are evicted before each call.
         """
         if isinstance(self._matmul, QuantizedMatmul):
             take: timing.Stopwatch = self._matmul.stopwatch
@@ -193,5 +193,5 @@ class InterleavedBaselineService:
         return self._service.name
 
     def sample(self, times: int) -> float:
-        """Runs ``times`` matmuls in a row, after LEAD_CALLS untimed ones; returns the seconds per matmul."""
+        """Times ``times`` matmuls by ``BaselineService.stopwatch``; returns the seconds per matmul."""
         return self._stopwatch(times)

@@ -112,7 +112,7 @@ class WeightSupport(ABC):
 
 @final
 class MatMulNBits(WeightSupport):
-    """ONNX Runtime's MatMulNBits: A in f32, or of any type to be quantized to i8; groups of ONNX_GROUPS."""
+    """ONNX Runtime's MatMulNBits: A in f32, or quantized to i8; groups of ONNX_GROUPS; no type of C named."""
 
     def takes(self, problem: Problem, weights: WeightFormat) -> bool:
         is_width = bool(weights.activations) or problem.dtype == "f32"
@@ -277,10 +277,10 @@ CHOICES = (BEST, *LIBRARIES)
 def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
     """Returns the libraries (keys of LIBRARIES) that a user's choice means for a problem.
 
-    BEST: all that are installed and can compute it in its type, else the default. DEFAULT: one library; for
-    quantized matmuls all that are installed. () for fusions, and where none is installed for quantized
-    weights. Raises UsageError for an unknown library, one that cannot multiply the problem, and one that is
-    not installed.
+    BEST: all that are installed and can compute it in its type, else the default. DEFAULT: one library. Both,
+    for quantized weights: all that are installed and can multiply by these, () if none; for other fusions ().
+    ONEDNN: its own build, else torch's. Raises UsageError for a named library that is unknown, cannot
+    multiply the problem, or is not installed.
     """
     problem = compared_problem(problem)
     if choice in (BEST, DEFAULT) and isinstance(problem, TextProblem):

@@ -89,8 +89,8 @@ class CpuCallable(LoadedCode):
             ``out``, or a new array.
 
         Raises:
-            UsageError: a wrong number, shape, dtype or memory order, or an ``out`` that cannot be written or
-                shares memory with an input.
+            UsageError: a wrong number, shape, dtype or memory order, an ``out`` that cannot be written or
+                shares memory with an input, or a missing one that is added to.
 
         Example:
             >>> import numpy as np

@@ -156,7 +156,7 @@ class CrossCompiler(AbstractCompiler):
     """Compiles for another processor, so that candidates can be verified here.
 
     An artifact's hash covers the code for the other processor. Its text is code that this processor can run,
-    with missing instructions emulated where possible.
+    if need be with some instructions emulated; else the code for the other processor.
     """
 
     def __init__(self, processor: str) -> None:
@@ -167,9 +167,9 @@ class CrossCompiler(AbstractCompiler):
         self._here = describe_machine()
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns an artifact whose hash is that of the code for the other processor.
+        """Returns an artifact whose hash covers the code for the other processor.
 
-        Raises CandidateError(COMPILE) for code with instructions that the other processor lacks.
+        Raises CandidateError with the stage that fails; COMPILE for instructions that the processor lacks.
         """
         theirs = self._compiler.compile(problem, script)
         refused = refusal(self._processor.machine, instructions_needed(theirs.code.text))

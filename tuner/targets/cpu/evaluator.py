@@ -140,7 +140,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         """Runs a kernel on several draws of inputs; returns the worst verdict.
 
         Raises CandidateError for a wrong result, or for threads and float modes left behind. An access
-        outside of the operands ends the process.
+        outside of the operands of a matmul may end the process.
         """
         assert isinstance(loaded, LoadedKernel)
         arrays = self._arrays_of(problem, rng)

@@ -1,9 +1,9 @@
 """The arrays of a fusion, strided views between guard bands, and the results that are expected in them.
 
-All candidates work on the same memory. What is expected is evaluated once for each of DRAWS draws of the
-inputs, in float64, which takes longer than many calls of a kernel. Weights have the same numbers in all
-draws, packed as the code of a kernel reads them; with the cache state "weights-cold" there are so many copies
-that they exceed the L2 cache, of which each call reads the next.
+All candidates work on the same memory. What is expected is evaluated once for each draw of the inputs, in
+float64, which takes longer than many calls of a kernel. Weights that are matrices have the same numbers in
+all draws, packed as the code of a kernel reads them. With the cache state "weights-cold" there are up to
+COPIES_LIMIT copies of the weights, more than the cache holds: each call reads the next one.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ class StridedArray:
     """
 
     def __init__(self, argument: FusionArgument) -> None:
-        """Allocates the memory of an argument, filled with NaN."""
+        """Allocates the memory of an argument, filled as by ``poison``."""
         self._guarded = GuardedArray.placed((argument.span,), DTYPES[argument.element])
         self.memory = self._guarded.array  # all elements from the first to the last one
         self.view = view_of(self.memory, argument)

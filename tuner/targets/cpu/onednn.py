@@ -1,4 +1,4 @@
-"""oneDNN's matmul as a baseline, by its C interface (version 3): f32, bf16 and f16 into f32, i8 into i32."""
+"""oneDNN's matmul as a baseline, by its C interface (version 3): f32, bf16, f16 and i8 into the type of C."""
 
 import ctypes
 import os
@@ -48,7 +48,7 @@ class DnnlArgument(ctypes.Structure):
 def onednn_code(problem: Problem, operands: blas.Operands, threads: int) -> blas.LibraryCode:
     """Returns oneDNN's name, "oneDNN 3.13.2 brg_matmul:avx512_core_amx", and code that calls it.
 
-    Raises TunerError for another major version, or if oneDNN cannot create the matmul.
+    Raises TunerError for another major version, or if oneDNN cannot create or run the matmul.
     """
     path = LIBRARIES[ONEDNN].find()
     assert path is not None  # ``BaselineService`` requires it

@@ -131,8 +131,8 @@ class PackingKernel(LoadedCode):
         """Checks the arrays of a call; returns ``out``, or a new array for C.
 
         ``inputs``: arrays that are not packed, at ``positions`` among the kernel's inputs. Raises UsageError
-        for a wrong number, shape, type or memory order, and for an ``out`` that is read-only or shares memory
-        with an input.
+        for a wrong number, shape, type or memory order, and for an ``out`` that is read-only, shares memory
+        with an input, or is missing where it is added to.
         """
         if len(inputs) != len(positions):
             listed = ", ".join(self._names[position] for position in positions)
@@ -205,8 +205,8 @@ class PackedMatmul:
             ``out``, or a new array.
 
         Raises:
-            UsageError: a wrong number, shape, dtype or memory order, an ``out`` that cannot be written, or
-                a missing one that is added to.
+            UsageError: a wrong number, shape, dtype or memory order, an ``out`` that cannot be written or
+                shares memory with an input, or a missing one that is added to.
         """
         result = self._kernel.checked_result(self._others, inputs, out)
         try:

@@ -15,7 +15,7 @@ class ProcessorPeak:
     """The highest flop/s per type that this processor was seen to reach.
 
     Times that no such processor can reach by its documents are refused. A kernel above the measured peak is
-    verified and timed again; then its speed is the peak.
+    verified and timed again by the evaluator, which then calls ``rise``.
     """
 
     def __init__(self, machine: Machine, threads: int, probe: Callable[[str], float]) -> None:
@@ -39,7 +39,7 @@ class ProcessorPeak:
     def is_exceeded(self, problem: Problem, measurement: Measurement) -> bool:
         """Returns whether a time beats the peak.
 
-        The peak is first measured again, since clocks may have risen.
+        Where it does, the peak is measured once more before that is returned: clocks may have risen.
         """
         if problem.multiplied_dtype not in self._flop_per_s:
             self._flop_per_s[problem.multiplied_dtype] = self._probe(problem.multiplied_dtype)

@@ -111,9 +111,9 @@ def drawn_operands(problem: Problem, rng: np.random.Generator) -> BaselineOperan
 
 
 def copies_needed(problem: Problem, l3_bytes: int) -> int:
-    """Returns how many copies of the weights a call reads in turn: enough to exceed the L3 cache.
+    """Returns how many copies of the weights are read in turn: enough to exceed the L3 cache.
 
-    1 unless the problem's cache state is "weights-cold".
+    At most COPIES_LIMIT; 1 unless the problem's cache state is "weights-cold".
     """
     if problem.cache != WEIGHTS_COLD:
         return 1

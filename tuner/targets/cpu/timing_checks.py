@@ -1,10 +1,10 @@
 """Checks while a CPU kernel is timed: changing inputs, other alignments, side effects.
 
 A sample times a kernel's work only, while inputs and C change in ways no kernel can predict. Before each
-sample, untimed, inputs are drawn and C is filled with NaN or ones. Where caches are to be cold, operands are
-evicted before each call, and calls are timed one by one. Within a sample, before each call, the sign of
-another number of A or B is flipped and another element of C is set to NaN, at random places. After the
-sample, untimed, the C of the last call is compared. Reasons: docs/decisions/verification-and-workers.md.
+sample, untimed, inputs are drawn and C is filled with NaN or a number. Where caches are to be cold, operands
+are evicted before each call, and calls are timed one by one. Within a sample, before each call, the sign of
+another number of A or B is flipped (not of a fusion), and another element of C is set to NaN, at random. Then
+the C of the last call is compared, untimed. Reasons: docs/decisions/verification-and-workers.md.
 """
 
 import contextlib
@@ -185,7 +185,7 @@ class TimingChecks:
     """A stopwatch of one kernel that changes inputs and C at random and verifies C after each sample.
 
     Later samples are verified on some rows only, if comparing all of C takes too long. For a kernel that
-    reads C, C is restored before each call, and no input changes within a sample.
+    reads C, C is restored before each call. No input of such a kernel or of a fusion changes in a sample.
     """
 
     def __init__(

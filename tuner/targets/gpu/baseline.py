@@ -1,4 +1,4 @@
-"""cuBLAS timed on a problem in a process of its own; imports neither compiler nor strategies.
+"""cuBLAS timed on a problem, in a child process or in this one; imports neither compiler nor strategies.
 
 ``tuner measure`` runs this on a machine that has nothing but Python, numpy and a driver.
 """

@@ -50,8 +50,8 @@ class GpuCallable(LoadedCode):
         the device (DLPack or ``__cuda_array_interface__``) ``out`` must be given and be on the device: the
         work is enqueued on ``stream`` (a handle, or an object that has one), and the call does not wait for
         the work. Returns ``out``, or a new numpy array. Raises UsageError for a wrong number, shape, dtype or
-        element order and for an ``out`` that is read-only; on the device also for an ``out`` that overlaps an
-        input, and for memory whose address is not a multiple of 16.
+        element order and for an ``out`` that is read-only, or missing where it is needed; on the device also
+        for an ``out`` that overlaps an input, and for an address that is not a multiple of 16.
         """
         arrays.require_inputs(self.problem, len(inputs))
         if out is None and self.problem.after_product.reads_output:

@@ -234,7 +234,7 @@ class Ptxas:
         """Assembles a program's PTX; returns the program with a cubin and the resources of its kernels.
 
         Raises CandidateError(COMPILE) if ptxas fails or takes longer than ``timeout_s``, UsageError for a
-        chip that it does not support.
+        chip that it does not support, MachineError if the disk is full.
         """
         chip = chip_of(program.chip)
         self.require(chip)
@@ -266,7 +266,7 @@ class Ptxas:
 def find_ptxas() -> Ptxas | None:
     """Returns ptxas, from its wheel, else from PATH; None: not installed. Asked once per process.
 
-    Raises UsageError if the executable does not run.
+    Raises UsageError if the executable does not run, or is not NVIDIA's ptxas.
     """
     tool = locate("ptxas")
     if tool is None:

@@ -78,7 +78,7 @@ class GpuTimer:
         rng: np.random.Generator,
         watch: AbstractSampleWatch | None = None,
     ) -> Measurement:
-        """Times work with warm caches, then with a flushed L2; returns both medians.
+        """Times work with warm caches, then with a flushed L2; returns the warm times and the cold median.
 
         No cold times if ``effort`` stopped the warm ones early.
         """
