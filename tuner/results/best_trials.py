@@ -344,7 +344,7 @@ def why_first_is_not_best(
 ) -> str:
     """Returns why the first of ``trials``, sorted by time, is not the best of its group; "" where it is.
 
-    ``best_of_runs``: the results of the trials' groups (problem, target, threads and machine).
+    Also "" where it has no time. ``best_of_runs``: the results of the trials' groups (``BestGroup``).
     """
     if not trials or trials[0].best_s is None:
         return ""

@@ -27,8 +27,8 @@ def suggestions(
 ) -> tuple[Suggestion, ...]:
     """Returns constraints for the strategy of ``space`` that exclude failed trials of a problem on a target.
 
-    Each excludes ``min_support`` failures or more, and no success, among all stored trials of the operation
-    since ``since``: a constraint applies to all problems, machines and targets. Replays are left out.
+    Each excludes ``min_support`` failures or more, and no success, among all trials of the strategy and the
+    operation since ``since``: a constraint applies to all problems, machines, targets. Replays are left out.
     """
     query = TrialQuery(TaskQuery(operation=problem.operation), strategy=space.strategy, since=since)
     mined = mine(observations(store.trials(query)), space.names, min_support)

@@ -165,8 +165,8 @@ def measured_portfolio(
     """Returns a campaign's portfolio after its missing times were measured and stored.
 
     ``is_stock``: only configurations whose scripts stock ``mlir-opt`` runs. ``report_missing`` gets the
-    number of missing times first. Raises UsageError without any time, TunerError where nothing can be
-    measured here, KeyboardInterrupt after an interruption.
+    number of missing times first, if there are any. Raises UsageError without any time, TunerError where
+    nothing can be measured here, KeyboardInterrupt after an interruption.
     """
     portfolio = campaign_portfolio(campaign_id, size, backends, store, is_stock=is_stock)
     if not portfolio.missing:

@@ -43,10 +43,10 @@ def script_stages(
 ) -> ScriptStages:
     """Returns the texts after each stage up to ``last``, one of ``SCRIPT_STAGES``.
 
-    Compiles in child processes. Source: the payload before the script. Payload: after the script. On a CPU
-    then loops; on a GPU kernels (outlined) and nvvm (the LLVM dialect for GPUs). Code: LLVM dialect, or PTX.
-    Assembly: machine code, if a disassembler is installed. A stage that fails ends the texts; ``failure``
-    says why.
+    For a ``last`` after PAYLOAD, up to CODE at least. Compiles in child processes. Source: the payload before
+    the script. Payload: after the script. On a CPU then loops; on a GPU kernels (outlined) and nvvm (the LLVM
+    dialect for GPUs). Code: LLVM dialect, or PTX. Assembly: machine code, if a disassembler is installed. A
+    stage that fails ends the texts; ``failure`` says why.
     """
     source = backends.target(target)
     texts = {SOURCE: source.source(problem, script.text), SCRIPT: script.text}
@@ -101,8 +101,8 @@ def lowered_stages(code_of: CodeOf, target: TargetName, problem: Problem, script
 def trial_stages(backends: Backends, store: "Store", trial: StoredTrial) -> Iterator[tuple[str, str]]:
     """Yields (stage, text) of a trial: script, payload, IR after each lowering stage, code, assembly.
 
-    The trial is compiled again; GPU code is read from the database. Ends before the first stage that fails;
-    yields nothing for a trial without a script.
+    The trial is compiled again; GPU code is read from the database. Ends before the first stage that fails,
+    and after the payload of a failed trial without GPU code. Yields nothing for a trial without a script.
     """
     if not trial.script:  # a replay, or binding failed
         return

@@ -37,7 +37,7 @@ def _compilers() -> str:
 @final
 @dataclass(frozen=True)
 class CompiledFiles:
-    """A folder of compiled files, at most ``limit_bytes`` in all; ``compiled_files`` returns the user's."""
+    """A folder of compiled files, of about ``limit_bytes`` at most; ``compiled_files`` returns the user's."""
 
     folder: Path
     limit_bytes: int = LIMIT_BYTES
@@ -51,7 +51,7 @@ class CompiledFiles:
         return hashlib.sha256(repr((_compilers(), parts)).encode()).hexdigest()
 
     def read(self, key: str) -> Any:
-        """Returns the value that was written for a key; None if there is no file, or it is damaged."""
+        """Returns the value that was written for a key; None without a whole file of this user."""
         path = self.folder / key
         try:
             with path.open("rb") as file:
@@ -90,7 +90,7 @@ class CompiledFiles:
         return made
 
     def prune(self) -> None:
-        """Deletes files if all together exceed the limit, first those that were not read for longest."""
+        """If all files exceed the limit, deletes those not read for longest, down to 75 % of the limit."""
         kept_bytes = 0
         with os.scandir(self.folder) as entries:
             files = [(entry.path, entry.stat()) for entry in entries if entry.is_file(follow_symlinks=False)]

@@ -1,4 +1,4 @@
-"""Entry points that distributions add to tuner: targets, samplers, commands, formats, operations.
+"""Entry points that distributions add to tuner, of the groups GROUPS: targets, samplers, commands and others.
 
 The base of tuner imports none of its extensions (``tests/test_layers.py``). It looks for their names here, in
 the same way as for those of other distributions, and imports an extension when it is used.
@@ -28,10 +28,10 @@ DISTRIBUTION: Final = "mlir-tuner"
 PREFIX: Final = "tuner."  # of the groups of entry points
 GROUPS: Final = {  # group, after the prefix -> what its objects are
     "commands": "a table of commands, as ``SUMMARIES`` of ``tuner.cli``",
-    "formats": "an ``ExportFormat`` of ``tuner.library.entries``",
+    "formats": "an ``ExportFormat`` of ``tuner.library.formats``",
     "models": "a ``ModelReader`` of ``tuner.programs.commands.payload_text``",
     "operations": "a function that tunes what ``tuner tune NAME`` is asked for",
-    "runners": "a ``RemoteRunners`` of ``tuner.cli.remote_runners``",
+    "runners": "a ``RemoteRunners`` of ``tuner.cli.options``",
     "samplers": "an ``AbstractMethod`` of ``tuner.search.method``",
     "targets": "a ``Target`` of ``tuner.targets.target``",
 }
@@ -52,7 +52,8 @@ class Extension:
     def load(self) -> Any:
         """Imports the module and returns the object.
 
-        Raises TunerError if the import fails or the object is missing.
+        Raises TunerError if the import fails or the object is missing; in tuner's own modules, errors other
+        than a missing module or object are raised as they are.
         """
         module, _, attribute = self.entry_point.partition(":")
         try:

@@ -146,7 +146,7 @@ def stopwatch_of_cold_calls(
 def with_untimed_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
     """Returns a stopwatch that makes ``calls`` untimed calls before those of ``take``, to warm the caches.
 
-    The untimed calls are left out where a call takes 20 ms or more.
+    They are left out before a single call if the call before took 20 ms or more, or there was none.
     """
     last_s: list[float] = []
 
@@ -186,8 +186,9 @@ def measure_together_by(
 ) -> tuple[Measurement, ...]:
     """Times actions interleaved, one sample each per round, in random order, so that drift affects all alike.
 
-    Returns their measurements in order. Actions with long calls get 6 samples (FEW_SAMPLES), or as many as
-    fit into 1 s (LIMIT_S). ``after_round`` is called, untimed, after each round.
+    Returns their measurements in order, all of equally many samples: at most as many as fit into 1 s
+    (LIMIT_S) for the slowest, with 4 other calls, or 6 (FEW_SAMPLES) if these are more. ``after_round`` is
+    called, untimed, after each round.
     """
     inners = [calibrate(take, effort) for take in stopwatches]
     samples: list[list[float]] = [[] for _ in stopwatches]

@@ -43,7 +43,7 @@ def log_waiting(who: str) -> None:
 
 
 def ignore_holder(_who: str) -> None:
-    """Does nothing: the report, of a process that held the lock, where nobody needs it."""
+    """Does nothing with the holder's text; the default for ``report_end`` of ``LockWait``."""
 
 
 @final
@@ -112,7 +112,10 @@ def _with_state(holder: str) -> str:
 
 
 def lock_folders() -> Iterator[Path]:
-    """Yields the folders in which the lock's file may be, in order of preference; makes missing ones."""
+    """Yields the folders in which the lock's file may be, in order of preference; makes missing ones.
+
+    If the environment variable TUNER_LOCK_FOLDER is set, only that folder, which is not made.
+    """
     chosen = os.environ.get(FOLDER_VARIABLE)
     if chosen:
         yield Path(chosen)
@@ -198,8 +201,8 @@ class TimingLock:
     def held(self) -> Iterator[None]:
         """Context manager: holds the lock while its body runs.
 
-        The body runs without the lock if waiting has ended before the lock was free, or if there is no lock
-        file.
+        The body runs without the lock if waiting has ended before the lock was free, or if there is no file
+        that can be locked.
         """
         descriptor = opened_lock_file(self._device, self._folder)
         if descriptor is None:

@@ -224,7 +224,7 @@ def whole(table: RowTable) -> Scope:
 def sampled(table: RowTable, pool: Pool, rng: np.random.Generator, near: list[int]) -> Scope:
     """Returns the scope of random configurations and the rows ``near``.
 
-    At least one is not proposed yet, unless all are proposed.
+    If all of these are proposed already, the scope of the first ones that are not.
     """
     drawn = rng.integers(len(table.codes), size=SAMPLE_ROWS)
     rows = np.unique(np.concatenate([drawn, np.array(near, np.int64)]))

@@ -47,7 +47,7 @@ def parameters(candidate: Candidate) -> dict[str, Value]:
 def distributions_of_rows(feasible: FeasibleSet) -> Distributions:
     """Returns name -> Optuna distribution of each parameter, over a feasible set.
 
-    An int range for a knob whose values are exactly a range of integers, else a list of values.
+    A range, from the least value to the greatest, for a knob with integers only, else a list of values.
     """
     pairs: list[tuple[str, Value]] = []
     for space, index in zip(feasible.spaces, feasible.index, strict=True):
@@ -61,7 +61,7 @@ def distributions_of_rows(feasible: FeasibleSet) -> Distributions:
 def distributions_of_candidates(candidates: Iterable[Candidate]) -> Distributions:
     """Returns name -> Optuna distribution of each parameter, over candidates.
 
-    An int range for a knob whose values are exactly a range of integers, else a list of values.
+    A range, from the least value to the greatest, for a knob with integers only, else a list of values.
     """
     return _distributions(pair for candidate in candidates for pair in parameters(candidate).items())
 
@@ -171,7 +171,7 @@ def is_starting(task: SearchTask) -> bool:
 def start_row(task: SearchTask, rng: np.random.Generator) -> int:
     """Returns a row to propose before a model is fitted, of the strategy with the fewest proposals.
 
-    It is far from the rows proposed before.
+    A strategy's first row is near its median choices, each later one far from the rows proposed before.
     """
     ends = np.cumsum(list(map(len, task.feasible.index))).tolist()
     starts = [0, *ends[:-1]]
@@ -367,7 +367,7 @@ def quietly() -> Iterator[None]:
 def stored_studies(runs: Iterable[tuple[Run, tuple[StoredTrial, ...]]]) -> BaseStorage:
     """Returns an Optuna storage with a study per run, whose values are seconds.
 
-    Failed trials have state FAIL.
+    Trials without a time have state FAIL.
     """
     storage = InMemoryStorage()
     for run, trials in runs:

@@ -116,8 +116,8 @@ def credit(pool: Pool, arm: int) -> float:
     """Returns how good the latest probes of a search method were, 0 to 1; ``arm``: its index in ARMS.
 
     Probes are the proposals with an outcome that ``probed`` gives to the method, starting rows included. A
-    probe counts the share of all outcomes (failures too) that are not faster, a failed probe 0. The result is
-    the mean over the latest 5 (REMEMBERED) probes; 1 without a probe.
+    probe counts the timed outcomes that are not faster, divided by all outcomes (failures too); a failed
+    probe 0. The result is the mean over the latest 5 (REMEMBERED) probes; 1 without a probe.
     """
     slower = sorted(-value for value in pool.outcomes.values() if value is not None)
     probes = [row for number, row in enumerate(pool.order) if probed(number) == arm and row in pool.outcomes]

@@ -379,7 +379,7 @@ class Tpe(AbstractMethod):
 
 
 class Trees(AbstractMethod):
-    """Search method "trees": maximizes the expected improvement by random trees.
+    """A search method of "ensemble": maximizes the expected improvement by random trees.
 
     Pending and failed configurations count as slow.
     """

@@ -105,7 +105,7 @@ def problem_document(problem: Problem) -> Document:
 
 
 def counts_document(counts: Counts) -> Document:
-    """Returns JSON of how many trials of a run were proposed, measured, verified, failed and reused."""
+    """Returns JSON of how many trials of a run were proposed, of how many by outcome, and reused."""
     document: Document = encode(counts)
     return document
 
@@ -201,7 +201,7 @@ def conditions_document(conditions: Conditions | None) -> Document | None:
 
 
 def round_document(stored: StoredRound) -> Document:
-    """Returns JSON of one timing round: noise, why its times are unreliable (or null), host conditions."""
+    """Returns JSON of one timing round: noise, why its times are not reliable (or null), host conditions."""
     quality = stored.quality
     return {
         "number": stored.number,

@@ -20,7 +20,7 @@ FUSIONS_SPARED = ("before", "kind", "schedule", "roofline")  # columns that a na
 
 
 def baseline_table(baselines: tuple[ProgramBaseline, ...]) -> tuple[Row, ...]:
-    """Returns the table of baselines, header first; in place of a time that is missing, the reason."""
+    """Returns the table of baselines, header first; the last cell says why there is no time or no ratio."""
     rows = [BASELINES_HEADER]
     for baseline in baselines:
         speed = ratio_of(baseline)
@@ -52,7 +52,7 @@ def baseline_document(baseline: ProgramBaseline) -> Document:
 
 
 def ratio_of(baseline: ProgramBaseline) -> MedianInterval | None:
-    """Returns how many times as fast as the baseline the program is; None if the times are not reliable."""
+    """Returns how many times as fast as the baseline the program is; None without reliable times."""
     if baseline.reliability.is_reliable:
         return baseline.speed
     return None
@@ -138,9 +138,9 @@ def _fusion_row(number: int, explained: ExplainedFusion) -> Row:
 def fusion_lines(
     fusions: tuple[ExplainedFusion, ...], columns: int | None, left_out: Sequence[str] = ()
 ) -> list[str]:
-    """Returns the table of fusions as lines, then notes: fusions that were not tuned, time in scalar loops.
+    """Returns the table of fusions as lines, then notes: failed configurations, time in scalar loops.
 
-    ``left_out``: a line for each fusion that is not tuned.
+    ``left_out``: a line for each fusion that is not tuned, printed as a note.
     """
     lines = []
     if fusions:
@@ -178,7 +178,7 @@ def stored_program_lines(result: ProgramResult, columns: int | None = None) -> l
 
 
 def baseline_lines(baselines: tuple[ProgramBaseline, ...], columns: int | None) -> list[str]:
-    """Returns the table of baselines as lines, and a line for each that is faster than the program."""
+    """Returns the table of baselines as lines, and a line for each that is reliably faster."""
     if not baselines:
         return []
     header, *rows = baseline_table(baselines)

@@ -349,7 +349,7 @@ def compile_progress(count: int) -> Iterator[Callable[[str], None]]:
     """Context manager: gives a function that shows on stderr how many of ``count`` fusions are compiled.
 
     The function takes the operations of a fusion whose compilation begins, or "" when one has ended. On a
-    terminal a bar is updated in place; otherwise one line is printed, after PLAIN_EVERY_S (5) seconds.
+    terminal a bar is updated in place; otherwise at most one line is printed, after 5 s (PLAIN_EVERY_S).
     """
     if not sys.stderr.isatty():
         yield PlainCompileProgress(count)
@@ -372,7 +372,7 @@ def compile_progress(count: int) -> Iterator[Callable[[str], None]]:
 
 
 class PlainCompileProgress:
-    """Prints once how many fusions are compiled, after PLAIN_EVERY_S (5) seconds.
+    """Prints, at most once, how many fusions are compiled, after PLAIN_EVERY_S (5) seconds.
 
     For a stderr without terminal.
     """

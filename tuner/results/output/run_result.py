@@ -140,14 +140,14 @@ def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> l
 
 
 def best_text(best: StoredTrial, run: Run) -> str:
-    """Returns a text on a run's best trial: its id, its time and, if the time is unreliable, the reason."""
+    """Returns a text on a run's best trial: its id, its time and how reliable the time is."""
     measurement = timed(best)
     time = f"{seconds_text(measurement.median_s)} (95 % interval {interval_text(measurement.interval_s)})"
     return f"the best is trial {best.id} of run {run.id}: {time}; {best.reliability.text}"
 
 
 def portable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
-    """Returns lines that say whether stock mlir-opt runs the best script, else how to export another.
+    """Returns lines that say whether the best script calls ops of tuner and, if so, how to export another.
 
     [] for a replay, which has no script.
     """
@@ -178,9 +178,9 @@ def stock_text(stock: "BestStock") -> str:
 
 
 def unreliable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
-    """Returns lines that say why a run's times are unreliable and which command times again.
+    """Returns lines that say why the best trial's time is not reliable and which command times again.
 
-    [] if they are reliable.
+    [] if it is reliable. An interrupted run is resumed instead: no command.
     """
     if best.reliability.is_reliable:
         return []
@@ -195,7 +195,7 @@ def _again_line(run: Run, database_text: str) -> str:
 def verified_lines(
     tuned: "TunedRun", promising: "Sequence[PendingTrial]", database_text: str = "", facts: str = ""
 ) -> list[str]:
-    """Returns the result of a run whose target has no clock, as lines: verified trials, next commands.
+    """Returns the result of a run in which nothing was timed, as lines: verified trials, next commands.
 
     ``promising``: trials that a GPU should time, the most promising first; ``facts``: a text about the first.
     """
@@ -231,7 +231,8 @@ def verified_lines(
 def order_lines(promising: "Sequence[PendingTrial]", facts: str = "") -> list[str]:
     """Returns a line that says which trials (8 at most) a GPU should time first; [] if there are none.
 
-    ``promising``: the trials, most promising first; ``facts``: a text about the first.
+    ``promising``: the trials, most promising first; ``facts``: a text about the first, for trials without
+    predicted cycles.
     """
     if not promising:
         return []
@@ -308,7 +309,7 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
 def libraries_lines(run: Run) -> list[str]:
     """Returns a line on the timed libraries of which the fastest is the baseline.
 
-    [] if there was no choice.
+    [] without a baseline, and without quantized weights where the run has the default library.
     """
     baseline = run.baseline
     problem = run.settings.problem
@@ -327,7 +328,7 @@ def libraries_lines(run: Run) -> list[str]:
 
 
 def baseline_text(run: Run, best: StoredTrial) -> str:
-    """Returns the best trial's speed relative to the baseline's, if comparable; '' without a baseline."""
+    """Returns the best trial's speed relative to the baseline's, or why not; '' without a baseline."""
     compared = against_baseline(run, best)
     if run.baseline is None or compared is None:
         return ""

@@ -1,4 +1,4 @@
-"""Audit of the best trials: recompiled by today's compiler, and evaluated again if their code has changed."""
+"""Audit of the best trials: recompiled by today's compiler, verified, timed if their code has changed."""
 
 import contextlib
 import enum
@@ -120,12 +120,12 @@ def defect_of(
 class AuditStatus(enum.Enum):
     """The outcome of an audit, which recompiles a best trial with today's compiler."""
 
-    UNCHANGED = "unchanged"  # the same script, the same compiler: nothing to do
+    UNCHANGED = "unchanged"  # the same script, the same compiler: the time holds
     SAME_CODE = "same code"  # recompiled to equal code: the time holds
     TIMED_AGAIN = "timed again"  # changed code, correct and not slower than recorded; its time is stored
     SLOWER = "slower"  # changed code, correct and slower than recorded; its time is stored
-    FAILED = "failed"  # no longer binds or compiles, or the result is wrong
-    NOT_EVALUATED = "not evaluated"  # changed code, not run or timed here, or timed in a disturbance
+    FAILED = "failed"  # no longer binds, compiles or runs, or the result is wrong
+    NOT_EVALUATED = "not evaluated"  # not run or timed here, or changed code that was slower in a disturbance
 
     @property
     def holds(self) -> bool:
@@ -134,7 +134,7 @@ class AuditStatus(enum.Enum):
 
     @property
     def makes_time_stale(self) -> bool:
-        """True if today's compiler fails or gives other code, which was timed: the recorded time is stale."""
+        """True if today's code fails, or is other code and was timed: the recorded time is stale."""
         return self in (AuditStatus.TIMED_AGAIN, AuditStatus.SLOWER, AuditStatus.FAILED)
 
 
@@ -154,8 +154,8 @@ def audit(
 ) -> Iterator[Audited]:
     """Audits the best trials of this machine: recompiles and verifies them, and times changed code.
 
-    Evaluations are stored as runs. A recorded time of other code becomes stale; then the next best trial is
-    audited, up to 8 per problem. ``tolerated``: relative slowdown, 0.05 for 5 %.
+    Outcomes of changed code are stored as runs. A recorded time of other code becomes stale; then the next
+    best trial is audited, up to 8 per problem. ``tolerated``: relative slowdown, 0.05 for 5 %.
     """
     done: set[int] = set()
     for _ in range(BEST_TRIALS_OF_A_PROBLEM):

@@ -225,7 +225,7 @@ def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> Ga
     """Returns a new gate entry for a trial's candidate, which is compiled, verified and timed now.
 
     For a user's strategy the entry has the script from the database, so the user's file is not needed later.
-    Raises UsageError for a replay, a trial of another machine, and a candidate that fails.
+    Raises UsageError for a replay, a trial of another machine, and a candidate that fails or is not timed.
     """
     record = trial.record
     run = store.run(trial.run)

@@ -62,7 +62,7 @@ class ScriptCheck:
     median_s: float | None = None  # today's seconds per call; None: not timed
     slowdown: PairedSlowdown | None = None  # relative to the references; None: not comparable
     sessions: int = 0  # number of sessions of the slowdown
-    hint: str = ""  # command to type where the recorded time is missing or unreliable
+    hint: str = ""  # what to do where the recorded time is unreliable or not of a timing round
     reliability: Reliability = NOT_TIMED  # of ``median_s``
 
     @property
@@ -93,8 +93,9 @@ def checked(
 ) -> ScriptCheck:
     """Verifies and times an exported script in child processes, and compares with its recorded time.
 
-    The finding is VERIFIED if nothing is timed, CANNOT_TELL if recorded times are of another machine or
-    unreliable. Raises UsageError for too little memory or missing instructions.
+    The finding is VERIFIED if no time is recorded or the target has no clock, COMPILED for another processor,
+    CANNOT_TELL if the recorded time is of another machine or unreliable. Raises UsageError for too little
+    memory or missing instructions.
     """
     require_offered(backends, provenance.target, provenance.needs, "the script")
     baseline = ""  # the target's default
@@ -141,7 +142,7 @@ def compared(
     """Times an exported script in sessions and compares with its recorded time, relative to reference codes.
 
     Ends when a slowdown is ruled out, after 15 undisturbed sessions, or after six disturbed ones if they are
-    half of all. A slowdown is reported only after 15 sessions, as consecutive sessions may share a
+    half of all or more. A slowdown is reported only after 15 sessions, as consecutive sessions may share a
     disturbance.
     """
     # of a script by an older tuner, or timed alone, only the median is known

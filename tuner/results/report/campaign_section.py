@@ -90,7 +90,7 @@ class PortfolioCurve:
 
 
 def portfolio_curve_of(matrix: TimeMatrix) -> PortfolioCurve | None:
-    """Returns the plot for portfolios of 1 to 10 configurations; None with fewer than 2 configurations."""
+    """Returns the plot for portfolios of 1 to 10 configurations; None with fewer than 2 usable ones."""
     sizes = range(1, min(SIZE_LIMIT, len(usable_columns(matrix))) + 1)
     if len(sizes) < 2:
         return None
@@ -123,7 +123,7 @@ class TimedCell:
 
     @property
     def text(self) -> str:
-        """Returns the cell's tooltip: the share of the best speed, "not timed" or "does not apply"."""
+        """Returns the cell's tooltip: ``of_best_text``, "not timed" or "does not apply"."""
         if self.efficiency is not None:
             return of_best_text(self.efficiency, self.reliability)
         if self.applies:
@@ -194,7 +194,7 @@ class CampaignSection:
     columns: tuple[Candidate, ...]  # the numbered configurations of the map, from 0
     time_map: TimeMap | None  # None: nothing was timed
     curve: PortfolioCurve | None  # None: too little was timed, or a time is unreliable
-    choices: tuple[HeldOutChoice, ...]  # the least efficient first; those without a time are left out
+    choices: tuple[HeldOutChoice, ...]  # the 10 least efficient with a time, the least first
     untimed_choices: int  # problems whose choice was never timed on them
     reliability: Mapping[Problem, Reliability]  # of the times of each problem
 

@@ -18,7 +18,7 @@ class Card:
     best: BestKnown
     trust: ShownReliability
     ratio: str  # to the baseline; "" if no ratio may be printed
-    objection: str  # why no ratio may be printed, although the time is reliable; "" where there is one
+    objection: str  # why a reliable time has no ratio to the baseline; "" otherwise
     is_doubted: bool  # the time is not reliable: it is not a headline, ``trust`` has the reason
     speeds: tuple[Bar, ...]  # of the best trial and of the baseline, to the same scale; () if doubted
 

@@ -170,7 +170,7 @@ class Axis:
     def aside(self, trial: int) -> float:
         """Returns the y offset, in SVG units, that separates the lines of trials with equal values.
 
-        ``trial``: index of the trial; the offsets repeat after 7 trials.
+        ``trial``: number of the trial; the offsets repeat after 7 trials.
         """
         return min(SPREAD, self._spacing / LANES / 2) * (trial % LANES - LANES // 2)
 

@@ -195,7 +195,7 @@ def report(
     limit: int = RUNS_SHOWN,
     compile_time: bool = False,
 ) -> str:
-    """Returns a self-contained HTML page: the latest runs and the best trial of each problem, or one run.
+    """Returns a self-contained HTML page: the latest runs and best trials, or one run or campaign.
 
     Args:
         file: path to write the page to; None: only returned.
@@ -203,7 +203,8 @@ def report(
         run: number of the one run to show; None: the latest runs.
         campaign: number of the campaign to show, many problems tuned under one budget; None: no campaign.
         limit: number of runs to show at most, 1 or more.
-        compile_time: whether to show the compiler's passes, too: the best trials are compiled again.
+        compile_time: whether to show the compiler's passes, too: best trials without stored times of these
+            are compiled again.
 
     Returns:
         The HTML text.

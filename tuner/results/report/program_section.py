@@ -23,7 +23,7 @@ class ProgramSection:
     bars: tuple[Bar, ...]  # the time of each fusion
     fusions: tuple[Row, ...]
     left_out: tuple[str, ...]
-    baseline_bars: tuple[Bar, ...]  # times of a call; () without a timed baseline
+    baseline_bars: tuple[Bar, ...]  # times of a call; () without a reliable ratio to a baseline
     baselines: tuple[Row, ...]  # () without a baseline
 
 

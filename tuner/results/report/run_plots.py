@@ -1,4 +1,4 @@
-"""Plots of a run in a report: convergence of the search, importance of knobs."""
+"""Plots of a run in a report: convergence of the search, importance of knobs; tables of its ablation."""
 
 from dataclasses import dataclass
 from itertools import groupby
@@ -84,7 +84,7 @@ class Convergence:
 
     @property
     def dots(self) -> tuple[Speed, ...]:
-        """Returns the trials drawn as dots: each new best trial, and an even sample of all trials."""
+        """Returns the trials drawn as dots: each new best trial, and an even sample of the timed ones."""
         step = -(-len(self.speeds) // DOTS)
         return tuple(dict.fromkeys((*self.incumbents, *self.speeds[::step])))
 

@@ -74,7 +74,7 @@ class ListedTrial:
 
     trial: int  # id
     outcome: tuple[str, ...]  # speed, time and reliability, or one text over these columns
-    choices: str  # knobs that vary among the listed trials
+    choices: str  # the strategy, if several are listed, and the knobs that vary
     link: str = ""  # id of the element of its kind of failure; "" if the page does not show one
 
 

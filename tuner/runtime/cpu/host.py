@@ -234,7 +234,7 @@ def _quotas() -> Iterator[float]:
 
 
 def text_of(path: Path) -> str:
-    """Returns the text of a /proc or /sys file; '' where the file is missing or its process has ended."""
+    """Returns the text of a /proc or /sys file; '' where it cannot be read, as of an ended process."""
     try:
         return path.read_text()
     except OSError:

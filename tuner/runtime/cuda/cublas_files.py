@@ -15,9 +15,9 @@ PATTERN = "libcublas.so.*"
 
 
 def find_cublas() -> str:
-    """Returns the path of the cuBLAS library that torch and cupy would use.
+    """Returns the path of cuBLAS: of the library that cuda.pathfinder loads, without it ``cublas_file()``.
 
-    Raises TunerError if there is none.
+    Raises TunerError if there is none, or if it was loaded before from an unknown path.
     """
     try:
         from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib

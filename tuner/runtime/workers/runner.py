@@ -251,7 +251,7 @@ class RunnerProcesses:
 
 
 class WorkerRunner(AbstractRunner):
-    """A runner with several compiling child processes and one that evaluates; nothing else runs meanwhile.
+    """A runner with several compiling child processes, which stop while one that evaluates is timing.
 
     All child processes end with the thread that made the runner.
     """

@@ -111,7 +111,7 @@ class Group:
 
     @property
     def size(self) -> int:
-        """Returns the largest number of programs that are timed interleaved: artifacts, and the baseline."""
+        """Returns the number of artifacts, plus one for the baseline, however many libraries it has."""
         return len(self.artifacts) + self.has_baseline
 
 
@@ -153,8 +153,8 @@ def time_finals(
 ) -> FinalTimes:
     """Times artifacts together with the baseline; if that fails, those that run alone, without the baseline.
 
-    ``artifacts``: a Failure or None where a trial did not compile. ``together`` times a group. Nothing more
-    is timed once a failure shows that one of the codes is wrong.
+    ``artifacts``: a Failure or None where a trial did not compile. ``together`` times a group. If one
+    fails alone in a way that shows that its code is wrong, the others are not timed together again.
     """
     present = {index: artifact for index, artifact in enumerate(artifacts) if isinstance(artifact, Artifact)}
     times: list[Measurement | Failure | None] = [
@@ -230,10 +230,11 @@ def time_together(
     rng: np.random.Generator,
     before_timing: Callable[[], None] = lambda: None,
 ) -> FinalTimes:
-    """Times artifacts interleaved with the fastest library; one that does not load has its failure as result.
+    """Times artifacts interleaved with the baseline libraries, and returns the fastest of these as baseline.
 
-    Ends at the first failure that is known to be one artifact's: the others then have no time. Raises
-    CandidateError for other failures. ``before_timing`` is called once, before the timing.
+    An artifact that does not load has its failure as result. Ends at the first failure in timing that is
+    known to be one artifact's: the others then have no time. Raises CandidateError for other failures.
+    ``before_timing`` is called once, before the timing.
     """
     times: list[Measurement | Failure | None] = [None] * len(group.artifacts)
     loaded: dict[int, object] = {}  # by index

@@ -185,7 +185,8 @@ class Worker:
     def poll(self) -> Reply | Event | None:
         """Returns the child's Reply or Event; None if there is none yet. Does not wait.
 
-        Enforces the limits of time and memory. Raises MachineError for a full disk.
+        Enforces the limits of time and memory. Raises TunerError if the child does not start, MachineError
+        where the machine fails, as by a full disk.
         """
         if self._child is None or self._paused_s is not None:
             return None

@@ -39,7 +39,7 @@ READ_WAIT = 33.0  # latency of ldmatrix in cycles: arXiv 2206.02874; of ld.share
 LOAD_WAIT = 24.0
 CUDA_CORE_REGISTERS = {4: 64, 8: 100}  # bytes of an element of C -> registers
 SEEDS = 4  # per strategy, all of different shapes
-WORTH = 1.5  # times the minimum cost: a configuration above is not a seed
+WORTH = 1.5  # times the minimum cost of a strategy: a configuration above is not a seed
 BLOCK_ROWS = 1 << 18  # configurations evaluated per batch
 KEPT_ROWS = 1 << 12  # cheapest configurations kept per batch
 
@@ -302,9 +302,9 @@ def initial_configurations(
 ) -> tuple[int, ...]:
     """Returns the indices in ``feasible`` of the configurations to try first, in order of estimated cost.
 
-    At most 4 per strategy, with different tile shapes, and at most 1.5 times the least cost. Left out are
-    configurations that break a preference, or that spilled registers when they were compiled before
-    (``resources``).
+    At most 4 per strategy with a cost model, with different tile shapes, and at most 1.5 times the strategy's
+    least cost. Left out are configurations that break a preference, or that spilled registers when they were
+    compiled before (``resources``).
     """
     rows = np.flatnonzero(feasible.is_preferred)
     part = feasible.part(feasible.is_preferred)

@@ -52,8 +52,9 @@ def best_first(
 ) -> tuple[PendingTrial, ...]:
     """Returns trials grouped by problem, the most promising first; among equals by trial number.
 
-    The order is that of ``promise``, with predicted cycles in place of reads per flop; trials without a
-    prediction come last. ``multiprocessors``: of the GPU; None: the usual number of the chip.
+    The order is that of ``promise``, with predicted cycles in place of reads per flop; of trials equal before
+    that, those without a prediction come last. ``multiprocessors``: of the GPU; None: the usual number of the
+    chip.
     """
     by_problem: dict[Problem, list[PendingTrial]] = {}
     for trial in trials:
@@ -94,8 +95,8 @@ def bytes_per_flop(problem: Problem, blocks: int) -> float:
 def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> str:
     """Returns a line with the facts that rank an untimed GPU trial, and its main kernel's occupancy.
 
-    The facts are idle tensor cores, spills, blocks, predicted cycles. ``multiprocessors``: of the GPU; None:
-    the usual number of the chip.
+    The facts are idle tensor cores, serialized wgmma, spills, blocks, predicted cycles or else bytes read per
+    flop. ``multiprocessors``: of the GPU; None: the usual number of the chip.
     """
     known = _known(trial, multiprocessors)
     idle, serialized, spilled, _ = promise(trial.problem, trial.program, known)
@@ -151,8 +152,7 @@ def predicted_first(
 ) -> tuple[PendingTrial, ...]:
     """Returns trials grouped by problem, the most promising first, with cycles predicted for some of them.
 
-    ``predict`` is called for the first ``looked_at`` of each problem; trials with predicted cycles come
-    first.
+    ``predict`` is called for the first ``looked_at`` of each problem; ``best_first`` then orders them anew.
     """
     ordered: list[PendingTrial] = []
     for _, group in itertools.groupby(best_first(trials), key=lambda trial: trial.problem):
