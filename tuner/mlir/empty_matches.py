@@ -134,9 +134,9 @@ def attach_to_context() -> None:
 
 @contextlib.contextmanager
 def empty_matches_refused(script: ir.Module) -> Iterator[None]:
-    """Makes matches of ``script`` that find nothing fail while the script is applied in the ``with`` block.
+    """Makes some matches of ``script`` that find nothing fail while it is applied in the ``with`` block.
 
-    Inserts the checking ops of this module, and removes them after the block.
+    ``NoteMatchOp`` and ``RequireMatchOp`` say which. Inserts these ops, and removes them after the block.
     """
     matches = walk(script, MATCH)
     inserted = list(chain.from_iterable(map(_inserted, matches)))

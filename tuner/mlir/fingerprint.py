@@ -1,7 +1,7 @@
 """What identifies a compiler and its verifier: hashes of sources, versions of MLIR's wheels, a number.
 
-An outcome holds for the code that was verified. Where the sources that compile are equal, it is used again
-for an equal script without compiling; where they are not, the script is compiled: equal code has its outcome.
+An outcome holds for the code that was verified. Where the compiler's sources are equal, an equal script has
+that outcome without being compiled. Where they differ, the script is compiled, and equal code has it.
 """
 
 import hashlib
@@ -77,8 +77,8 @@ SIMULATOR_SOURCES: Sources = (
     "simulator/target/evaluator.py",
 )
 # What decides whether a result is right, by a number that is stored with each outcome: raise it where a
-# verdict may be another one, and outcomes of before are not reused. ``tests/mlir/test_verifier.py`` lists
-# its sources, and fails where they change, apart from comments, and nobody has said which of both it is.
+# verdict may be another one, and earlier outcomes are not reused. ``tests/mlir/test_verifier.py`` lists the
+# verifier's sources, and fails where these, apart from comments, are not those recorded with the number.
 VERIFIER = "2"
 SIMULATOR_VERIFIER = f"{VERIFIER}, simulator 1"
 # Package that is imported -> (the usual distribution of it, what is known of its LLVM). Others may have the

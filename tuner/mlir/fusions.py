@@ -126,10 +126,10 @@ def annotate_facts(module: ir.Module) -> None:
 
 
 def facts_of(text: str) -> FusionFacts:
-    """Returns the facts of a fusion's text, read from the attributes of its function.
+    """Returns the facts of a fusion's text, as ``read_facts`` does.
 
-    A text without these attributes has facts with no loops and with zeros. Raises CandidateError(BIND) for
-    text that is not a fusion.
+    Without the attributes of ``annotate_facts`` there are no loops, and numbers are 0. Raises
+    CandidateError(BIND) for text that is not a fusion.
     """
     with ir.Context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = True
@@ -137,7 +137,7 @@ def facts_of(text: str) -> FusionFacts:
 
 
 def read_facts(module: ir.Module) -> FusionFacts:
-    """Returns the facts that ``annotate_facts`` set as attributes of a fusion's function.
+    """Returns the facts that ``annotate_facts`` set as attributes, and those that a fusion's ops show.
 
     Raises CandidateError(BIND) for a module without such a function.
     """
@@ -175,7 +175,7 @@ def quantization_of(function: Op) -> str:
 def quantization_in(text: str) -> WeightFormat:
     """Returns the format of the weights of a quantized matmul, by its text.
 
-    Raises CandidateError(BIND) for text that is not a fusion.
+    Raises CandidateError(BIND) for text that is not a fusion, UsageError for another fusion.
     """
     with ir.Context(), ir.Location.unknown():
         return WeightFormat.of_text(quantization_of(fusion_function(parse_fusion(text))))
@@ -308,7 +308,7 @@ def prepare(module: ir.Module) -> None:
     """Brings a fusion into the form that schedules take and that scripts find when they run, in place.
 
     - Chains of elementwise operations are one ``linalg.generic``.
-    - The root is elementwise, also after a contraction without an epilogue, and has the attribute ``root``.
+    - The root has the attribute ``root``. It is not a contraction: one without an epilogue gets a copy.
     - The root starts from the memory of the output, so that nothing is copied there.
 
         %p = linalg.matmul {contraction, root} ins(%a, %b : ...) outs(%zeros : ...) -> tensor<8x4xf32>
@@ -484,7 +484,8 @@ def fusion_problem(fusion: Fusion) -> TextProblem:
     output, elements that are summed up for each), and images times groups; for rows, the loops of their
     reductions; for an elementwise operation (elements but for the last dimension, last dimension, 1).
 
-    Raises UsageError for a fusion that no schedule is for, of dynamic sizes, or whose text does not parse.
+    Sizes must be static. Raises UsageError for a fusion that no schedule is for, or whose text does not
+    parse; for text of a quantized matmul that does not parse, CandidateError(BIND).
     """
     if fusion.kind not in KINDS:
         why = f": {fusion.reason}" if fusion.kind == LOOPS and fusion.reason else ""

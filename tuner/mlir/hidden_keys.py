@@ -81,7 +81,7 @@ def attention_mask(text: str) -> AttentionMask | None:
 
 
 def visible_band(mask: AttentionMask, numbers: Array) -> tuple[int, int] | None:
-    """Returns (first, last) such that row i of the mask hides all keys except i + first to i + last.
+    """Returns (first, last) such that row i of the mask hides all keys outside of i + first to i + last.
 
     ``numbers``: the mask, (queries, keys) or one of these for each head. None if a row shows no key, or if
     all keys are within the band.

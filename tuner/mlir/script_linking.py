@@ -1,6 +1,7 @@
 """Transform scripts of several modules, linked: sequences that one declares come from another that has them.
 
-As mlir-opt's ``--transform-preload-library`` does for its files: https://mlir.llvm.org/docs/Dialects/Transform/
+Also writes scripts as text that MLIR reads back as the same ops. Linking is as mlir-opt's
+``--transform-preload-library`` does for its files: https://mlir.llvm.org/docs/Dialects/Transform/
 """
 
 import re
@@ -53,7 +54,9 @@ def linked(script: ir.Module, name: str, libraries: Sequence[Library]) -> str:
 def link_modules(script: ir.Module) -> None:
     """Links the modules of one script, in place: each gets the sequences that it only declares.
 
-    A module without ``@__transform_main`` whose sequences others took is erased: it is a library.
+    With these come the others of the module that defines them, without its ``@__transform_main``. Raises
+    CandidateError(BIND) for a sequence as ``linked`` does. A module without ``@__transform_main`` whose
+    sequences others took is erased: it is a library.
     """
     holders = _holders(script.operation)
     if len(holders) < 2:

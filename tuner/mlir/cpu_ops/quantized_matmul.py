@@ -254,9 +254,9 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
     in registers (default 4 and 64), ``lanes``, sums of a register (default 16), ``block_k``, elements of K
     after which the next strip of rows is multiplied (default 0: all), ``prefetch``, bytes from the weights
     that are multiplied to those that are prefetched (default 0: none; where A has more rows than ``tile_m``,
-    any other number prefetches the next block). The handle stays valid. Silenceable failure: another
-    function, a scheme that does not fit the types, a tile that is not whole registers, a block_k that groups
-    or K do not divide.
+    any other number prefetches the next block, except with "tiles" and "scaled"). The handle stays valid.
+    Silenceable failure: another function, a scheme that does not fit the types, a tile that is not whole
+    registers, a block_k that does not divide K, is not a multiple of a group, or whose result is not f32.
 
     Source: docs/decisions/quantized-matmuls.md
     """

@@ -6,7 +6,8 @@ Loops, outermost first:
 
 A run is the ``QuantizedOperands.depth`` elements of K whose sum is scaled at once: a group of K, or without
 groups a block of K. A step is one row of packed weights, a load per vector of columns: 8 rows of K of 4 bits,
-or 4, 2 or 1 row of 8 bits. The scaled sums of runs are added up in f32, in registers over all runs.
+or 4, 2 or 1 row of 8 bits. The scaled sums of runs are added up in f32, in registers or, of AMX tiles, in a
+buffer, over all runs of a block.
 """
 
 from collections.abc import Callable, Sequence
@@ -353,10 +354,10 @@ class QuantizedProduct:
         return self.scheme.line_bytes * self.tile.vectors
 
     def fetch_ahead(self, line: Value, vectors: int) -> None:
-        """Creates prefetches of the packed weights ``tile.ahead_bytes`` after the row ``line``.
+        """Creates prefetches of the packed weights ``tile.ahead_bytes``, in whole rows, after row ``line``.
 
-        None are created if ``tile.ahead_bytes`` is 0. Hardware's own prefetches stop at the end of a 4 KB
-        page.
+        None if ``tile.ahead_bytes`` is 0, else at least one row ahead. Hardware's own prefetches stop at the
+        end of a 4 KB page.
         """
         if not self.tile.ahead_bytes:
             return
@@ -391,7 +392,7 @@ class QuantizedProduct:
         sums: list[Value],
         before: Sequence[Value],
     ) -> list[Value]:
-        """Creates ``before`` plus the sums of a run times its scales.
+        """Creates ``before`` plus the sums of a run, less its zero points' part, times its scales.
 
         Returns these, in the order of ``before``.
 

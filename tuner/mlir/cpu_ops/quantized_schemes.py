@@ -1,4 +1,4 @@
-"""How a quantized matmul unpacks and multiplies its integers: one ``Scheme`` for each instruction.
+"""How a quantized matmul unpacks and multiplies its integers: the subclasses of ``Scheme``.
 
     scheme     class                  products of                      instruction
     "dots"     Dots                   i8, quantized A                  vpdpbusd
@@ -49,7 +49,7 @@ class QuantizedTile:
     columns: int  # also of a panel
     lanes: int
     block_k: int  # elements of K in a block; 0: all of K
-    ahead_bytes: int  # from which weights are prefetched while others are multiplied; 0: none are
+    ahead_bytes: int  # from weights that are multiplied to those that are prefetched; 0: none are
 
     @classmethod
     def of(cls, op: InPlaceOp) -> "QuantizedTile":
@@ -70,7 +70,7 @@ class QuantizedOperands:
     dtype: str  # of A
     output: str  # type of C
     arguments: tuple[Value, ...]  # A, B, scales[, zero points], C
-    depth: int  # elements of K whose sum is scaled at a time: a group, or a block of K of one group
+    depth: int  # elements of K whose sum is scaled at once: a group, or without groups a block of K
 
     @property
     def k(self) -> int:

@@ -43,7 +43,7 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     filters. Other weights are transposed in the function, at each call.
 
     Of an input whose argument has ``tuner.zero_planes = array<i64: 1, 1>``, planes of zeros at the ends, the
-    ``linalg.generic`` has ``planes = array<i64: 2, 1, 5>``: planes are dimension 2, and 1 up to 5 are others.
+    ``linalg.generic`` has ``planes = array<i64: 2, 1, 5>``: planes are dimension 2, and 1 to 4 are not zeros.
 
     A convolution of bf16 into f32 reads K groups (``tuner.mlir.cpu_ops.channel_pairs``): its input is
     copied to K groups first, and weights are packed so. For bf16, %input below is 1x2x6x6xi32, and %w is

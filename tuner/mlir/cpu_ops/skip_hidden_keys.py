@@ -33,8 +33,8 @@ class SkipHiddenKeysOp(InPlaceOp, name="skip_hidden_keys"):
     hides every key but i + first to i + last) and arguments ``tuner.guarded`` (queries, keys, values). Loops
     marked ``keys`` get bounds that follow the rows of their block: from the loops marked ``block`` and
     ``rows_mixed`` around them. A hidden key adds 0 times a value; that is NaN where the value is NaN or
-    infinite, so before each loop over blocks the guarded arguments are read, and all keys are computed where
-    a number is NaN, infinite or above 1e10: a product of such numbers may be infinite.
+    infinite, so the guarded arguments are read first, for each matrix of a batch, and all keys are computed
+    where a number is NaN or above 1e10 in magnitude: a product of such numbers may be infinite.
 
         %blocks = scf.for %block = %c0 to %c512 step %c48 iter_args(...) -> (tensor<512xf32>) {
           %weights = scf.for %key = %c0 to %c512 step %c32 iter_args(...) -> (tensor<512xf32>) {
@@ -47,8 +47,8 @@ class SkipHiddenKeysOp(InPlaceOp, name="skip_hidden_keys"):
         %weights = scf.for %key = %c0 to %end step %c32 iter_args(...) -> (tensor<512xf32>) {
 
     Scores that no whole chunk of a softmax reads (its loops are marked ``chunks``) are always computed. The
-    handle (a func.func) stays valid. Silenceable failure: no argument ``tuner.visible``, or guarded arguments
-    of other types than f32 and f64, or with rows whose elements are not adjacent.
+    handle (a func.func) stays valid. Silenceable failure: not one argument ``tuner.visible``, or guarded
+    arguments of other types than f32 and f64, or with rows whose elements are not adjacent.
     """
 
     def change(self, function: Op) -> Refusal | None:

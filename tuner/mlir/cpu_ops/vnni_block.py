@@ -292,8 +292,8 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
     each one block of the schedule. Each is replaced by loops over strips of ``tile_m`` rows and panels of
     ``tile_n`` columns, with all sums of a tile in vector registers. B is read as pairs of rows of K: a weight
     comes packed so (``tuner.mlir.cpu_ops.vnni_operands``), another B is packed first. A is packed for layout
-    tn only. A ``linalg.fill`` of that C with zero is replaced too. Any size. vdpbf16ps takes subnormal
-    numbers as 0.
+    tn only. A ``linalg.fill`` of C with zero is replaced too. Any size. vdpbf16ps takes subnormal numbers as
+    0.
 
         linalg.fill ins(%zero : f32) outs(%c : memref<1x16xf32>)
         linalg.matmul ins(%a, %b : memref<1x64xbf16>, memref<64x16xbf16>) outs(%c : memref<1x16xf32>)

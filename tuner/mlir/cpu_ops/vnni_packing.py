@@ -299,7 +299,7 @@ def k_group_type() -> Type:
 
 
 def k_groups_type(lanes: int = K_GROUPS) -> Type:
-    """Returns the type of a vector of K groups: vector<16xi32>."""
+    """Returns the type of a vector of ``lanes`` K groups, by default vector<16xi32>."""
     return ir.VectorType.get([lanes], k_group_type())
 
 
@@ -361,8 +361,8 @@ def pack_b(
 ) -> None:
     """Creates the code that packs B, ``k`` x ``n``, to panels of ``vectors`` vectors of K groups each.
 
-    ``store`` creates the store of a vector, see ``StoreOfB``. With ``fetches``, rows of K are prefetched a
-    step ahead: hardware does not foresee reads a row apart.
+    ``store`` creates the store of a vector, see ``StoreOfB``. With ``fetches``, rows of a B that is stored by
+    rows of K are prefetched a step ahead: hardware does not foresee reads a row apart.
     """
     width = vectors * source.k_groups
 

@@ -52,7 +52,7 @@ class KGroupStrip:
 
     @property
     def whole_k_groups(self) -> int:
-        """Returns how many K groups (32 bits along K) of a row of A are loaded as whole vectors.
+        """Returns how many K groups (32 bits along K) of a row of A are loaded whole, not by element.
 
         A partial last one counts only if A is packed, since packing pads it with zeros.
         """

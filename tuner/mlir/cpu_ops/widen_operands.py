@@ -17,9 +17,9 @@ NARROW = tuple(name for name in FLOATS if natural_output(name) != name)
 class WidenOperandsOp(InPlaceOp, name="widen_operands"):
     """``tuner.widen_operands``: operands of matmuls of narrow floats are converted to f32 before the matmuls.
 
-    Takes a function with ``linalg.matmul`` ops on tensors, whose A and B are arguments of the function. Each
-    operand that the attributes name is converted as a whole, a vector at a time, to a buffer that the matmul
-    then reads. An element is so converted once, and not in each register tile that reads it.
+    Takes a function with ``linalg.matmul`` ops on tensors. Each operand that the attributes name, which must
+    be an argument of the function, is converted as a whole, a vector at a time, to a buffer that the matmul
+    then reads. Each element is then converted once, not in each register tile that reads it.
 
         %A = bufferization.to_tensor %a restrict : memref<8x32xf16> to tensor<8x32xf16>
         %r = linalg.matmul ins(%A, %B : tensor<8x32xf16>, tensor<32x16xf16>) outs(%C : tensor<8x16xf32>) ...
@@ -38,7 +38,7 @@ class WidenOperandsOp(InPlaceOp, name="widen_operands"):
 
     Attributes, i64: ``a`` and ``b`` (1: this operand is converted, the default; 0: it is not), ``lanes``,
     elements of a vector (default 16). The handle (a func.func) and handles of the matmuls stay valid.
-    Silenceable failure: an operand of another type than bf16 or f16, or one that is not an argument.
+    Silenceable failure: an operand of another type than bf16 or f16, of dynamic sizes, or not an argument.
     """
 
     def change(self, function: Op) -> Refusal | None:

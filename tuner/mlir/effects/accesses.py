@@ -103,8 +103,8 @@ def region_of(buffer: Value) -> StridedRegion | None:
     """Returns a region that contains all elements of a memref, in the buffer that the memref is a view of.
 
     The region of the memref's type or, where that is dynamic, of the closest enclosing view of static type.
-    None where no region is known: without such a view, for views of a ``memref.reinterpret_cast`` of dynamic
-    type, and for what control flow, a select, ``memref.view`` or an unknown op gives.
+    None where no region is known: without such a view (none is sought behind a ``memref.reinterpret_cast``),
+    and for what control flow, a select, ``memref.view``, a cast of other types or an unknown op gives.
     """
     region = _of_type(buffer.type)
     while (op := _op_of(buffer)) is not None and op.name in KEEP_THE_BASE:
@@ -200,9 +200,9 @@ def has_device_work(op: Op) -> bool:
 
 
 def device_accesses(op: Op, effects: KernelEffects) -> Accesses:
-    """Returns what the GPU reads and writes when it executes ``op`` and its nested ops; a free is a write.
+    """Returns what the GPU reads and writes when it executes ``op`` and its nested ops.
 
-    Raises CandidateError(COMPILE) for a memref of unknown origin.
+    An allocation or a free is a write. Raises CandidateError(COMPILE) for a memref of unknown origin.
     """
     return union(_of_device_op(inner, effects) for inner in inside(op) if is_device_work(inner))
 
@@ -218,7 +218,10 @@ def accesses_without_atomics(launch: Op, effects: KernelEffects) -> Accesses:
 
 
 def host_accesses(op: Op) -> Accesses:
-    """Returns what the host reads and writes when it executes ``op`` and the ops nested in it."""
+    """Returns what the host reads and writes when it executes ``op`` and the ops nested in it.
+
+    Raises CandidateError(COMPILE) for a memref of unknown origin.
+    """
     hosts = (inner for inner in inside(op) if inner.name not in DEVICE_OPS | FORWARDING)
     return union(map(_of_host_op, hosts))
 

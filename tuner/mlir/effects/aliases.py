@@ -322,8 +322,8 @@ def _kernel_of(launch: Op) -> Op | None:
 def roots_of(value: Value) -> tuple[Value, ...]:
     """Returns the buffers that a memref may be a view of: one, unless control flow or a select chooses.
 
-    Buffers are arguments and results of ops of ``SOURCES``; the first ``memref.get_global`` of a symbol
-    stands for all of that symbol. Raises CandidateError(COMPILE) for a memref of any other op.
+    Buffers are arguments of the function and results of ops of ``SOURCES``; the first ``memref.get_global``
+    of a symbol stands for all of that symbol. Raises CandidateError(COMPILE) for a memref of other origin.
     """
     origins = origins_of(value)
     for origin in origins:
@@ -332,7 +332,7 @@ def roots_of(value: Value) -> tuple[Value, ...]:
 
 
 def origins_of(value: Value) -> tuple[Value, ...]:
-    """Returns the values at which the way back from ``value`` through views, selects and loops ends."""
+    """Returns the values at which the way back from ``value`` through views, selects and scf ops ends."""
     roots: dict[Value, None] = {}
     seen: set[Value] = set()
     open_values = [value]
@@ -436,7 +436,7 @@ class AliasSets:
         return self._roots[value]
 
     def roots(self) -> list[Value]:
-        """Returns all buffers of the function, by the first memref that may be a view of the buffer."""
+        """Returns all buffers of the function, in the order of the first memrefs that may be their views."""
         return list(self._leader)
 
     def is_singleton(self, value: Value) -> bool:

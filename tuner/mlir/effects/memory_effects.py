@@ -115,7 +115,10 @@ class KernelEffects:
         return tuple(instance for instance in self.of_launch(launch) if instance.value not in left_out)
 
     def goes_anywhere(self, launch: Op) -> bool:
-        """Returns whether a launch may access any buffer: it loads pointers or uses its module's globals."""
+        """Returns whether a launch may access any buffer, by a pointer of unknown origin or a global.
+
+        Constant globals and those in shared memory do not count. False for a kernel that is not known.
+        """
         return str(launch.attributes["kernel"]) in self._go_anywhere
 
 
@@ -230,8 +233,8 @@ def _used_inside(op: Op) -> list[Value]:
 def reject_device_code(function: Op, structured: set[Op]) -> None:
     """Raises CandidateError(COMPILE) for GPU ops of a host function that the memory analysis cannot follow.
 
-    Allowed are allocations of memory that the host shares, and launches without async tokens that are in
-    ``structured``: launches in blocks that the analysis follows (func.func, scf.for, scf.while, scf.if).
+    Allowed are ``gpu.alloc``, ``gpu.dealloc``, and launches without async tokens that are in ``structured``:
+    launches in blocks that the analysis follows (func.func, scf.for, scf.while, scf.if).
     """
     for op in _with_nested(function):
         if op.name.startswith("gpu.") and op.name not in SHARED_MEMORY and not _is_plain_launch(op):

@@ -1,4 +1,4 @@
-"""The memory effects of single ops, in tables: MLIR's ``MemoryEffectOpInterface`` has no Python bindings.
+"""The memory effects of single ops, in tables: MLIR's Python bindings do not show an op's own effects.
 
 The tables are for the device and the host. An op that is not listed may read and write.
 """

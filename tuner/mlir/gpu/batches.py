@@ -38,7 +38,7 @@ def note_batches(module: ir.Module, host: LaunchSequence) -> None:
     """Records on each ``gpu.func``, as attributes, the bytes of a matrix per parameter, and the grid's z.
 
     ``choose_matrices`` reads the attributes. ``host``: launches of one matrix pair, one of each kernel. The
-    bytes are 0 for a tensor map, and for the bias, which all matrices of a batch share.
+    bytes are 0 for a tensor map, and for buffers that all matrices of a batch share, such as the bias.
     """
     sizes = _bytes_by_name(host)
     functions = walk(module, "gpu.func")

@@ -42,7 +42,7 @@ class CustomSharedViews:
     kernel: str
     bytes: int  # to the end of the last view with a constant position; 0 without such a view
     furthest: str  # op name and source location of that view, for messages; "" without such a view
-    unbounded: str  # op name and source location of an access at a dynamic position; "" without one
+    unbounded: str  # op name and source location of the last use whose end is not known; "" without one
 
 
 def custom_shared_views(function: Op) -> CustomSharedViews:
@@ -307,11 +307,11 @@ class SharedBlock:
 def use_dynamic_shared_memory(module: ir.Module, limit_bytes: int) -> tuple[SharedBlock, ...]:
     """Packs the shared memory of each kernel into one dynamic block; returns the block of each kernel.
 
-    Static shared memory is limited to 48 KiB, dynamic is not. Buffers that barriers separate in time share
-    bytes; what launches request (``custom_shared_views``) comes first, or last if its size is not constant.
-    Raises CandidateError: RESOURCES for a kernel that needs more than ``limit_bytes``, or a launch that
-    requests less than its views need; COMPILE for a buffer that is not static and row-major, and for views
-    without a known end of a launch that requests nothing.
+    Static shared memory is limited to 48 KiB, dynamic to ``limit_bytes``. Buffers that barriers separate in
+    time share bytes; what launches request (``reserved_bytes``) comes first, or last if its size is not
+    constant. Raises CandidateError: RESOURCES for a kernel that needs more than ``limit_bytes``, or a launch
+    that requests less than its views need; COMPILE for a buffer that is not static and row-major, and for
+    views without a known end of a launch that requests nothing.
 
         gpu.launch_func @m::@k blocks in (...) threads in (...) args(%g : memref<256xf32>)
         %a = memref.alloc() : memref<256xf32, #gpu.address_space<workgroup>>

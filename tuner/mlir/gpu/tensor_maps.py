@@ -1,8 +1,8 @@
 """Tensor maps of kernels (TMA): their layouts, their passing to kernels, the alignment of shared memory.
 
 A kernel takes a map as ``!nvgpu.tensormap.descriptor``, if a script or program says so, or as
-``!llvm.ptr``, if ``tuner.wgmma_pipeline`` has created the map. The layouts are recorded first; then the
-descriptors of a script's kernels are passed by address, or those of a program by value.
+``!llvm.ptr``, if ``tuner.wgmma_pipeline`` has created the map. Parameters of the second form are recorded
+before kernels are lowered, and are passed by value; maps of the first form are passed by address.
 """
 
 import re

@@ -14,7 +14,7 @@ class BoundLoadsOp(InPlaceOp, name="bound_loads"):
     """``tuner.bound_loads``: reads of padded views return zero outside of the true sizes.
 
     Takes a function whose transfers are lowered to 1-D ``vector.load``, before asynchronous copies are
-    created. Guards every load of a padded argument (``tuner.bounds``). A load whose only use is a store to
+    created. Guards every load of a padded argument (``tuner.bounds``). A load that is only stored to
     shared memory becomes a masked ``vector.transfer_read``, which ``nvgpu.create_async_groups`` converts to a
     copy with a source size; any other load becomes an ``scf.if``.
 

@@ -210,7 +210,10 @@ class Retyping:
 
 
 def first_arithmetic_op(root: Op, element: Type) -> str | None:
-    """Returns the name of the first ``arith`` or ``math`` op on ``element`` outside of linalg, or None."""
+    """Returns the name of the first ``arith`` or ``math`` op on ``element`` outside of linalg, or None.
+
+    Constants and ``arith.select`` do not count: they only move elements.
+    """
     names: list[str] = []
 
     def visit(op: Op) -> WalkResult:
@@ -251,7 +254,7 @@ class ElementTypesOp(InPlaceOp, name="element_types"):
     Takes a function whose arithmetic on the type, if any, is inside of linalg ops. ``convert-vector-to-gpu``
     supports f16 but not bf16, and both are 16 bits that are only moved and passed to ``nvgpu.mma.sync``: a
     script uses f16 during that pass, and bf16 before and after. In the same way i8 stands for 8-bit floats.
-    Not allowed: the type inside of types such as gpu.mma_matrix, and in dense constants of unequal elements.
+    Not handled: the type inside of types such as gpu.mma_matrix, and in dense constants of unequal elements.
 
         %x = vector.load %a[%i, %i] : memref<8x8xbf16, strided<[9, 1]>>, vector<2xbf16>
       with from = "bf16", to = "f16" becomes

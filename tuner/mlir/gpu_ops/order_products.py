@@ -18,7 +18,7 @@ class OrderProductsOp(InPlaceOp, name="order_products"):
     An FFMA reads three registers. Each of two banks, registers of even and of odd number, delivers one per
     cycle, which evens out over two or so FFMA. In a row of sums the element of A stays in the operand cache,
     and where a row ends that of B; so an FFMA reads a sum and one element, which ptxas can put into different
-    banks. Takes a function whose products are ``vector.fma`` in a loop, and makes each a scalar ``math.fma``.
+    banks. Takes a function whose products are ``vector.fma`` in a loop, and makes them scalar ``math.fma``.
     What a step reads comes before the products of the step before. Copies, barriers and stores keep their
     order, and so do the products of each sum: results have equal bits.
 

@@ -40,7 +40,7 @@ class SharedLayoutOp(InPlaceOp, name="shared_layout"):
 
     Attributes, both i64: with ``swizzle`` = 0 (default) a tile that only ``nvgpu.ldmatrix`` reads is padded
     by 16 bytes instead, which avoids bank conflicts too but takes more memory. Every other tile is padded by
-    ``pad_bytes`` (a multiple of 16, default 16; 0: no padding). The handle (a func.func) stays valid.
+    ``pad_bytes`` (a multiple of 16, default 16; 0: no tile is padded). The handle (a func.func) stays valid.
     Silenceable failure, with nothing changed: a use that is not by index, such as a view, or other
     ``pad_bytes``.
     """

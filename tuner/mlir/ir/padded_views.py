@@ -55,7 +55,7 @@ def elements_inside(indices: list[Value], bounds: Bounds, width: int) -> Value:
     """Creates the number of a vector's elements, the first at ``indices``, that are within ``bounds``.
 
     The vector has ``width`` elements along the last dimension. ``bounds`` (dimension -> true size) must not
-    be empty; where they are multiples of ``width``, the vector must start at one.
+    be empty. Where ``is_width_aligned`` holds, the vector must start at a multiple of ``width``.
     """
     type_ = ir.IndexType.get()
     last = len(indices) - 1

@@ -105,7 +105,7 @@ def log10(x: Term) -> Term:
 
 
 def log1p(x: Term) -> Term:
-    """Creates log(1 + x) of a float32, corrected for the rounding of 1 + x (s_log1pf.c); error to 2 ulp."""
+    """Creates log(1 + x) of a float32, corrected for the rounding of 1 + x (s_log1pf.c); error <= 2 ulp."""
     whole = x + 1.0
     exponent, fraction = _mantissa(whole)
     lost = (x - (whole - 1.0)) / whole  # relative rounding error of 1 + x

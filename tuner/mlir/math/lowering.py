@@ -1,11 +1,12 @@
 """Expands math ops of CPU code and GPU kernels to formulas, where upstream would call a library.
 
 Ops that LLVM has instructions for stay. Takes lowered functions or outlined kernels; gives arith ops, the
-math ops of ``NATIVE``, and loops for ``arith.remf``. f16 and bf16 are computed in float32. Trigonometric and
-hyperbolic functions of narrower floats are computed in float64 and rounded once; so are powers, except for
-small constant exponents, which are products. In GPU kernels ``math.exp2`` of float32 is one instruction,
-``ex2.approx``, as in CUDA's own library. No logarithm is by ``lg2.approx``: its error near 1, where the
-logarithm is 0, is 2**-22. Not handled: ops without a formula (cbrt, erfc, ...) are errors.
+math ops of ``NATIVE``, and loops for ``arith.remf``. Functions of ``FORMULAS``, such as exp and tanh, are
+computed in float32 for f16, bf16 and f32; other functions of these in float64, and rounded once, such as sin
+and sinh. So are powers, except for small constant exponents, which are products. In GPU kernels ``math.exp2``
+of float32 is one instruction, ``ex2.approx``, as in CUDA's own library. No logarithm is by ``lg2.approx``:
+its error near 1, where the logarithm is 0, is 2**-22. Not handled: ops without a formula (cbrt, erfc, ...)
+are errors.
 
     %y = math.rsqrt %x : f16
   becomes
@@ -151,7 +152,8 @@ PRODUCTS: dict[float, Formula] = {
 def lower_math(module: ir.Module) -> None:
     """Replaces math ops and ``arith.remf`` in all kernels by formulas that need no libdevice, in place.
 
-    Ops of ``NATIVE`` and ``OF_INTEGERS`` stay. Raises CandidateError(COMPILE) for an op without a formula.
+    Ops of ``NATIVE`` and ``OF_INTEGERS`` stay. Raises CandidateError(COMPILE) for an op without a formula for
+    its type, and for ``arith.remf`` of vectors.
     """
     for kernel in walk(module, "gpu.func"):
         expand_remainders(kernel)
@@ -165,7 +167,7 @@ def expand_math(root: Op | ir.Module) -> None:
     """Replaces the math ops and ``arith.remf`` in any code by formulas of arith and math ops, in place.
 
     Ops of ``NATIVE`` and ``OF_INTEGERS`` stay; ``math.exp2`` of float32 is computed in float64. Raises
-    CandidateError(COMPILE) for an op without a formula for its type.
+    CandidateError(COMPILE) for an op without a formula for its type, and for ``arith.remf`` of vectors.
     """
     expand_remainders(root)
     for op in _math_ops(root):

@@ -127,13 +127,13 @@ def rounded(value: Float64, error: Float64, element: str, ulps: float = 1.0) -> 
 
 
 def add(a: Bounded, b: Bounded) -> Bounded:
-    """Returns a + b, rounded to the type of ``a``, with the errors of both operands and of the rounding."""
+    """Returns a + b in float64; the error: of both operands, and of rounding to the type of ``a``."""
     with np.errstate(all="ignore"):
         return _added(a.value + b.value, a, b)
 
 
 def subtract(a: Bounded, b: Bounded) -> Bounded:
-    """Returns a - b, rounded to the type of ``a``, with the errors of both operands and of the rounding."""
+    """Returns a - b in float64; the error: of both operands, and of rounding to the type of ``a``."""
     with np.errstate(all="ignore"):
         return _added(a.value - b.value, a, b)
 
@@ -149,7 +149,7 @@ def _added(value: Float64, a: Bounded, b: Bounded) -> Bounded:
 
 
 def multiply(a: Bounded, b: Bounded) -> Bounded:
-    """Returns a * b, rounded to the type of ``a``, with the errors of both operands and of the rounding."""
+    """Returns a * b in float64; the error: of both operands, and of rounding to the type of ``a``."""
     with np.errstate(all="ignore"):
         return rounded(a.value * b.value, _error_of_product(a, b), a.element)
 
@@ -162,7 +162,7 @@ def _error_of_product(a: Bounded, b: Bounded) -> Float64:
 
 
 def divide(a: Bounded, b: Bounded) -> Bounded:
-    """Returns a / b, rounded to the type of ``a``, with the errors of both operands and of the rounding."""
+    """Returns a / b in float64; the error: of both operands, and of rounding to the type of ``a``."""
     with np.errstate(all="ignore"):
         quotient = a.value / b.value
         least = np.maximum(np.abs(b.value) - b.error, 0.0)  # 0: the divisor's sign is not known
@@ -179,7 +179,7 @@ def angle(a: Bounded, b: Bounded) -> Bounded:
 
 
 def chosen(truth: Truth, a: Bounded, b: Bounded) -> Bounded:
-    """Returns ``a`` where a comparison is true, else ``b``; where it is uncertain, either is allowed."""
+    """Returns ``a`` where a comparison is true, else ``b``; where uncertain, either if both are finite."""
     with np.errstate(all="ignore"):
         value = np.where(truth.value, a.value, b.value)
         error = np.where(truth.value, a.error, b.error)
@@ -220,7 +220,7 @@ def function(
 
 
 def square_root(x: Bounded) -> Bounded:
-    """Returns the square root; its error is what the ends of the operand's interval are off, at most."""
+    """Returns the square root; its error: how far those of the interval's ends are off, and the rounding."""
     with np.errstate(all="ignore"):
         y = np.sqrt(x.value)
         least = np.sqrt(np.maximum(x.value - x.error, 0.0))

@@ -3,7 +3,8 @@
 Takes the text of a ``Fusion`` (``tuner.core.fusions``) and arrays for its inputs. Contractions are
 ``numpy.matmul``; the body of a ``linalg.generic`` is evaluated on whole arrays, each operand read through its
 indexing map; a reduction is numpy's along the reduced dimensions. Not handled, and refused: control flow,
-unsigned division, reductions other than sums and extremes of floats, and and, or, xor of i1.
+division of integers, reductions other than sums, maxima and minima of floats, or ``and``, ``or``, ``xor`` of
+i1.
 """
 
 from collections.abc import Callable, Mapping, Sequence
