@@ -81,19 +81,19 @@ AS_TEXT = form(str, lambda reliability: reliability.text, Reliability.of_text)  
 
 
 def reliable_unless(reason: str) -> Reliability:
-    """Returns RELIABLE for "", else the reliability of a time that was disturbed, for ``reason``."""
+    """Returns RELIABLE for "", else the reliability of an unreliable time, for ``reason``."""
     if reason:
         return unreliable(reason)
     return RELIABLE
 
 
 def unreliable(reason: str) -> Reliability:
-    """Returns ``Trust.UNRELIABLE`` with ``reason``: what disturbed the machine while the time was taken."""
+    """Returns the reliability of an unreliable time; ``reason``: such as what disturbed the machine."""
     return Reliability(Trust.UNRELIABLE, reason)
 
 
 def unknown(reason: str) -> Reliability:
-    """Returns ``Trust.UNKNOWN`` with ``reason``: which evidence of a quiet machine is missing."""
+    """Returns the reliability "unknown"; ``reason``: such as which evidence of a quiet machine is missing."""
     return Reliability(Trust.UNKNOWN, reason)
 
 

@@ -78,7 +78,7 @@ class FinalTime:
 
     origin: Origin
     problem: Problem = field(metadata=PROBLEM)
-    measurement: Measurement | Failure  # a failure: the trial was timed first, and found wrong then
+    measurement: Measurement | Failure  # a failure: it had a first time, and failed when timed again
 
 
 @dataclass(frozen=True)

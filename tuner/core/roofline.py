@@ -19,7 +19,7 @@ class Roofline:
 
     flop_per_s: float  # multiply-adds in registers, two each; at least what a right kernel was seen to reach
     bytes_per_s: float  # reading memory in order; of a GPU: copying within it; at least what a kernel reached
-    # "measured by AMX" or the like; of a GPU "documented, at 1980 MHz"; REACHED where a kernel was faster
+    # "measured by AMX", of a GPU "documented, at 1980 MHz", SHIPPED, or REACHED where a kernel was faster
     flop_source: str = "measured"
 
     def least_s(self, flop: int, moved_bytes: int, cache_bytes: int) -> float:

@@ -40,7 +40,7 @@ class RoundQuality:
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
-        """Returns the sort key (is lost, is unreliable, disturbance): the quietest round sorts first."""
+        """Returns the sort key (is lost, is not RELIABLE, disturbance): the quietest round sorts first."""
         return (self.is_lost, not self.reliability.is_reliable, self.disturbance)
 
 
@@ -93,9 +93,9 @@ class Evidence:
 def reliability_in_round(times: tuple[Measurement, ...], evidence: Evidence) -> Reliability:
     """Returns how reliable times of a timing round are; a ratio of two may be printed if they are RELIABLE.
 
-    UNRELIABLE in an unreliable round, and where a measurement was stopped early, was not interleaved, has
-    fewer than LEAST_SAMPLES (6) samples, or the noise floor is above NOISE_LIMIT (5 %). In another round,
-    UNKNOWN if its noise floor is not known. ``times`` has one or more measurements.
+    That of the round if that is UNRELIABLE; else UNKNOWN if its noise floor is not known; else UNRELIABLE
+    where a measurement was stopped early, was not interleaved, has fewer than LEAST_SAMPLES (6) samples, or
+    the noise floor is above NOISE_LIMIT (5 %). ``times`` has one or more measurements.
     """
     if evidence.reliability.unreliable:
         return evidence.reliability
@@ -138,7 +138,7 @@ def reliability_alone(
 
 
 def reliability_of_sessions(sessions: Sequence[Reliability]) -> Reliability:
-    """Returns RELIABLE if most sessions were quiet, that is RELIABLE themselves."""
+    """Returns RELIABLE if more than half of the sessions are, else UNRELIABLE; UNKNOWN without sessions."""
     disturbed = [session for session in sessions if not session.is_reliable]
     if not sessions:
         return unknown("nothing was timed")

@@ -112,7 +112,7 @@ class Compiler:
 
     @property
     def tools(self) -> str:
-        """Returns one line of versions and the verifier's number: with equal code, verdicts are equal."""
+        """Returns one line of versions and the verifier's number; equal code then has equal verdicts."""
         versions = " ".join(f"{name}=={version}" for name, version in self.packages)
         return f"{self.mlir} {versions} verifier:{self.verifier}"
 
@@ -122,7 +122,7 @@ class Compiler:
         return f"{self.tools} pipeline:{self.pipeline_sha256[:12]}"
 
     def changes_to(self, later: "Compiler") -> tuple[str, ...]:
-        """Returns the differences to a ``later`` compiler, one text each: packages, LLVM, tuner's passes."""
+        """Returns the differences to a ``later`` compiler, a text each: packages, LLVM, passes, verifier."""
         before = dict(self.packages)
         after = dict(later.packages)
         changes = [
@@ -207,7 +207,7 @@ class Run:
     campaign: CampaignPlace | None = None  # None: a run of its own
 
     def __repr__(self) -> str:
-        """Returns one line: problem, target, machine, status."""
+        """Returns one line: id, problem, target, machine, status."""
         problem = self.settings.problem.key
         target = self.settings.target
         return f"Run({self.id}: {problem}, {target} on {self.machine.name}, {self.status})"

@@ -368,7 +368,7 @@ def parse_seconds(text: str) -> float:
 
 
 def printable_lines(text: str) -> str:
-    r"""Returns a text of several lines with control characters as escapes such as \u001b; newlines stay."""
+    r"""Returns a text with control characters as escapes such as \u001b; newlines and tabs stay."""
     return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

@@ -15,7 +15,7 @@ NAMES_LIMIT = 2000  # names of a folder that a missing file's name is compared w
 def similar_file_hint(path: Path) -> str:
     """Returns "did you mean FILE?" for a missing file: FILE is the most similar name in its folder.
 
-    "" if the file exists, or if no name is similar.
+    Of a large folder only NAMES_LIMIT names are compared. "" if the file exists, or if no name is similar.
     """
     near = ""
     with contextlib.suppress(OSError):  # its folder is missing, too

@@ -39,7 +39,8 @@ NOUNS = {  # name of a type -> what a message calls its values
 def typed_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator: the function raises UsageError for an argument whose type its annotation does not allow.
 
-    Integers of other types, such as numpy's, are passed on as int.
+    Also for integers of more than 64 bits, and for text with NUL. Integers of other types, such as numpy's,
+    are passed on as int. A call that does not fit the signature raises TypeError.
     """
     signature = inspect.signature(function)
     module: dict[str, Any] = function.__globals__
@@ -80,7 +81,8 @@ def _by_keyword(signature: inspect.Signature) -> str:
 def typed(name: str, given: Any, annotation: Any) -> Any:
     """Returns the value of the argument ``name``, an integer of another type (numpy's) as int.
 
-    Raises UsageError if ``annotation`` does not allow the value.
+    Raises UsageError if ``annotation`` does not allow the value, for an integer of more than 64 bits, and for
+    a text or path with NUL or invalid Unicode.
     """
     if not isinstance(given, int) and isinstance(given, numbers.Integral):
         given = operator.index(given)

@@ -322,8 +322,8 @@ class Driver:
 def alive_nodes(request: FleetRequest) -> tuple[tables.FleetNode, ...]:
     """Returns the nodes of a fleet that take jobs: neither lost nor asked to end.
 
-    Waits for one for at most a lease, since after a suspend all look silent; () if none comes. Raises
-    UsageError for a database without a fleet, TunerError if the server fails.
+    Where all are lost, waits at most a lease for a heartbeat, since after a suspend all look silent; () if
+    none comes. Raises UsageError for a database without a fleet, TunerError if the server fails.
     """
     with session(request.url) as connection:
         settings = read_settings(connection)

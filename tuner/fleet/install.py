@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 ROLE = re.compile(r"[a-z_][a-z0-9_]{0,62}")  # an identifier that needs no quotes
-# What a node does with the tuner's tables; nodes have no rights on the history.
+# What a node does with the tables of the fleet and of its queue; nodes have no rights on the history.
 GRANTS = (
     ("SELECT", "fleet_setting"),
     ("SELECT, INSERT, UPDATE, DELETE", "fleet_node"),
@@ -29,7 +29,7 @@ def install(url: str, settings: FleetSettings, role: str | None = None) -> None:
     """Creates or updates the tables of a fleet, stores its settings, and grants ``role`` the rights of nodes.
 
     ``role`` is created if missing; None: no grants. Raises UsageError for an unusable URL or role name, a
-    missing package, and a missing right; TunerError if the server refuses a statement.
+    missing package, and a role that may not be created; TunerError if the server refuses a statement.
     """
     from tuner.db.store import Store  # loads SQLAlchemy
 

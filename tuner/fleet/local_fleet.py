@@ -48,7 +48,7 @@ class NoServerError(TunerError):
 def server() -> Iterator[str]:
     """Context manager: runs a temporary PostgreSQL server, whose database URL it gives; deleted at its end.
 
-    Raises NoServerError if PostgreSQL is not installed, or does not start.
+    Raises NoServerError if PostgreSQL or psycopg is not installed, or the server does not start.
     """
     if importlib.util.find_spec("psycopg") is None:
         raise NoServerError("PostgreSQL needs psycopg, found none: pip install 'psycopg[binary]'")
@@ -77,7 +77,7 @@ def folder_of(url: str) -> Path:
 
 
 def start(folder: Path) -> None:
-    """Starts the PostgreSQL server with its data in ``folder``. Raises NoServerError if it does not start."""
+    """Starts the PostgreSQL server of ``folder``/d. Raises NoServerError if it does not start."""
     _run(folder, _programs() / "pg_ctl", "start", "-w", "-l", f"{folder}/log", "-o", "-F")
 
 
@@ -233,8 +233,8 @@ class LocalNodes:
 def local_fleet(target: str, say: Callable[[str], None]) -> Iterator[LocalNodes]:
     """Context manager: runs a fleet on this machine, a PostgreSQL server and three nodes for ``target``.
 
-    ``say`` gets lines of progress. Raises TunerError for a missing package or program, a node that ends
-    early, and processes that are left at the end.
+    ``say`` gets lines of progress. Raises TunerError for a missing package or program, a node that does not
+    begin or end its work in time, and processes that are left at the end.
     """
     require_packages()
     with server() as url:

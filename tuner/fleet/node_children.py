@@ -50,8 +50,8 @@ class _Kept:
 class MeasurementWorkers:
     """The measurement workers of a node, one per problem and number of threads, at most KEPT.
 
-    One works at a time. For a further problem, the process that was idle for longest is reused: campaigns
-    alternate between more than KEPT problems.
+    One works at a time. For a further problem, the process that was idle for longest is reused, or replaced
+    if its settings or memory limit do not fit: campaigns alternate between more than KEPT problems.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class MeasurementWorkers:
     def of(self, work: FleetWork, children: Callable[[], RunnerChildren]) -> MeasurementWorker:
         """Returns the worker for the work's problem.
 
-        Starts one, as ``children()`` describes, if there is none.
+        If there is none, reuses another problem's or starts one, as ``children()`` describes.
         """
         key = (work.problem, work.threads)
         if key not in self._kept:
@@ -149,7 +149,7 @@ class Order:
 
 
 class DroppedError(Exception):
-    """A piece of work was withdrawn while a child process was working on it."""
+    """A piece of work was withdrawn, or the node is closing, while a child process was working on it."""
 
 
 @final

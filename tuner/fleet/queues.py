@@ -320,7 +320,7 @@ def completed(call: Coroutine[Any, Any, Result]) -> Result:
 
 
 def sweep(connection: "Connection", lease_s: float) -> int:
-    """Requeues jobs of lost nodes, and stores a failure for jobs that failed ATTEMPTS times.
+    """Requeues jobs of lost nodes, and stores a failure for jobs that failed too often.
 
     ``lease_s``: seconds without a heartbeat after which a node is lost. Returns the number of jobs; 0 also
     while another process sweeps.
@@ -348,7 +348,7 @@ def _give_up(connection: "Connection", job: Job, why: str) -> None:
 
 
 def delete_old(connection: "Connection") -> None:
-    """Deletes blobs, outcomes, attempts and nodes older than KEPT_DAYS days, and jobs that have ended."""
+    """Deletes what is older than KEPT_DAYS days (blobs, outcomes, attempts, silent nodes), and ended jobs."""
     for statement in (
         "DELETE FROM fleet_blob WHERE stored < now() - make_interval(days => %s)",
         "DELETE FROM fleet_outcome WHERE told < now() - make_interval(days => %s)",

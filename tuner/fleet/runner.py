@@ -256,12 +256,12 @@ class FleetTarget(Target):
     def machine(self, target: TargetName) -> Machine:
         """Returns the machine of the nodes that measure for ``target``.
 
-        Raises UsageError if there are none, or machines of several classes.
+        Raises UsageError if there are none, machines of several classes, or fewer devices than asked for.
         """
         return self._machine_and_devices(target)[0]
 
     def compiler(self, target: TargetName) -> Compiler:
-        """Returns this installation's compiler build. Raises UsageError if no node has an equal one."""
+        """Returns this installation's compiler build. Raises UsageError if no node compiles with it."""
         compiler = self._own.compiler(target)
         compiler_build = compiler_build_of(compiler)
         compiler_builds = [
@@ -284,7 +284,7 @@ class FleetTarget(Target):
         """Returns a runner per run of a campaign, all for one target, on one shared connection.
 
         ``how``: settings per run, with its uuid. Raises UsageError if another process drives a run, and if no
-        machine, or machines of several classes, measure for the target.
+        machine, machines of several classes, or fewer devices than asked for measure for the target.
         """
         target = orders[0].target
         machine, measuring = self._machine_and_devices(target)
@@ -358,7 +358,7 @@ class FleetTarget(Target):
 
 
 def require_server(url: str) -> None:
-    """Raises UsageError for a database that is not on a PostgreSQL server, and for a missing package."""
+    """Raises UsageError for a URL that is not of a PostgreSQL server, and for a missing package."""
     server_of(url)
     require_packages()
 
@@ -372,7 +372,7 @@ def pending_limit(devices: int) -> int:
 
 @final
 class FleetBackends(Backends):
-    """The backends of a run on a fleet: nodes compile and time its candidates, all else is done here."""
+    """The backends of a run on a fleet: nodes compile and time its candidates, and time its baseline."""
 
     def __init__(self, own: Backends, fleet: FleetRequest) -> None:
         self._own = own
@@ -406,7 +406,7 @@ class FleetBackends(Backends):
 
 
 def fleet_backends(backends: Backends, fleet: FleetRequest) -> Backends:
-    """Returns backends whose targets and recordings are worked on by the nodes of a fleet."""
+    """Returns backends whose targets and recordings let the nodes of a fleet compile and time."""
     return FleetBackends(backends, fleet)
 
 

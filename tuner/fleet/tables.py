@@ -123,7 +123,7 @@ class SeenNode:
     age_s: float  # since it joined
     silent_s: float  # since its last heartbeat
     drains: bool
-    load: QueueLoad | None = None  # None: its second heartbeat has not come
+    load: QueueLoad | None = None  # None: no heartbeat since it joined
 
     def is_lost(self, lease_s: float) -> bool:
         """Returns whether the last heartbeat is ``lease_s`` seconds ago or more: other nodes get its jobs."""
@@ -230,7 +230,7 @@ def reports_of(
 ) -> dict[tuple[int, str], NodeReport]:
     """Returns the reports on a run (uuid): (trial number, stage) -> report.
 
-    ``numbers`` None: of all trials.
+    ``numbers``: of these trials; None: of all work.
     """
     rows = connection.execute(
         "SELECT number, stage, CASE WHEN octet_length(body::text) <= %s THEN body::text END, node "

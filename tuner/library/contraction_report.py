@@ -29,7 +29,7 @@ class ContractionReport:
     function: str  # its name; "" outside of functions
     op: str  # as the program has it: "linalg.matmul 64x96x33 f32 nn"
     entry: str  # name of the entry; "": none took it
-    reason: str = ""  # why none took it
+    reason: str = ""  # why none took it, or could
 
     @property
     def text(self) -> str:
@@ -42,8 +42,8 @@ def contraction_reports(
 ) -> tuple[ContractionReport, ...]:
     """Applies the matchers of ``library`` to a copy of ``program``; returns a report per contraction.
 
-    ``problems``: of the library's entries, to say why a contraction has no entry. Raises CandidateError if a
-    text does not parse (COMPILE or BIND), or if a matcher fails.
+    ``problems``: of the library's entries, to say why a contraction has no entry. Raises CandidateError: BIND
+    for a text that does not parse or is not a library, COMPILE if a matcher fails.
     """
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(program, "payload")

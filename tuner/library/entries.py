@@ -64,7 +64,7 @@ class LibraryFile:
 
 @dataclass(frozen=True)
 class LibraryEntries:
-    """The entries of a library, and notes: a line per problem left out, or written with a slower script."""
+    """The entries of a library, and notes: such as a line per problem left out, or with a slower script."""
 
     entries: tuple[LibraryEntry, ...]  # in the order of their problems' keys
     notes: tuple[str, ...] = ()

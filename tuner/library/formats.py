@@ -9,7 +9,7 @@ from tuner.library.library import lighthouse_files, write_library
 from tuner.runtime.extensions import Extension, extensions, load
 
 GROUP: Final = "formats"  # of entry points
-# Formats of one trial, by the command itself; documents about a trial, and what is made from its script.
+# Formats of one trial, which the command itself writes; DATA_FORMATS are documents about a trial.
 DATA_FORMATS: Final = ("json", "t4", "provenance")
 TRIAL_FORMATS: Final = ("script", "provenance", "source", "payload", "ptx", "cubin", "json", "t4")
 
@@ -22,7 +22,7 @@ class ExportFormat(ABC):
 
     is_stock = False  # other compilers read the files: entries have scripts without tuner's own transform ops
     takes_gpu_entries = False  # also kernels of GPUs
-    packs_weights = False  # the files hold quantized weights, and the code that packs these
+    packs_weights = False  # entries may have packed weights: the files hold the code that packs them
     takes_prefix = False  # of the names in the files: --prefix
 
     @abstractmethod

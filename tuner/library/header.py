@@ -141,8 +141,8 @@ def read_document(text: str, name: str) -> LibraryDocument:
 def read_entries(text: str, name: str) -> tuple[LibraryEntry, ...]:
     """Returns a library's entries with their transform scripts, each joined from its two sequences.
 
-    ``name``: of the library, for messages. Raises UsageError if the header or a schedule is missing or
-    damaged.
+    ``name``: of the library, for messages. Raises UsageError if the header is missing or damaged, or a
+    schedule is missing.
     """
     document = read_document(text, name)
     return tuple(
@@ -172,7 +172,7 @@ def _script(text: str, entry: str, problem: Problem, name: str) -> str:
 def slowdown_text(slowdown: PairedSlowdown) -> str:
     """Returns how much longer a code takes: "+2.0% time (99 % interval +1.0% .. +3.0%)".
 
-    The reason where the times do not tell.
+    Where the times cannot be compared, the reason.
     """
     compared = session_comparison(slowdown)
     if isinstance(compared, Comparable):

@@ -35,7 +35,7 @@ PARAMETERS = "schedule_parameters.json"
 
 
 def for_version(version: str, file: LibraryFile) -> LibraryFile:
-    """Returns a file, if it is MLIR with the dialect names of ``version``, one of VERSIONS."""
+    """Returns a file; if it is MLIR, with the dialect names of ``version``, one of VERSIONS."""
     if not file.name.endswith(".mlir"):
         return file
     text = file.content.decode()
@@ -213,8 +213,8 @@ class _Known:
 def merged(libraries: tuple[LibraryText, ...]) -> MergedLibrary:
     """Merges libraries of one machine; of two schedules of one contraction, the faster one is kept.
 
-    Both are timed interleaved. Raises UsageError for libraries of several machines, and for schedules to
-    compare of another machine than this; TunerError if timing fails.
+    Both are timed interleaved if their scripts differ. Raises UsageError for libraries of several machines,
+    and for schedules to compare of another machine than this; TunerError if timing fails.
     """
     best: dict[Problem, _Known] = {}
     duels: list[ScheduleComparison] = []

@@ -117,7 +117,7 @@ class OutliningCost:
 
 
 def outlining_cost(problem: Problem, script: str, library: str) -> OutliningCost:
-    """Times a library of one entry against the entry's script: on a matmul, and on a batch of matmuls.
+    """Times a library of one entry against the entry's script, on each kind that it matches: matmul, batch.
 
     Raises TunerError if one of the two fails to compile, to run or to verify.
     """

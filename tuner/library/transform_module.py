@@ -21,7 +21,7 @@ from tuner.space.scripts.script_halves import ALIASES, MATMUL_OF, SIMPLIFY, Scri
 ONE = f"({ANY}) -> {ANY}"
 PAIR = f"({ANY}) -> ({ANY}, {ANY})"
 TWO = f"({ANY}, {ANY}) -> ({ANY}, {ANY})"
-MARK_SEQUENCE = "tuner_mark"  # steps 1 and 2, without which nothing is changed
+MARK_SEQUENCE = "tuner_mark"  # steps 1 and 2, which name and mark ops and change nothing else
 PREFIX = "tuned."  # of the attributes that name an op's entry
 _GENERIC = f"""  transform.named_sequence @is_contraction(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
     transform.match.operation_name %op ["linalg.generic"] : {ANY}

@@ -90,7 +90,7 @@ class NodeCommand:
 
 
 def one_line(name: str, text: str) -> str:
-    """Returns ``text``. Raises UsageError, with ``name``, if it is empty or has control characters."""
+    """Returns ``text``. Raises UsageError, with ``name``, if it is empty or not printable in one line."""
     if not text or not text.isprintable():
         raise UsageError(f"{name}: found {text!r}, allowed a text of one line")
     return text

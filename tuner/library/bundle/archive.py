@@ -23,7 +23,7 @@ BUNDLE_FORMAT: Final = "tuner-bundle"
 BUNDLE_VERSION: Final = 3  # 3: code as text and binary
 MANIFEST: Final = "manifest.json"
 MANIFEST_HASH: Final = "manifest.sha256"  # SHA-256 of the manifest's bytes, in hexadecimal
-MANIFEST_LIMIT_BYTES: Final = 64 << 20  # unpacked; contains hashes in where of texts and machine code
+MANIFEST_LIMIT_BYTES: Final = 64 << 20  # unpacked; contains hashes in place of texts and machine code
 BLOBS: Final = "blobs/"
 LIMIT_BYTES: Final = 64 << 20  # of one part, unpacked: a file that claims more was not written by the tuner
 BUNDLE_LIMIT_BYTES: Final = 4 << 30  # of all parts, unpacked
@@ -39,7 +39,7 @@ CHECK: Final = {  # for readers; the numbers are in tuner/payload/reference.py
 
 @dataclass(frozen=True)
 class Bundle:
-    """Compiled candidates for a GPU, grouped by problem, most promising first."""
+    """Compiled candidates for a GPU, in the order in which they were exported."""
 
     sha256: str  # of the manifest, which contains the hash of every other part
     created: datetime.datetime  # UTC

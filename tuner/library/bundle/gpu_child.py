@@ -54,7 +54,7 @@ class MeasuringService:
             raise (refused if error.stage is Stage.LOAD else error) from error
 
     def remeasure(self, problem: Problem, group: services.Group, effort: Effort, seed: int) -> FinalTimes:
-        """Times a group of programs interleaved; a program that fails has a Failure in place of its time."""
+        """Times programs interleaved; one that fails has a Failure, and the others may then have no time."""
         return self._service.remeasure(problem, group, effort, seed)
 
 
@@ -103,8 +103,8 @@ class GpuChild:
     ) -> FinalTimes:
         """Times the programs and cuBLAS, the baseline, interleaved.
 
-        A program that fails has a Failure in place of its time. No times if all fail or ``within_s`` seconds
-        are over.
+        A program that fails has a Failure in place of its time; the others may then have none. No times if
+        the child process fails, or ``within_s`` seconds are over.
         """
         group = services.Group(artifacts, has_baseline=True)
         limit_s = hang_limit_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C

@@ -107,7 +107,7 @@ class MeasuringSession:
         self._seeds = {trial.origin: number for number, trial in enumerate(order.bundle.trials)}
 
     def run(self) -> MeasuringCounts:
-        """Times candidates, then each problem's fastest ones and the baseline again, while time is left.
+        """Times each problem's candidates, then its fastest again with the baseline, while time is left.
 
         Returns the numbers of candidates measured, failed and left. Candidates with known results are
         skipped.
@@ -319,7 +319,7 @@ def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measur
 
 
 def best_lines(results: RemoteResults) -> Iterator[str]:
-    """Yields a line per problem: time, GFLOP/s, ratio to the baseline or why there is none, and trial."""
+    """Yields a line per problem: time, GFLOP/s, ratio to a timed baseline or why there is none, trial."""
     baselines = {baseline.problem: baseline.baseline for baseline in results.baselines}
     for problem, (trial, measured) in best_of(results).items():
         speed = problem.flop / measured.median_s / 1e9

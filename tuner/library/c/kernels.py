@@ -75,7 +75,7 @@ def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> C
     """Returns the processors to compile a kernel for: an x86-64 level, and the instruction sets it needs.
 
     ``needs``: sets that its intrinsics need. VNNI is added for integers on a machine that has it: LLVM uses
-    it.
+    it. Without AVX-512 it is AVX-VNNI.
     """
     level = LEVELS.get(machine.isa, PLAIN_LEVEL)
     used = {*needs}

@@ -146,7 +146,7 @@ class PackedKernel:
 
     @property
     def step_type(self) -> str:
-        """Returns the C type in which the portable loop computes an epilogue: that of the kernel's sums.
+        """Returns the C type in which the portable loop computes an epilogue.
 
         "float" for f32 sums, else "double", in which sums of integers are exact.
         """

@@ -197,8 +197,8 @@ def provenance(kernel: CpuKernel | PackedKernel) -> str:
 def times(entry: LibraryEntry) -> tuple[str, ...]:
     """Returns texts: (median time with its reliability, ratio to the baseline), or ("verified, not timed",).
 
-    The ratio is "" where there is no baseline; of times that noise does not separate it is that reason, after
-    the name of the baseline.
+    Of times that noise does not separate, the ratio is that reason, after the name of the baseline; else ""
+    if the two cannot be compared.
     """
     if entry.median_s is None:
         return ("verified, not timed",)
@@ -389,7 +389,7 @@ def _compiled(entry: LibraryEntry) -> KernelCode:
 
 
 def require_prefix(prefix: str) -> None:
-    """Raises UsageError for a prefix that cannot begin C and C++ names; the hint has a usable one."""
+    """Raises UsageError for a prefix that cannot begin C and C++ names or is reserved; hints at another."""
     if not PREFIX.fullmatch(prefix):
         usable = re.sub(r"[^a-z0-9_]+", "_", prefix.lower()).lstrip("_0123456789")[:31]
         raise UsageError(
@@ -401,7 +401,7 @@ def require_prefix(prefix: str) -> None:
 
 
 def c_files(entries: tuple[LibraryEntry, ...], prefix: str = DEFAULT_PREFIX) -> tuple[LibraryFile, ...]:
-    """Returns the files of a C library: headers, sources, object file, check and CMakeLists.txt.
+    """Returns the files of a C library: headers, sources, CMakeLists.txt; for CPUs also object and check.
 
     Raises UsageError for an unusable prefix, TunerError for an entry that does not compile.
     """

@@ -72,7 +72,7 @@ def apply(
 
     A script runs passes by name. Those that write files, start programs or print are refused unless
     --allow-effects says that the script is trusted. A script whose result needs instructions that this
-    machine does not have is refused, unless --cpu or the script's header names another processor.
+    machine does not have is refused, unless --cpu or the script's provenance names another processor.
 
     With --library, sequences that the script declares come from other files, as mlir-opt preloads them.
 
@@ -165,8 +165,8 @@ def applied(
 
     ``file``: path of the script, whose provenance says what it is for. ``allows_effects``: run passes that
     write files or start programs; ``trailing``: further arguments of the script's entry. Raises TunerError
-    where the script fails; if the payload lacks the script's contraction, the message names the contractions
-    of both.
+    where the script fails; if by its provenance file it is for a contraction that the payload lacks, the
+    message names the contractions of both.
     """
     try:
         return backends.apply(script, payload, allows_effects, trailing)
@@ -183,8 +183,8 @@ def applied_library(
 ) -> "tuple[ContractionReport, ...]":
     """Applies a library of schedules to a payload; prints the result, and on stderr a line per contraction.
 
-    Returns these reports. ``name``: of the library's file, for messages; ``as_json``: print one JSON
-    document.
+    Returns a report per contraction. ``name``: of the library's file, for messages; ``as_json``: print one
+    JSON document.
     """
     problems = tuple(entry.problem for entry in read_document(library, name).entries)
     reports = call_in_child("apply", partial(contraction_reports, library, payload, problems), TIMEOUT_S)

@@ -39,11 +39,12 @@ class ProductByConstant(Protocol):
 
 @final
 class ConstantMatmul:
-    """``product(a, out=None)``: A B for a constant B. Safe among threads.
+    """``product(a, out=None)``: A B for a constant B. Several threads may call it.
 
     The first product of a number of rows looks up the kernel that was tuned for it, with B packed ahead
     (``tuner tune matmul MxNxK --constant b``), or else compiles the strategy's initial configuration; packs
-    B; verifies the kernel; and times it next to ``np.matmul``, which is used where it is as fast.
+    B; verifies the kernel; and times it next to ``np.matmul``, which is used unless the kernel is right and
+    faster by LEAST_GAIN (2 %).
     """
 
     def __init__(self, b: Array, backends: Backends, db: str | Path | None, threads: int) -> None:
@@ -63,14 +64,15 @@ class ConstantMatmul:
         """Returns A B.
 
         Args:
-            a: a C-contiguous matrix (m, k) of B's type.
+            a: a matrix (m, k) of B's type; it is copied unless it is C-contiguous.
             out: array (m, n) for the result; None: a new array.
 
         Returns:
             ``out``, or a new array.
 
         Raises:
-            UsageError: an ``a`` or ``out`` of another shape, type or memory order.
+            UsageError: an ``a`` of another type or number of columns; an ``out`` that a kernel cannot fill.
+            ValueError: of numpy, for an ``out`` of another shape where ``np.matmul`` computes.
         """
         k = self._b.shape[0]
         if type(a) is not np.ndarray or a.ndim != 2 or a.shape[1] != k or a.dtype != self._b.dtype:

@@ -1,4 +1,4 @@
-"""The first use of a shape: a few kernels and ``np.matmul`` are verified and timed, once per machine.
+"""The first use of a shape: a few kernels are verified and timed with ``np.matmul``, once per machine.
 
 The times are kept in files, so that later processes choose the same kernel without timing. A kernel is used
 if it beats ``np.matmul`` by LEAST_GAIN.

@@ -44,7 +44,7 @@ class Misses:
 
 @final
 class DispatchedMatmul:
-    """Multiplies by the best kernel for a shape, which is looked up once. Safe among threads."""
+    """Multiplies by the best kernel for a shape, which is looked up once. Several threads may call it."""
 
     def __init__(self, backends: Callable[[], Backends], cache_folder: Callable[[], Path]) -> None:
         self._backends = backends
@@ -71,11 +71,12 @@ class DispatchedMatmul:
     ) -> Array:
         """Returns the product of two matrices, computed by the fastest known kernel or by ``np.matmul``.
 
-        In this order: a kernel that was tuned for exactly this problem; the configuration that is best for
-        the nearest tuned numbers of rows of the same n and k; what the cost model ranks first, corrected by
-        the times of similar problems. With ``measure="first-use"`` a new shape is compiled, verified and
-        timed against ``np.matmul`` once, in a second or so, and the result is kept on disk; ``np.matmul`` is
-        used where it is faster, and for all that is not a product of two matrices of float32 or float64.
+        In this order: a kernel that was tuned for exactly this problem; without ``rule`` the results that
+        tuner ships, with ``rule`` the configuration that is best for the nearest tuned numbers of rows of the
+        same n and k; what the cost model ranks first, with ``rule`` corrected by the times of similar
+        problems. With ``measure="first-use"`` a new shape is compiled, verified and timed against
+        ``np.matmul`` once, in a second or so, and the result is kept on disk; ``np.matmul`` is used unless a
+        kernel is 2 % faster. It also computes all but products of two matrices of float32 or float64.
 
         Args:
             a: matrix of m x k, C-contiguous or the transposed view of a C-contiguous matrix.
@@ -91,7 +92,8 @@ class DispatchedMatmul:
 
         Raises:
             UsageError: a rule file that is damaged, of another machine or of another search space; an unknown
-                value of ``measure``; a database that cannot be opened; what is not an array of numbers.
+                value of ``measure``; ``threads`` below 1; a database that cannot be opened; what is not an
+                array of numbers.
             ValueError: of numpy, for shapes that do not fit.
 
         Example:
@@ -147,7 +149,7 @@ class DispatchedMatmul:
         return self._entry(a, b, (rule, db, threads, measure)).chosen
 
     def packed(self, b: Array, *, db: str | Path | None = None, threads: int = 1) -> ConstantMatmul:
-        """Returns the function of products by a constant B, which is packed once, not at each call.
+        """Returns the function of products by a constant B, packed once per number of rows, not at each call.
 
         Args:
             b: matrix of k x n numbers of float32 or float64, such as a layer's weights; it is copied.
@@ -155,12 +157,12 @@ class DispatchedMatmul:
             threads: threads of a kernel.
 
         Returns:
-            ``product(a, out=None)``, which returns A B for C-contiguous matrices of k columns. The first
+            ``product(a, out=None)``, which returns A B for matrices A of k columns and B's type. The first
             product of a number of rows looks up the best kernel of ``tuner tune matmul MxNxK --constant b``,
             or else the strategy's initial configuration, and times it next to ``np.matmul``.
 
         Raises:
-            UsageError: an array of another type or number of dimensions.
+            UsageError: an array of another type or number of dimensions; ``threads`` below 1.
 
         Example:
             >>> import numpy as np

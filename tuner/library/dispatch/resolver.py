@@ -38,7 +38,7 @@ SHIPPED = "shipped"
 BASELINE = "baseline"
 SOURCES = (TUNED, SAME_WEIGHTS, FIRST_USE, SHIPPED, MODEL, BASELINE)
 TRIED = 3  # configurations that are timed at the first use of a shape without tuned neighbours
-SHIPPED_TRIED = 2  # of shipped results: each takes a sixth of a second, and the first call at most one
+SHIPPED_TRIED = 2  # of shipped results: each takes a sixth of a second, a first call at most one second
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Resolver:
         """Returns the choice for a problem and its function: a kernel, else ``np.matmul`` with the reason.
 
         ``measures``: verify and time a few kernels if this was not done before on this machine, and use the
-        fastest. ``otherwise``: what a kernel calls for arrays that it cannot take.
+        fastest if it beats ``np.matmul``. ``otherwise``: what a kernel calls for arrays that it cannot take.
         """
         try:
             with between_forks():

@@ -202,7 +202,7 @@ def _matcher(number: int, entry: SpecEntry) -> str:
 
 
 class IreeCompileError(TunerError):
-    """IREE's compiler refuses a program with a tuning spec; the message is its first error."""
+    """IREE's compiler fails on a program, or takes too long; the message has its first error."""
 
 
 @dataclass(frozen=True)
@@ -325,9 +325,9 @@ def select(
     configurations: tuple[IreeConfiguration, ...],
     timer: Timer | None = None,
 ) -> Selection:
-    """Times configurations against IREE's default; returns the fastest one that beats it, or why none does.
+    """Times configurations; returns the fastest one if it beats IREE's default, else why the default stays.
 
-    To win, the time must be below the default's outside of the 95 % interval and of the noise. ``timer``:
+    It wins if its time is less than the default's by more than the 95 % interval and the noise. ``timer``:
     replaces the timing here. Raises IreeCompileError if IREE cannot compile the default.
     """
 

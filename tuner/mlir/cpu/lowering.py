@@ -72,7 +72,7 @@ def reject_unjittable(llvm_text: str) -> None:
 def bufferize_remaining_tensors(module: ir.Module) -> None:
     """Bufferizes the tensors that a script leaves, in place: a user's schedule may not do it.
 
-    A module without tensors stays as it is.
+    A module without tensors stays as it is, except that masks then hold one op each.
     """
     leave_one_op_in_masks(module)
     if walk_where(module, lambda op: any("tensor<" in str(result.type) for result in op.results)):
@@ -85,8 +85,8 @@ def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
 
     ``module`` holds functions on memrefs of static sizes, tiled and vectorized by a script; each becomes an
     entry point that takes bare pointers. ``emulates``: AMX tiles and dot products of bytes become vector
-    code, which every processor runs. Raises CandidateError(COMPILE) where a pass fails, for example on ops
-    of tensors (a script bufferizes) and on GPU ops.
+    code, which every processor runs. Raises CandidateError: COMPILE where a pass fails, for example on ops
+    of tensors (a script bufferizes) and on GPU ops; RESOURCES for scalable vectors.
 
         func.func @f(%c: memref<4x8xf32, strided<[9, 1]>>, %i: index, %j: index) {
           memref.store %x, %c[%i, %j] : memref<4x8xf32, strided<[9, 1]>>

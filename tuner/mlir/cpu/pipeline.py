@@ -1,4 +1,4 @@
-"""The textual pass pipelines from a transformed payload to LLVM dialect for the CPU."""
+"""The textual pass pipelines from a transformed payload to LLVM dialect for the CPU, and their version."""
 
 from tuner.core.runs import Compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, VERIFIER, llvm_version, packages, sources_sha256

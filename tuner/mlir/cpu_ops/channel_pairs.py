@@ -37,7 +37,7 @@ def is_narrow(tensor: Value) -> bool:
 
 
 def is_k_group(tensor: Value) -> bool:
-    """Returns whether elements are K groups: i32, each a pair of bf16 that are adjacent channels."""
+    """Returns whether the elements are i32, as K groups are, pairs of bf16 of adjacent channels."""
     return bool(tensor.type.element_type == k_group_type())
 
 
@@ -91,7 +91,7 @@ def channel_k_groups(source: Value, channels: int, order: Sequence[int] = (), co
         %pairs = arith.ori %low, %high : vector<16xi32>
         vector.store %pairs, %k_groups[%n, %pair, %row, %first] : memref<1x2x4x20xi32>, vector<16xi32>
 
-    Where neither channels nor the elements of a row are adjacent, K groups are made one by one.
+    Where the elements along the last dimension of the result are not adjacent, K groups are made one by one.
 
     Args:
         channels: the dimension whose elements are paired.

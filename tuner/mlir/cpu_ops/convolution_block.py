@@ -42,7 +42,7 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     A pixel is a position in the tile's output, without the dimension of the lanes; a plane is all of the
     input at one index of the dimension that the op's attribute ``planes`` names. Planes that are zeros, as
     ``planes`` says, are not multiplied: a loop over planes of the window begins after them or ends before
-    them. All pixels of a tile must be of one plane.
+    them, if all pixels of the tile are of one plane.
 
     K groups, pairs of bf16, are multiplied by vdpbf16ps of AVX512-BF16, which takes subnormal numbers as 0.
     Weights that are an argument ``tuner.weight``, and are read by tiles of filters, become panels, one for

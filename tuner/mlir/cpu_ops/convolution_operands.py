@@ -60,7 +60,7 @@ class ConvolutionTile:
 
     @property
     def has_k_groups(self) -> bool:
-        """Returns whether input and weights are K groups: pairs of bf16, whose sums are floats."""
+        """Returns whether the input's elements are K groups, i32 of two bf16 each, and sums are floats."""
         return is_k_group(self.buffer(INPUT)) and isinstance(self.element, ir.FloatType)
 
     @property
@@ -80,7 +80,7 @@ class ConvolutionTile:
         return tuple(dimension for dimension in inside if dimension not in parallel)
 
     def pixels(self) -> Iterator[TileElement]:
-        """Yields {dimension: index} for each element of the output, with 0 along the lanes' dimension.
+        """Yields {dimension: index} for each pixel of the tile, with 0 along the lanes' dimension.
 
         The last dimension is the fastest.
         """

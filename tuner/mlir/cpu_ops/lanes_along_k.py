@@ -37,8 +37,8 @@ class LanesAlongKOp(InPlaceOp, name="lanes_along_k"):
         }
 
     Attribute, i64: ``lanes``, elements of a register (default 16), a power of two. The handle (a func.func)
-    stays valid. Silenceable failure: a matmul that is not of memrefs of static sizes, of f32 or f64, of
-    layout nn or nt, and one of more columns.
+    stays valid. Silenceable failure: ``lanes`` that are not a power of two, a matmul that is not of memrefs
+    of static sizes, of f32 or f64, of layout nn or nt, and one of more columns.
     """
 
     def change(self, function: Op) -> Refusal | None:

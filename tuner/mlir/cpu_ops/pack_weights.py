@@ -125,8 +125,8 @@ class PackWeightsOp(InPlaceOp, name="pack_weights"):
     """``tuner.pack_weights``: slices of columns of a weight become slices of a weight that comes packed.
 
     Takes a function on tensors, tiled by panels of columns. Arguments marked ``tuner.weight`` that only
-    ``linalg.matmul`` ops read as B, by slices within a panel, get the type ``(ceil(n / columns), k,
-    columns)``, whose last panel is padded with zeros, and the attribute ``tuner.packing``.
+    ``linalg.matmul`` ops read as B, by slices from a panel's first column on, get the type ``(ceil(n /
+    columns), k, columns)``, whose last panel is padded with zeros, and the attribute ``tuner.packing``.
 
         func.func @f(%a: tensor<8x64xf32>, %w: memref<64x100xf32> {tuner.weight}, ...
         %b = tensor.extract_slice %weight[0, %j] [64, 48] [1, 1] : tensor<64x100xf32> to tensor<64x48xf32>
