@@ -424,9 +424,9 @@ class PreparedKernel:
     ) -> PausingRun:
         """Returns a generator that executes one launch; it yields a Pause when other work may run.
 
-        It returns the Simulation. Threads that wait for ever raise nothing: stuck pauses are yielded without
-        end. ``printed`` gets what the kernel prints, also before a fault; ``find`` looks up addresses that
-        are in no argument; the other arguments are those of ``simulate``.
+        It returns the Simulation. Threads that only repeat the same raise nothing: stuck pauses are yielded
+        without end. ``printed`` gets what the kernel prints, also before a fault; ``find`` looks up addresses
+        that are in no argument; the other arguments are those of ``simulate``.
         """
         entry = self.layout.kernel
         cluster = cluster_of(self.layout.kernel)
@@ -550,10 +550,10 @@ def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
 def program_accesses(program: KernelCode) -> tuple[tuple[Access, ...], ...]:
     """Returns a sample of memory accesses for each launch of ``program``.
 
-    Simulates about the first 4000 instructions of block (0, 0, 0) and its cluster, with zeros in all buffers.
+    Simulates about the first 4000 instructions of block (0, 0, 0) and its cluster; buffers begin as zeros.
     A sample holds up to 16 accesses of warps per PTX instruction: loads of global memory, and loads, stores
     and cp.async of shared memory. Raises SimulationError for a fault, UnsupportedInstruction for an
-    instruction that is not simulated.
+    instruction that is not simulated, UsageError for a launch that does not fit its kernel.
     """
     arrays: dict[str, Array] = {buffer.name: np.zeros(buffer.bytes, np.uint8) for buffer in program.buffers}
     module = parse(program.text)

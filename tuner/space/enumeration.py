@@ -1,4 +1,4 @@
-"""Enumerates the allowed configurations of a search space, all or a fixed sample, as sorted integer keys."""
+"""Enumerates the allowed configurations of a search space, all or a fixed sample, by integer keys."""
 
 import math
 from collections.abc import Iterator

@@ -52,7 +52,7 @@ def evaluate(node: ast.expr, values: Mapping[str, Operand]) -> Partial:
     """Returns the value of an expression's syntax tree, elementwise where names stand for columns.
 
     ``node``: a tree that ``parse`` has checked. Raises KeyError for a missing name, TypeError for misused
-    text, OverflowError for a power above 1024 bits or a quotient that no float can hold.
+    text, OverflowError for a power above 1024 bits or a result that no float can hold.
     """
     match node:
         case ast.Name(name):

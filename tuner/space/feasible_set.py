@@ -153,14 +153,14 @@ class FeasibleSet:
     def violated(self, candidate: Candidate) -> Expression | None:
         """Returns the first constraint that a candidate violates; None if it violates none.
 
-        Raises UsageError for an unknown strategy, a missing knob, or a value that is not a choice.
+        Raises UsageError for an unknown strategy or knob, a missing knob, or a value that is not a choice.
         """
         return self._space_of(candidate).violated(candidate)
 
     def demoted_by(self, candidate: Candidate) -> Expression | None:
         """Returns the first preference that a candidate breaks; None if it breaks none.
 
-        Raises UsageError for an unknown strategy, a missing knob, or a value that is not a choice.
+        Raises UsageError for an unknown strategy or knob, a missing knob, or a value that is not a choice.
         """
         return self._space_of(candidate).demoted_by(candidate)
 
@@ -288,8 +288,8 @@ def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
     """Returns the row of a candidate in a feasible set, else that of the configuration nearest to it.
 
     The distance is the sum of ``steps_from`` over the knobs; among equally near configurations the first
-    counts. A configuration that breaks a preference is returned only if no configuration of the strategy
-    meets all. None if the candidate's strategy has no configuration.
+    counts. Another configuration than the candidate that breaks a preference is returned only if none of the
+    strategy meets all. None if the candidate's strategy has no configuration.
     """
     row = feasible.row_of(candidate)
     if row is not None:

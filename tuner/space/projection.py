@@ -38,7 +38,8 @@ class Projection:
         Each knob, in the space's order, gets the first value that the constraints allow: the candidate's own,
         the space's ``projection`` value, smaller choices, nearest first, larger ones, then the others. If
         none is allowed, the knob before gets its next value. An allowed configuration is its own projection.
-        None for another strategy, and if 4000 (VISITS_LIMIT) tried values give no configuration.
+        None for another strategy, and if none is found: no configuration is allowed, or 4000 (VISITS_LIMIT)
+        tried values give none.
         """
         if candidate.strategy != self._space.strategy or self._checks is None:
             return None

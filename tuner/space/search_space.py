@@ -77,14 +77,14 @@ class SearchSpace:
     def violated(self, candidate: Candidate) -> Expression | None:
         """Returns the first constraint that a candidate violates; None if it meets all.
 
-        Raises UsageError if the candidate lacks a knob.
+        Raises UsageError if the candidate lacks a knob that an evaluated constraint names.
         """
         return self._first_false(self.constraints, candidate)
 
     def demoted_by(self, candidate: Candidate) -> Expression | None:
         """Returns the first preference that a candidate breaks; None if it meets all.
 
-        Raises UsageError if the candidate lacks a knob.
+        Raises UsageError if the candidate lacks a knob that an evaluated preference names.
         """
         return self._first_false(self.preferences, candidate)
 

@@ -81,7 +81,7 @@ def require_inputs(problem: Problem, count: int) -> None:
 
 
 def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> None:
-    """Raises UsageError, with how to convert the array, for another shape or type than expected."""
+    """Raises UsageError, with a remedy, for another shape or type than expected."""
     name, wanted_shape, wanted_dtype = expected
     if shape == wanted_shape and dtype == wanted_dtype:
         return
@@ -149,13 +149,19 @@ class KernelArrays(Protocol):
         """Returns the arrays in the order of a kernel's arguments: inputs, then outputs."""
 
     def fill(self, rng: np.random.Generator) -> None:
-        """Draws new random inputs in place; fills the outputs with NaN (integers: the smallest number)."""
+        """Draws random inputs in place; fills the outputs with NaN (integers: the smallest number).
+
+        Where kernels read the output, it gets the numbers that the expected result begins with.
+        """
 
     def flip_signs(self) -> None:
-        """Changes the inputs in place to others whose result is known, and fills the outputs with ones."""
+        """Changes the inputs in place to others whose result is known, and fills the outputs with ones.
+
+        Where kernels read the output, it gets the numbers that the expected result begins with.
+        """
 
     def guarded(self, *, at_end: bool) -> AbstractContextManager[None]:
-        """Context manager: uses arrays next to an inaccessible page, so that accesses outside of them fault.
+        """Context manager: uses arrays next to an inaccessible page, so that accesses beyond that end fault.
 
         ``at_end``: the arrays end where the page begins; else they begin where a page ends. Without effect
         for a fusion, whose kernels may read past their inputs.

@@ -106,7 +106,7 @@ class DefectLog:
 
 
 def refused(name: str, reason: str) -> DeviceError:
-    """Returns the DeviceError that a CUDA driver would raise; ``name``: its CUresult without CUDA_ERROR_."""
+    """Returns the DeviceError for an error of a CUDA driver; ``name``: its CUresult without CUDA_ERROR_."""
     return DeviceError(f"CUDA_ERROR_{name}: {reason}", f"CUDA_ERROR_{name}")
 
 
@@ -161,7 +161,8 @@ class AccessHistory:
     def add(self, access: MemoryAccess) -> None:
         """Adds an access.
 
-        Logs a race with each earlier access that is not ordered with it, if one of both writes.
+        Logs a race with each earlier access that is not ordered with it, if both access a byte that one of
+        them writes, and not both atomically.
         """
         for earlier in self._accesses:
             if earlier.moment.is_before(access.moment) or access.moment.is_before(earlier.moment):

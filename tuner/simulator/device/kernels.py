@@ -194,8 +194,8 @@ class SimulatedKernels:
     def prepare(self, launch: KernelLaunch) -> PreparedLaunch:
         """Checks a launch, and copies the bytes of its parameters; returns it ready to run.
 
-        Raises DeviceError for a wrong number of parameters, and for sizes that the kernel or the chip does
-        not allow.
+        Raises DeviceError for an unknown function, a wrong number of parameters, and sizes that the kernel or
+        the chip does not allow.
         """
         known = self._known(launch.function)
         kernel = known.entry

@@ -61,7 +61,7 @@ RANK_LIMIT = 5  # cuTensorMapEncodeTiled
 def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
     """Returns zeroed memory at reserved addresses that are never used again; unmapped with its last array.
 
-    Raises MemoryError if no address range is free, and for more than LARGEST_BYTES.
+    Raises MemoryError if the system has no free memory or addresses, and for more than LARGEST_BYTES.
     """
     if size_bytes > LARGEST_BYTES:
         raise MemoryError(f"{size_bytes} bytes")
@@ -140,7 +140,7 @@ class SimulatedMemory:
     """The memory regions of a simulated GPU by address, including freed ones in quarantine."""
 
     def __init__(self) -> None:
-        self._starts: list[int] = []  # start of each region with its red zone, ascending
+        self._starts: list[int] = []  # start of each allocation with its red zone, ascending
         self._regions: dict[int, MemoryRegion] = {}  # by start
         self._registered: dict[int, MemoryRegion] = {}
         self._freed: deque[MemoryRegion] = deque()
@@ -177,9 +177,9 @@ class SimulatedMemory:
         return self._registered.pop(address, None)
 
     def near(self, address: int) -> MemoryRegion | None:
-        """Returns the region whose bytes or red zones contain an address, also in quarantine.
+        """Returns the region whose bytes or red zones contain a host address, also in quarantine.
 
-        None: no region.
+        Of an address in kernels (``device_address``) the region with its number. None: no region.
         """
         if device_number(address) >= 0:
             return self._numbered.get(device_number(address))
@@ -216,7 +216,7 @@ class SimulatedMemory:
         return tuple(region for region in self._regions.values() if region.freed is None)
 
     def retire(self, region: MemoryRegion) -> None:
-        """Puts a freed region into quarantine, unless it is kept by a graph, which may allocate it again."""
+        """Puts a freed region into quarantine, unless ``is_kept``: a graph may allocate it again."""
         if not region.is_kept and region not in self._freed:
             self._freed.append(region)
 
@@ -290,7 +290,7 @@ class EncodedMap:
         """Returns the map with the memory of its tensor.
 
         ``near`` returns the region that holds an address. Raises DeviceError if the tensor is not within one
-        region.
+        region, or for a map that is not simulated.
         """
         layout = TensorMapLayout(self.sizes, self.strides_bytes, self.box, self.dtype, swizzle=self.swizzle)
         extent = extent_bytes(layout)

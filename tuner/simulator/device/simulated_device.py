@@ -36,7 +36,7 @@ BEFORE_ALL = Moment(HOST_QUEUE, 0, {})  # before each other moment: any later us
 
 
 class MemoryOperations:
-    """Creates stream operations on simulated memory; each reports invalid accesses when created or run."""
+    """Creates stream operations on simulated memory, and reports invalid accesses of them."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class MemoryOperations:
         return StreamOperation(what, run)
 
     def end(self, region: MemoryRegion) -> None:
-        """Finishes the free of a region: reports overwritten red zones, fills it with NaN, quarantines it."""
+        """Finishes the free of a region: reports overwritten red zones, fills it with NaN, retires it."""
         stray = region.stray_bytes()
         if stray:
             self._log.add(HostDefect.OUT_OF_BOUNDS, f"{stray} bytes around {region.name} were overwritten")
@@ -273,7 +273,7 @@ class SimulatedDevice(AbstractDevice):
         self._operations = MemoryOperations(self._memory, self._log, write or _print, run_launch)
         self._kernels = SimulatedKernels(chip_of(chip))
         self._timeline = Timeline(self._log, self._memory.describe, self._handle, order, seed)
-        # one object by two names: ``watch`` is None of other devices, so callers check; ``_watch`` never is
+        # one object by two names: ``watch`` is None for other devices, so callers check; ``_watch`` never is
         self._watch = SimulatedHostWatch(self._timeline, self._memory, self._log)
         self.watch = self._watch
 
@@ -282,7 +282,7 @@ class SimulatedDevice(AbstractDevice):
         return self._log.reports()
 
     def load_module(self, image: bytes) -> int:
-        """Loads PTX text; equal texts share a module. Raises DeviceError for other images."""
+        """Loads PTX text; equal texts share a module. Raises DeviceError for what is not valid PTX."""
         module, is_new = self._kernels.load(image, self._handle)
         self.counts.modules_loaded += is_new
         return module
@@ -296,7 +296,8 @@ class SimulatedDevice(AbstractDevice):
     def launch(self, launch: KernelLaunch, stream: int) -> None:
         """Enqueues a kernel launch.
 
-        Raises DeviceError for one that sets a cluster size: only PTX may set it.
+        Raises DeviceError for clusters of more than one block, which only PTX may set, and for a launch that
+        does not fit the kernel or the chip.
         """
         if launch.cluster not in (None, (1, 1, 1)):
             raise DeviceError(f"found clusters of {tuple(launch.cluster)} blocks, which are not simulated")
@@ -355,7 +356,7 @@ class SimulatedDevice(AbstractDevice):
         return self._memory.allocate(max(size_bytes, 1), MemoryKind.PINNED).address
 
     def free_host(self, address: int) -> None:
-        """Frees pinned memory; a second free of the same memory is only reported.
+        """Frees pinned memory after all submitted work; a second free of the memory is only reported.
 
         Raises DeviceError for other memory.
         """
@@ -391,7 +392,7 @@ class SimulatedDevice(AbstractDevice):
     def fill(self, address: int, value: int, item_bytes: int, count: int, stream: int) -> None:
         """Enqueues a fill; one out of bounds is reported and omitted.
 
-        Raises DeviceError for pageable host memory.
+        Raises DeviceError for pageable host memory, and for items of other than 1, 2 or 4 bytes.
         """
         self.counts.fills += 1
         self._enqueue(stream, self._operations.fill(address, value, item_bytes, count))

@@ -1,7 +1,8 @@
 """Lazy execution of streams, and the rules that each call of a host program must keep.
 
-A synchronisation runs only the work that it depends on, in a chosen order. Running work as late as possible
-is the worst case of a real GPU, so that a missing synchronisation shows as a wrong result.
+A synchronisation runs the work that it depends on, in a chosen order; other work runs only while a kernel of
+it pauses. Running work as late as possible is the worst case of a real GPU, so that a missing synchronisation
+shows as a wrong result.
 """
 
 import contextlib
@@ -106,7 +107,8 @@ class LazyStreams:
     def wait_for(self, work: Work) -> None:
         """Runs ``work`` and all pending work that it depends on, as when the host waits for it.
 
-        Other work also runs while this work waits in a loop. Raises DeviceError if no work ends the wait.
+        Other work also runs once a kernel of this work pauses. Raises DeviceError for a fault of a kernel,
+        and if kernels wait in loops that no work ends.
         """
         needed: dict[int, Work] = {}  # by number
         open_ = list(_not_done((work,)))

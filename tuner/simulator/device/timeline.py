@@ -155,7 +155,7 @@ class Recorded:
 
     work: Work | None = None  # None: no work to wait for
     capture: Capture | None = None
-    captured: CapturedOperation | None = None  # the stream's last in the capture; None: the capture's begin
+    captured: CapturedOperation | None = None  # the event's node in the capture
 
 
 class Timeline:
@@ -233,7 +233,7 @@ class Timeline:
         """Orders later work of a stream after an event's work; an event of a capture adds the stream to it.
 
         An event that was never recorded is reported. Raises DeviceError for an event of another or an ended
-        capture, and, on a captured stream, for one recorded before the capture.
+        capture, and, on a captured stream, for one that was recorded outside of captures.
         """
         _require("event", event, self._events)
         self._require_stream(stream)
@@ -253,7 +253,10 @@ class Timeline:
         self._wait_for(self._queues.last(stream))
 
     def synchronize_event(self, event: int) -> None:
-        """Runs an event's work and what it depends on; an event that was never recorded is reported."""
+        """Runs an event's work and what it depends on; an event that was never recorded is reported.
+
+        Raises DeviceError for an event that was recorded in a capture.
+        """
         _require("event", event, self._events)
         recorded = self._events[event]
         if recorded is None:

@@ -178,7 +178,7 @@ def _require_aligned(address: int, align: int) -> None:
 
 
 def copy(operands: Operands) -> Step:
-    """Decodes PTX ``cp.async`` from global to shared memory, its commit_group, wait_group and wait_all."""
+    """Decodes PTX ``cp.async`` from global to shared memory, its groups and waits, and ``cp.async.bulk``."""
     modifiers = operands.modifiers
     modifiers.need_each("async")
     word = modifiers.take("bulk", "commit_group", "wait_group", "wait_all", "mbarrier")

@@ -1,4 +1,4 @@
-"""Decoders of conversions (cvt, cvta, isspacep) and of mov, which copies, packs and unpacks registers."""
+"""Decoders of conversions: cvt of numbers, cvta of addresses, and isspacep, which tests their state space."""
 
 from collections.abc import Callable
 

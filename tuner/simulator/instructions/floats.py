@@ -85,7 +85,7 @@ def float_extreme(operands: Operands, type_: PtxType) -> Step:
 
 
 def float_sign(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX ``abs`` and ``neg`` of floats: returns a function that changes only the sign bit."""
+    """Decodes PTX ``abs`` and ``neg`` of floats, which change only the sign bit, after .ftz if given."""
     start = flushing(operands, type_)
     sign = np.array(1 << (type_.bits - 1), f"u{type_.dtype.itemsize}")
     is_abs = operands.instruction.parts[0] == "abs"

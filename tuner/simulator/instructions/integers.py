@@ -63,7 +63,7 @@ def lop3(operands: Operands) -> Step:
 
 
 def shift(operands: Operands) -> Step:
-    """Decodes PTX ``shl`` and ``shr``; a shift by the width or more gives 0, or the sign if signed."""
+    """Decodes PTX ``shl`` and ``shr``; a shift by the width or more gives 0, or for signed shr the sign."""
     type_ = operands.modifiers.type()
     function = shift_left if operands.instruction.parts[0] == "shl" else shift_right
     return binary_of(operands, type_, (type_, U32), lambda a, amount: function(a, amount, type_))

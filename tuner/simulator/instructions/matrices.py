@@ -199,7 +199,7 @@ def store_tile(operands: Operands) -> Step:
 
 
 def multiply_tiles(operands: Operands) -> Step:
-    """Decodes PTX ``wmma.mma``, D = A B + C of 16x16 f16, exact products, rounded once to f16 or f32."""
+    """Decodes PTX ``wmma.mma``, D = A B + C of 16x16 f16 A and B: summed in float64, then rounded once."""
     modifiers = operands.modifiers
     modifiers.need_each("mma", "sync", "aligned", SHAPE)
     addend, result = (modifiers.type(*RESULT_REGISTERS).name for _ in range(2))
@@ -251,8 +251,8 @@ def _addresses(
         start = resident.full(base(resident))[lanes][:, None]
         step = SIDE if stride is None else resident.full(stride(resident))[lanes].astype(np.int64)[:, None]
         lane = (lanes % WARP_LANES)[:, None]
+        # a line of A or B per lane; of C or D, PART elements of a row of SIDE per lane
         if layout is None:
-            # a line of A or B per lane; of C, PART elements of a row of SIDE per lane
             elements = (lane % SIDE) * step + np.arange(SIDE)
         else:
             row = lane // 2

@@ -176,7 +176,7 @@ class Operands:
     def register(self, operand: Operand) -> str:
         """Returns the name of a register operand.
 
-        Raises UnsupportedInstruction unless it is a declared register.
+        Raises UnsupportedInstruction unless it is a declared register or "_".
         """
         if not isinstance(operand, Register):
             raise self.unsupported("an operand that is not a register there")
@@ -215,8 +215,9 @@ class Operands:
     def reader(self, operand: Operand, type_: PtxType) -> Reader:
         """Returns a function that reads ``operand`` as values of ``type_`` in the lanes of resident blocks.
 
-        Raises UnsupportedInstruction for a register narrower than ``type_``, a predicate as a number, and the
-        reverse. Special registers are zero-extended; a negated register's type is not checked.
+        Raises UnsupportedInstruction for a vector, an address, an undeclared name, a register narrower than
+        ``type_``, a predicate as a number, and the reverse. Special registers are zero-extended; a negated
+        register's type is not checked.
         """
         match operand:
             case Register(name) if name in SPECIAL_REGISTERS and self._layout.width(name) is None:
@@ -267,7 +268,8 @@ class Operands:
     def writer(self, operand: Operand, type_: PtxType) -> Writer:
         """Returns a function that writes values of ``type_`` to a register in the active lanes.
 
-        Raises UnsupportedInstruction for a narrower register, or one of another class (predicate or number).
+        Raises UnsupportedInstruction for another operand than a declared register, a narrower register, or
+        one of another class (predicate or number).
         """
         if not isinstance(operand, Register):
             raise self.unsupported("a result that is not a register")
@@ -390,7 +392,7 @@ def ternary_of(
 ) -> Step:
     """Returns the step of ``d = function(a, b, c)``.
 
-    D is of type ``result``, the others are of ``sources``.
+    The result d is of type ``result``; a, b and c are of ``sources``.
     """
     operands.need(4)
     write = operands.destination(0, result)

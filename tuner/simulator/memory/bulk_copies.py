@@ -1,11 +1,10 @@
 """Bulk copies in flight (cp.async.bulk, TMA) between global and shared memory.
 
-Bulk loads complete at an mbarrier, bulk stores in bulk
-async-groups. The destination of a load is NaN from its issue until a thread waits at the mbarrier. A store
-reads its source at issue; the source is compared again when a thread waits for the store, to detect changes
-in between. A store writes when a thread waits for it without ``.read`` (which only releases the source), or,
-after a wait with ``.read``, when the blocks end. PTX ISA, "Tensors", "Async-group mechanism", "Completion
-Mechanisms for Asynchronous Copy Operations".
+Bulk loads complete at an mbarrier, bulk stores in bulk async-groups. The destination of a load is NaN from
+its issue until a thread waits at the mbarrier. A store reads its source at issue; the source is compared
+again when a thread waits for the store, to detect changes in between. A store writes when a thread waits for
+it without ``.read`` (which only releases the source), or, after a wait with ``.read``, when the blocks end.
+PTX ISA, "Tensors", "Async-group mechanism", "Completion Mechanisms for Asynchronous Copy Operations".
 """
 
 import itertools
@@ -169,7 +168,7 @@ class BulkCopies:
         return addresses + block * self.shared.stride_bytes
 
     def end(self) -> None:
-        """Writes stores whose read was waited for; reports other unfinished copies, and open mbarriers."""
+        """Writes stores whose read was waited for; reports other copies, and mbarriers that miss bytes."""
         left = [store for groups in self._store_groups.values() for store in itertools.chain(*groups)]
         for store in left:
             if store.is_read:

@@ -1,4 +1,4 @@
-"""Global memory: the buffers of a launch, what was touched of them, and accesses by address.
+"""Global memory: the buffers of a launch, their touched bytes, accesses by address; and all state spaces.
 
 Buffers lie at widely spaced addresses, each with race detection. A buffer of a simulated device has the same
 address in each launch, so that a kernel can use an address that an earlier one has stored. Addresses as the
@@ -163,8 +163,8 @@ class GlobalMemory:
     ) -> Iterator[tuple[GlobalBuffer, Bools | slice, Indices]]:
         """Yields (buffer, mask or slice of the lanes, byte offsets in it) per buffer that is accessed.
 
-        ``size_bytes``: per lane; ``align_bytes`` 0: as many. Raises Fault for an address in no buffer, beyond
-        its end, or misaligned.
+        ``size_bytes``: per lane; ``align_bytes`` 0: ``size_bytes``. Raises Fault for an address in no buffer,
+        outside of its bytes, or misaligned.
         """
         watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
         slots = addresses >> SLOT_BITS

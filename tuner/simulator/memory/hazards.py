@@ -1,4 +1,4 @@
-"""Data races in shared memory as text: what was found, once for each kind and instruction."""
+"""The hazards of a launch, such as data races: a log with one entry per kind and instruction."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ class HazardLog:
 
 @dataclass(frozen=True)
 class Unordered:
-    """Accesses of one kind of defect that are not ordered after earlier accesses to the same cells."""
+    """Accesses of one kind of defect: not ordered after earlier ones to the same cells, or uninitialised."""
 
     kind: Defect
     is_bad: Bools  # [access, cell of the access]

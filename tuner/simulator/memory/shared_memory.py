@@ -1,8 +1,8 @@
 """The shared memory of resident blocks, with its mbarriers, and access to other blocks of a cluster.
 
 ``mapa`` puts a block's rank into the upper bits of a shared address; an address without a rank is in the
-thread's own block: PTX ISA, "shared::cluster" and "mapa". Of mbarriers: "mbarrier", phases, arrivals and
-tx-count.
+thread's own block: PTX ISA, "shared::cluster" and "mapa". The phases, arrivals and tx-counts of mbarriers:
+PTX ISA, "mbarrier".
 """
 
 from dataclasses import dataclass, field
@@ -169,7 +169,7 @@ class MBarriers:
     def deliver(self, barrier: MBarrier, bytes_: int, clock: int) -> None:
         """Counts the bytes of a completed bulk copy at an mbarrier; ``clock``: time of the copy's writes.
 
-        Raises Fault for more bytes than expected in a phase.
+        Raises Fault for more bytes than expected in a phase in which no arrival is missing.
         """
         barrier.pending_bytes -= bytes_
         barrier.clocks[barrier.column] = max(int(barrier.clocks[barrier.column]), clock)

@@ -28,7 +28,7 @@ class BasicBlock:
 
 @dataclass(frozen=True)
 class Flow:
-    """The control flow of a kernel: its basic blocks, the entry first, and the block of each label."""
+    """The control flow of a kernel: its reachable basic blocks, the entry first, and their labels."""
 
     blocks: tuple[BasicBlock, ...]
     labels: dict[str, int]  # label -> block

@@ -116,7 +116,7 @@ class Geometry:
 
 
 def whole_clusters(blocks: Iterable[Index3], cluster: Index3) -> tuple[Index3, ...]:
-    """Returns all blocks (x, y, z) of the clusters that contain one of ``blocks``, in order of rank."""
+    """Returns all blocks (x, y, z) of the clusters that contain one of ``blocks``, by cluster, then rank."""
     width, height, depth = cluster
     corners = dict.fromkeys((x - x % width, y - y % height, z - z % depth) for x, y, z in blocks)
     within = [unravel(rank, cluster) for rank in range(math.prod(cluster))]

@@ -105,9 +105,9 @@ def _registers(
 
 
 def access_bytes(instruction: Instruction) -> int:
-    """Returns how many bytes of memory an instruction accesses, at most 4; 4 if it accesses none.
+    """Returns the bytes that a lane accesses by ld, st, atom or red, or per element by wmma; at most 4.
 
-    The smallest of a kernel is the cell of race detection.
+    4 for parameters and other instructions. The smallest of a kernel is the cell of race detection.
     """
     parts = instruction.parts
     is_tile = parts[0] == "wmma" and parts[1:2] in (("load",), ("store",))

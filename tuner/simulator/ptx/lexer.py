@@ -57,7 +57,7 @@ def syntax_error(name: str, line: int, reason: str) -> SimulationError:
 
 
 class Cursor:
-    """A position in the tokens of a PTX file; its methods consume tokens, and allow to look ahead."""
+    """A position in the tokens of a PTX file; its methods consume tokens, or look ahead."""
 
     def __init__(self, source: str, name: str) -> None:
         self.source = source

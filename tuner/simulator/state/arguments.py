@@ -34,7 +34,7 @@ class Placement:
 def place_arguments(layout: Layout, arguments: tuple[Argument, ...], global_: GlobalMemory) -> Placement:
     """Places arrays in ``global_``, and writes addresses and other values to the parameter memory.
 
-    Raises UsageError for an argument whose size is not that of its parameter.
+    Raises UsageError for an argument whose size is not that of its parameter, or a non-contiguous array.
     """
     content = np.zeros(layout.parameter_bytes, np.uint8)
     placement = Placement(global_, content)

@@ -155,7 +155,7 @@ class ResidentBlocks:
         self.registers[name] = merged
 
     def report_unfinished(self) -> None:
-        """Ends asynchronous operations once all threads have ended: writes pending stores.
+        """Ends asynchronous operations once all threads have ended: writes bulk stores that have read.
 
         Reports operations that no thread waited for, and blocks that ended too early.
         """
@@ -323,7 +323,7 @@ class Threads:
         """Adds predicates of ``lanes`` to the reduction at a named barrier (bar.red), without a wait.
 
         ``values``: of all resident lanes; ``operation``: "and", "or" or "popc"; ``target``: register of the
-        result. Raises Fault if threads disagree on these.
+        result. Raises Fault if threads disagree on operation or target.
         """
         for block in np.unique(self.resident.geometry.block_index[lanes]):
             key = (int(block), barrier)
@@ -336,8 +336,8 @@ class Threads:
     def arrive(self, lanes: Bools, barriers: Array, expected: Array) -> None:
         """Counts threads at named barriers without making them wait: bar.arrive.
 
-        ``expected``: threads that complete the barrier; 0: all of the block. Raises Fault for an invalid
-        barrier or number.
+        ``expected`` is only checked; how many complete the barrier comes from ``wait``. Raises Fault for an
+        invalid barrier or number.
         """
         _check_barriers(barriers, expected)
         indices = np.flatnonzero(lanes)

@@ -219,7 +219,7 @@ class RegisterReads:
     """
 
     alone: float  # cycles of an FFMA: reads of the bank that it asks for most, on average
-    cycles: float  # the same of an FFMA and the next one together, which is what they take
+    cycles: float  # the same where the reads of two successive FFMA even out: what they take
     in_one_bank: float  # share of the FFMA that read three registers of one bank
 
 
@@ -305,7 +305,8 @@ def critical_path(kernel: Kernel, executed: Sequence[float]) -> float:
 def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -> dict[int, float]:
     """Returns a warp's predicted cycles per memory instruction, by its index in the code.
 
-    They are means over simulated ``accesses`` of the same kind and width, else estimates.
+    They are means over simulated ``accesses`` of the same kind, of the same width if there are such; else
+    estimates.
     """
     seen: dict[tuple[str, int], list[float]] = {}  # by mnemonic and width in words; width 0 stands for any
     for access in accesses:

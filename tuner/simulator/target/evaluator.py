@@ -173,7 +173,7 @@ def simulated_launches(
 ) -> tuple[Simulation, ...]:
     """Simulates the launches of a program in order.
 
-    Raises CandidateError: VERIFY for a fault or a race, RUN for what is not simulated.
+    Raises CandidateError: VERIFY for a fault or a race, RUN for what is not simulated and other errors.
     """
     try:
         simulations = simulate_program(program, arrays, blocks)

@@ -1,4 +1,4 @@
-"""The shipped search-space file, and a strict YAML reader: no repeated keys, aliases or tags."""
+"""The shipped search-space file, and a strict YAML reader: no repeated keys, aliases or unknown tags."""
 
 import importlib.resources
 from pathlib import Path
@@ -20,7 +20,7 @@ def default_space_file() -> Path:
 
 
 def load(text: str, name: str) -> object:
-    """Parses a YAML document of lists, mappings and scalars, without aliases, tags and repeated keys.
+    """Parses a YAML document without aliases, repeated keys, and tags other than YAML's own.
 
     None for an empty text. Raises UsageError, beginning with ``name``, for any other text, and above 20
     levels or 1 000 000 characters.
@@ -62,7 +62,7 @@ def item_lines(text: str) -> tuple[int, ...]:
 def dump(document: object) -> str:
     """Returns a document as YAML text.
 
-    ``load`` refuses it if an object occurs twice, which becomes an alias.
+    ``load`` refuses it if a list or a mapping occurs twice, which becomes an alias.
     """
     return str(yaml.safe_dump(document, sort_keys=False, width=110))
 

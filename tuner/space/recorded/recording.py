@@ -1,4 +1,4 @@
-"""A recorded search space: the file, the configurations that it lists, and their outcomes."""
+"""A recorded search space: the file, its configurations and their outcomes; reads Kernel Tuner's caches."""
 
 import contextlib
 import gzip
@@ -135,8 +135,9 @@ class Points:
 def feasible_set_of(strategies: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
     """Returns (feasible set of all configurations, per row of it an index out of ``Points.entries``).
 
-    If a configuration is listed twice, its last entry counts. Raises UsageError for unprintable names and for
-    values that are neither integers nor texts.
+    If a configuration is listed twice, its last entry counts. A knob whose values are not all whole numbers
+    has texts. Raises UsageError for unprintable names, for values that are neither finite numbers nor
+    printable texts, and for more than CHOICES_LIMIT values of a knob.
     """
     spaces, rows, entries = zip(*map(_strategy, strategies), strict=True)
     return FeasibleSet(spaces, rows), tuple(np.concatenate(entries).tolist())

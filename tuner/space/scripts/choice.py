@@ -47,7 +47,8 @@ def choose(
     A value is a name in the file, or the path of a script. ``reopens``: knobs whose value a script selects
     get all their options again. ``libraries``: scripts whose sequences the scripts use. Raises UsageError for
     a value that is neither, for a script that cannot be read, for a template that the file does not describe,
-    for two strategies of one name, and for ``reopens`` or ``libraries`` without a plain script.
+    for two strategies of one name, for ``libraries`` without a plain script, and, with ``reopens``, for a
+    value that is not a plain script or whose knobs have one option each.
     """
     if libraries and not any(option.endswith(PLAIN_SUFFIX) for option in options):
         raise UsageError("--library: there is no script that uses it", "--strategy FILE.mlir")

@@ -26,7 +26,8 @@ def guard(problem: Problem, partition: Partition, has_second_kernel: bool = Fals
     """Returns the text of the sequence ``@the_<entry>``, such as ``@the_matmul``, for a partition's function.
 
     The sequence yields the only linalg.matmul of the partition's sizes, layout and types, on tensors. It
-    fails for a payload without such an op, or if the function has other ops than the epilogue.
+    fails for a payload with none or several, and if their function has another linalg.matmul or, with an
+    epilogue, does not have one linalg.generic.
     ``has_second_kernel``: the epilogue is in another function, which adds up parts of K.
     """
     part = replace(problem, sizes=(partition.m, partition.n, problem.sizes[2]))

@@ -152,8 +152,8 @@ def script_with_header(
         //   mlir-opt best.source.mlir --transform-preload-library=...
         module attributes {transform.with_named_sequence} { ... }
 
-    Lines of more than 120 columns are broken. ``ops``: tuner's transform ops in the script, which stock
-    ``mlir-opt`` does not have. ``script_file`` and ``source_file``: the names of the script and of the
+    Header lines of more than 120 columns are broken. ``ops``: tuner's transform ops in the script, which
+    stock ``mlir-opt`` does not have. ``script_file`` and ``source_file``: the names of the script and of the
     payload in the header's command.
     """
     lines = [*_header_lines(provenance)]
@@ -197,7 +197,7 @@ def provenance_file(script_file: Path) -> Path:
 
 
 def within_columns(script: str) -> str:
-    """Returns a script with long lines broken where MLIR allows it, and indented comments refilled.
+    """Returns a script with lines of more than 120 columns broken, code where MLIR allows it.
 
     Comments at the beginning of a line are not changed, as programs read them.
     """

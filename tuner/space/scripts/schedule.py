@@ -312,7 +312,7 @@ class Schedule:
 
     @property
     def constraints(self) -> tuple[Expression, ...]:
-        """Returns the constraints over knobs that the script's ``transform.smt`` assertions state."""
+        """Returns constraints over knobs: the script's ``transform.smt`` assertions; divisors are not 0."""
         return tuple(chain.from_iterable(op.assertions for op in self._constrained))
 
     @property
@@ -330,8 +330,9 @@ class Schedule:
     def select(self, candidate: Candidate) -> str:
         """Returns the script with a candidate's values filled in.
 
-        The text of an exported script keeps its comments. Raises CandidateError(BIND) for a missing or
-        unknown knob, a value that is not an option, and a constraint that does not hold.
+        An exported script keeps its comments where the values can be written into its text. Raises
+        CandidateError(BIND) for a missing or unknown knob, a value that the knob cannot have, a constraint
+        that does not hold, and a constant that does not fit its type.
         """
         values = dict(candidate.choices)
         self._require(values)
