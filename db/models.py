@@ -332,7 +332,7 @@ class FleetNodeRow(Base):
     process: Mapped[int]  # id on its host
     target: Mapped[str]  # for which the node works
     slots: Mapped[int] = mapped_column("seats")  # candidates compiled at once; 0: it compiles nothing
-    device: Mapped[str]  # that it alone measures on; "": it measures nothing
+    device: Mapped[str]  # that it measures on; "": it measures nothing
     machine: Mapped[dict[str, Any]] = mapped_column(sa.JSON)  # fields of Machine
     fingerprint: Mapped[str]  # Compiler.fingerprint
     tuner_version: Mapped[str]

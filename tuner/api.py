@@ -173,7 +173,7 @@ def resume(
     Raises:
         UsageError: there is no such run or database, a limit is below what was tried already, the machine,
             the compiler, the search space or a strategy is another one now, or the run was measured from a
-            bundle.
+            bundle, was pruned, or belongs to a campaign that is not finished.
         KeyboardInterrupt: the run was interrupted again; its trials are stored.
 
     Example:
@@ -302,8 +302,9 @@ def resume_many(
         The campaign. A finished campaign without ``trials`` or ``budget`` is returned unchanged.
 
     Raises:
-        UsageError: there is no such campaign or database, a limit is below what was tried already, or the
-            machine, the compiler, the search space or a strategy is another one now.
+        UsageError: there is no such campaign or database, a limit is below what was tried already, one of its
+            runs was extended alone, or the machine, the compiler, the search space or a strategy is another
+            one now.
         KeyboardInterrupt: the campaign was interrupted again; its trials are stored.
 
     Example:
@@ -522,7 +523,7 @@ def load_best(
     Args:
         problem: the problem that was tuned.
         db: path or URL of the results database; None: as for ``tune``.
-        threads: threads of the kernel; None: any.
+        threads: threads of the kernel; None: any, or 1 where nothing was tuned here.
         target: as for ``tune``; "auto" is the first target that gives times here and has a trial.
 
     Returns:
@@ -574,7 +575,8 @@ def portfolio(
         The configurations, and by ``regret`` what each problem loses with them.
 
     Raises:
-        UsageError: no such campaign or database; the campaign is not finished, or has fewer configurations.
+        UsageError: no such campaign or database; a campaign without a time, or with fewer configurations;
+            times are missing, and the campaign is not finished, or is of another machine or compiler.
         KeyboardInterrupt: interrupted while times were measured; those measured are stored.
 
     Example:

@@ -109,7 +109,7 @@ class AbstractDevice(abc.ABC):
 
     @abc.abstractmethod
     def load_module(self, image: bytes) -> int:
-        """Loads GPU code (a cubin, fatbin or PTX text); returns the module's handle.
+        """Loads GPU code (a cubin, fatbin or PTX text; a simulator only PTX); returns the module's handle.
 
         An equal image that is loaded already is not loaded again; each call needs one ``unload_module``.
         """

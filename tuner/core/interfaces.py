@@ -175,10 +175,11 @@ class AbstractEvaluator(abc.ABC):
 
         measure_together(problem, loaded, effort, rng)  # again with fewer where it fails
 
-    A child process serves one problem, so its arrays may be kept. Each method raises CandidateError when the
-    candidate fails; any other exception, a crash and a hang become failures of stage RUN as well. After a
-    failure of stage RUN, VERIFY or MEASURE the process is ended, and a new process builds another evaluator.
-    Results of ``load`` are opaque to callers: only the evaluator that returned one looks into it.
+    Arrays of a problem may be kept for later calls; runs of a campaign share the child process. Each method
+    raises CandidateError when the candidate fails; any other exception, a crash and a hang become failures of
+    stage RUN as well. After a failure of stage RUN, VERIFY or MEASURE the process is ended, and a new process
+    builds another evaluator. Results of ``load`` are opaque to callers: only the evaluator that returned one
+    looks into it.
     """
 
     is_timed: bool = True  # False: candidates are only verified; nothing is timed or ranked
@@ -187,7 +188,7 @@ class AbstractEvaluator(abc.ABC):
     def load(self, problem: Problem, artifact: Artifact) -> object:
         """Loads compiled code into this process; returns what ``verify`` and ``measure`` take as ``loaded``.
 
-        Raises CandidateError of stage LOAD.
+        Raises CandidateError of stage LOAD; RUN where the device is unusable.
         """
 
     @abc.abstractmethod
@@ -195,8 +196,8 @@ class AbstractEvaluator(abc.ABC):
         """Runs a loaded artifact on inputs drawn from ``rng``; compares C with the float64 reference.
 
         Compares every element of C; a simulator may run and compare only a sample of the thread blocks, a
-        replay returns the recorded verdict. Raises CandidateError of stage VERIFY for a wrong result, RUN
-        where the artifact cannot run.
+        replay returns the recorded verdict, and code that this processor cannot run is not compared. Raises
+        CandidateError of stage VERIFY for a wrong result, RUN where running it fails.
         """
 
     @abc.abstractmethod
@@ -245,7 +246,7 @@ class AbstractBaselineSource(abc.ABC):
 
     @abc.abstractmethod
     def load_baselines(self, problem: Problem, rng: "np.random.Generator") -> tuple[LoadedLibrary, ...]:
-        """Returns the libraries to compare with: one, or several of which the fastest is the baseline.
+        """Returns the libraries to compare with; the fastest of several is the baseline; () for a fusion.
 
         A library that failed may be in the result, with its ``failure``. Raises TunerError where no library
         can be loaded or its result is wrong; CandidateError of stage RUN if the failure also made the
@@ -291,7 +292,7 @@ class AbstractRunner(abc.ABC):
 
         start(number, candidate, effort)   # each trial without a stored outcome, once its proposal is stored
         finish()                      # once for each start; up to workers + 1 are started and not finished
-        remeasure(top_trials, effort) # when every start is finished; once by a run, repeatedly by a check
+        remeasure(top_trials, effort) # when every start is finished; by a check repeatedly
         close()                       # once, whatever happened before
 
     A candidate that crashes, hangs, is wrong or does not compile gives a record with a Failure; no exception

@@ -133,9 +133,9 @@ def check(
     --max-slowdown.
 
     Exits with 0 where all is correct and no slowdown is shown; with 1 where a result is wrong, fails or is
-    slower; with 3 where a script is correct and a slowdown is neither shown nor ruled out: on a busy or
-    another machine, or without a reliable recorded time. Kernels of --baseline that are too noisy to
-    decide pass, with a note.
+    slower; with 3 where a script is for another processor and only compiled, or is correct and a slowdown is
+    neither shown nor ruled out: on a busy or another machine, or if the recorded time is unreliable. Kernels
+    of --baseline that are too noisy to decide pass, with a note.
 
     Example: tuner check best.mlir, or tuner check --baseline gate.json --record best
     """
