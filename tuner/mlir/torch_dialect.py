@@ -1,7 +1,7 @@
 """Lowers a module from torch-mlir's dialect of PyTorch to linalg, without PyTorch.
 
 What torch-mlir makes of integers is checked here, where each operation still has the location of the node
-that it comes from.
+that it comes from. ``refused_operators`` finds the operators at fault in a module that is refused.
 """
 
 import re
@@ -12,7 +12,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import torch_pass_bindings
 from tuner.mlir.ir.reading import types_of
 
-# Begin the location of an operation; the operator and the line of the module follow that it comes from.
+# Begins the name in an operation's location; after it come the operator and its line of the module.
 MARK = "operator "
 INTEGERS = "integers "  # the same, where all its tensors have integers
 MARKED = re.compile(rf'"(?:{MARK}|{INTEGERS})([^"]*)"')
@@ -21,7 +21,7 @@ DIVISIONS = ("divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floo
 EXACT_BITS = 16  # integers of so few bits are exact in f32, and so are their quotients' whole parts
 FOREIGN = ("tm_tensor.", "complex.")  # dialects that nothing after torch-mlir lowers
 FOLDING = "builtin.module(func.func(linalg-fuse-elementwise-ops, canonicalize))"  # of complex numbers
-KEPT = ("torch.constant.", "torch.prim.", "torch.vtensor.literal", "func.return")  # of refused operators
+KEPT = ("torch.constant.", "torch.prim.", "torch.vtensor.literal", "func.return")  # never dropped
 UNLOWERED = "torch-mlir does not lower it"
 CONSTANT_LEFT = "failed to legalize operation 'torch.constant."  # when all other operations are lowered
 MOST_REFUSED = 12  # operators after which the search for refused ones ends

@@ -312,7 +312,7 @@ def apply_script(
     texts for the entry's arguments after the first, see ``bind_trailing_arguments``. Unless
     ``allows_effects``, passes that write files, start programs or print are rejected. Matches that find
     nothing are errors, see ``tuner.mlir.empty_matches``. Raises CandidateError: BIND for a script without an
-    entry sequence or with a rejected pass, COMPILE where an op of the script fails.
+    entry sequence or with a rejected pass, and for unsuitable ``trailing``, COMPILE where an op fails.
     """
     if not allows_effects:
         require_no_effects(script)

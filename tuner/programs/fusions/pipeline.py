@@ -96,10 +96,10 @@ def fuse_program(
 
     Returns NotFused for a program that must be compiled as a whole. ``keeps_forks``, for a GPU: an operation
     that reads two independent products joins neither, so that both can run at once; attention is not joined;
-    reductions over another dimension than the last become loops. Convolutions of bf16 and f16 are widened to
-    f32; with ``multiplies_pairs`` those over several channels keep bf16 operands, for dot products of pairs.
-    Raises CandidateError(BIND) for text that does not parse, for too many operations, and for an entry or
-    data of constants that are missing.
+    reductions over another dimension than the last become loops; quantized weights are not kept as integers.
+    Convolutions of bf16 and f16 are widened to f32; with ``multiplies_pairs`` those over several channels
+    keep bf16 operands, for dot products of pairs. Raises CandidateError(BIND) for text that does not parse,
+    for too many operations, and for an entry or data of constants that are missing.
     """
     split = split_payload(text)
     formed = form_text(split.text, entry, keeps_forks=keeps_forks, multiplies_pairs=multiplies_pairs)

@@ -171,7 +171,7 @@ class ScriptKernels:
 
 @dataclass(frozen=True)
 class KernelPlace:
-    """The module to which a fusion's kernels are added; the fusion's name is the end of their names."""
+    """The module to which a fusion's kernels are added; their names have the fusion's name in them."""
 
     scripts: ScriptKernels
     name: str  # of the fusion, unique in the program
