@@ -16,7 +16,7 @@ from tuner.targets.target import HostPrograms
 
 AS_WRITTEN = "the text as written, before any pass"
 AS_LOOPS = "the payload as loops on the host, by MLIR's passes"
-ALLOWED = ", allowed "  # begins what is of no use to a reader of why a text is not interpreted
+ALLOWED = ", allowed "  # what follows it in a message does not say why a text is not interpreted
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from tuner.targets.target import ProgramSupport
 
 Form = Literal["streams", "tokens", "sync"]  # how a program orders its device work
 FORMS: tuple[Form, ...] = get_args(Form)
-# CUDA gives each device 8 connections to the host; streams beyond them share one. CUDA programming guide,
+# By default CUDA has 8 connections to a device; streams beyond them share one. CUDA programming guide,
 # CUDA_DEVICE_MAX_CONNECTIONS.
 MAX_STREAMS = 8
 LoweringStep = Literal["device-memory", "async", "streams", "gpux", "llvm", "ptx"]
@@ -144,7 +144,7 @@ class ProgramRequest:
     def bound(self) -> dict[Problem, Script] | None:
         """Returns the scripts of the request by matmul; None if all matmuls become loops.
 
-        A matmul that is not in the result gets a default script.
+        A matmul that is not in the result gets a default script, or becomes loops where there is none.
         """
         if self.scripts is None:
             return None

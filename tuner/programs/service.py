@@ -420,9 +420,9 @@ def work_of_missing_fusions(
 def missing_fusions(request: ProgramRequest, *, is_timed: bool = False) -> "tuple[CompileTask, ...]":
     """Returns the parts of a program of fusions on the host that are not in the cache, as tasks to compile.
 
-    Returns () for a request with scripts, and where all matmuls become loops. ``is_timed``: also the parts of
-    the untuned program, which is timed next to the tuned one. Raises CandidateError(BIND) for mistakes of the
-    user.
+    Returns () for a request with scripts or with loops for all matmuls, for a program that does not parse,
+    and for one that is compiled as a whole. ``is_timed``: also the parts of the untuned program, which is
+    timed next to the tuned one. Raises CandidateError(BIND) for a wrong target or database.
     """
     if not _has_fusions(request):
         return ()

@@ -51,7 +51,7 @@ PROBLEMS_TIMEOUT_S = 60.0
 RUN_TIMEOUT_S = 600.0
 RequestOnThreads = Callable[[Problem, int], RunRequest]  # takes a fusion and its number of threads
 SettingsOf = Callable[[Problem], RunSettings]  # raises UsageError for a problem that no strategy supports
-# Seconds of the last phase per second of finding a program's fusions: to run and time it, to run it alone
+# Seconds of the last phase per second of finding a program's fusions: with timing, and at least, without
 RUN_PER_FIND = 5.0
 LEAST_RUN_PER_FIND = 3.5
 OVERRUN = 0.05  # part of a budget by which timing the untuned program may exceed it

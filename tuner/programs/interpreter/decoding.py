@@ -22,7 +22,7 @@ from tuner.programs.interpreter.lanes import LaneGrid
 
 ALL: lanes.Array = np.ones((1, 1), bool)
 ELEMENTS_AT_ONCE = 256  # lanes in which an operation takes about as long as in one
-HOLDERS = ir.MemRefType | ir.UnrankedMemRefType | ir.RankedTensorType  # types of which elements are meant
+HOLDERS = ir.MemRefType | ir.UnrankedMemRefType | ir.RankedTensorType  # types whose elements count
 # Iterations of one execution of a loop, and seconds of the processor; above: an endless loop.
 ITERATIONS_LIMIT = 20_000_000
 SECONDS_LIMIT = 300.0  # 'tuner run' ends a program after 600 s

@@ -279,8 +279,8 @@ def lower_host_program(
 ) -> DeviceProgram:
     """Lowers a payload to LLVM dialect that runs without a GPU, in place; returns the program.
 
-    Matmuls with a bound script become calls of its CPU kernel, others loops; launches become loops or calls
-    of the interpreter. ``is_checked``: loads and stores of single elements assert that they are in bounds.
+    Matmuls with a script become calls of its CPU kernel, others loops; launches become loops or calls of the
+    interpreter. ``is_checked``: loads and stores of single elements assert that they are in bounds.
     Raises CandidateError for a program, or a script, that cannot be lowered.
     """
     module = payload.module

@@ -177,7 +177,7 @@ def gather_globals(function: Op) -> None:
     """Moves one ``memref.get_global`` per global to the start of a function, removes the others; in place.
 
     Kernels then take the global as an argument, in place of a copy in their own module. Each global is one
-    value.
+    value. Globals in workgroup memory stay.
     """
     first: dict[str, Op] = {}
     for op in walk(function, "memref.get_global"):

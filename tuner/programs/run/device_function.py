@@ -270,6 +270,7 @@ class DeviceFunction(LoadedCode):
         Raises:
             UsageError: arguments of another number, shape or type, a closed program, or a stream that the
                 program cannot take.
+            CandidateError: an assertion of the program failed, on the simulator (stage RUN).
             DeviceError: the device or its driver refused.
 
         Example:

@@ -62,8 +62,8 @@ def save_program(code: FusedCode, weights: Array, folder: Path) -> None:
 def read_program_files(folder: Path) -> FusedImage:
     """Reads a program from a folder that ``save_program`` has written.
 
-    Raises UsageError for a missing program, for a file that was changed, and where this processor lacks
-    instructions of the program.
+    Raises UsageError for a program that is missing, changed, damaged or of another format, and where this
+    processor lacks instructions of the program.
     """
     document = _document(folder)
     with _named(folder / DOCUMENT):
@@ -108,7 +108,7 @@ def document_text(code: FusedCode, hashes: Mapping[str, str]) -> str:
 def code_of(document: Mapping[str, Any], object_code: bytes) -> FusedCode:
     """Returns the program of program.json with its machine code.
 
-    Raises KeyError, TypeError or ValueError for a document with other keys or values.
+    Raises KeyError, TypeError, ValueError or AttributeError for a document with other keys or values.
     """
     return FusedCode(
         entry=str(document["entry"]),

@@ -31,7 +31,7 @@ PART_ENTRY = "program_part"  # what each thread of a program for several threads
 MEMBER_ENTRY = "team_member"
 REPEAT_ENTRY = "team_repeat"
 # A part takes a pointer to its call, the thread's number and the number of threads; the call has a pointer
-# to the frame, and the number of arrivals at barriers, 0 at first, on a line of the cache by itself.
+# to the frame, and on the next line of the cache two numbers, 0 at first: arrivals at barriers, sleepers.
 PART_WORDS = 8
 ARRIVALS_OFFSET = 64
 CALL_BYTES = 128

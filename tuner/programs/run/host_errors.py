@@ -74,7 +74,7 @@ class HostAssertions:
     """
 
     def __init__(self, *, aborts: bool, limit: int = THREADS_LIMIT) -> None:
-        """``aborts``: whether failing assertions call ``abort``; ``limit``: how many calls are allowed."""
+        """``aborts``: failing assertions may call ``abort``; ``limit``: of aborts; then calls are refused."""
         self._aborts = aborts
         self._limit = limit
         self._kept_threads = 0

@@ -126,7 +126,7 @@ def gpu_attributes(op: Op, tokens: int) -> dict[str, Attribute]:
     """Returns the attributes of a GPUX operation for the same operation of the GPU dialect.
 
     They are the kernel and the segment sizes, with ``tokens`` tokens as first operands; ``hostShared`` is
-    left to the caller. Raises CandidateError(COMPILE) for segment sizes that do not fit the operands.
+    left to the caller. Raises CandidateError(COMPILE) for segment sizes that do not fit the operation.
     """
     attributes = {"kernel": op.attributes["kernel"]} if "kernel" in op.attributes else {}
     if op.name == ALLOC:
