@@ -13,7 +13,7 @@ from tuner.tuning.pool import PoolProblem, projected_pool
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
-# Of a cell; "failed" is also what was verified and not timed.
+# Of a cell; "failed" is also what was verified and not timed, or has a stale time.
 TIMED, FAILED, NOT_TRIED, INAPPLICABLE = STATES = ("timed", "failed", "not tried", "inapplicable")
 
 

@@ -111,8 +111,8 @@ class CampaignPortfolio:
         """Returns what each problem loses with these configurations instead of its best known one.
 
         Args:
-            held_out: whether each problem is held out while the configurations are chosen, as a problem that
-                comes later would be; all configurations count as measured on it.
+            held_out: whether configurations are chosen for each problem by the times of the others, as for a
+                problem that comes later. The fastest of them with a time on the problem counts.
 
         Returns:
             The efficiency (best known time / time) of each problem; their geometric mean and the worst.

@@ -83,7 +83,8 @@ def tied_document(tie: Tied, selected: SelectedResult, run: Run) -> Document:
 def slowdown_document(compared: Comparable | NotComparable) -> Document:
     """Returns the JSON fields "slowdown", "slowdown_interval", "slowdown_unknown" of compared times.
 
-    Numbers are relative differences: 0.02 is 2 % longer; null if the times are not comparable.
+    Numbers are relative differences: 0.02 is 2 % longer. ``slowdown`` is null if the times are not
+    comparable; the interval may be known all the same.
     """
     if isinstance(compared, NotComparable):
         interval = None if compared.interval is None else [end - 1 for end in compared.interval]

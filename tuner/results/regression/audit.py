@@ -145,7 +145,7 @@ class Audited:
     trial: StoredTrial
     status: AuditStatus
     reason: str  # one line, to print
-    now_s: float | None = None  # seconds per call of today's code
+    now_s: float | None = None  # seconds per call of today's code; None: not compared
     run: int | None = None  # the run that stores today's outcome
 
 

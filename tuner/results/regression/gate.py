@@ -265,7 +265,7 @@ def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> Ga
 def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, seed: int = 0) -> GateResult:
     """Compiles an entry's candidate again; if the code differs from the recorded code, times both.
 
-    The result is FAILED if the candidate cannot be compiled or run here.
+    The result is FAILED if the candidate cannot be compiled or run here, or is wrong.
     """
     case = EvaluationCase(entry.problem, entry.target, entry.threads, seed)
     try:
@@ -298,7 +298,7 @@ def compared(
     """Times the current code interleaved with an entry's recorded code until the result is clear.
 
     ``limits`` say what is slower; UNCLEAR after 30 sessions without a clear result. FAILED if either code
-    does not run.
+    does not run or is wrong.
     """
     then = BoundRecord(entry_record(entry), Script("", entry.script_sha256), entry.artifact)
     taken: list[GateSession] = []

@@ -16,7 +16,7 @@ VALUES_SHOWN = 24  # per side, over all knobs: limited by the width of a screen
 CELL = 18.0
 GAP = 6.0
 LETTER = 7.0  # width of a letter of a name in units, at most
-SHADES = (0.5, 0.75, 0.9, 0.95, 0.99)  # shares of the best speed above which a cell is one shade darker
+SHADES = (0.5, 0.75, 0.9, 0.95, 0.99)  # shares of the best speed from which on a cell is one shade darker
 
 Level = tuple[str, Value]  # a knob and one of its values
 # distance between axes

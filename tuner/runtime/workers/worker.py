@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 MEMORY_BYTES = 8 << 30  # of a child, in addition to the arrays of its problem
 START_TIMEOUT_S = 60.0  # importing the compiler takes 1 s on an idle machine
-START_ATTEMPTS = 3  # of a child that is killed while starting, as happens on a machine short of memory
+START_ATTEMPTS = 3  # of a child that is killed while starting, as where memory is short, or stopped
 STOPPED_LIMIT_S = 0.5  # that another process's signal may stop a child before it is replaced
 KILLED = "killed by SIGKILL"
 MIB = 1 << 20
