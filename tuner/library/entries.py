@@ -39,8 +39,8 @@ class LibraryEntry:
     machine: Machine  # that timed it
     threads: int
     median_s: float | None  # seconds per call, on ``machine``; None: verified in a simulator, not timed
-    baseline: str  # name of the library that it was compared with; "": none
-    baseline_s: float | None  # seconds per call of the baseline in the same round; None: not timed
+    baseline: str  # name of the baseline library of its run; "": none
+    baseline_s: float | None  # seconds per call of the baseline in the same round; None: not timed in it
     trial: int  # its number in the results database
     reliability: Reliability = NOT_RECORDED  # of the time
     compared: Comparable | NotComparable = NO_BASELINE  # the time with the baseline's

@@ -96,7 +96,8 @@ def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
     """Times a bundle's candidates, writes the results file and prints a summary.
 
     Returns the exit code: 1 if candidates failed and none was measured, else 0. Raises UsageError for a
-    damaged bundle, before ``find_gpu`` is called, and DeviceError if there is no GPU.
+    damaged bundle, before ``find_gpu`` is called, for one without code for the GPU, and for a results file of
+    another bundle or machine.
     """
     began_s = time.monotonic()
     bundle = read_bundle(request.bundle)

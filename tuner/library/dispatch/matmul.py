@@ -91,9 +91,9 @@ class DispatchedMatmul:
             ``out``, or a new array.
 
         Raises:
-            UsageError: a rule file that is damaged, of another machine or of another search space; an unknown
-                value of ``measure``; ``threads`` below 1; a database that cannot be opened; what is not an
-                array of numbers.
+            UsageError: a rule file that is damaged, of another machine, number of threads or search space; an
+                unknown value of ``measure``; ``threads`` below 1; a database that cannot be opened; what is
+                not an array of numbers.
             ValueError: of numpy, for shapes that do not fit.
 
         Example:

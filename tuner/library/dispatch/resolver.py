@@ -106,7 +106,7 @@ class Resolver:
     ) -> None:
         """Reads the rule file ``rule``, if any.
 
-        Raises UsageError for a file that is damaged, or of another machine or search space.
+        Raises UsageError for a file that is damaged, of another machine, number of threads or search space.
         """
         self._backends = backends
         self._db = db
