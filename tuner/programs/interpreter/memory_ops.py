@@ -105,7 +105,7 @@ def strides_of(type_: Any, sizes: list[Array]) -> tuple[Array, ...]:
 
 
 def global_memory(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.get_global``: one buffer of the initial value; without, one a block."""
+    """Returns the step for ``memref.get_global``: one buffer with its initial value, or one per block."""
     name = str(ir.FlatSymbolRefAttr(op.attributes["name"]).value)
     if name not in scope.symbols:
         raise unsupported(op, f"@{name}, which is not there", "globals of the kernel's module")

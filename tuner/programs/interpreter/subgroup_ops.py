@@ -50,7 +50,7 @@ LANES = np.arange(SUBGROUP)
 
 
 def index(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for an operation of INDICES: an index of the lane, or a size of block or grid."""
+    """Returns the step for an operation of INDICES: an index of each lane, or a size that lanes share."""
     axis = axis_of(op) if "dimension" in op.attributes else 0
     make = INDICES[op.name]
     (target,) = scope.slots(op.results)

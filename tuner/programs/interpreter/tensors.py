@@ -79,7 +79,7 @@ def shape_of(static: Type, dynamic: Sequence[Array]) -> tuple[int, ...]:
 
 
 def empty(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``tensor.empty`` or ``bufferization.alloc_tensor``: poison, or its ``copy``."""
+    """Returns the step for ``tensor.empty`` or ``bufferization.alloc_tensor``: poison, or what it copies."""
     type_ = op.results[0].type
     dtype = scope.element(op, type_).dtype
     slots = scope.slots(op.operands)

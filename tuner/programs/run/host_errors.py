@@ -175,8 +175,8 @@ def with_checks(llvm: str) -> str:
 
     The simulated GPU shares one address space with the host. Where the address is device memory, the inserted
     call stores an error (``HostFaults``), which the caller raises later. It returns scratch memory, and the
-    access uses that. On a GPU the access would be a segmentation fault. Atomic and masked accesses are not
-    checked.
+    access uses that. On a GPU the access would be a segmentation fault. Atomic updates and masked
+    accesses are not checked.
         %5 = llvm.load %4 : !llvm.ptr -> f32
       becomes
         %checked0 = llvm.call @tuner_on_host(%4, %bytes) : (!llvm.ptr, i64) -> !llvm.ptr
