@@ -465,7 +465,7 @@ class PreparedKernel:
         dynamic_shared_bytes: int = 0,
         instructions: int = 4000,
     ) -> tuple[Access, ...]:
-        """Simulates the first ``instructions`` instructions of block (0, 0, 0) and its cluster.
+        """Simulates about the first ``instructions`` instructions of block (0, 0, 0) and its cluster.
 
         Changes arrays. Returns a sample of their memory accesses. Raises SimulationError or UsageError as a
         whole launch would.

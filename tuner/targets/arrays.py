@@ -190,7 +190,7 @@ class KernelArrays(Protocol):
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
         """Draws inputs of small and large numbers and signed zeros, which ``fill`` does not draw.
 
-        Then overwrites the outputs with NaN, or with a number that looks like a result.
+        A fusion keeps usual inputs if a result would not be finite. Then ``overwrite_output`` is called.
         """
 
     def overwrite_output(self, rng: np.random.Generator) -> None:
@@ -297,7 +297,7 @@ class ProblemArrays:
 
     @functools.cached_property
     def _memories(self) -> tuple[FaultingMemory, ...]:
-        """Returns the memory of each array, with a page for other offsets than those of its ends."""
+        """Returns memory for each array, SLACK_BYTES larger, so that it can begin at several offsets."""
         *inputs, c = self._like
         return (
             *(FaultingMemory(input_.nbytes + SLACK_BYTES, is_read_only=True) for input_ in inputs),
@@ -314,7 +314,7 @@ class ProblemArrays:
         return int(self.problem.align)
 
     def _placed_at(self, steps: tuple[int, ...]) -> PlacedArrays:
-        """Returns arrays each so many times its alignment after the begin of its memory; END: at its end."""
+        """Returns arrays that begin ``steps`` alignments into their memory; END: as far as fits."""
         starts = []
         for memory, like, step in zip(self._memories, self._like, steps, strict=True):
             alignment = self._alignment(like)

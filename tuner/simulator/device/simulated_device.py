@@ -219,9 +219,9 @@ class DeviceCounts:
     events_created: int = 0
     events_destroyed: int = 0
     modules_loaded: int = 0  # equal images are counted once
-    modules_unloaded: int = 0
-    allocations: int = 0
-    frees: int = 0
+    modules_unloaded: int = 0  # at the last unload of an image
+    allocations: int = 0  # of device memory
+    frees: int = 0  # of device memory
     copies: int = 0
     fills: int = 0
     launches: int = 0

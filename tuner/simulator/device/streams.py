@@ -1,8 +1,8 @@
 """Lazy execution of streams, and the rules that each call of a host program must keep.
 
-A synchronisation runs the work that it depends on, in a chosen order; other work runs only while a kernel of
-it pauses. Running work as late as possible is the worst case of a real GPU, so that a missing synchronisation
-shows as a wrong result.
+A synchronisation runs the work that it depends on, in a chosen order, and other work only while a kernel of
+that work pauses. Running work as late as possible is the worst case of a real GPU, so that a missing
+synchronisation shows as a wrong result.
 """
 
 import contextlib

@@ -12,7 +12,7 @@ from tuner.simulator.ptx.dtypes import Bools
 from tuner.simulator.ptx.syntax_tree import Register, Symbol
 from tuner.simulator.state.resident_blocks import Threads
 
-# Moves the active lanes to their next basic block; the number is that of the fall-through block.
+# Moves the active lanes to their next basic block, or ends them; the number: of the fall-through block.
 Terminator: TypeAlias = Callable[[Threads, Bools, int], None]
 Guarded: TypeAlias = tuple[Reader | None, bool]  # (predicate, whether the predicate is negated)
 

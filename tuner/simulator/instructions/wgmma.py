@@ -193,7 +193,7 @@ def _uniform(resident: ResidentBlocks, group: fragments.Warpgroup, read: Reader,
 
 
 def set_registers(operands: Operands) -> Step:
-    """Decodes PTX setmaxnreg inc and dec: sets the number of registers of the active warpgroups."""
+    """Decodes PTX setmaxnreg inc and dec: sets the registers per thread of the active warpgroups."""
     modifiers = operands.modifiers
     modifiers.type("u32")
     modifiers.need(("inc", "dec"), "a direction")

@@ -155,7 +155,7 @@ class ResidentBlocks:
         self.registers[name] = merged
 
     def report_unfinished(self) -> None:
-        """Ends asynchronous operations once all threads have ended: writes bulk stores that have read.
+        """Ends asynchronous operations after all threads: writes bulk stores whose read was waited for.
 
         Reports operations that no thread waited for, and blocks that ended too early.
         """

@@ -52,7 +52,7 @@ ONLY_ISSUED = (
 LATENCIES = {"LDG": gpu.LATENCY, "LDL": gpu.LATENCY, "LDS": 24.0, "LDSM": 24.0}
 BARRIER_CYCLES = 40.0  # until all warps of a block go on
 MANY_SUMS = 64  # of a thread; with fewer, other parts of a multiprocessor are the bottleneck
-# 35 kernels on an H200 take 1.3 times the cycles of the other parts, and just those of the ports.
+# 35 kernels on an H200 take just the cycles of the ports, but 1.3 times those of the other parts.
 PORT_SLACK = 1.3
 # FFMA of a warp over which reads even out: of 1, 2, 4, 8, 16 and 64 this explains 22 kernels on an H200 best.
 EVEN_PRODUCTS = 2

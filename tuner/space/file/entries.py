@@ -171,7 +171,7 @@ class StrategyEntry:
     isas: tuple[str, ...]
     knobs: tuple[KnobEntry, ...]
     constraints: tuple[Expression, ...]
-    first: tuple[Candidate, ...]  # proposed before any other configuration, where feasible
+    first: tuple[Candidate, ...]  # proposed before any other configuration, where feasible and preferred
     template: str | None = None  # path of the script as written; None: the strategy's own template
     description: str = ""
     preferences: tuple[Expression, ...] = ()  # a combination that breaks one is tried last

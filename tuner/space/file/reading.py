@@ -196,8 +196,8 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
 def _first(name: str, given: _Strategy, knobs: tuple[KnobEntry, ...], where: str) -> tuple[Candidate, ...]:
     """Returns the initial configurations: of one with an expression, one for each of its values.
 
-    What an expression is evaluated for are the bytes of the strategy's dtypes; what a problem does not allow
-    among its values is passed over where the problem is known, as any other configuration.
+    An expression is evaluated for the element bytes of each of the strategy's dtypes. Of its values, those
+    that a problem does not allow are passed over later, like any other configuration.
     """
     integers = {knob.name for knob in knobs if not knob.is_text}
     first: dict[Candidate, None] = {}

@@ -92,7 +92,7 @@ def spaces(
             result.append(space)
     for name in (strategy.name for strategy in chosen if strategy.name not in known):
         schedule = schedules[name]
-        # ``idle`` keeps a knob that only branches not taken use at its first choice
+        # ``idle`` keeps a knob at its first choice where only ops that do not run use it
         result.append(SearchSpace(name, schedule.knobs, schedule.constraints + schedule.idle, variables))
     return tuple(result)
 
