@@ -1,4 +1,4 @@
-"""The portfolio of a stored campaign: a few configurations that together serve all its problems well.
+"""The portfolio of a stored campaign, a few configurations that serve its problems, and its dispatch rule.
 
 In matrices of times, configurations are columns and problems are rows.
 """

@@ -1,4 +1,4 @@
-"""The machine of this process, from Linux's /proc and /sys: its description, instruction sets, processors."""
+"""The machine of this process, by Linux's /proc and /sys: description, instruction sets, processors, load."""
 
 import ctypes
 import os

@@ -31,9 +31,9 @@ FILES: dict[object, int] = {}
 
 @final
 class AvailableTime:
-    """A clock of the seconds in which this process ran; a step above LONGEST_STEP_S (0.2 s) is a pause.
+    """A clock of the seconds in which this process ran: without pauses, such as a suspended machine.
 
-    Pauses, such as a suspended machine, do not count.
+    Of the time between two readings at most LONGEST_STEP_S (0.2 s) counts: what is longer was a pause.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
