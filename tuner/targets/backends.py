@@ -198,7 +198,7 @@ def _meant(text: str, backends: Backends) -> str:
 def timed_here(backends: Backends, chip: str = "") -> Iterator[TargetName]:
     """Yields the targets that can time candidates on this machine, GPUs before the CPU.
 
-    ``chip``: text of --chip, "" if not given.
+    ``chip``: text of --chip, "" if not given. Raises UsageError at a target that cannot have this chip.
     """
     for status in sorted(backends.statuses(), key=lambda status: not status.chip):
         if status.is_available and status.is_timed:

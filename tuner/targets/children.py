@@ -71,7 +71,7 @@ def apply_script(script: str, payload: str, allows_effects: bool, trailing: tupl
 def find_failing_op(script: str, payload: str) -> OpPlace | None:
     """Applies a script to a payload; returns the transform op that fails, with its location, or None.
 
-    None as by ``tuner.mlir.transform.failing_op``. Call it in a child process, which a crash ends. Raises
+    None: see ``tuner.mlir.transform.failing_op``. Call it in a child process, which a crash ends. Raises
     CandidateError(BIND) for a payload that does not parse.
     """
     from tuner.mlir.transform import failing_op  # loads MLIR

@@ -52,7 +52,7 @@ TARGETS: Final[Mapping[str, Target]] = RegisteredTargets()
 
 @final
 class RealBackends(Backends):
-    """The backends of real runs: registered targets, this machine's processors and clocks."""
+    """The backends of real runs: registered targets, this machine's processors and their load."""
 
     targets = TARGETS
 

@@ -49,7 +49,7 @@ class Plan:
     feasible: "FeasibleSet"
     first: tuple[int, ...] = ()  # rows to propose before all others
     model: "InitialModel | None" = None  # proposes rows after ``first``; None for a replay: it tests samplers
-    notes: tuple[str, ...] = ()  # what a user should know of the scripts: one sentence each
+    notes: tuple[str, ...] = ()  # what a user should know of scripts and baseline: one sentence each
 
     def seeds(self, resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
         """Returns the rows that the model proposes, best first; () without a model.

@@ -28,7 +28,7 @@ from tuner.tuning.run_steps import noise_of
 
 LINE_CHARACTERS = 200  # of a failure
 ModuleCall = Callable[[], Any]
-SECONDS = 3.0  # of rounds; in each round every call runs for about 2 ms
+SECONDS = 3.0  # of all rounds; in each round every call runs, once or more, for about 2 ms
 OURS = "tuner"
 AGAIN = "tuner again"
 

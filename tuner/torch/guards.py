@@ -153,7 +153,7 @@ def checked(tensors: Sequence[object], expected: Expected, names: Sequence[str])
     """Returns the tensors of a call as contiguous tensors, copied where needed.
 
     ``expected``: (type, shape) per tensor; ``names``: of the arguments, for messages. Raises UsageError for
-    another type or shape, for what ``plain`` refuses, and for gradients that are required while enabled.
+    another type or shape, for what ``plain`` refuses, and for required gradients while autograd is on.
     """
     dense = []
     for tensor, (dtype, shape), name in zip(tensors, expected, names, strict=True):

@@ -72,7 +72,7 @@ class _Literals:
         """Returns None, for torch-mlir's way, which asks ``resolve_literal``."""
 
     def resolve_literal(self, importer: Any, literal: Any, _info: Any) -> Any:
-        """Returns the constant of a tensor; None, so that torch-mlir makes it, of one element."""
+        """Returns the constant of a tensor; None, so that torch-mlir makes it, if it has one element."""
         ir, tables = torch_importer_bindings()
         is_array = isinstance(literal, torch.Tensor) and literal.numel() != 1
         if not is_array or tables.TORCH_DTYPE_TO_NPY_TYPE.get(literal.dtype) is None:

@@ -155,8 +155,8 @@ class TensorProgram:
     def run(self, tensors: tuple[Any, ...]) -> list[torch.Tensor]:
         """Calls the program with its tensors alone; returns its results in order.
 
-        Raises UsageError for a wrong number of tensors, for a tensor that ``guards.checked`` refuses, and
-        under autocast and other modes; CandidateError where an assertion of the program fails.
+        Raises UsageError for a wrong number of tensors, for one of another shape, type or device or with
+        gradients, and under autocast and other modes; CandidateError where an assertion of the program fails.
         """
         if len(tensors) != self._count:
             raise UsageError(f"found {len(tensors)} arguments, allowed {self._count}")

@@ -293,7 +293,7 @@ class CampaignSession:
 
 
 class LateSampler(AbstractSampler):
-    """A sampler for one problem of a campaign; passes outcomes on only when it has to propose something."""
+    """A sampler for one problem of a campaign, made and given all outcomes so far when it first proposes."""
 
     def __init__(self, make: Callable[[], AbstractSampler]) -> None:
         self._make = make

@@ -1,4 +1,4 @@
-"""Initial configurations of a run: of earlier runs, files, shipped results, search space and cost model."""
+"""Initial configurations of a run: from earlier runs, files, shipped results, and the cost model."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

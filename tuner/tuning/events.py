@@ -28,7 +28,7 @@ class RunStarted:
     cartesian: int  # combinations of knob values
     feasible: int
     proposed_before: int  # trials that earlier sessions of the run proposed
-    notes: tuple[str, ...] = ()  # why a strategy has no feasible configuration; what a script gets appended
+    notes: tuple[str, ...] = ()  # why a strategy has no feasible configuration; then ``Plan.notes``
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def ignore(event: Event) -> None:
 class Interruption:
     """A request to end a run, made from a signal handler.
 
-    While the run waits for a candidate the request raises KeyboardInterrupt; otherwise the run reads
+    While the run waits, as for a candidate, the request raises KeyboardInterrupt; otherwise the run reads
     ``is_asked``.
     """
 

@@ -50,7 +50,7 @@ CLASSES = (
 def class_of(machine: Machine) -> str:
     """Returns the name of a processor's class, "zen5".
 
-    Without a class its instruction set, "avx512" or "avx2".
+    Without a class ``Machine.isa``, such as "avx512".
     """
     for processors in CLASSES:
         is_alike = (processors.isa, processors.has_tiles) == (machine.isa, machine.has_amx_bf16)

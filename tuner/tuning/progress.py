@@ -1,4 +1,4 @@
-"""The state of a search: ids and counts of its trials, its best record, the seconds of its evaluations."""
+"""The state of a search: ids and counts of its trials, its best record, seconds of this session's trials."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A tuning run: begins a new one, or resumes a stored one; settings that repeat another machine's run.
+"""A tuning run: begins a new one, or resumes a stored one; makes the settings of a transfer run.
 
 A run searches, then times its best trials again, interleaved (final re-measurement).
 """
@@ -154,7 +154,7 @@ class TuningSession:
     def run(self) -> TunedRun:
         """Works until the run's end and returns it with its result.
 
-        An interruption gives status "interrupted".
+        An interruption gives status "interrupted". Raises UsageError if another process works on the run.
         """
         status = "interrupted"
         self._end_waiting(self._reserved_s)
@@ -322,7 +322,7 @@ def begin(
     """Tunes: stores a new run, works until its end, returns it with its selected result.
 
     ``observe`` is called with events. ``began_s``: when the command began, by the monotonic clock; a budget
-    counts from there, else from the start of the search. Raises UsageError, before anything is stored, for
+    counts from there, else from the start of the session. Raises UsageError, before anything is stored, for
     settings that cannot run here.
     """
     source = backends.target_of_run(settings)

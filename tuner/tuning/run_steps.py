@@ -1,4 +1,4 @@
-"""The steps that runs and campaigns share: propose, store, re-measure; each stores its result.
+"""The steps that runs and campaigns share: trials, final re-measurement, baseline, roofline; all stored.
 
 A resumed run repeats its stored proposals first (``ReplayingSampler``, ``ReplayingRunner``). A round is one
 final re-measurement: the top trials and the baseline timed interleaved.
@@ -297,7 +297,7 @@ class RunSteps:
     def remeasure_top_trials(
         self, runner: AbstractRunner, effort: Effort = FINAL_EFFORT, limit: int | None = None
     ) -> bool:
-        """Times the fastest trials again, at most ``limit``, and TOP_TRIALS (8); stores a round.
+        """Times the fastest trials again, at most TOP_TRIALS (8) and at most ``limit``; stores a round.
 
         Returns whether the round gave times. A trial whose code is found wrong becomes a failed trial, and
         the others are timed without it.

@@ -2,8 +2,8 @@
 
 All candidates work on the same memory. What is expected is evaluated once for each draw of the inputs, in
 float64, which takes longer than many calls of a kernel. Weights that are matrices have the same numbers in
-all draws, packed as the code of a kernel reads them. With the cache state "weights-cold" there are up to
-COPIES_LIMIT copies of the weights, more than the cache holds: each call reads the next one.
+all draws, packed as the code of a kernel reads them. With the cache state "weights-cold" each call reads the
+next of several copies of the weights, which exceed the cache unless there are COPIES_LIMIT copies.
 """
 
 import contextlib

@@ -4,9 +4,9 @@ A draw is one set of random inputs with the outputs expected for them. Outputs a
 float64, which takes longer than many calls of a kernel. Weights that are matrices have the same numbers in
 all draws, as a program's do: they are packed once. Special draws have
 
-  - NaN and infinity of either sign, one of each in each input, far from each other;
-  - of fusions of sums, products and what is exact, also zeros, subnormal, large and tiny numbers;
-  - bytes that are all -128 but for some 127, over all that is summed up, by weights with such lines, too.
+  - NaN and infinity of either sign, one of each in each input, far apart (quantized matmuls: a NaN in A);
+  - zeros, subnormal, large and tiny numbers, in fusions of sums, products and exact operations only;
+  - bytes of -128, with some of 127 where the sum is long; some lines of the weights are like that, too.
 
 Where they make too much of the result NaN or infinite, each input, and at last each number, has a draw of its
 own: a NaN in the only row of A hides what a kernel makes of the bias.
@@ -49,7 +49,7 @@ WIDE_SHARE = 0.5  # of integers that are added to such sums: numbers of any size
 FEW_LINES = 4  # along shorter dimensions of a weight no line is extreme: too few would be left as drawn
 LONG_RUN = 1024  # longer sums of extreme bytes exceed 2**24, up to which f32 has all integers
 OTHERS = 3  # of a long run: bytes of the other extreme, so that such sums are odd, and no number of f32
-SHOWN = 0.5  # share of a result that is to stay finite; of one input, that is to be no NaN
+SHOWN = 0.5  # share of a result that must be finite or, with special numbers in one input only, not NaN
 HIDING = (np.nan, np.inf, -np.inf)
 
 
@@ -271,7 +271,7 @@ def _numbers_of_any_size(argument: FusionArgument) -> tuple[float, ...]:
 
 
 def _shows(draw: Draw, *, is_alone: bool) -> bool:
-    """Returns whether enough of each output is finite; of one input ``is_alone``, is no NaN."""
+    """Returns whether enough of each output is finite; ``is_alone``: not NaN, for one input."""
     for output in draw.expected:
         shown = ~np.isnan(output.value) if is_alone else np.isfinite(output.value)
         if np.count_nonzero(shown) < SHOWN * output.value.size:
@@ -280,7 +280,7 @@ def _shows(draw: Draw, *, is_alone: bool) -> bool:
 
 
 def _parts(placements: Placements) -> Placements:
-    """Returns each input's numbers alone; of one input each NaN and infinity alone, then all others."""
+    """Returns each input's numbers alone; for one input each NaN or infinity alone, then all others."""
     if len(placements) > 1:
         return placements
     (only,) = placements
@@ -324,7 +324,7 @@ def _put_extreme_lines(weight: Array, least: int, greatest: int) -> None:
 
 
 def _put_extremes(line: Array, usual: int, other: int) -> None:
-    """Fills an array with a number; from LONG_RUN on, some places along its last dimension have another.
+    """Fills an array with a number; if longer than LONG_RUN, some places of its last dimension have another.
 
     The places are equal for equal lengths, so those of two factors meet.
     """

@@ -153,7 +153,7 @@ def no_thread_started() -> Iterator[None]:
 
 @contextlib.contextmanager
 def same_float_mode() -> Iterator[None]:
-    """Context manager: raises CandidateError(RUN) at its end if the float mode has changed, and resets it.
+    """Context manager: raises CandidateError(RUN) at its end if the float mode has changed; sets the default.
 
     The mode: rounding direction, exceptions, and whether subnormal numbers count as zero.
     """

@@ -1,4 +1,4 @@
-"""Targets for NVIDIA GPUs, real and simulated, and the assembler ptxas."""
+"""Targets for NVIDIA GPUs: compiling by ptxas, verifying, timing, cuBLAS as the baseline, and SASS."""
 
 # What other packages may import; the rest is inside.
 __all__ = ["arrays", "baseline", "block_sample", "compiler", "evaluator", "sass", "target"]

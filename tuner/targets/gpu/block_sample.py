@@ -68,7 +68,7 @@ class Tile:
 def written_tiles(
     written: Mask, count: int, grid: tuple[int, int], cluster: tuple[int, int] = (1, 1)
 ) -> tuple[Tile, ...]:
-    """Infers the tiles of C, all of one size, that ``count`` sampled blocks wrote.
+    """Infers the tiles of C that ``count`` sampled blocks wrote: of one size, but cut at the ends of C.
 
     ``written``: mask of the elements of C that were written; ``grid`` and ``cluster``: blocks along x and y.
     Whole clusters may have tiles beyond C. Raises CandidateError(VERIFY) for an incomplete tile, or for

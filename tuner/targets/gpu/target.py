@@ -1,4 +1,4 @@
-"""Targets of NVIDIA GPUs: ``cuda`` runs code by the driver, ``simulator`` by a simulated device."""
+"""Targets of NVIDIA GPUs, by the device that runs code: the driver's for ``cuda``, or a simulated one."""
 
 from abc import abstractmethod
 from collections.abc import Callable
