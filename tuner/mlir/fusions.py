@@ -481,8 +481,8 @@ def fusion_problem(fusion: Fusion) -> TextProblem:
 
     Its sizes are: for a contraction (m, n, k), and its batch; for an attention those of its scores: queries,
     keys and the width that is summed up; for a convolution (filters of a group, pixels of an image of the
-    output, elements that are summed up for each), and images times groups; for rows, the loops of their
-    reductions; for an elementwise operation (elements but for the last dimension, last dimension, 1).
+    output, elements that are summed up for each), and images times groups; for an elementwise operation
+    (elements but for the last dimension, last dimension, 1); the same for rows, of their reductions' loops.
 
     Sizes must be static. Raises UsageError for a fusion that no schedule is for, or whose text does not
     parse; for text of a quantized matmul that does not parse, CandidateError(BIND).

@@ -1,7 +1,7 @@
 """Which keys the mask of an attention hides, so that schedules need not compute what is multiplied by 0.
 
 A key is hidden where its score, after the mask, is so low that its weight is exactly 0. Scores are followed
-through the fusion: only of a softmax as PyTorch computes it is that known.
+through the fusion; this is done only for a softmax as PyTorch computes it.
 """
 
 from collections.abc import Mapping

@@ -65,7 +65,7 @@ def separate_branches_from_conditions(module: ir.Module) -> None:
 
 
 def round_up_without_negation(module: ir.Module) -> None:
-    """Replaces ``index.ceildivs``, and ceildiv in maps and sets of affine ops, in place.
+    """Replaces ``index.ceildivs``, and ceildiv in affine.apply, min, max, for and if, in place.
 
     Upstream lowers both to the negated quotient of the negated dividend, which is wrong for the least integer
     (https://github.com/llvm/llvm-project/issues/215696), and simplifies other affine forms to that one. If

@@ -159,7 +159,7 @@ class TileProduct:
 class FloatProduct:
     """Generator of a quantized product's loops where weights are first scaled to f32, in a buffer.
 
-    An integer of 8 bits times a scale of 11 bits is exact in f32, so that weights are what the payload says.
+    An integer of 8 bits times an f16 scale is exact in f32, so that weights are what the payload says.
     Then all of K is one sum: it needs no sums of groups, and so half of the registers.
     """
 
@@ -256,7 +256,8 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
     that are multiplied to those that are prefetched (default 0: none; where A has more rows than ``tile_m``,
     any other number prefetches the next block, except with "tiles" and "scaled"). The handle stays valid.
     Silenceable failure: another function, a scheme that does not fit the types, a tile that is not whole
-    registers, a block_k that does not divide K, is not a multiple of a group, or whose result is not f32.
+    registers, a block_k that does not divide K or is not a multiple of a group (without groups, of 32), or
+    with a result other than f32.
 
     Source: docs/decisions/quantized-matmuls.md
     """

@@ -102,7 +102,7 @@ class OverlapTilesOp(InPlaceOp, name="overlap_tiles"):
     Takes a function on tensors, tiled by sizes that do not divide the extents: a last tile that would be
     smaller computes some elements once more, to the same numbers. No tile has a dynamic size then, and
     nothing is peeled. Only for parallel dimensions whose results are written as a whole. Not changed: loops
-    that are shorter than one tile, and loops with bounds that are not constant.
+    that are shorter than one tile or do not begin at 0, and loops with bounds that are not constant.
 
         %all = scf.for %i = %c0 to %c55 step %c14 ... {
           %size = affine.min affine_map<(d0) -> (-d0 + 55, 14)>(%i)

@@ -33,7 +33,7 @@ from tuner.mlir.ir.reading import op_of, source_of
 
 KEEP_THE_BASE = VIEWS - {"memref.view"}  # memref.view moves the base address by bytes
 LEAVES_ITS_SOURCE = "memref.reinterpret_cast"  # may span elements that its source does not span
-MAX_TERMS = 1000  # partial sums of one overlap test; row-major arrays need only a few
+MAX_TERMS = 1000  # partial sums of a stride in an overlap test; row-major arrays need only a few
 DEVICE_OPS = frozenset({"gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset", "gpu.launch_func"})
 SHARED = "hostShared"  # attribute of gpu.alloc: pinned memory
 THROUGH_POINTERS = ("llvm.load", "llvm.store", "llvm.atomicrmw", "llvm.cmpxchg", "llvm.call", "llvm.intr.mem")

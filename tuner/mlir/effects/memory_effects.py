@@ -129,7 +129,7 @@ def _effect_of_argument(argument: Value) -> Effect:
 
 
 def _goes_anywhere(kernel: Op) -> bool:
-    """Returns whether a kernel has a pointer to unknown memory, or uses a global of its module."""
+    """Returns whether a kernel uses a pointer to unknown memory, or a global that is not constant."""
     for op in walk(kernel, "llvm.inttoptr", "llvm.load"):
         if str(op.results[0].type) in POINTERS and is_from_elsewhere(op.results[0]):
             return True

@@ -1,4 +1,4 @@
-"""Names and argument types of the functions of MLIR's runner libraries that a program may declare and call.
+"""Names and types of the functions of MLIR's runner libraries that a program may declare and call.
 
 The functions are those of ``mlir_c_runner_utils`` and ``mlir_runner_utils``, see
 <https://github.com/llvm/llvm-project/blob/main/mlir/lib/ExecutionEngine/RunnerUtils.cpp>. A function with

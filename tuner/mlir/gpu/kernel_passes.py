@@ -1,6 +1,6 @@
-"""Short passes over kernels: composed ops, constant arguments, atomics, intrinsics, outlining, printing.
+"""Short passes over kernels, each for one thing that upstream's lowering to NVVM rejects or does worse.
 
-Each is for one thing that upstream's lowering to NVVM rejects or does worse.
+They are of composed ops, constant arguments, atomics, intrinsics, outlining, printing, undefined values.
 """
 
 from tuner.mlir.bindings import Attribute, Op, Value, interpreter, ir

@@ -1,10 +1,11 @@
 """Reads the host code of a module: its launches in order, and the buffers that kernels take pointers to.
 
-Takes a module after outlining and changes nothing. Host functions (public, straight-line) run in the order
-of the module. A buffer is an argument of a host function, named by its attribute ``tuner.buffer = "name"``
-or else by its position among the problem's buffers, or a ``memref.alloc`` in a host function (scratch,
-named by the same attribute). With the unit attribute ``tuner.zeroed`` on either, the buffer must hold zeros
-before the first launch. Not handled: any other host code, and sizes that are not constant; both are errors.
+Takes a module after outlining and changes nothing. Host functions (public, straight-line) run in the order of
+the module. A buffer is an argument of a host function, named by its attribute ``tuner.buffer = "name"`` or
+else by its position among the problem's buffers, or a ``memref.alloc`` in a host function (scratch, named by
+the same attribute or else scratch0, scratch1, ...). With the unit attribute ``tuner.zeroed`` on either, the
+buffer must hold zeros before the first launch. Not handled: any other host code, and sizes that are not
+constant; both are errors.
 """
 
 from dataclasses import dataclass, replace

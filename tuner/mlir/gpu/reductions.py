@@ -26,7 +26,10 @@ KNOWN_SIZE = "known_block_size"  # attribute of gpu.func: threads along x, y, z
 
 
 def expand_reductions(module: ir.Module) -> None:
-    """Replaces ``gpu.all_reduce`` and ``gpu.subgroup_reduce`` in all kernels by shuffles, in place."""
+    """Replaces ``gpu.all_reduce`` and ``gpu.subgroup_reduce`` in all kernels by shuffles, in place.
+
+    Raises CandidateError(COMPILE) for a region with control flow.
+    """
     for function in walk(module, "gpu.func"):
         for op in walk(function, "gpu.all_reduce"):
             _replace(op, _of_block(op, _has_whole_warps(function)))

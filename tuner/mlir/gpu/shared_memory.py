@@ -171,8 +171,8 @@ ASYNC_COPY, ASYNC_GROUP, ASYNC_WAIT = (
 class Lifetime:
     """The interval in which a shared-memory buffer is in use, in positions of ops in the kernel's block."""
 
-    first: float  # the first use; -inf where unknown
-    freed: float  # a barrier after which no thread and no copy accesses the buffer; inf if there is none
+    first: float  # the first use; -inf where unknown, inf without uses
+    freed: float  # a barrier after the last access of any thread or copy; inf: none, -inf: no uses
 
     def overlaps(self, other: "Lifetime") -> bool:
         return not (self.freed < other.first or other.freed < self.first)

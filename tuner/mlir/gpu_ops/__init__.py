@@ -1,1 +1,1 @@
-"""Transform ops for NVIDIA GPUs: shared memory, copies, stores, fragments."""
+"""Transform ops for NVIDIA GPUs: blocks, shared memory, copies, fragments, products, epilogues, stores."""

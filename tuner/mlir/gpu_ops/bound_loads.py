@@ -16,7 +16,7 @@ class BoundLoadsOp(InPlaceOp, name="bound_loads"):
     Takes a function whose transfers are lowered to 1-D ``vector.load``, before asynchronous copies are
     created. Guards every load of a padded argument (``tuner.bounds``). A load that is only stored to
     shared memory becomes a masked ``vector.transfer_read``, which ``nvgpu.create_async_groups`` converts to a
-    copy with a source size; any other load becomes an ``scf.if``.
+    copy with a source size; any other load becomes an ``scf.if``, or one per element if a bound may cut it.
 
         %x = vector.load %a[%i, %j] : memref<64x64xf32, strided<[60, 1]>>, vector<4xf32>
       of %a with tuner.bounds = array<i64: 50, 64> becomes

@@ -28,7 +28,7 @@ class FixTransposedAOp(InPlaceOp, name="fix_transposed_a"):
     Takes a function right after ``convert-vector-to-gpu``, which gives the fragment of a transposed A (k
     rows, m columns in shared memory) the lane addresses of a B operand. Exchanges the addresses of lanes
     8..15 and 16..23 of every transposed load of four tiles. Run this op once, before
-    ``tuner.merge_ldmatrix``, whose loads look the same: correct loads become wrong.
+    ``tuner.merge_ldmatrix``, whose loads look the same: correct loads are made wrong.
 
         %x = nvgpu.ldmatrix %tile[%i, %j] {numTiles = 4 : i32, transpose = true} : ...
       becomes

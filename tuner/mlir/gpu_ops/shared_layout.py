@@ -21,10 +21,10 @@ BY_INDEX = READS_AND_COPIES | {"vector.load", "memref.load", "memref.store"}
 class SharedLayoutOp(InPlaceOp, name="shared_layout"):
     """``tuner.shared_layout``: layouts of shared memory without bank conflicts: xor swizzle or padding.
 
-    Takes a function whose shared memory is ``memref.alloc`` and accessed by index only. A tile that only
-    ``nvgpu.ldmatrix`` reads gets its 16-byte columns xor'd with the row (as CUTLASS's ``Swizzle``). Any other
-    tile is padded after each row, or as many rows as span all banks, so that copies cross no gap within 128
-    bytes. Run this op after every op that reads these indices.
+    Takes a function whose shared memory is ``memref.alloc`` and accessed by index only. With ``swizzle`` = 1
+    a tile that only ``nvgpu.ldmatrix`` reads gets its 16-byte columns xor'd with the row (as CUTLASS's
+    ``Swizzle``). Any other tile is padded after each row, or as many rows as span all banks, so that copies
+    cross no gap within 128 bytes. Run this op after every op that reads these indices.
 
         %tile = memref.alloc() : memref<16x32xf16, #gpu.address_space<workgroup>>
         %x = nvgpu.ldmatrix %tile[%i, %j] {numTiles = 4 : i32, transpose = false} : ...

@@ -1,4 +1,4 @@
-"""Elementary functions of float64, in operations that every GPU has; methods and errors in comments.
+"""Elementary functions of float64, in operations that every GPU has; methods in comments.
 
 A function takes terms (``expressions.Term``) and creates arith and math ops at the insertion point. Its
 docstring has the largest error that tests/mlir/math/test_float64.py allows (for erf, 1 ulp less: the

@@ -139,7 +139,7 @@ TESTS: dict[str, Callable[[Term], Term]] = {
     "math.isinf": lambda x: x.math("absf").equals(math.inf),
     "math.isnan": Term.is_nan,
 }
-# Constant exponents for which a power is a product: of float64, power() is slow on many devices.
+# Constant exponents whose powers are products or a quotient: power() of float64 is slow on many devices.
 PRODUCTS: dict[float, Formula] = {
     1: lambda x: x,
     2: lambda x: x * x,

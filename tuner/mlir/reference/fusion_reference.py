@@ -222,8 +222,8 @@ def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
 def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
     """Returns random inputs of a fusion: standard normal floats, any numbers of i8, 0 or 1 of other integers.
 
-    If an output then has NaN or infinity, each float becomes its magnitude plus 0.1. What the fusion's marks
-    promise holds: a mask hides keys, and planes are zero, see ``as_marked``.
+    If an output then has NaN or infinity, each f16, f32 or f64 becomes its magnitude plus 0.1. What the
+    fusion's marks promise holds: a mask hides keys, and planes are zero, see ``as_marked``.
     """
     drawn = tuple(_drawn(shape, element, rng) for shape, element in input_shapes(text))
     inputs = as_marked(text, drawn)
