@@ -47,7 +47,7 @@ def rank(trial: TrialRow, measurements: list[MeasurementRow], selected_round: in
     """Sets ``trial.ranked_s``, the seconds by which a trial is ranked: of its final time, else of its first.
 
     Only final times of the timing round ``selected_round`` count. None for a stale trial, and for one without
-    any time but that of an early stop.
+    a complete time.
     """
     counting = (
         measurement

@@ -81,10 +81,11 @@ def tune(
 ) -> TunedRun:
     """Tunes a problem and returns the run, whose ``best`` is the selected trial.
 
-    The search ends after ``trials`` or ``budget``, whichever is reached first. The fastest trials are then
-    timed again, interleaved, and the best trial is selected. Every trial is stored in the results database.
-    A strategy whose constraints allow no configuration is left out. Where the strategy or the search space is
-    your own, a warning at the end says so; with ``progress``, a note at the start says so in any case.
+    The search ends after ``trials`` or ``budget``, whichever is reached first, or where nothing is left to
+    try. The fastest trials are then timed again, interleaved, and the best trial is selected. Every trial is
+    stored in the results database. A strategy whose constraints allow no configuration is left out. Where the
+    strategy or the search space is your own, a warning at the end says so; with ``progress``, a note at the
+    start says so in any case.
 
     Args:
         problem: what to compute, as returned by ``tuner.Matmul`` or ``tuner.BatchMatmul``.
@@ -412,7 +413,7 @@ def history(*, db: str | Path | None = None, **conditions: Any) -> Trials:
         A tuple of trials, with ``rows()`` and ``to_frame()`` for tables.
 
     Raises:
-        UsageError: an unknown condition or value, or a named database that does not exist.
+        UsageError: an unknown condition, value or run, or a named database that does not exist.
 
     Example:
         >>> import tuner

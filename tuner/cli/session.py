@@ -69,7 +69,10 @@ class Tuned(Protocol):
 
     @property
     def has_worked(self) -> bool:
-        """True if a candidate was correct; of a campaign one per problem; of a program also all outputs."""
+        """True if a candidate was timed, verified, or compiled for another machine.
+
+        Of a campaign one per problem; of a program also its outputs are right, if it ran.
+        """
 
 
 def exit_code(tuned: Tuned) -> int:

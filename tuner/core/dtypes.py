@@ -58,7 +58,7 @@ class FloatFormat:
 
 @dataclass(frozen=True)
 class ExtremeExponents:
-    """Exponents of two of the extreme numbers that kernels are verified with, for one dtype.
+    """Exponents of the extreme numbers that kernels are verified with, for one dtype.
 
     Sums of large rows times columns must not overflow in the type of the sums. Processors' instructions for
     pairs of bf16 read subnormal numbers as zeros; tensor cores do so for tf32.

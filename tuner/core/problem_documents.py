@@ -1,4 +1,4 @@
-"""Problems as JSON objects, as databases, exported scripts and reports store them."""
+"""Problems as JSON objects, as exported scripts, gate files, recordings, rules and JSON outputs have them."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final

@@ -52,9 +52,9 @@ def portfolio(
 
     A campaign is many problems tuned under one budget: tuner tune --shapes, or a program.
 
-    What a chosen configuration lacks is measured first, and stored as trials of the runs. Then it prints the
-    configurations, what each problem loses, and the efficiency (best known time / time): in sample, and with
-    each problem held out while the configurations were chosen.
+    Times that chosen configurations lack are measured first, and stored as trials of the runs. Then it prints
+    the configurations, what each problem loses, and the efficiency (best known time / time): in sample, and
+    with each problem held out while the configurations were chosen.
 
     With -o it writes a rule file: the configurations, and their times on the problems. tuner.matmul(a, b,
     rule="mm.rule.yaml") serves shapes by it, those never tuned too, on this machine.
