@@ -67,7 +67,7 @@ class Fault(Exception):  # noqa: N818 - what a multiprocessor calls it
 
 
 class SimulationError(TunerError):
-    """Raised for text that is not PTX, and for a kernel with a fault; ``line`` 0: at no line."""
+    """Raised for text that is not PTX, a kernel with a fault, and what is not simulated; ``line`` 0: none."""
 
     def __init__(self, kind: Defect, line: int, reason: str) -> None:
         super().__init__(reason)

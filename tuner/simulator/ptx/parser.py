@@ -320,7 +320,8 @@ def _on_registers(instruction: Instruction) -> Instruction:
 def parse(source: str, name: str = "kernel.ptx") -> PtxModule:
     """Returns the kernels and variables of PTX text.
 
-    ``name``: of the file, for messages. Raises SimulationError (SYNTAX) for text that is not PTX.
+    ``name``: of the file, for messages. Raises SimulationError (SYNTAX) for text that is not PTX, and for PTX
+    that is not read here, such as vector variables.
     """
     cursor = Cursor(source, name)
     cursor.expect(".version")

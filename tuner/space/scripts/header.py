@@ -1,4 +1,4 @@
-"""Exported scripts: a header for people above the script, and a file next to it for programs."""
+"""Exported scripts: a header for people, a file next to it for programs, the instruction sets needed."""
 
 import json
 import re
