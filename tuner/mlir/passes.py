@@ -119,8 +119,8 @@ def single_passes(pipeline: str) -> tuple[tuple[str, str], ...]:
 def run_pipeline(module: ir.Module, pipeline: str) -> None:
     """Runs a pass pipeline on a module in place; raises MLIRError where a pass fails.
 
-    In a ``timed_passes`` block it is timed; else each pass is a step, which errors of crashes and timeouts
-    name.
+    Raises ValueError for text that is not a pipeline. In a ``timed_passes`` block the pipeline is timed; else
+    each pass is a step, which errors of crashes and timeouts name.
     """
     if _times is None:
         for name, alone in single_passes(pipeline):

@@ -211,7 +211,10 @@ def buffers_with_address_in(value: Value) -> tuple[Value, ...]:
 
 
 def is_from_elsewhere(pointer: Value) -> bool:
-    """Returns whether a pointer may point anywhere: it is not made from a memref or another known object."""
+    """Returns whether a pointer is made from no memref and no other known object: it may point anywhere.
+
+    False where control flow or a select chooses between such an object and an unknown address.
+    """
     behind = [pointer, *_behind(pointer)]
     return not any(is_buffer(origin.type) or op_of(origin, *OTHER_OBJECTS) is not None for origin in behind)
 
