@@ -59,9 +59,9 @@ def compile(  # noqa: A001 - as torch.compile
 
     Returns:
         The program, which is called like the module. A warning says which operations are scalar loops where
-        these are estimated to take more than a tenth of the time, why a program has no fusions and is
-        compiled as a whole, and which operators run in PyTorch; a program with such operators is not
-        exported.
+        these are estimated to take more than a tenth of the time, which schedules did not compile, why a
+        program has no fusions and is compiled as a whole, and which operators run in PyTorch; a program with
+        such operators is not exported.
 
     Raises:
         UsageError: torch.export or torch-mlir refuses the module, or an argument is wrong.

@@ -43,9 +43,10 @@ BYTES = frozenset(
 
 
 def fold_uniform(graph: torch.fx.Graph) -> None:
-    """Replaces operations on constants of equal elements by ``aten.full`` with PyTorch's result, in place.
+    """Replaces operations on constants of equal elements, if all of the result is equal, by ``aten.full``.
 
-    Raises UsageError where PyTorch cannot compute such an operation, such as an integer division by zero.
+    PyTorch computes the result; the graph is changed in place. Raises UsageError where PyTorch cannot
+    compute such an operation, such as an integer division by zero.
     """
     known: dict[torch.fx.Node, torch.Tensor] = {}
     for node in graph.nodes:

@@ -1,4 +1,4 @@
-"""Tuning runs and campaigns: settings, search, final re-measurement, selected result."""
+"""Tuning runs and campaigns, dispatch rules and shipped results, and choices without a search."""
 
 # What other packages may import; the rest is inside.
 __all__ = [

@@ -1,6 +1,6 @@
 """A dispatch rule: configurations with their times on tuned problems, from which it chooses for any problem.
 
-Also reads and writes the file of a rule.
+Also makes and reads the text of a rule file.
 """
 
 import contextlib

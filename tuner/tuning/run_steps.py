@@ -339,7 +339,7 @@ class RunSteps:
     def roofline_s(self) -> float:
         """Returns the seconds that measuring the roofline will take; 0 if it is known or nothing is timed.
 
-        It is known from an earlier run on the machine or, on a CPU with a short budget, from those shipped.
+        It is known from a run of equal machine, type and threads, or shipped (a CPU with a short budget).
         """
         is_known = self._store.known_roofline(self.run.id) is not None or self._shipped_roofline() is not None
         if is_known or not self._source.is_timed():
@@ -347,7 +347,7 @@ class RunSteps:
         return ROOFLINE_S
 
     def measure_roofline(self) -> None:
-        """Stores the machine's roofline, unless an earlier run on the machine has stored one.
+        """Stores the machine's roofline, unless a run on it with equal type and threads has stored one.
 
         It is measured now; with a short budget, it is the shipped one of such machines if there is one.
         """

@@ -103,7 +103,7 @@ def calling_module(*calls: LibraryCall) -> str:
 
 
 def cblas_call(problem: Problem, find: Find) -> LibraryCall:
-    """Returns the cblas call of a matmul of f32, f64 or bf16: gemm, or gemv for one row of A.
+    """Returns the cblas call of a matmul of f32, f64 or bf16: gemv if ``is_vector``, else gemm.
 
     ``find`` gives the address of a cblas function, and the type of its integers.
     """
