@@ -47,8 +47,8 @@ class DriverConnection:
         self.connection = connected(url)
         self._runs: list[Driver] = []
         try:
-            self._lease_s = read_settings(self.connection).lease_s
             with plain_errors():
+                self._lease_s = read_settings(self.connection).lease_s
                 delete_old(self.connection)
         except BaseException:
             self.connection.close()
@@ -62,13 +62,13 @@ class DriverConnection:
         """
         give_up_s = time.monotonic() + TAKEN_LIMIT_S
         while time.monotonic() < give_up_s:
-            row = self.connection.execute(
-                "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (run,)
-            ).fetchone()
-            if row == (True,):
-                with plain_errors():
+            with plain_errors():
+                row = self.connection.execute(
+                    "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (run,)
+                ).fetchone()
+                if row == (True,):
                     self.connection.execute(f'LISTEN "{tables.channel_of(run)}"'.encode())
-                return
+                    return
             time.sleep(LISTEN_S)
         raise UsageError("fleet: another process drives this run")
 

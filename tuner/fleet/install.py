@@ -39,7 +39,8 @@ def install(url: str, settings: FleetSettings, role: str | None = None) -> None:
     with contextlib.closing(connected(url)) as connection:
         Store.open(url).close()  # creates the tuner's tables
         install_queue(connection)
-        write_settings(connection, settings)
+        with plain_errors():
+            write_settings(connection, settings)
         if role is not None:
             _grant(connection, role)
 

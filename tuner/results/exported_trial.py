@@ -155,7 +155,7 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
     record = trial.record
     run = store.run(trial.run)
     if record.status == "failed":
-        hint = f"the script itself: tuner export --trial {trial.id} --format source"
+        hint = f"the script itself: tuner show {trial.id} --json"
         raise UsageError(f"trial {trial.id}: failed, and has no time", hint)
     time = None if trial.best_s is None or trial.early_stopped is not None else timed(trial)
     baseline = run.baseline

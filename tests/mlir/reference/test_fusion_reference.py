@@ -120,11 +120,12 @@ def test_a_comparison_within_the_errors_allows_both_results() -> None:
     assert worst_error(found, np.zeros((1, 1), np.float32)) <= 1
 
 
-def test_inputs_are_positive_where_others_give_nan() -> None:
-    text = texts.elementwise((4, 9), "math.log %x0")
+@pytest.mark.parametrize("element", ["f32", "bf16", "f16"])
+def test_inputs_are_positive_where_others_give_nan(element: str) -> None:
+    text = texts.elementwise((4, 9), "math.log %x0", element)
     (inputs,) = draw_inputs(text, RNG)
     assert (inputs.astype(np.float64) > 0).all()
-    assert input_shapes(text) == (((4, 9), "f32"),)
+    assert input_shapes(text) == (((4, 9), element),)
 
 
 # Integers in the reference of fusions: as numpy computes them in their type, with both results of a tie.

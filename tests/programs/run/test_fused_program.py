@@ -173,6 +173,13 @@ def test_a_folder_without_a_program_is_refused(folder: Path, tmp_path: Path) -> 
         load(folder)
 
 
+def test_an_export_goes_over_what_a_killed_one_has_left(tmp_path: Path) -> None:
+    (tmp_path / f"{CODE}.part").write_bytes(b"half of a file")
+    compiled_function(FACTORS).export(tmp_path)
+    load(tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {"program.json", CODE, exported.WEIGHTS}
+
+
 def test_another_processor_is_refused(folder: Path, function: FusedFunction) -> None:
     exported.save_program(replace(compiled_code(), needs=("sve",)), function.weights, folder)
     with pytest.raises(UsageError, match=r"program: needs sve, which this processor does not have$"):

@@ -93,6 +93,11 @@ def test_constants_and_parameters_of_every_type_are_read() -> None:
         ("st.shared.b32 [tile+2], %r1;", Defect.MISALIGNED, r"found address 0x2, allowed multiples of 4"),
         ("mov.u64 %rd1, tile; ld.u32 %r1, [%rd1];", BOUNDS, "in no buffer"),
         ("st.const.b32 [fixed], %r1;", BOUNDS, "a write to fixed, which is constant"),
+        (
+            "mov.u64 %rd1, fixed; atom.add.u32 %r2, [%rd1], %r1;",
+            BOUNDS,
+            "a write to fixed, which is constant",
+        ),
         ("mov.u64 %rd1, -1; ld.u32 %r1, [%rd1+1];", BOUNDS, "in no buffer"),
         (CUT_ADDRESS, BOUNDS, "shared address 16777216, allowed up to 512"),
     ],

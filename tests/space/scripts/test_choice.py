@@ -163,6 +163,12 @@ def test_a_knob_lists_the_values_that_leave_the_rest_of_the_script_as_it_is() ->
     assert "transform.tune" not in with_constants(text)
 
 
+def test_there_is_a_script_to_reopen() -> None:
+    with pytest.raises(UsageError, match="--reopen: there is no script whose knobs it reopens") as caught:
+        choose((), load_space_file(default_space_file()), reopens=True)
+    assert caught.value.hint == "--strategy FILE.mlir"
+
+
 def test_every_configuration_of_a_reopened_script_compiles(tmp_path: Path) -> None:
     path = tmp_path / "best.mlir"
     path.write_text(with_options())

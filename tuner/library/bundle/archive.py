@@ -29,7 +29,7 @@ LIMIT_BYTES: Final = 64 << 20  # of one part, unpacked: a file that claims more 
 BUNDLE_LIMIT_BYTES: Final = 4 << 30  # of all parts, unpacked
 COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # that tuner writes; others are not read
 CHECK: Final = {  # for readers; the numbers are in tuner/payload/reference.py
-    "inputs": "numpy default_rng(seed + where in trials): standard normal, rounded to the dtype; for every "
+    "inputs": "numpy default_rng(seed + index in trials): standard normal, rounded to the dtype; for every "
     "check, rows of A and columns of B times fresh signed powers of two",
     "reference": "float64 product; rows of problems above 2**40 flop",
     "tolerance": "16 roundings of the type of the sums times |row of A| |column of B|, plus that of the "

@@ -222,15 +222,17 @@ def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
 def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
     """Returns random inputs of a fusion: standard normal floats, any numbers of i8, 0 or 1 of other integers.
 
-    If an output then has NaN or infinity, each f16, f32 or f64 becomes its magnitude plus 0.1. What the
+    If an output then has NaN or infinity, each float becomes its magnitude plus 0.1. What the
     fusion's marks promise holds: a mask hides keys, and planes are zero, see ``as_marked``.
     """
-    drawn = tuple(_drawn(shape, element, rng) for shape, element in input_shapes(text))
+    shapes = input_shapes(text)
+    drawn = tuple(_drawn(shape, element, rng) for shape, element in shapes)
     inputs = as_marked(text, drawn)
     if all(np.isfinite(output.value).all() for output in evaluate(text, inputs)):
         return inputs
     positive = (
-        np.abs(array) + array.dtype.type(0.1) if array.dtype.kind == "f" else array for array in drawn
+        np.abs(array) + array.dtype.type(0.1) if element in FLOATS else array
+        for array, (_, element) in zip(drawn, shapes, strict=True)
     )
     return as_marked(text, tuple(positive))
 

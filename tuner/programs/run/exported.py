@@ -43,7 +43,9 @@ def save_program(code: FusedCode, weights: Array, folder: Path) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        others = sorted({file.name for file in folder.iterdir()} - {DOCUMENT, CODE, WEIGHTS})
+        own = {DOCUMENT, CODE, WEIGHTS}
+        # an export that was killed leaves a part of a file, which is overwritten
+        others = sorted({file.name.removesuffix(PARTIAL) for file in folder.iterdir()} - own)
         if others:
             raise UsageError(f"{folder}: has other files, such as {others[0]}", "name a new folder")
         (folder / DOCUMENT).unlink(missing_ok=True)

@@ -244,8 +244,7 @@ class GlobalMemory:
         item = values.itemsize
         count = values.shape[1]
         for buffer, which, starts in self.parts(watch, lanes, addresses, item * count):
-            if buffer.is_read_only:
-                raise watch.out_of_bounds(int(lanes[0]), f"found a write to {buffer.name}, which is constant")
+            _require_writable(watch, buffer, lanes)
             cells = buffer.races.cells(starts, item * count)
             found = buffer.races.write(watch.clocks, lanes[which], cells, is_strong)
             before = _content(buffer, starts, item * count, cells) if found else None
@@ -264,10 +263,16 @@ class GlobalMemory:
         """
         size = item_bytes * count
         for buffer, which, starts in self.parts(watch, lanes, addresses, size):
+            _require_writable(watch, buffer, lanes)
             cells = buffer.races.cells(starts, size)
             buffer.races.note_read(cells)
             _report(watch, buffer, buffer.races.write(watch.clocks, lanes[which], cells, True), lanes[which])
             yield buffer.view(item_bytes), which, starts // item_bytes
+
+
+def _require_writable(watch: Watch, buffer: GlobalBuffer, lanes: Indices) -> None:
+    if buffer.is_read_only:
+        raise watch.out_of_bounds(int(lanes[0]), f"found a write to {buffer.name}, which is constant")
 
 
 def _content(buffer: GlobalBuffer, starts: Indices, size_bytes: int, cells: Indices) -> Array:

@@ -47,11 +47,13 @@ def choose(
     A value is a name in the file, or the path of a script. ``reopens``: knobs whose value a script selects
     get all their options again. ``libraries``: scripts whose sequences the scripts use. Raises UsageError for
     a value that is neither, for a script that cannot be read, for a template that the file does not describe,
-    for two strategies of one name, for ``libraries`` without a plain script, and, with ``reopens``, for a
-    value that is not a plain script or whose knobs have one option each.
+    for two strategies of one name, for ``libraries`` without a plain script, and, with ``reopens``, for no
+    value, or one that is not a plain script or whose knobs have one option each.
     """
     if libraries and not any(option.endswith(PLAIN_SUFFIX) for option in options):
         raise UsageError("--library: there is no script that uses it", "--strategy FILE.mlir")
+    if reopens and not options:
+        raise UsageError("--reopen: there is no script whose knobs it reopens", "--strategy FILE.mlir")
     if not options:
         return tuple(_named(entry.name, space_file) for entry in space_file.strategies)
     chosen = tuple(_of_option(option, space_file, libraries) for option in dict.fromkeys(options))
