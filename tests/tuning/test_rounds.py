@@ -279,6 +279,17 @@ def test_a_search_ends_in_time_for_the_trials_in_flight() -> None:
     assert in_flight_s((progress, Progress(()))) == pytest.approx(0.5 * (3 + 1))
 
 
+def test_what_an_earlier_session_has_measured_gives_no_pace() -> None:
+    progress = Progress(tuple(proposal(number, trial(number, measurement(2.0))) for number in range(100)))
+    for number in range(100):
+        progress.take(number, SLOW)
+    assert in_flight_s((progress,)) == 0.0
+    progress.propose(100, 100)
+    progress.take(100, replace(SLOW, stage_s=(("measure", 0.5),)))
+    progress.propose(101, 101)
+    assert in_flight_s((progress,)) == pytest.approx(0.5 * (1 + 1))
+
+
 @pytest.mark.parametrize(
     ("search_s", "budget_s"), [(0.0, 0.03), (1.0, 0.03), (10.0, 0.2), (15.0, 0.3), (600.0, 0.3)]
 )

@@ -26,11 +26,14 @@ ROOFLINE_S = 2.0  # until a child process has measured a roofline
 def in_flight_s(sessions: Sequence[Progress]) -> float:
     """Returns an estimate of the seconds until all pending trials, and one more, have ended.
 
-    By the average seconds per trial that ended in ``sessions``; 0 before one has ended.
+    By the average seconds of the trials that ended in these sessions, not in earlier ones; 0 before one has.
     """
-    ended = sum(session.ended for session in sessions)
-    pace_s = sum(session.evaluated_s for session in sessions) / ended if ended else 0.0
-    return pace_s * (1 + sum(session.counts.proposed for session in sessions) - ended)
+    evaluated = sum(session.evaluated for session in sessions)
+    if evaluated == 0:
+        return 0.0
+    pace_s = sum(session.evaluated_s for session in sessions) / evaluated
+    pending = sum(session.counts.proposed - session.ended for session in sessions)
+    return pace_s * (1 + pending)
 
 
 def is_spent(limits: RunSettings | CampaignSettings, proposed: int, searched_s: float) -> bool:

@@ -21,7 +21,8 @@ class Progress:
         self.first_outcome: object = None  # of the first trial that ended
         self.alike = 0  # trials from the first on that ended with this outcome, a failure
         self.ended = 0  # trials that have ended in this session, or in earlier ones
-        self.evaluated_s = 0.0  # of this session: the measuring worker's time for its trials
+        self.evaluated = 0  # trials that have ended in this session
+        self.evaluated_s = 0.0  # the measuring worker's time for these
 
     @property
     def best_s(self) -> float | None:
@@ -49,7 +50,9 @@ class Progress:
         if self.alike == self.ended and isinstance(record.outcome, Failure):
             self.alike += record.outcome == self.first_outcome
         self.ended += 1
-        self.evaluated_s += evaluated_s(record) if is_new else 0.0
+        if is_new:
+            self.evaluated += 1
+            self.evaluated_s += evaluated_s(record)
         return is_new
 
 

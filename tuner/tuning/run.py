@@ -55,10 +55,10 @@ from tuner.tuning.same_code import require_same_code, require_same_tools
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 from tuner.version import __version__
 
-# One session of a run: the ask/tell search loop, then the final re-measurement of the top trials.
-
 if TYPE_CHECKING:
     from tuner.db.store import Store
+
+# One session of a run: the ask/tell search loop, then the final re-measurement of the top trials.
 
 
 ALIKE_LIMIT = 10  # equal failures, and nothing else, that end the search of one script of a user
@@ -276,10 +276,6 @@ class TuningSession:
 
     def _searched_s(self) -> float:
         return self._searched_before_s + time.monotonic() - self._started_s
-
-
-if TYPE_CHECKING:
-    from tuner.db.store import Store
 
 
 def transfer_settings(

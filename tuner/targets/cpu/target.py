@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from tuner.core.candidate import CPU, TargetName
 from tuner.core.compiled_code import KernelCode
@@ -43,9 +43,6 @@ from tuner.targets.target import (
     Target,
     TargetStatus,
 )
-
-if TYPE_CHECKING:
-    pass
 
 NO_CLOCK = "code for another processor is not timed"
 CROSS_COMPILES = f"compiles for {', '.join(PROCESSORS)}; verifies what this processor can run of it, no times"
