@@ -19,7 +19,11 @@ ROUNDING: Final = 1e-9  # relative: JSON keeps every bit, other recordings fewer
 
 
 def why_not_seconds(measurement: Measurement) -> Refusal | None:
-    """Returns why samples cannot be 1 to 10,000 seconds per call (1e-10 s to 1e6 s); None where they can."""
+    """Returns why the times of a measurement are impossible; None where they are not.
+
+    Allowed are 1 to 10,000 samples, and times of a call (samples, median, interval, with cold caches, at
+    offsets) from 1e-10 s to 1e6 s.
+    """
     samples_s = measurement.samples_s
     cold_median_s = measurement.cold_median_s
     if not 1 <= len(samples_s) <= MOST_SAMPLES:

@@ -94,8 +94,8 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
     lines += unreliable_lines(run, selected.best, database_text) + tied_lines(selected, run, database_text)
     lines += portable_lines(run, selected.best, database_text)
     lines.append(f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}")
-    # of recorded times there is none
     best_id = selected.best.id
+    # trials of a replayed recording have no script
     has_script = bool(selected.best.script)
     if has_script:
         command = f"tuner export --trial {best_id} -o best.mlir"
@@ -286,8 +286,8 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     """Returns the roofline's limits and, if its time is reliable, the best trial's share of the roofline."""
     problem = run.settings.problem
     median_s = timed(best).median_s
-    # weights that others evict are read from memory, though a cache would hold them; of small ones the copies
-    # that are multiplied in turn may all lie in the last cache
+    # Weights that others evict are read from memory, though a cache would hold them: by turns copies of them
+    # are multiplied. The copies of small weights may all lie in the last cache.
     is_evicted = problem.cache == WEIGHTS_COLD and problem.bytes > run.machine.l2_bytes
     reads_memory = bool(problem.weights) and is_evicted
     reached = problem.flop, problem.bytes, 0 if reads_memory else run.machine.l3_bytes, median_s

@@ -87,7 +87,10 @@ class MachineInstruction:
 
     @property
     def words(self) -> int:
-        """Returns how many 4-byte words per lane a load or store moves, by its modifiers: 4, 2 or 1."""
+        """Returns how many 4-byte words per lane a load or store moves: 4 for .128, 2 for .64, else 1.
+
+        1 for matrices, too (LDSM, STSM): how many these move is not read.
+        """
         parts = self.name.split(".")
         if "128" in parts:
             return 4
