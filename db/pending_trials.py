@@ -21,6 +21,8 @@ from tuner.db.rows import stored_programs
 # targets, before the chip
 SIMULATED = f"{SIMULATOR}:"
 COMPILED = f"{CUDA}:"
+# Without a GPU a run for one only compiles: its machine is the chip, which has no cores; trials end at LOAD.
+IS_CHIP_ALONE = MachineRow.physical_cores == 0
 
 
 def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, ...]:
@@ -30,9 +32,7 @@ def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, .
     """
     has_program = exists().where(ArtifactRow.sha256 == TrialRow.artifact_sha256)
     is_verified = and_(RunRow.target.startswith(SIMULATED), TrialRow.status == "verified")
-    is_compiled = and_(
-        RunRow.target.startswith(COMPILED), TrialRow.stage == Stage.LOAD.value, MachineRow.physical_cores == 0
-    )
+    is_compiled = and_(RunRow.target.startswith(COMPILED), TrialRow.stage == Stage.LOAD.value, IS_CHIP_ALONE)
     chosen = trials_of_query(replace(query, limit=None)).where(
         has_program, TrialRow.script_sha256.is_not(None), or_(is_verified, is_compiled), ~_is_evaluated()
     )
@@ -58,7 +58,7 @@ def _is_evaluated() -> ColumnElement[bool]:
         .where(
             run.problem_id == RunRow.problem_id,
             run.target == sa.func.replace(RunRow.target, SIMULATED, COMPILED),
-            machine.physical_cores > 0,
+            machine.physical_cores > 0,  # a real GPU
             or_(
                 trial.artifact_sha256 == TrialRow.artifact_sha256,
                 trial.script_sha256 == TrialRow.script_sha256,

@@ -434,9 +434,10 @@ def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
 
 
 def with_special_numbers(inputs: Inputs, rng: np.random.Generator) -> Inputs:
-    """Puts NaN, infinity, unit vectors or extreme bytes into A and B, in place, where their type has them.
+    """Returns inputs with NaN, infinity, unit vectors or extreme bytes, where their types have them.
 
-    Arguments of the epilogue get numbers of any size, and from FEW (4) columns on NaN and infinity.
+    A and B are changed in place. The arguments of the epilogue, which get numbers of any size and from FEW
+    (4) columns on NaN and infinity, and what C then is are in the returned inputs only.
     """
     problem = inputs.problem
     n = inputs.problem.sizes[1]

@@ -60,7 +60,10 @@ def take_shapes_of_producers(payload: TensorPayload) -> None:
         else:
             _collapsed(source, groups_of(op))
     for op in payload.ops:
-        if not _is_reshaped(op) or _widens_into_padding(op) or _follow(op) or all(is_parallel(op)):
+        if not _can_be_reshaped(op) or _widens_into_padding(op):
+            continue
+        has_changed = _reshape_like_producer(op)
+        if has_changed or all(is_parallel(op)):
             continue
         # last loops that are all reduced, as those of a mean over an image, become one
         loops = is_parallel(op)
@@ -78,7 +81,7 @@ def _widens_into_padding(op: Op) -> bool:
     return any(sum(shape[dimension] != 1 for dimension in group) > 1 for group in groups_of(source))
 
 
-def _is_reshaped(op: Op) -> bool:
+def _can_be_reshaped(op: Op) -> bool:
     return (
         op.name == GENERIC
         and len(op.results) == 1
@@ -87,7 +90,7 @@ def _is_reshaped(op: Op) -> bool:
     )
 
 
-def _follow(op: Op) -> bool:
+def _reshape_like_producer(op: Op) -> bool:
     """Gives ``op`` the shape of an operand's producer, contractions first; returns whether it changed."""
     pairs = zip(inputs_of(op), maps_in(op), strict=False)
     read = [value for value, mapping in pairs if is_identity(mapping) and _is_computed(_unshaped(value))]
@@ -221,6 +224,7 @@ def _layout_of(value: Value) -> View:
 
 
 def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> None:
+    """Replaces a generic by one whose loops are those of ``shape``: each group of them was one loop."""
     operands = []
     maps = []
     operand_groups = []

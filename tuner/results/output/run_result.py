@@ -286,8 +286,8 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     """Returns the roofline's limits and, if its time is reliable, the best trial's share of the roofline."""
     problem = run.settings.problem
     median_s = timed(best).median_s
-    # Weights that others evict are read from memory, though a cache would hold them: by turns copies of them
-    # are multiplied. The copies of small weights may all lie in the last cache.
+    # Weights that others evict are read from memory, though a cache would hold them: copies of them
+    # are multiplied in turn. The copies of small weights may all lie in the last cache.
     is_evicted = problem.cache == WEIGHTS_COLD and problem.bytes > run.machine.l2_bytes
     reads_memory = bool(problem.weights) and is_evicted
     reached = problem.flop, problem.bytes, 0 if reads_memory else run.machine.l3_bytes, median_s
