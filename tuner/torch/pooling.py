@@ -19,7 +19,7 @@ import torch
 from torch.nn.functional import pad
 
 ATEN = torch.ops.aten
-# of one dimension: each is an operand of the operation, which the compiler's time grows with
+# slices that one operation combines: each is an operand, and the time to compile grows with their number
 SLICES_LIMIT = 16
 NARROW = (torch.float16, torch.bfloat16)
 Combine = Callable[[list[torch.Tensor]], torch.Tensor]
@@ -216,6 +216,7 @@ def _pooled(x: torch.Tensor, windows: list[_Windows], outside: float, combine: C
             for slice_ in slices
             for start in starts
         ]
+        # overlapping windows share what is combined along one dimension; others are combined at once, if few
         if axis.stride < axis.window or len(slices) * axis.window > SLICES_LIMIT:
             slices = [combine(slices)]
     if len(slices) > 1:

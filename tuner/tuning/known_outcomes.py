@@ -54,7 +54,7 @@ class KnownOutcomes:
             self._early_stopped = OutcomesByCode()
         else:
             self._early_stopped = early_stopped_before(store, run)
-        self._own = OutcomesByCode()
+        self._own = OutcomesByCode()  # of this run, for a fresh one: else the database has them
 
     def add(self, trial: int, record: Record) -> None:
         """Adds the outcome of a trial (id) of this run, if trials of equal code may reuse it.
@@ -73,12 +73,13 @@ class KnownOutcomes:
         None if unknown. ``reused_from`` of the result is the trial that ran.
         """
         either = script_sha256 or artifact_sha256
-        early_stopped_at = self._early_stopped.find(either)
+        early_stopped = self._early_stopped.find(either)
+        # a complete time precedes
         if self._is_fresh:
-            return early_stopped_at or self._own.find(either)
+            return self._own.find(either) or early_stopped
         known = self._store.recall(self._key, script_sha256 or None, artifact_sha256 or None)
-        if known is None:  # a complete time precedes
-            return early_stopped_at
+        if known is None:
+            return early_stopped
         return replace(known.record, reused_from=known.record.reused_from or known.id)
 
 

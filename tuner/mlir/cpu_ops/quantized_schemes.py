@@ -90,7 +90,8 @@ class QuantizedOperands:
     def group(self, run: Value) -> Value:
         """Creates the number of the group of K whose scales and zero points a run has; 0 without groups.
 
-        A run is the elements of K whose sum is scaled at once.
+        ``run``: its number (0, 1, ...). A run is the elements of K whose sum is scaled at once: with groups,
+        a group.
         """
         if self.format.group:
             return run

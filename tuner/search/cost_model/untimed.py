@@ -61,7 +61,7 @@ def best_first(
         by_problem.setdefault(trial.problem, []).append(trial)
     ordered: list[PendingTrial] = []
     for group in by_problem.values():
-        ordered += sorted(group, key=lambda trial: (_promise(trial, multiprocessors), trial.origin.number))
+        ordered += sorted(group, key=lambda trial: (_sort_key(trial, multiprocessors), trial.origin.number))
     return tuple(ordered)
 
 
@@ -98,8 +98,8 @@ def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> s
     The facts are idle tensor cores, serialized wgmma, spills, blocks, predicted cycles or else bytes read per
     flop. ``multiprocessors``: of the GPU; None: the usual number of the chip.
     """
-    known = _known(trial, multiprocessors)
-    idle, serialized, spilled, _ = promise(trial.problem, trial.program, known)
+    counted = _multiprocessors(trial, multiprocessors)
+    idle, serialized, spilled, _ = promise(trial.problem, trial.program, counted)
     cycles = trial.predicted_cycles
     launch, resident = _main(trial.program)
     read_bytes = bytes_per_flop(trial.problem, math.prod(launch.grid))
@@ -112,7 +112,7 @@ def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> s
     if serialized:
         facts.append("wgmma serialized")
     facts.append(f"{spilled} bytes spilled")
-    facts.append(f"{math.prod(launch.grid)} blocks, of which {known} x {resident} run at once")
+    facts.append(f"{math.prod(launch.grid)} blocks, of which {counted} x {resident} run at once")
     if cycles is None:
         facts.append(f"{read_bytes:.3g} bytes read per flop")
     else:
@@ -122,17 +122,20 @@ def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> s
     return ", ".join(facts)
 
 
-def _promise(trial: PendingTrial, multiprocessors: int | None) -> tuple[bool, bool, int, bool, float]:
-    idle, serialized, spilled, reads = promise(trial.problem, trial.program, _known(trial, multiprocessors))
+def _sort_key(trial: PendingTrial, multiprocessors: int | None) -> tuple[bool, bool, int, bool, float]:
+    idle, serialized, spilled, reads = promise(
+        trial.problem, trial.program, _multiprocessors(trial, multiprocessors)
+    )
     cycles = trial.predicted_cycles
     return (idle, serialized, spilled, cycles is None, reads if cycles is None else cycles)
 
 
-def _known(trial: PendingTrial, multiprocessors: int | None) -> int:
+def _multiprocessors(trial: PendingTrial, multiprocessors: int | None) -> int:
     return multiprocessors or USUAL_MULTIPROCESSORS.get(trial.program.chip, 1)
 
 
 def _main(program: KernelCode) -> tuple[Launch, int]:
+    """Returns the launch that multiplies (of most registers), and its blocks per multiprocessor."""
     by_name = {resource.kernel: resource for resource in program.resources}
 
     def needs(launch: Launch) -> tuple[int, int]:
