@@ -141,6 +141,7 @@ def busy_loops(count: int, chance: random.Random) -> Iterator[None]:
 
 def spin(parent: int, started: Semaphore) -> None:
     """Loops until the parent process has ended, in whatever way; releases ``started`` first."""
+    os.setsid()  # Linux shares processors out to sessions: all loops of one session would get one share
     started.release()
     while os.getppid() == parent:
         for _ in range(10**6):
