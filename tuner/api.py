@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tuner.core.candidate import TargetName
+from tuner.core.candidate import AUTO, TargetName
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import NamedProblem, Problem, distinct_problems
 from tuner.core.requests import RunRequest
@@ -28,7 +28,6 @@ from tuner.results.queries import run_query, trial_query
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.targets import registry
-from tuner.targets.backends import AUTO
 from tuner.tuning.campaign import begin_campaign, campaign_settings, resume_campaign
 from tuner.tuning.events import (
     CampaignObserver,

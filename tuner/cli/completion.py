@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from tuner.cli.options import json_option, print_json
-from tuner.core.candidate import REPLAY
+from tuner.core.candidate import AUTO, REPLAY
 from tuner.core.dtypes import INPUT_DTYPES, OUTPUTS
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.gpu import CHIPS
@@ -17,7 +17,6 @@ from tuner.core.problem import ALIGNMENTS, CACHES, LAYOUTS, OPERATIONS
 from tuner.core.processors import PROCESSORS
 from tuner.results.output.formatting import one_line
 from tuner.search.samplers import sampler_names
-from tuner.targets.backends import AUTO
 
 # Shell -> its configuration file, and the command to put there.
 CONFIGURATION = {

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar, final
 import click
 
 from tuner.cli.options import is_typed, remote_runners, typed_options
-from tuner.core.candidate import CPU, TargetName
+from tuner.core.candidate import AUTO, CPU, TargetName
 from tuner.core.dtypes import dtype_name, narrow_output
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.matmul import PACKABLE, Matmul
@@ -22,7 +22,6 @@ from tuner.core.problem_text import example_of, parse_shape, parse_sizes
 from tuner.core.quantization import CONSTANT
 from tuner.core.requests import FleetRequest, RunRequest
 from tuner.core.serialization import parse_seconds
-from tuner.targets.backends import AUTO
 
 T = TypeVar("T")
 OF_ALL = ("debug",)  # parameters that every command takes and no form has

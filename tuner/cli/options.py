@@ -22,15 +22,14 @@ from tuner.core.problem import (
     NUMPY_ALIGNMENT,
     WARM,
 )
-from tuner.core.queries import ASKING
-from tuner.core.requests import FleetRequest
 from tuner.core.serialization import parse_seconds
 from tuner.results.output.formatting import count_text
 from tuner.runtime.extensions import load
-from tuner.targets.backends import Backends
 
 if TYPE_CHECKING:
+    from tuner.core.requests import FleetRequest
     from tuner.db.store import Store
+    from tuner.targets.backends import Backends
     from tuner.tuning.request import RunLimit
 
 
@@ -108,10 +107,10 @@ class RemoteRunners(Protocol):
     def pending_limit(self, devices: int) -> int:
         """Returns how many trials of a run may be pending at once if it measures on ``devices`` devices."""
 
-    def fleet_backends(self, backends: Backends, fleet: FleetRequest) -> Backends:
+    def fleet_backends(self, backends: "Backends", fleet: "FleetRequest") -> "Backends":
         """Returns backends for a run: other machines of the fleet compile and measure its candidates."""
 
-    def target_on(self, fleet: FleetRequest, machine: str, target: str) -> TargetName:
+    def target_on(self, fleet: "FleetRequest", machine: str, target: str) -> TargetName:
         """Returns the target of the machines of one class in a fleet, such as cuda:sm_90.
 
         ``machine``: the name of the class, or a part of it; ``target``: the target asked for, without a chip,
@@ -235,6 +234,7 @@ problem_options = combined(
 
 def backends_of(context: click.Context) -> "Backends":
     """Returns the backends (compiler, targets, recordings) of a command; tests set the context's object."""
+    from tuner.targets.backends import Backends  # not at start-up: with the records of runs
     from tuner.targets.registry import real_backends  # not at start-up
 
     backends = context.find_object(Backends)  # type: ignore[type-abstract]  # of any implementation
@@ -340,6 +340,8 @@ def parse_number(word: str, noun: str = "trial") -> int:
     """
     if not word.isascii() or not word.isdigit() or len(word) > 18:
         line = f"ID: found {word!r}, allowed the number of a {noun}, such as 42"
+        from tuner.core.queries import ASKING  # not at start-up: with the records of runs
+
         raise UsageError(line, ASKING.get(noun, ""))
     return int(word)
 

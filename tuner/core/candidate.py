@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from tuner.core.serialization import number
 
 Value = int | str
+AUTO = "auto"  # the first target that times candidates here
 CPU = "cpu"
 CUDA = "cuda"
 SIMULATOR = "simulator"  # runs the same PTX as CUDA

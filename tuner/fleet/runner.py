@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
-from tuner.core.candidate import Candidate, TargetName
+from tuner.core.candidate import AUTO, Candidate, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, OpPlace, TunerError, UsageError
 from tuner.core.interfaces import AbstractRunner, Artifact, BoundRecord, Effort, FinalTimes, Script
@@ -36,7 +36,7 @@ from tuner.fleet.work import (
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import RunnerOrder, Ticket
 from tuner.runtime.workers.services import Evaluation, Group, RemeasurementRounds, work_seed
-from tuner.targets.backends import AUTO, Backends
+from tuner.targets.backends import Backends
 from tuner.targets.target import (
     Bind,
     OneBaseline,

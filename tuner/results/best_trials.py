@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tuner.analysis.ratios import Comparable, NotComparable, between_trials
 from tuner.analysis.selected_result import SelectedResult, select_result
-from tuner.core.candidate import TargetName
+from tuner.core.candidate import AUTO, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import ALIGNMENTS, CACHES, NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.problem_text import tune_command
@@ -20,7 +20,7 @@ from tuner.core.queries import BestGroup, RunBound, TaskQuery, TrialQuery
 from tuner.core.runs import Run
 from tuner.core.trials import StoredTrial
 from tuner.space.scripts.header import custom_ops
-from tuner.targets.backends import AUTO, Backends, resolve_target, timed_here
+from tuner.targets.backends import Backends, resolve_target, timed_here
 from tuner.tuning.tuned_run import tuned_run
 
 if TYPE_CHECKING:

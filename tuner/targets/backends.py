@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tuner.core.candidate import CPU, CUDA, REPLAY, SIMULATOR, TargetName
+from tuner.core.candidate import AUTO, CPU, CUDA, REPLAY, SIMULATOR, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import OpPlace, UsageError, unknown_value
 from tuner.core.gpu import chip_of
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 REPLAY_STATUS = TargetStatus(
     REPLAY, False, f"with a file only, a recorded space: --target {REPLAY}:FILE"
 )  # of what never measures
-AUTO = "auto"  # the first target that times candidates here
 # What other compilers and packages call a target -> its name here
 OTHER_NAMES = {
     **dict.fromkeys(("gpu", "nvidia", "nvptx", "nvvm", "ptx"), CUDA),

@@ -26,7 +26,7 @@ from tuner.cli.options import (
     problem_options,
 )
 from tuner.cli.session import settings_given
-from tuner.core.candidate import TargetName
+from tuner.core.candidate import AUTO, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.queries import TaskQuery, TrialQuery
 from tuner.core.requests import RunRequest
@@ -53,7 +53,7 @@ from tuner.space.scripts.header import (
     run_command,
     script_with_header,
 )
-from tuner.targets.backends import AUTO, named_target
+from tuner.targets.backends import named_target
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
