@@ -2,10 +2,9 @@
 
 Results are bit-identical wherever sums, products, quotients and ``fma`` are rounded once. Arguments are
 reduced as by Cody and Waite (Software Manual for the Elementary Functions, 1980) and in FreeBSD's msun
-(s_expm1f.c, s_log1pf.c, s_tanhf.c); erf is split as in Arm's optimized-routines (erff.c). The minimax
-polynomials are tuner's, found by Remez' exchange algorithm in 40 digits and rounded to float32; the comment
-of each has the relative error that it causes in the result. The errors in the functions' docstrings are the
-largest that tests/mlir/math/test_lowering.py allows.
+(s_expm1f.c, s_log1pf.c, s_tanhf.c). The minimax polynomials are tuner's, found by Remez' exchange algorithm
+in 40 digits and rounded to float32; the comment of each has the relative error that it causes in the result.
+The errors in the functions' docstrings are the largest that tests/mlir/math/test_lowering.py allows.
 """
 
 import math
@@ -35,17 +34,14 @@ LOG1P = (
     *(0.14219552278518677, -0.1240558996796608, 0.11888162046670914, -0.11675645411014557),
     0.06746634095907211,
 )
-# erf(x) / x - 1 in x**2 for |x| <= 0.925; 2**-31.1
+# erf(x) / x in 2 * (x / ERF_END)**2 - 1 for |x| <= ERF_END; 2**-25.6
 ERF = (
-    *(0.12837916612625122, -0.37612634897232056, 0.11283692717552185, -0.026859225705266),
-    *(0.005200604442507029, -0.0008137852419167757, 8.349603012902662e-05),
+    *(0.36491942405700684, -0.18215012550354004, 0.13545124232769012, -0.10996592044830322),
+    *(0.09074097871780396, -0.07349098473787308, 0.05727096647024155, -0.04203062132000923),
+    *(0.02841660939157009, -0.01873912289738655, 0.012827413156628609, -0.006837579887360334),
+    *(0.0018750105518847704, -0.0012639884371310472, 0.0017201888840645552, -0.0006789895123802125),
 )
-ERF_THRESHOLD = 0.92  # erf is computed by erfc from here on
-# -log(erfc(a)) / a - 1 for 0.87 <= a <= 4; 2**-29.8 of erf(a)
-ERFC = (
-    *(0.12862008810043335, 0.6352686882019043, 0.10603948682546616, -0.0235893577337265),
-    *(0.0035595998633652925, -0.0003021464217454195, 9.141329428530298e-06),
-)
+ERF_END = 3.875  # the polynomial is 1 there, and so is erf beyond
 # exp(r) in float64 for |r| <= log(2) / 2, and atanh(s) / s in s**2 for |s| <= 0.172: Taylor, up to 2**-47
 EXP_F64 = tuple(1 / math.factorial(power) for power in range(12))
 ATANH_F64 = tuple(1 / (2 * power + 1) for power in range(9))
@@ -75,13 +71,10 @@ def tanh(x: Term) -> Term:
 
 
 def erf(x: Term) -> Term:
-    """Creates erf of a float32, a polynomial near 0, else 1 - e**polynomial; error up to 2 ulp."""
-    size = x.math("absf")
-    near = (size * size).polynomial(ERF).fma(size, size)
-    clamped = at_most(size, 4.0)  # above 4 the result is 1
-    logarithm = clamped.polynomial(ERFC).fma(clamped, clamped)
-    far = size.constant(1.0) - exp(logarithm * -1.0)
-    return far.replaced(size < ERF_THRESHOLD, near).math("copysign", x)
+    """Creates erf of a float32, x times a polynomial in x**2, without a branch; error up to 4 ulp."""
+    size = between(x, -ERF_END, ERF_END)
+    place = (size * size).fma(2 / ERF_END**2, -1.0)
+    return place.polynomial(ERF) * size
 
 
 def log(x: Term) -> Term:
