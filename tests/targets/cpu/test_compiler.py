@@ -151,6 +151,38 @@ def test_object_code_of_packed_weights_is_that_of_the_processor(
 
 
 @pytest.mark.mlir
+@pytest.mark.parametrize(
+    ("processor", "needs"),
+    [
+        ("sapphirerapids", {"avx512-bf16", "amx-bf16"}),
+        ("znver4", {"avx512-bf16"}),
+        ("haswell", set()),
+    ],
+)
+def test_a_processor_that_multiplies_bf16_rounds_to_it(processor: str, needs: set[str]) -> None:
+    problem = Matmul(33, 70, 64, "bf16", epilogue="bias_relu", output="bf16", weights="constant")
+    script = present(default_script(problem, PROCESSORS[processor].machine))
+    code = CpuCompiler().compile(problem, script).code.text
+    assert ("llvm.fptrunc" in code, set(instructions_needed(code))) == (bool(needs), needs)
+
+
+@pytest.mark.mlir
+def test_tiles_as_vectors_need_no_processor_that_rounds_to_bf16() -> None:
+    problem = Matmul(33, 70, 64, "bf16", epilogue="bias_relu", output="bf16", weights="constant")
+    script = present(default_script(problem, PROCESSORS["sapphirerapids"].machine))
+    assert instructions_needed(CpuCompiler(emulates=True).compile(problem, script).code.text) == ()
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize("processor", ["sapphirerapids", "znver4", "haswell"])
+def test_sums_before_an_epilogue_are_kept_for_one_tile(processor: str) -> None:
+    problem = Matmul(512, 768, 64, "bf16", epilogue="bias_relu", output="bf16", weights="constant")
+    script = present(default_script(problem, PROCESSORS[processor].machine))
+    code = CpuCompiler().compile(problem, script).code.text
+    assert "@malloc(" not in code  # 512 x 768 sums would not be on the stack
+
+
+@pytest.mark.mlir
 def test_each_function_is_compiled_for_the_processor() -> None:
     problem = MatmulProblem("batch_matmul", (16, 16, 16), "f32", batch=3)
     script = bound("matmul_cpu_direct", "znver4", problem)

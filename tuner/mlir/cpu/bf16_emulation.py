@@ -5,9 +5,10 @@ bf16 numbers or make vectors of them: it has no name for the library function th
 LLVM dialect; gives functions in which only constants are bf16, the same on every processor. Rounding is to
 nearest even, as in hardware, but subnormal numbers are kept; a NaN stays a NaN.
 
-Code with dot products of AVX512-BF16 needs a processor with AVX512-BF16: there the processor rounds too. All
-other values become integers also in such code: on a processor that has AVX512-FP16 as well, LLVM of the wheel
-crashes on shuffles and masked loads with zeros of bf16 ("Cannot select: f16 = bitcast ConstantFP:bf16").
+Code with dot products of AVX512-BF16, or products of bf16 tiles of AMX, needs a processor with AVX512-BF16:
+there the processor rounds too, in one instruction. All other values become integers also in such code: on a
+processor that has AVX512-FP16 as well, LLVM of the wheel crashes on shuffles and masked loads with zeros of
+bf16 ("Cannot select: f16 = bitcast ConstantFP:bf16").
 
     llvm.func @f(%x: bf16) -> f32 {
       %wide = llvm.fpext %x : bf16 to f32
@@ -30,6 +31,7 @@ WIDE = "f32"
 WORD = "i32"
 CALL = "llvm.call_intrinsic"
 DOT = "llvm.x86.avx512bf16.dpbf16ps"
+TILE_PRODUCT = "llvm.x86.tdpbf16ps"
 CONSTANT = "llvm.mlir.constant"
 EXTEND = "llvm.fpext"
 ROUND = "llvm.fptrunc"
@@ -53,22 +55,25 @@ UNORDERED = 14  # predicate "uno" of llvm.fcmp: true where one operand is NaN
 def store_bf16_as_integers(module: ir.Module) -> None:
     """Changes bf16 values of host functions to 16-bit integers and computes on them in f32, in place.
 
-    Takes a module in LLVM dialect. In a module with dot products of AVX512-BF16 the processor rounds to bf16.
+    Takes a module in LLVM dialect. In a module with dot products of AVX512-BF16 or products of bf16 tiles the
+    processor rounds to bf16.
     """
     ops = _ops_of_functions(module)
     calls = [op for op in ops if op.name == CALL]
     dots = [call for call in calls if DOT in str(call.attributes["intrin"])]
+    has_tiles = any(TILE_PRODUCT in str(call.attributes["intrin"]) for call in calls)
+    rounds = bool(dots) or has_tiles  # the processor, not the code
     for op in list(filter(_touches_bf16, ops)):
         if op.name == CONSTANT:
             _reinterpret(op)
-        elif dots and op.name == ROUND:  # the processor rounds
+        elif rounds and op.name == ROUND:
             _use_bits(op)
         elif op.name in COMPUTING or (
             op.name.startswith(INTRINSIC) and not op.name.removeprefix(INTRINSIC).startswith(MOVING)
         ):
             _compute_in_f32(op)
     for op in _ops_of_functions(module):
-        if op.name != CONSTANT and not (dots and op.name == ROUND):
+        if op.name != CONSTANT and not (rounds and op.name == ROUND):
             _retype(op)
     for dot in dots:
         with ir.InsertionPoint(dot), dot.location:

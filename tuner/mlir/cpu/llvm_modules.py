@@ -21,6 +21,7 @@ SETS = {
     r"tdpbf16ps": "amx-bf16",
     r"tdpb[su][su]d": "amx-int8",
 }
+ROUNDING = re.compile(r"llvm\.fptrunc [^\n]*bf16\b")  # left in code for processors with AVX512-BF16 alone
 # of exported functions, and of the function of a fusion, which has no interface for C
 ATTRIBUTES = re.compile(
     rf"attributes {{({re.escape(EXPORTED)}(?:, )?)?(?:{re.escape(NO_BUILTINS)})?}}(?= {{)"
@@ -105,9 +106,12 @@ def _compile_for(function: Op, part: ModulePart) -> None:
 def instructions_needed(llvm_text: str) -> tuple[str, ...]:
     """Returns the instruction sets, such as ("amx-bf16",), of the x86 intrinsics that a module calls.
 
-    LLVM compiles all else in the code, such as vectors of any width, for every processor.
+    Rounding to bf16 needs "avx512-bf16". LLVM compiles all else in the code, such as vectors of any width,
+    for every processor.
     """
     called = set(re.findall(r'"llvm\.x86\.([\w.]+)"', llvm_text))
+    if ROUNDING.search(llvm_text):
+        called.add("avx512bf16.rounding")
     return tuple(
         name for pattern, name in SETS.items() if any(re.match(pattern, intrinsic) for intrinsic in called)
     )
