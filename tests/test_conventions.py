@@ -302,7 +302,7 @@ CACHES = {
     "space.scripts.strategy._template": "the folder and the whole text",
     "simulator.device.kernels._parsed": "the whole image",
     "simulator.device.memory._numbered": "the number in a device address: an index of the regions that live",
-    "space.file.reading.parse_space": "the whole text, its name and its folder",
+    "space.file.reading._parsed": "the whole text and its name",
     "targets.gpu.compiler.find_ptxas": "nothing: one ptxas in a process, whose version is stored",
     "targets.replay._read": "path, place on the disk, size and time of the file",
 }

@@ -7,6 +7,7 @@ child without a compiler starts in 0.1 s.
 import contextlib
 import ctypes
 import errno
+import gc
 import os
 import pathlib
 import signal
@@ -21,6 +22,7 @@ from tuner.runtime.workers.processes import end_all, has_children
 PR_SET_PDEATHSIG = 1  # prctl(2)
 PR_SET_CHILD_SUBREAPER = 36
 CHUNK_BYTES = 1 << 16  # per read; the capacity of a pipe
+COLLECTED_AFTER = 100_000  # new objects, as of the command: imports make many and no cycles to search for
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -63,6 +65,7 @@ def main(fd_in: int, fd_out: int, fd_step: int, parent_pid: int, token: str) -> 
     ``token`` marks the processes that a call starts, so that they can be found and ended.
     """
     _die_with(parent_pid)
+    gc.set_threshold(COLLECTED_AFTER)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     for fd in (fd_in, fd_out, fd_step):
         os.set_inheritable(fd, False)  # a grandchild that inherited the pipes would hide this child's death

@@ -355,14 +355,18 @@ def load_space_file(path: Path) -> SpaceFile:
     return parse_space(text, path.name, path.parent)
 
 
-@functools.lru_cache(maxsize=8)
 def parse_space(text: str, name: str, folder: Path | None = None) -> SpaceFile:
     """Parses the text of a search-space file, which must not extend another file.
 
     ``name``: for messages; ``folder``: to which paths of scripts are relative. Raises UsageError, with line
     or key path, for an invalid text and for ``extends: default``.
     """
-    return SpaceFile(name, text, entries(yaml.load(text, name), name), folder)
+    return SpaceFile(name, text, _parsed(text, name), folder)
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(text: str, name: str) -> tuple[StrategyEntry, ...]:
+    return entries(yaml.load(text, name), name)
 
 
 def spaces_for(
