@@ -15,6 +15,7 @@ from tuner.core.epilogues import BEFORE, EPILOGUES, SUM, Epilogue
 from tuner.core.matmul import Matmul
 from tuner.core.numpy_types import widened
 from tuner.core.problem import Problem, TextProblem
+from tuner.core.quantization import WeightFormat, quantized_text
 from tuner.mlir.fusions import fusion_arguments
 from tuner.mlir.reference.fusion_reference import Expected, evaluate, worst_error
 from tuner.payload.reference import NUMPY_DTYPES, as_stored, compare, draw, draw_base
@@ -183,3 +184,20 @@ def test_the_bound_of_a_short_sum_is_the_worst_case(depth: int) -> None:
     wide = [array.astype(np.float64) for array in (a, b, addend)]
     magnitudes = np.abs(wide[0]) @ np.abs(wide[1]) + np.abs(wide[2])
     assert np.all(expected.tolerance <= 1.01 * (depth + 2) * 2.0**-24 * magnitudes + 2.0**-120)
+
+
+@pytest.mark.parametrize("k", DEPTHS)
+def test_a_chain_with_one_large_activation_is_right_for_quantized_weights(k: int) -> None:
+    m, n = 8, 100
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((m, k)).astype(np.float32)
+    a[:, 0] = 2.0**20 * 1.37  # in each partial sum after it
+    weights = rng.integers(-127, 128, (n, k)).astype(np.int8)
+    weights[:, 0] = 113
+    scales = rng.uniform(0.5, 1.0, (n, 1)).astype(np.float32)
+    text = quantized_text((m, n, k), "f32", WeightFormat(8, 0, "f32"))
+    (expected,) = evaluate(text, (a, weights, scales))
+    sums = chain(a, weights.T, np.zeros((m, n)), np.float32) * scales.T
+    assert worst_error(expected, sums) <= 1
+    sums[0, 0] = np.float32(expected.value[0, 0] + 1.5 * expected.tolerance[0, 0])
+    assert worst_error(expected, sums) > 1

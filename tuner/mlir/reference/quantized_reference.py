@@ -7,7 +7,7 @@ exactly these. What is left is the rounding of sums in f32, and of scales times 
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.dtypes import number_type
+from tuner.core.dtypes import number_type, sum_roundings
 from tuner.core.quantization import BY_ROW, GREATEST, LEAST_MAXIMUM, WeightFormat
 from tuner.mlir.fusions import quantization_in
 
@@ -31,8 +31,8 @@ def quantized_product(text: str, inputs: tuple[Array, ...], output: str) -> tupl
         rows = dequantized_rows(a.astype(np.float32), weights)
         columns, sizes = dequantized(q, scales, points[0] if points else None)
         product = rows @ columns.T
-        # a kernel may subtract the zero points from sums: these are as large as both together
-        allowed = (SCALINGS + np.sqrt(q.shape[1])) * UNIT * (np.abs(rows) @ sizes.T)
+        # a kernel may subtract the zero points from sums: partial sums are as large as both together
+        allowed = (SCALINGS + sum_roundings(q.shape[1])) * UNIT * (np.abs(rows) @ sizes.T)
         if output != "f32":
             allowed = allowed + number_type(output).epsilon / 2 * np.abs(product)
         return product, np.nan_to_num(allowed, nan=0.0, posinf=0.0)
