@@ -9,6 +9,34 @@ func.func @f(%x: memref<4xf32>, %y: memref<4xf32>, %flag: i1, %i: i64) {
   %e = llvm.inttoptr %i : i64 to !llvm.ptr
   return
 }
+// ----- CHOSEN_POINTERS
+func.func @f(%x: memref<4xf32>, %y: memref<4xf32>, %flag: i1, %i: i64, %b: index) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : i64
+  %n = memref.extract_aligned_pointer_as_index %x : memref<4xf32> -> index
+  %m = memref.extract_aligned_pointer_as_index %y : memref<4xf32> -> index
+  %w = arith.index_cast %n : index to i64
+  %v = arith.index_cast %m : index to i64
+  %both = arith.select %flag, %w, %v : i64
+  %one = arith.select %flag, %w, %i : i64
+  %branch = scf.if %flag -> i64 { scf.yield %w : i64 } else { scf.yield %i : i64 }
+  %walk = scf.for %k = %c0 to %b step %b iter_args(%at = %w) -> i64 {
+    %next = arith.addi %at, %c4 : i64
+    scf.yield %next : i64
+  }
+  %lost = scf.for %k = %c0 to %b step %b iter_args(%at = %w) -> i64 {
+    %next = arith.addi %i, %c4 : i64
+    scf.yield %next : i64
+  }
+  %moved = arith.addi %one, %c4 : i64
+  %p0 = llvm.inttoptr %both : i64 to !llvm.ptr
+  %p1 = llvm.inttoptr %walk : i64 to !llvm.ptr
+  %p2 = llvm.inttoptr %one : i64 to !llvm.ptr
+  %p3 = llvm.inttoptr %branch : i64 to !llvm.ptr
+  %p4 = llvm.inttoptr %lost : i64 to !llvm.ptr
+  %p5 = llvm.inttoptr %moved : i64 to !llvm.ptr
+  return
+}
 // ----- HANDED_ON
 func.func @f(%g: memref<4xf32>, %a: index, %flag: i1) {
   %x = gpu.alloc () : memref<4xf32>

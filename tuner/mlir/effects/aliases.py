@@ -55,6 +55,7 @@ UNKNOWN_CODE = frozenset(
 # Ops whose result points to an object that is not a buffer.
 OTHER_OBJECTS = frozenset({"llvm.mlir.addressof", "llvm.alloca", "llvm.mlir.zero"})
 LAUNCHES = frozenset({"gpu.launch_func", "gpux.launch_func"})
+SELECTS = ("arith.select", "llvm.select")
 # Ops whose first result aliases their first operand.
 VIEWS = frozenset(
     {
@@ -211,12 +212,27 @@ def buffers_with_address_in(value: Value) -> tuple[Value, ...]:
 
 
 def is_from_elsewhere(pointer: Value) -> bool:
-    """Returns whether a pointer is made from no memref and no other known object: it may point anywhere.
+    """Returns whether a pointer may be made from no memref and no other known object: it may point anywhere.
 
-    False where control flow or a select chooses between such an object and an unknown address.
+    True also where control flow or a select chooses between such an object and an unknown address.
     """
-    behind = [pointer, *_behind(pointer)]
-    return not any(is_buffer(origin.type) or op_of(origin, *OTHER_OBJECTS) is not None for origin in behind)
+    sources = {value: _handed_from(value) for value in [pointer, *_behind(pointer)]}
+    known = set(sources)  # loops hand values on in circles: what is never found to be unknown is known
+    while unknown := {value for value in known if not _is_made_from(value, sources[value], known)}:
+        known -= unknown
+    return pointer not in known
+
+
+def _is_made_from(value: Value, sources: list[Value], known: set[Value]) -> bool:
+    """Returns whether a value is a known object, is made from one, or is chosen among such values alone."""
+    if is_buffer(value.type) or op_of(value, *OTHER_OBJECTS) is not None:
+        return True
+    select = op_of(value, *SELECTS)
+    if select is not None:
+        return known.issuperset(list(select.operands)[1:])
+    if is_carried(value):
+        return known.issuperset(sources)
+    return not known.isdisjoint(sources)
 
 
 def _behind(value: Value) -> list[Value]:

@@ -285,7 +285,7 @@ def _wrong_loops(op: Op) -> str:
             return ""
         return "a result is written in another order than that of the loops"
     if parallel.count(False) > 1:
-        return "reduces dimensions that are not adjacent"
+        return "reduces several dimensions that are not one loop"
     if any(dimensions(output) != all_but(parallel.index(False), len(parallel)) for output in outputs):
         return "a reduction's result is not one number for each row"
     if is_straight(op):

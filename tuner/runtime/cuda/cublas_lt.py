@@ -165,9 +165,13 @@ class CublasLt:
         preference = self._created("cublasLtMatmulPreferenceCreate")
         limit = c_size_t(WORKSPACE_BYTES)
         size = ctypes.sizeof(limit)
-        self.call("cublasLtMatmulPreferenceSetAttribute", preference, MAX_WORKSPACE_BYTES, byref(limit), size)
-        yield preference
-        self.call("cublasLtMatmulPreferenceDestroy", preference)
+        try:
+            self.call(
+                "cublasLtMatmulPreferenceSetAttribute", preference, MAX_WORKSPACE_BYTES, byref(limit), size
+            )
+            yield preference
+        finally:
+            self.call("cublasLtMatmulPreferenceDestroy", preference)
 
     def _created(self, name: str, *arguments: int) -> c_void_p:
         handle = c_void_p()
