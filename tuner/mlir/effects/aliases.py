@@ -216,8 +216,9 @@ def is_from_elsewhere(pointer: Value) -> bool:
 
     True also where control flow or a select chooses between such an object and an unknown address.
     """
-    sources = {value: _handed_from(value) for value in [pointer, *_behind(pointer)]}
-    known = set(sources)  # loops hand values on in circles: what is never found to be unknown is known
+    values = [pointer, *_behind(pointer)]
+    sources = dict(zip(values, map(_handed_from, values), strict=True))
+    known = set(values)  # loops hand values on in circles: what is never found to be unknown is known
     while unknown := {value for value in known if not _is_made_from(value, sources[value], known)}:
         known -= unknown
     return pointer not in known
