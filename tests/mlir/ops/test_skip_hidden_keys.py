@@ -20,6 +20,7 @@ BECOMES = {
 }
 REFUSED = [
     (LINE, payload(""), r"found 0 arguments tuner\.visible, allowed 1"),
+    (LINE, payload().replace(" {tuner.guarded}", ""), r"found no argument tuner\.guarded, allowed 1 or more"),
     (LINE, payload(element="bf16"), r"found argument 0 of memref<.*>, allowed rows of f32 or f64"),
     (LINE, payload(stride=2), r"found argument 0 of memref<.*>, allowed rows of f32 or f64"),
 ]

@@ -47,8 +47,8 @@ class SkipHiddenKeysOp(InPlaceOp, name="skip_hidden_keys"):
         %weights = scf.for %key = %c0 to %end step %c32 iter_args(...) -> (tensor<512xf32>) {
 
     Scores that no whole chunk of a softmax reads (its loops are marked ``chunks``) are always computed. The
-    handle (a func.func) stays valid. Silenceable failure: not one argument ``tuner.visible``, or guarded
-    arguments of other types than f32 and f64, or with rows whose elements are not adjacent.
+    handle (a func.func) stays valid. Silenceable failure: not one argument ``tuner.visible``, no guarded
+    argument, or one of another type than f32 and f64, or with rows whose elements are not adjacent.
     """
 
     def change(self, function: Op) -> Refusal | None:
@@ -58,6 +58,8 @@ class SkipHiddenKeysOp(InPlaceOp, name="skip_hidden_keys"):
         guarded = [argument for argument, named in zip(arguments, marks, strict=True) if GUARDED in named]
         if len(masks) != 1:
             return Refusal(f"target: found {len(masks)} arguments {VISIBLE}, allowed 1")
+        if not guarded:
+            return Refusal(f"target: found no argument {GUARDED}, allowed 1 or more")
         for marked in guarded:
             type_ = ir.MemRefType(marked.type)
             if str(type_.element_type) not in BITS or type_.get_strides_and_offset()[0][-1] != 1:
