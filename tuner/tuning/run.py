@@ -140,10 +140,11 @@ class TuningSession:
         self._interruption = interruption
         self._observe = observe
         self._must_time = self._is_retimed = retime
-        self._must_time_baseline = run.baseline is None and source.is_timed()
+        self._is_timed = source.is_timed()  # asked once: a processor is described anew each time
+        self._must_time_baseline = run.baseline is None and self._is_timed
         self._stored = stored
         self._before_s = before_s
-        self._reserved_s = before_s + (reserved_s(run.settings.budget_s) if source.is_timed() else 0.0)
+        self._reserved_s = before_s + (reserved_s(run.settings.budget_s) if self._is_timed else 0.0)
         self._steps = RunSteps(run, stored, source, store, interruption, observe)
         self._reserved_s += self._steps.roofline_s
         self._elapsed_before_s = run.seconds or 0.0  # of earlier sessions, by the monotonic clock
@@ -199,7 +200,7 @@ class TuningSession:
             return "interrupted"
         self._end_waiting(self._before_s)
         must_time = self._must_time or not self._steps.has_round()
-        if must_time and self._source.is_timed():
+        if must_time and self._is_timed:
             self._steps.measure_roofline()
         effort = FINAL_EFFORT if self._is_retimed else self._final_effort()
         if must_time and self._steps.remeasure_top_trials(runner, effort):
@@ -255,7 +256,7 @@ class TuningSession:
         if self._same_failure is not None:
             return True
         spent_s = self._searched_s() + self._reserved_s + in_flight_s((self._steps.progress,))
-        if self._source.is_timed():
+        if self._is_timed:
             spent_s += long_calls_s(self._steps.progress.best_s, self._settings.budget_s)
         return self._interruption.is_asked or is_spent(self._settings, proposed, spent_s)
 
