@@ -208,6 +208,18 @@ def test_the_runner_is_closed_when_something_breaks(store: Store) -> None:
     assert (len(closed), store.runs(1)[0].status) == (1, "interrupted")
 
 
+@pytest.mark.parametrize(("trials", "workers"), [(1, 1), (3, 3), (12, 4)])
+def test_no_more_processes_compile_than_there_are_candidates(store: Store, trials: int, workers: int) -> None:
+    asked = []
+
+    def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+        asked.append(how.workers)
+        return fakes.local_runner(order, how)
+
+    begin(fakes.settings(trials=trials, workers=4), fakes.backends(runner=runner), store, Interruption())
+    assert asked == [workers]
+
+
 def changed(candidate: Candidate) -> Script:
     return Script.of(bind(candidate).text + "// changed\n")
 

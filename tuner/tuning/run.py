@@ -176,6 +176,8 @@ class TuningSession:
         if self._source.times_processors and children > cores:
             self._measure_baseline()
         settings = self._steps.runner_settings
+        if self._settings.trials is not None:
+            settings = replace(settings, workers=max(1, min(settings.workers, self._settings.trials)))
         runner = self._steps.replaying(self._source.runner(self._steps.order, settings))
         try:
             yield runner
