@@ -71,17 +71,28 @@ def test_fma_of_bf16_is_rounded_once(a: Array, b: Array, c: Array) -> None:
         assert float(found[lane]) == rounded(p * q + r, "b2")
 
 
-@pytest.mark.parametrize("type_", ["f16", "bf16"])
-def test_packed_halves_are_two_numbers(type_: str) -> None:
-    half: Any = np.float16 if type_ == "f16" else ml_dtypes.bfloat16
+@pytest.mark.parametrize(
+    ("type_", "number", "register"),
+    [("f16", np.float16, "u4"), ("bf16", ml_dtypes.bfloat16, "u4"), ("f32", np.float32, "u8")],
+)
+def test_packed_numbers_are_two(type_: str, number: Any, register: str) -> None:
     numbers = ([1, 2, 3, 4], [0.5, -1, 8, 0.25], [1, 1, -2, 2])
-    a, b, c = (np.array(each).astype(half).view(np.uint32) for each in numbers)
+    a, b, c = (np.array(each).astype(number).view(register) for each in numbers)
     for code, operands, expected in (
         (f"fma.rn.{type_}x2 %d, %a, %b, %c;", (a, b, c), [1.5, -1.0, 22.0, 3.0]),
         (f"add.rn.{type_}x2 %d, %a, %b;", (a, b), [1.5, 1.0, 11.0, 4.25]),
         (f"mul.rn.{type_}x2 %d, %a, 0x0;", (a,), [0.0] * 4),
     ):
-        assert each_lane(code, *operands, result="u4").view(half).astype(float).tolist() == expected
+        assert each_lane(code, *operands, result=register).view(number).astype(float).tolist() == expected
+
+
+def test_packed_f32_are_flushed_and_rounded_each_as_alone() -> None:
+    a = np.array([2.0**-140, 1.0, 2.0**-140, 3.0], np.float32)
+    b = np.array([1.0, 2.0**-24, -0.0, 2.0**-22], np.float32)
+    for ftz in ("", ".ftz"):
+        packed = each_lane(f"add.rn{ftz}.f32x2 %d, %a, %b;", a.view("u8"), b.view("u8"), result="u8")
+        alone = each_lane(f"add.rn{ftz}.f32 %d, %a, %b;", a, b, result="f4")
+        assert packed.view(np.float32).tolist() == alone.tolist()
 
 
 @pytest.mark.parametrize("type_", TYPES)

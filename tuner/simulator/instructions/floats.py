@@ -14,7 +14,7 @@ from tuner.simulator.instructions import integers
 from tuner.simulator.instructions.operands import Operands, Step, binary, ternary, unary
 from tuner.simulator.ptx.dtypes import TYPES, Array, PtxType, fma
 
-FLOAT_TYPES = ("f16", "bf16", "f16x2", "bf16x2", "f32", "f64")
+FLOAT_TYPES = ("f16", "bf16", "f16x2", "bf16x2", "f32", "f32x2", "f64")
 DIRECTED = ("rz", "rm", "rp")
 APPROXIMATE: dict[str, Callable[[Array], Array]] = {
     "ex2": np.exp2,
@@ -26,7 +26,10 @@ APPROXIMATE: dict[str, Callable[[Array], Array]] = {
     "cos": np.cos,
     "tanh": np.tanh,
 }
-SMALLEST_NORMAL = {**dict.fromkeys(("f32", "bf16", "bf16x2"), 2.0**-126), "f16": 2.0**-14, "f16x2": 2.0**-14}
+SMALLEST_NORMAL = {
+    **dict.fromkeys(("f32", "f32x2", "bf16", "bf16x2"), 2.0**-126),
+    **dict.fromkeys(("f16", "f16x2"), 2.0**-14),
+}
 Typed = Callable[[Operands, PtxType], Step]
 INTEGERS: dict[str, Typed] = {
     **dict.fromkeys(("add", "sub", "min", "max"), integers.integer_binary),

@@ -78,7 +78,8 @@ class PtxType:
 
 
 TYPES = {name: PtxType(name, dtype) for name, dtype in _UNPACKED.items()}
-TYPES |= {f"{name}x2": PtxType(f"{name}x2", TYPES[name].dtype, 2) for name in ("bf16", "f16", "u16", "s16")}
+PACKED = ("bf16", "f16", "u16", "s16", "f32")  # f32 since sm_100
+TYPES |= {f"{name}x2": PtxType(f"{name}x2", TYPES[name].dtype, 2) for name in PACKED}
 
 
 def read_bits(bits: Array, type_: PtxType, lanes: int) -> Array:
