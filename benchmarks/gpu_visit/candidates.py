@@ -22,6 +22,7 @@ TOKENS = (1, 16, 64)
 EIGHT_BITS = ("i8", "e4m3")
 TF32_CANDIDATES = 16
 THREE_PRODUCTS_CANDIDATES = 14
+SPLIT_FRAGMENTS_CANDIDATES = 2
 EIGHT_BIT_CANDIDATES = 12
 REGRESSION_CANDIDATES = 3
 DECODE_CANDIDATES = 4
@@ -150,7 +151,10 @@ def _tf32_nt() -> Iterator[dict[str, Value]]:
 
 
 def _f32_by_tensor_cores(chip: str) -> Iterator[GpuPoint]:
-    """Yields three products of tf32: blocks of 128x128, as threads hold totals as well as sums."""
+    """Yields three products of tf32: blocks of 128x128, as threads hold totals as well as sums.
+
+    On mma.sync both operands are split in registers, with no kernel before.
+    """
     block: dict[str, Value] = {"block_m": 128, "block_n": 128, "block_k": 32}
     variants = [
         block | {"cluster": cluster, "tiles": tiles, "bands": "columns"}
@@ -164,6 +168,10 @@ def _f32_by_tensor_cores(chip: str) -> Iterator[GpuPoint]:
         near = (Candidate.of(HOPPER, USUAL[HOPPER] | knobs) for knobs in variants)
         points = dict.fromkeys((*first_points(problem, HOPPER, chip), *_allowed(problem, near, chip)))
         yield from itertools.islice(points, THREE_PRODUCTS_CANDIDATES)
+        yield from first_points(problem, TENSOR_CORES, chip)[:SPLIT_FRAGMENTS_CANDIDATES]
+    for layout in ("nt", "tn"):  # which wgmma does not have
+        problem = Matmul(*SQUARE, "tf32x3", layout)
+        yield from first_points(problem, TENSOR_CORES, chip)[:SPLIT_FRAGMENTS_CANDIDATES]
 
 
 def _eight_bits(chip: str) -> Iterator[GpuPoint]:

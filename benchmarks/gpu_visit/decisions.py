@@ -203,6 +203,10 @@ QUESTIONS: tuple[Callable[[Rows], VisitFinding], ...] = (
     fastest_of("matmul 4096x4096x4096 tf32 nt none", "Which configuration of tf32 nt comes first?"),
     fastest_of("matmul 4096x4096x4096 tf32 nn none", "How far is tf32 nn behind cuBLAS?"),
     fastest_of("matmul 4096x4096x4096 tf32x3 nn none", THREE_PRODUCTS),
+    fastest_of(
+        "matmul 4096x4096x4096 tf32x3 nt none",
+        "Do three products of tf32 by mma.sync beat cuBLAS's f32 (nt)?",
+    ),
     fastest_of("matmul 4096x4096x4096 i8 nt none", "Which configuration of i8 nt comes first?"),
     fastest_of("matmul 4096x4096x4096 e4m3 nt none", "Which configuration of e4m3 nt comes first?"),
     fastest_of("matmul 4096x4096x4096 f16 nn none", "Is f16 as fast as before (1.014 of cuBLAS)?"),

@@ -26,8 +26,8 @@ ON_CPU = (
     "prefetch_c=0, split=none, tile_m=4, tile_n=64, unroll_k=4"
 )
 ON_GPU = (
-    "block_k=64, block_m=64, block_n=64, depth=3, exchange=0, group=1, pack=0, prefetch=1, shared=swizzle, "
-    "split_by=none, splits=1, warps_m=2, warps_n=2"
+    "block_k=64, block_m=64, block_n=64, depth=3, exchange=0, group=1, pack=0, prefetch=1, "
+    "promote=0, shared=swizzle, split_by=none, splits=1, warps_m=2, warps_n=2"
 )
 
 

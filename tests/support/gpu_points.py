@@ -26,6 +26,7 @@ USUAL: dict[str, dict[str, Knob]] = {  # where a point says nothing else
         "exchange": 0,
         "shared": "swizzle",
         "pack": 0,
+        "promote": 0,
     },
     CUDA_CORES: {
         **dict.fromkeys(("block_m", "block_n"), 128),

@@ -29,9 +29,10 @@ USUAL_MULTIPROCESSORS = {
 # Keys are chips as the driver reports them: sm_90, never sm_90a.
 # sm_80: NVIDIA A100 whitepaper v1.0, table 3; sm_90: NVIDIA H100 whitepaper v1.04, table 2
 CLOCK_FLOP = {
-    "sm_80": {"f16": 2048, "bf16": 2048, "tf32": 1024, "f32": 128, "f64": 128, "i8": 4096},
+    "sm_80": {"f16": 2048, "bf16": 2048, "tf32": 1024, "f32": 128, "f64": 128, "i8": 4096}
+    | {"tf32x3": 1024 // 3},  # three products for each
     "sm_90": {"f16": 4096, "bf16": 4096, "tf32": 2048, "f32": 256, "f64": 256}
-    | {"tf32x3": 2048 // 3}  # three products for each
+    | {"tf32x3": 2048 // 3}
     | dict.fromkeys(("i8", "e4m3", "e5m2"), 8192),
 }
 

@@ -34,6 +34,7 @@ from tuner.mlir.gpu_ops.shared_copies import BypassL1Op, FlatCopiesOp, InsertBar
 from tuner.mlir.gpu_ops.shared_layout import SharedLayoutOp
 from tuner.mlir.gpu_ops.transpose_operands import TransposeOperandsOp
 from tuner.mlir.gpu_ops.unroll_inner_loops import UnrollInnerLoopsOp
+from tuner.mlir.gpu_ops.use_tf32x3 import UseTf32x3Op
 from tuner.mlir.ir.memory_spaces import NESTED
 from tuner.mlir.ir.reading import any_where, ops_in, walk_ops
 from tuner.mlir.script_linking import APPLY_REGISTERED, SCHEDULE, SEQUENCE, link_modules, sort_pass_options
@@ -112,6 +113,7 @@ OPS = (
     TransposeOperandsOp,
     UseFp8Op,
     UseTf32Op,
+    UseTf32x3Op,
     VnniBlockOp,
     WgmmaPipelineOp,
     WidenOperandsOp,

@@ -104,7 +104,7 @@ def test_the_plan_has_candidates_for_each_section_and_names_none_twice() -> None
     assert counts == {
         "f32": 56,
         "tf32": 33,
-        "f32_by_tensor_cores": 24,
+        "f32_by_tensor_cores": 32,
         "eight_bits": 24,
         "decode": 68,
         "regression": 6,

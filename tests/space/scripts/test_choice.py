@@ -141,7 +141,7 @@ CHOICES |= dict.fromkeys(("block_k", "block_m", "block_n", "prefetch", "lanes_al
 CANDIDATE = Candidate.of("matmul_cpu_direct", CHOICES)
 CHOICES = {"block_m": 32, "block_n": 128, "block_k": 64, "warps_m": 1, "warps_n": 1, "shared": "swizzle"}
 CHOICES |= {"depth": 1, "group": 1, "splits": 1, "split_by": "atomic", "exchange": 1}
-CHOICES |= {"prefetch": 0, "pack": 0}
+CHOICES |= {"prefetch": 0, "pack": 0, "promote": 0}
 ON_GPU = Candidate.of("matmul_gpu_mma_sync", CHOICES)
 
 

@@ -28,8 +28,8 @@ WINNER = {"block_m": 128, "block_n": 256, "stages": 4, "consumers": 2, "cluster"
 WINNER |= {"bands": "rows", "tiles": 4, "stores": "exchange", "splits": 1}
 
 
-def first_of(problem: Problem, strategy: str) -> tuple[Candidate, ...]:
-    feasible = feasible_set(problem, strategy, HOPPER)
+def first_of(problem: Problem, strategy: str, chip: str = HOPPER) -> tuple[Candidate, ...]:
+    feasible = feasible_set(problem, strategy, chip)
     rows = first_rows(load_space_file(default_space_file()), feasible)
     return tuple(feasible.candidate(row) for row in rows)
 

@@ -91,6 +91,13 @@ POINTS = (
     case(mma_sync, Matmul(35, 37, 69, "e4m3", "tn", "bias_relu", "bf16"),
          chip="sm_89", block_m=32, block_n=32, depth=0, warps_m=1),
     case(mma_sync, Matmul(33, 35, 137, "e5m2", "nt", "bias_relu"), depth=0, splits=2, split_by="workspace"),
+    # f32 by three products of tf32, both operands split in registers
+    case(mma_sync, Matmul(64, 64, 96, "tf32x3"), prefetch=1, promote=32),
+    case(mma_sync, Matmul(67, 130, 50, "tf32x3", "nn", "bias_relu"), 1, chip="sm_80", block_k=16, promote=16),
+    case(mma_sync, Matmul(72, 68, 200, "tf32x3", "nt"), 2, chip="sm_89", promote=16, shared="pad"),
+    case(mma_sync, Matmul(60, 36, 132, "tf32x3", "tn"), 3, chip="sm_120", block_n=32, promote=32, splits=2),
+    case(mma_sync, Matmul(33, 35, 137, "tf32x3"), depth=0, promote=32, splits=2, split_by="workspace"),
+    case(mma_sync, BatchMatmul(2, 60, 68, 72, "tf32x3"), 4, chip="sm_86", promote=32, prefetch=2),
     case(wgmma, Matmul(128, 128, 256, "f16"), block_m=128, block_n=128, consumers=2, stages=3),
     case(wgmma, Matmul(131, 72, 104, "f16", epilogue="bias_relu", output="f16"), 1),
     case(wgmma, Matmul(72, 68, 72, "bf16", "nt", "bias_relu", "bf16"), block_k=128),
@@ -173,6 +180,7 @@ def test_a_random_point_of_cuda_cores_is_right_and_free_of_races(dtype: str, lay
     ("strategy", "chip", "rng_seed", "multiple", "kinds"),
     [
         (MMA_SYNC, "sm_90", 5, 1, (("f16", "nn"), ("bf16", "nt"), ("tf32", "tn"))),
+        (MMA_SYNC, "sm_80", 6, 1, (("tf32x3", "nn"), ("tf32x3", "nt"), ("tf32x3", "tn"))),
         (points.WGMMA, points.HOPPER, 7, 8, (("f16", "nn"), ("bf16", "tn"), ("tf32", "nt"))),
     ],
 )
