@@ -69,6 +69,24 @@ def test_without_totals_or_low_bits_the_errors_are_many_times_larger() -> None:
     assert errors(one_product.astype(np.float32), a, b).max() > 10 * native.max()
 
 
+def test_infinity_gives_nan_and_the_largest_number_does_where_its_high_bits_are_rounded() -> None:
+    one = wgmma(Matmul(64, 64, 32, "tf32x3"), block_k=32, stages=2)
+    largest = np.finfo(np.float32).max
+    a = np.full((64, 32), 0.25, np.float32)
+    b = np.full((32, 64), 0.25, np.float32)
+    a[:4, 3] = np.inf, -np.inf, np.nan, largest
+    b[5, 20:22] = np.inf, largest
+    c = np.full((64, 64), -1, np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        simulate_program(compiled(one), {"a": a, "b": b, "c": c})
+    is_nan = np.zeros(c.shape, bool)
+    is_nan[:3] = True
+    is_nan[:, 20:22] = True
+    np.testing.assert_array_equal(np.isnan(c), is_nan)
+    np.testing.assert_allclose(c[3, :20], largest / 4, rtol=2.0**-22)
+    assert (c[4:, :20] == 2).all()
+
+
 SMALL = wgmma(Matmul(64, 64, 160, "tf32x3"), block_k=32, stages=2)
 
 
