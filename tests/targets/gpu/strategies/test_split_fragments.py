@@ -1,5 +1,6 @@
 """f32 by three products of tf32 on mma.sync: the kernel is a model, more exact than f32 multiply-adds."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,14 @@ def test_the_largest_error_is_below_that_of_a_chain_of_multiply_adds(kind: str, 
     assert model.mean() < 1.1 * native.mean()
     # the simulator rounds sums, so a block of its kernel is closer still
     assert errors(simulated(a, b), a, b).max() <= model.max()
+
+
+@pytest.mark.parametrize("least_bit", [24, 25])
+@pytest.mark.parametrize("kind", ["normal", "positive", "badly scaled"])
+def test_sums_of_32_are_more_exact_too_where_tensor_cores_keep_fewer_bits(kind: str, least_bit: int) -> None:
+    a, b = draw(kind, 512, np.random.default_rng(512), rows=32)
+    model = kernel_model(a, b, 32, partial(cut_off, least_bit=least_bit))
+    assert errors(model, a, b).max() < 0.85 * errors(chain(a, b), a, b).max()
 
 
 def test_every_period_up_to_64_is_more_exact_than_a_chain_of_multiply_adds_and_none_is_not() -> None:

@@ -71,11 +71,14 @@ def rounded(x: Doubles, y: Doubles, sums: Doubles) -> Doubles:
     return (x @ y + sums).astype(np.float32).astype(float)
 
 
-def cut_off(x: Doubles, y: Doubles, sums: Doubles) -> Doubles:
-    """Returns the sums of an H100's product: terms and sum aligned to the largest, and cut off."""
+def cut_off(x: Doubles, y: Doubles, sums: Doubles, least_bit: int = LEAST_BIT) -> Doubles:
+    """Returns the sums of an H100's product: terms and sum aligned to the largest, and cut off.
+
+    ``least_bit``: of a term, below the largest; other chips keep fewer.
+    """
     terms = np.concatenate([x[:, :, None] * y[None], sums[:, None]], axis=1)
     largest = np.frexp(np.abs(terms).max(axis=1))[1]
-    unit = np.exp2(largest - float(LEAST_BIT))[:, None]
+    unit = np.exp2(largest - float(least_bit))[:, None]
     total = (np.trunc(terms / unit) * unit).sum(axis=1)
     fraction, exponent = np.frexp(total)
     result: Doubles = np.ldexp(np.trunc(np.ldexp(fraction, SUM_BITS)), exponent - SUM_BITS)
