@@ -51,13 +51,22 @@ F32_TILES: tuple[dict[str, Value], ...] = (
 )
 F32_PAIRED = 3  # after so many of these: one tile with either knob alone, and without both
 F32_TN = 9  # as many of these for tn, where they are allowed
-# Few rows: small blocks with several parts of K, so that every multiprocessor reads weights
-DECODE_WGMMA: tuple[dict[str, Value], ...] = (
-    {"block_m": 64, "block_n": 64, "stages": 6, "consumers": 1, "group": 1, "splits": 4},
-    {"block_m": 64, "block_n": 64, "stages": 6, "consumers": 1, "group": 1, "splits": 1},
-    {"block_m": 64, "block_n": 128, "stages": 6, "consumers": 1, "group": 1, "splits": 4},
-    {"block_m": 64, "block_n": 128, "stages": 6, "consumers": 1, "group": 1, "splits": 8},
+
+# Few rows: swapped operands and many stages, with parts of K for every multiprocessor to read weights; of
+# 64 rows blocks of both forms. Larger blocks come first: they are not allowed for fewer rows.
+DECODE_BLOCKS: tuple[dict[str, Value], ...] = (
+    {"block_m": 64, "block_n": 64, "stages": 8, "consumers": 1, "splits": 2},
+    {"block_m": 64, "block_n": 128, "stages": 8, "consumers": 1, "splits": 4},
+    {"block_m": 32, "block_n": 128, "stages": 8, "cluster": "2x1", "splits": 4},
+    {"block_m": 32, "block_n": 128, "stages": 8, "cluster": "2x1", "splits": 1},
 )
+DECODE_SWAPPED: tuple[dict[str, Value], ...] = (
+    {"block_n": 128, "stages": 8, "splits": 4},
+    {"block_n": 128, "stages": 8, "splits": 1},
+    {"block_n": 64, "stages": 11, "consumers": 1, "splits": 2},
+    {"block_n": 64, "stages": 11, "consumers": 1, "splits": 1},
+)
+DECODE_ROWS = (16, 8)
 
 
 @dataclass(frozen=True)
@@ -186,10 +195,12 @@ def _eight_bits(chip: str) -> Iterator[GpuPoint]:
 
 
 def _decode(chip: str) -> Iterator[GpuPoint]:
+    swapped = [knobs | {"block_m": rows} for rows, knobs in itertools.product(DECODE_ROWS, DECODE_SWAPPED)]
     for (n, k), m, dtype in itertools.product(WEIGHTS, TOKENS, ("bf16", "e4m3")):
         problem = Matmul(m, n, k, dtype, "nt")
-        line = {"block_k": 128 // problem.input_bytes}
-        wanted = (Candidate.of(HOPPER, USUAL[HOPPER] | line | knobs) for knobs in DECODE_WGMMA)
+        line: dict[str, Value] = {"block_k": 128 // problem.input_bytes, "group": 1}
+        usual = USUAL[HOPPER] | line
+        wanted = (Candidate.of(HOPPER, usual | knobs) for knobs in (*DECODE_BLOCKS, *swapped))
         points = dict.fromkeys((*_allowed(problem, wanted, chip), *first_points(problem, TENSOR_CORES, chip)))
         yield from itertools.islice(points, DECODE_CANDIDATES)
 

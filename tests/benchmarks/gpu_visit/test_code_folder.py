@@ -106,7 +106,7 @@ def test_the_plan_has_candidates_for_each_section_and_names_none_twice() -> None
         "tf32": 33,
         "f32_by_tensor_cores": 32,
         "eight_bits": 24,
-        "decode": 68,
+        "decode": 72,
         "regression": 6,
         "ranking": 40,
     }

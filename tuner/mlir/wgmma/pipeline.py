@@ -37,6 +37,7 @@ from tuner.mlir.wgmma.plan import (
 )
 from tuner.mlir.wgmma.register_operand import Lane, RegisterConsumer
 from tuner.mlir.wgmma.split_operands import SplitConsumer
+from tuner.mlir.wgmma.transposed_stores import create_transposed_stores
 from tuner.mlir.wgmma.warpgroups import (
     Consumer,
     Ring,
@@ -76,6 +77,11 @@ def create_stores(
     """
     if plan.a.is_read_by_lanes:
         _create_stores_of_lanes(plan, sums, c, first, consumer, Lane.of(thread))
+        return
+    if plan.is_swapped:
+        create_transposed_stores(
+            plan, sums, c, first, calculate("muli", consumer, plan.consumer_rows), thread
+        )
         return
     warp = calculate("shrui", thread, 5)
     lane = calculate("andi", thread, 31)
@@ -274,7 +280,8 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     by TMA, which reads zeros outside of the true sizes; the other warpgroups multiply by wgmma, one group in
     flight, and store pairs of sums by ``vector.store`` for ``tuner.finish_stores``, or final results by TMA.
     Of f32 (products in tf32) one operand may have k not innermost: lanes read it into registers, 32 of k per
-    stage; if it is B, the operands change places, and the warpgroups divide the columns of C. Needs sm_90a.
+    stage; if it is B, the operands change places, and the warpgroups divide the columns of C. They do so as
+    well where the tile of C has fewer than 64 rows, a multiple of 8, and A has k innermost. Needs sm_90a.
 
         gpu.launch blocks(...) in (...) threads(...) in (...) {
           %y = memref.subview %b[0, %j] [192, 64] [1, 1] : memref<192x128xf16> to ...

@@ -315,6 +315,8 @@ class PipelinePlan:
             return Refusal(
                 "splits: found results stored by tma, allowed direct: parts of sums are added up later"
             )
+        if self.is_swapped and self.stores == "tma":
+            return Refusal("stores: found tma of operands that change places, allowed direct")
         if self.stores not in STORES:
             return Refusal(f"stores: found {self.stores!r}, allowed {', '.join(STORES)}")
         if self.stores == "tma" and self.b.rows % BOX_COLUMNS:
@@ -374,7 +376,7 @@ class BlockMatmul:
             OperandTile(rows, knobs.block_k, item_bytes, is_last, parts)
             for rows, is_last, parts in zip(self.tile, self.k_is_last, knobs.cluster[::-1], strict=True)
         ]
-        is_swapped = item_bytes == LANE_BYTES and self.k_is_last == (True, False)
+        is_swapped = self._is_swapped(item_bytes)
         left, right = tiles[::-1] if is_swapped else tiles
         if knobs.consumers < 1 or left.rows % knobs.consumers:
             lines = "columns" if is_swapped else "rows"
@@ -400,6 +402,12 @@ class BlockMatmul:
         if plan.products == 3 and self.low_of(plan) is None:
             return Refusal(f"products: found no argument with {BUFFER} = {low_buffer(plan)!r}")
         return plan.why_not() or (self._why_not_staged() if plan.stores == "tma" else None) or plan
+
+    def _is_swapped(self, item_bytes: int) -> bool:
+        """Returns whether operands change places: B goes through registers, or A has too few rows."""
+        if item_bytes == LANE_BYTES and self.k_is_last == (True, False):
+            return True
+        return self.tile[0] < MMA_ROWS and self.k_is_last[0]
 
     def _why_not_staged(self) -> Refusal | None:
         result = "sums" if self.epilogue is None else output_type(self.epilogue)

@@ -77,6 +77,7 @@ def test_three_products_hold_totals_and_three_sets_of_words_and_a_stage_has_two_
         (replace(of_lanes(), products=3), "consumers: found 304 sums and fragments per thread, allowed 192"),
         (replace(plan(), products=3), "products: found 3, allowed 1, and 3 where lanes read one operand"),
         (replace(of_lanes(), products=2), "products: found 2, allowed 1, and 3 where lanes read"),
+        (replace(plan(), is_swapped=True, stores="tma"), "stores: found tma of operands that change places"),
         (of_lanes(columns=320), "A: found 320 rows of C, allowed 256"),
         (of_lanes(rows=192), "B: found 192 rows, allowed multiples of 128"),
         (of_lanes(rows=256), "consumers: found 320 sums and fragments per thread, allowed 192 with 2"),

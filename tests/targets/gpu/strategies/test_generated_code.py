@@ -271,6 +271,23 @@ def test_products_of_tf32_nn_read_b_from_registers_and_do_not_wait_for_each_othe
     assert resources.registers == 168
 
 
+@pytest.mark.parametrize(
+    ("rows", "block", "consumers", "stages"), [(1, 8, 2, 8), (16, 16, 1, 11), (64, 32, 2, 8)]
+)
+def test_few_rows_are_the_columns_of_products_and_two_neighbours_are_stored_at_once(
+    ptxas: Ptxas, rows: int, block: int, consumers: int, stages: int
+) -> None:
+    knobs = {"block_m": block, "block_n": 64 * consumers, "consumers": consumers, "stages": stages}
+    program = large_wgmma(Matmul(rows, 4096, 4096, "bf16", "nt"), **knobs).program()
+    assert program.text.count(f"wgmma.mma_async.sync.aligned.m64n{block}k16.f32.bf16.bf16") == 8
+    pairs = block // 8 * 2  # of a thread
+    assert program.text.count("shfl.sync.bfly") == pairs
+    assert program.text.count("st.global.v2") == pairs
+    (resources,) = ptxas.assemble(program).resources
+    assert (resources.spilled_bytes, is_serialized(resources)) == (0, False)
+    assert program.launches[0].dynamic_shared_bytes == stages * ((block + 64 * consumers) * 128 + 16)
+
+
 def test_a_step_of_tf32_nn_takes_at_most_45_instructions(ptxas: Ptxas) -> None:
     nvdisasm = locate("nvdisasm")
     if nvdisasm is None:

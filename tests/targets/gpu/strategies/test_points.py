@@ -144,6 +144,16 @@ POINTS = (
     case(wgmma, Matmul(130, 200, 64, "tf32"), block_k=32, block_n=192, consumers=3, cluster="2x1"),
     case(wgmma, Matmul(200, 68, 32, "tf32"), 4, block_k=32, block_m=192),
     case(wgmma, BatchMatmul(2, 60, 72, 260, "tf32"), 5, block_k=32, splits=4, stages=3),
+    # few rows: operands change places
+    case(wgmma, Matmul(1, 136, 264, "bf16", "nt"), 1, block_m=8, block_n=128, stages=5),
+    case(wgmma, Matmul(16, 72, 136, "f16", "nt", "bias_relu", "f16"), 2, block_m=16),
+    case(wgmma, Matmul(21, 131, 104, "f16", "nt"), 3, block_m=24, block_n=128, consumers=2),
+    case(wgmma, Matmul(32, 71, 72, "bf16", "nt", "bias_relu"), block_m=32),
+    case(wgmma, Matmul(40, 136, 144, "i8", "nt"), 4, block_m=48, block_k=128, block_n=128),
+    case(wgmma, Matmul(7, 64, 144, "e4m3", "nt"), 5, block_m=8, block_k=128),
+    case(wgmma, Matmul(15, 136, 456, "bf16", "nt", "bias_relu", "bf16"),
+         1, block_m=8, splits=4, cluster="2x1"),
+    case(wgmma, Matmul(60, 136, 100, "tf32", "nt"), 2, block_m=32, block_k=32, cluster="1x2", tiles=2),
     # f32 by three products of tf32
     case(wgmma, Matmul(128, 96, 192, "tf32x3"), block_k=32, block_n=128, consumers=2, stages=3),
     case(wgmma, Matmul(100, 72, 200, "tf32x3", "nn", "bias_relu"), 1, block_k=32, block_m=128),
@@ -194,6 +204,28 @@ def test_random_points_of_tensor_cores_are_right_and_free_of_races(
         allowed = feasible_set(problem, strategy, chip)
         one = GpuPoint(problem, allowed.candidate(int(rng.integers(allowed.rows))), chip)
         require_right(one, seed=None if strategy == MMA_SYNC else int(rng.integers(100)))
+
+
+@pytest.mark.parametrize(("rows", "blocks"), [(1, {8}), (16, {8, 16}), (64, {32, 48, 64})])
+def test_few_rows_have_blocks_of_no_more_rows(rows: int, blocks: set[int]) -> None:
+    feasible = feasible_set(Matmul(rows, 14336, 4096, "bf16", "nt"), points.WGMMA, points.HOPPER)
+    configurations = [dict(feasible.candidate(row).choices) for row in range(feasible.rows)]
+    assert {knobs["block_m"] for knobs in configurations} == blocks
+    assert {knobs["stages"] for knobs in configurations} >= {8, 11}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_a_random_point_of_few_rows_is_right_and_free_of_races(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(1, 65))
+    n = int(rng.integers(1, 300))
+    dtype = str(rng.choice(["bf16", "f16", "e4m3", "i8", "tf32"]))
+    problem = Matmul(m, n, 16 * int(rng.integers(1, 60)), dtype, "nt")
+    allowed = feasible_set(problem, points.WGMMA, points.HOPPER)
+    one = GpuPoint(problem, allowed.candidate(int(rng.integers(allowed.rows))), points.HOPPER)
+    assert "wgmma" in compiled(one).text
+    require_right(one, seed=seed)
 
 
 @pytest.mark.slow
