@@ -181,7 +181,7 @@ EXCHANGE = Breaks(exchanging(Matmul(32, 32, 32, "f16", output="f16")), (
 PAIR_STORE = r"(st\.global\.v2\.b32\s+\[[^\]]+\], \{)(%r\d+), (%r\d+)"
 SWAPPED = Breaks(wgmma(Matmul(12, 72, 136, "bf16", "nt"), block_m=16), (
     ("a lane exchanges with the next but one", change(SHUFFLE.format(4), r"\1, 8,", 1)),
-    ("the wrong sum is sent", change(r"(selp\.b32\s+%r\d+), (%r\d+), (%r\d+),", r"\1, \3, \2,", 1)),
+    ("the wrong sum is sent", change(r"(selp\.f32\s+%r\d+), (%r\d+), (%r\d+),", r"\1, \3, \2,", 1)),
     ("columns are stored in another order", only(0, PAIR_STORE, r"\1\3, \2")),
 ))  # fmt: skip
 BREAKS = {"ring": RING, "clusters": CLUSTERS, "parts of K": PARTS_OF_K, "tiles": TILES}
