@@ -21,9 +21,21 @@ def test_each_chain_is_added_to_its_total_once_a_period_and_at_the_end(promote: 
     assert text.count("arith.subf") == 4  # of %b and of three fragments of A, each once
 
 
+def test_a_chain_shorter_than_others_is_added_to_its_total_where_it_ends() -> None:
+    lines = CHAINS.replace("yield %x2, %y2", "yield %x2, %y0").splitlines(keepends=True)
+    text = apply(line(64), "".join(row for row in lines if not row.lstrip().startswith(("%y1", "%y2"))))
+    assert text.count("arith.addf") == 2
+    assert text.count("nvgpu.mma.sync") == 3 * (3 + 1)
+
+
 BECOMES = {"use_tf32x3": (line(8), PRODUCT), "use_tf32x3_chains": (line(16), CHAINS)}
 REFUSED = [
     (line(0), PRODUCT, "promote: found 0, allowed multiples of 8"),
     (line(12), PRODUCT, "promote: found 12, allowed multiples of 8"),
+    (
+        line(24),
+        CHAINS.replace("yield %x2, %y2", "yield %x2, %y1"),
+        "found sums with a user besides the next product",
+    ),
     (line(16), OF_F16, r"found no nvgpu\.mma\.sync of f32 operands"),
 ]

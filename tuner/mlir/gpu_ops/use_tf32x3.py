@@ -7,7 +7,7 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import recreated, value, zero
-from tuner.mlir.ir.reading import types_of, walk
+from tuner.mlir.ir.reading import types_of, users_of, walk
 
 # of an f32's bits: half of the last bit of a tf32; the bits of a tf32
 HALF = 0x1000
@@ -38,7 +38,8 @@ class UseTf32x3Op(InPlaceOp, name="use_tf32x3"):
 
     Attribute ``promote`` (i64, required): steps of K after which sums are added to totals; also those of the
     last part of a loop's body are. The handle (a func.func) stays valid. Silenceable failure, with nothing
-    changed: no ``nvgpu.mma.sync`` of f32 operands, or a ``promote`` that is not a multiple of their K.
+    changed: no ``nvgpu.mma.sync`` of f32 operands, a ``promote`` that is not a multiple of their K, or sums
+    that the next product and another op use.
     """
 
     def change(self, function: Op) -> Refusal | None:
@@ -49,8 +50,16 @@ class UseTf32x3Op(InPlaceOp, name="use_tf32x3"):
         k = _steps_of_k(products[0])
         if promote <= 0 or promote % k:
             return Refusal(f"promote: found {promote}, allowed multiples of {k}")
-        for _, inside in groupby(products, lambda product: product.parent):
-            _Body(tuple(inside), promote // k).change()
+        bodies = [
+            _Body(tuple(inside), promote // k)
+            for _, inside in groupby(products, lambda product: product.parent)
+        ]
+        if any(body.has_other_users for body in bodies):
+            return Refusal(
+                "found sums with a user besides the next product, allowed those of the last product"
+            )
+        for body in bodies:
+            body.change()
         return None
 
 
@@ -77,20 +86,30 @@ class _Body:
         """``period``: old products of a chain between two additions to its total."""
         self._products = products
         self._period = period
+        self._continued = {product.operands[2] for product in products}  # sums that a product adds to
         self._splits: dict[Value, _Split] = {}  # fragment -> its parts
         self._sums: dict[Value, _Sum] = {}  # result of an old product -> the new sums
+
+    @property
+    def has_other_users(self) -> bool:
+        """Returns whether sums are used by a product and by another op: they are not in a total there."""
+        products = set(self._products)
+        return any(
+            user not in products
+            for product in self._products
+            if product.results[0] in self._continued
+            for user in users_of(product.results[0])
+        )
 
     def change(self) -> None:
         number: dict[Value, int] = {}
         for product in self._products:
             # a product's position in its chain: one after the product that made its sums
             number[product.results[0]] = number.get(product.operands[2], -1) + 1
-        last = max(number.values())
         for position, step in groupby(self._products, lambda product: number[product.results[0]]):
-            is_promoted = (position + 1) % self._period == 0 or position == last
-            self._multiply(tuple(step), is_promoted)
+            self._multiply(tuple(step), (position + 1) % self._period == 0)
         for product in self._products:
-            if number[product.results[0]] == last:
+            if product.results[0] not in self._continued:
                 product.results[0].replace_all_uses_with(self._sums[product.results[0]].total)
         for product in reversed(self._products):
             product.erase()
@@ -107,7 +126,7 @@ class _Body:
                 ]
             for product, part in zip(step, parts, strict=True):
                 total = self._before(product).total
-                if is_promoted:
+                if is_promoted or product.results[0] not in self._continued:
                     result = _Sum(value("arith.addf", total.type, total, part))
                 else:
                     result = _Sum(total, part)
