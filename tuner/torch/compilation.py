@@ -15,7 +15,6 @@ from tuner.core.programs import ALL, EAGER, NONE, ExplainedFusion, chosen_baseli
 from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compile import children_in_background, compile_on_host
-from tuner.programs.lowering.resources import SplitPayload
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.fused_program import load as load_arrays
 from tuner.programs.run.host_function import HostFunction
@@ -25,9 +24,11 @@ from tuner.results.output.progress import campaign_progress
 from tuner.torch.baselines import example_of, timed_baselines
 from tuner.torch.call_binding import signature_of_tensors
 from tuner.torch.eager_parts import EagerComparison, compared_with_eager, with_fallback
-from tuner.torch.export import ExportedModule, Output, export_module
+from tuner.torch.export import CallForm, Output, export_module
 from tuner.torch.guards import ModuleWeights
+from tuner.torch.partition import partitioned
 from tuner.torch.program import TensorProgram, torch_type
+from tuner.torch.refusals import RefusedOperatorsError
 from tuner.tuning.events import CampaignObserver, both_observers, ignore_campaign
 
 
@@ -54,8 +55,9 @@ def compile(  # noqa: A001 - as torch.compile
         db: path or URL of a results database, whose best trials schedule the fusions; None:
             that of ``TUNER_DB``, else the user's own, if there is one.
         threads: that the program runs on, 1 to 256, whatever ``torch.set_num_threads`` was given.
-        fallback: "eager" keeps operators in PyTorch whose fusions are slower there by more than noise, where
-            that makes a call faster: each large fusion is timed, which takes some seconds. "none": no.
+        fallback: "eager" keeps operators in PyTorch that are not supported, and where all are, those whose
+            fusions are slower there by more than noise, where that makes a call faster: each large fusion is
+            timed, which takes some seconds. "none": no.
 
     Returns:
         The program, which is called like the module. A warning says which operations are scalar loops where
@@ -76,10 +78,17 @@ def compile(  # noqa: A001 - as torch.compile
         True
     """
     _require_fallback(fallback)
-    with children_in_background() as start_helpers:
-        exported = export_module(module, arguments, keywords, on_new=start_helpers)
-        weights = ModuleWeights(module)
-        function: Any = compile_on_host(exported.payload, db=db, threads=threads)
+    try:
+        with children_in_background() as start_helpers:
+            exported = export_module(module, arguments, keywords, on_new=start_helpers)
+            weights = ModuleWeights(module)
+            function: Any = compile_on_host(exported.payload, db=db, threads=threads)
+    except RefusedOperatorsError as refusal:
+        if fallback != EAGER:
+            raise
+        program, note = _partitioned(module, arguments, keywords or {}, refusal, db, threads)
+        _warn(module, [note])
+        return program
     program = TensorProgram(function, exported, weights)
     notes = []
     if isinstance(function, FusedFunction):
@@ -93,6 +102,25 @@ def compile(  # noqa: A001 - as torch.compile
         notes.append(f"compiled as a whole, without schedules: {program.why_no_fusions}")
     _warn(module, notes)
     return program
+
+
+def _partitioned(
+    module: torch.nn.Module | torch.export.ExportedProgram,
+    arguments: tuple[Any, ...],
+    keywords: Mapping[str, Any],
+    refusal: RefusedOperatorsError,
+    db: str | Path | None,
+    threads: int,
+) -> tuple[TensorProgram, str]:
+    """Returns a program whose unsupported operators run by PyTorch, and a line that names them."""
+
+    def compiled(part: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> TensorProgram:
+        exported = export_module(part, tensors)
+        return TensorProgram(compile_on_host(exported.payload, db=db, threads=threads), exported)
+
+    weights = ModuleWeights(module)
+    partition = partitioned(module, arguments, keywords, refusal, compiled)
+    return TensorProgram(partition.function, partition.form, weights), f"in PyTorch: {partition.text}"
 
 
 def _require_fallback(fallback: str) -> None:
@@ -135,7 +163,7 @@ def load(folder: str | Path) -> TensorProgram:
     return TensorProgram(function, _flat(function))
 
 
-def _flat(function: FusedFunction) -> ExportedModule:
+def _flat(function: FusedFunction) -> CallForm:
     """Returns how a loaded program is called: tensors one after the other, for one or a tuple of tensors."""
     results = tuple(map(_empty, function.code.results))
     flatten = torch.utils._pytree.tree_flatten  # noqa: SLF001 - torch's only API
@@ -147,14 +175,13 @@ def _flat(function: FusedFunction) -> ExportedModule:
         tuple(torch_type(kind.element) for kind in kinds)
         for kinds in (function.code.arguments, function.code.results)
     )
-    return ExportedModule(
-        SplitPayload("", {}),
-        in_spec,
-        out_spec,
-        inputs,
-        outputs,
-        types,
-        result_types,
+    return CallForm(
+        in_spec=in_spec,
+        out_spec=out_spec,
+        inputs=inputs,
+        outputs=outputs,
+        types=types,
+        result_types=result_types,
         signature=signature_of_tensors(len(inputs)),
     )
 

@@ -1,9 +1,10 @@
 """``torch.compile(module, backend="tuner")``: what is refused is left to inductor, else to eager.
 
-Dynamo cuts a module into graphs; each is taken or left as a whole. A graph is taken if its inputs are plain
-tensors without gradients, torch-mlir lowers it, it returns tensors that share no memory, it can become
-fusions, and at most a tenth of its estimated time is scalar loops. Parameters and buffers are its constants:
-their contents are compared at each call, and changed ones make the graph be compiled again.
+Dynamo cuts a module into graphs. A graph is taken if its inputs are plain tensors without gradients, it
+returns tensors that share no memory, it can become fusions, and at most a tenth of its estimated time is
+scalar loops. Of a graph with operators that are not supported, these run by PyTorch, and the parts between
+them are taken in the same way. Parameters and buffers are constants: their contents are compared at each
+call, and changed ones make the graph be compiled again.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,9 +21,11 @@ from tuner.programs.compile import children_in_background, compile_on_host
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.results.database import known_url
 from tuner.runtime.process_state import thread_lock
-from tuner.torch.export import export_module
+from tuner.torch.export import CallForm, ExportedModule, export_module
 from tuner.torch.guards import NO_GRADIENTS, State, WeightContents, plain
+from tuner.torch.partition import partitioned
 from tuner.torch.program import TensorProgram
+from tuner.torch.refusals import RefusedOperatorsError
 
 NAME = "tuner"
 Compiled = Callable[..., Any]
@@ -39,6 +42,7 @@ class GraphCounts:
     taken: int = 0
     left: int = 0
     reasons: tuple[str, ...] = ()  # why graphs were left, one for each
+    in_torch: tuple[str, ...] = ()  # per graph that was taken in parts: its operators that run by PyTorch
 
 
 class _Counter:
@@ -46,9 +50,10 @@ class _Counter:
         self._lock = thread_lock()
         self.counts = GraphCounts()
 
-    def take(self) -> None:
+    def take(self, in_torch: str) -> None:
         with self._lock:
-            self.counts = replace(self.counts, taken=self.counts.taken + 1)
+            texts = (*self.counts.in_torch, *filter(None, [in_torch]))
+            self.counts = replace(self.counts, taken=self.counts.taken + 1, in_torch=texts)
 
     def leave(self, reason: str) -> None:
         with self._lock:
@@ -118,7 +123,7 @@ def backend(graph: torch.fx.GraphModule, inputs: Sequence[Any], **_options: Any)
         fallback, why_eager = _fallback_of(graph, inputs)
         _COUNTER.leave(" ".join(f"{error}{why_eager}".split()))
         return fallback
-    _COUNTER.take()
+    _COUNTER.take(compiled.in_torch)
     return compiled
 
 
@@ -135,6 +140,7 @@ class _BoundGraph:
         _require_tensors(inputs)
         self._graph = graph
         self._is_left = False
+        self.in_torch = ""  # operators that are not supported, and run by PyTorch
         # parameters, and buffers of modules, which dynamo marks as static
         self._constant = tuple(
             at
@@ -169,14 +175,15 @@ class _BoundGraph:
         bound = _WithConstants(self._graph, constants)
         with children_in_background() as start_helpers:
             own = tuple(inputs[at].detach() for at in self._variable)
-            exported = export_module(bound, own, on_new=start_helpers)
-            if exported.shared:  # a write into one of the two tensors would have to change the other
-                raise UsageError(exported.shared)
-            if not all(output.result == number for number, output in enumerate(exported.outputs)):
-                raise UsageError("the graph returns what is not a tensor")
-            function: Any = compile_on_host(exported.payload)
-        _require_schedules(function)
-        return TensorProgram(function, exported), state
+            try:
+                exported = export_module(bound, own, on_new=start_helpers)
+            except RefusedOperatorsError as refusal:
+                partition = partitioned(bound, own, {}, refusal, _compiled)
+                _require_plain_results(partition.form)
+                self.in_torch = partition.text
+                return TensorProgram(partition.function, partition.form), state
+            _require_plain_results(exported)
+            return _scheduled(exported), state
 
 
 class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
@@ -195,6 +202,23 @@ class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         count = len(variables) + len(self._places)
         known = {at: getattr(self, f"constant_{at}") for at in self._places}
         return self._graph(*[known[at] if at in known else next(rest) for at in range(count)])
+
+
+def _compiled(part: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> TensorProgram:
+    return _scheduled(export_module(part, tensors))
+
+
+def _scheduled(exported: ExportedModule) -> TensorProgram:
+    function: Any = compile_on_host(exported.payload)
+    _require_schedules(function)
+    return TensorProgram(function, exported)
+
+
+def _require_plain_results(form: CallForm) -> None:
+    if form.shared:  # a write into one of the two tensors would have to change the other
+        raise UsageError(form.shared)
+    if not all(output.result == number for number, output in enumerate(form.outputs)):
+        raise UsageError("the graph returns what is not a tensor")
 
 
 def _require_tensors(inputs: tuple[Any, ...]) -> None:

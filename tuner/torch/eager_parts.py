@@ -7,9 +7,7 @@ and ReLU. A region is timed next to its nodes in eager mode, alone, on one threa
 
 import contextlib
 import math
-import operator
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,9 +24,10 @@ from tuner.programs.compile import compile_on_host, fusions_in_child
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.runtime.timing import Call, before_slice_of, interleaved_times
 from tuner.torch.baselines import AGAIN, OURS, Example, compared_baseline, on_threads
-from tuner.torch.export import TRACING, export_module, exported_graph
+from tuner.torch.export import export_module, exported_graph
 from tuner.torch.lowering import lower_with_locations
-from tuner.torch.program import PartedFunction, TensorPart, TensorProgram, Tensors, array_of
+from tuner.torch.module_parts import ModuleGraph, functional_graph, is_view, parted_function
+from tuner.torch.program import TensorProgram, Tensors, array_of
 
 TRACE = "stack_trace"  # of a node: torch-mlir makes locations of it
 REGION_SECONDS = 0.3  # of rounds of one region
@@ -36,98 +35,6 @@ PROGRAM_SECONDS = 1.5  # of rounds of whole programs
 LEAST_SLICE_S = 1e-4  # a fusion is repeated so long: the call from Python takes some microseconds
 SHOWN_OPS = 3
 PART = "part"
-
-
-@dataclass(frozen=True, eq=False)
-class ModuleGraph:
-    """The operators of a module as nodes of a torch.fx graph, and the tensors of an example call."""
-
-    program: torch.export.ExportedProgram
-    tensors: tuple[torch.Tensor, ...]  # arguments of the example call, for ``inputs``
-    inputs: tuple[Node, ...]
-    weights: dict[Node, torch.Tensor]
-    constants: frozenset[Node]  # nodes that depend on weights alone
-    nodes: tuple[Node, ...]  # the others that compute something, in order
-    results: tuple[Node, ...]
-
-    @classmethod
-    def of(cls, program: torch.export.ExportedProgram, tensors: tuple[torch.Tensor, ...]) -> "ModuleGraph":
-        """Takes an exported graph; ``tensors`` are the arguments of the example call.
-
-        Raises UsageError for a graph that contains other graphs, such as that of a module with autocast.
-        """
-        by_name = {node.name: node for node in program.graph.nodes}
-        weights = {}
-        inputs = []
-        for spec in program.graph_signature.input_specs:
-            node = by_name.get(spec.arg.name)
-            held = {**program.state_dict, **program.constants}.get(spec.target)
-            if isinstance(held, torch.Tensor):
-                weights[node] = held
-            elif type(spec.arg).__name__ == "TensorArgument":
-                inputs.append(node)
-        constants: set[Node] = set()
-        nodes = []
-        for node in program.graph.nodes:
-            if node.op == "placeholder" or node.op == "output":
-                continue
-            if node.op != "call_function" or not _is_operator(node):
-                raise UsageError(f"{node.target} has a graph of its own")
-            is_constant = all(
-                input_node in weights or input_node in constants for input_node in node.all_input_nodes
-            )
-            if is_constant:
-                constants.add(node)
-            else:
-                nodes.append(node)
-        specs = program.graph_signature.output_specs
-        results = tuple(
-            by_name[spec.arg.name] for spec in specs if type(spec.arg).__name__ == "TensorArgument"
-        )
-        return cls(program, tensors, tuple(inputs), weights, frozenset(constants), tuple(nodes), results)
-
-    def piece(self, nodes: Sequence[Node], outputs: Sequence[Node]) -> tuple[Any, tuple[Node, ...]]:
-        """Returns a module that computes ``outputs`` by ``nodes``, and the nodes that it reads.
-
-        The module takes a tensor per node that it reads, holds copies of weights, and returns a tuple of
-        outputs.
-        """
-        graph = torch.fx.Graph()
-        root = torch.nn.Module()
-        known = dict[Node, Node]()
-        own = {*nodes, *self.weights, *self.constants}
-        read = dict[Node, None]()
-        for node in (*nodes, *outputs):
-            read |= dict.fromkeys((*node.all_input_nodes, node))
-        reads = tuple(node for node in read if node not in own)
-        for node in reads:
-            known[node] = graph.placeholder(node.name)
-
-        def copied(node: Node) -> Node:
-            if node not in known and node in self.weights:
-                name = f"weight_{len(known)}"
-                root.register_buffer(name, self.weights[node].detach().clone())
-                known[node] = graph.get_attr(name)
-            elif node not in known:
-                known[node] = graph.node_copy(node, copied)
-            return known[node]
-
-        for node in nodes:
-            copied(node)
-        graph.output(tuple(map(copied, outputs)))
-        return torch.fx.GraphModule(root, graph), reads
-
-    def values(self, wanted: Sequence[Node]) -> dict[Node, torch.Tensor]:
-        """Returns the tensors of the nodes ``wanted`` in the example call, computed in eager mode."""
-        if not wanted:
-            return {}
-        module, reads = self.piece(self.nodes, wanted)
-        tensor_of = dict(zip(self.inputs, self.tensors, strict=True))
-        return dict(zip(wanted, module(*[tensor_of[node] for node in reads]), strict=True))
-
-
-def _is_operator(node: Node) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload) or node.target is operator.getitem  # noqa: SLF001
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +47,7 @@ class Region:
     @property
     def ops(self) -> str:
         """Returns names of the first operators that are not views: "conv2d, batch_norm and 2 more"."""
-        computing = [node for node in self.nodes if not _is_view(node)] or self.nodes
+        computing = [node for node in self.nodes if not is_view(node)] or self.nodes
         names = [*dict.fromkeys(map(_base, computing))]
         more = f" and {len(names) - SHOWN_OPS} more" if len(names) > SHOWN_OPS else ""
         return ", ".join(names[:SHOWN_OPS]) + more
@@ -151,12 +58,6 @@ class Region:
         first = self.fusions[0]
         last = self.fusions[-1]
         return f"{self.ops} ({f'g{first}' if first == last else f'g{first} .. g{last}'})"
-
-
-def _is_view(node: Node) -> bool:
-    if node.target is operator.getitem:
-        return True
-    return any(result.alias_info for result in node.target._schema.returns)  # noqa: SLF001
 
 
 def _base(node: Node) -> str:
@@ -212,19 +113,6 @@ def _readers(fusions: Sequence[Fusion]) -> dict[int, list[int]]:
         for view in fusion.outputs:
             writers.setdefault(view.buffer, []).append(number)
     return readers
-
-
-def functional_graph(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """Returns the program with in-place operators replaced by functional ones; as it is if there are none.
-
-    Parts of a program would not respect writes into inputs.
-    """
-    nodes = [node for node in program.graph.nodes if node.op == "call_function" and _is_operator(node)]
-    if not any(node.target is not operator.getitem and node.target._schema.is_mutable for node in nodes):  # noqa: SLF001
-        return program
-    with TRACING, warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # of torch about its own code
-        return program.run_decompositions({})
 
 
 def sourced_fusions(program: torch.export.ExportedProgram) -> tuple[Fusion, ...]:
@@ -386,51 +274,10 @@ def split_program(
     """Returns a program that runs the nodes ``in_torch`` by PyTorch, and the others as compiled programs.
 
     ``compiled`` compiles a module for example tensors; ``text`` names the operators in PyTorch, for messages.
-    Parts of views alone run by PyTorch, too. Raises what ``compiled`` raises: UsageError or CandidateError.
+    Raises what ``compiled`` raises: UsageError or CandidateError.
     """
-    levels: dict[Node, int] = {}  # odd: in PyTorch; a part reads what parts of lower levels return
-    for node in graph.nodes:
-        own = node
-        while own.target is operator.getitem:  # several results of an operator are not a tensor
-            own = own.all_input_nodes[0]
-        least = max(
-            (levels[input_node] for input_node in node.all_input_nodes if input_node in levels), default=0
-        )
-        levels[node] = least + (least % 2 != (own in in_torch))
-    pieces = []
-    for level in sorted({*levels.values()}):
-        nodes = [node for node in graph.nodes if levels[node] == level]
-        outputs = [
-            node
-            for node in nodes
-            if node in graph.results or any(levels.get(user, level) != level for user in node.users)
-        ]
-        is_compiled = level % 2 == 0 and not all(map(_is_view, nodes))
-        pieces.append((is_compiled, outputs, *graph.piece(nodes, outputs)))
-    values = graph.values(
-        [*dict.fromkeys(node for is_compiled, *_, reads in pieces if is_compiled for node in reads)]
-    )
-    parts = []
-    for is_compiled, outputs, module, reads in pieces:
-        call: Callable[[tuple[torch.Tensor, ...]], Tensors] = partial(_called, module.forward)
-        if is_compiled:
-            call = compiled(module, tuple(values[node] for node in reads)).run
-        parts.append(
-            TensorPart(call, tuple(read.name for read in reads), tuple(output.name for output in outputs))
-        )
-    known = [node for node in graph.results if node not in levels and node not in graph.inputs]
-    module, _ = graph.piece((), known)
-    held = dict(zip((node.name for node in known), module.forward(), strict=True))
-    function = PartedFunction(
-        program.function.program,
-        tuple(node.name for node in graph.inputs),
-        tuple(parts),
-        tuple(node.name for node in graph.results),
-        held,
-        f"in PyTorch: {text}",
-    )
-    return program.with_parts(function)
 
+    def compiled_part(module: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> Callable[..., Tensors]:
+        return compiled(module, tensors).run
 
-def _called(function: Callable[..., Tensors], tensors: tuple[torch.Tensor, ...]) -> Tensors:
-    return function(*tensors)
+    return program.with_parts(parted_function(graph, in_torch, text, compiled_part))

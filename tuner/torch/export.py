@@ -40,11 +40,10 @@ COPIES = (torch.ops.aten.alias.default, torch.ops.aten.clone.default, torch.ops.
 STATIC = "the module has dynamic sizes: only static ones are supported"
 
 
-@dataclass(frozen=True, eq=False)
-class ExportedModule:
-    """A module lowered to payload text, and the pytree specs of its arguments and of what it returns."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CallForm:
+    """How a module is called: pytree specs of its arguments and of what it returns, and types of tensors."""
 
-    payload: SplitPayload
     in_spec: Any  # of (arguments, keyword arguments)
     out_spec: Any
     inputs: tuple[int, ...]  # which leaves of the arguments are the function's; others are constants
@@ -54,11 +53,6 @@ class ExportedModule:
     constants: tuple[tuple[int, object], ...] = ()  # leaves of the arguments that are not tensors
     shared: str = ""  # which result shares memory with an input, a weight or a result, in eager mode
     signature: inspect.Signature | None = None  # of the module's ``forward``, None where that is not known
-
-    @property
-    def text(self) -> str:
-        """Returns the payload as MLIR text, followed by the data of its constants."""
-        return joined_payload(self.payload.text, self.payload.resources)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -74,6 +68,18 @@ class ExportedModule:
         for at, constant in self.constants:
             require_constant(f"argument {at}", leaves[at], constant)
         return tuple(leaves[at] for at in self.inputs)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExportedModule(CallForm):
+    """A module lowered to payload text, and how it is called."""
+
+    payload: SplitPayload
+
+    @property
+    def text(self) -> str:
+        """Returns the payload as MLIR text, followed by the data of its constants."""
+        return joined_payload(self.payload.text, self.payload.resources)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,17 +125,60 @@ def export_module(
             compiled_files().write(key, known)
     call = program.call_spec
     return ExportedModule(
-        SplitPayload(known.text, weights),
-        call.in_spec,
-        call.out_spec,
-        known.inputs,
-        known.outputs,
-        known.types,
-        known.result_types,
-        known.constants,
-        shared,
-        signature_of(module),
+        payload=SplitPayload(known.text, weights),
+        in_spec=call.in_spec,
+        out_spec=call.out_spec,
+        inputs=known.inputs,
+        outputs=known.outputs,
+        types=known.types,
+        result_types=known.result_types,
+        constants=known.constants,
+        shared=shared,
+        signature=signature_of(module),
     )
+
+
+def call_form(
+    module: torch.nn.Module | torch.export.ExportedProgram, program: torch.export.ExportedProgram
+) -> CallForm:
+    """Returns how a module is called whose graph is ``program``; nothing is lowered.
+
+    Raises UsageError for a module that changes its state or its inputs, has dynamic sizes, or returns numbers
+    that it computes or no tensor.
+    """
+    _require_pure(program)
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes}
+    signature = program.graph_signature
+    inputs, constants = _leaves(program)
+    arguments = filter(_is_argument, filter(_is_tensor, signature.input_specs))
+    results = filter(_is_tensor, signature.output_specs)
+    return CallForm(
+        in_spec=program.call_spec.in_spec,
+        out_spec=program.call_spec.out_spec,
+        inputs=inputs,
+        outputs=_outputs(program),
+        types=tuple(values[spec.arg.name].dtype for spec in arguments),
+        result_types=tuple(values[spec.arg.name].dtype for spec in results),
+        constants=constants,
+        shared=_shared(program),
+        signature=signature_of(module),
+    )
+
+
+def _leaves(program: torch.export.ExportedProgram) -> tuple[tuple[int, ...], tuple[tuple[int, object], ...]]:
+    """Returns numbers of the leaves of the arguments that are tensors, and the others with their values."""
+    inputs = []
+    constants = []
+    for at, spec in enumerate(filter(_is_argument, program.graph_signature.input_specs)):
+        if _is_tensor(spec):
+            inputs.append(at)
+        else:
+            constants.append((at, spec.arg.value))
+    return tuple(inputs), tuple(constants)
+
+
+def _is_argument(spec: Any) -> bool:
+    return bool(spec.kind.name == INPUT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +247,7 @@ def _imported(
         for name, weight in weights.items():
             if isinstance(weight, torch.Tensor):
                 weights[name] = plain(weight, name)
-    inputs = [spec for spec in program.graph_signature.input_specs if spec.kind.name == INPUT]
+    inputs, constants = _leaves(program)
     outputs = _outputs(program)
     _drop_constants(program)
     types, result_types = _types(program)
@@ -207,11 +256,11 @@ def _imported(
         imported.text,  # in torch-mlir's dialect
         tuple((name, weight.name) for name, weight in imported.weights.items() if weight.name),
         tuple((name, weight.data) for name, weight in imported.weights.items() if not weight.name),
-        tuple(at for at, spec in enumerate(inputs) if _is_tensor(spec)),
+        inputs,
         outputs,
         types,
         result_types,
-        tuple((at, spec.arg.value) for at, spec in enumerate(inputs) if not _is_tensor(spec)),
+        constants,
     )
     return lowered, {name: weight.data for name, weight in imported.weights.items()}
 
@@ -382,7 +431,7 @@ def _drop_constants(program: torch.export.ExportedProgram) -> None:
 
 def _types(program: torch.export.ExportedProgram) -> tuple[tuple[torch.dtype, ...], tuple[torch.dtype, ...]]:
     named = {node.name: node.meta["val"].dtype for node in program.graph.nodes if node.op == "placeholder"}
-    inputs = (spec.arg.name for spec in program.graph_signature.input_specs if spec.kind.name == INPUT)
+    inputs = (spec.arg.name for spec in filter(_is_argument, program.graph_signature.input_specs))
     results = tuple(node.meta["val"].dtype for node in program.graph.output_node().args[0])
     if any(result.is_complex for result in results):
         raise UsageError("a result of complex numbers is not supported")

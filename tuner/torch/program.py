@@ -9,15 +9,13 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-from tuner.core.device_programs import DeviceProgram
 from tuner.core.dtypes import number_type
 from tuner.core.errors import UsageError
-from tuner.core.fusions import TensorType
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.tuning import TunedProgram
-from tuner.torch.export import ExportedModule, rebuilt
+from tuner.torch.export import CallForm, rebuilt
 from tuner.torch.graph_corrections import UNSIGNED
 from tuner.torch.guards import (
     ModuleWeights,
@@ -54,12 +52,16 @@ class TensorPart:
 class PartedFunction:
     """A module as parts that run one after the other, some of them by PyTorch's own operators."""
 
-    program: DeviceProgram  # the types of arguments and results
+    shapes: tuple[torch.Size, ...]  # of the arguments
     inputs: tuple[str, ...]
     parts: tuple[TensorPart, ...]
     results: tuple[str, ...]
     held: Mapping[str, torch.Tensor]  # results that depend on weights alone
     why_no_fusions: str  # which operators run in PyTorch
+
+    def __repr__(self) -> str:
+        """Returns one line: how many parts there are, and which operators run in PyTorch."""
+        return f"PartedFunction({len(self.parts)} parts; {self.why_no_fusions})"
 
     def __call__(self, tensors: Tensors) -> list[torch.Tensor]:
         """Runs the parts in order; no result shares memory with an argument, a weight or another result."""
@@ -86,30 +88,28 @@ class TensorProgram:
     def __init__(
         self,
         function: FusedFunction | HostFunction | PartedFunction,
-        exported: ExportedModule,
+        form: CallForm,
         weights: ModuleWeights | None = None,
     ) -> None:
-        """Takes a compiled function, its exported module, and the module's weights at the export."""
+        """Takes a compiled function, how its module is called, and the module's weights at the export."""
         self.function = function
         self.tuned: TunedProgram | None = None  # how the program was tuned, of ``tuner.torch.tune``
-        self._exported = exported
+        self._form = form
         self._weights = weights
-        shapes = (torch.Size(type_.shape) for type_ in _types_of(function))
-        self._expected = tuple(zip(exported.types, shapes, strict=True))
+        self._expected = tuple(zip(form.types, _shapes_of(function), strict=True))
         self._default_dtype = default_dtype()
         # torch's guards of usual tensors outside and inside of inference mode, and of tensors made in it
         self._fits, self._fits_inside, self._fits_in_inference = tensor_checks(self._expected)
         self._count = len(self._expected)
         self._run = function.run if isinstance(function, FusedFunction) else None
         self._parts = function if isinstance(function, PartedFunction) else None
-        results = function.code.results if isinstance(function, FusedFunction) else function.program.results
-        elements = (result.element for result in results)
-        self._conversions = tuple(map(_conversion_of, elements, exported.result_types))
+        elements = (result.element for result in _results_of(function))
+        self._conversions = tuple(map(_conversion_of, elements, form.result_types))
         # flat: called with tensors alone; single: returns one tensor. Neither needs torch's trees at a call.
-        flat = torch.utils._pytree.tree_flatten(((0,) * len(exported.inputs), {}))[1]  # noqa: SLF001 - torch's only API
-        self._is_flat = flat == exported.in_spec
+        flat = torch.utils._pytree.tree_flatten(((0,) * len(form.inputs), {}))[1]  # noqa: SLF001 - torch's only API
+        self._is_flat = flat == form.in_spec
         single = torch.utils._pytree.tree_flatten(0)[1]  # noqa: SLF001
-        self._is_single = exported.out_spec == single and exported.outputs[0].result == 0
+        self._is_single = form.out_spec == single and form.outputs[0].result == 0
 
     def __repr__(self) -> str:
         """Returns one line: the types of the inputs, what runs them, and the campaign that tuned them."""
@@ -144,13 +144,13 @@ class TensorProgram:
         """
         tensors = arguments
         if keywords or not self._is_flat or len(arguments) != self._count:
-            tensors = self._exported.tensors_of(arguments, keywords)
+            tensors = self._form.tensors_of(arguments, keywords)
         results = self.run(tensors)
         if self._is_single:
             return results[0]
-        outputs = self._exported.outputs
+        outputs = self._form.outputs
         leaves = [output.constant if output.result is None else results[output.result] for output in outputs]
-        return rebuilt(leaves, self._exported.out_spec)
+        return rebuilt(leaves, self._form.out_spec)
 
     def run(self, tensors: tuple[Any, ...]) -> list[torch.Tensor]:
         """Calls the program with its tensors alone; returns its results in order.
@@ -176,10 +176,10 @@ class TensorProgram:
             or function_modes()
         ):
             require_modes(self._default_dtype)
-            tensors = checked(tensors, self._expected, self._exported.names)
+            tensors = checked(tensors, self._expected, self._form.names)
         addresses = [*map(ADDRESS_OF, tensors)]
         if 0 in addresses:  # right only for tensors without elements
-            for tensor, name in zip(tensors, self._exported.names, strict=True):
+            for tensor, name in zip(tensors, self._form.names, strict=True):
                 require_memory(tensor, name)
         if self._parts is not None:
             return self._parts(tensors)
@@ -192,7 +192,7 @@ class TensorProgram:
 
     def with_parts(self, function: PartedFunction) -> "TensorProgram":
         """Returns a program of the same module, with the same weights, that runs ``function``."""
-        program = TensorProgram(function, self._exported, self._weights)
+        program = TensorProgram(function, self._form, self._weights)
         program.tuned = self.tuned
         return program
 
@@ -201,7 +201,7 @@ class TensorProgram:
 
         Raises UsageError for arguments of another structure than the example's, and for another constant.
         """
-        return self._exported.tensors_of(arguments, keywords)
+        return self._form.tensors_of(arguments, keywords)
 
     def stale(self) -> tuple[str, ...]:
         """Returns the names of the module's weights that were changed after the program was compiled.
@@ -233,7 +233,7 @@ class TensorProgram:
         """
         if not isinstance(self.function, FusedFunction):
             raise UsageError(f"only a program of fusions is exported: {self.why_no_fusions}")
-        if UNSIGNED & {*self._exported.types, *self._exported.result_types}:
+        if UNSIGNED & {*self._form.types, *self._form.result_types}:
             raise UsageError("a program of unsigned integers is not exported: its types are those of MLIR")
         self.function.export(folder)
 
@@ -244,11 +244,20 @@ def torch_type(element: str) -> torch.dtype:
     return dtype
 
 
-def _types_of(function: FusedFunction | HostFunction | PartedFunction) -> tuple[TensorType, ...]:
+def _shapes_of(function: FusedFunction | HostFunction | PartedFunction) -> tuple[torch.Size, ...]:
+    if isinstance(function, PartedFunction):
+        return function.shapes
+    types = function.code.arguments if isinstance(function, FusedFunction) else function.program.arguments
+    return tuple(torch.Size(map(int, type_.shape)) for type_ in types)  # type: ignore[union-attr]
+
+
+def _results_of(function: FusedFunction | HostFunction | PartedFunction) -> Sequence[Any]:
+    """Returns the types of the arrays that a function returns; of parts, which return tensors, none."""
+    if isinstance(function, PartedFunction):
+        return ()
     if isinstance(function, FusedFunction):
-        return function.code.arguments
-    types = function.program.arguments
-    return tuple(TensorType(tuple(map(int, type_.shape)), type_.element) for type_ in types)  # type: ignore[union-attr]
+        return function.code.results
+    return function.program.results
 
 
 def array_of(tensor: torch.Tensor) -> Any:

@@ -2,7 +2,7 @@
 
 import re
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,14 +31,25 @@ class RefusedOperator:
         return f"{self.place} ({self.reason})"
 
 
+class RefusedOperatorsError(UsageError):
+    """Operators of a module are not supported; the message names each once, in one line."""
+
+    def __init__(self, operators: Sequence[RefusedOperator]) -> None:
+        self.operators = tuple(operators)
+        texts = dict.fromkeys(operator.text for operator in operators)
+        hint = "call module.eval()" if self.is_random else ""
+        super().__init__(f"operators that are not supported: {'; '.join(texts)}", hint)
+
+    @property
+    def is_random(self) -> bool:
+        return any(operator.reason == RANDOM for operator in self.operators)
+
+
 def require_none(refused: Iterable[RefusedOperator]) -> None:
-    """Raises UsageError if any operator is refused; the message names each once, in one line."""
+    """Raises RefusedOperatorsError if any operator is refused."""
     operators = tuple(refused)
-    texts = dict.fromkeys(operator.text for operator in operators)
-    if texts:
-        is_random = any(operator.reason == RANDOM for operator in operators)
-        hint = "call module.eval()" if is_random else ""
-        raise UsageError(f"operators that are not supported: {'; '.join(texts)}", hint)
+    if operators:
+        raise RefusedOperatorsError(operators)
 
 
 def place_of(node: torch.fx.Node) -> str:

@@ -1,0 +1,138 @@
+"""Operators of a module that tuner does not support run by PyTorch; the parts between them are compiled."""
+
+import warnings
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.mlir, pytest.mark.filterwarnings("ignore")]  # of torch, about its own code
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+
+from torch import _dynamo as dynamo  # noqa: E402 - after the skip
+from torch import nn  # noqa: E402
+
+import tuner.torch  # noqa: E402
+from tuner.core.errors import UsageError  # noqa: E402
+from tuner.torch import dynamo_backend  # noqa: E402
+from tuner.torch.program import PartedFunction  # noqa: E402
+
+X = torch.linspace(-2, 2, 32 * 64).reshape(32, 64).sin()
+
+
+class Routed(nn.Module):  # type: ignore[misc,unused-ignore]
+    """Experts of which each row takes the two with the greatest weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = nn.Linear(64, 4)
+        self.experts = nn.ModuleList(nn.Linear(64, 64) for _ in range(4))
+
+    def forward(self, x: Any) -> tuple[Any, Any]:
+        weights, chosen = torch.topk(self.gate(x).softmax(-1), 2)
+        total = torch.zeros_like(x)
+        for number, expert in enumerate(self.experts):
+            share = (weights * (chosen == number)).sum(-1, keepdim=True)
+            total = total + share * expert(x).relu()
+        return total, chosen
+
+
+class Sorted(nn.Module):  # type: ignore[misc,unused-ignore]
+    """Two products with an operator between them that is not supported, and one that writes in place."""
+
+    def __init__(self, between: Any = lambda x: torch.sort(x)[0]) -> None:
+        super().__init__()
+        self.first = nn.Linear(64, 64)
+        self.second = nn.Linear(64, 64)
+        self.between = between
+
+    def forward(self, x: Any) -> Any:
+        return self.second(self.between(self.first(x).relu_()))
+
+
+def require_equal(found: Any, expected: Any) -> None:
+    leaves = torch.utils._pytree.tree_leaves  # noqa: SLF001 - torch's only API
+    for one, other in zip(leaves(found), leaves(expected), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
+
+
+def seeded(made: Any) -> Any:
+    torch.manual_seed(0)
+    return made().eval()
+
+
+@pytest.mark.parametrize(("made", "operator", "parts"), [(Routed, "aten.topk", 3), (Sorted, "aten.sort", 3)])
+def test_a_module_runs_its_unsupported_operators_by_pytorch(made: Any, operator: str, parts: int) -> None:
+    module = seeded(made)
+    with pytest.raises(UsageError, match=operator):
+        tuner.torch.compile(module, (X,))
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        program = tuner.torch.compile(module, (X,), fallback="eager")
+    assert any(f"in PyTorch: {operator} at " in str(note.message) for note in notes)
+    function: Any = program.function
+    assert isinstance(function, PartedFunction)
+    assert len(function.parts) == parts
+    for x in (X, X.flip(0).contiguous()):
+        with torch.no_grad():
+            require_equal(program(x), module(x))
+    with pytest.raises(UsageError, match="found float32 of shape 16x64, allowed float32 of shape 32x64"):
+        program(X[:16])
+    with pytest.raises(UsageError, match="only a program of fusions is exported"):
+        program.export("nowhere")
+    assert program.stale() == ()
+    with torch.no_grad():
+        next(module.parameters()).add_(1)
+    assert len(program.stale()) == 1
+
+
+@pytest.mark.parametrize(
+    ("between", "message"),
+    [
+        (torch.rand_like, r"aten\.rand_like.*it draws random numbers"),
+        (lambda x: torch.rand_like(x) + torch.sort(x)[0], "it draws random numbers"),
+        (lambda x: torch.sort(x)[0][x.sum().long() :], "dynamic sizes|torch.export refuses the module"),
+    ],
+)
+def test_a_module_that_would_not_be_as_in_eager_mode_is_refused_whole(between: Any, message: str) -> None:
+    module = seeded(lambda: Sorted(between))
+    with pytest.raises(UsageError, match=message):
+        tuner.torch.compile(module, (X,), fallback="eager")
+
+
+def test_where_nothing_is_left_to_compile_the_module_is_refused() -> None:
+    class Little(nn.Module):  # type: ignore[misc,unused-ignore]
+        def forward(self, x: Any) -> Any:
+            return torch.sort(x + 1)[0] * 2
+
+    with pytest.raises(UsageError, match=r"operators that are not supported: aten\.sort"):
+        tuner.torch.compile(Little(), (X,), fallback="eager")
+
+
+def test_a_module_that_changes_its_input_is_refused() -> None:
+    class Changing(Sorted):
+        def forward(self, x: Any) -> Any:
+            return super().forward(x.add_(1))
+
+    with pytest.raises(UsageError, match="the module changes its input"):
+        tuner.torch.compile(seeded(Changing), (X,), fallback="eager")
+
+
+def test_the_back_end_takes_a_graph_in_parts_and_sees_changed_parameters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dynamo_backend, "FALLBACK", "eager")
+    dynamo.reset()
+    tuner.torch.graph_counts(reset=True)
+    module = seeded(Routed)
+    compiled: Any = torch.compile(module, backend="tuner")
+    with torch.no_grad():
+        require_equal(compiled(X), module(X))
+        module.experts[0].weight.mul_(-1)
+        require_equal(compiled(X), module(X))
+    counts = tuner.torch.graph_counts(reset=True)
+    assert (counts.taken, counts.left) == (1, 0)
+    (in_torch,) = counts.in_torch
+    assert in_torch.startswith("aten.topk")
+    dynamo.reset()

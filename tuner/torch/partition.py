@@ -1,0 +1,143 @@
+"""Compiles a module in parts where tuner does not support all of its operators: those stay in PyTorch.
+
+Which operators these are says the refusal of the whole module, then those of the parts. A part that computes
+little, or that no schedule is for, stays in PyTorch, too.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from tuner.core.errors import CandidateError, UsageError
+from tuner.torch.export import CallForm, call_form, exported_graph
+from tuner.torch.module_parts import ModuleGraph, by_pytorch, functional_graph, is_view, parted_function
+from tuner.torch.program import PartedFunction, TensorProgram, Tensors
+from tuner.torch.refusals import RefusedOperator, RefusedOperatorsError, place_of
+
+LEAST_ELEMENTS = 2**14  # that a part without products computes: a call of a program takes microseconds
+PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "bilinear", "einsum"})
+OF_PRODUCTS = ("conv", "attention", "lstm", "gru")  # parts of names of operators that multiply matrices
+Compiled = Callable[[torch.nn.Module, tuple[torch.Tensor, ...]], TensorProgram]
+
+
+@dataclass(frozen=True, eq=False)
+class ModuleInParts:
+    """A module in parts, and which of its operators run in PyTorch because they are not supported."""
+
+    function: PartedFunction
+    form: CallForm
+    in_torch: tuple[RefusedOperator, ...]
+
+    @property
+    def text(self) -> str:
+        """Returns the operators in PyTorch in one line: "aten.topk at m.py:7 (...)"."""
+        return _text(self.in_torch)
+
+
+def partitioned(
+    module: torch.nn.Module | torch.export.ExportedProgram,
+    arguments: tuple[Any, ...],
+    keywords: Mapping[str, Any],
+    refusal: RefusedOperatorsError,
+    compiled: Compiled,
+) -> ModuleInParts:
+    """Returns a module as parts: the operators of ``refusal`` run by PyTorch, the others as programs.
+
+    Args:
+        module: as of ``tuner.torch.compile``.
+        arguments: example inputs.
+        keywords: example keyword inputs.
+        refusal: why the module as a whole was not compiled.
+        compiled: compiles a module for example tensors.
+
+    Raises:
+        RefusedOperatorsError: ``refusal``, where operators draw random numbers, whose order would change, are
+            not found in the module's graph, or leave no part to compile.
+        UsageError: the module changes its inputs or state, returns numbers, or has dynamic sizes.
+    """
+    if refusal.is_random:
+        raise refusal
+    exported = functional_graph(exported_graph(module, arguments, keywords))
+    form = call_form(module, exported)
+    graph = ModuleGraph.of(exported, form.tensors_of(arguments, keywords))
+    function, operators = _parted(graph, refusal, compiled)
+    return ModuleInParts(function, form, operators)
+
+
+def _parted(
+    graph: ModuleGraph, refusal: RefusedOperatorsError, compiled: Compiled
+) -> tuple[PartedFunction, tuple[RefusedOperator, ...]]:
+    """Splits a graph, again where a part refuses further operators, until all parts are compiled."""
+    operators: dict[RefusedOperator, None] = {}
+    in_torch: frozenset[Node] = frozenset()
+    latest = refusal
+    while True:
+        more = _nodes_of(graph, latest.operators) - in_torch
+        if not more or latest.is_random:
+            raise refusal
+        in_torch |= more
+        operators |= dict.fromkeys(latest.operators)
+        parts = _Parts(compiled)
+        try:
+            function = parted_function(graph, in_torch, _text(operators), parts.compiled)
+        except RefusedOperatorsError as error:
+            latest = error
+            continue
+        if not parts.programs:
+            raise refusal
+        return function, tuple(operators)
+
+
+class _Parts:
+    """Compiles parts; those that compute little, and those without schedules, stay in PyTorch."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self._compiled = compiled
+        self.programs: list[TensorProgram] = []
+
+    def compiled(self, module: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> Callable[..., Tensors]:
+        if _is_little(module.graph.nodes):
+            return by_pytorch(module)
+        try:
+            program = self._compiled(module, tensors)
+        except RefusedOperatorsError:
+            raise
+        except (UsageError, CandidateError):
+            return by_pytorch(module)
+        self.programs.append(program)
+        return program.run
+
+
+def _is_little(nodes: Iterable[Node]) -> bool:
+    """Returns whether nodes compute fewer than LEAST_ELEMENTS numbers, without a product."""
+    calls = [node for node in nodes if node.op == "call_function"]
+    computing = [node for node in calls if not is_view(node)]
+    if any(map(_is_product, computing)):
+        return False
+    return sum(map(_elements, computing)) < LEAST_ELEMENTS
+
+
+def _is_product(node: Node) -> bool:
+    name = str(getattr(node.target, "__name__", "")).partition(".")[0]
+    return name in PRODUCTS or any(part in name for part in OF_PRODUCTS)
+
+
+def _elements(node: Node) -> int:
+    value = node.meta.get("val")
+    if isinstance(value, torch.Tensor):
+        return math.prod(value.shape)
+    return 0
+
+
+def _nodes_of(graph: ModuleGraph, operators: Iterable[RefusedOperator]) -> frozenset[Node]:
+    """Returns the nodes at the places of operators; of one without a line, all nodes of its name."""
+    places = frozenset(operator.place for operator in operators)
+    return frozenset(filter(lambda node: place_of(node) in places, graph.nodes))
+
+
+def _text(operators: Iterable[RefusedOperator]) -> str:
+    return "; ".join(dict.fromkeys(operator.text for operator in operators))
