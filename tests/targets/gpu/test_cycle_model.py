@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.library.bundle.values import program
-from tests.support.gpu_points import CUDA_CORES, TENSOR_CORES, Builder, Point, point
+from tests.support.gpu_points import CUDA_CORES, HOPPER, TENSOR_CORES, Builder, Point, point
 from tests.texts import text_beside
 from tests.tuning.fakes import present
 from tuner.core.matmul import Matmul
@@ -316,6 +316,17 @@ def test_tensor_cores_are_predicted_between_their_peak_and_an_eighth_of_it(build
     cycles, _ = parts(builder, point(TENSOR_CORES, HALF))
     peak = 1024**3 / 1024 / 108  # multiply-adds per cycle and multiprocessor, multiprocessors of an A100
     assert peak < cycles < 8 * peak
+
+
+@pytest.mark.mlir
+def test_blocks_of_one_multiprocessor_have_the_tiles_of_their_stages_in_flight(builder: Builder) -> None:
+    problem = Matmul(1024, 1024, 256, "f16", "nt")
+    wanted = point(HOPPER, problem, block_m=64, block_n=64, consumers=1)  # 256 blocks, two at once
+    program = Builder("sm_90a").build(wanted).program
+    predicted = present(cycle_model.predicted(wanted.problem, program))
+    assert predicted.in_flight_bytes == 2 * 4 * (64 + 64) * 128
+    copied = builder.build(point(TENSOR_CORES, HALF)).program
+    assert present(cycle_model.predicted(HALF, copied)).in_flight_bytes == 0
 
 
 @pytest.mark.mlir

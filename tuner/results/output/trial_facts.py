@@ -67,13 +67,16 @@ def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
 def predicted_lines(predicted: "PredictedCycles") -> list[str]:
     """Returns lines on the cycles predicted from GPU machine code, and on the busiest units of the GPU.
 
-    The cycles only rank trials: they are not times. Without a prediction by units, there is one line.
+    The cycles only rank trials: they are not times. Where the TMA copies tiles, a line says how many bytes of
+    them a multiprocessor may have in flight.
     """
     lines = [f"predicted {predicted.cycles:,.0f} cycles by a count of its machine code: an order, no time"]
     if predicted.parts is not None:
         busy = sorted(vars(predicted.parts).items(), key=lambda part: -part[1])
         shown = ", ".join(f"{name.replace('_', ' ')} {cycles:,.0f}" for name, cycles in busy[:BUSIEST_SHOWN])
         lines.append(f"busiest   {shown} (cycles of a multiprocessor and its blocks)")
+    if predicted.in_flight_bytes:
+        lines.append(f"in flight {predicted.in_flight_bytes:,} bytes of tiles per multiprocessor at most")
     return lines
 
 

@@ -13,6 +13,10 @@ from tuner.core.problem import Problem
 from tuner.core.remote_results import PendingTrial
 
 TENSOR_CORES = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync)")  # in PTX
+ANNOUNCED = re.compile(
+    r"mbarrier\.arrive\.expect_tx\S*\s+[^\[]*\[[^\]]+\], (%r\d+);"
+)  # in PTX: a stage's bytes
+MBARRIERS_OF_STAGE = 2
 # Notes of ptxas 13 that mean a pipeline of wgmma with a wait in every step: "Potential Performance Loss: ..."
 SERIALIZED = ("C7510", "C7511", "C7513", "C7514", "C7517", "C7519")
 
@@ -45,6 +49,8 @@ class PredictedCycles:
 
     cycles: float  # of one call
     parts: BusyCycles | None  # in the launch with most multiply-adds; None: none has any
+    # of a multiprocessor in that launch: tiles that the TMA may copy at once; 0: it copies none
+    in_flight_bytes: int = 0
 
 
 def best_first(
@@ -85,6 +91,24 @@ def promise(problem: Problem, program: KernelCode, multiprocessors: int) -> Prom
 def is_serialized(resources: Resources) -> bool:
     """Returns whether ptxas noted that it serialized wgmma: each wgmma then waits for the one before."""
     return any(f"({code})" in note for note in resources.notes for code in SERIALIZED)
+
+
+def ring_bytes(ptx: str, kernel: str) -> int:
+    """Returns the bytes of tiles that the TMA of one thread block may have in flight; 0 if it copies none.
+
+    ``ptx``: text of the module; ``kernel``: name of the entry. The kernel announces the bytes of a stage at
+    the stage's mbarrier, and each stage has two mbarriers (``tuner.wgmma_pipeline``).
+    """
+    entry = re.search(rf"\.entry {re.escape(kernel)}\(.*?(?=\.entry |\Z)", ptx, re.DOTALL)
+    if entry is None:
+        return 0
+    announced = ANNOUNCED.search(entry[0])
+    if announced is None:
+        return 0
+    size = re.search(rf"mov\.[bu]32\s+{announced[1]}, (\d+);", entry[0])
+    if size is None:
+        return 0
+    return entry[0].count("mbarrier.init") // MBARRIERS_OF_STAGE * int(size[1])
 
 
 def bytes_per_flop(problem: Problem, blocks: int) -> float:

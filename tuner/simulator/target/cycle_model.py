@@ -23,7 +23,7 @@ from tuner.core.gpu import USUAL_MULTIPROCESSORS, WARP_THREADS, chip_of
 from tuner.core.problem import Problem
 from tuner.search.cost_model import gpu, shared_memory
 from tuner.search.cost_model.occupancy import PARTITIONS
-from tuner.search.cost_model.untimed import BusyCycles, PredictedCycles
+from tuner.search.cost_model.untimed import BusyCycles, PredictedCycles, ring_bytes
 from tuner.simulator.launch import program_accesses
 from tuner.simulator.memory.access_log import Access
 from tuner.targets.gpu.sass import Kernel, MachineInstruction, listing_of, nvdisasm, read_kernels
@@ -355,6 +355,7 @@ def _predicted(problem: Problem, program: KernelCode, kernels: Iterable[Kernel])
     cycles = gpu.LAUNCH * (len(program.launches) - 1)
     most = 0.0
     parts = None
+    in_flight_bytes = 0
     for launch, accesses in zip(program.launches, program_accesses(program), strict=True):
         kernel = kernel_of[launch.kernel]
         work = _work(problem, program, launch, kernel)
@@ -372,8 +373,10 @@ def _predicted(problem: Problem, program: KernelCode, kernels: Iterable[Kernel])
         cycles += counts.cycles(work, multiprocessors)
         if counts.multiply_adds > most:
             most = counts.multiply_adds
-            parts = counts.parts(work, work.together(multiprocessors))
-    return PredictedCycles(cycles, parts)
+            together = work.together(multiprocessors)
+            parts = counts.parts(work, together)
+            in_flight_bytes = together * ring_bytes(program.text, launch.kernel)
+    return PredictedCycles(cycles, parts, in_flight_bytes)
 
 
 def _sums(problem: Problem, launch: Launch, work: BlockWork) -> float:

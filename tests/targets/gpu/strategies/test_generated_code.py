@@ -17,8 +17,9 @@ from tuner.core.compiled_code import KernelCode
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.payload.reference import draw, draw_base, output_dtype
+from tuner.results.output.trial_facts import predicted_lines
 from tuner.search.cost_model.occupancy import require_launchable
-from tuner.search.cost_model.untimed import is_serialized
+from tuner.search.cost_model.untimed import PredictedCycles, is_serialized, ring_bytes
 from tuner.simulator.ptx.geometry import Index3
 from tuner.simulator.target.cycle_model import main_loop
 from tuner.simulator.target.evaluator import simulate_program
@@ -286,6 +287,29 @@ def test_few_rows_are_the_columns_of_products_and_two_neighbours_are_stored_at_o
     (resources,) = ptxas.assemble(program).resources
     assert (resources.spilled_bytes, is_serialized(resources)) == (0, False)
     assert program.launches[0].dynamic_shared_bytes == stages * ((block + 64 * consumers) * 128 + 16)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "in_flight_bytes"),
+    [
+        ({"block_m": 8, "block_n": 128, "stages": 8}, 8 * (8 + 128) * 128),
+        ({"block_m": 8, "block_n": 64, "consumers": 1, "stages": 11}, 11 * (8 + 64) * 128),
+    ],
+)
+def test_the_bytes_in_flight_of_few_rows_are_the_tiles_of_all_stages(
+    knobs: Knobs, in_flight_bytes: int
+) -> None:
+    program = large_wgmma(Matmul(1, 4096, 4096, "bf16", "nt"), **knobs).program()
+    assert ring_bytes(program.text, "matmul_kernel") == in_flight_bytes >= 36 * 1024
+    assert ring_bytes(program.text, "reduce_kernel") == 0
+
+
+def test_a_kernel_without_tma_has_no_bytes_in_flight_and_the_prediction_prints_those_of_others() -> None:
+    ptx = compiled(points.mma_sync(Matmul(64, 64, 64, "f16"))).text
+    assert ring_bytes(ptx, "matmul_kernel") == 0
+    assert len(predicted_lines(PredictedCycles(1000.0, None))) == 1
+    _, line = predicted_lines(PredictedCycles(1000.0, None, 139264))
+    assert line == "in flight 139,264 bytes of tiles per multiprocessor at most"
 
 
 def test_a_step_of_tf32_nn_takes_at_most_45_instructions(ptxas: Ptxas) -> None:
