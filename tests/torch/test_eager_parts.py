@@ -19,8 +19,9 @@ from torch import nn  # noqa: E402 - after the skip
 import tuner.torch  # noqa: E402
 from tuner.torch import eager_parts  # noqa: E402
 from tuner.torch.baselines import Example, compared_baseline  # noqa: E402
-from tuner.torch.eager_parts import ModuleGraph, compared_with_eager, regions_of, split_program, with_fallback  # noqa: E402
+from tuner.torch.eager_parts import compared_with_eager, regions_of, split_program, with_fallback  # noqa: E402
 from tuner.torch.export import exported_graph  # noqa: E402
+from tuner.torch.module_parts import ModuleGraph  # noqa: E402
 
 
 class Network(nn.Module):

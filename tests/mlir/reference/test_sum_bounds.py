@@ -197,7 +197,7 @@ def test_a_chain_with_one_large_activation_is_right_for_quantized_weights(k: int
     scales = rng.uniform(0.5, 1.0, (n, 1)).astype(np.float32)
     text = quantized_text((m, n, k), "f32", WeightFormat(8, 0, "f32"))
     (expected,) = evaluate(text, (a, weights, scales))
-    sums = chain(a, weights.T, np.zeros((m, n)), np.float32) * scales.T
+    sums = chain(a, weights.T, np.zeros((m, n)), np.float32).astype(np.float32) * scales.T
     assert worst_error(expected, sums) <= 1
     sums[0, 0] = np.float32(expected.value[0, 0] + 1.5 * expected.tolerance[0, 0])
     assert worst_error(expected, sums) > 1
