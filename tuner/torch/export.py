@@ -27,7 +27,7 @@ from tuner.torch.guards import default_dtype, plain, require_modes, require_no_t
 from tuner.torch.importer import bytes_of, import_program
 from tuner.torch.lowering import lower_in_child, lower_in_process, require_none_of
 from tuner.torch.packed_nibbles import with_unpacked_weights
-from tuner.torch.refusals import RANDOM, RefusedOperator, line_of, place_of
+from tuner.torch.refusals import RANDOM, STRIDES, RefusedOperator, line_of, place_of
 
 # classes of values in torch.export's signatures
 TENSOR = "TensorArgument"
@@ -356,7 +356,7 @@ def _unlike_pytorch(program: torch.export.ExportedProgram) -> tuple[RefusedOpera
 
 def _why_unlike_pytorch(node: torch.fx.Node) -> str:
     if node.target is torch.ops.aten.as_strided.default:
-        return "it reads memory by the strides of its input"
+        return STRIDES
     if "upsample_bi" in str(node.target) and not node.meta["val"].is_floating_point():
         return "of uint8: PyTorch computes in fixed point"
     is_operation = isinstance(node.target, torch._ops.OpOverload)  # noqa: SLF001 - torch's only name

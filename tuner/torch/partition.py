@@ -55,11 +55,11 @@ def partitioned(
         compiled: compiles a module for example tensors.
 
     Raises:
-        RefusedOperatorsError: ``refusal``, where operators draw random numbers, whose order would change, are
-            not found in the module's graph, or leave no part to compile.
+        RefusedOperatorsError: ``refusal``, where operators draw random numbers, whose order would change,
+            read memory by strides, are not found in the module's graph, or leave no part to compile.
         UsageError: the module changes its inputs or state, returns numbers, or has dynamic sizes.
     """
-    if refusal.is_random:
+    if refusal.is_whole:
         raise refusal
     exported = functional_graph(exported_graph(module, arguments, keywords))
     form = call_form(module, exported)
@@ -77,7 +77,7 @@ def _parted(
     latest = refusal
     while True:
         more = _nodes_of(graph, latest.operators) - in_torch
-        if not more or latest.is_random:
+        if not more or latest.is_whole:
             raise refusal
         in_torch |= more
         operators |= dict.fromkeys(latest.operators)

@@ -13,6 +13,7 @@ from tuner.core.errors import UsageError
 from tuner.mlir.torch_dialect import INTEGERS, MARK
 
 RANDOM = "it draws random numbers"
+STRIDES = "it reads memory by the strides of its input"
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 # folders whose lines are not the module's
 LIBRARIES = (str(Path(torch.__file__).parent), str(Path(__file__).parents[1]))
@@ -37,12 +38,17 @@ class RefusedOperatorsError(UsageError):
     def __init__(self, operators: Sequence[RefusedOperator]) -> None:
         self.operators = tuple(operators)
         texts = dict.fromkeys(operator.text for operator in operators)
-        hint = "call module.eval()" if self.is_random else ""
+        is_random = any(operator.reason == RANDOM for operator in operators)
+        hint = "call module.eval()" if is_random else ""
         super().__init__(f"operators that are not supported: {'; '.join(texts)}", hint)
 
     @property
-    def is_random(self) -> bool:
-        return any(operator.reason == RANDOM for operator in self.operators)
+    def is_whole(self) -> bool:
+        """Returns whether PyTorch would not run an operator alone as in the whole module.
+
+        Parts run in another order than operators, and hand on tensors with other strides.
+        """
+        return any(operator.reason in (RANDOM, STRIDES) for operator in self.operators)
 
 
 def require_none(refused: Iterable[RefusedOperator]) -> None:
