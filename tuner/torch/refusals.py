@@ -38,8 +38,8 @@ class RefusedOperatorsError(UsageError):
     def __init__(self, operators: Sequence[RefusedOperator]) -> None:
         self.operators = tuple(operators)
         texts = dict.fromkeys(operator.text for operator in operators)
-        is_random = any(operator.reason == RANDOM for operator in operators)
-        hint = "call module.eval()" if is_random else ""
+        self._reasons = frozenset(operator.reason for operator in operators)
+        hint = "call module.eval()" if RANDOM in self._reasons else ""
         super().__init__(f"operators that are not supported: {'; '.join(texts)}", hint)
 
     @property
@@ -48,7 +48,7 @@ class RefusedOperatorsError(UsageError):
 
         Parts run in another order than operators, and hand on tensors with other strides.
         """
-        return any(operator.reason in (RANDOM, STRIDES) for operator in self.operators)
+        return not self._reasons.isdisjoint((RANDOM, STRIDES))
 
 
 def require_none(refused: Iterable[RefusedOperator]) -> None:
