@@ -4,6 +4,7 @@ import contextlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from tuner.results.output.program_tables import losses
 from tuner.results.output.progress import campaign_progress
 from tuner.torch.baselines import example_of, timed_baselines
 from tuner.torch.call_binding import signature_of_tensors
-from tuner.torch.eager_parts import EagerComparison, compared_with_eager, with_fallback
+from tuner.torch.eager_parts import EagerComparison, compared_with_eager, compiled_part, with_fallback
 from tuner.torch.export import CallForm, Output, export_module
 from tuner.torch.guards import ModuleWeights
 from tuner.torch.partition import partitioned
@@ -113,12 +114,8 @@ def _partitioned(
     threads: int,
 ) -> tuple[TensorProgram, str]:
     """Returns a program whose unsupported operators run by PyTorch, and a line that names them."""
-
-    def compiled(part: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> TensorProgram:
-        exported = export_module(part, tensors)
-        return TensorProgram(compile_on_host(exported.payload, db=db, threads=threads), exported)
-
     weights = ModuleWeights(module)
+    compiled = partial(compiled_part, db=db, threads=threads)
     partition = partitioned(module, arguments, keywords, refusal, compiled)
     return TensorProgram(partition.function, partition.form, weights), f"in PyTorch: {partition.text}"
 

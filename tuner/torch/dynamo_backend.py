@@ -178,7 +178,7 @@ class _BoundGraph:
             try:
                 exported = export_module(bound, own, on_new=start_helpers)
             except RefusedOperatorsError as refusal:
-                partition = partitioned(bound, own, {}, refusal, _compiled)
+                partition = partitioned(bound, own, {}, refusal, _compiled_part)
                 _require_plain_results(partition.form)
                 self.in_torch = partition.text
                 return TensorProgram(partition.function, partition.form), state
@@ -204,7 +204,7 @@ class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         return self._graph(*[known[at] if at in known else next(rest) for at in range(count)])
 
 
-def _compiled(part: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> TensorProgram:
+def _compiled_part(part: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> TensorProgram:
     return _scheduled(export_module(part, tensors))
 
 

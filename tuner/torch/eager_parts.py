@@ -236,7 +236,7 @@ def with_fallback(
     for name, (nodes, text) in candidates.items():
         with contextlib.suppress(UsageError, CandidateError):  # what is left may not compile by itself
             parts_made[name] = split_program(
-                program, graph, nodes, text, partial(_compiled, db=db, threads=threads)
+                program, graph, nodes, text, partial(compiled_part, db=db, threads=threads)
             )
     ours = partial(program.run, graph.tensors)
     calls: dict[str, Call] = {OURS: ours, AGAIN: ours}
@@ -256,9 +256,10 @@ def with_fallback(
     return parts_made[best], line
 
 
-def _compiled(
+def compiled_part(
     module: torch.nn.Module, tensors: tuple[torch.Tensor, ...], db: str | Path | None, threads: int
 ) -> TensorProgram:
+    """Compiles a part of a module for example tensors; raises UsageError or CandidateError if that fails."""
     exported = export_module(module, tensors)
     function: Any = compile_on_host(exported.payload, db=db, threads=threads)
     return TensorProgram(function, exported)
@@ -277,7 +278,7 @@ def split_program(
     Raises what ``compiled`` raises: UsageError or CandidateError.
     """
 
-    def compiled_part(module: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> Callable[..., Tensors]:
+    def run_of(module: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> Callable[..., Tensors]:
         return compiled(module, tensors).run
 
-    return program.with_parts(parted_function(graph, in_torch, text, compiled_part))
+    return program.with_parts(parted_function(graph, in_torch, text, run_of))

@@ -140,7 +140,7 @@ class TuningSession:
         self._interruption = interruption
         self._observe = observe
         self._must_time = self._is_retimed = retime
-        self._is_timed = source.is_timed()  # asked once: a processor is described anew each time
+        self._is_timed = source.is_timed()  # read once: each call describes the processor anew
         self._must_time_baseline = run.baseline is None and self._is_timed
         self._stored = stored
         self._before_s = before_s
