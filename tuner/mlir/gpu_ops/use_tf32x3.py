@@ -8,10 +8,8 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import recreated, value, zero
 from tuner.mlir.ir.reading import types_of, users_of, walk
-
-# of an f32's bits: half of the last bit of a tf32; the bits of a tf32
-HALF = 0x1000
-HIGH = -0x2000
+from tuner.mlir.math.expressions import Term
+from tuner.mlir.wgmma.split_operands import HALF, HIGH
 
 
 class UseTf32x3Op(InPlaceOp, name="use_tf32x3"):
@@ -170,16 +168,6 @@ def _product(old: Op, factors: tuple[Value, Value], sums: Value) -> Value:
 
 def _split(fragment: Value) -> _Split:
     """Creates the high bits of a vector of f32, rounded to nearest, and the rest."""
-    numbers = ir.VectorType(fragment.type)
-    word = ir.IntegerType.get_signless(32)
-    words = ir.VectorType.get(numbers.shape, word)
-    half = _splat(HALF, words)
-    mask = _splat(HIGH, words)
-    raised = value("arith.addi", words, value("arith.bitcast", words, fragment), half)
-    high = value("arith.bitcast", numbers, value("arith.andi", words, raised, mask))
-    return _Split(high, value("arith.subf", numbers, fragment, high))
-
-
-def _splat(number: int, type_: ir.VectorType) -> Value:
-    element = ir.IntegerAttr.get(type_.element_type, number)
-    return value("arith.constant", type_, value=ir.DenseElementsAttr.get_splat(type_, element))
+    number = Term(fragment)
+    high = ((number.bits() + HALF) & HIGH).converted("bitcast", number.element)
+    return _Split(high.value, (number - high).value)

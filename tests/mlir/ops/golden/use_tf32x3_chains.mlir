@@ -8,17 +8,17 @@ module {
       %1 = memref.load %arg0[%c0] : memref<3xvector<4x1xf32>>
       %cst = arith.constant dense<0.000000e+00> : vector<2x2xf32>
       %cst_0 = arith.constant dense<0.000000e+00> : vector<2x2xf32>
-      %cst_1 = arith.constant dense<4096> : vector<4x1xi32>
-      %cst_2 = arith.constant dense<-8192> : vector<4x1xi32>
       %2 = arith.bitcast %1 : vector<4x1xf32> to vector<4x1xi32>
+      %cst_1 = arith.constant dense<4096> : vector<4x1xi32>
       %3 = arith.addi %2, %cst_1 : vector<4x1xi32>
+      %cst_2 = arith.constant dense<-8192> : vector<4x1xi32>
       %4 = arith.andi %3, %cst_2 : vector<4x1xi32>
       %5 = arith.bitcast %4 : vector<4x1xi32> to vector<4x1xf32>
       %6 = arith.subf %1, %5 : vector<4x1xf32>
-      %cst_3 = arith.constant dense<4096> : vector<2x1xi32>
-      %cst_4 = arith.constant dense<-8192> : vector<2x1xi32>
       %7 = arith.bitcast %arg1 : vector<2x1xf32> to vector<2x1xi32>
+      %cst_3 = arith.constant dense<4096> : vector<2x1xi32>
       %8 = arith.addi %7, %cst_3 : vector<2x1xi32>
+      %cst_4 = arith.constant dense<-8192> : vector<2x1xi32>
       %9 = arith.andi %8, %cst_4 : vector<2x1xi32>
       %10 = arith.bitcast %9 : vector<2x1xi32> to vector<2x1xf32>
       %11 = arith.subf %arg1, %10 : vector<2x1xf32>
@@ -29,10 +29,10 @@ module {
       %16 = nvgpu.mma.sync(%5, %10, %14) {mmaShape = [16, 8, 8], tf32Enabled} : (vector<4x1xf32>, vector<2x1xf32>, vector<2x2xf32>) -> vector<2x2xf32>
       %17 = nvgpu.mma.sync(%5, %10, %15) {mmaShape = [16, 8, 8], tf32Enabled} : (vector<4x1xf32>, vector<2x1xf32>, vector<2x2xf32>) -> vector<2x2xf32>
       %18 = memref.load %arg0[%c1] : memref<3xvector<4x1xf32>>
-      %cst_5 = arith.constant dense<4096> : vector<4x1xi32>
-      %cst_6 = arith.constant dense<-8192> : vector<4x1xi32>
       %19 = arith.bitcast %18 : vector<4x1xf32> to vector<4x1xi32>
+      %cst_5 = arith.constant dense<4096> : vector<4x1xi32>
       %20 = arith.addi %19, %cst_5 : vector<4x1xi32>
+      %cst_6 = arith.constant dense<-8192> : vector<4x1xi32>
       %21 = arith.andi %20, %cst_6 : vector<4x1xi32>
       %22 = arith.bitcast %21 : vector<4x1xi32> to vector<4x1xf32>
       %23 = arith.subf %18, %22 : vector<4x1xf32>
@@ -47,10 +47,10 @@ module {
       %32 = memref.load %arg0[%c2] : memref<3xvector<4x1xf32>>
       %cst_7 = arith.constant dense<0.000000e+00> : vector<2x2xf32>
       %cst_8 = arith.constant dense<0.000000e+00> : vector<2x2xf32>
-      %cst_9 = arith.constant dense<4096> : vector<4x1xi32>
-      %cst_10 = arith.constant dense<-8192> : vector<4x1xi32>
       %33 = arith.bitcast %32 : vector<4x1xf32> to vector<4x1xi32>
+      %cst_9 = arith.constant dense<4096> : vector<4x1xi32>
       %34 = arith.addi %33, %cst_9 : vector<4x1xi32>
+      %cst_10 = arith.constant dense<-8192> : vector<4x1xi32>
       %35 = arith.andi %34, %cst_10 : vector<4x1xi32>
       %36 = arith.bitcast %35 : vector<4x1xi32> to vector<4x1xf32>
       %37 = arith.subf %32, %36 : vector<4x1xf32>
