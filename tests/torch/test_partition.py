@@ -16,7 +16,7 @@ from torch import nn  # noqa: E402
 import tuner.torch  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
 from tuner.torch import dynamo_backend  # noqa: E402
-from tuner.torch.program import PartedFunction  # noqa: E402
+from tuner.torch.parted_function import PartedFunction  # noqa: E402
 
 X = torch.linspace(-2, 2, 32 * 64).reshape(32, 64).sin()
 
@@ -109,15 +109,6 @@ def test_where_nothing_is_left_to_compile_the_module_is_refused() -> None:
 
     with pytest.raises(UsageError, match=r"operators that are not supported: aten\.sort"):
         tuner.torch.compile(Little(), (X,), fallback="eager")
-
-
-def test_a_module_that_changes_its_input_is_refused() -> None:
-    class Changing(Sorted):
-        def forward(self, x: Any) -> Any:
-            return super().forward(x.add_(1))
-
-    with pytest.raises(UsageError, match="the module changes its input"):
-        tuner.torch.compile(seeded(Changing), (X,), fallback="eager")
 
 
 def test_the_back_end_takes_a_graph_in_parts_and_sees_changed_parameters(

@@ -13,7 +13,6 @@ from torch import nn  # noqa: E402 - after the skip
 
 import tuner.torch  # noqa: E402
 from tests.torch.entry_points import ENTRY_POINTS, by_tune  # noqa: E402
-from tuner.core.errors import UsageError  # noqa: E402
 
 X = torch.linspace(-2, 2, 12).reshape(3, 4)
 EIGHT = torch.arange(8.0)
@@ -124,25 +123,3 @@ def test_changed_buffers_that_are_not_in_the_state_are_named() -> None:
     assert program.stale() == ("inverse",)
     again = tuner.torch.compile(module, (X,))
     torch.testing.assert_close(again(X), module(X))
-
-
-class Counting(nn.Module):
-    calls: Any
-
-    def __init__(self, *, is_assigned: bool) -> None:
-        super().__init__()
-        self.is_assigned = is_assigned
-        self.register_buffer("calls", torch.zeros(4), persistent=False)
-
-    def forward(self, x: Any) -> Any:
-        if self.is_assigned:
-            self.calls = self.calls + 1
-        else:
-            self.calls.add_(1)
-        return x + self.calls
-
-
-@pytest.mark.parametrize("is_assigned", [False, True])
-def test_a_buffer_that_forward_changes_is_refused(is_assigned: bool) -> None:
-    with pytest.raises(UsageError, match=r"^the module changes its buffer calls: only results are supported"):
-        tuner.torch.compile(Counting(is_assigned=is_assigned), (X,))

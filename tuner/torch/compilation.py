@@ -26,8 +26,9 @@ from tuner.torch.baselines import example_of, timed_baselines
 from tuner.torch.call_binding import signature_of_tensors
 from tuner.torch.eager_parts import EagerComparison, compared_with_eager, compiled_part, with_fallback
 from tuner.torch.export import CallForm, Output, export_module
+from tuner.torch.graph_outputs import ChangesTensorsError
 from tuner.torch.guards import ModuleWeights
-from tuner.torch.partition import partitioned
+from tuner.torch.partition import Compiled, partitioned
 from tuner.torch.program import TensorProgram, torch_type
 from tuner.torch.refusals import RefusedOperatorsError
 from tuner.tuning.events import CampaignObserver, both_observers, ignore_campaign
@@ -84,10 +85,11 @@ def compile(  # noqa: A001 - as torch.compile
             exported = export_module(module, arguments, keywords, on_new=start_helpers)
             weights = ModuleWeights(module)
             function: Any = compile_on_host(exported.payload, db=db, threads=threads)
-    except RefusedOperatorsError as refusal:
-        if fallback != EAGER:
+    except (RefusedOperatorsError, ChangesTensorsError) as refusal:
+        if fallback != EAGER and isinstance(refusal, RefusedOperatorsError):
             raise
-        program, note = _partitioned(module, arguments, keywords or {}, refusal, db, threads)
+        compiled = partial(compiled_part, db=db, threads=threads)
+        program, note = _partitioned(module, arguments, keywords or {}, refusal, compiled, fallback)
         _warn(module, [note])
         return program
     program = TensorProgram(function, exported, weights)
@@ -109,15 +111,16 @@ def _partitioned(
     module: torch.nn.Module | torch.export.ExportedProgram,
     arguments: tuple[Any, ...],
     keywords: Mapping[str, Any],
-    refusal: RefusedOperatorsError,
-    db: str | Path | None,
-    threads: int,
+    refusal: RefusedOperatorsError | ChangesTensorsError,
+    compiled: Compiled,
+    fallback: str,
 ) -> tuple[TensorProgram, str]:
-    """Returns a program whose unsupported operators run by PyTorch, and a line that names them."""
-    weights = ModuleWeights(module)
-    compiled = partial(compiled_part, db=db, threads=threads)
-    partition = partitioned(module, arguments, keywords, refusal, compiled)
-    return TensorProgram(partition.function, partition.form, weights), f"in PyTorch: {partition.text}"
+    """Returns a program in parts, and a line that names the operators that run by PyTorch, "" if none do."""
+    is_all_supported = fallback != EAGER
+    partition = partitioned(module, arguments, keywords, refusal, compiled, is_all_supported=is_all_supported)
+    weights = ModuleWeights(module, partition.function.changed_buffers)
+    note = f"in PyTorch: {partition.text}" if partition.text else ""
+    return TensorProgram(partition.function, partition.form, weights), note
 
 
 def _require_fallback(fallback: str) -> None:

@@ -3,17 +3,18 @@
 Dynamo cuts a module into graphs. A graph is taken if its inputs are plain tensors without gradients, it
 returns tensors that share no memory, it can become fusions, and at most a tenth of its estimated time is
 scalar loops. Of a graph with operators that are not supported, these run by PyTorch, and the parts between
-them are taken in the same way. Parameters and buffers are constants: their contents are compared at each
-call, and changed ones make the graph be compiled again.
+them are taken in the same way. Parameters and buffers that the graph does not change are constants: their
+contents are compared at each call, and changed ones make the graph be compiled again.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from tuner.core.errors import TunerError, UsageError
+from tuner.core.errors import CandidateError, TunerError, UsageError
 from tuner.core.programs import ExplainedFusion, loops_note
 from tuner.core.typed_arguments import typed_arguments
 from tuner.mlir.torch_dialect import first_line
@@ -22,6 +23,7 @@ from tuner.programs.run.fused_program import FusedFunction
 from tuner.results.database import known_url
 from tuner.runtime.process_state import thread_lock
 from tuner.torch.export import CallForm, ExportedModule, export_module
+from tuner.torch.graph_outputs import ChangesTensorsError
 from tuner.torch.guards import NO_GRADIENTS, State, WeightContents, plain
 from tuner.torch.partition import partitioned
 from tuner.torch.program import TensorProgram
@@ -30,6 +32,8 @@ from tuner.torch.refusals import RefusedOperatorsError
 NAME = "tuner"
 Compiled = Callable[..., Any]
 FALLBACK = "inductor"
+CONSTANT = "constant_"
+MOST_CHANGES = 2  # of a constant: then it is read at each call
 
 
 @dataclass(frozen=True)
@@ -139,16 +143,13 @@ class _BoundGraph:
     def __init__(self, graph: torch.fx.GraphModule, inputs: tuple[Any, ...]) -> None:
         _require_tensors(inputs)
         self._graph = graph
+        self._count = len(inputs)
         self._is_left = False
         self.in_torch = ""  # operators that are not supported, and run by PyTorch
-        # parameters, and buffers of modules, which dynamo marks as static
-        self._constant = tuple(
-            at
-            for at, tensor in enumerate(inputs)
-            if isinstance(tensor, torch.nn.Parameter) or hasattr(tensor, "_dynamo_static_input_type")
-        )
-        self._variable = tuple(at for at in range(len(inputs)) if at not in self._constant)
+        self._constant = tuple(at for at, tensor in enumerate(inputs) if _is_constant(tensor))
+        self._variable = _without(range(self._count), self._constant)
         self._contents = WeightContents()
+        self._changed = Counter[int]()  # how many times each constant has changed
         self._bound = self._compiled(inputs)
 
     def __call__(self, *inputs: Any) -> Any:
@@ -156,34 +157,85 @@ class _BoundGraph:
         try:
             program, state = self._bound  # read once: another thread may bind other parameters
             if self._state(inputs) != state:
-                program, _ = self._bound = self._compiled(inputs)
-            return tuple(program.run(tuple([inputs[at] for at in self._variable])))
+                program, _ = self._bound = self._compiled_again(inputs)
         except TunerError as error:
-            if isinstance(error, IndexError):  # of an index out of range, as in eager mode
+            return self._called_in_eager_mode(inputs, error)
+        try:
+            return tuple(program.run(_at(self._variable, inputs)))
+        except TunerError as error:
+            # an index out of range is an error in eager mode, too; what was written is not written twice
+            is_begun = isinstance(error, CandidateError) and program.is_changing
+            if isinstance(error, IndexError) or is_begun:
                 raise
-            if not self._is_left:
-                _COUNTER.leave(" ".join(str(error).split()))
-            self._is_left = True  # counted once
-            return self._graph(*inputs)
+            return self._called_in_eager_mode(inputs, error)
+
+    def _called_in_eager_mode(self, inputs: tuple[Any, ...], error: TunerError) -> Any:
+        if not self._is_left:
+            _COUNTER.leave(" ".join(str(error).split()))
+        self._is_left = True  # counted once
+        return self._graph(*inputs)
 
     def _state(self, inputs: tuple[Any, ...]) -> State:
-        return self._contents.of([inputs[at] for at in self._constant])
+        return self._contents.of(_at(self._constant, inputs))
 
     def _compiled(self, inputs: tuple[Any, ...]) -> tuple[TensorProgram, State]:
         state = self._state(inputs)  # before the parameters are copied: a change during that is seen later
+        self._compiled_states = self._states(inputs)
         constants = {at: inputs[at].detach() for at in self._constant}
         bound = _WithConstants(self._graph, constants)
         with children_in_background() as start_helpers:
-            own = tuple(inputs[at].detach() for at in self._variable)
+            own = tuple(map(torch.Tensor.detach, _at(self._variable, inputs)))
             try:
                 exported = export_module(bound, own, on_new=start_helpers)
-            except RefusedOperatorsError as refusal:
+            except (RefusedOperatorsError, ChangesTensorsError) as refusal:
                 partition = partitioned(bound, own, {}, refusal, _compiled_part)
                 _require_plain_results(partition.form)
+                changed = partition.function.changed_buffers
+                if changed:  # by each call: not constants, then
+                    self._take_as_variables(map(number_of_constant, changed))
+                    return self._compiled(inputs)
                 self.in_torch = partition.text
                 return TensorProgram(partition.function, partition.form), state
             _require_plain_results(exported)
             return _scheduled(exported), state
+
+    def _compiled_again(self, inputs: tuple[Any, ...]) -> tuple[TensorProgram, State]:
+        """Compiles the graph for changed constants; those that have changed twice become variables."""
+        states = self._states(inputs)
+        for at, state in states.items():
+            self._changed[at] += state != self._compiled_states[at]
+        self._take_as_variables(at for at in states if self._changed[at] >= MOST_CHANGES)
+        return self._compiled(inputs)
+
+    def _states(self, inputs: tuple[Any, ...]) -> dict[int, State]:
+        return {at: WeightContents().of([inputs[at]]) for at in self._constant}
+
+    def _take_as_variables(self, numbers: Iterable[int]) -> None:
+        self._constant = _without(self._constant, numbers)
+        self._variable = _without(range(self._count), self._constant)
+
+
+def _is_constant(tensor: torch.Tensor) -> bool:
+    """Returns whether an input is a parameter or a buffer of a module, which dynamo marks as static."""
+    return isinstance(tensor, torch.nn.Parameter) or hasattr(tensor, "_dynamo_static_input_type")
+
+
+def _at(numbers: Iterable[int], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([inputs[at] for at in numbers])
+
+
+def _without(numbers: Iterable[int], others: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted({*numbers} - {*others}))
+
+
+def constant_name(number: int) -> str:
+    """Returns the name of the buffer that holds input ``number`` of a graph."""
+    return f"{CONSTANT}{number}"
+
+
+def number_of_constant(name: str) -> int:
+    """Returns the number of the input that a buffer holds."""
+    return int(name.removeprefix(CONSTANT))
 
 
 class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
@@ -194,13 +246,13 @@ class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         self._graph = graph
         self._places = tuple(constants)  # numbers of the graph's inputs
         for at, tensor in constants.items():
-            self.register_buffer(f"constant_{at}", tensor)
+            self.register_buffer(constant_name(at), tensor)
 
     def forward(self, *variables: Any) -> Any:
         """Calls the graph with ``variables`` and, where the graph's inputs are constants, the buffers."""
         rest = iter(variables)
         count = len(variables) + len(self._places)
-        known = {at: getattr(self, f"constant_{at}") for at in self._places}
+        known = {at: getattr(self, constant_name(at)) for at in self._places}
         return self._graph(*[known[at] if at in known else next(rest) for at in range(count)])
 
 

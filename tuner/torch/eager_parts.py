@@ -27,7 +27,8 @@ from tuner.torch.baselines import AGAIN, OURS, Example, compared_baseline, on_th
 from tuner.torch.export import export_module, exported_graph
 from tuner.torch.lowering import lower_with_locations
 from tuner.torch.module_parts import ModuleGraph, functional_graph, is_view, parted_function
-from tuner.torch.program import TensorProgram, Tensors, array_of
+from tuner.torch.parted_function import Tensors
+from tuner.torch.program import TensorProgram, array_of
 
 TRACE = "stack_trace"  # of a node: torch-mlir makes locations of it
 REGION_SECONDS = 0.3  # of rounds of one region

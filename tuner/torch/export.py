@@ -23,6 +23,13 @@ from tuner.torch.call_binding import CallBinding, require_constant, signature_of
 from tuner.torch.decompositions import composites, decompositions
 from tuner.torch.export_key import export_key
 from tuner.torch.graph_corrections import fold_uniform, promote_unsigned
+from tuner.torch.graph_outputs import (
+    ChangesTensorsError,
+    drop_unchanged_buffers,
+    is_change,
+    is_result,
+    shared_memory,
+)
 from tuner.torch.guards import default_dtype, plain, require_modes, require_no_transforms
 from tuner.torch.importer import bytes_of, import_program
 from tuner.torch.lowering import lower_in_child, lower_in_process, require_none_of
@@ -36,7 +43,6 @@ CONSTANT = "ConstantArgument"
 # holds this lock when it calls the backend
 TRACING = free_in_forks(compile_lock)
 INPUT = "USER_INPUT"  # the kind of an argument there: others are weights
-COPIES = (torch.ops.aten.alias.default, torch.ops.aten.clone.default, torch.ops.aten.detach.default)
 STATIC = "the module has dynamic sizes: only static ones are supported"
 
 
@@ -101,15 +107,15 @@ def export_module(
 
     ``lower`` takes a module in torch-mlir's dialect and returns linalg; by default in a child process.
     ``on_new`` is called if the lowered program is not in the cache of compiled files. Raises UsageError for a
-    module that torch.export or torch-mlir refuses, that changes its state, or whose results would differ from
-    PyTorch's.
+    module that torch.export or torch-mlir refuses, or whose results would differ from PyTorch's, and
+    ChangesTensorsError for one that changes its buffers or inputs.
     """
     program = exported_graph(module, arguments, keywords)
     with TRACING, warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of torch and of torch-mlir, about their own code
         refused = _unlike_pytorch(program)
         program = with_unpacked_weights(program)
-        shared = _shared(program)
+        shared = shared_memory(program)
         is_usual = lower in (lower_in_child, lower_in_process)  # another lowering gives another text
         key = export_key(program) if is_usual else None
         known: LoweredProgram | None = None if key is None or refused else compiled_files().read(key)
@@ -143,15 +149,15 @@ def call_form(
 ) -> CallForm:
     """Returns how a module is called whose graph is ``program``; nothing is lowered.
 
-    Raises UsageError for a module that changes its state or its inputs, has dynamic sizes, or returns numbers
-    that it computes or no tensor.
+    Raises UsageError for a module that changes its parameters, has dynamic sizes, or returns numbers that it
+    computes or no tensor.
     """
-    _require_pure(program)
+    _require_supported(program)
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
     signature = program.graph_signature
     inputs, constants = _leaves(program)
     arguments = filter(_is_argument, filter(_is_tensor, signature.input_specs))
-    results = filter(_is_tensor, signature.output_specs)
+    results = filter(_is_tensor, filter(is_result, signature.output_specs))
     return CallForm(
         in_spec=program.call_spec.in_spec,
         out_spec=program.call_spec.out_spec,
@@ -160,7 +166,7 @@ def call_form(
         types=tuple(values[spec.arg.name].dtype for spec in arguments),
         result_types=tuple(values[spec.arg.name].dtype for spec in results),
         constants=constants,
-        shared=_shared(program),
+        shared=shared_memory(program),
         signature=signature_of(module),
     )
 
@@ -239,7 +245,7 @@ def _imported(
     with _views_as_reshapes(program.graph):
         program = _unless_refused(partial(program.run_decompositions, table), raised=UsageError)
     fold_uniform(program.graph)
-    _drop_unchanged_buffers(program)
+    drop_unchanged_buffers(program)
     _require_pure(program)
     refused = (*refused, *_still_unlike_pytorch(program.graph), *promote_unsigned(program))
     require_none_of(refused, lambda: import_program(program).text)
@@ -395,23 +401,6 @@ def _is_second_result(node: torch.fx.Node) -> bool:
     return node.target is operator.getitem and node.args[1] == 1
 
 
-def _shared(program: torch.export.ExportedProgram) -> str:
-    owners = {_storage(node): f"with {node.name}" for node in program.graph.nodes if node.op == "placeholder"}
-    for number, result in enumerate(program.graph.output_node().args[0]):
-        storage = _storage(result) if isinstance(result, torch.fx.Node) else None
-        if storage is not None and storage in owners:
-            return f"result {number} shares memory {owners[storage]}"
-        owners[storage] = f"with result {number}"
-    return ""
-
-
-def _storage(node: torch.fx.Node) -> int | None:
-    value = node.meta.get("val")
-    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
-        return None
-    return int(value.untyped_storage()._cdata)  # noqa: SLF001
-
-
 def _drop_constants(program: torch.export.ExportedProgram) -> None:
     signature = program.graph_signature
     graph = program.graph
@@ -438,39 +427,21 @@ def _types(program: torch.export.ExportedProgram) -> tuple[tuple[torch.dtype, ..
     return tuple(named[name] for name in inputs), results
 
 
-def _drop_unchanged_buffers(program: torch.export.ExportedProgram) -> None:
-    """Drops new values of buffers that are the old ones, as of ``self.b = self.b.to(x.device)``; in place."""
-    signature = program.graph_signature
-    end = program.graph.output_node()
-    owners = signature.inputs_to_buffers
-    kept = []
-    for node, spec in zip(end.args[0], tuple(signature.output_specs), strict=True):
-        is_unchanged = isinstance(node, torch.fx.Node) and owners.get(_origin(node).name) == spec.target
-        if spec.kind.name == "BUFFER_MUTATION" and is_unchanged:
-            signature.output_specs.remove(spec)
-        else:
-            kept.append(node)
-    end.args = (tuple(kept),)
-
-
-def _origin(node: torch.fx.Node) -> torch.fx.Node:
-    while node.target in COPIES:
-        node = node.args[0]
-    return node
-
-
 def _require_pure(program: torch.export.ExportedProgram) -> None:
+    """Raises UsageError for a graph that changes tensors (ChangesTensorsError), or has dynamic sizes."""
+    if any(map(is_change, program.graph_signature.output_specs)):
+        raise ChangesTensorsError(program)
+    _require_supported(program)
+
+
+def _require_supported(program: torch.export.ExportedProgram) -> None:
+    """Raises UsageError for a graph that changes parameters or constants, or has dynamic sizes."""
     for spec in program.graph_signature.output_specs:
-        if spec.kind.name == "USER_INPUT_MUTATION":
+        if not is_result(spec) and not is_change(spec):
+            owner = spec.kind.name.partition("_")[0].lower()
             raise UsageError(
-                f"the module changes its input {spec.target}: only results are supported",
-                "in the module, change a copy of it: .clone()",
-            )
-        if spec.kind.name != "USER_OUTPUT":
-            owner = spec.kind.name.partition("_")[0].lower()  # a buffer or a parameter
-            raise UsageError(
-                f"the module changes its {owner} {spec.target or spec.arg.name}: only results are supported",
-                "call module.eval(), or return the new value",
+                f"the module changes its {owner} {spec.target or spec.arg.name}: only buffers may be changed",
+                "return the new value",
             )
     _require_static(program)
 
@@ -499,7 +470,7 @@ def _is_tensor(spec: Any) -> bool:
 def _outputs(program: torch.export.ExportedProgram) -> tuple[Output, ...]:
     outputs: list[Output] = []
     number = 0
-    for spec in program.graph_signature.output_specs:
+    for spec in filter(is_result, program.graph_signature.output_specs):
         if _is_tensor(spec):
             outputs.append(Output(number))
             number += 1

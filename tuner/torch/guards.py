@@ -2,7 +2,7 @@
 
 import inspect
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -168,6 +168,17 @@ def checked(tensors: Sequence[object], expected: Expected, names: Sequence[str])
     return tuple(dense)
 
 
+def require_separate(tensors: Mapping[str, torch.Tensor], changed: Iterable[str]) -> None:
+    """Raises UsageError where a tensor that a call changes shares memory with another tensor of the call."""
+    for name in changed:
+        first = tensors[name].data_ptr()
+        end = first + _span_bytes(tensors[name])
+        for other, tensor in tensors.items():
+            other_first = tensor.data_ptr()
+            if other != name and first < other_first + _span_bytes(tensor) and other_first < end:
+                raise UsageError(f"{name}, which the module changes, shares memory with {other}")
+
+
 def _text(dtype: torch.dtype, shape: torch.Size) -> str:
     return f"{_name(dtype)} of shape {'x'.join(map(str, shape)) or '()'}"
 
@@ -211,22 +222,29 @@ class WeightContents:
 class ModuleWeights:
     """Hashes of a module's parameters and buffers, computed at construction, to find later changes."""
 
-    def __init__(self, module: torch.nn.Module | torch.export.ExportedProgram) -> None:
-        """Reads all weights once; keeps only a weak reference to the module."""
+    def __init__(
+        self, module: torch.nn.Module | torch.export.ExportedProgram, changed: Sequence[str] = ()
+    ) -> None:
+        """Reads all weights but ``changed`` ones, which calls change; refers weakly to the module."""
         self._module = weakref.ref(module)
-        self._states = dict(_states(module))
+        self._without = frozenset(changed)
+        self._states = dict(_states(module, self._without))
 
     def changed(self) -> tuple[str, ...]:
         """Returns the names of weights that have changed, come or gone since; () if the module is gone."""
         module = self._module()
         if module is None:
             return ()
-        now = dict(_states(module))
+        now = dict(_states(module, self._without))
         return tuple(name for name in self._states | now if self._states.get(name) != now.get(name))
 
 
-def _states(module: torch.nn.Module | torch.export.ExportedProgram) -> Iterator[tuple[str, State]]:
+def _states(
+    module: torch.nn.Module | torch.export.ExportedProgram, without: frozenset[str]
+) -> Iterator[tuple[str, State]]:
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+        if name in without:
+            continue
         resolved = materialized(tensor.detach()).cpu().resolve_conj().resolve_neg().contiguous()
         yield name, WeightContents().of([resolved])
 

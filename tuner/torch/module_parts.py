@@ -1,21 +1,26 @@
 """Splits the graph of a module into parts: some of its operators run by PyTorch, the others are compiled.
 
 Parts run one after the other. A part has the operators of one level: a level reads what lower levels return.
+Operators that write a part of a buffer or an input run by PyTorch, in place.
 """
 
 import operator
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 
 import torch
 from torch.fx import Node
 
 from tuner.core.errors import UsageError
-from tuner.torch.export import TRACING
-from tuner.torch.program import PartedFunction, TensorPart, Tensors
+from tuner.torch.changed_tensors import Change, changes_of, writes_of, written
+from tuner.torch.export import TENSOR, TRACING
+from tuner.torch.graph_outputs import is_change, returned_values
+from tuner.torch.parted_function import ChangedTensor, PartedFunction, TensorPart, Tensors
 
 
 def is_view(node: Node) -> bool:
@@ -31,7 +36,8 @@ def functional_graph(program: torch.export.ExportedProgram) -> torch.export.Expo
     Parts of a program would not respect writes into inputs.
     """
     nodes = [node for node in program.graph.nodes if node.op == "call_function" and _is_operator(node)]
-    if not any(node.target is not operator.getitem and node.target._schema.is_mutable for node in nodes):  # noqa: SLF001
+    is_written = any(node.target is not operator.getitem and node.target._schema.is_mutable for node in nodes)  # noqa: SLF001
+    if not is_written and not any(map(is_change, program.graph_signature.output_specs)):
         return program
     with TRACING, warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of torch about its own code
@@ -49,23 +55,34 @@ class ModuleGraph:
     constants: frozenset[Node]  # nodes that depend on weights alone
     nodes: tuple[Node, ...]  # the others that compute something, in order
     results: tuple[Node, ...]
+    changes: tuple[Change, ...] = ()
+    state: dict[Node, torch.Tensor] = field(default_factory=dict)  # buffers that the module changes
+
+    @property
+    def writes(self) -> frozenset[Node]:
+        """Returns the operators that write parts of buffers and inputs, and so run by PyTorch."""
+        return writes_of(self.changes)
+
+    @property
+    def in_place(self) -> frozenset[Node]:
+        """Returns those of ``writes`` that write the buffers and inputs themselves."""
+        return writes_of(filter(attrgetter("is_in_place"), self.changes))
 
     @classmethod
-    def of(cls, program: torch.export.ExportedProgram, tensors: tuple[torch.Tensor, ...]) -> "ModuleGraph":
+    def of(
+        cls,
+        program: torch.export.ExportedProgram,
+        tensors: tuple[torch.Tensor, ...],
+        buffers: Mapping[str, torch.Tensor] = MappingProxyType({}),
+    ) -> "ModuleGraph":
         """Takes an exported graph; ``tensors`` are the arguments of the example call.
 
-        Raises UsageError for a graph that contains other graphs, such as that of a module with autocast.
+        ``buffers``: those of the module, by name, where it changes some; without one, the graph's own is
+        changed. Raises UsageError for a graph that contains other graphs, such as that of a module with
+        autocast.
         """
-        by_name = {node.name: node for node in program.graph.nodes}
-        weights = {}
-        inputs = []
-        for spec in program.graph_signature.input_specs:
-            node = by_name.get(spec.arg.name)
-            held = {**program.state_dict, **program.constants}.get(spec.target)
-            if isinstance(held, torch.Tensor):
-                weights[node] = held
-            elif type(spec.arg).__name__ == "TensorArgument":
-                inputs.append(node)
+        changes = changes_of(program)
+        placeholders = _Placeholders(program, {*map(attrgetter("owner"), changes)}, buffers)
         constants: set[Node] = set()
         nodes = []
         for node in program.graph.nodes:
@@ -73,24 +90,30 @@ class ModuleGraph:
                 continue
             if node.op != "call_function" or not _is_operator(node):
                 raise UsageError(f"{node.target} has a graph of its own")
-            is_constant = all(
-                input_node in weights or input_node in constants for input_node in node.all_input_nodes
-            )
-            if is_constant:
+            if constants.union(placeholders.weights).issuperset(node.all_input_nodes):
                 constants.add(node)
             else:
                 nodes.append(node)
-        specs = program.graph_signature.output_specs
-        results = tuple(
-            by_name[spec.arg.name] for spec in specs if type(spec.arg).__name__ == "TensorArgument"
+        results, _ = returned_values(program)
+        return cls(
+            program=program,
+            tensors=tensors,
+            inputs=tuple(placeholders.inputs),
+            weights=placeholders.weights,
+            constants=frozenset(constants),
+            nodes=tuple(nodes),
+            results=tuple(filter(_is_node, results)),
+            changes=changes,
+            state=placeholders.state,
         )
-        return cls(program, tensors, tuple(inputs), weights, frozenset(constants), tuple(nodes), results)
 
-    def piece(self, nodes: Sequence[Node], outputs: Sequence[Node]) -> tuple[Any, tuple[Node, ...]]:
+    def piece(
+        self, nodes: Sequence[Node], outputs: Sequence[Node], in_place: frozenset[Node] = frozenset()
+    ) -> tuple[Any, tuple[Node, ...]]:
         """Returns a module that computes ``outputs`` by ``nodes``, and the nodes that it reads.
 
         The module takes a tensor per node that it reads, holds copies of weights, and returns a tuple of
-        outputs.
+        outputs. The nodes ``in_place`` write their first input.
         """
         graph = torch.fx.Graph()
         root = torch.nn.Module()
@@ -108,6 +131,8 @@ class ModuleGraph:
                 name = f"weight_{len(known)}"
                 root.register_buffer(name, self.weights[node].detach().clone())
                 known[node] = graph.get_attr(name)
+            elif node not in known and node in in_place:
+                known[node] = written(graph, node, copied)
             elif node not in known:
                 known[node] = graph.node_copy(node, copied)
             return known[node]
@@ -122,8 +147,37 @@ class ModuleGraph:
         if not wanted:
             return {}
         module, reads = self.piece(self.nodes, wanted)
-        tensor_of = dict(zip(self.inputs, self.tensors, strict=True))
+        tensor_of = dict(zip(self.inputs, self.tensors, strict=True)) | self.state
         return dict(zip(wanted, module(*[tensor_of[node] for node in reads]), strict=True))
+
+
+class _Placeholders:
+    """The nodes of a graph that are given: arguments, weights, and buffers that are ``changed``."""
+
+    def __init__(
+        self,
+        program: torch.export.ExportedProgram,
+        changed: set[Node],
+        buffers: Mapping[str, torch.Tensor],
+    ) -> None:
+        self.inputs: list[Node] = []
+        self.weights: dict[Node, torch.Tensor] = {}
+        self.state: dict[Node, torch.Tensor] = {}
+        by_name = {node.name: node for node in program.graph.nodes}
+        held = {**program.state_dict, **program.constants}
+        for spec in program.graph_signature.input_specs:
+            node = by_name.get(spec.arg.name)
+            tensor = held.get(spec.target)
+            if node in changed and isinstance(tensor, torch.Tensor):
+                self.state[node] = buffers.get(spec.target, tensor).detach()
+            elif isinstance(tensor, torch.Tensor):
+                self.weights[node] = tensor
+            elif type(spec.arg).__name__ == TENSOR:
+                self.inputs.append(node)
+
+
+def _is_node(value: object) -> bool:
+    return isinstance(value, Node)
 
 
 def _is_operator(node: Node) -> bool:
@@ -143,17 +197,18 @@ def parted_function(
     ``text`` names the operators in PyTorch, for messages. Parts of views alone run by PyTorch, too. Raises
     what ``compiled`` raises.
     """
-    levels = _levels(graph, in_torch)
+    levels = _levels(graph, in_torch | graph.writes)
+    returned = {*graph.results, *map(attrgetter("value"), graph.changes)}
     pieces = []
     for level in sorted({*levels.values()}):
         nodes = [node for node in graph.nodes if levels[node] == level]
         outputs = [
             node
             for node in nodes
-            if node in graph.results or any(levels.get(user, level) != level for user in node.users)
+            if node in returned or any(levels.get(user, level) != level for user in node.users)
         ]
         is_compiled = level % 2 == 0 and not all(map(is_view, nodes))
-        pieces.append((is_compiled, outputs, *graph.piece(nodes, outputs)))
+        pieces.append((is_compiled, outputs, *graph.piece(nodes, outputs, graph.in_place)))
     values = graph.values(
         [*dict.fromkeys(node for is_compiled, *_, reads in pieces if is_compiled for node in reads)]
     )
@@ -165,7 +220,7 @@ def parted_function(
         parts.append(
             TensorPart(call, tuple(read.name for read in reads), tuple(output.name for output in outputs))
         )
-    known = [node for node in graph.results if node not in levels and node not in graph.inputs]
+    known = [node for node in returned if node in graph.weights or node in graph.constants]
     module, _ = graph.piece((), known)
     held = dict(zip((node.name for node in known), module.forward(), strict=True))
     return PartedFunction(
@@ -174,8 +229,21 @@ def parted_function(
         tuple(parts),
         tuple(node.name for node in graph.results),
         held,
-        f"in PyTorch: {text}",
+        _why_in_parts(graph, text),
+        state={node.name: tensor for node, tensor in graph.state.items()},
+        changes=tuple(map(_changed, graph.changes)),
     )
+
+
+def _changed(change: Change) -> ChangedTensor:
+    return ChangedTensor(change.owner.name, change.value.name, change.buffer, change.is_in_place)
+
+
+def _why_in_parts(graph: ModuleGraph, in_torch: str) -> str:
+    reasons = [f"in PyTorch: {in_torch}"] if in_torch else []
+    if graph.changes:
+        reasons.append(f"it changes {', '.join(map(attrgetter('text'), graph.changes))}")
+    return "; ".join(reasons)
 
 
 def _levels(graph: ModuleGraph, in_torch: frozenset[Node]) -> dict[Node, int]:

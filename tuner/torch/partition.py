@@ -14,8 +14,10 @@ from torch.fx import Node
 
 from tuner.core.errors import CandidateError, UsageError
 from tuner.torch.export import CallForm, call_form, exported_graph
+from tuner.torch.graph_outputs import ChangesTensorsError
 from tuner.torch.module_parts import ModuleGraph, by_pytorch, functional_graph, is_view, parted_function
-from tuner.torch.program import PartedFunction, TensorProgram, Tensors
+from tuner.torch.parted_function import PartedFunction, Tensors
+from tuner.torch.program import TensorProgram
 from tuner.torch.refusals import RefusedOperator, RefusedOperatorsError, place_of
 
 LEAST_ELEMENTS = 2**14  # that a part without products computes: a call of a program takes microseconds
@@ -34,7 +36,7 @@ class ModuleInParts:
 
     @property
     def text(self) -> str:
-        """Returns the operators in PyTorch in one line: "aten.topk at m.py:7 (...)"."""
+        """Returns the operators in PyTorch in one line: "aten.topk at m.py:7 (...)"; "" if there are none."""
         return _text(self.in_torch)
 
 
@@ -42,10 +44,14 @@ def partitioned(
     module: torch.nn.Module | torch.export.ExportedProgram,
     arguments: tuple[Any, ...],
     keywords: Mapping[str, Any],
-    refusal: RefusedOperatorsError,
+    refusal: RefusedOperatorsError | ChangesTensorsError,
     compiled: Compiled,
+    *,
+    is_all_supported: bool = False,
 ) -> ModuleInParts:
     """Returns a module as parts: the operators of ``refusal`` run by PyTorch, the others as programs.
+
+    Operators that write parts of buffers and inputs run by PyTorch, too.
 
     Args:
         module: as of ``tuner.torch.compile``.
@@ -53,35 +59,42 @@ def partitioned(
         keywords: example keyword inputs.
         refusal: why the module as a whole was not compiled.
         compiled: compiles a module for example tensors.
+        is_all_supported: whether operators that are not supported are an error.
 
     Raises:
         RefusedOperatorsError: ``refusal``, where operators draw random numbers, whose order would change,
             read memory by strides, are not found in the module's graph, or leave no part to compile.
-        UsageError: the module changes its inputs or state, returns numbers, or has dynamic sizes.
+        UsageError: the module changes its parameters, returns numbers, or has dynamic sizes.
     """
-    if refusal.is_whole:
+    if isinstance(refusal, RefusedOperatorsError) and refusal.is_whole:
         raise refusal
     exported = functional_graph(exported_graph(module, arguments, keywords))
     form = call_form(module, exported)
-    graph = ModuleGraph.of(exported, form.tensors_of(arguments, keywords))
-    function, operators = _parted(graph, refusal, compiled)
+    buffers = {} if isinstance(module, torch.export.ExportedProgram) else dict(module.named_buffers())
+    graph = ModuleGraph.of(exported, form.tensors_of(arguments, keywords), buffers)
+    function, operators = _parted(graph, refusal, compiled, is_all_supported)
     return ModuleInParts(function, form, operators)
 
 
 def _parted(
-    graph: ModuleGraph, refusal: RefusedOperatorsError, compiled: Compiled
+    graph: ModuleGraph,
+    refusal: RefusedOperatorsError | ChangesTensorsError,
+    compiled: Compiled,
+    is_all_supported: bool,
 ) -> tuple[PartedFunction, tuple[RefusedOperator, ...]]:
     """Splits a graph, again where a part refuses further operators, until all parts are compiled."""
     operators: dict[RefusedOperator, None] = {}
     in_torch: frozenset[Node] = frozenset()
     latest = refusal
     while True:
-        more = _nodes_of(graph, latest.operators) - in_torch
-        if not more or latest.is_whole:
-            raise refusal
-        in_torch |= more
-        operators |= dict.fromkeys(latest.operators)
-        parts = _Parts(compiled)
+        if isinstance(latest, RefusedOperatorsError):
+            unsupported = [known for known in latest.operators if not _is_write(graph, known)]
+            more = _nodes_of(graph, unsupported) - in_torch
+            if not more or latest.is_whole or is_all_supported:
+                raise latest
+            in_torch |= more
+            operators |= dict.fromkeys(unsupported)
+        parts = _Parts(compiled, LEAST_ELEMENTS if operators else 0)
         try:
             function = parted_function(graph, in_torch, _text(operators), parts.compiled)
         except RefusedOperatorsError as error:
@@ -95,12 +108,13 @@ def _parted(
 class _Parts:
     """Compiles parts; those that compute little, and those without schedules, stay in PyTorch."""
 
-    def __init__(self, compiled: Compiled) -> None:
+    def __init__(self, compiled: Compiled, least_elements: int) -> None:
         self._compiled = compiled
+        self._least_elements = least_elements
         self.programs: list[TensorProgram] = []
 
     def compiled(self, module: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> Callable[..., Tensors]:
-        if _is_little(module.graph.nodes):
+        if _is_little(module.graph.nodes, self._least_elements):
             return by_pytorch(module)
         try:
             program = self._compiled(module, tensors)
@@ -112,13 +126,13 @@ class _Parts:
         return program.run
 
 
-def _is_little(nodes: Iterable[Node]) -> bool:
-    """Returns whether nodes compute fewer than LEAST_ELEMENTS numbers, without a product."""
+def _is_little(nodes: Iterable[Node], least_elements: int) -> bool:
+    """Returns whether nodes compute fewer than ``least_elements`` numbers, without a product."""
     calls = [node for node in nodes if node.op == "call_function"]
     computing = [node for node in calls if not is_view(node)]
     if any(map(_is_product, computing)):
         return False
-    return sum(map(_elements, computing)) < LEAST_ELEMENTS
+    return sum(map(_elements, computing)) < least_elements
 
 
 def _is_product(node: Node) -> bool:
@@ -131,6 +145,12 @@ def _elements(node: Node) -> int:
     if isinstance(value, torch.Tensor):
         return math.prod(value.shape)
     return 0
+
+
+def _is_write(graph: ModuleGraph, operator: RefusedOperator) -> bool:
+    """Returns whether all nodes of an operator write parts of buffers and inputs, by PyTorch anyhow."""
+    nodes = _nodes_of(graph, [operator])
+    return bool(nodes) and nodes <= graph.writes
 
 
 def _nodes_of(graph: ModuleGraph, operators: Iterable[RefusedOperator]) -> frozenset[Node]:

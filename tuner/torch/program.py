@@ -1,7 +1,6 @@
 """Calls a compiled PyTorch module without copies: inputs are passed by address, results view its arrays."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,56 +26,11 @@ from tuner.torch.guards import (
     require_modes,
     tensor_checks,
 )
+from tuner.torch.parted_function import PartedFunction, Tensors
 
 NOT_OF_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
 ADDRESS_OF = torch.Tensor.data_ptr
 INTEGER_OF_BYTES = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
-
-
-Tensors = Sequence[torch.Tensor]
-
-
-@dataclass(frozen=True, eq=False)
-class TensorPart:
-    """Some operators of a module, as a compiled program or as PyTorch's own operators.
-
-    ``reads`` and ``returns``: names of the tensors that ``call`` takes and returns, in order.
-    """
-
-    call: Callable[[tuple[torch.Tensor, ...]], Tensors]
-    reads: tuple[str, ...]
-    returns: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class PartedFunction:
-    """A module as parts that run one after the other, some of them by PyTorch's own operators."""
-
-    shapes: tuple[torch.Size, ...]  # of the arguments
-    inputs: tuple[str, ...]
-    parts: tuple[TensorPart, ...]
-    results: tuple[str, ...]
-    held: Mapping[str, torch.Tensor]  # results that depend on weights alone
-    why_no_fusions: str  # which operators run in PyTorch
-
-    def __repr__(self) -> str:
-        """Returns one line: how many parts there are, and which operators run in PyTorch."""
-        return f"PartedFunction({len(self.parts)} parts; {self.why_no_fusions})"
-
-    def __call__(self, tensors: Tensors) -> list[torch.Tensor]:
-        """Runs the parts in order; no result shares memory with an argument, a weight or another result."""
-        values = dict(zip(self.inputs, tensors, strict=True))
-        for part in self.parts:
-            returned = part.call(tuple([values[name] for name in part.reads]))
-            values.update(zip(part.returns, returned, strict=True))
-        taken = {tensor.untyped_storage().data_ptr() for tensor in tensors}
-        results = []
-        for name in self.results:
-            result = self.held[name] if name in self.held else values[name]
-            address = result.untyped_storage().data_ptr()
-            results.append(result.clone() if name in self.held or address in taken else result)
-            taken.add(address)
-        return results
 
 
 class TensorProgram:
@@ -125,6 +79,11 @@ class TensorProgram:
         """Returns why the program is not computed as fusions; "" where it is."""
         return self.function.why_no_fusions
 
+    @property
+    def is_changing(self) -> bool:
+        """Returns whether a call changes buffers of the module, or its arguments."""
+        return self._parts is not None and bool(self._parts.changes)
+
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Calls the program.
 
@@ -160,6 +119,7 @@ class TensorProgram:
         """
         if len(tensors) != self._count:
             raise UsageError(f"found {len(tensors)} arguments, allowed {self._count}")
+        given = tensors
         is_nested = False
         try:  # before the guard, which a nested tensor would end by aborting the process
             for tensor in tensors:  # in 20 ns each; a generator takes 300 more
@@ -182,13 +142,25 @@ class TensorProgram:
             for tensor, name in zip(tensors, self._form.names, strict=True):
                 require_memory(tensor, name)
         if self._parts is not None:
-            return self._parts(tensors)
+            return self._called_in_parts(given, tensors)
         if self._run is not None:
             arrays = self._run(addresses)
         else:
             results: Any = self.function(*map(array_of, tensors))
             arrays = list(results) if isinstance(results, tuple) else [results]
         return [convert(array) for convert, array in zip(self._conversions, arrays, strict=True)]
+
+    def _called_in_parts(self, given: Tensors, tensors: Tensors) -> list[torch.Tensor]:
+        """Calls the parts; where a tensor that they change is a copy of the given one, changes both."""
+        assert self._parts is not None
+        results = self._parts(tensors)
+        for number in self._parts.changed_inputs:
+            used = tensors[number]
+            if given[number].data_ptr() != used.data_ptr():
+                with torch.no_grad():
+                    given[number].copy_(used)
+            results = [given[number] if result is used else result for result in results]
+        return results
 
     def with_parts(self, function: PartedFunction) -> "TensorProgram":
         """Returns a program of the same module, with the same weights, that runs ``function``."""

@@ -1,0 +1,281 @@
+"""Modules that change buffers and inputs: the program changes the same tensors as eager mode."""
+
+import copy
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.mlir, pytest.mark.filterwarnings("ignore")]  # of torch, about its own code
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+
+from torch import _dynamo as dynamo  # noqa: E402 - after the skip
+from torch import nn  # noqa: E402
+
+import tuner.torch  # noqa: E402
+from tuner.core.errors import UsageError  # noqa: E402
+from tuner.torch import dynamo_backend  # noqa: E402
+from tuner.torch.parted_function import PartedFunction  # noqa: E402
+
+HEADS, LONGEST, WIDTH = 2, 16, 8
+
+
+class Cached(nn.Module):  # type: ignore[misc,unused-ignore]
+    """A product whose results are written into a cache, and what reads all of the cache."""
+
+    keys: Any
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(WIDTH, WIDTH)
+        self.register_buffer("keys", torch.zeros(1, HEADS, LONGEST, WIDTH))
+
+    def forward(self, x: Any, at: Any) -> Any:
+        self.write(self.linear(x), at)
+        return self.keys.sum(-2)
+
+    def write(self, new: Any, at: Any) -> None:
+        raise NotImplementedError
+
+
+class Copied(Cached):
+    def write(self, new: Any, at: Any) -> None:
+        self.keys.index_copy_(2, at, new)
+
+
+class Put(Cached):
+    def write(self, new: Any, at: Any) -> None:
+        self.keys[:, :, at] = new
+
+
+class Scattered(Cached):
+    def write(self, new: Any, at: Any) -> None:
+        self.keys.scatter_(2, at.view(1, 1, -1, 1).expand_as(new), new)
+
+
+class Added(Cached):
+    def write(self, new: Any, at: Any) -> None:
+        self.keys.index_add_(2, at, new)
+
+
+class Sliced(Cached):
+    def write(self, new: Any, at: Any) -> None:
+        self.keys[:, :, 3:5] = new
+
+
+class TwoWrites(Cached):
+    def write(self, new: Any, at: Any) -> None:
+        self.keys.index_copy_(2, at, new)
+        self.keys.index_fill_(2, at[:1], 0.5)
+
+
+class Shifted(Cached):
+    """A window that moves: all of the buffer is new."""
+
+    def write(self, new: Any, at: Any) -> None:
+        self.keys.copy_(torch.cat([self.keys[:, :, new.shape[2] :], new], 2))
+
+
+class ReadBefore(Cached):
+    """The old numbers are read after the write, so that it cannot be in place."""
+
+    def forward(self, x: Any, at: Any) -> Any:
+        before = self.keys * 1
+        self.keys.index_copy_(2, at, self.linear(x))
+        return self.keys - before
+
+
+class Nested(Cached):
+    def write(self, new: Any, at: Any) -> None:
+        self.keys[:, :, 3:5] = new
+        self.keys[0, 1, 2] = 7.0
+
+
+class Returned(Cached):
+    def forward(self, x: Any, at: Any) -> Any:
+        self.keys.index_copy_(2, at, self.linear(x))
+        return self.keys, self.keys[:, :, :4] + 1
+
+
+class Counting(Cached):
+    """A number that each call increases, and a buffer that is assigned."""
+
+    calls: Any
+    last: Any
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64), persistent=False)
+        self.register_buffer("last", torch.zeros(1, HEADS, 2, WIDTH))
+
+    def forward(self, x: Any, at: Any) -> Any:
+        new = self.linear(x)
+        self.calls.add_(1)
+        old = self.last
+        self.last = new
+        return old + new * self.calls
+
+
+class Swapped(Cached):
+    """Two buffers whose new values are each other's old ones."""
+
+    other: Any
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("other", torch.ones(1, HEADS, LONGEST, WIDTH))
+
+    def forward(self, x: Any, at: Any) -> Any:
+        before = self.keys.clone()
+        self.keys.copy_(self.other)
+        self.other.copy_(before)
+        return self.linear(x)
+
+
+IN_PLACE = (Copied, Put, Scattered, Added, Sliced, TwoWrites, Returned)
+COPIES = (Shifted, ReadBefore, Nested, Counting, Swapped)
+
+
+def made(class_: type[Cached]) -> Cached:
+    torch.manual_seed(0)
+    module = class_()
+    module.eval()
+    return module
+
+
+def call(number: int) -> tuple[Any, Any]:
+    x = torch.linspace(-1, 1, HEADS * 2 * WIDTH).reshape(1, HEADS, 2, WIDTH) * (number + 1)
+    return x, torch.tensor([2 * number, 2 * number + 1])
+
+
+def require_same(found: Any, expected: Any) -> None:
+    leaves = torch.utils._pytree.tree_leaves  # noqa: SLF001 - torch's only API
+    for one, other in zip(leaves(found), leaves(expected), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("class_", [*IN_PLACE, *COPIES])
+def test_buffers_change_as_in_eager_mode(class_: type[Cached]) -> None:
+    module = made(class_)
+    eager = copy.deepcopy(module)
+    program = tuner.torch.compile(module, call(0))
+    require_same(dict(module.named_buffers()), dict(eager.named_buffers()))  # compiling changes nothing
+    function: Any = program.function
+    assert isinstance(function, PartedFunction)
+    assert all(change.is_in_place for change in function.changes) == (class_ in IN_PLACE)
+    for number in range(3):
+        with torch.no_grad():
+            expected = eager(*call(number))
+        require_same(program(*call(number)), expected)
+        require_same(dict(module.named_buffers()), dict(eager.named_buffers()))
+    assert program.stale() == ()
+    with torch.no_grad():
+        module.linear.bias.add_(1)
+    assert program.stale() == ("linear.bias",)
+    with pytest.raises(UsageError, match="only a program of fusions is exported: it changes buffer "):
+        program.export("nowhere")
+
+
+def test_a_buffer_that_is_returned_is_the_buffer() -> None:
+    module = made(Returned)
+    program = tuner.torch.compile(module, call(0))
+    keys, _ = program(*call(1))
+    assert keys.data_ptr() == module.keys.data_ptr()
+
+
+def test_a_batch_norm_in_training_mode_counts_its_calls() -> None:
+    module = nn.Sequential(nn.Linear(16, 16), nn.BatchNorm1d(16)).train()
+    eager = copy.deepcopy(module)
+    x = torch.linspace(-2, 3, 32 * 16).reshape(32, 16).sin()
+    program = tuner.torch.compile(module, (x,))
+    for factor in (1, 2):
+        with torch.no_grad():
+            require_same(program(x * factor), eager(x * factor))
+    require_same(dict(module.named_buffers()), dict(eager.named_buffers()))
+    assert int(module[1].num_batches_tracked) == 2
+
+
+class OfInputs(nn.Module):  # type: ignore[misc,unused-ignore]
+    """Writes its second input in place, adds to its third, and leaves the others as they are."""
+
+    def forward(self, x: Any, cache: Any, count: Any, at: Any) -> Any:
+        cache.index_copy_(0, at, x @ x.t())
+        count.add_(1)
+        return cache * 2 + count
+
+
+def inputs() -> tuple[Any, Any, Any, Any]:
+    return torch.linspace(-1, 1, 32).reshape(4, 8), torch.zeros(6, 4), torch.ones(()), torch.arange(1, 5)
+
+
+def test_inputs_change_as_in_eager_mode() -> None:
+    program = tuner.torch.compile(OfInputs(), inputs())
+    found, expected = inputs(), inputs()
+    for _ in range(2):
+        require_same(program(*found), OfInputs()(*expected))
+        require_same(found, expected)
+
+
+def test_inputs_with_other_strides_change_too() -> None:
+    program = tuner.torch.compile(OfInputs(), inputs())
+    x, cache, count, at = inputs()
+    across = torch.zeros(4, 6).t()
+    require_same(program(x, across, count, at), OfInputs()(x, cache, torch.ones(()), at))
+    require_same(across, cache)
+
+
+def test_an_input_that_shares_memory_with_one_that_is_changed_is_refused() -> None:
+    program = tuner.torch.compile(OfInputs(), inputs())
+    memory = torch.zeros(56)
+    _, _, count, at = inputs()
+    assert program(memory[:32].view(4, 8), memory[32:].view(6, 4), count, at).shape == (6, 4)
+    with pytest.raises(UsageError, match="cache, which the module changes, shares memory with x"):
+        program(memory[:32].view(4, 8), memory[31:55].view(6, 4), count, at)
+
+
+def test_operators_that_are_not_supported_are_named_where_buffers_change() -> None:
+    class Sorting(Copied):
+        def forward(self, x: Any, at: Any) -> Any:
+            return torch.sort(super().forward(x, at))[0]
+
+    with pytest.raises(UsageError, match=r"^operators that are not supported: aten\.sort"):
+        tuner.torch.compile(made(Sorting), call(0))
+    module = made(Sorting)
+    eager = copy.deepcopy(module)
+    program = tuner.torch.compile(module, call(0), fallback="eager")
+    with torch.no_grad():
+        require_same(program(*call(1)), eager(*call(1)))
+    require_same(module.keys, eager.keys)
+
+
+def test_a_changed_parameter_is_refused() -> None:
+    class Learning(nn.Linear):  # type: ignore[misc,unused-ignore]
+        def forward(self, x: Any) -> Any:
+            self.weight.mul_(2)
+            return super().forward(x)
+
+    with pytest.raises(UsageError, match="the module changes its parameter weight: only buffers"):
+        tuner.torch.compile(Learning(8, 8), (torch.ones(4, 8),))
+
+
+@pytest.mark.parametrize(("class_", "compiled_calls"), [(Copied, 1), (Shifted, 1), (Counting, 3)])
+def test_the_back_end_changes_buffers_and_soon_compiles_no_more(
+    class_: type[Cached], compiled_calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dynamo_backend, "FALLBACK", "eager")
+    monkeypatch.setattr(dynamo_backend, "_require_schedules", lambda _function: None)  # it is small
+    dynamo.reset()
+    tuner.torch.graph_counts(reset=True)
+    module = made(class_)
+    eager = copy.deepcopy(module)
+    compiled: Any = torch.compile(module, backend="tuner")
+    with torch.no_grad():
+        for number in range(6):
+            require_same(compiled(*call(number)), eager(*call(number)))
+            require_same(dict(module.named_buffers()), dict(eager.named_buffers()))
+            if number + 1 == compiled_calls:
+                monkeypatch.setattr(dynamo_backend, "export_module", None)
+    counts = tuner.torch.graph_counts(reset=True)
+    assert (counts.taken, counts.left, counts.in_torch) == (1, 0, ())
+    dynamo.reset()

@@ -1,0 +1,97 @@
+"""What the graph of ``torch.export`` returns: results, and new values of buffers and inputs."""
+
+from typing import Any
+
+import torch
+
+from tuner.core.errors import UsageError
+
+# kinds of outputs in torch.export's signatures
+RESULT = "USER_OUTPUT"
+CHANGED_BUFFER = "BUFFER_MUTATION"
+CHANGED_INPUT = "USER_INPUT_MUTATION"
+COPIES = (torch.ops.aten.alias.default, torch.ops.aten.clone.default, torch.ops.aten.detach.default)
+
+
+class ChangesTensorsError(UsageError):
+    """A module changes its buffers or inputs, which a function that returns results does not."""
+
+    def __init__(self, program: torch.export.ExportedProgram) -> None:
+        first = next(filter(is_change, program.graph_signature.output_specs))
+        owner = "buffer" if first.kind.name == CHANGED_BUFFER else "input"
+        super().__init__(
+            f"the module changes its {owner} {first.target}: only results are supported here",
+            "return the new value, or use tuner.torch.compile",
+        )
+
+
+def is_change(spec: Any) -> bool:
+    """Returns whether an output of an exported graph is the new value of a buffer or of an input."""
+    return spec.kind.name in (CHANGED_BUFFER, CHANGED_INPUT)
+
+
+def is_result(spec: Any) -> bool:
+    """Returns whether an output of an exported graph is a result of the module."""
+    return bool(spec.kind.name == RESULT)
+
+
+def returned_values(program: torch.export.ExportedProgram) -> tuple[list[Any], list[tuple[str, Any]]]:
+    """Returns the nodes or constants of a graph's results, and the nodes of new values of what it changes.
+
+    The latter with the names of buffers or inputs.
+    """
+    results = []
+    changed = []
+    specs = program.graph_signature.output_specs
+    for spec, value in zip(specs, program.graph.output_node().args[0], strict=True):
+        if is_change(spec):
+            changed.append((spec.target, value))
+        else:
+            results.append(value)
+    return results, changed
+
+
+def shared_memory(program: torch.export.ExportedProgram) -> str:
+    """Returns which result shares memory with an input, a weight or a result, in eager mode; "" if none."""
+    owners = {_storage(node): f"with {node.name}" for node in program.graph.nodes if node.op == "placeholder"}
+    results, changed = returned_values(program)
+    for name, value in changed:
+        owners[_storage(value)] = f"with {name}, which the module changes"
+    new = {value for _, value in changed}
+    for number, result in enumerate(results):
+        if not isinstance(result, torch.fx.Node) or result in new:  # the latter is the tensor itself
+            continue
+        storage = _storage(result)
+        if storage is not None and storage in owners:
+            return f"result {number} shares memory {owners[storage]}"
+        owners[storage] = f"with result {number}"
+    return ""
+
+
+def _storage(node: torch.fx.Node) -> int | None:
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return None
+    return int(value.untyped_storage()._cdata)  # noqa: SLF001
+
+
+def drop_unchanged_buffers(program: torch.export.ExportedProgram) -> None:
+    """Drops new values of buffers that are the old ones, as of ``self.b = self.b.to(x.device)``; in place."""
+    signature = program.graph_signature
+    end = program.graph.output_node()
+    owners = signature.inputs_to_buffers
+    kept = []
+    for node, spec in zip(end.args[0], tuple(signature.output_specs), strict=True):
+        is_unchanged = isinstance(node, torch.fx.Node) and owners.get(origin(node).name) == spec.target
+        if spec.kind.name == CHANGED_BUFFER and is_unchanged:
+            signature.output_specs.remove(spec)
+        else:
+            kept.append(node)
+    end.args = (tuple(kept),)
+
+
+def origin(node: torch.fx.Node) -> torch.fx.Node:
+    """Returns the node that ``node`` is a copy of, by any number of operators that only copy."""
+    while node.target in COPIES:
+        node = node.args[0]
+    return node

@@ -1,0 +1,106 @@
+"""A module as parts that run one after the other: compiled programs, and PyTorch's own operators."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import filterfalse
+from operator import attrgetter
+
+import torch
+
+from tuner.torch.guards import require_separate
+
+Tensors = Sequence[torch.Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class TensorPart:
+    """Some operators of a module, as a compiled program or as PyTorch's own operators.
+
+    ``reads`` and ``returns``: names of the tensors that ``call`` takes and returns, in order.
+    """
+
+    call: Callable[[tuple[torch.Tensor, ...]], Tensors]
+    reads: tuple[str, ...]
+    returns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ChangedTensor:
+    """The name of a tensor that a module changes, among the function's, and that of its new value.
+
+    ``buffer``: its name in the module, "" of an input; ``is_in_place``: whether parts write it themselves;
+    else the new value is copied into it.
+    """
+
+    owner: str
+    value: str
+    buffer: str
+    is_in_place: bool
+
+
+@dataclass(frozen=True, eq=False)
+class PartedFunction:
+    """A module as parts that run one after the other, some of them by PyTorch's own operators."""
+
+    shapes: tuple[torch.Size, ...]  # of the arguments
+    inputs: tuple[str, ...]
+    parts: tuple[TensorPart, ...]
+    results: tuple[str, ...]
+    held: Mapping[str, torch.Tensor]  # results that depend on weights alone
+    why_no_fusions: str  # which operators run in PyTorch, and what the module changes
+    state: Mapping[str, torch.Tensor]  # the module's buffers that it changes
+    changes: tuple[ChangedTensor, ...]
+
+    def __repr__(self) -> str:
+        """Returns one line: how many parts there are, and which operators run in PyTorch."""
+        return f"PartedFunction({len(self.parts)} parts; {self.why_no_fusions})"
+
+    def __call__(self, tensors: Tensors) -> list[torch.Tensor]:
+        """Runs the parts in order, then changes buffers and arguments.
+
+        A result that is the new value of a buffer or of an argument is that tensor; no other result shares
+        memory with an argument, a weight, a buffer or another result. Raises UsageError where a tensor that
+        is changed shares memory with another.
+        """
+        values = {**dict(zip(self.inputs, tensors, strict=True)), **self.state}
+        owners = {change.value: values[change.owner] for change in self.changes}
+        if owners:
+            require_separate(values, map(attrgetter("owner"), self.changes))
+        taken = set(map(_storage, (*values.values(), *self.held.values())))
+        values |= self.held
+        for part in self.parts:
+            returned = part.call(tuple(map(values.__getitem__, part.reads)))
+            values.update(zip(part.returns, returned, strict=True))
+        results = [owners[name] if name in owners else _own(values[name], taken) for name in self.results]
+        self._copy_new_values(values, taken)
+        return results
+
+    def _copy_new_values(self, values: Mapping[str, torch.Tensor], taken: set[int]) -> None:
+        copied = list(filterfalse(attrgetter("is_in_place"), self.changes))
+        # all new values first: one may be a view of a tensor that is changed
+        new = [_own(values[change.value], taken) for change in copied]
+        for change, value in zip(copied, new, strict=True):
+            values[change.owner].copy_(value)
+
+    @property
+    def changed_buffers(self) -> tuple[str, ...]:
+        """Returns the names of the module's buffers that a call changes."""
+        return tuple(filter(None, map(attrgetter("buffer"), self.changes)))
+
+    @property
+    def changed_inputs(self) -> tuple[int, ...]:
+        """Returns the numbers of the arguments that a call changes."""
+        return tuple(self.inputs.index(change.owner) for change in self.changes if not change.buffer)
+
+
+def _own(tensor: torch.Tensor, taken: set[int]) -> torch.Tensor:
+    """Returns the tensor, a copy of it where its storage is ``taken``; takes the storage of the result."""
+    address = _storage(tensor)
+    if address in taken:
+        return tensor.clone()
+    taken.add(address)
+    return tensor
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return int(tensor.untyped_storage().data_ptr())
