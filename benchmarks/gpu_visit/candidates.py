@@ -21,7 +21,7 @@ WEIGHTS = ((4096, 4096), (14336, 4096), (4096, 14336))  # (n, k) of layers of la
 TOKENS = (1, 16, 64)
 EIGHT_BITS = ("i8", "e4m3")
 TF32_CANDIDATES = 16
-THREE_PRODUCTS_CANDIDATES = 14
+THREE_PRODUCTS_CANDIDATES = 8
 SPLIT_FRAGMENTS_CANDIDATES = 2
 EIGHT_BIT_CANDIDATES = 12
 REGRESSION_CANDIDATES = 3
@@ -172,15 +172,14 @@ def _f32_by_tensor_cores(chip: str) -> Iterator[GpuPoint]:
     variants.append(block | {"cluster": "1x2", "tiles": 8})
     variants.append(block | {"cluster": "1x2", "tiles": 8, "stages": 3})
     variants.append(block | {"block_m": 64, "cluster": "1x2", "stages": 5})
-    for sizes in (SQUARE, FOUNDING):
-        problem = Matmul(*sizes, "tf32x3")
+    for sizes, layout in ((SQUARE, "nn"), (FOUNDING, "nn"), (SQUARE, "nt")):
+        problem = Matmul(*sizes, "tf32x3", layout)
         near = (Candidate.of(HOPPER, USUAL[HOPPER] | knobs) for knobs in variants)
         points = dict.fromkeys((*first_points(problem, HOPPER, chip), *_allowed(problem, near, chip)))
         yield from itertools.islice(points, THREE_PRODUCTS_CANDIDATES)
         yield from first_points(problem, TENSOR_CORES, chip)[:SPLIT_FRAGMENTS_CANDIDATES]
-    for layout in ("nt", "tn"):  # which wgmma does not have
-        problem = Matmul(*SQUARE, "tf32x3", layout)
-        yield from first_points(problem, TENSOR_CORES, chip)[:SPLIT_FRAGMENTS_CANDIDATES]
+    # which wgmma does not have
+    yield from first_points(Matmul(*SQUARE, "tf32x3", "tn"), TENSOR_CORES, chip)[:SPLIT_FRAGMENTS_CANDIDATES]
 
 
 def _eight_bits(chip: str) -> Iterator[GpuPoint]:

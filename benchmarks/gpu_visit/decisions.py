@@ -205,7 +205,7 @@ QUESTIONS: tuple[Callable[[Rows], VisitFinding], ...] = (
     fastest_of("matmul 4096x4096x4096 tf32x3 nn none", THREE_PRODUCTS),
     fastest_of(
         "matmul 4096x4096x4096 tf32x3 nt none",
-        "Do three products of tf32 by mma.sync beat cuBLAS's f32 (nt)?",
+        "Do three products of tf32 nt beat cuBLAS's f32, by wgmma or by mma.sync?",
     ),
     fastest_of("matmul 4096x4096x4096 i8 nt none", "Which configuration of i8 nt comes first?"),
     fastest_of("matmul 4096x4096x4096 e4m3 nt none", "Which configuration of e4m3 nt comes first?"),

@@ -75,7 +75,7 @@ def create_stores(
     ``sums``: one LLVM struct per 64 rows of C; ``first``: row and column of the block's tile; ``consumer``
     and ``thread``, i32 values: numbers of the warpgroup and of the thread in it.
     """
-    if plan.a.is_read_by_lanes:
+    if plan.a.has_paired_rows:
         _create_stores_of_lanes(plan, sums, c, first, consumer, Lane.of(thread))
         return
     if plan.is_swapped:
@@ -453,4 +453,4 @@ def _staged_stores(
     """Returns the stores of results through shared memory; None where sums are stored to C directly."""
     if plan.stores != "tma" or matmul.epilogue is None:
         return None
-    return StagedStores(plan, matmul.function, matmul.epilogue, matmul.matrices[2], maps[2], ring.start)
+    return StagedStores(plan, matmul.function, matmul.epilogue, matmul.matrices[2], maps[-1], ring.start)

@@ -131,6 +131,11 @@ class OperandTile:
         return (row // self.line * self.depth + k) * LINE_BYTES
 
     @property
+    def has_paired_rows(self) -> bool:
+        """Returns whether a lane's two rows of a fragment are neighbours in the tile, not 8 rows apart."""
+        return self.is_read_by_lanes and not self.is_k_major
+
+    @property
     def descriptor(self) -> int:
         """Returns the 64-bit wgmma matrix descriptor of an operand at shared-memory address 0."""
         leading = UNIT_BYTES if self.is_k_major else self.depth * LINE_BYTES  # ignored if K-major
@@ -153,10 +158,9 @@ class OperandTile:
                 f"{name}: found {self.rows} rows, allowed multiples of {rows_of_one} up to {BOX_LIMIT}"
             )
         if self.is_read_by_lanes:
-            is_allowed = not self.is_k_major and self.item_bytes == LANE_BYTES and self.depth == self.line
             found = f"found {self.depth} k of {self.item_bytes}-byte elements read by lanes"
-            allowed = f"allowed {LINE_BYTES // LANE_BYTES} of 4-byte ones with k not innermost"
-            if is_allowed:
+            allowed = f"allowed {LINE_BYTES // LANE_BYTES} of 4-byte ones"
+            if self.item_bytes == LANE_BYTES and self.depth == self.line:
                 return None
             return Refusal(f"{name}: {found}, {allowed}")
         if not self.is_k_major and self.item_bytes != 2:  # PTX ISA: imm-trans only for .f16 and .bf16
@@ -383,7 +387,7 @@ class BlockMatmul:
             return Refusal(
                 f"consumers: found {knobs.consumers}, allowed some that divide {left.rows} {lines}"
             )
-        if item_bytes == LANE_BYTES and not left.is_k_major:
+        if item_bytes == LANE_BYTES and (knobs.products == 3 or not left.is_k_major):
             left = replace(left, is_read_by_lanes=True)
         plan = PipelinePlan(
             left,

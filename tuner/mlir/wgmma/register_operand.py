@@ -2,7 +2,8 @@
 
 ``wgmma`` reads tf32 from shared memory only with k innermost. Fragments in registers have no such limit:
 lanes read them from the tile as it lies there. Where B has n innermost and A has k innermost, the operands
-change places: C^T = B^T A^T, so B is the left operand and rows of the product are columns of C.
+change places: C^T = B^T A^T, so B is the left operand and rows of the product are columns of C. Three
+products of tf32 split the left operand in registers, so lanes read it with k innermost as well.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from tuner.mlir.bindings import Value, ir
 from tuner.mlir.ir.building import branch, create, value
 from tuner.mlir.wgmma.integers import calculate, compare, i32, long_word, loop_i32
 from tuner.mlir.wgmma.plan import (
+    ATOM_LINES,
     FRAGMENT_WORDS,
     LANE_BYTES,
     LINE_BYTES,
@@ -36,6 +38,7 @@ from tuner.mlir.wgmma.warpgroups import (
 # 16 w + g and 8 more, k = t and 4 more: a pair of rows per k. PTX ISA, "Register Fragments for
 # wgmma.mma_async".
 #
+# With k not innermost:
 # Which rows of the tile these are is free, since only the stores see it. Pairs are neighbours in the tile, so
 # a lane reads a pair by one load of 8 bytes. A line of 128 bytes has chunks of 16 bytes, of two pairs each;
 # with the swizzle, chunk c of line k lies at c ^ (k % 8). The 16 lanes of half a warp read four lines: pairs
@@ -91,6 +94,24 @@ class Lane:
         return first, calculate("addi", other_chunk, HALF_LINES * LINE_BYTES)
 
 
+# With k innermost a line of 128 bytes holds 32 k of one row, and the fragment is what ``ldmatrix`` reads as
+# four matrices of 16-bit elements, two of which are an f32: rows of 16 bytes, which are chunks of 4 k. Lanes
+# 0 to 15 give the rows of the first 4 k, lanes 16 to 31 those of the next 4. Chunk c of row r lies at
+# c ^ (r % 8), so 8 rows are in 8 different chunks, in all banks.
+
+MATRIX_ROWS = 16  # of a fragment that a warp reads
+STEP_SHIFT = MMA_DEPTH_BYTES.bit_length() - 1
+
+
+def row_bytes(thread: Value) -> Value:
+    """Creates the byte offset, in a tile with k innermost, of the 16 bytes that a lane gives to ldmatrix."""
+    lane = calculate("andi", thread, 31)
+    warp = calculate("shrui", thread, 5)
+    row = calculate("addi", calculate("muli", warp, MATRIX_ROWS), calculate("andi", lane, MATRIX_ROWS - 1))
+    chunk = calculate("xori", calculate("shrui", lane, 4), calculate("andi", lane, ATOM_LINES - 1))
+    return calculate("addi", calculate("muli", row, LINE_BYTES), calculate("shli", chunk, CHUNK_SHIFT))
+
+
 # The loop. Fragments of a set of registers may be written only after the group that reads them is complete,
 # so two sets are used in turn, and the loop has two steps. A step:
 #
@@ -136,43 +157,43 @@ class RegisterConsumer:
         ``sums``: one LLVM struct of a thread's accumulators per 64 rows of the left operand.
         """
         plan = self.ring.plan
-        pairs = pair_addresses(self.ring, self.number, self.thread)
-        sums = self._multiply(first.stage, read_fragments(self.ring, first, pairs), (None,) * plan.fragments)
+        own = fragment_addresses(self.ring, self.number, self.thread)
+        sums = self._multiply(first.stage, read_fragments(self.ring, first, own), (None,) * plan.fragments)
         before = first.stage
         after = self.ring.next_position(first)
         if plan.k_tiles > 1:
             wait_for_older_groups()  # of one group for none: without it ptxas serializes the products
             sums, before, after = self._create_loop(
-                _Step(after, before, read_fragments(self.ring, after, pairs), sums), pairs
+                _Step(after, before, read_fragments(self.ring, after, own), sums), own
             )
         complete = [completed(struct, plan) for struct in sums]
         if plan.tiles > 1:
             release_by_warps(self.ring, self.thread, before)
         return complete, after
 
-    def _create_loop(self, step: _Step, pairs: list[Value]) -> tuple[tuple[Value, ...], Value, RingPosition]:
+    def _create_loop(self, step: _Step, own: list[Value]) -> tuple[tuple[Value, ...], Value, RingPosition]:
         """Creates all steps but the first; returns sums, the last stage and the position after it."""
 
         def two_steps(_number: Value, carried: list[Value]) -> list[Value]:
-            return self._next(self._next(step.with_values(carried), pairs), pairs).values
+            return self._next(self._next(step.with_values(carried), own), own).values
 
         steps = self.ring.plan.k_tiles - 2  # that read fragments of the next stage
         if steps >= 2:
             step = step.with_values(loop_i32(0, steps // 2, step.values, two_steps))
         if steps % 2:
-            step = self._next(step, pairs)
+            step = self._next(step, own)
         sums = self._multiply(step.position.stage, step.fragments, step.sums)
         if self.ring.plan.tiles > 1:
             wait_for_older_groups()
             release_by_warps(self.ring, self.thread, step.before)
         return sums, step.position.stage, self.ring.next_position(step.position)
 
-    def _next(self, step: _Step, pairs: list[Value]) -> _Step:
+    def _next(self, step: _Step, own: list[Value]) -> _Step:
         sums = self._multiply(step.position.stage, step.fragments, step.sums)
         wait_for_older_groups()
         release_by_warps(self.ring, self.thread, step.before)
         following = self.ring.next_position(step.position)
-        return _Step(following, step.position.stage, read_fragments(self.ring, following, pairs), sums)
+        return _Step(following, step.position.stage, read_fragments(self.ring, following, own), sums)
 
     def _multiply(
         self, stage: Value, words: Sequence[Value], sums: Sequence[Value | None]
@@ -228,33 +249,53 @@ def release_by_warps(ring: Ring, thread: Value, stage: Value) -> None:
     branch(is_speaker, lambda: ring.release(stage, lane))
 
 
-def pair_addresses(ring: Ring, consumer: Value, thread: Value) -> list[Value]:
-    """Creates the two addresses in the first stage at which a lane reads pairs of rows, 4 k apart.
+def fragment_addresses(ring: Ring, consumer: Value, thread: Value) -> list[Value]:
+    """Creates the addresses in the first stage at which a lane reads fragments.
 
-    ``consumer`` and ``thread``, i32 values: numbers of the warpgroup and of the thread in it.
+    With k innermost one, for ldmatrix; else two, of pairs of rows 4 k apart. ``consumer`` and ``thread``, i32
+    values: numbers of the warpgroup and of the thread in it.
     """
     plan = ring.plan
     rows_before = calculate("muli", consumer, plan.a.offset_bytes(plan.consumer_rows, 0))
     tile = calculate("addi", ring.start, rows_before)
+    if plan.a.is_k_major:
+        return [calculate("addi", tile, row_bytes(thread))]
     return [calculate("addi", tile, pair) for pair in Lane.of(thread).pair_bytes(plan.a.depth)]
 
 
-def read_fragments(ring: Ring, position: RingPosition, pairs: list[Value]) -> tuple[Value, ...]:
+def read_fragments(ring: Ring, position: RingPosition, own: list[Value]) -> tuple[Value, ...]:
     """Creates the wait for a stage and the reads of its fragments.
 
-    Returns the words of all fragments, i32 values. ``pairs``: the addresses of ``pair_addresses``.
+    Returns the words of all fragments, i32 values. ``own``: the lane's addresses of ``fragment_addresses``.
     """
     plan = ring.plan
     ring.wait(ring.full(position.stage), position)
     stage = calculate("muli", position.stage, plan.stage_bytes)
-    addresses = [calculate("addi", pair, stage) for pair in pairs]
+    addresses = [calculate("addi", address, stage) for address in own]
     words: list[Value] = []
     for row in range(0, plan.consumer_rows, MMA_ROWS):
-        for number in range(plan.a.steps):
-            offset_bytes = plan.a.offset_bytes(row, number)
-            for address in addresses:
-                words += load_pair(address, offset_bytes)
+        if plan.a.is_k_major:
+            words += _read_matrices(plan, addresses[0], row)
+        else:
+            words += _read_pairs(plan, addresses, row)
     return tuple(words)
+
+
+def _read_pairs(plan: PipelinePlan, addresses: list[Value], row: int) -> list[Value]:
+    words: list[Value] = []
+    for step in range(plan.a.steps):
+        for address in addresses:
+            words += load_pair(address, plan.a.offset_bytes(row, step))
+    return words
+
+
+def _read_matrices(plan: PipelinePlan, address: Value, row: int) -> list[Value]:
+    words: list[Value] = []
+    for step in range(plan.a.steps):
+        # two chunks further: no addition, as the swizzle exchanges chunks
+        of_step = calculate("xori", address, step << STEP_SHIFT)
+        words += load_matrices(of_step, plan.a.offset_bytes(row, 0))
+    return words
 
 
 def load_pair(address: Value, offset_bytes: int) -> list[Value]:
@@ -262,13 +303,23 @@ def load_pair(address: Value, offset_bytes: int) -> list[Value]:
 
     It is inline PTX, as are the products and the waits for mbarriers: LLVM keeps the order of inline PTX.
     """
-    pair = value(
+    return _load("ld.shared.v2.b32", 2, address, offset_bytes)
+
+
+def load_matrices(address: Value, offset_bytes: int) -> list[Value]:
+    """Creates a read of a fragment with k innermost, by inline PTX; returns its four words, i32 values."""
+    return _load("ldmatrix.sync.aligned.m8n8.x4.shared.b16", FRAGMENT_WORDS, address, offset_bytes)
+
+
+def _load(name: str, count: int, address: Value, offset_bytes: int) -> list[Value]:
+    results = ", ".join(f"${number}" for number in range(count))
+    words = value(
         "llvm.inline_asm",
-        ir.Type.parse("!llvm.struct<(i32, i32)>"),
+        struct_of("i32", count),
         address,
-        **assembly(f"ld.shared.v2.b32 {{$0, $1}}, [$2+{offset_bytes}];", "=r,=r,r"),
+        **assembly(f"{name} {{{results}}}, [${count}+{offset_bytes}];", "=r," * count + "r"),
     )
-    return [word_of(pair, i32(), number) for number in range(2)]
+    return [word_of(words, i32(), number) for number in range(count)]
 
 
 def create_product(plan: PipelinePlan, sums: Value | None, left: Sequence[Value], right: Value) -> Value:

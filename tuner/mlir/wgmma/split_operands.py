@@ -19,7 +19,7 @@ from tuner.mlir.wgmma.integers import calculate, i32, loop_i32
 from tuner.mlir.wgmma.plan import FRAGMENT_WORDS, MMA_ROWS, PipelinePlan
 from tuner.mlir.wgmma.register_operand import (
     create_product,
-    pair_addresses,
+    fragment_addresses,
     read_fragments,
     release_by_warps,
     right_operand,
@@ -54,16 +54,16 @@ class SplitConsumer:
         """
         ring = self.ring
         plan = self.ring.plan
-        pairs = pair_addresses(ring, self.number, self.thread)
-        words = read_fragments(ring, first, pairs)
+        own = fragment_addresses(ring, self.number, self.thread)
+        words = read_fragments(ring, first, own)
 
         def step(_number: Value, carried: list[Value]) -> list[Value]:
             position, words, totals = self._unpacked(carried)
-            following, read, sums = self._next(position, words, pairs)
+            following, read, sums = self._next(position, words, own)
             return [*following.values, *read, *map(_add, totals, sums)]
 
         if plan.k_tiles > 1:
-            position, words, totals = self._next(first, words, pairs)
+            position, words, totals = self._next(first, words, own)
             carried = loop_i32(2, plan.k_tiles, [*position.values, *words, *totals], step)
             position, words, totals = self._unpacked(carried)
             totals = tuple(map(_add, totals, self._multiplied(position, words)))
@@ -82,12 +82,12 @@ class SplitConsumer:
         return position, (*carried[POSITION_WORDS:last],), (*carried[last:],)
 
     def _next(
-        self, position: RingPosition, words: Sequence[Value], pairs: list[Value]
+        self, position: RingPosition, words: Sequence[Value], own: list[Value]
     ) -> tuple[RingPosition, tuple[Value, ...], tuple[Value, ...]]:
         """Creates a step; returns position and fragments of the next stage, and the sums of this one."""
         structs = self._issue(position, words)
         following = self.ring.next_position(position)
-        read = read_fragments(self.ring, following, pairs)
+        read = read_fragments(self.ring, following, own)
         sums = tuple(number for struct in structs for number in _completed(struct, self.ring.plan))
         release_by_warps(self.ring, self.thread, position.stage)
         return following, read, sums

@@ -138,7 +138,7 @@ def test_copies_and_their_parts_fill_a_tile_without_gaps() -> None:
         (OperandTile(60, 64, 2, is_k_major=True), "B: found 1 parts of 60 lines, allowed multiples of 8"),
         (OperandTile(72, 64, 2, is_k_major=True, parts=2), "B: found 2 parts of 36 lines, allowed"),
         (OperandTile(64, 64, 4, False, is_read_by_lanes=True), "B: found 64 k of 4-byte elements read by"),
-        (OperandTile(64, 32, 4, True, is_read_by_lanes=True), "B: found 32 k of 4-byte elements read by"),
+        (OperandTile(64, 64, 2, True, is_read_by_lanes=True), "B: found 64 k of 2-byte elements read by"),
     ],
 )
 def test_a_tile_that_cannot_be_multiplied_reports_why(tile: OperandTile, reason: str) -> None:

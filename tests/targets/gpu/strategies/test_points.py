@@ -36,6 +36,7 @@ OF_TRANSPOSED = {"transpose": 1, "pad_bytes": 16, "block_m": 64, "split_m": 2}
 Knobs = dict[str, Any]
 Build = Callable[..., GpuPoint]
 Seed = points.Seed
+SHARED_READS = ("ld.shared", "ldmatrix")
 KINDS = list(itertools.product(("f32", "f64", "i8"), LAYOUTS))
 THIN = ((1, 1, 1), (1, 97, 3))
 NAIVE_KINDS = list(itertools.product(("f32", "f64", "i8"), LAYOUTS, EPILOGUES))
@@ -161,6 +162,14 @@ POINTS = (
     case(wgmma, Matmul(136, 132, 68, "tf32x3"), 3, block_k=32, cluster="1x2", tiles=2),
     case(wgmma, Matmul(136, 132, 100, "tf32x3"), 4, block_k=32, cluster="2x1"),
     case(wgmma, BatchMatmul(2, 60, 68, 72, "tf32x3"), 5, block_k=32),
+    # nt: A in registers, without an exchange; of few rows B
+    case(wgmma, Matmul(128, 96, 192, "tf32x3", "nt"), block_k=32, block_m=128, consumers=2, stages=3),
+    case(wgmma, Matmul(100, 72, 200, "tf32x3", "nt", "bias_relu"), 1, block_k=32, block_n=128),
+    case(wgmma, Matmul(136, 72, 96, "tf32x3", "nt"), 2, block_k=32, tiles=3, stages=3),
+    case(wgmma, Matmul(136, 132, 68, "tf32x3", "nt"), 3, block_k=32, cluster="1x2", tiles=2),
+    case(wgmma, Matmul(132, 64, 100, "tf32x3", "nt"), 4, block_k=32, cluster="2x1", stores="exchange"),
+    case(wgmma, BatchMatmul(2, 68, 60, 72, "tf32x3", "nt"), 5, block_k=32),
+    case(wgmma, Matmul(13, 136, 100, "tf32x3", "nt"), 6, block_m=16, block_n=128, block_k=32, consumers=2),
 )  # fmt: skip
 
 
@@ -230,16 +239,18 @@ def test_a_random_point_of_few_rows_is_right_and_free_of_races(seed: int) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("dtype", ["tf32", "tf32x3"])
-def test_a_random_point_of_nn_is_right_on_wgmma_without_bank_conflicts(dtype: str, seed: int) -> None:
+@pytest.mark.parametrize(("dtype", "layout"), [("tf32", "nn"), ("tf32x3", "nn"), ("tf32x3", "nt")])
+def test_a_random_point_that_lanes_read_is_right_on_wgmma_without_bank_conflicts(
+    dtype: str, layout: str, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     m, n, k = (4 * int(size) for size in rng.integers(1, 60, 3))
-    problem = Matmul(m, n, k, dtype)
+    problem = Matmul(m, n, k, dtype, layout)
     allowed = feasible_set(problem, points.WGMMA, points.HOPPER)
     one = GpuPoint(problem, allowed.candidate(int(rng.integers(allowed.rows))), points.HOPPER)
     assert "wgmma" in compiled(one).text
     for simulation in require_right(one, seed=seed):
-        reads = [found for found in simulation.conflicts if found.instruction.startswith("ld.shared")]
+        reads = [found for found in simulation.conflicts if found.instruction.startswith(SHARED_READS)]
         assert {found.ratio for found in reads} <= {1.0}
 
 
@@ -452,7 +463,7 @@ def test_other_chips_and_layouts_that_wgmma_refuses_have_no_point() -> None:
     for problem, chip, why in (
         (Matmul(64, 64, 64, "f16"), "sm_90", "matmul_gpu_wgmma: the GPU has no wgmma"),
         (Matmul(64, 64, 64, "tf32", "tn"), points.HOPPER, "input_bytes == 2 or layout == 'nt'"),
-        (Matmul(64, 64, 64, "tf32x3", "nt"), points.HOPPER, "products == 1 or layout == 'nn'"),
+        (Matmul(64, 64, 64, "tf32x3", "tn"), points.HOPPER, "input_bytes == 2 or layout == 'nt'"),
         (Matmul(64, 64, 64, "e4m3"), points.HOPPER, "input_bytes == 2 or layout == 'nt'"),
         (Matmul(64, 64, 63, "tf32x3"), points.HOPPER, "row_a * input_bytes % 16 == 0"),
     ):

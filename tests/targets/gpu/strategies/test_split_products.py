@@ -5,8 +5,18 @@ import pytest
 
 from tests.simulator.ptx.matmuls import Edit, change, drop
 from tests.support.gpu_point import GpuPoint
-from tests.targets.gpu.strategies.points import compiled, is_feasible, is_noticed, large_wgmma, wgmma
+from tests.targets.gpu.strategies.points import (
+    HOPPER,
+    WGMMA,
+    compiled,
+    is_feasible,
+    is_noticed,
+    large_wgmma,
+    wgmma,
+)
+from tests.targets.gpu.strategies.test_initial_configurations import SQUARE, first_of
 from tests.targets.gpu.strategies.three_products import (
+    UNIT,
     Accumulate,
     Floats,
     chain,
@@ -25,26 +35,45 @@ from tuner.simulator.target.evaluator import simulate_program
 from tuner.targets.gpu.compiler import Ptxas
 
 pytestmark = pytest.mark.mlir
+Knobs = dict[str, int | str]
 STAGE = 32  # of K, after which sums are added to totals
 
 
-def kernel_model(a: Floats, b: Floats, accumulate: Accumulate) -> Floats:
-    """Returns A B as the kernel computes it; B is the operand in registers."""
+def kernel_model(a: Floats, b: Floats, accumulate: Accumulate, layout: str = "nn") -> Floats:
+    """Returns A B as the kernel computes it; the operand in registers is B, of nt A."""
+    if layout == "nt":
+        return three_products(split_rounded(a), split_cut(b), STAGE, accumulate)
     return three_products(split_cut(a), split_rounded(b), STAGE, accumulate, is_b_first=True)
 
 
-@pytest.mark.parametrize("sizes", [(96, 64, 192), (64, 128, 100), (40, 72, 32)])
-def test_the_kernel_computes_what_the_model_does_to_the_last_bit(sizes: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize(
+    ("layout", "sizes", "knobs"),
+    [
+        ("nn", (96, 64, 192), {}),
+        ("nn", (64, 128, 100), {}),
+        ("nn", (40, 72, 32), {}),
+        ("nt", (128, 96, 192), {"block_m": 128, "consumers": 2}),
+        ("nt", (100, 72, 200), {}),
+        ("nt", (80, 64, 100), {"block_m": 128, "consumers": 2, "stores": "exchange"}),
+    ],
+)
+def test_the_kernel_computes_what_the_model_does_to_the_last_bit(
+    layout: str, sizes: tuple[int, int, int], knobs: Knobs
+) -> None:
     m, n, k = sizes
-    one = wgmma(Matmul(m, n, k, "tf32x3"), block_k=32)
+    one = wgmma(Matmul(m, n, k, "tf32x3", layout), block_k=32, **knobs)
+    assert is_feasible(one)
     rng = np.random.default_rng(0)
     a = rng.standard_normal((m, k)).astype(np.float32)
     b = rng.standard_normal((k, n)).astype(np.float32)
     c = np.full((m, n), np.nan, np.float32)
-    simulate_program(compiled(one), {"a": a, "b": b, "c": c})
+    stored = {"a": a, "b": np.ascontiguousarray(b.T) if layout == "nt" else b, "c": c}
+    simulations = simulate_program(compiled(one), stored, schedule_seed=1)
+    assert [simulation.hazards for simulation in simulations] == [(), ()]
+    assert [simulation.conflict_ratio for simulation in simulations] == [1.0, 1.0]
     zeros = -k % STAGE  # that the TMA reads beyond the end
-    expected = kernel_model(np.pad(a, ((0, 0), (0, zeros))), np.pad(b, ((0, zeros), (0, 0))), rounded)
-    np.testing.assert_array_equal(c, expected)
+    padded = np.pad(a, ((0, 0), (0, zeros))), np.pad(b, ((0, zeros), (0, 0)))
+    np.testing.assert_array_equal(c, kernel_model(*padded, rounded, layout))
 
 
 @pytest.mark.parametrize("depth", [512, 2048])
@@ -69,22 +98,42 @@ def test_without_totals_or_low_bits_the_errors_are_many_times_larger() -> None:
     assert errors(one_product.astype(np.float32), a, b).max() > 10 * native.max()
 
 
-def test_infinity_gives_nan_and_the_largest_number_does_where_its_high_bits_are_rounded() -> None:
-    one = wgmma(Matmul(64, 64, 32, "tf32x3"), block_k=32, stages=2)
+@pytest.mark.parametrize("layout", ["nn", "nt"])
+def test_infinity_gives_nan_and_the_largest_number_does_where_its_high_bits_are_rounded(layout: str) -> None:
     largest = np.finfo(np.float32).max
-    a = np.full((64, 32), 0.25, np.float32)
-    b = np.full((32, 64), 0.25, np.float32)
-    a[:4, 3] = np.inf, -np.inf, np.nan, largest
-    b[5, 20:22] = np.inf, largest
+    in_registers = np.full((64, 32), 0.25, np.float32)
+    in_registers[20:22, 5] = np.inf, largest
+    in_memory = np.full((64, 32), 0.25, np.float32)
+    in_memory[:4, 3] = np.inf, -np.inf, np.nan, largest
+    c = product_of_rows(layout, in_registers, in_memory)
+    is_nan = np.zeros(c.shape, bool)
+    is_nan[:, :3] = True
+    is_nan[20:22] = True
+    np.testing.assert_array_equal(np.isnan(c), is_nan)
+    np.testing.assert_allclose(c[:20, 3], largest / 4, rtol=2.0**-22)
+    assert (c[:20, 4:] == 2).all()
+
+
+@pytest.mark.parametrize("layout", ["nn", "nt"])
+def test_tiny_numbers_are_off_by_a_fraction_of_the_least_normal_one(layout: str) -> None:
+    tiny = np.array([1e-38, 2.0**-112, 2.0**-126, 2.0**-140, 2.0**-149], np.float32)
+    factors = np.full((64, 32), 1.23e20, np.float32)
+    numbers = np.zeros((64, 32), np.float32)
+    numbers[: len(tiny), 7] = tiny
+    for c in (product_of_rows(layout, numbers, factors).T, product_of_rows(layout, factors, numbers)):
+        off = np.abs(c[:, : len(tiny)] - 1.23e20 * tiny.astype(float))
+        assert (off <= 2.0**-136 * 1.23e20 + 2.0**-22 * 1.23e20 * tiny).all()
+        assert (c[:, len(tiny) :] == 0).all()
+
+
+def product_of_rows(layout: str, in_registers: Floats, in_memory: Floats) -> Floats:
+    """Returns the products of rows of one matrix, which lanes split, with those of another; 64 rows each."""
+    one = wgmma(Matmul(64, 64, 32, "tf32x3", layout), block_k=32, stages=2, block_m=64)
+    a, b = (in_registers, in_memory) if layout == "nt" else (in_memory, in_registers.T)
     c = np.full((64, 64), -1, np.float32)
     with np.errstate(invalid="ignore", over="ignore"):
-        simulate_program(compiled(one), {"a": a, "b": b, "c": c})
-    is_nan = np.zeros(c.shape, bool)
-    is_nan[:3] = True
-    is_nan[:, 20:22] = True
-    np.testing.assert_array_equal(np.isnan(c), is_nan)
-    np.testing.assert_allclose(c[3, :20], largest / 4, rtol=2.0**-22)
-    assert (c[4:, :20] == 2).all()
+        simulate_program(compiled(one), {"a": a, "b": np.ascontiguousarray(b), "c": c})
+    return c if layout == "nt" else c.T
 
 
 SMALL = wgmma(Matmul(64, 64, 160, "tf32x3"), block_k=32, stages=2)
@@ -106,10 +155,45 @@ def test_a_broken_kernel_of_three_products_is_noticed(name: str, edit: Edit) -> 
     assert is_noticed(SMALL, edit), name
 
 
-def test_three_products_do_not_wait_for_each_other_and_spill_nothing(ptxas: Ptxas) -> None:
-    one: GpuPoint = large_wgmma(Matmul(4096, 4096, 4096, "tf32x3"), block_k=32, block_m=128, block_n=128)
+@pytest.mark.parametrize("layout", ["nn", "nt"])
+def test_three_products_do_not_wait_for_each_other_and_spill_nothing(ptxas: Ptxas, layout: str) -> None:
+    one = large_wgmma(Matmul(*SQUARE, "tf32x3", layout), block_k=32, block_m=128, block_n=128)
     assert is_feasible(one)
     found = {each.kernel: each for each in ptxas.assemble(one.program()).resources}
     assert {each.spilled_bytes for each in found.values()} == {0}
     assert not is_serialized(found["matmul_kernel"])
     assert found["matmul_kernel"].blocks_per_multiprocessor == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("layout", "sizes"), [("nn", SQUARE), ("nt", SQUARE), ("nt", (16, 4096, 4096))], ids=str
+)
+def test_what_three_products_begin_with_does_not_wait_and_spills_nothing(
+    ptxas: Ptxas, layout: str, sizes: tuple[int, int, int]
+) -> None:
+    problem = Matmul(*sizes, "tf32x3", layout)
+    candidates = first_of(problem, WGMMA)
+    assert candidates
+    for candidate in candidates:
+        kernels = ptxas.assemble(GpuPoint(problem, candidate, HOPPER).program()).resources
+        assert {kernel.spilled_bytes for kernel in kernels} == {0}, candidate.text
+        assert not any(map(is_serialized, kernels)), candidate.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ["nn", "nt"])
+@pytest.mark.parametrize("kind", ["normal", "positive", "badly scaled", "cancelling"])
+def test_of_50_draws_no_error_is_above_the_tolerance_of_f32_and_few_are_above_those_of_a_chain(
+    kind: str, layout: str
+) -> None:
+    rng = np.random.default_rng(11)
+    larger = 0
+    for depth in rng.integers(8, 33, 50) * STAGE:
+        a, b = draw(kind, int(depth), rng)
+        c = kernel_model(a, b, cut_off, layout)
+        norms = np.linalg.norm(a.astype(float), axis=1)[:, None] * np.linalg.norm(b.astype(float), axis=0)
+        assert (np.abs(c - a.astype(float) @ b.astype(float)) < 16 * UNIT * norms).all()
+        larger += int(errors(c, a, b).max() > errors(chain(a, b), a, b).max())
+    # products of f32 that cancel exactly do not as sums of products of their parts
+    assert larger <= {"normal": 0, "positive": 0, "badly scaled": 2, "cancelling": 50}[kind]
