@@ -12,7 +12,7 @@ from sqlalchemy.orm import aliased, joinedload, selectinload
 from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.errors import REPEATABLE, TIMED_OUT, UsageError, unknown_value
 from tuner.core.plausibility import LEAST_S
-from tuner.core.problem import ALL_EPILOGUES, FUSION_OPERATIONS, OPERATIONS
+from tuner.core.problem import ALL_EPILOGUES, FUSION_OPERATIONS, OPERATIONS, SCALED
 from tuner.core.queries import OF_PROBLEM, BestGroup, ReuseKey, RunQuery, TaskQuery, TrialQuery
 from tuner.core.records import Measurement
 from tuner.db.models import (
@@ -66,7 +66,7 @@ AT_ONCE = 500  # ids or hashes in one statement: SQLite takes 32766, PostgreSQL 
 STATUSES = ("measured", "verified", "failed")
 RUN_STATUSES = (RUNNING, "done", INTERRUPTED)
 KNOWN_VALUES = {  # of columns of the table ``problem``
-    "operation": (*OPERATIONS, *FUSION_OPERATIONS),
+    "operation": (*OPERATIONS, SCALED, *FUSION_OPERATIONS),
     "dtype": INPUT_DTYPES,
     "epilogue": ALL_EPILOGUES,
 }

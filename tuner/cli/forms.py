@@ -15,7 +15,7 @@ from tuner.cli.options import is_typed, remote_runners, typed_options
 from tuner.core.candidate import AUTO, CPU, TargetName
 from tuner.core.dtypes import dtype_name, narrow_output
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.matmul import PACKABLE, Matmul
+from tuner.core.matmul import PACKABLE, SCALABLE, Matmul
 from tuner.core.problem import MATMUL, NUMPY_ALIGNMENT, OPERATIONS, WARM, Problem, require_choice
 from tuner.core.problem_classes import MatmulProblem
 from tuner.core.problem_text import example_of, parse_shape, parse_sizes
@@ -121,6 +121,7 @@ class ProblemOptions:
     scale_dtype: str = "f16"
     zero_points: bool = False
     activations: str = ""
+    scales: str = ""
 
     @property
     def problem(self) -> Problem:
@@ -132,14 +133,16 @@ class ProblemOptions:
         assert self.shape is not None
         name = dtype_name(self.dtype)
         weights = self._weights()
-        if weights or self.activations or self.zero_points:
+        if self.scales and self.operation not in SCALABLE:
+            raise UsageError(f"--scales cannot be combined with {self.operation}", f"allowed is {MATMUL}")
+        if self.scales or weights or self.activations or self.zero_points:
             if self.operation not in PACKABLE:
                 line = f"--weights cannot be combined with {self.operation}"
                 raise UsageError(line, f"allowed is {MATMUL}")
             m, n, k = parse_shape(self.shape)
             of_product = (name, self.layout, self.epilogue, self.output_dtype, self.align, self.cache)
             of_weights = (weights, self.group_size, self.scale_dtype, self.zero_points, self.activations)
-            return Matmul(m, n, k, *of_product, *of_weights)
+            return Matmul(m, n, k, *of_product, *of_weights, self.scales)
         if self.operation not in OPERATIONS:
             error = unknown_value("operation", self.operation, OPERATIONS)
             others = "other operations are tuned in a program: tuner tune PROGRAM.mlir"

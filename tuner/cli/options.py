@@ -20,6 +20,7 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import (
     LAYOUTS,
     NUMPY_ALIGNMENT,
+    SCALES,
     WARM,
 )
 from tuner.core.serialization import parse_seconds
@@ -38,7 +39,7 @@ R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 EPILOGUE = "NAME"  # stands for the name of an epilogue in a help text
 EPILOGUE_HELP = f"What follows the product: {', '.join(EPILOGUES)}."
-OF_WEIGHTS = ("weights", "constant", "group_size", "scale_dtype", "zero_points", "activations")
+OF_WEIGHTS = ("weights", "constant", "group_size", "scale_dtype", "zero_points", "activations", "scales")
 PROBLEM_OPTIONS = (
     *("operation", "shape", "dtype", "layout", "epilogue", "output_dtype", "align", "cache"),
     *OF_WEIGHTS,
@@ -228,6 +229,12 @@ problem_options = combined(
         metavar="i8",
         help="With quantized weights A is quantized at each call: i8 (by group), i8-group, i8-row. "
         "Default: it is not.",
+    ),
+    click.option(
+        "--scales",
+        default="",
+        metavar=SCALES,
+        help="Of e4m3 with layout nt: f32 scales of A per row and 128 of K, of B per 128 x 128; sm_90a.",
     ),
 )
 

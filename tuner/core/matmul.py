@@ -8,15 +8,18 @@ from tuner.core.problem import (
     BATCH_MATMUL,
     MATMUL,
     NUMPY_ALIGNMENT,
+    SCALED,
+    SCALES,
     WARM,
     Problem,
     require_choice,
 )
-from tuner.core.problem_classes import MatmulProblem, PackedProblem, quantized_problem
+from tuner.core.problem_classes import MatmulProblem, PackedProblem, ScaledProblem, quantized_problem
 from tuner.core.quantization import CONSTANT, parsed_format
 from tuner.core.typed_arguments import shown, typed_arguments
 
 PACKABLE = (MATMUL, QUANTIZED)  # operations whose B may come packed, as a user names them
+SCALABLE = (MATMUL,)  # operations that may have scales of blocks, as a user names them
 
 
 @typed_arguments
@@ -35,6 +38,7 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
     scale_dtype: str = "f16",
     zero_points: bool = False,
     activations: str = "",
+    scales: str = "",
 ) -> Problem:
     """Returns the problem C = A B, with A of m x k, B of k x n and C of m x n elements.
 
@@ -64,6 +68,9 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         zero_points: of quantized weights: whether a number of each group is subtracted from its integers.
         activations: of quantized weights: "": A as it is. "i8-group" and "i8-row": A is quantized at each
             call, with a scale per group or per row; "i8": by group, but by row with group size "channel".
+        scales: "", or "1x128,128x128": e4m3 with layout nt, f32 or bf16 as output and two more arguments in
+            f32, a scale for each row and 128 of K of A, and for each 128 rows and 128 of K of B as stored.
+            Kernels are for sm_90a, with K a multiple of 16.
 
     Returns:
         The problem, a frozen value.
@@ -87,6 +94,12 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
     except UsageError:
         allowed = f"{' or '.join(output_names(given))} for dtype {given}"
         raise UsageError(f"output dtype: found {shown(output)}, allowed {allowed}") from None
+    if scales:
+        require_choice("scales", scales, (SCALES,))
+        if weights or activations or zero_points:
+            raise UsageError("scales cannot be combined with packed weights")
+        scaled = (given, layout, epilogue, narrow)
+        return ScaledProblem(SCALED, sizes, *scaled, align=str(align), cache=cache)
     if weights not in ("", CONSTANT):
         require_choice("epilogue with quantized weights", epilogue, ("none",))
         require_choice("layout with quantized weights", layout, ("nn", "nt"))  # nn: not given

@@ -24,6 +24,10 @@ MATMUL, BATCH_MATMUL = OPERATIONS = ("matmul", "batch_matmul")
 FUSION_OPERATIONS = tuple(kind for kind in KINDS if kind != LOOPS)  # what a fusion of a program computes
 OF_BATCHES = (BATCH_MATMUL, ATTENTION, CONTRACTION, CONVOLUTION)  # operations on more than one matrix
 LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n), t transposed in memory
+SCALED = "scaled_matmul"  # the operation of a matmul of 8-bit floats with scales of blocks
+SCALES = "1x128,128x128"  # rows x steps of K that share a scale of A, columns x steps of K of B
+SCALED_DEPTH = 128  # steps of K that share a scale
+SCALED_COLUMNS = 128  # of B, that share a scale
 NUMPY_ALIGNMENT = "16"  # what numpy's arrays have, as malloc promises it
 ALIGNMENTS = (NUMPY_ALIGNMENT, "64", "any")  # bytes; 64: a cache line; any: that of one element
 # What is evicted from a CPU's caches before a call: nothing, B, all operands.
@@ -188,7 +192,8 @@ class Problem(abc.ABC):
 
         Returns:
             Sizes m, n, k and batch; bytes per element (input_bytes, output_bytes, accumulator_bytes); names
-            of dtype, output, layout and epilogue. Of a fusion and of a matmul with packed weights also facts
+            of dtype, output, layout and epilogue; scale_depth, the steps of K that share a scale, or 0. Of a
+            fusion and of a matmul with packed weights also facts
             (``tuner.core.fusion_facts.FusionFacts.variables``): loops, inner_rows, inner_columns,
             contractions, weights, transposed, copy, strided, dimensions, channels, stride, masked,
             weight_bits, group_size, zero_points, integers.
@@ -266,11 +271,27 @@ class Problem(abc.ABC):
         return tuple(arguments)
 
     @property
+    def scales(self) -> tuple[Argument, ...]:
+        """Returns the scales of A, (m, k / 128), and of B, (n / 128, k / 128), in f32, rounded up.
+
+        () for all operations but a scaled_matmul.
+        """
+        if self.operation != SCALED:
+            return ()
+        m, n, k = self.sizes
+        blocks = -(-k // SCALED_DEPTH)
+        return (
+            Argument("scale_a", (m, blocks), "f32", 1),
+            Argument("scale_b", (-(-n // SCALED_COLUMNS), blocks), "f32", 1),
+        )
+
+    @property
     def arguments(self) -> tuple[Argument, ...]:
-        """Returns the arrays of a matmul's kernel: A, B, those of the epilogue, and C, which it writes."""
+        """Returns the arrays of a matmul's kernel: A, B, scales, those of the epilogue, and C, the result."""
         return (
             Argument("a", self.a_shape, self.stored_dtype, self.batch),
             Argument("b", self.b_shape, self.stored_dtype, self.batch),
+            *self.scales,
             *self.extra_arguments,
             Argument("c", self.c_shape, self.result_dtype, self.batch),
         )

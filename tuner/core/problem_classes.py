@@ -18,6 +18,9 @@ from tuner.core.problem import (
     NUMPY_ALIGNMENT,
     OPERATIONS,
     PROBLEM_DEFAULTS,
+    SCALED,
+    SCALED_DEPTH,
+    SCALES,
     WARM,
     Problem,
     TextProblem,
@@ -71,6 +74,7 @@ def _variables(problem: Problem) -> tuple[tuple[str, int | str], ...]:
         ("output", problem.result_dtype),
         ("layout", problem.layout),
         ("epilogue", problem.epilogue),
+        ("scale_depth", SCALED_DEPTH if problem.scales else 0),
     )
 
 
@@ -98,6 +102,75 @@ class MatmulProblem(Problem):
 
     @property
     def scheduled_as(self) -> "MatmulProblem":
+        return self
+
+    @property
+    def weights(self) -> str:
+        return ""
+
+    @property
+    def runs_alone(self) -> bool:
+        return True
+
+    @property
+    def flop(self) -> int:
+        return _products(self)
+
+    @property
+    def bytes(self) -> int:
+        return _moved_bytes(self)
+
+    @property
+    def compared_limit(self) -> int:
+        return self.rows * self.sizes[1]
+
+    @property
+    def multiplied_dtype(self) -> str:
+        return self.dtype
+
+    @property
+    def narrowest_dtype(self) -> str:
+        return self.dtype
+
+    def variables(self) -> tuple[tuple[str, int | str], ...]:
+        return _variables(self)
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class ScaledProblem(Problem):
+    """A matmul of e4m3 with a scale of each row and 128 of K of A, and of each block of 128x128 of B.
+
+    C[m, n] is the sum over blocks b of K of scale_a[m, b] * scale_b[n / 128, b] * (A_b B_b^T)[m, n].
+    """
+
+    operations = (SCALED,)
+
+    def __post_init__(self) -> None:
+        """Raises UsageError as for all problems, and for types, layouts and epilogues without scales."""
+        super().__post_init__()
+        require_choice("dtype with scales", self.dtype, ("e4m3",))
+        require_choice("layout with scales", self.layout, ("nt",))
+        require_choice("epilogue with scales", self.epilogue, (NONE,))
+        require_choice("output dtype with scales", self.result_dtype, ("f32", "bf16"))
+
+    def __repr__(self) -> str:
+        return f"{_call('Matmul', self)[:-1]}, scales={SCALES!r})"
+
+    @property
+    def one(self) -> "ScaledProblem":
+        return self
+
+    @property
+    def form(self) -> tuple[str, ...]:
+        return (self.layout, self.epilogue, f"scales={SCALES}")
+
+    @property
+    def computed(self) -> str:
+        return f"{SCALES} {self.epilogue}"
+
+    @property
+    def scheduled_as(self) -> "ScaledProblem":
         return self
 
     @property
@@ -361,6 +434,8 @@ def problem_of_values(
     batch, sizes = split_extents(operation, extents)
     if weights:
         return PackedProblem(operation, sizes, batch=batch, weights=weights, **options)
+    if operation == SCALED:
+        return ScaledProblem(operation, sizes, batch=batch, **options)
     if not text:
         return MatmulProblem(operation, sizes, batch=batch, **options)
     if facts is None:

@@ -11,6 +11,8 @@ from tuner.core.problem import (
     MATMUL,
     NUMPY_ALIGNMENT,
     OPERATIONS,
+    SCALED,
+    SCALES,
     WARM,
     require_choice,
     split_extents,
@@ -110,13 +112,14 @@ def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
 
     Fields that are None or have their default give no option; a missing operation or shape is replaced by
     an example. For a fusion: ``tuner tune PROGRAM.mlir``, where the user puts in the name of the program.
-    Quantized weights give ``--weights i4-g32-f16``, constant ones ``--constant b``.
+    A scaled_matmul gives ``--scales``. Quantized weights give ``--weights i4-g32-f16``, constant ones
+    ``--constant b``.
     """
     weights = task.weights or ""
     if task.operation in FUSION_OPERATIONS and not weights:
         return "tuner tune PROGRAM.mlir"  # a fusion is tuned with the program that it is a part of
     operation = task.operation or MATMUL
-    if weights:
+    if weights or operation == SCALED:
         operation = MATMUL
     _, example = SHAPES.get(operation, SHAPES[MATMUL])
     options = ["tuner", "tune", operation, task.shape or example]
@@ -124,6 +127,8 @@ def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
         options += ["--constant", "b"]
     elif weights:
         options += ["--weights", weights]
+    if task.operation == SCALED:
+        options += ["--scales", SCALES]
     for name, plain in PLAIN.items():
         value = getattr(task, name)
         is_implied = name == "layout" and weights not in ("", CONSTANT)

@@ -30,6 +30,7 @@ from tuner.mlir.gpu_ops.order_products import OrderProductsOp
 from tuner.mlir.gpu_ops.pad_views import PadViewsOp
 from tuner.mlir.gpu_ops.prefetch_fragments import PrefetchFragmentsOp
 from tuner.mlir.gpu_ops.set_aside_epilogue import SetAsideEpilogueOp
+from tuner.mlir.gpu_ops.set_aside_scales import SetAsideScalesOp
 from tuner.mlir.gpu_ops.shared_copies import BypassL1Op, FlatCopiesOp, InsertBarriersOp
 from tuner.mlir.gpu_ops.shared_layout import SharedLayoutOp
 from tuner.mlir.gpu_ops.transpose_operands import TransposeOperandsOp
@@ -107,6 +108,7 @@ OPS = (
     ReorderWeightsOp,
     SkipHiddenKeysOp,
     SetAsideEpilogueOp,
+    SetAsideScalesOp,
     SharedLayoutOp,
     SplitKOp,
     SwizzleBlocksOp,
@@ -118,7 +120,7 @@ OPS = (
     WgmmaPipelineOp,
     WidenOperandsOp,
 )
-CONSUMING = (PrefetchFragmentsOp,)  # replace the payload ops of their handle
+CONSUMING = (PrefetchFragmentsOp, SetAsideScalesOp)  # replace the payload ops of their handle
 # MLIR then lists all dialects that it knows, which is too long for a message.
 UNKNOWN_DIALECT = re.compile(r"Dialect `([\w.]+)' not found for custom op '([\w.]+)'.*")
 UNKNOWN_OP = re.compile(r"custom op '([\w.]+)' is unknown")

@@ -1,4 +1,4 @@
 """A problem as MLIR text, as random arrays, and its expected result in float64."""
 
 # What other packages may import; the rest is inside.
-__all__ = ["cpu", "gpu", "inputs", "packed_weights", "partitions", "reference"]
+__all__ = ["cpu", "gpu", "inputs", "packed_weights", "partitions", "reference", "scaled_product"]

@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 
 from tuner.core.epilogues import BEFORE, Epilogue
 from tuner.core.errors import UsageError
-from tuner.core.problem import SIZE_LIMIT, Problem
+from tuner.core.problem import SIZE_LIMIT, Argument, Problem
 from tuner.payload.cpu import ENTRY, batch_comment, has_epilogue, indexing_maps, scalar_op, tensor_type, zero
+from tuner.payload.scaled_product import scaled_product
 
 COMMENT = re.compile(r"// (workspace|packed|low): (.*)")
 HIGH_BITS = -0x2000  # of an f32: those of a tf32, as tensor cores read it
@@ -41,10 +42,14 @@ def scratch_in(script: str, problem: Problem) -> Scratch:
     """Returns the buffers that a script's comments state, see the module docstring.
 
     Raises UsageError for an operand other than a or b, for a workspace that is not three numbers in range,
-    and for a low operand together with other buffers or of a type other than f32.
+    for a low operand together with other buffers or of a type other than f32, and for buffers with scales.
     """
     found = {match[1]: match[2].split() for match in map(COMMENT.match, script.splitlines()) if match}
     workspace = _workspace(found["workspace"], problem) if "workspace" in found else None
+    if problem.scales and found:
+        raise UsageError(
+            f"script: found {' and '.join(found)}, allowed no other buffers with scales of blocks"
+        )
     packed = tuple(found.get("packed", ()))
     if packed not in ((), ("a",), ("b",), ("a", "b")):
         raise UsageError(f"script: packed: found {' '.join(packed)}, allowed a, b")
@@ -69,9 +74,9 @@ def _workspace(words: list[str], problem: Problem) -> tuple[int, int, int]:
 def gpu_payload_mlir(problem: Problem, scratch: Scratch) -> str:
     """Returns a problem's module as text: @pack_a, @pack_b, @split_a or @split_b if needed, @matmul, @reduce.
 
-    A function is for one pair of a batch. @matmul takes A, B, the epilogue's arguments and C. With a
-    workspace it takes A, B and one slice, which gets all sums until a script splits K, and @reduce writes C.
-    A matrix of low bits is an argument before C, of which only a script makes use.
+    A function is for one pair of a batch. @matmul takes A, B, their scales if any, the epilogue's arguments
+    and C. With a workspace it takes A, B and one slice, which gets all sums until a script splits K, and
+    @reduce writes C. A matrix of low bits is an argument before C, of which only a script makes use.
     """
     functions = [_pack(problem, name) for name in scratch.packed]
     functions += [_split(problem, name) for name in scratch.low]
@@ -204,10 +209,11 @@ def _output(problem: Problem) -> _Array:
 
 def _extra(problem: Problem) -> list[_Array]:
     """Returns the arguments of the epilogue."""
-    return [
-        _Array(argument.name, argument.shape, argument.dtype, argument.name)
-        for argument in problem.one.extra_arguments
-    ]
+    return _whole(problem.one.extra_arguments)
+
+
+def _whole(arguments: Sequence[Argument]) -> list[_Array]:
+    return [_Array(argument.name, argument.shape, argument.dtype, argument.name) for argument in arguments]
 
 
 def _matmul(problem: Problem, scratch: Scratch) -> str:
@@ -215,14 +221,14 @@ def _matmul(problem: Problem, scratch: Scratch) -> str:
     b = _operand(problem, scratch, "b")
     c = _output(problem)
     sums = problem.accumulator
-    inputs = [a, b, *_extra(problem)]
+    inputs = [a, b, *_whole(problem.scales), *_extra(problem)]
     if not has_epilogue(problem):
         body = _product(problem, a, b, "%C", c.tensor)
         last = "%product"
     else:
         between = f"tensor<{_sizes(c.sizes)}x{sums}>"
         body = f"    %between = tensor.empty() : {between}\n" + _product(problem, a, b, "%between", between)
-        body += _epilogue(problem, between, inputs[2:], c)
+        body += _epilogue(problem, between, _extra(problem), c)
         last = "%result"
     unread = [_low(problem, name) for name in scratch.low]
     return _function(ENTRY, inputs, c, sums, body, last, unread)
@@ -321,6 +327,8 @@ def _function(
 
 
 def _product(problem: Problem, a: _Array, b: _Array, start: str, kind: str) -> str:
+    if problem.scales:
+        return scaled_product(problem, start, kind)
     sums = problem.accumulator
     return f"""    %cleared = linalg.fill ins(%zero : {sums}) outs({start} : {kind}) -> {kind}
     %product = linalg.matmul{indexing_maps(problem.layout)}

@@ -13,6 +13,7 @@ from tuner.payload.reference import (
     base_of,
     draw_before,
     draw_extra,
+    draw_scales,
     with_special_bias,
 )
 
@@ -46,6 +47,7 @@ def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
         problem,
         _stored(a.reshape(*problem.lead, m, k), problem),
         _stored(b.reshape(*problem.lead, n, k).swapaxes(-1, -2), problem),
+        draw_scales(problem, rng),
     )
     factors = np.ones(problem.rows), np.ones((problem.batch, n))
     extra = draw_extra(problem, rng)

@@ -27,7 +27,7 @@ from tuner.core.numpy_types import (
     scale,
     widened,
 )
-from tuner.core.problem import Problem
+from tuner.core.problem import SCALED_COLUMNS, SCALED_DEPTH, Problem
 from tuner.core.records import Verdict
 from tuner.payload.epilogue_values import Arithmetic, BoundedValue, evaluate
 from tuner.payload.special_numbers import (
@@ -80,6 +80,7 @@ ROUNDED_OFF = 2.0**-54  # times a float64: adding less changes nothing
 SMALL_TILE = 2**14  # below so many elements, adding a number is faster than finding out if it is needed
 WHOLE_FLOP = 2**40  # of the largest problem compared whole: some 10 s in float64 on a few cores
 SAMPLED_ROWS = 256
+SCALE_OCTAVES = 8.0  # powers of two over which drawn scales of blocks are spread
 GOLDEN = 0.6180339887  # multiples modulo 1: a low-discrepancy sequence, no period as tiles have
 
 
@@ -95,6 +96,7 @@ class BaseDraw:
     layout: str
     row_norm: Float64  # (rows,), of A
     column_norm: Float64  # (batch, n), of B
+    scales: tuple[Array, ...] = ()  # of A and B, as ``Problem.scales`` says; () without them
 
     @property
     def without_layout(self) -> tuple[Array, Array]:
@@ -105,6 +107,14 @@ class BaseDraw:
         if self.layout == "nt":
             b = b.swapaxes(1, 2)
         return a, b
+
+    @property
+    def scaled(self) -> tuple[Array, Array]:
+        """Returns ``without_layout``, where there are scales times these, in float64 without a rounding."""
+        a, b = self.without_layout
+        if not self.scales:
+            return a, b
+        return scaled_operands(a, b, self.scales)
 
     @cached_property
     def hard_to_scale(self) -> tuple[Places, Places]:
@@ -120,7 +130,7 @@ class BaseDraw:
     @cached_property
     def product(self) -> Float64:
         """Returns A times B in float64, (m of all matrices of the batch, n); it is computed once."""
-        a, b = self.without_layout
+        a, b = self.scaled
         product: Float64 = _wide(a) @ _wide(b)
         return product.reshape(-1, b.shape[2])
 
@@ -129,7 +139,7 @@ class BaseDraw:
 
         ``rows``: a slice, or row numbers; they count through all matrices of the batch.
         """
-        a, b = self.without_layout
+        a, b = self.scaled
         if len(a) == 1:
             return _wide(a[0, rows]) @ _wide(b[0][:, columns])
         # a batch: the matrix and the row in it of each number
@@ -170,7 +180,7 @@ class Inputs:
     @property
     def arrays(self) -> tuple[Array, ...]:
         """Returns the input arrays in the order of the kernel's arguments, without C."""
-        return (self.a, self.b, *self.extra)
+        return (self.a, self.b, *self.base.scales, *self.extra)
 
     @property
     def output_before(self) -> Array:
@@ -293,7 +303,7 @@ class Inputs:
 
     def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:
         m, n, _ = self.problem.sizes
-        a, b = (matrices[flip.matrix] for matrices in self.base.without_layout)
+        a, b = (matrices[flip.matrix] for matrices in self.base.scaled)
         of_rows = np.arange(self.problem.rows)[rows] - flip.matrix * m  # in the flip's matrix
         of_columns = np.arange(n)[columns]
         is_a = flip.array == "A"
@@ -305,9 +315,9 @@ class Inputs:
         of_a = _wide(a[row, inner]) * self.rows[row + flip.matrix * m]
         of_b = _wide(b[inner, column]) * self.columns[flip.matrix, column]
         if is_a:
-            changes = (_flip_change(of_a, a.dtype), of_b)
+            changes = (_flip_change(of_a, self.a.dtype), of_b)
         else:
-            changes = (of_a, _flip_change(of_b, b.dtype))
+            changes = (of_a, _flip_change(of_b, self.b.dtype))
         expected[np.ix_(at_rows, at_columns)] += np.outer(*changes)
 
 
@@ -347,7 +357,29 @@ def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
     type_ = number_type(problem.dtype)
     if not type_.is_float and type_.bits > BYTE_BITS:
         return base_of(problem, *wide_integers(a, b, problem.dtype, problem.accumulator))
-    return base_of(problem, round_inputs(a, problem.dtype), round_inputs(b, problem.dtype))
+    scales = draw_scales(problem, rng)
+    return base_of(problem, round_inputs(a, problem.dtype), round_inputs(b, problem.dtype), scales)
+
+
+def draw_scales(problem: Problem, rng: np.random.Generator) -> tuple[Array, ...]:
+    """Returns random scales of A and B, positive f32 over SCALE_OCTAVES powers of two; () without them."""
+    scales = []
+    for argument in problem.scales:
+        exponents = rng.uniform(-SCALE_OCTAVES / 2, SCALE_OCTAVES / 2, argument.shape)
+        scales.append(np.exp2(exponents).astype(np.float32))
+    return tuple(scales)
+
+
+def scaled_operands(a: Array, b: Array, scales: tuple[Array, ...]) -> tuple[Float64, Float64]:
+    """Returns A and B times their scales in float64: 4 bits times 24 bits are not rounded.
+
+    ``a``: (1, m, k), ``b``: (1, k, n); ``scales``: (m, k / 128) and (n / 128, k / 128), rounded up.
+    """
+    of_a, of_b = scales
+    k, n = b.shape[1:]
+    of_a = of_a.repeat(SCALED_DEPTH, axis=1)[:, :k]
+    of_b = of_b.repeat(SCALED_DEPTH, axis=1)[:, :k].repeat(SCALED_COLUMNS, axis=0)[:n]
+    return _wide(a) * _wide(of_a), _wide(b) * _wide(of_b).T
 
 
 def wide_integers(a: Array, b: Array, dtype: str, sums: str) -> tuple[Array, Array]:
@@ -373,17 +405,22 @@ def wide_integers(a: Array, b: Array, dtype: str, sums: str) -> tuple[Array, Arr
     return whole[0].astype(DTYPES[dtype]), whole[1].astype(DTYPES[dtype])
 
 
-def base_of(problem: Problem, a: Array, b: Array) -> BaseDraw:
+def base_of(problem: Problem, a: Array, b: Array, scales: tuple[Array, ...] = ()) -> BaseDraw:
     """Returns a ``BaseDraw`` of A and B: both stored in the problem's layout, and their norms.
 
-    ``a``: (m, k), ``b``: (k, n); with the batch in front for a batch_matmul.
+    ``a``: (m, k), ``b``: (k, n); with the batch in front for a batch_matmul. ``scales``: of A and B, if any.
     """
+    wide_a = _wide(a)
+    wide_b = _wide(b)
+    if scales:
+        (wide_a,), (wide_b,) = scaled_operands(a[None], b[None], scales)
     return BaseDraw(
         np.ascontiguousarray(a.swapaxes(-1, -2)) if problem.layout == "tn" else a,
         np.ascontiguousarray(b.swapaxes(-1, -2)) if problem.layout == "nt" else b,
         problem.layout,
-        np.linalg.norm(_wide(a), axis=-1).reshape(-1),
-        np.linalg.norm(_wide(b), axis=-2).reshape(problem.batch, -1),
+        np.linalg.norm(wide_a, axis=-1).reshape(-1),
+        np.linalg.norm(wide_b, axis=-2).reshape(problem.batch, -1),
+        scales,
     )
 
 
@@ -521,8 +558,13 @@ def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
 
     A and B are compared as drawn: without ``inputs.flip`` and ``inputs.special``.
     """
-    fresh = (*_scaled(inputs.problem, inputs.base, inputs.rows, inputs.columns, None), *inputs.extra)
-    names = ("A", "B", *(argument.name for argument in inputs.problem.extra_arguments))
+    fresh = (
+        *_scaled(inputs.problem, inputs.base, inputs.rows, inputs.columns, None),
+        *inputs.base.scales,
+        *inputs.extra,
+    )
+    extra = (*inputs.problem.scales, *inputs.problem.extra_arguments)
+    names = ("A", "B", *(argument.name for argument in extra))
     named = zip(names, fresh, arrays, strict=True)
     return " and ".join(name for name, was, now in named if not are_equal(was, now))
 

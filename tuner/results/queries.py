@@ -9,14 +9,14 @@ from tuner.core.dtypes import INPUT_DTYPES, OUTPUTS, SUM_DTYPES, dtype_name
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import unknown_value
 from tuner.core.fusions import QUANTIZED
-from tuner.core.problem import ALIGNMENTS, CACHES, LAYOUTS, OPERATIONS, require_choice
+from tuner.core.problem import ALIGNMENTS, CACHES, LAYOUTS, OPERATIONS, SCALED, require_choice
 from tuner.core.problem_text import shape_text
 from tuner.core.queries import RunQuery, TaskQuery, TrialQuery
 from tuner.core.serialization import parse_moment, with_zone
 from tuner.core.typed_arguments import typed
 
 PROBLEM_OPTIONS = {  # condition -> allowed values
-    "operation": (*OPERATIONS, QUANTIZED),
+    "operation": (*OPERATIONS, SCALED, QUANTIZED),
     "dtype": tuple(INPUT_DTYPES),
     "layout": LAYOUTS,
     "epilogue": tuple(EPILOGUES),

@@ -171,8 +171,9 @@ def _by_machine_code(settings: RunSettings, plan: Plan, bind: Bind, predict: Pre
 
     compiler = GpuCompiler(chip_of(settings.target.detail))
     compiled = []
-    for row in tuple(dict.fromkeys((*plan.first, *plan.seeds({}))))[:MACHINE_CODES]:
-        candidate = plan.feasible.candidate(row)
+    rows = tuple(dict.fromkeys((*plan.first, *plan.seeds({}))))[:MACHINE_CODES]
+    candidates = [plan.feasible.candidate(row) for row in rows]
+    for candidate in candidates or [plan.feasible.first_preferred]:
         try:
             script = bind(candidate)
             artifact = compiler.compile(settings.problem, script)

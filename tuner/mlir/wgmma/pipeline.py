@@ -36,6 +36,7 @@ from tuner.mlir.wgmma.plan import (
     read_matmul,
 )
 from tuner.mlir.wgmma.register_operand import Lane, RegisterConsumer
+from tuner.mlir.wgmma.scaled_consumer import ScaledConsumer
 from tuner.mlir.wgmma.split_operands import SplitConsumer
 from tuner.mlir.wgmma.transposed_stores import create_transposed_stores
 from tuner.mlir.wgmma.warpgroups import (
@@ -313,12 +314,14 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     ``splits`` (1): above 1, each of that many blocks along z sums a part of k, a multiple of ``block_k``,
     for ``tuner.finish_stores`` in a mode that adds the parts. ``products`` (1): 3 multiplies f32 by three
     products of tf32, where lanes read one operand; the low bits of the other, each number less itself with
-    its last 13 bits cleared, are an argument whose ``tuner.buffer`` is "low_a" or "low_b". The handle (a
+    its last 13 bits cleared, are an argument whose ``tuner.buffer`` is "low_a" or "low_b". Scales that
+    ``tuner.set_aside_scales`` marked multiply the sums of each stage, of 128 k. The handle (a
     func.func) stays valid; handles to the launch's linalg ops do not. Silenceable failure, with launches
     before it rewritten: no such launch; types, attributes or tiles that are not supported, k not innermost in
     an operand of 1 byte or in both of 4 bytes, rows whose size is not a multiple of 16 bytes; too many sums
     for the registers of a thread; several tiles per block where the grid is not constant or the tile's origin
-    depends on more than block ids; three products without an argument of low bits.
+    depends on more than block ids; three products without an argument of low bits; scales with stages of
+    other than 128 k, operands that change places, or parts of k.
     """
 
     def change(self, function: Op) -> Refusal | None:
@@ -409,7 +412,7 @@ def _create_block(matmul: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, ma
         within = calculate("andi", thread, WARPGROUP - 1)
 
         def multiply(corner: Corner, position: RingPosition) -> RingPosition:
-            sums, after = consumer_of(plan)(ring, number, within).create(position)
+            sums, after = _consumer(matmul, ring, number, within, corner).create(position)
             if staged is None:
                 create_stores(plan, sums, matmul.matrices[2], corner(), number, within)
             else:
@@ -438,13 +441,18 @@ def _sources(
     return a, b, replace(b, offset_bytes=plan.low_offset_bytes, tensor_map=maps[2])
 
 
-def consumer_of(plan: PipelinePlan) -> type[Consumer] | type[RegisterConsumer] | type[SplitConsumer]:
-    """Returns the class that generates the code of the consumers of a plan."""
-    if plan.products == 3:
-        return SplitConsumer
-    if plan.a.is_read_by_lanes:
-        return RegisterConsumer
-    return Consumer
+def _consumer(
+    matmul: BlockMatmul, ring: Ring, number: Value, thread: Value, corner: Corner
+) -> Consumer | RegisterConsumer | ScaledConsumer | SplitConsumer:
+    """Returns the generator of the code of the consumers, for one tile of C."""
+    scales = matmul.scales
+    if scales is not None:
+        return ScaledConsumer(Consumer(ring, number, thread), scales, corner())
+    if ring.plan.products == 3:
+        return SplitConsumer(ring, number, thread)
+    if ring.plan.a.is_read_by_lanes:
+        return RegisterConsumer(ring, number, thread)
+    return Consumer(ring, number, thread)
 
 
 def _staged_stores(

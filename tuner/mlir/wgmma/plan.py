@@ -4,10 +4,12 @@ from dataclasses import dataclass, replace
 
 from tuner.core.dtypes import TENSOR_DTYPES, number_type
 from tuner.core.errors import Refusal
+from tuner.core.problem import SCALED_DEPTH
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.memrefs import argument_attributes, element_bytes, retype_argument, sync_function_type
 from tuner.mlir.ir.reading import source_of, walk
 from tuner.mlir.ir.scalar_epilogues import find_epilogue, output_type
+from tuner.mlir.ir.scaled_sums import Scales, find_scales
 
 # The layout of one operand's tile in shared memory: boxes that the TMA copies, descriptors that wgmma reads.
 #
@@ -186,6 +188,7 @@ class PipelinePlan:
     splits: int = 1  # parts of the sum, each computed by other blocks
     is_swapped: bool = False  # C^T = B^T A^T: ``a`` is the tile of B, whose rows are columns of C
     products: int = 1  # 3: of high and low bits, and sums are added up outside of the tensor cores
+    is_scaled: bool = False  # sums of each stage are multiplied by scales, and added up outside as well
 
     @property
     def accumulator_kinds(self) -> tuple[str, str]:
@@ -234,13 +237,16 @@ class PipelinePlan:
         Fragments are in two sets, of a stage and of the next one; with three products in three, the numbers,
         their high bits and their low bits.
         """
+        has_totals = self.products == 3 or self.is_scaled
         if not self.a.is_read_by_lanes:
             sets = 0
         elif self.products == 3:
             sets = 3
         else:
             sets = 2
-        sums = 2 * self.sums if self.products == 3 else self.sums  # and their totals
+        sums = self.sums
+        if has_totals:
+            sums = 2 * self.sums
         return self.fragments * (sums + sets * FRAGMENT_WORDS * self.a.steps)
 
     @property
@@ -309,7 +315,25 @@ class PipelinePlan:
             return Refusal(f"consumers: {found}, allowed {SUMS_LIMIT[self.consumers]} with {self.consumers}")
         rows = self.consumers * MMA_ROWS
         left, right = ("B", "A") if self.is_swapped else ("A", "B")
-        return self._why_not_stored() or self.a.why_not(left, rows) or self.b.why_not(right, N_MULTIPLE)
+        return (
+            self._why_not_scaled()
+            or self._why_not_stored()
+            or self.a.why_not(left, rows)
+            or self.b.why_not(right, N_MULTIPLE)
+        )
+
+    def _why_not_scaled(self) -> Refusal | None:
+        if not self.is_scaled:
+            return None
+        if self.a.item_bytes != 1 or not (self.a.is_k_major and self.b.is_k_major):
+            return Refusal("scales: found another matmul, allowed 8-bit elements with k innermost")
+        if self.a.depth != SCALED_DEPTH:
+            return Refusal(f"scales: found stages of {self.a.depth} k, allowed {SCALED_DEPTH}, of one scale")
+        if self.is_swapped:
+            return Refusal(f"scales: found {self.b.rows} rows of C, allowed {MMA_ROWS} or more")
+        if self.splits > 1:
+            return Refusal(f"scales: found {self.splits} parts of k, allowed 1")
+        return None
 
     def _why_not_stored(self) -> Refusal | None:
         if self.splits < 1 or (self.splits > 1 and self.k % (self.a.depth * self.splits)):
@@ -402,6 +426,7 @@ class BlockMatmul:
             knobs.splits,
             is_swapped,
             knobs.products,
+            self.scales is not None,
         )
         if plan.products == 3 and self.low_of(plan) is None:
             return Refusal(f"products: found no argument with {BUFFER} = {low_buffer(plan)!r}")
@@ -442,6 +467,10 @@ class BlockMatmul:
     @property
     def epilogue(self) -> Op | None:
         return find_epilogue(self.function)
+
+    @property
+    def scales(self) -> Scales | None:
+        return find_scales(self.function)
 
     def retype_output(self, epilogue: Op) -> None:
         """Changes the element type of argument C to the result type of ``epilogue``, in place."""

@@ -24,7 +24,7 @@ from tuner.mlir.wgmma.register_operand import (
     release_by_warps,
     right_operand,
 )
-from tuner.mlir.wgmma.warpgroups import POSITION_WORDS, Ring, RingPosition, completed, struct_of, word_of
+from tuner.mlir.wgmma.warpgroups import POSITION_WORDS, Ring, RingPosition, completed, struct_with, word_of
 
 # A step, of one stage:
 #
@@ -70,7 +70,7 @@ class SplitConsumer:
         else:
             position = first
             totals = self._multiplied(first, words)
-        structs = [_packed(totals[at : at + plan.sums]) for at in range(0, len(totals), plan.sums)]
+        structs = [struct_with(totals[at : at + plan.sums]) for at in range(0, len(totals), plan.sums)]
         return structs, ring.next_position(position)
 
     def _unpacked(
@@ -136,11 +136,3 @@ def _completed(sums: Value, plan: PipelinePlan) -> list[Value]:
     """Creates the wait for all products; returns the sums, one f32 per register."""
     complete = completed(sums, plan)
     return [word_of(complete, ir.F32Type.get(), number) for number in range(plan.sums)]
-
-
-def _packed(numbers: Sequence[Value]) -> Value:
-    struct = value("llvm.mlir.undef", struct_of("f32", len(numbers)))
-    for index, number in enumerate(numbers):
-        position = ir.DenseI64ArrayAttr.get([index])
-        struct = value("llvm.insertvalue", struct.type, struct, number, position=position)
-    return struct

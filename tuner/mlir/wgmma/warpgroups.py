@@ -4,6 +4,7 @@ The producer fills empty stages of the ring; a consumer multiplies the rows of a
 releases the previous stage. Each stage has two mbarriers for these waits.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Attribute, Value, ir
@@ -145,25 +146,32 @@ class Consumer:
         """
         ring = self.ring
         plan = self.ring.plan
-        # a thread's accumulators for 64 rows of C: all f32, or all i32
-        sums_type = ir.Type.parse(f"!llvm.struct<({', '.join([plan.accumulator_kinds[1]] * plan.sums)})>")
-        nothing = [value("llvm.mlir.undef", sums_type) for _ in range(plan.fragments)]
-        sums = self._multiply(first, nothing, is_first=True)
+        sums = self.multiply_alone(first)
 
         def step(_number: Value, carried: list[Value]) -> list[Value]:
             position = RingPosition(*carried[:POSITION_WORDS])
             before, *so_far = carried[POSITION_WORDS:]
             new = self._multiply(position, so_far, is_first=False)
             wait_for_older_groups()
-            self._release(before)
+            self.release(before)
             return [*ring.next_position(position).values, position.stage, *new]
 
         carried = [*ring.next_position(first).values, first.stage, *sums]
         stage, parity, last, *sums = loop_i32(1, plan.k_tiles, carried, step)
         complete = [completed(struct, plan) for struct in sums]
         if plan.tiles > 1:
-            self._release(last)
+            self.release(last)
         return complete, RingPosition(stage, parity)
+
+    def multiply_alone(self, position: RingPosition) -> list[Value]:
+        """Creates the products of a stage, without a wait for them; returns the sums of this stage alone.
+
+        Sums are one LLVM struct of a thread's accumulators, all f32 or all i32, per 64 rows of C.
+        """
+        plan = self.ring.plan
+        sums_type = struct_of(plan.accumulator_kinds[1], plan.sums)
+        nothing = [value("llvm.mlir.undef", sums_type) for _ in range(plan.fragments)]
+        return self._multiply(position, nothing, is_first=True)
 
     def _multiply(self, position: RingPosition, sums: list[Value], *, is_first: bool) -> list[Value]:
         ring = self.ring
@@ -200,7 +208,7 @@ class Consumer:
         attributes: dict[str, Attribute] = {name: ir.Attribute.parse(text) for name, text in words.items()}
         return value("nvvm.wgmma.mma_async", sums.type, sums, left, right, **attributes)
 
-    def _release(self, stage: Value) -> None:
+    def release(self, stage: Value) -> None:
         """Creates arrivals at a stage's empty barriers: thread i, for its warpgroup, at that in block i."""
         is_speaker = compare("ult", self.thread, self.ring.plan.cluster_blocks)
         branch(is_speaker, lambda: self.ring.release(stage, self.thread))
@@ -247,6 +255,15 @@ def completed(sums: Value, plan: PipelinePlan) -> Value:
 def struct_of(element: str, count: int) -> ir.Type:
     """Returns the LLVM struct type of ``count`` elements of the type with the MLIR name ``element``."""
     return ir.Type.parse(f"!llvm.struct<({', '.join([element] * count)})>")
+
+
+def struct_with(numbers: Sequence[Value]) -> Value:
+    """Creates an LLVM struct with the f32 values ``numbers``; returns it."""
+    struct = value("llvm.mlir.undef", struct_of("f32", len(numbers)))
+    for number, element in enumerate(numbers):
+        position = ir.DenseI64ArrayAttr.get([number])
+        struct = value("llvm.insertvalue", struct.type, struct, element, position=position)
+    return struct
 
 
 def assembly(text: str, constraints: str) -> dict[str, ir.Attribute]:

@@ -12,7 +12,7 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.dtypes import INPUT_DTYPES, number_type
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_strategy, unknown_value
-from tuner.core.problem import FUSION_OPERATIONS, LAYOUTS, OPERATIONS, Problem
+from tuner.core.problem import FUSION_OPERATIONS, LAYOUTS, OPERATIONS, SCALED, Problem
 from tuner.core.serialization import Only, decode, whole
 from tuner.core.text_files import read_text
 from tuner.space.expressions import Expression, parse
@@ -135,7 +135,7 @@ AnyKnob = Annotated[
 
 @dataclass(frozen=True)
 class _Strategy:
-    ops: Annotated[tuple[Annotated[str, _one_of(*OPERATIONS, *FUSION_OPERATIONS)], ...], SOME]
+    ops: Annotated[tuple[Annotated[str, _one_of(*OPERATIONS, SCALED, *FUSION_OPERATIONS)], ...], SOME]
     dtypes: Annotated[tuple[Annotated[str, _one_of(*INPUT_DTYPES)], ...], SOME]
     layouts: Annotated[tuple[Annotated[str, _one_of(*LAYOUTS)], ...], SOME] = LAYOUTS
     epilogues: Annotated[tuple[Annotated[str, _one_of(*EPILOGUES)], ...], SOME] = tuple(EPILOGUES)

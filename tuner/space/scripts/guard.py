@@ -10,8 +10,9 @@ prints both in one line, of which this is an example::
 from dataclasses import replace
 
 from tuner.core.interfaces import Partition
-from tuner.core.problem import MATMUL, Problem
+from tuner.core.problem import MATMUL, SCALES, Problem
 from tuner.payload.cpu import has_epilogue, maps_attribute, tensor_type
+from tuner.payload.scaled_product import SCALED_MAPS, factor_types
 
 
 def guard_name(partition: Partition) -> str:
@@ -25,9 +26,9 @@ def guard_name(partition: Partition) -> str:
 def guard(problem: Problem, partition: Partition, has_second_kernel: bool = False) -> str:
     """Returns the text of the sequence ``@the_<entry>``, such as ``@the_matmul``, for a partition's function.
 
-    The sequence yields the only linalg.matmul of the partition's sizes, layout and types, on tensors. It
-    fails for a payload with none or several, and if their function has another linalg.matmul or, with an
-    epilogue, does not have one linalg.generic.
+    The sequence yields the only linalg.matmul of the partition's sizes, layout and types, on tensors; of a
+    matmul with scales, the only linalg.generic. It fails for a payload with none or several, and if their
+    function has another linalg.matmul or, with an epilogue, does not have one linalg.generic.
     ``has_second_kernel``: the epilogue is in another function, which adds up parts of K.
     """
     part = replace(problem, sizes=(partition.m, partition.n, problem.sizes[2]))
@@ -35,6 +36,8 @@ def guard(problem: Problem, partition: Partition, has_second_kernel: bool = Fals
     c = tensor_type(part.c_shape[-2:], part.accumulator)
     operands = {"nn": f"{a} * {b}", "nt": f"{a} * transposed {b}", "tn": f"transposed {a} * {b}"}
     wanted = f"this schedule is for one linalg.matmul, {operands[problem.layout]} to {c}"
+    if problem.scales:
+        return _scaled_guard(part, guard_name(partition), wanted)
     ops = '["linalg.matmul"]'
     expected = ""
     number = "%one"
@@ -57,6 +60,25 @@ def guard(problem: Problem, partition: Partition, has_second_kernel: bool = Fals
     %ops = transform.structured.match ops{{{ops}}} in %function : (!op) -> !op
     %there = transform.num_associations %ops : (!op) -> !size
 {expected}    transform.match.param.cmpi eq %there, {number} : !size loc("{alone}; such ops")
+    transform.yield %matmul : !op
+  }}
+"""
+
+
+def _scaled_guard(problem: Problem, name: str, wanted: str) -> str:
+    """Returns the text of the sequence that yields the only linalg.generic with scales of blocks."""
+    a, b, *scales = factor_types(problem)
+    c = tensor_type(problem.c_shape, problem.accumulator)
+    return f"""  // Finds the matmul that the steps are for; where a payload has none, its line says so.
+  transform.named_sequence @{name}(%root: !op {{transform.readonly}}) -> !op {{
+    %matmul = transform.structured.match ops{{["linalg.generic"]}}
+      attributes{{{SCALED_MAPS}}}
+      filter_operand_types = [{a}, {b},
+        {", ".join(scales)}, {c}] in %root : (!op) -> !op
+    %found = transform.num_associations %matmul : (!op) -> !size
+    %one = transform.param.constant 1 : i64 -> !size
+    transform.match.param.cmpi eq %found, %one : !size
+      loc("{wanted} with scales {SCALES}; such matmuls")
     transform.yield %matmul : !op
   }}
 """

@@ -209,7 +209,7 @@ def _element_names(problem: Problem, variables: dict[str, Value]) -> dict[str, V
         "zero_out": zero(problem.accumulator),
         "lanes": int(variables.get("vector_bytes", 16)) // problem.accumulator_bytes,
         "has_epilogue": has_epilogue(problem),
-        "output_argument": 2 + len(problem.after_product.arguments),
+        "output_argument": len(problem.arguments) - 1,
     }
 
 

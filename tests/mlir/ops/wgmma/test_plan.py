@@ -59,10 +59,26 @@ def test_three_products_hold_totals_and_three_sets_of_words_and_a_stage_has_two_
     assert found.stage_bytes == 3 * 128 * 128
 
 
+def of_scales(rows: int = 128, columns: int = 128, depth: int = 128, item_bytes: int = 1) -> PipelinePlan:
+    """Returns a plan of e4m3 with scales of blocks."""
+    left = OperandTile(rows, depth, item_bytes, is_k_major=True)
+    right = OperandTile(columns, depth, item_bytes, is_k_major=True)
+    return PipelinePlan(left, right, 1024, 4, 2, "e4m3", is_scaled=True)
+
+
+def test_scaled_sums_hold_totals_as_well() -> None:
+    assert (of_scales().why_not(), of_scales().held, of_scales().registers) == (None, 2 * 64, (40, 232))
+
+
 @pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
+        (of_scales(depth=256), "scales: found stages of 256 k, allowed 128, of one scale"),
+        (of_scales(item_bytes=2), "scales: found another matmul, allowed 8-bit elements with k innermost"),
+        (of_scales(columns=256), "consumers: found 256 sums per thread, allowed 192 with 2"),
+        (replace(of_scales(columns=32), is_swapped=True), "scales: found 32 rows of C, allowed 64 or more"),
+        (replace(of_scales(), splits=2), "scales: found 2 parts of k, allowed 1"),
         (replace(plan(), cluster=(2, 2)), r"cluster: found (2, 2), allowed (1, 1), (2, 1), (1, 2)"),
         (plan(consumers=4, rows=256), "consumers: found 4, allowed 1, 2, 3"),
         (replace(plan(), splits=0), "splits: found 0 of 1000 elements, allowed equal parts of whole tiles"),
