@@ -12,7 +12,8 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 from torch import nn  # noqa: E402 - after the skip
 
 import tuner.torch  # noqa: E402
-from tuner.torch.guards import WeightContents, plain  # noqa: E402
+from tuner.torch.guards import plain  # noqa: E402
+from tuner.torch.weights import WeightContents  # noqa: E402
 
 X = torch.randn(3, 4)
 

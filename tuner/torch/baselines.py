@@ -31,6 +31,8 @@ ModuleCall = Callable[[], Any]
 SECONDS = 3.0  # of all rounds; in each round every call runs, once or more, for about 2 ms
 OURS = "tuner"
 AGAIN = "tuner again"
+THEIRS = "theirs"
+DECISION_SECONDS = 0.3  # of rounds that decide which of two calls is taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +220,15 @@ def compared_baseline(
     return ProgramBaseline(
         name, median_interval(theirs_s), speed, reason, reliability_in_round((theirs,), evidence)
     )
+
+
+def is_faster(theirs: Callable[..., Any], ours: Callable[..., Any], tensors: tuple[Any, ...]) -> bool:
+    """Returns whether a call of ``theirs`` takes less time than one of ``ours``, by more than noise."""
+    our_call = partial(ours, *tensors)
+    calls: dict[str, Call] = {OURS: our_call, THEIRS: partial(theirs, *tensors), AGAIN: our_call}
+    with torch.no_grad():
+        timed = interleaved_times(calls, DECISION_SECONDS)
+    return compared_baseline(THEIRS, timed[THEIRS], timed[OURS], timed[AGAIN]).is_faster
 
 
 @contextlib.contextmanager

@@ -27,10 +27,10 @@ from tuner.torch.call_binding import signature_of_tensors
 from tuner.torch.eager_parts import EagerComparison, compared_with_eager, compiled_part, with_fallback
 from tuner.torch.export import CallForm, Output, export_module
 from tuner.torch.graph_outputs import ChangesTensorsError
-from tuner.torch.guards import ModuleWeights
 from tuner.torch.partition import Compiled, partitioned
 from tuner.torch.program import TensorProgram, torch_type
 from tuner.torch.refusals import RefusedOperatorsError
+from tuner.torch.weights import ModuleWeights
 from tuner.tuning.events import CampaignObserver, both_observers, ignore_campaign
 
 

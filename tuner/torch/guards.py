@@ -1,8 +1,7 @@
-"""Guards of compiled modules: what a call depends on beyond the numbers, and what its weights contain."""
+"""Guards of compiled modules: what a call depends on beyond the numbers."""
 
 import inspect
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,7 +12,6 @@ from torch.overrides import _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 
 from tuner.core.errors import UsageError
-from tuner.runtime.cpu.content_hash import ContentHash
 
 # What a call of a compiled module depends on beyond the numbers: kinds of tensors, and PyTorch's modes.
 #
@@ -30,8 +28,6 @@ NO_TANGENTS = "forward-mode autograd is not supported: the input has a tangent"
 dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack  # noqa: SLF001 - torch's only API
 function_modes: Callable[[], int] = torch._C._len_torch_function_stack  # noqa: SLF001
 default_dtype = torch.get_default_dtype
-Layout = tuple[int, torch.dtype, torch.Size, tuple[int, ...]]  # address, type, shape, strides
-State = tuple[tuple[Any, ...], int]  # types, shapes and strides of tensors, and the hash of what they contain
 
 
 def tensor_checks(expected: Expected) -> tuple[Check, Check, Check]:
@@ -143,7 +139,7 @@ def _is_passing(class_: type[torch.Tensor]) -> bool:
 
 def require_memory(tensor: torch.Tensor, name: str) -> None:
     """Raises UsageError, with ``name``, for a tensor whose storage was freed or is too small."""
-    needed = tensor.storage_offset() * tensor.element_size() + _span_bytes(tensor)
+    needed = tensor.storage_offset() * tensor.element_size() + span_bytes(tensor)
     is_freed = tensor.untyped_storage().nbytes() < needed or not tensor.data_ptr()
     if tensor.numel() and is_freed:
         raise UsageError(f"{name}: found a tensor without memory: its storage was freed")
@@ -172,10 +168,10 @@ def require_separate(tensors: Mapping[str, torch.Tensor], changed: Iterable[str]
     """Raises UsageError where a tensor that a call changes shares memory with another tensor of the call."""
     for name in changed:
         first = tensors[name].data_ptr()
-        end = first + _span_bytes(tensors[name])
+        end = first + span_bytes(tensors[name])
         for other, tensor in tensors.items():
             other_first = tensor.data_ptr()
-            if other != name and first < other_first + _span_bytes(tensor) and other_first < end:
+            if other != name and first < other_first + span_bytes(tensor) and other_first < end:
                 raise UsageError(f"{name}, which the module changes, shares memory with {other}")
 
 
@@ -187,69 +183,8 @@ def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-# What weights contain, so that code which has copies of them is not used after they have changed.
-#
-# torch counts versions of a tensor, which writes through ``.data``, numpy or DLPack leave as they are, and
-# which tensors made under inference mode lack; addresses are used again. So contents are compared: 64 bits of
-# a hash, read at the speed of memory.
-
-
-class WeightContents:
-    """Computes hashes of tensors' contents; fast if the tensors are those of the call before."""
-
-    def __init__(self) -> None:
-        self._known: tuple[list[Layout], tuple[Any, ...], ContentHash | None] = ([], (), None)
-
-    def of(self, tensors: Sequence[torch.Tensor]) -> State:
-        """Returns a state of tensors: equal for equal types, shapes, strides and contents (a 64-bit hash)."""
-        layouts = [(tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()) for tensor in tensors]
-        known, properties, content = self._known  # read at once: other threads call this, too
-        if content is not None and layouts == known:
-            return properties, content.value()
-        properties = tuple(layout[1:] for layout in layouts)
-        read = list(map(materialized, tensors))
-        # all of the memory between the first and the last element is the tensor's
-        dense = []
-        for tensor in read:
-            is_dense = _span_bytes(tensor) <= int(tensor.numel()) * int(tensor.element_size())
-            dense.append(tensor if is_dense else tensor.detach().contiguous())
-        content = ContentHash([(tensor.data_ptr(), _span_bytes(tensor)) for tensor in dense])
-        if all(copied is tensor for copied, tensor in zip(dense, tensors, strict=True)):
-            self._known = (layouts, properties, content)
-        return properties, content.value()
-
-
-class ModuleWeights:
-    """Hashes of a module's parameters and buffers, computed at construction, to find later changes."""
-
-    def __init__(
-        self, module: torch.nn.Module | torch.export.ExportedProgram, changed: Sequence[str] = ()
-    ) -> None:
-        """Reads all weights but ``changed`` ones, which calls change; refers weakly to the module."""
-        self._module = weakref.ref(module)
-        self._without = frozenset(changed)
-        self._states = dict(_states(module, self._without))
-
-    def changed(self) -> tuple[str, ...]:
-        """Returns the names of weights that have changed, come or gone since; () if the module is gone."""
-        module = self._module()
-        if module is None:
-            return ()
-        now = dict(_states(module, self._without))
-        return tuple(name for name in self._states | now if self._states.get(name) != now.get(name))
-
-
-def _states(
-    module: torch.nn.Module | torch.export.ExportedProgram, without: frozenset[str]
-) -> Iterator[tuple[str, State]]:
-    for name, tensor in (*module.named_parameters(), *module.named_buffers()):
-        if name in without:
-            continue
-        resolved = materialized(tensor.detach()).cpu().resolve_conj().resolve_neg().contiguous()
-        yield name, WeightContents().of([resolved])
-
-
-def _span_bytes(tensor: torch.Tensor) -> int:
+def span_bytes(tensor: torch.Tensor) -> int:
+    """Returns the bytes from the first element of a tensor to the end of the last one."""
     if not tensor.numel():
         return 0
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))

@@ -20,7 +20,8 @@ from tuner.programs.compile import compile_in_child
 from tuner.programs.request import ProgramRequest
 from tuner.programs.run.fused_code import FusedImage
 from tuner.programs.run.fused_program import FusedFunction
-from tuner.torch.guards import NO_GRADIENTS, State, WeightContents
+from tuner.torch.guards import NO_GRADIENTS
+from tuner.torch.weights import State, WeightContents
 
 ELEMENTS = {torch.float32: "f32", torch.float64: "f64"}
 SHAPES_LIMIT = 256  # that are kept compiled

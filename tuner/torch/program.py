@@ -17,7 +17,6 @@ from tuner.programs.tuning import TunedProgram
 from tuner.torch.export import CallForm, rebuilt
 from tuner.torch.graph_corrections import UNSIGNED
 from tuner.torch.guards import (
-    ModuleWeights,
     checked,
     default_dtype,
     dispatch_modes,
@@ -27,6 +26,7 @@ from tuner.torch.guards import (
     tensor_checks,
 )
 from tuner.torch.parted_function import PartedFunction, Tensors
+from tuner.torch.weights import ModuleWeights
 
 NOT_OF_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
 ADDRESS_OF = torch.Tensor.data_ptr

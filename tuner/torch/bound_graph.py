@@ -1,0 +1,242 @@
+"""A graph of torch.compile as a program for its parameters and buffers, compiled again when these change.
+
+Inputs that a graph itself changes are variables, and so are constants that others have changed twice.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from tuner.core.errors import CandidateError, TunerError, UsageError
+from tuner.core.programs import ExplainedFusion, loops_note
+from tuner.programs.compile import children_in_background, compile_on_host
+from tuner.programs.run.fused_program import FusedFunction
+from tuner.torch.baselines import is_faster
+from tuner.torch.export import CallForm, ExportedModule, export_module
+from tuner.torch.graph_outputs import ChangesTensorsError
+from tuner.torch.guards import NO_GRADIENTS, plain
+from tuner.torch.partition import partitioned
+from tuner.torch.program import TensorProgram
+from tuner.torch.refusals import RefusedOperatorsError
+from tuner.torch.weights import State, Versions, WeightContents, versions_of
+
+# what is compared of constants at each call
+VERSIONS = "versions"
+CONTENTS = "contents"
+MOST_CHANGES = 2  # of a constant: then it is read at each call
+CONSTANT = "constant_"
+
+
+@dataclass(frozen=True, eq=False)
+class _Compiled:
+    """A program, and the constants that it was compiled for."""
+
+    program: TensorProgram
+    loops: str  # a sentence about scalar loops, where they are a large part of the estimated time
+    in_torch: str  # operators that are not supported, and run by PyTorch
+    constants: tuple[int, ...]  # numbers of inputs
+    variables: tuple[int, ...]
+    memory: tuple[torch.Tensor, ...]  # of the constants, kept so that no other tensor gets their addresses
+    versions: Versions | None
+    state: State
+    states: dict[int, State]  # of each constant
+
+
+class BoundGraph:
+    """A graph of torch.compile that is called with all of its inputs."""
+
+    def __init__(
+        self,
+        graph: torch.fx.GraphModule,
+        inputs: tuple[Any, ...],
+        watched: str,
+        leave: Callable[[str], None],
+    ) -> None:
+        """Compiles ``graph`` for example inputs.
+
+        ``watched``: VERSIONS or CONTENTS of constants, compared at each call; ``leave``: called, once, with
+        the reason for which calls are computed in eager mode. Raises TunerError for a graph that cannot be
+        compiled.
+        """
+        _require_tensors(inputs)
+        self._graph = graph
+        self._watched = watched
+        self._leave = leave
+        self._is_left = False
+        self._contents = WeightContents()
+        self._changes = Counter[int]()  # how many times each constant has changed
+        self._compiled = self._compiled_for(
+            inputs, filter(lambda at: _is_constant(inputs[at]), range(len(inputs)))
+        )
+
+    @property
+    def loops(self) -> str:
+        """Returns a sentence about scalar loops, "" where they are a small part of the estimated time."""
+        return self._compiled.loops
+
+    @property
+    def in_torch(self) -> str:
+        """Returns the operators that are not supported, and run by PyTorch; "" if there are none."""
+        return self._compiled.in_torch
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Calls the program, compiled again where a constant has changed; if that fails, the eager graph."""
+        try:
+            compiled = self._current(inputs)
+        except TunerError as error:
+            return self._called_in_eager_mode(inputs, error)
+        program = compiled.program
+        try:
+            return tuple(program.run(_at(compiled.variables, inputs)))
+        except TunerError as error:
+            # an index out of range is an error in eager mode, too; what was written is not written twice
+            is_begun = isinstance(error, CandidateError) and program.is_changing
+            if isinstance(error, IndexError) or is_begun:
+                raise
+            return self._called_in_eager_mode(inputs, error)
+
+    def copied(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Returns ``inputs`` with copies of the variables, which a call may change."""
+        copied = [*inputs]
+        for at in self._compiled.variables:
+            copied[at] = inputs[at].clone()
+        return tuple(copied)
+
+    def _called_in_eager_mode(self, inputs: tuple[Any, ...], error: TunerError) -> Any:
+        if not self._is_left:
+            self._leave(str(error))
+        self._is_left = True  # counted once
+        return self._graph(*inputs)
+
+    def _current(self, inputs: tuple[Any, ...]) -> _Compiled:
+        """Returns the program for the constants among the inputs of a call."""
+        compiled = self._compiled  # read once: another thread may compile for other constants
+        tensors = _at(compiled.constants, inputs)
+        versions = None if self._watched == CONTENTS else versions_of(tensors)
+        if versions is not None and versions == compiled.versions:
+            return compiled
+        if self._contents.of(tensors) == compiled.state:
+            compiled = replace(compiled, memory=_detached(tensors), versions=versions)
+        else:
+            compiled = self._compiled_again(inputs, compiled)
+        self._compiled = compiled
+        return compiled
+
+    def _compiled_again(self, inputs: tuple[Any, ...], before: _Compiled) -> _Compiled:
+        """Compiles the graph for changed constants; those that have changed twice become variables."""
+        for at, state in _states(before.constants, inputs).items():
+            self._changes[at] += state != before.states[at]
+        kept = filter(lambda at: self._changes[at] < MOST_CHANGES, before.constants)
+        return self._compiled_for(inputs, kept)
+
+    def _compiled_for(self, inputs: tuple[Any, ...], constants: Iterable[int]) -> _Compiled:
+        """Compiles the graph; ``constants``: numbers of the inputs that are constants."""
+        constants = tuple(constants)
+        variables = tuple(sorted({*range(len(inputs))} - {*constants}))
+        tensors = _at(constants, inputs)
+        # before the constants are copied: a change during that is seen later
+        versions = versions_of(tensors)
+        state = self._contents.of(tensors)
+        states = _states(constants, inputs)
+        memory = _detached(tensors)
+        bound = _WithConstants(self._graph, dict(zip(constants, memory, strict=True)))
+        program, loops, in_torch, changed = _program_of(bound, _detached(_at(variables, inputs)))
+        if changed:  # by each call: not constants, then
+            return self._compiled_for(inputs, {*constants} - changed)
+        return _Compiled(program, loops, in_torch, constants, variables, memory, versions, state, states)
+
+
+def _program_of(
+    module: "_WithConstants", own: tuple[torch.Tensor, ...]
+) -> tuple[TensorProgram, str, str, set[int]]:
+    """Returns a program, what is said of loops and of operators in PyTorch, and the constants it changes."""
+    with children_in_background() as start_helpers:
+        try:
+            exported = export_module(module, own, on_new=start_helpers)
+        except (RefusedOperatorsError, ChangesTensorsError) as refusal:
+            partition = partitioned(module, own, {}, refusal, _compiled_part)
+            _require_plain_results(partition.form)
+            changed = set(map(_number_of_constant, partition.function.changed_buffers))
+            return TensorProgram(partition.function, partition.form), "", partition.text, changed
+        _require_plain_results(exported)
+        program, loops = _scheduled(exported)
+        return program, loops, "", set()
+
+
+def _compiled_part(part: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> TensorProgram:
+    """Compiles a part; raises UsageError where it is slower than PyTorch because of scalar loops."""
+    program, loops = _scheduled(export_module(part, tensors))
+    if loops and is_faster(part, lambda *given: program.run(given), tensors):
+        raise UsageError(loops)
+    return program
+
+
+def _scheduled(exported: ExportedModule) -> tuple[TensorProgram, str]:
+    """Compiles an exported module; returns the program and a sentence about its scalar loops, or ""."""
+    function: Any = compile_on_host(exported.payload)
+    if not isinstance(function, FusedFunction):
+        raise UsageError(f"no fusions: {function.why_no_fusions}")
+    loops = loops_note(list(map(ExplainedFusion, function.code.fusions)))
+    return TensorProgram(function, exported), loops
+
+
+def _require_plain_results(form: CallForm) -> None:
+    if form.shared:  # a write into one of the two tensors would have to change the other
+        raise UsageError(form.shared)
+    if not all(output.result == number for number, output in enumerate(form.outputs)):
+        raise UsageError("the graph returns what is not a tensor")
+
+
+def _require_tensors(inputs: tuple[Any, ...]) -> None:
+    for number, tensor in enumerate(inputs):
+        if not isinstance(tensor, torch.Tensor):
+            raise UsageError(f"the graph takes a {type(tensor).__name__}: sizes are not static")
+        plain(tensor, f"input {number} of the graph")
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise UsageError(NO_GRADIENTS)
+
+
+def _is_constant(tensor: torch.Tensor) -> bool:
+    """Returns whether an input is a parameter or a buffer of a module, which dynamo marks as static."""
+    return isinstance(tensor, torch.nn.Parameter) or hasattr(tensor, "_dynamo_static_input_type")
+
+
+def _states(numbers: Iterable[int], inputs: tuple[Any, ...]) -> dict[int, State]:
+    return {at: WeightContents().of([inputs[at]]) for at in numbers}
+
+
+def _at(numbers: Iterable[int], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(map(inputs.__getitem__, numbers))
+
+
+def _detached(tensors: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
+    return tuple(map(torch.Tensor.detach, tensors))
+
+
+def _name_of_constant(number: int) -> str:
+    return f"{CONSTANT}{number}"
+
+
+def _number_of_constant(name: str) -> int:
+    return int(name.removeprefix(CONSTANT))
+
+
+class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
+    """A graph as a module whose constant inputs are buffers: its call takes the other inputs."""
+
+    def __init__(self, graph: torch.fx.GraphModule, constants: dict[int, torch.Tensor]) -> None:
+        super().__init__()
+        self._graph = graph
+        self._places = tuple(constants)  # numbers of the graph's inputs
+        for at, tensor in constants.items():
+            self.register_buffer(_name_of_constant(at), tensor)
+
+    def forward(self, *variables: Any) -> Any:
+        """Calls the graph with ``variables`` and, where the graph's inputs are constants, the buffers."""
+        rest = iter(variables)
+        count = len(variables) + len(self._places)
+        known = {at: getattr(self, _name_of_constant(at)) for at in self._places}
+        return self._graph(*[known[at] if at in known else next(rest) for at in range(count)])
