@@ -336,7 +336,7 @@ class ProblemArrays:
         self.poison()
 
     def _write_extra(self) -> None:
-        for array, drawn in zip(self._at.inputs[2:], self._inputs.extra, strict=True):
+        for array, drawn in zip(self._at.inputs[2:], self._inputs.arrays[2:], strict=True):
             array[...] = drawn
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:

@@ -72,11 +72,13 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
 
 
 def require_supported(problem: Problem) -> None:
-    """Raises TunerError if cuBLASLt does not multiply a problem: its dtype, layout, sizes or batch."""
+    """Raises TunerError if cuBLASLt does not multiply a problem: dtype, scales, layout, sizes or batch."""
     if problem.stored_dtype not in INPUT_TYPES:
         raise TunerError(f"cuBLASLt: found {problem.dtype}, allowed e4m3 as baseline")
     if problem.stored_dtype == "f8E5M2":
         raise TunerError("cuBLASLt has no e5m2 x e5m2: one of A and B must be e4m3")
+    if problem.scales:
+        raise TunerError("cuBLASLt: scales of blocks are not compared")
     if problem.layout != LAYOUT:
         raise TunerError(f"cuBLASLt multiplies 8-bit floats in layout {LAYOUT} alone, found {problem.layout}")
     if any(size % ALIGNED_SIZE for size in problem.sizes):
