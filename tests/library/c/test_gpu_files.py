@@ -20,7 +20,7 @@ from tuner.core.errors import TunerError
 from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
 from tuner.core.matmul import BatchMatmul, Matmul
-from tuner.core.problem import Problem
+from tuner.core.problem import SCALES, Problem
 from tuner.library.c.kernels import function_of
 from tuner.library.c.writer import c_files
 from tuner.library.entries import LibraryEntry
@@ -39,6 +39,7 @@ POINTS = (
     mma_sync(BatchMatmul(2, 64, 64, 32, "bf16")),
 )
 WITH_MAPS = wgmma(Matmul(64, 64, 96, "f16"))
+WITH_SCALES = wgmma(Matmul(64, 72, 144, "e4m3", "nt", scales=SCALES), block_k=128)
 LAUNCHED, NO_KERNEL, BAD_SIZES, BAD_ADDRESS, NO_DEVICE, FAILED = 1, 0, -1, -2, -3, -4
 OUT_OF_MEMORY, LAUNCH_FAILED = 2, 719  # CUresult
 
@@ -51,7 +52,9 @@ def entry_of(point: GpuPoint, **changes: Any) -> LibraryEntry:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(c_files(tuple(map(entry_of, (*POINTS, WITH_MAPS)))), tmp_path_factory.mktemp("library"))
+    return write(
+        c_files(tuple(map(entry_of, (*POINTS, WITH_MAPS, WITH_SCALES)))), tmp_path_factory.mktemp("library")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -115,15 +118,24 @@ def test_a_kernel_is_launched_and_right(point: GpuPoint, built: ctypes.CDLL, stu
     assert stub.live_blocks == 0  # scratch memory was given back
 
 
-def test_a_kernel_gets_its_tensor_maps(built: ctypes.CDLL, stub: StubDriver, tmp_path: Path) -> None:
+def test_the_header_says_how_many_scales_there_are(folder: Path) -> None:
+    header = (folder / "tuner_matmul_gpu.h").read_text()
+    line = " * Scales, of float: scale_a is m x ceil(k / 128), scale_b ceil(n / 128) x ceil(k / 128).\n"
+    assert header.count(line) == 1
+
+
+@pytest.mark.parametrize("point", [WITH_MAPS, WITH_SCALES], ids=lambda point: point.problem.key)
+def test_a_kernel_gets_its_tensor_maps(
+    point: GpuPoint, built: ctypes.CDLL, stub: StubDriver, tmp_path: Path
+) -> None:
     source, with_maps = str(Path(__file__).with_suffix(".c")), str(tmp_path / "maps.so")
     cc(tmp_path, "-shared", "-fPIC", source, "-Wl,--no-as-needed", stub.path, "-o", with_maps)
     on_encode = ON_ENCODE(encode)
     pointer = ctypes.c_void_p.in_dll(ctypes.CDLL(with_maps), "on_encode")
     pointer.value = ctypes.cast(on_encode, ctypes.c_void_p).value
     built.tuner_gpu_use_driver(with_maps.encode())
-    assert run(built, stub.open(), WITH_MAPS.problem) == LAUNCHED
-    (launch,) = compiled(WITH_MAPS).launches
+    assert run(built, stub.open(), point.problem) == LAUNCHED
+    (launch,) = compiled(point).launches
     assert len(launch.tensor_maps) >= 2
     assert [sizes[-1] for _, sizes in stub.launches] == [launch.dynamic_shared_bytes]
 
