@@ -10,7 +10,7 @@ from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.support.gpu_points import CUDA_CORES, HOPPER, TENSOR_CORES, USUAL
 from tuner.core.candidate import Candidate, Value
 from tuner.core.matmul import Matmul
-from tuner.core.problem import Problem
+from tuner.core.problem import SCALES, Problem
 from tuner.space.file.reading import first_rows, load_space_file
 from tuner.space.file.yaml import default_space_file
 
@@ -24,6 +24,7 @@ TF32_CANDIDATES = 16
 THREE_PRODUCTS_CANDIDATES = 8
 SPLIT_FRAGMENTS_CANDIDATES = 2
 EIGHT_BIT_CANDIDATES = 12
+SCALED_CANDIDATES = 9
 REGRESSION_CANDIDATES = 3
 DECODE_CANDIDATES = 4
 RANKED_POINTS = 20
@@ -183,14 +184,23 @@ def _f32_by_tensor_cores(chip: str) -> Iterator[GpuPoint]:
 
 
 def _eight_bits(chip: str) -> Iterator[GpuPoint]:
+    """Yields i8 and e4m3, then e4m3 with scales of blocks, whose tiles are smaller."""
     for dtype in EIGHT_BITS:
         problem = Matmul(*SQUARE, dtype, "nt")
-        near = (
-            Candidate.of(HOPPER, USUAL[HOPPER] | {"block_k": 128, "cluster": cluster, "group": 16})
-            for cluster in ("2x1", "1x2")
-        )
-        points = dict.fromkeys((*first_points(problem, HOPPER, chip), *_allowed(problem, near, chip)))
-        yield from itertools.islice(points, EIGHT_BIT_CANDIDATES)
+        yield from _first_and_clusters(problem, {"group": 16}, EIGHT_BIT_CANDIDATES, chip)
+    problem = Matmul(*SQUARE, "e4m3", "nt", scales=SCALES)
+    yield from _first_and_clusters(problem, {"block_n": 128, "stages": 6}, SCALED_CANDIDATES, chip)
+
+
+def _first_and_clusters(
+    problem: Problem, knobs: dict[str, Value], most: int, chip: str
+) -> Iterator[GpuPoint]:
+    """Yields what a search tries first, and one tile in clusters along both sides; at most so many."""
+    usual = USUAL[HOPPER] | {"block_k": 128} | knobs
+    clusters = (Candidate.of(HOPPER, usual | {"cluster": cluster}) for cluster in ("2x1", "1x2"))
+    near = tuple(_allowed(problem, clusters, chip))
+    first = first_points(problem, HOPPER, chip)[: most - len(near)]
+    yield from dict.fromkeys((*first, *near))
 
 
 def _decode(chip: str) -> Iterator[GpuPoint]:

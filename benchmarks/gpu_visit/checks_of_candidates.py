@@ -149,7 +149,7 @@ def search(bench: Workbench) -> CheckOutcome:
 
 def _library_checks(problem: Problem, bench: Workbench) -> Iterator[Check]:
     yield Check(f"{problem.key} library", functools.partial(time_library, bench, problem))
-    if problem.dtype in FLOAT8S and problem.sizes[0] > 1:
+    if problem.dtype in FLOAT8S and not problem.scales and problem.sizes[0] > 1:
         for flag in (True, False):
             name = f"{problem.key} algorithms, {'fast' if flag else 'f32'} accumulation"
             yield Check(name, functools.partial(time_algorithms_or_say_why, bench, problem, flag))

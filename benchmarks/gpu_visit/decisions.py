@@ -23,6 +23,8 @@ PAIRED_CYCLES = 0.75  # of what distinct addresses take: pairs of lanes share a 
 FASTER = 1.02  # ratio of two medians that is no noise
 LEAST_POINTS = 8
 THREE_PRODUCTS = "Do three products of tf32 beat cuBLAS's f32 at 4096^3, and by which configuration?"
+UNSCALED = "matmul 4096x4096x4096 e4m3 nt none"
+WITH_SCALES = "scaled_matmul 4096x4096x4096 e4m3 nt none scales=1x128,128x128"
 F32_SQUARE, F32_FOUNDING = "matmul 4096x4096x4096 f32", "matmul 5376x2048x5376 f32"
 
 
@@ -157,6 +159,19 @@ def fastest_of(problem: str, question: str) -> Callable[[Rows], VisitFinding]:
     return decide
 
 
+def scales_against_none(rows: Rows) -> VisitFinding:
+    """Reports the time of e4m3 without scales in that with scales of blocks, each by its fastest kernel."""
+    question = "How much of the speed of e4m3 is left with scales of blocks (.9 is wanted)?"
+    fastest = {}
+    for name, problem in (("unscaled_s", UNSCALED), ("scaled_s", WITH_SCALES)):
+        times = [_median_s(row) for row in rows if row.get("problem") == problem and "knobs" in row]
+        if not times:
+            return VisitFinding(question, OPEN)
+        fastest[name] = min(times)
+    ratio = fastest["unscaled_s"] / fastest["scaled_s"]
+    return VisitFinding(question, f"{ratio:.3f}", fastest | {"ratio": ratio})
+
+
 def order_of_models(rows: Rows) -> VisitFinding:
     """Reports the rank correlation of both cost models, by strategy, over the random points."""
     question = "Do the cost models order new points as their times do?"
@@ -208,7 +223,9 @@ QUESTIONS: tuple[Callable[[Rows], VisitFinding], ...] = (
         "Do three products of tf32 nt beat cuBLAS's f32, by wgmma or by mma.sync?",
     ),
     fastest_of("matmul 4096x4096x4096 i8 nt none", "Which configuration of i8 nt comes first?"),
-    fastest_of("matmul 4096x4096x4096 e4m3 nt none", "Which configuration of e4m3 nt comes first?"),
+    fastest_of(UNSCALED, "Which configuration of e4m3 nt comes first?"),
+    fastest_of(WITH_SCALES, "Which configuration of e4m3 with scales of blocks comes first?"),
+    scales_against_none,
     fastest_of("matmul 4096x4096x4096 f16 nn none", "Is f16 as fast as before (1.014 of cuBLAS)?"),
     fastest_of("matmul 4096x4096x4096 bf16 nn none", "Is bf16 as fast as before (1.016 of cuBLAS)?"),
     order_of_models,

@@ -18,8 +18,15 @@ from benchmarks.gpu_visit.comparison import LARGEST_BYTES, TERMS_BYTES
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import TunerError
 from tuner.core.matmul import Matmul
-from tuner.core.problem import Problem
-from tuner.payload.reference import NUMPY_DTYPES, TINY, Array, BaseDraw, Inputs, output_dtype
+from tuner.core.problem import SCALED_COLUMNS, SCALED_DEPTH, Problem
+from tuner.payload.reference import (
+    NUMPY_DTYPES,
+    TINY,
+    Array,
+    BaseDraw,
+    Inputs,
+    output_dtype,
+)
 from tuner.runtime.cuda.cublas import Cublas
 from tuner.targets.gpu.arrays import LoadedKernels
 from tuner.targets.gpu.evaluator import LoadedCublas, LocalGpu
@@ -41,7 +48,7 @@ INTEGER_TOLERANCE = 0.5  # a whole number off is wrong
 NOTHING = 0xFFFFFFFF  # NaN, or -1
 
 
-def random_operand(shape: tuple[int, int], dtype: str, rng: np.random.Generator) -> Array:
+def random_operand(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> Array:
     """Returns random numbers of a type as they are stored."""
     if dtype == "i8":
         return rng.integers(-128, 128, shape, np.int8) >> I8_SHIFT
@@ -57,13 +64,28 @@ def random_inputs(problem: Problem, rng: np.random.Generator) -> Inputs:
     m, n, k = problem.sizes
     a = random_operand((k, m) if problem.layout == "tn" else (m, k), problem.dtype, rng)
     b = random_operand((n, k) if problem.layout == "nt" else (k, n), problem.dtype, rng)
-    rows, columns = (_norms(a, int(problem.layout != "tn")), _norms(b, int(problem.layout == "nt")))
-    base = BaseDraw(a, b, problem.layout, rows, columns[None])
+    scales = tuple(np.abs(random_operand(scale.shape, scale.dtype, rng)) for scale in problem.scales)
+    wide_a, wide_b = widened_operands(a, b, scales)
+    rows = _norms(wide_a, int(problem.layout != "tn"))
+    columns = _norms(wide_b, int(problem.layout == "nt"))
+    base = BaseDraw(a, b, problem.layout, rows, columns[None], scales)
     return Inputs(problem, base, a, b, (), np.ones(m), np.ones((1, n)))
 
 
-def _norms(operand: Array, axis: int) -> npt.NDArray[np.float64]:
-    wide = operand.astype(np.float32)
+def widened_operands(
+    a: Array, b: Array, scales: tuple[Array, ...]
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Returns A and B in f32 as they are stored, times their scales, if any, rounded once."""
+    wide_a = a.astype(np.float32)
+    wide_b = b.astype(np.float32)
+    if not scales:
+        return wide_a, wide_b
+    (k,) = {a.shape[1], b.shape[1]}  # layout nt
+    of_a, of_b = (scale.repeat(SCALED_DEPTH, axis=1)[:, :k] for scale in scales)
+    return wide_a * of_a, wide_b * of_b.repeat(SCALED_COLUMNS, axis=0)[: len(b)]
+
+
+def _norms(wide: npt.NDArray[np.float32], axis: int) -> npt.NDArray[np.float64]:
     square: npt.NDArray[np.float32] = np.einsum("ij,ij->i" if axis else "ij,ij->j", wide, wide)
     return np.sqrt(square.astype(np.float64))
 
@@ -103,9 +125,7 @@ class DeviceOperands:
         m, n, _ = problem.sizes
         self.compared_rows = np.sort(rng.choice(m, min(m, COMPARED_ROWS), replace=False))
         self._c_bytes = m * n * problem.output_bytes
-        self.addresses = {
-            name: self._uploaded(array) for name, array in zip("ab", self.inputs.arrays, strict=True)
-        }
+        self.addresses = {name: self._uploaded(array) for name, array in self.inputs.named.items()}
         self.addresses["c"] = self._allocated(self._c_bytes)
         self._comparison = LoadedKernels(gpu.device, comparison)
         self._largest = self._allocated(LARGEST_BYTES)
@@ -169,7 +189,9 @@ class DeviceOperands:
         with closing(library), ExitStack() as passing:
             own = self._stack
             self._stack = passing  # the widened operands are freed at the end of this block
-            a, b = (self._uploaded(array.astype(np.float32)) for array in self.inputs.arrays)
+            base = self.inputs.base
+            widened = widened_operands(self.inputs.a, self.inputs.b, base.scales)
+            a, b = map(self._uploaded, widened)
             self._stack = own
             LoadedCublas.of(library, wide).work({"a": a, "b": b, "c": reference})(0)
             self._gpu.device.synchronize_stream(0)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu_visit.decisions import OPEN, QUESTIONS, VisitFinding, decided
+from benchmarks.gpu_visit.decisions import OPEN, QUESTIONS, UNSCALED, WITH_SCALES, VisitFinding, decided
 
 F32 = "matmul 4096x4096x4096 f32"
 
@@ -109,3 +109,12 @@ def test_bits_are_those_of_each_type_and_models_are_ranked_by_strategy() -> None
     assert finding.figures["s by_machine_code"] == {"points": 11, "rank": pytest.approx(1.0)}
     assert finding.figures["s by_knobs"]["rank"] == pytest.approx(-1.0)
     assert found("order new points", *rows[:5]).answer == OPEN
+
+
+def test_scales_of_blocks_are_compared_with_none_by_the_fastest_of_both() -> None:
+    unscaled = [timed(UNSCALED, block_m, median_s) for block_m, median_s in ((64, 120e-6), (128, 118e-6))]
+    assert found("is left with scales", *unscaled).answer == OPEN
+    scaled = [timed(WITH_SCALES, block_m, median_s) for block_m, median_s in ((64, 125e-6), (128, 130e-6))]
+    finding = found("is left with scales", *unscaled, *scaled)
+    assert finding.answer == "0.944"
+    assert finding.figures == {"unscaled_s": 118e-6, "scaled_s": 125e-6, "ratio": 118 / 125}

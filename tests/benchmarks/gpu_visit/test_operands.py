@@ -10,13 +10,16 @@ from benchmarks.gpu_visit.operands import (
     random_inputs,
     random_operand,
     sized_for,
+    widened_operands,
 )
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.support.stub_driver import StubDriver
+from tests.targets.gpu.strategies.points import compiled, wgmma
 from tuner.core.errors import TunerError
 from tuner.core.matmul import Matmul
-from tuner.core.problem import Problem
+from tuner.core.problem import SCALES, Problem
+from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu.arrays import LoadedKernels
 from tuner.targets.gpu.evaluator import LocalGpu
 from tuner.targets.gpu.event_timing import Enqueue
@@ -46,8 +49,34 @@ def test_inputs_have_the_norms_of_their_rows_and_columns_in_every_layout(layout:
     np.testing.assert_allclose(inputs.tile(slice(2, 4), slice(None))[0], (a @ b)[2:4], rtol=1e-12)
 
 
+def test_scales_are_positive_and_in_the_norms_and_in_the_reference_operands() -> None:
+    problem = Matmul(6, 130, 140, "e4m3", "nt", scales=SCALES)
+    inputs = random_inputs(problem, np.random.default_rng(0))
+    a, b = (matrix[0] for matrix in inputs.base.scaled)
+    assert min(scale.min() for scale in inputs.base.scales) >= 0.5
+    np.testing.assert_allclose(inputs.base.row_norm, np.linalg.norm(a, axis=1), rtol=1e-6)
+    np.testing.assert_allclose(inputs.base.column_norm[0], np.linalg.norm(b, axis=0), rtol=1e-6)
+    wide = widened_operands(inputs.a, inputs.b, inputs.base.scales)
+    for rounded, exact in zip(wide, (a, b.T), strict=True):
+        np.testing.assert_allclose(rounded, exact, rtol=2.0**-24)
+
+
 def no_cublas() -> str:
     raise TunerError("no cuBLAS found")
+
+
+@pytest.mark.mlir
+def test_a_result_with_scales_is_right_and_one_with_scales_of_others_is_not() -> None:
+    device = SimulatedDevice("sm_90a")  # the stand-in for the driver makes no tensor maps
+    problem = Matmul(64, 72, 144, "e4m3", "nt", scales=SCALES)
+    program = comparison.comparison("sm_90a", "f32")
+    operands = DeviceOperands(LocalGpu(device, 4096), problem, program, no_cublas)
+    loaded = LoadedKernels(device, compiled(wgmma(problem, block_k=128)))
+    errors = operands.errors_of(loaded.work(operands.addresses))
+    assert errors.is_right, errors
+    exchanged = operands.addresses | {"scale_b": operands.addresses["scale_a"]}
+    assert not operands.errors_of(loaded.work(exchanged)).is_right
+    operands.close()
 
 
 @pytest.fixture
