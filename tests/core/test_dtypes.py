@@ -6,18 +6,23 @@ import pytest
 
 from tuner.core.dtypes import (
     CPU_DTYPES,
+    FLOAT8S,
     FLOATS,
     INPUT_DTYPES,
     NUMBER_TYPES,
     ROWS,
+    STORED,
     SUM_DTYPES,
     TENSOR_DTYPES,
+    TILE_DTYPES,
     NumberType,
     number_type,
 )
 from tuner.core.numpy_types import DTYPES
 
-ALL_FLOATS = [row for row in ROWS.values() if row.is_float and row.name not in ("tf32", "tf32x3")]
+ALL_FLOATS = [
+    row for row in ROWS.values() if (row.is_float and row.name not in STORED) or row.name in FLOAT8S
+]
 
 
 @pytest.mark.parametrize("row", ALL_FLOATS, ids=lambda row: str(row.name))
@@ -50,7 +55,7 @@ def test_each_type_that_is_multiplied_has_sums_a_c_type_and_extreme_numbers(name
     assert row.extremes is not None
     assert row.c
     assert all(ROWS[output].bias_exponent or output == "i32" for output in (row.sums, *row.narrow))
-    assert row.name in (*CPU_DTYPES, *TENSOR_DTYPES, "tf32x3")  # the last by products of tf32
+    assert row.name in (*CPU_DTYPES, *TILE_DTYPES, *TENSOR_DTYPES, "tf32x3")  # the last by products of tf32
     assert row.is_float == ROWS[row.sums].is_float
     assert ROWS[row.sums].bits >= row.bits
     largest = 4 * row.extremes.largest_whole * 2.0 ** (row.extremes.large + row.extremes.column)

@@ -108,7 +108,7 @@ def test_widths_and_epsilons_are_those_of_numpy(name: str) -> None:
     assert steps.astype(DTYPES[name]).astype(np.float64).tolist() == [1.0, 1.0, steps[2]]
 
 
-STORED_BYTES = {"tf32": 4, "tf32x3": 4, "e4m3": 1, "e5m2": 1}
+STORED_BYTES = {"tf32": 4, "tf32x3": 4, "bf16x6": 4, "e4m3": 1, "e5m2": 1}
 
 
 def test_each_dtype_of_a_problem_has_a_type_in_memory() -> None:
@@ -188,6 +188,7 @@ def test_types_with_the_same_instructions_and_what_is_missing_are_named() -> Non
         sources = {dtype: source for dtypes, source in named for dtype in dtypes.split(", ")}
         assert sorted(sources) == sorted(CPU_DTYPES)
         assert {dtype: sources[dtype] for dtype in expected} == expected
+    assert processors.peak_source("bf16x6", both) == "AMX"
     needs = ("vnni", "avx512", "amx-int8")
     assert processors.missing_on(PLAIN, needs) == ("vnni", "amx-int8")
     assert str(processors.refusal(PLAIN, needs)) == "needs vnni and amx-int8, which AMD EPYC does not offer"

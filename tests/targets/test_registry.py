@@ -18,7 +18,7 @@ from tests.targets.evaluation import fails
 from tests.targets.gpu.simulated_cuda import FACTS, HERE, nothing_here
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate, TargetName
-from tuner.core.dtypes import CPU_DTYPES, FLOAT8S, INPUT_DTYPES, NARROW_OUTPUTS
+from tuner.core.dtypes import CPU_DTYPES, FLOAT8S, INPUT_DTYPES, NARROW_OUTPUTS, TILE_DTYPES
 from tuner.core.errors import CandidateError, DeviceError, Stage, TunerError, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator, Effort
@@ -116,11 +116,11 @@ def test_a_library_that_crashes_fails_alone(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_processors_take_their_types_and_what_only_gpus_take_is_refused() -> None:
-    for dtype in CPU_DTYPES:
+    for dtype in (*CPU_DTYPES, *TILE_DTYPES):
         for output in ("", *NARROW_OUTPUTS.get(dtype, ())):
             TARGETS["cpu"].require_types(Matmul(8, 8, 8, dtype, output=output), CPU)
     for dtype in ("tf32", "e4m3"):
-        message = f"^dtype: found '{dtype}', allowed f32, f64, bf16, f16, i8 on target cpu; cuda and"
+        message = f"^dtype: found '{dtype}', allowed f32, f64, bf16, f16, i8, bf16x6 on target cpu; cuda and"
         with pytest.raises(UsageError, match=message):
             TARGETS["cpu"].require_types(Matmul(8, 8, 8, dtype), CPU)
 
@@ -157,7 +157,16 @@ def test_the_source_for_a_gpu_has_true_sizes_and_the_buffers_that_the_script_add
 
 
 @pytest.mark.parametrize("kind", [TARGETS["cuda"], TARGETS["simulator"]], ids=lambda kind: str(kind.name))
-@pytest.mark.parametrize("dtype", INPUT_DTYPES)
+def test_gpus_refuse_f32_by_tiles_of_a_processor(kind: Target) -> None:
+    message = (
+        rf"^dtype: found 'bf16x6', allowed f32, .*, e5m2 on {kind.name}:sm_90a; a CPU with AMX takes it$"
+    )
+    with pytest.raises(UsageError, match=message):
+        kind.require_types(Matmul(8, 8, 8, "bf16x6"), TargetName(kind.name, "sm_90a"))
+
+
+@pytest.mark.parametrize("kind", [TARGETS["cuda"], TARGETS["simulator"]], ids=lambda kind: str(kind.name))
+@pytest.mark.parametrize("dtype", [dtype for dtype in INPUT_DTYPES if dtype not in TILE_DTYPES])
 def test_chips_before_sm_89_take_all_but_8_bit_floats(kind: Target, dtype: str) -> None:
     problem = Matmul(8, 8, 8, dtype)
     for chip in ("sm_89", "sm_90", "sm_90a", "sm_120"):

@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from tuner.core.candidate import Candidate, TargetName
-from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES
+from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES, TILE_DTYPES
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError
 from tuner.core.problem import (
@@ -45,8 +45,10 @@ PROBLEM_OPTIONS = (
     *OF_WEIGHTS,
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
-OTHER_DTYPES = tuple(dtype for dtype in INPUT_DTYPES if dtype not in CPU_DTYPES)
-DTYPE_HELP = f"{', '.join(CPU_DTYPES)}; on GPUs also {', '.join(OTHER_DTYPES)}."
+OTHER_DTYPES = tuple(dtype for dtype in INPUT_DTYPES if dtype not in (*CPU_DTYPES, *TILE_DTYPES))
+DTYPE_HELP = (
+    f"{', '.join(CPU_DTYPES)}; by AMX also {', '.join(TILE_DTYPES)}; on GPUs also {', '.join(OTHER_DTYPES)}."
+)
 EXPORTED = "tuner export matmul 512x512x512 -o best.mlir"  # makes a script, and its payload
 SUFFIX = ".mlir"  # of a file with a payload
 # options whose values a payload determines

@@ -2,8 +2,9 @@
 
 A problem's dtype is the name of a row. It is an MLIR type, or a shorter name of numbers that are stored as an
 MLIR type: tf32 is f32 of which the last 13 bits of the mantissa are 0, tf32x3 is f32 that is multiplied by
-three products of tf32, e4m3 and e5m2 are 8-bit floats. What an instruction, a library or a chip does with a
-type is a row of theirs, which names the types that it takes.
+three products of tf32, bf16x6 is f32 that is multiplied by six products of bf16, e4m3 and e5m2 are 8-bit
+floats. What an instruction, a library or a chip does with a type is a row of theirs, which names the types
+that it takes.
 """
 
 import math
@@ -87,6 +88,8 @@ class NumberType:
     narrow: tuple[str, ...] = ()  # types that C may have besides the type of the sums
     vector: str = ""  # type in which a CPU's vector instructions multiply it, without dot products
     ptx: str = ""  # its name in PTX's products of matrices; "": tensor cores do not multiply it
+    tiles: str = ""  # type whose products by a CPU's tiles make up its products
+    tile_products: int = 1  # of that type, for one of its own
     extremes: ExtremeExponents | None = None
     bias_exponent: int = 0  # of the large numbers of a bias that kernels are verified with
 
@@ -206,6 +209,18 @@ _ROWS = (
         sums="f32",
         extremes=ExtremeExponents(60, -60, 20),
     ),
+    NumberType(  # f32, multiplied by six products of bf16
+        "bf16x6",
+        32,
+        "float32",
+        "float",
+        _SINGLE,
+        stored="f32",
+        sums="f32",
+        tiles="bf16",
+        tile_products=6,
+        extremes=ExtremeExponents(60, -60, 20),
+    ),
     NumberType(
         "i8", 8, "int8", "int8_t", sums="i32", vector="i16", ptx="s8", extremes=ExtremeExponents(3, 0, 0)
     ),
@@ -246,12 +261,20 @@ NUMBER_TYPES: Final[Mapping[str, NumberType]] = MappingProxyType(
     {row.mlir: row for row in _ROWS if row.stored not in ROWS}
 )
 STORED: Final = {row.name: row.stored for row in _ROWS if row.stored}  # dtype -> MLIR type in memory
-INPUT_DTYPES: Final = tuple(row.name for row in _ROWS if row.sums)  # of A and B
+
+
+def _with(field: str) -> tuple[str, ...]:
+    """Returns the names of the rows whose ``field``, a text, is not ""."""
+    return tuple(row.name for row in _ROWS if getattr(row, field))
+
+
+INPUT_DTYPES: Final = _with("sums")  # of A and B
 SUM_DTYPES: Final = tuple(dict.fromkeys(row.sums for row in _ROWS if row.sums))
 NARROW_OUTPUTS: Final = {row.name: row.narrow for row in _ROWS if row.narrow}
 OUTPUTS: Final = (*SUM_DTYPES, *dict.fromkeys(chain.from_iterable(NARROW_OUTPUTS.values())))
-CPU_DTYPES: Final = tuple(row.name for row in _ROWS if row.vector)
-TENSOR_DTYPES: Final = tuple(row.name for row in _ROWS if row.ptx)  # that tensor cores multiply
+CPU_DTYPES: Final = _with("vector")
+TILE_DTYPES: Final = _with("tiles")  # that only tiles of a CPU multiply
+TENSOR_DTYPES: Final = _with("ptx")  # that tensor cores multiply
 FLOAT8S: Final = tuple(row.name for row in _ROWS if row.is_float and row.bits == 8)
 FLOATS: Final = tuple(row.name for row in _ROWS if row.is_float and row.bits > 8 and not row.stored)
 # numpy's name -> dtype; "float32" means f32, not tf32

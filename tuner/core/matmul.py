@@ -47,7 +47,7 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         n: columns of B and C.
         k: columns of A, rows of B; at most 2**17 - 1 for "i8".
         dtype: type of A and B: "f32", "f64", "bf16", "f16", "tf32", "tf32x3" (f32 by three products of tf32),
-            "i8", "e4m3", "e5m2", or a numpy type
+            "bf16x6" (f32 by six products of bf16), "i8", "e4m3", "e5m2", or a numpy type
             (``np.float32``, ``a.dtype``, "float32").
         layout: storage of A, then of B: "nn", "nt" or "tn"; t is transposed in memory (B as n x k, A as k x
             m).

@@ -146,7 +146,9 @@ def multiply_add_loops(
     machine = _without_refused_tiles(machine)
     if peak_set(dtype, machine) in TILE_DOTS:
         text = loop_text("multiply_add_amx").replace("INTRINSIC", TILE_DOTS[peak_set(dtype, machine)])
-        flop = TILE_SUMS * 2 * TILE_ELEMENTS * (TILE_ROW_BYTES // number_type(dtype).bytes)
+        tile_type = number_type(dtype).tiles or dtype
+        of_tiles = TILE_SUMS * 2 * TILE_ELEMENTS * (TILE_ROW_BYTES // number_type(tile_type).bytes)
+        flop = of_tiles // number_type(dtype).tile_products
         loop = MultiplyAddLoop("multiply_add", flop, TILE_ITERATIONS, (1 + TILE_SUMS) * TILE_BYTES)
         return text, (loop,)
     step, flop = _step(dtype, machine)
@@ -183,7 +185,7 @@ def _step(dtype: str, machine: Machine) -> tuple[str, int]:
     """Returns the text of ``!vector`` and of ``@step``, one multiply-add, and the operations that it does."""
     if not number_type(dtype).is_float:
         return _i8_step(machine, is_in_fours=peak_set(dtype, machine) == VNNI)
-    element = number_type(dtype).vector
+    element = number_type(dtype).vector or number_type(dtype).sums
     lanes = machine.vector_bytes // number_type(element).bytes
     is_in_pairs = peak_set(dtype, machine) == AVX512_BF16
     text = f"!vector = vector<{lanes}x{element}>\n{loop_text('dot_2_bf16' if is_in_pairs else 'fma')}"

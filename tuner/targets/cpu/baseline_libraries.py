@@ -7,12 +7,12 @@ import site
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, final
 
-from tuner.core.dtypes import CPU_DTYPES, natural_output
+from tuner.core.dtypes import CPU_DTYPES, TILE_DTYPES, natural_output
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import COLD, Problem, TextProblem
 from tuner.core.problem_classes import PackedProblem
@@ -194,12 +194,15 @@ class BaselineLibrary:
 
 
 def compared_problem(problem: Problem) -> Problem:
-    """Returns the problem that a library is timed on: for a constant B, the matmul that takes B at each call.
+    """Returns the problem that a library is timed on; most problems are returned as they are.
 
-    Other problems are returned as they are.
+    For a constant B it is the matmul that takes B at each call, and for f32 by products of another type
+    (bf16x6) the matmul of f32.
     """
     if isinstance(problem, PackedProblem) and problem.format is None:
-        return problem.unpacked
+        problem = problem.unpacked
+    if problem.dtype in TILE_DTYPES:
+        return replace(problem, dtype=problem.stored_dtype)
     return problem
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from tuner.core.candidate import CUDA, TargetName
 from tuner.core.compiled_code import KernelCode
-from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, TILE_DTYPES
 from tuner.core.errors import DeviceError, UsageError
 from tuner.core.gpu import CHIPS, chip_of, most_specific
 from tuner.core.interfaces import FINAL_EFFORT, Script
@@ -122,6 +122,11 @@ class NvidiaGpu(CompiledTarget):
             raise UsageError(
                 f"--cache {problem.cache} cannot be combined with {target.text}: "
                 "a GPU's result has both times"
+            )
+        if problem.dtype in TILE_DTYPES:
+            taken = ", ".join(dtype for dtype in INPUT_DTYPES if dtype not in TILE_DTYPES)
+            raise UsageError(
+                f"dtype: found {problem.dtype!r}, allowed {taken} on {target.text}; a CPU with AMX takes it"
             )
         if problem.dtype in FLOAT8S and chip_of(target.detail).capability < FLOAT8_CAPABILITY:
             taken = ", ".join(dtype for dtype in INPUT_DTYPES if dtype not in FLOAT8S)
