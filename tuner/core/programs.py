@@ -76,12 +76,20 @@ class ExplainedFusion:
 
 @dataclass(frozen=True)
 class FusionSchedule:
-    """A configuration and its script for one fusion."""
+    """A configuration and its script for one fusion, or for one matmul of a program on a device."""
 
     candidate: Candidate
     script: str
     origin: str  # TUNED, SAME_CONTRACTION or NEAREST
     trial: int  # id of the stored trial that suggests it
+
+
+@dataclass(frozen=True)
+class TunedKernel:
+    """A matmul of a program on a device whose script a stored trial suggests."""
+
+    problem: Problem  # without its epilogue
+    schedule: FusionSchedule
 
 
 def estimated_s(fusion: CompiledFusion) -> float:

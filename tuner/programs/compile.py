@@ -69,8 +69,8 @@ def compile_program(
             can be timed here, as a rule the CPU.
         entry: name of the function; None: the public one, or ``main`` where there are several.
         scripts: bound transform scripts by problem, as ``run.best.script``, for matmuls of the payload; a
-            matmul without one gets an initial configuration of the shipped search space, or becomes
-            loops if no strategy supports it.
+            matmul without one gets, on a GPU, that of the best trial in ``db``, else an initial configuration
+            of the shipped search space, or becomes loops if no strategy supports it.
         form: for GPUs, how work is ordered: "streams", "tokens" (asynchronous, each call with its own
             streams) or "sync".
         device_arguments: take arrays in device memory (DLPack, ``__cuda_array_interface__``), not numpy
@@ -79,9 +79,10 @@ def compile_program(
         chip: chip to generate code for, such as "sm_90"; "": the target's.
         order: for the simulator: order in which work of several streams runs, "fifo", "lifo" or "random".
         seed: for the simulator: seed of a random order.
-        db: for the CPU: path or URL of a results database, whose best trials schedule fusions;
-            None: that of ``TUNER_DB``, else the user's own, if there is one. A fusion that was not tuned
-            takes the configuration of a similar fusion, or its initial configuration.
+        db: path or URL of a results database, whose best trials schedule the CPU's fusions and a GPU's
+            matmuls; None: that of ``TUNER_DB``, else the user's own, if there is one. A fusion that was not
+            tuned takes the configuration of a similar fusion, or its initial configuration; so does a matmul.
+            The simulator takes trials that a GPU with its chip was timed with.
         threads: for the CPU: on how many threads fusions run, 1 to 256, the caller's included; more threads
             than processors are slow. Fusions with little work, and programs that are computed as a whole, run
             on the caller's thread alone.
@@ -118,7 +119,7 @@ def compile_program(
     text = payload_text(payload)
     support = program_support(resolved, backends)
     with naming_database(db):
-        database = known_url(db) if resolved.is_on_cpu else ""
+        database = known_url(db)
     with named_in_errors("payload" if text == payload else str(payload), text):
         compiled = compile_in_child(ProgramRequest(text, resolved, entry, options, bound, database=database))
     if not support.has_device:

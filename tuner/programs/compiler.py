@@ -15,7 +15,7 @@ from tuner.core.gpu import Chip, chip_of
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.core.programs import Schedules, no_schedules
+from tuner.core.programs import FusionSchedule, Schedules, TunedKernel, no_schedules
 from tuner.core.text_files import read_text
 from tuner.mlir import bindings, transform
 from tuner.mlir.bindings import Value, ir
@@ -68,6 +68,8 @@ class CompiledProgram:
     why_no_fusions: str = ""  # why a program is not compiled as fusions; "" where that was not asked
     # machine code of a program on the host as a whole; b"": compiled when the program is loaded
     object_code: bytes = b""
+    tuned: tuple[TunedKernel, ...] = ()  # matmuls on a device whose scripts stored trials suggest
+    given_up: str = ""  # why the scripts of stored trials are not used, where they failed to compile
 
 
 @dataclass(frozen=True)
@@ -77,19 +79,21 @@ class KernelsInHost:
     payload: "ProgramPayload"
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
     matmuls: tuple[MatmulKernel, ...]  # matmuls that a single launch computes completely
+    tuned: tuple[TunedKernel, ...] = ()  # those whose scripts stored trials suggest
+    given_up: str = ""  # why the scripts of stored trials are not used, where they failed
 
 
 @dataclass(frozen=True)
 class ProgramCompiler:
     """Compiles MLIR payloads for one machine.
 
-    A matmul without a script gets an initial configuration of a strategy, or becomes loops if no strategy
-    supports it.
+    On a device a matmul without a script gets the best of ``schedules``. Without one it gets an initial
+    configuration of a strategy, or becomes loops if no strategy supports it.
     """
 
     machine: Machine
     support: ProgramSupport
-    schedules: Schedules = no_schedules  # for the fusions of a program on the host
+    schedules: Schedules = no_schedules  # of the host's fusions, of a device's matmuls
 
     @classmethod
     def of(cls, target: TargetName, backends: Backends) -> Self:
@@ -114,7 +118,8 @@ class ProgramCompiler:
         Args:
             text: the payload, MLIR text.
             entry: the function to compile; None: ``main``, or the only public function.
-            scripts: bound scripts by matmul, others get default scripts. None: all become loops.
+            scripts: bound scripts by matmul, others get those of ``schedules`` (on a device) or default
+                scripts. None: all become loops.
             options: how device work is issued.
             keeps_kernels: whether the result has the kernels' MLIR and matmuls, for sampled launches.
             is_checked: whether host code asserts that each access is in bounds; not for fusions on the host.
@@ -154,7 +159,9 @@ class ProgramCompiler:
             name = made.payload.entry
             code = lower_device_program(module, name, chip, options, assemble, is_checked=is_checked)
             code = replace(code, reference=reference, matmuls=made.matmuls if keeps_kernels else ())
-            return CompiledProgram(code, made.problems, why_no_fusions=reason)
+            return CompiledProgram(
+                code, made.problems, why_no_fusions=reason, tuned=made.tuned, given_up=made.given_up
+            )
 
     def kernels(
         self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None
@@ -164,14 +171,24 @@ class ProgramCompiler:
         Args:
             text: the payload, MLIR text.
             entry: the function; None: ``main``, or the only public function.
-            scripts: bound scripts by matmul, others get default scripts. None: all become loops.
+            scripts: bound scripts by matmul, others get those of ``schedules`` or default scripts. None: all
+                become loops.
 
-        Raises UsageError for a payload that is not valid, CandidateError for one that cannot be converted.
+        Where a script of ``schedules`` fails, all matmuls get default scripts. Raises UsageError for a
+        payload that is not valid, CandidateError for one that cannot be converted.
         """
         payload = _read(text, entry)
-        chosen = self._scripts(problems_of(payload), scripts)
-        matmuls = launch_kernels(payload, chosen, chip_of(self.machine.chip))
-        return KernelsInHost(payload, tuple(chosen), matmuls)
+        tuned: dict[Problem, FusionSchedule] = {}
+        chosen = self._scripts(problems_of(payload), scripts, tuned)
+        try:
+            matmuls = launch_kernels(payload, chosen, chip_of(self.machine.chip))
+        except CandidateError as error:
+            if not tuned:
+                raise
+            trials = ", ".join(str(schedule.trial) for schedule in tuned.values())
+            untuned = replace(self, schedules=no_schedules).kernels(text, entry, scripts)
+            return replace(untuned, given_up=f"trial {trials}: {error.reason}")
+        return KernelsInHost(payload, tuple(chosen), matmuls, _tuned_kernels(tuned))
 
     def work_without_fusions(
         self, text: str, entry: str | None, options: DeviceOptions = DEFAULTS
@@ -192,9 +209,10 @@ class ProgramCompiler:
 
         chip = chip_of(self.machine.chip)
         used: dict[Problem, None] = {}
+        tuned: dict[Problem, FusionSchedule] = {}
 
         def script_of(problem: Problem) -> Script | None:
-            script = self._default_script(problem)
+            script = self._script(problem, tuned)
             if script is not None:
                 used[replace(problem, epilogue="none")] = None
             return script
@@ -213,7 +231,7 @@ class ProgramCompiler:
             return Refusal(error.reason)
         except RecursionError:
             return Refusal(TOO_DEEP)
-        return CompiledProgram(code, tuple(used))
+        return CompiledProgram(code, tuple(used), tuned=_tuned_kernels(tuned))
 
     def missing_fusions(self, text: str, entry: str | None, threads: int) -> "tuple[CompileTask, ...]":
         """Returns the fusions of a program on the host, as tasks to compile, that ``compiled_files`` lacks.
@@ -278,7 +296,7 @@ class ProgramCompiler:
         is_checked: bool,
     ) -> CompiledProgram:
         payload = _read(text, entry)
-        chosen = self._scripts(problems_of(payload), scripts)
+        chosen = self._scripts(problems_of(payload), scripts, {})
         code = lower_host_program(payload, chosen, is_checked=is_checked)
         return CompiledProgram(code, tuple(chosen), why_no_fusions=reason)
 
@@ -293,9 +311,15 @@ class ProgramCompiler:
         return CompiledFiles.key("program as a whole", payload.text, data, entry, self.machine, reason)
 
     def _scripts(
-        self, problems: tuple[Problem, ...], scripts: Mapping[Problem, Script] | None
+        self,
+        problems: tuple[Problem, ...],
+        scripts: Mapping[Problem, Script] | None,
+        tuned: dict[Problem, FusionSchedule],
     ) -> dict[Problem, Script]:
-        """Returns a script for each problem that a strategy can implement; other problems become loops."""
+        """Returns a script for each problem that a strategy can implement; other problems become loops.
+
+        Adds to ``tuned`` the problems whose script a stored trial suggests.
+        """
         if scripts is None:
             return {}
         unknown = [problem.key for problem in scripts if problem not in problems]
@@ -304,15 +328,27 @@ class ProgramCompiler:
             raise UsageError(f"scripts: found {unknown[0]}, allowed matmuls of the payload: {names}")
         chosen = {}
         for problem in problems:
-            script = scripts.get(problem) or self._default_script(problem)
+            script = scripts.get(problem) or self._script(problem, tuned)
             if script is not None:
                 chosen[problem] = script
         return chosen
 
-    def _default_script(self, problem: Problem) -> Script | None:
+    def _script(self, problem: Problem, tuned: dict[Problem, FusionSchedule]) -> Script | None:
+        """Returns the script of a stored trial, which is added to ``tuned``, else the default script."""
+        if self.support.has_device:  # on the host the schedules are those of fusions
+            schedule = next(self.schedules(problem, 1), None)
+            if schedule is not None:
+                tuned[problem] = schedule
+                return Script.of(schedule.script)
         from tuner.space.scripts.choice import default_script  # loads jinja2 and YAML
 
         return default_script(problem, self.machine)
+
+
+def _tuned_kernels(tuned: Mapping[Problem, FusionSchedule]) -> tuple[TunedKernel, ...]:
+    return tuple(
+        TunedKernel(replace(problem, epilogue="none"), schedule) for problem, schedule in tuned.items()
+    )
 
 
 def _kept_whole(key: str, compile_program: Callable[[], CompiledProgram]) -> CompiledProgram:

@@ -4,6 +4,8 @@ import math
 from typing import Any
 
 from tuner.analysis.ratios import Comparable, NotComparable
+from tuner.core.candidate import candidate_document
+from tuner.core.programs import TunedKernel
 from tuner.programs.program_times import ProgramTimes
 from tuner.programs.report import Comparison, KernelSample, ProgramReport
 from tuner.programs.request import ProgramRequest
@@ -23,6 +25,8 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
         "arguments": list(report.arguments),
         "results": list(report.results),
         "problems": [problem.key for problem in report.problems],
+        "tuned": list(map(_tuned, report.tuned)),
+        "given_up": report.given_up or None,
         "trace": list(report.trace) if request.options.trace else None,
         "reports": list(report.reports),
         "comparisons": list(map(_comparison, report.comparisons)) if request.is_compared else None,
@@ -44,6 +48,16 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
         "why_no_fusions": report.why_no_fusions or None,
         "printed": report.printed,
         "right": report.is_right,
+    }
+
+
+def _tuned(kernel: TunedKernel) -> dict[str, Any]:
+    schedule = kernel.schedule
+    return {
+        "problem": kernel.problem.key,
+        "origin": schedule.origin,
+        "trial": schedule.trial,
+        **candidate_document(schedule.candidate),
     }
 
 

@@ -1,4 +1,6 @@
-"""The schedules that stored trials suggest for a fusion: its own, those of similar and of near fusions.
+"""The schedules that stored trials suggest for a fusion, and for a matmul of a program on a device.
+
+Of a fusion on the CPU: its own, those of similar and of near fusions.
 
 First the best schedule of the fusion itself, or of the matmul by a constant B with its epilogue; then of the
 same contraction with another epilogue, or of the matmul with this epilogue that packs B at each call; then of
@@ -9,6 +11,7 @@ class of machine count, those on the nearest number of threads first: the code i
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from tuner.analysis.warm_start import TuningTask, distance, nearest_first
@@ -21,6 +24,7 @@ from tuner.core.quantization import CONSTANT
 from tuner.core.queries import RunQuery, TaskQuery, TrialQuery
 from tuner.core.runs import Run
 from tuner.core.trials import StoredTrial
+from tuner.payload.gpu import Scratch, scratch_in
 from tuner.results.best_trials import best_results, is_measured_there
 from tuner.space.scripts.choice import projected_script
 
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 CPU = "cpu"
+NO_EPILOGUE = "none"
 NEAREST_RUNS = 3  # so many runs are asked for a configuration: the nearest run may have none that fits
 # Farther fusions are not asked: the best tiles of a convolution 4.6 octaves smaller took 1.7 times as long as
 # the initial configuration (docs/decisions/fusions.md).
@@ -55,6 +60,38 @@ def fusion_schedules(
     if problem.is_contraction:
         yield from _of_same_contraction(there, problem)
     yield from _of_nearest(there, problem)
+
+
+def matmul_schedules(
+    store: "Store", timed_on: TaskQuery, machine: Machine, problem: Problem, _threads: int
+) -> Iterator[FusionSchedule]:
+    """Yields schedules for a matmul of a program on a device, the best first.
+
+    First the best timed trial of the matmul itself; then, of one with an epilogue, the configuration of the
+    best timed trial without, if that kernel can apply an epilogue: it sums no parts of K, and packs nothing.
+
+    Args:
+        store: the database.
+        timed_on: the target, and the machine if it matters, whose times count.
+        machine: the one that is compiled for.
+        problem: the matmul; its type is part of its key, so trials in tf32 are none of f32.
+    """
+    best = _best_timed(store, timed_on, problem)
+    if best is not None:
+        yield FusionSchedule(best.record.candidate, best.script_text, TUNED, best.id)
+    if problem.epilogue == NO_EPILOGUE:
+        return
+    plain = _best_timed(store, timed_on, replace(problem, epilogue=NO_EPILOGUE))
+    if plain is not None and scratch_in(plain.script_text, problem) == Scratch():
+        yield from _projected(plain, plain.record.candidate, problem, machine, SAME_CONTRACTION)
+
+
+def _best_timed(store: "Store", timed_on: TaskQuery, problem: Problem) -> StoredTrial | None:
+    task = TaskQuery.of(problem, target=timed_on.target, machine=timed_on.machine)
+    results = best_results(store, TrialQuery(task), is_measured_there)
+    if not results:
+        return None
+    return min(results.values(), key=attrgetter("rank")).best
 
 
 @dataclass(frozen=True)

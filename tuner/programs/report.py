@@ -3,11 +3,11 @@
 Loads no MLIR: a child process makes the report, its parent prints it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tuner.core.device_programs import DeviceFusion
 from tuner.core.problem import Problem
-from tuner.core.programs import ExplainedFusion
+from tuner.core.programs import ExplainedFusion, TunedKernel
 from tuner.programs.program_times import ProgramTimes
 from tuner.programs.run.recording_device import DeviceWork
 
@@ -71,6 +71,9 @@ class ProgramReport:
     arguments: tuple[str, ...]  # "64x?xf32", "index"
     results: tuple[str, ...]
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
+    tuned: tuple[TunedKernel, ...] = field(default=(), kw_only=True)  # those with the script of a trial
+    # why the scripts of stored trials are not used, where they failed to compile
+    given_up: str = field(default="", kw_only=True)
     # streams that the program takes from its caller; 0: it uses none, or its own code creates them
     streams: int
     trace: tuple[str, ...] = ()

@@ -134,8 +134,8 @@ class ProgramRequest:
     is_compared: bool = False
     is_timed: bool = True  # on hardware
     is_explained: bool = False  # on the host: each fusion is timed alone
-    # results database whose best trials schedule the fusions, a path or URL; "": each fusion has
-    # its initial configuration
+    # results database whose best trials schedule the fusions, and the matmuls on a device, a path or URL;
+    # "": each has its initial configuration
     database: str = ""
     model: str = ""  # MODEL.py:FUNCTION or MODEL.pt2 that the payload comes from; "": written in MLIR
     baselines: tuple[str, ...] = ()  # names of the baselines that are timed next to a tuned model

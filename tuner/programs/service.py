@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from tuner.core.candidate import CUDA, TargetName
 from tuner.core.device_programs import DeviceProgram
 from tuner.core.errors import CandidateError, DeviceError, Failure, Stage, TunerError, UsageError, failing_at
 from tuner.core.fusions import Fusion
 from tuner.core.gpu import chip_of
 from tuner.core.problem import Problem
-from tuner.core.programs import ExplainedFusion
+from tuner.core.programs import ExplainedFusion, Schedules, TunedKernel
+from tuner.core.queries import TaskQuery
 from tuner.mlir import bindings, transform
 from tuner.programs.arguments import make_arguments, type_text
 from tuner.programs.children import CompilingChildren, called
 from tuner.programs.comparison import compare, compare_printed
 from tuner.programs.compiler import TOO_DEEP, CompiledProgram, ProgramCompiler, problems_in
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
-from tuner.programs.fusion_schedules import fusion_schedules
+from tuner.programs.fusion_schedules import fusion_schedules, matmul_schedules
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
 from tuner.programs.lowering.device import text_after
@@ -50,6 +52,7 @@ from tuner.targets.backends import Backends
 from tuner.targets.registry import real_backends
 
 if TYPE_CHECKING:
+    from tuner.db.store import Store
     from tuner.programs.fusion_compiler import CompileTask
 
 NAME = "program"
@@ -68,6 +71,7 @@ class LoweredText:
     entry: str
     chip: str
     text: str  # MLIR, or PTX
+    tuned: tuple[TunedKernel, ...] = ()  # matmuls whose scripts stored trials suggest
 
 
 @dataclass(frozen=True)
@@ -241,9 +245,10 @@ def _run(request: ProgramRequest, printed: list[str]) -> tuple[CompiledProgram, 
         ran = run_on_device(request, support, code, arguments, printed)
     work_without_fusions = None
     if code.fusions:
-        work_without_fusions = compiler.work_without_fusions(
-            request.text, request.entry, request.options.device
-        )
+        with _with_schedules(compiler, request) as scheduled:
+            work_without_fusions = scheduled.work_without_fusions(
+                request.text, request.entry, request.options.device
+            )
     reference = None
     if request.is_compared:
         reference = reference_of(request, code, arguments, real_backends())
@@ -252,6 +257,8 @@ def _run(request: ProgramRequest, printed: list[str]) -> tuple[CompiledProgram, 
         arguments=tuple(map(type_text, code.arguments)),
         results=tuple(map(type_text, code.results)),
         problems=compiled.problems,
+        tuned=compiled.tuned,
+        given_up=compiled.given_up,
         streams=code.stream_slots,
         trace=ran.trace,
         reports=ran.reports,
@@ -292,9 +299,10 @@ def time_pair(request: ProgramRequest) -> TimedPair:
 
 @_as_failures()
 def lower(request: ProgramRequest, step: LoweringStep) -> LoweredText:
-    """Lowers a payload with default scripts up to a step; returns the text after it.
+    """Lowers a payload, with scripts of the request's database or default scripts, up to a step.
 
-    Raises CandidateError: BIND for mistakes of the user, else the stage that failed.
+    Returns the text after the step. Raises CandidateError: BIND for mistakes of the user, else the stage that
+    failed.
     """
     return lowered(request, step, real_backends())
 
@@ -386,7 +394,17 @@ def _with_schedules(compiler: ProgramCompiler, request: ProgramRequest) -> Itera
     from tuner.db.store import Store  # loads SQLAlchemy
 
     with Store.open_or_empty(request.database) as store:
-        yield replace(compiler, schedules=partial(fusion_schedules, store, compiler.machine))
+        yield replace(compiler, schedules=_schedules_of(store, compiler, request.target))
+
+
+def _schedules_of(store: "Store", compiler: ProgramCompiler, target: TargetName) -> Schedules:
+    machine = compiler.machine
+    if not compiler.support.has_device:
+        return partial(fusion_schedules, store, machine)
+    timed_on = TaskQuery(target=target.text, machine=machine.name)
+    if compiler.support.is_simulated:  # the code that GPUs with this chip run, whichever timed it
+        timed_on = TaskQuery(target=TargetName(CUDA, target.detail).text)
+    return partial(matmul_schedules, store, timed_on, machine)
 
 
 def _has_fusions(request: ProgramRequest) -> bool:
@@ -435,12 +453,18 @@ def missing_fusions(request: ProgramRequest, *, is_timed: bool = False) -> "tupl
 
 
 def lowered(request: ProgramRequest, step: LoweringStep, backends: Backends) -> LoweredText:
-    """Lowers a payload with default scripts up to a step; returns the text after it.
+    """Lowers a payload, with scripts of the request's database or default scripts, up to a step.
 
-    Raises UsageError for mistakes of the user, CandidateError where lowering fails.
+    Returns the text after the step. Raises UsageError for mistakes of the user, CandidateError where lowering
+    fails.
     """
     compiler = ProgramCompiler.of(request.target, backends)
     chip = chip_of(compiler.machine.chip)
-    with transform.new_context(), bindings.ir.Location.unknown():
-        payload = compiler.kernels(request.text, request.entry, {}).payload
-        return LoweredText(payload.entry, chip.name, text_after(step, payload, chip, request.options.device))
+    with (
+        _with_schedules(compiler, request) as scheduled,
+        transform.new_context(),
+        bindings.ir.Location.unknown(),
+    ):
+        made = scheduled.kernels(request.text, request.entry, {})
+        text = text_after(step, made.payload, chip, request.options.device)
+        return LoweredText(made.payload.entry, chip.name, text, made.tuned)

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Done, Tuner, require, require_fields
+from tests.support.gpu_trials import configuration, store_gpu_trial
 from tests.texts import text_beside
+from tuner.core.matmul import Matmul
+from tuner.db.store import Store
 from tuner.programs import service
 from tuner.programs.commands.run import noting_slowness
 from tuner.programs.request import ProgramRequest
@@ -307,3 +310,22 @@ def test_options_of_a_program_and_of_an_operation_are_not_mixed(run: Tuner) -> N
         ("p.mlir --to loops", "--to: found 'loops', allowed here device-memory, async"),
     ):
         assert line in run.refused(f"lower {options}".strip())
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_program_on_a_gpu_says_which_kernels_came_from_the_database(run: Tuner) -> None:
+    problem = Matmul(84, 84, 32)
+    chosen = configuration(problem, 1)
+    with Store.open(str(run.database)) as store:
+        trial = store_gpu_trial(store, problem, chosen)
+    line = f"matmul  {problem.key}: tuned, {chosen[0].strategy} of trial {trial}"
+    done = on(run, "simulator", "async_matmul", "--compare")
+    require(done.out, line, "equal", "checked 0 defects")
+    (kernel,) = on(run, "simulator", "async_matmul", "--json").json["tuned"]
+    knobs = dict(chosen[0].choices)
+    assert kernel["knobs"] == knobs
+    assert (kernel["problem"], kernel["origin"], kernel["trial"]) == (problem.key, "tuned", trial)
+    text = run.done("lower", str(EXAMPLES / "async_matmul.mlir"), "--to", "ptx")
+    require(text.err, line)
+    other = run.done("lower", str(EXAMPLES / "async_matmul.mlir"), "--to", "ptx", "--chip", "sm_80")
+    assert other.err == ""

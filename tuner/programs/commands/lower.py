@@ -26,9 +26,11 @@ from tuner.core.errors import TunerError, UsageError
 from tuner.core.interfaces import Script
 from tuner.core.problem import OPERATIONS
 from tuner.programs.commands.payload_text import read_payload_text, require_kind_of_payload
+from tuner.programs.commands.run import tuned_lines
 from tuner.programs.payload_errors import named_in_errors
 from tuner.programs.request import FORMS, STEPS, WITH_FORM, DeviceOptions, ProgramOptions, ProgramRequest
 from tuner.programs.service import lower_in_child
+from tuner.results.database import known_url
 from tuner.results.output.files import write_atomically
 from tuner.results.script_stages import ASSEMBLY, SCRIPT_STAGES, script_stages
 from tuner.targets.backends import named_target
@@ -45,7 +47,7 @@ LOWER_TIMEOUT_S = 600.0
 FORM = shown_choices(FORMS)
 EXAMPLE_SIZES = "64x64x64"
 OF_PROGRAM = ("entry", "form", "pinned")
-OF_OPERATION = (*PROBLEM_OPTIONS, "target", "cpu", "strategies", "threads", "space", "trial", "database")
+OF_OPERATION = (*PROBLEM_OPTIONS, "target", "cpu", "strategies", "threads", "space", "trial")
 
 
 @click.command()
@@ -83,9 +85,9 @@ def lower(
 ) -> None:
     """Prints an MLIR program, or an operation with its script, after a step of its lowering; - is stdin.
 
-    Of a program, for a GPU: device-memory: kernels, device memory and copies; async: with tokens; streams:
-    with streams and events; gpux: with one stream in the GPUX dialect, which 'tuner run' reads; llvm: the
-    host's code; ptx: the code of the kernels.
+    Of a program, for a GPU, with the database's tuned kernels: device-memory: kernels, device memory and
+    copies; async: with tokens; streams: with streams and events; gpux: with one stream in the GPUX dialect,
+    which 'tuner run' reads; llvm: the host's code; ptx: the code of the kernels.
 
     Of an operation, with the configuration that is used untuned, or of a trial: source: what the script is
     given; script; payload: after the script; on a CPU then loops; on a GPU kernels and nvvm; code: LLVM
@@ -101,7 +103,8 @@ def lower(
     if trial is None and shape is None and operation not in OPERATIONS:
         assert operation is not None
         _refuse(context, OF_OPERATION, f"a program, {operation}")
-        chosen = (options["entry"], options["form"], options["chip"], options["pinned"])
+        database = known_url(options["database"])
+        chosen = (options["entry"], options["form"], options["chip"], options["pinned"], database)
         _print_program(context, Path(operation), step, *chosen, output=output, as_json=as_json)
         return
     _refuse(context, OF_PROGRAM, f"a trial, {trial}" if trial else f"an operation, {operation}")
@@ -134,6 +137,7 @@ def _print_program(
     form: "Form | None",
     chip: str,
     pinned: bool,
+    database: str,
     *,
     output: Path | None,
     as_json: bool,
@@ -147,8 +151,11 @@ def _print_program(
     program_options = ProgramOptions(DeviceOptions(form or "streams", pinned=pinned))
     text = read_payload_text(payload).text
     target = named_target(LOWERING_TARGET, backends_of(context), chip)
+    request = ProgramRequest(text, target, entry, program_options, database=database)
     with named_in_errors(str(payload), text):
-        lowered = lower_in_child(ProgramRequest(text, target, entry, program_options), last, LOWER_TIMEOUT_S)
+        lowered = lower_in_child(request, last, LOWER_TIMEOUT_S)
+    for line in tuned_lines(lowered.tuned):
+        print(line, file=sys.stderr)
     content = lowered.text.rstrip("\n") + "\n"
     document = {"entry": lowered.entry, "chip": lowered.chip, "to": step}
     _write(content, document, {"text": content}, output, as_json=as_json)

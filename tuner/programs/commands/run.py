@@ -41,6 +41,7 @@ from tuner.targets.backends import resolve_target
 
 if TYPE_CHECKING:
     from tuner.core.candidate import TargetName
+    from tuner.core.programs import TunedKernel
     from tuner.programs.request import Form
 
 FORM = shown_choices(FORMS)
@@ -99,9 +100,8 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **options: Any)
     if as_json:
         print_json(run_document(request, report))
     else:
-        matmuls = [f"matmul  {problem.key}" for problem in report.problems]
         print(report.printed, end="")
-        lines = wrapped([*matmuls, *report_lines(request.target, report)], screen_columns())
+        lines = wrapped([*matmul_lines(report), *report_lines(request.target, report)], screen_columns())
         if request.is_explained:
             explained = explained_lines(report, payload, database_text(options["database"]))
             lines += wrapped(explained, screen_columns())
@@ -125,6 +125,26 @@ def noting_slowness(payload: Path, text: str, after_s: float = SLOW_S) -> Iterat
     finally:
         timer.cancel()
         timer.join()
+
+
+def tuned_lines(tuned: tuple["TunedKernel", ...]) -> list[str]:
+    """Returns a line for each matmul with the script of a stored trial: its problem, strategy and trial."""
+    lines = []
+    for kernel in tuned:
+        schedule = kernel.schedule
+        suggested = f"{schedule.origin}, {schedule.candidate.strategy} of trial {schedule.trial}"
+        lines.append(f"matmul  {kernel.problem.key}: {suggested}")
+    return lines
+
+
+def matmul_lines(report: "ProgramReport") -> list[str]:
+    """Returns a line for each matmul of a program: those of stored trials first."""
+    known = {kernel.problem for kernel in report.tuned}
+    lines = tuned_lines(report.tuned)
+    lines += [f"matmul  {problem.key}" for problem in report.problems if problem not in known]
+    if report.given_up:
+        lines.append(f"note    {report.given_up}; initial configurations are used")
+    return lines
 
 
 def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
@@ -261,5 +281,5 @@ def _request(
         arguments=arguments,
         is_compared=compare,
         is_explained=is_explained,
-        database=known_url(database) if resolved.is_on_cpu else "",
+        database=known_url(database),
     )
