@@ -108,14 +108,6 @@ class BaseDraw:
             b = b.swapaxes(1, 2)
         return a, b
 
-    @property
-    def scaled(self) -> tuple[Array, Array]:
-        """Returns ``without_layout``, where there are scales times these, in float64 without a rounding."""
-        a, b = self.without_layout
-        if not self.scales:
-            return a, b
-        return scaled_operands(a, b, self.scales)
-
     @cached_property
     def hard_to_scale(self) -> tuple[Places, Places]:
         """Returns the indices of A's and B's bf16 elements that a change of the exponent does not scale."""
@@ -130,7 +122,9 @@ class BaseDraw:
     @cached_property
     def product(self) -> Float64:
         """Returns A times B in float64, (m of all matrices of the batch, n); it is computed once."""
-        a, b = self.scaled
+        if self.scales:
+            return self.part(slice(None), slice(None))
+        a, b = self.without_layout
         product: Float64 = _wide(a) @ _wide(b)
         return product.reshape(-1, b.shape[2])
 
@@ -139,7 +133,10 @@ class BaseDraw:
 
         ``rows``: a slice, or row numbers; they count through all matrices of the batch.
         """
-        a, b = self.scaled
+        a, b = self.without_layout
+        if self.scales:
+            of_rows, of_columns = scaled_operands(a[0], b[0], self.scales, rows, columns)
+            return of_rows @ of_columns
         if len(a) == 1:
             return _wide(a[0, rows]) @ _wide(b[0][:, columns])
         # a batch: the matrix and the row in it of each number
@@ -149,6 +146,14 @@ class BaseDraw:
             here = matrices == matrix
             part[here] = _wide(a[matrix, of_rows[here]]) @ _wide(b[matrix][:, columns])
         return part
+
+    def scales_at(self, rows: Array, columns: Array, k: int) -> tuple[Float64, Float64]:
+        """Returns the scales of elements (row, k) of A and (k, column) of B; ones without scales."""
+        if not self.scales:
+            return np.ones(len(rows)), np.ones(len(columns))
+        of_a, of_b = self.scales
+        step = k // SCALED_DEPTH
+        return _wide(of_a[rows, step]), _wide(of_b[columns // SCALED_COLUMNS, step])
 
 
 @dataclass(frozen=True)
@@ -303,7 +308,7 @@ class Inputs:
 
     def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:
         m, n, _ = self.problem.sizes
-        a, b = (matrices[flip.matrix] for matrices in self.base.scaled)
+        a, b = (matrices[flip.matrix] for matrices in self.base.without_layout)
         of_rows = np.arange(self.problem.rows)[rows] - flip.matrix * m  # in the flip's matrix
         of_columns = np.arange(n)[columns]
         is_a = flip.array == "A"
@@ -312,12 +317,13 @@ class Inputs:
         row = of_rows[at_rows]
         column = of_columns[at_columns]
         inner = flip.column if is_a else flip.row
-        of_a = _wide(a[row, inner]) * self.rows[row + flip.matrix * m]
-        of_b = _wide(b[inner, column]) * self.columns[flip.matrix, column]
+        scale_a, scale_b = self.base.scales_at(row, column, inner)
+        of_a = _wide(a[row, inner]) * self.rows[row + flip.matrix * m] * scale_a
+        of_b = _wide(b[inner, column]) * self.columns[flip.matrix, column] * scale_b
         if is_a:
-            changes = (_flip_change(of_a, self.a.dtype), of_b)
+            changes = (_flip_change(of_a, a.dtype), of_b)
         else:
-            changes = (of_a, _flip_change(of_b, self.b.dtype))
+            changes = (of_a, _flip_change(of_b, b.dtype))
         expected[np.ix_(at_rows, at_columns)] += np.outer(*changes)
 
 
@@ -370,16 +376,18 @@ def draw_scales(problem: Problem, rng: np.random.Generator) -> tuple[Array, ...]
     return tuple(scales)
 
 
-def scaled_operands(a: Array, b: Array, scales: tuple[Array, ...]) -> tuple[Float64, Float64]:
-    """Returns A and B times their scales in float64: 4 bits times 24 bits are not rounded.
+def scaled_operands(
+    a: Array, b: Array, scales: tuple[Array, ...], rows: slice | Array, columns: slice
+) -> tuple[Float64, Float64]:
+    """Returns rows of A and columns of B times their scales in float64: 4 times 24 bits are not rounded.
 
-    ``a``: (1, m, k), ``b``: (1, k, n); ``scales``: (m, k / 128) and (n / 128, k / 128), rounded up.
+    ``a``: (m, k), ``b``: (k, n); ``scales``: (m, k / 128) and (n / 128, k / 128), rounded up.
     """
     of_a, of_b = scales
-    k, n = b.shape[1:]
-    of_a = of_a.repeat(SCALED_DEPTH, axis=1)[:, :k]
-    of_b = of_b.repeat(SCALED_DEPTH, axis=1)[:, :k].repeat(SCALED_COLUMNS, axis=0)[:n]
-    return _wide(a) * _wide(of_a), _wide(b) * _wide(of_b).T
+    k, n = b.shape
+    of_columns = of_b[np.arange(n)[columns] // SCALED_COLUMNS]
+    of_rows, of_columns = (scale.repeat(SCALED_DEPTH, axis=1)[:, :k] for scale in (of_a[rows], of_columns))
+    return _wide(a[rows]) * of_rows, _wide(b[:, columns]) * of_columns.T
 
 
 def wide_integers(a: Array, b: Array, dtype: str, sums: str) -> tuple[Array, Array]:
@@ -413,7 +421,7 @@ def base_of(problem: Problem, a: Array, b: Array, scales: tuple[Array, ...] = ()
     wide_a = _wide(a)
     wide_b = _wide(b)
     if scales:
-        (wide_a,), (wide_b,) = scaled_operands(a[None], b[None], scales)
+        wide_a, wide_b = scaled_operands(a, b, scales, slice(None), slice(None))
     return BaseDraw(
         np.ascontiguousarray(a.swapaxes(-1, -2)) if problem.layout == "tn" else a,
         np.ascontiguousarray(b.swapaxes(-1, -2)) if problem.layout == "nt" else b,

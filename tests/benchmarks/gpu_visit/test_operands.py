@@ -19,6 +19,7 @@ from tests.targets.gpu.strategies.points import compiled, wgmma
 from tuner.core.errors import TunerError
 from tuner.core.matmul import Matmul
 from tuner.core.problem import SCALES, Problem
+from tuner.payload.reference import scaled_operands
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu.arrays import LoadedKernels
 from tuner.targets.gpu.evaluator import LocalGpu
@@ -52,7 +53,7 @@ def test_inputs_have_the_norms_of_their_rows_and_columns_in_every_layout(layout:
 def test_scales_are_positive_and_in_the_norms_and_in_the_reference_operands() -> None:
     problem = Matmul(6, 130, 140, "e4m3", "nt", scales=SCALES)
     inputs = random_inputs(problem, np.random.default_rng(0))
-    a, b = (matrix[0] for matrix in inputs.base.scaled)
+    a, b = scaled_operands(inputs.base.a, inputs.base.b.T, inputs.base.scales, slice(None), slice(None))
     assert min(scale.min() for scale in inputs.base.scales) >= 0.5
     np.testing.assert_allclose(inputs.base.row_norm, np.linalg.norm(a, axis=1), rtol=1e-6)
     np.testing.assert_allclose(inputs.base.column_norm[0], np.linalg.norm(b, axis=0), rtol=1e-6)
