@@ -105,7 +105,7 @@ def test_the_plan_has_candidates_for_each_section_and_names_none_twice() -> None
         "f32": 56,
         "tf32": 33,
         "f32_by_tensor_cores": 32,
-        "eight_bits": 24,
+        "eight_bits": 33,
         "decode": 72,
         "regression": 6,
         "ranking": 40,
