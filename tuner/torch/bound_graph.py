@@ -15,9 +15,10 @@ from tuner.core.programs import ExplainedFusion, loops_note
 from tuner.programs.compile import children_in_background, compile_on_host
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.torch.baselines import is_faster
+from tuner.torch.dynamic_sizes import Place
 from tuner.torch.export import CallForm, ExportedModule, export_module
 from tuner.torch.graph_outputs import ChangesTensorsError
-from tuner.torch.guards import NO_GRADIENTS, plain
+from tuner.torch.graph_sizes import DynamicSizesError, dynamic_shapes, sizes_of
 from tuner.torch.partition import partitioned
 from tuner.torch.program import TensorProgram
 from tuner.torch.refusals import RefusedOperatorsError
@@ -61,8 +62,8 @@ class BoundGraph:
         the reason for which calls are computed in eager mode. Raises TunerError for a graph that cannot be
         compiled.
         """
-        _require_tensors(inputs)
         self._graph = graph
+        self._sizes = sizes_of(graph, inputs)
         self._watched = watched
         self._leave = leave
         self._is_left = False
@@ -135,29 +136,32 @@ class BoundGraph:
     def _compiled_for(self, inputs: tuple[Any, ...], constants: Iterable[int]) -> _Compiled:
         """Compiles the graph; ``constants``: numbers of the inputs that are constants."""
         constants = tuple(constants)
-        variables = tuple(sorted({*range(len(inputs))} - {*constants}))
+        variables = tuple(sorted({*range(len(inputs))} - {*constants, *self._sizes}))
         tensors = _at(constants, inputs)
         # before the constants are copied: a change during that is seen later
         versions = versions_of(tensors)
         state = self._contents.of(tensors)
         states = _states(constants, inputs)
         memory = _detached(tensors)
-        bound = _WithConstants(self._graph, dict(zip(constants, memory, strict=True)))
-        program, loops, in_torch, changed = _program_of(bound, _detached(_at(variables, inputs)))
+        bound = _WithConstants(self._graph, dict(zip(constants, memory, strict=True)), variables, self._sizes)
+        shapes = dynamic_shapes(self._graph, variables)
+        program, loops, in_torch, changed = _program_of(bound, _detached(_at(variables, inputs)), shapes)
         if changed:  # by each call: not constants, then
             return self._compiled_for(inputs, {*constants} - changed)
         return _Compiled(program, loops, in_torch, constants, variables, memory, versions, state, states)
 
 
 def _program_of(
-    module: "_WithConstants", own: tuple[torch.Tensor, ...]
+    module: "_WithConstants", own: tuple[torch.Tensor, ...], shapes: Any
 ) -> tuple[TensorProgram, str, str, set[int]]:
     """Returns a program, what is said of loops and of operators in PyTorch, and the constants it changes."""
     with children_in_background() as start_helpers:
         try:
+            if shapes is not None:
+                raise DynamicSizesError
             exported = export_module(module, own, on_new=start_helpers)
-        except (RefusedOperatorsError, ChangesTensorsError) as refusal:
-            partition = partitioned(module, own, {}, refusal, _compiled_part)
+        except (RefusedOperatorsError, ChangesTensorsError, DynamicSizesError) as refusal:
+            partition = partitioned(module, own, {}, refusal, _compiled_part, dynamic_shapes=shapes)
             _require_plain_results(partition.form)
             changed = set(map(_number_of_constant, partition.function.changed_buffers))
             return TensorProgram(partition.function, partition.form), "", partition.text, changed
@@ -190,15 +194,6 @@ def _require_plain_results(form: CallForm) -> None:
         raise UsageError("the graph returns what is not a tensor")
 
 
-def _require_tensors(inputs: tuple[Any, ...]) -> None:
-    for number, tensor in enumerate(inputs):
-        if not isinstance(tensor, torch.Tensor):
-            raise UsageError(f"the graph takes a {type(tensor).__name__}: sizes are not static")
-        plain(tensor, f"input {number} of the graph")
-        if tensor.requires_grad and torch.is_grad_enabled():
-            raise UsageError(NO_GRADIENTS)
-
-
 def _is_constant(tensor: torch.Tensor) -> bool:
     """Returns whether an input is a parameter or a buffer of a module, which dynamo marks as static."""
     return isinstance(tensor, torch.nn.Parameter) or hasattr(tensor, "_dynamo_static_input_type")
@@ -227,16 +222,26 @@ def _number_of_constant(name: str) -> int:
 class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
     """A graph as a module whose constant inputs are buffers: its call takes the other inputs."""
 
-    def __init__(self, graph: torch.fx.GraphModule, constants: dict[int, torch.Tensor]) -> None:
+    def __init__(
+        self,
+        graph: torch.fx.GraphModule,
+        constants: dict[int, torch.Tensor],
+        variables: tuple[int, ...],
+        sizes: dict[int, Place],
+    ) -> None:
         super().__init__()
         self._graph = graph
-        self._places = tuple(constants)  # numbers of the graph's inputs
+        self._constants = tuple(constants)
+        self._variables = variables
+        self._sizes = sizes
         for at, tensor in constants.items():
             self.register_buffer(_name_of_constant(at), tensor)
 
     def forward(self, *variables: Any) -> Any:
-        """Calls the graph with ``variables`` and, where the graph's inputs are constants, the buffers."""
-        rest = iter(variables)
-        count = len(variables) + len(self._places)
-        known = {at: getattr(self, _name_of_constant(at)) for at in self._places}
-        return self._graph(*[known[at] if at in known else next(rest) for at in range(count)])
+        """Calls the graph with ``variables``, the buffers, and the sizes of these."""
+        inputs: dict[int, Any] = dict(zip(self._variables, variables, strict=True))
+        for at in self._constants:
+            inputs[at] = getattr(self, _name_of_constant(at))
+        for at, (number, dimension) in self._sizes.items():
+            inputs[at] = inputs[number].shape[dimension]
+        return self._graph(*map(inputs.__getitem__, range(len(inputs))))

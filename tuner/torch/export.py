@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch._dynamo.convert_frame import compile_lock
+from torch._guards import tracing
 from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
@@ -21,6 +22,7 @@ from tuner.runtime.compiled_files import compiled_files
 from tuner.runtime.process_state import free_in_forks
 from tuner.torch.call_binding import CallBinding, require_constant, signature_of
 from tuner.torch.decompositions import composites, decompositions
+from tuner.torch.dynamic_sizes import is_dynamic
 from tuner.torch.export_key import export_key
 from tuner.torch.graph_corrections import fold_uniform, promote_unsigned
 from tuner.torch.graph_outputs import (
@@ -149,8 +151,8 @@ def call_form(
 ) -> CallForm:
     """Returns how a module is called whose graph is ``program``; nothing is lowered.
 
-    Raises UsageError for a module that changes its parameters, has dynamic sizes, or returns numbers that it
-    computes or no tensor.
+    Raises UsageError for a module that changes its parameters, or returns numbers that it computes or no
+    tensor.
     """
     _require_supported(program)
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
@@ -294,8 +296,9 @@ def exported_graph(
     module: torch.nn.Module | torch.export.ExportedProgram,
     arguments: tuple[Any, ...] = (),
     keywords: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
 ) -> torch.export.ExportedProgram:
-    """Returns the graph of ``torch.export``; an exported program as it is.
+    """Returns the graph of ``torch.export``, with ``dynamic_shapes`` as there; an exported program as it is.
 
     Raises UsageError for a module that torch.export refuses, inside of a transform of torch.func, under
     autocast and other modes, and for arguments that are not a tuple of dense CPU tensors and constants.
@@ -307,8 +310,10 @@ def exported_graph(
     with TRACING, warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         own = _own_tensors(arguments, keywords or {})
-        with _without_collections():
-            return _unless_refused(partial(torch.export.export, module, *own))
+        export = partial(torch.export.export, module, *own, dynamic_shapes=dynamic_shapes)
+        # a graph of torch.compile that is compiled has guards of its own, which an export would add to
+        with _without_collections(), tracing(None):
+            return _unless_refused(export)
 
 
 @contextlib.contextmanager
@@ -432,10 +437,11 @@ def _require_pure(program: torch.export.ExportedProgram) -> None:
     if any(map(is_change, program.graph_signature.output_specs)):
         raise ChangesTensorsError(program)
     _require_supported(program)
+    require_static(program)
 
 
 def _require_supported(program: torch.export.ExportedProgram) -> None:
-    """Raises UsageError for a graph that changes parameters or constants, or has dynamic sizes."""
+    """Raises UsageError for a graph that changes parameters or constants."""
     for spec in program.graph_signature.output_specs:
         if not is_result(spec) and not is_change(spec):
             owner = spec.kind.name.partition("_")[0].lower()
@@ -443,10 +449,9 @@ def _require_supported(program: torch.export.ExportedProgram) -> None:
                 f"the module changes its {owner} {spec.target or spec.arg.name}: only buffers may be changed",
                 "return the new value",
             )
-    _require_static(program)
 
 
-def _require_static(program: torch.export.ExportedProgram) -> None:
+def require_static(program: torch.export.ExportedProgram) -> None:
     """Raises UsageError for sizes that are not static: of arguments, or of what operators give."""
     nodes = [node for node in program.graph.nodes if not _is_static(node)]
     causes = [node for node in nodes if all(map(_is_static, node.all_input_nodes))]
@@ -458,9 +463,7 @@ def _require_static(program: torch.export.ExportedProgram) -> None:
 
 
 def _is_static(node: torch.fx.Node) -> bool:
-    values = _pytree.tree_leaves(node.meta.get("val"))
-    shapes = [value.shape for value in values if isinstance(value, torch.Tensor)]
-    return all(isinstance(size, int) for shape in shapes for size in shape)
+    return not is_dynamic(node.meta.get("val"))
 
 
 def _is_tensor(spec: Any) -> bool:

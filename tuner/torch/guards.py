@@ -12,6 +12,7 @@ from torch.overrides import _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 
 from tuner.core.errors import UsageError
+from tuner.torch.dynamic_sizes import Shape
 
 # What a call of a compiled module depends on beyond the numbers: kinds of tensors, and PyTorch's modes.
 #
@@ -20,7 +21,7 @@ from tuner.core.errors import UsageError
 # guard that torch.compile itself uses for tensors, which takes 0.2 us; what differs is made equal (signs are
 # resolved, strides made contiguous), or refused in one line.
 
-Expected = tuple[tuple[torch.dtype, torch.Size], ...]
+Expected = tuple[tuple[torch.dtype, Shape], ...]
 Check = Callable[..., bool]
 PROCESSOR = torch.device("cpu")
 NO_GRADIENTS = "autograd is not supported: call the program under torch.no_grad(), or detach its inputs"
@@ -39,17 +40,31 @@ def tensor_checks(expected: Expected) -> tuple[Check, Check, Check]:
     checks = []  # they compare dispatch keys: tracing adds one, so that no guard holds there
     for is_called_inside, is_made_inside in ((False, False), (True, False), (True, True)):
         with torch.inference_mode(is_made_inside):
-            examples = [torch.empty(shape, dtype=dtype) for dtype, shape in expected]
+            examples = [torch.empty(_example_shape(shape), dtype=dtype) for dtype, shape in expected]
         with torch.inference_mode(is_called_inside):
-            checks.append(_check_like(examples) if examples else lambda: False)
+            shapes = [shape for _, shape in expected]
+            checks.append(_check_like(examples, shapes) if examples else lambda: False)
     return checks[0], checks[1], checks[2]
 
 
-def _check_like(examples: list[torch.Tensor]) -> Check:
-    sizes: list[Any] = [list(example.shape) for example in examples]
-    strides: list[Any] = [list(example.stride()) for example in examples]
+def _check_like(examples: list[torch.Tensor], shapes: list[Shape]) -> Check:
+    sizes: list[Any] = list(map(list, shapes))
+    strides: list[Any] = list(map(_strides, examples, shapes))
     check: Check = TensorGuards(*examples, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides).check
     return check
+
+
+def _example_shape(shape: Shape) -> tuple[int, ...]:
+    return tuple(2 if size is None else size for size in shape)
+
+
+def _strides(example: torch.Tensor, shape: Shape) -> list[int | None]:
+    """Returns the strides that are required: none outside of a dynamic size."""
+    strides: list[int | None] = list(example.stride())
+    for dimension in range(len(shape)):
+        if None in shape[dimension:]:
+            strides[dimension] = None
+    return strides
 
 
 def require_modes(compiled_under: torch.dtype) -> None:
@@ -154,7 +169,7 @@ def checked(tensors: Sequence[object], expected: Expected, names: Sequence[str])
     dense = []
     for tensor, (dtype, shape), name in zip(tensors, expected, names, strict=True):
         ready = plain(tensor, name)
-        if ready.dtype != dtype or ready.shape != shape:
+        if ready.dtype != dtype or not _fits(ready.shape, shape):
             raise UsageError(
                 f"{name}: found {_text(ready.dtype, ready.shape)}, allowed {_text(dtype, shape)}"
             )
@@ -175,8 +190,14 @@ def require_separate(tensors: Mapping[str, torch.Tensor], changed: Iterable[str]
                 raise UsageError(f"{name}, which the module changes, shares memory with {other}")
 
 
-def _text(dtype: torch.dtype, shape: torch.Size) -> str:
-    return f"{_name(dtype)} of shape {'x'.join(map(str, shape)) or '()'}"
+def _fits(shape: torch.Size, expected: Shape) -> bool:
+    pairs = zip(shape, expected, strict=False)
+    return len(shape) == len(expected) and all(size in (found, None) for found, size in pairs)
+
+
+def _text(dtype: torch.dtype, shape: Shape) -> str:
+    sizes = ("?" if size is None else str(size) for size in shape)
+    return f"{_name(dtype)} of shape {'x'.join(sizes) or '()'}"
 
 
 def _name(dtype: torch.dtype) -> str:

@@ -18,6 +18,7 @@ from torch.fx import Node
 
 from tuner.core.errors import UsageError
 from tuner.torch.changed_tensors import Change, changes_of, writes_of, written
+from tuner.torch.dynamic_sizes import SYMBOLIC, dynamic_sizes, shape_of
 from tuner.torch.export import TENSOR, TRACING
 from tuner.torch.graph_outputs import is_change, returned_values
 from tuner.torch.parted_function import ChangedTensor, PartedFunction, TensorPart, Tensors
@@ -25,7 +26,7 @@ from tuner.torch.parted_function import ChangedTensor, PartedFunction, TensorPar
 
 def is_view(node: Node) -> bool:
     """Returns whether an operator's results share the memory of what it reads."""
-    if node.target is operator.getitem:
+    if not isinstance(node.target, torch._ops.OpOverload):  # noqa: SLF001 - of a tensor of several, of a size
         return True
     return any(result.alias_info for result in node.target._schema.returns)  # noqa: SLF001
 
@@ -35,8 +36,7 @@ def functional_graph(program: torch.export.ExportedProgram) -> torch.export.Expo
 
     Parts of a program would not respect writes into inputs.
     """
-    nodes = [node for node in program.graph.nodes if node.op == "call_function" and _is_operator(node)]
-    is_written = any(node.target is not operator.getitem and node.target._schema.is_mutable for node in nodes)  # noqa: SLF001
+    is_written = any(map(_is_writing, program.graph.nodes))
     if not is_written and not any(map(is_change, program.graph_signature.output_specs)):
         return program
     with TRACING, warnings.catch_warnings(), torch.no_grad():
@@ -176,12 +176,17 @@ class _Placeholders:
                 self.inputs.append(node)
 
 
+def _is_writing(node: Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable  # noqa: SLF001
+
+
 def _is_node(value: object) -> bool:
     return isinstance(value, Node)
 
 
 def _is_operator(node: Node) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload) or node.target is operator.getitem  # noqa: SLF001
+    is_size = isinstance(node.meta.get("val"), SYMBOLIC)
+    return is_size or isinstance(node.target, torch._ops.OpOverload) or node.target is operator.getitem  # noqa: SLF001
 
 
 # Compiles a module for example tensors; raises UsageError or CandidateError where it cannot be compiled.
@@ -224,7 +229,7 @@ def parted_function(
     module, _ = graph.piece((), known)
     held = dict(zip((node.name for node in known), module.forward(), strict=True))
     return PartedFunction(
-        tuple(tensor.shape for tensor in graph.tensors),
+        tuple(shape_of(node.meta["val"]) for node in graph.inputs),
         tuple(node.name for node in graph.inputs),
         tuple(parts),
         tuple(node.name for node in graph.results),
@@ -232,6 +237,7 @@ def parted_function(
         _why_in_parts(graph, text),
         state={node.name: tensor for node, tensor in graph.state.items()},
         changes=tuple(map(_changed, graph.changes)),
+        sizes=dynamic_sizes(graph.program, graph.inputs),
     )
 
 

@@ -7,6 +7,7 @@ from operator import attrgetter
 
 import torch
 
+from tuner.torch.dynamic_sizes import DynamicSize, Shape
 from tuner.torch.guards import require_separate
 
 Tensors = Sequence[torch.Tensor]
@@ -42,7 +43,7 @@ class ChangedTensor:
 class PartedFunction:
     """A module as parts that run one after the other, some of them by PyTorch's own operators."""
 
-    shapes: tuple[torch.Size, ...]  # of the arguments
+    shapes: tuple[Shape, ...]  # of the arguments
     inputs: tuple[str, ...]
     parts: tuple[TensorPart, ...]
     results: tuple[str, ...]
@@ -50,6 +51,7 @@ class PartedFunction:
     why_no_fusions: str  # which operators run in PyTorch, and what the module changes
     state: Mapping[str, torch.Tensor]  # the module's buffers that it changes
     changes: tuple[ChangedTensor, ...]
+    sizes: tuple[DynamicSize, ...]  # of the arguments
 
     def __repr__(self) -> str:
         """Returns one line: how many parts there are, and which operators run in PyTorch."""
@@ -60,8 +62,10 @@ class PartedFunction:
 
         A result that is the new value of a buffer or of an argument is that tensor; no other result shares
         memory with an argument, a weight, a buffer or another result. Raises UsageError where a tensor that
-        is changed shares memory with another.
+        is changed shares memory with another, and for dynamic sizes out of range.
         """
+        for size in self.sizes:
+            size.require(tensors)
         values = {**dict(zip(self.inputs, tensors, strict=True)), **self.state}
         owners = {change.value: values[change.owner] for change in self.changes}
         if owners:

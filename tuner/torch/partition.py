@@ -7,14 +7,16 @@ little, or that no schedule is for, stays in PyTorch, too.
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import filterfalse
 from typing import Any
 
 import torch
 from torch.fx import Node
 
 from tuner.core.errors import CandidateError, UsageError
-from tuner.torch.export import CallForm, call_form, exported_graph
-from tuner.torch.graph_outputs import ChangesTensorsError
+from tuner.torch.dynamic_sizes import dynamic_nodes
+from tuner.torch.export import CallForm, call_form, exported_graph, require_static
 from tuner.torch.module_parts import ModuleGraph, by_pytorch, functional_graph, is_view, parted_function
 from tuner.torch.parted_function import PartedFunction, Tensors
 from tuner.torch.program import TensorProgram
@@ -44,10 +46,11 @@ def partitioned(
     module: torch.nn.Module | torch.export.ExportedProgram,
     arguments: tuple[Any, ...],
     keywords: Mapping[str, Any],
-    refusal: RefusedOperatorsError | ChangesTensorsError,
+    refusal: UsageError,
     compiled: Compiled,
     *,
     is_all_supported: bool = False,
+    dynamic_shapes: Any = None,
 ) -> ModuleInParts:
     """Returns a module as parts: the operators of ``refusal`` run by PyTorch, the others as programs.
 
@@ -60,15 +63,19 @@ def partitioned(
         refusal: why the module as a whole was not compiled.
         compiled: compiles a module for example tensors.
         is_all_supported: whether operators that are not supported are an error.
+        dynamic_shapes: as of ``torch.export.export``; operators with dynamic sizes run by PyTorch.
 
     Raises:
         RefusedOperatorsError: ``refusal``, where operators draw random numbers, whose order would change,
             read memory by strides, are not found in the module's graph, or leave no part to compile.
-        UsageError: the module changes its parameters, returns numbers, or has dynamic sizes.
+        UsageError: the module changes its parameters, returns numbers, or has dynamic sizes without
+            ``dynamic_shapes``; ``refusal``, where no part is left to compile.
     """
     if isinstance(refusal, RefusedOperatorsError) and refusal.is_whole:
         raise refusal
-    exported = functional_graph(exported_graph(module, arguments, keywords))
+    exported = functional_graph(exported_graph(module, arguments, keywords, dynamic_shapes))
+    if dynamic_shapes is None:
+        require_static(exported)
     form = call_form(module, exported)
     buffers = {} if isinstance(module, torch.export.ExportedProgram) else dict(module.named_buffers())
     graph = ModuleGraph.of(exported, form.tensors_of(arguments, keywords), buffers)
@@ -78,13 +85,13 @@ def partitioned(
 
 def _parted(
     graph: ModuleGraph,
-    refusal: RefusedOperatorsError | ChangesTensorsError,
+    refusal: UsageError,
     compiled: Compiled,
     is_all_supported: bool,
 ) -> tuple[PartedFunction, tuple[RefusedOperator, ...]]:
     """Splits a graph, again where a part refuses further operators, until all parts are compiled."""
-    operators: dict[RefusedOperator, None] = {}
-    in_torch: frozenset[Node] = frozenset()
+    in_torch = dynamic_nodes(graph.nodes)
+    operators = _operators_of(in_torch)
     latest = refusal
     while True:
         if isinstance(latest, RefusedOperatorsError):
@@ -94,7 +101,7 @@ def _parted(
                 raise latest
             in_torch |= more
             operators |= dict.fromkeys(unsupported)
-        parts = _Parts(compiled, LEAST_ELEMENTS if operators else 0)
+        parts = _Parts(compiled, LEAST_ELEMENTS if in_torch else 0)
         try:
             function = parted_function(graph, in_torch, _text(operators), parts.compiled)
         except RefusedOperatorsError as error:
@@ -103,6 +110,11 @@ def _parted(
         if not parts.programs:
             raise refusal
         return function, tuple(operators)
+
+
+def _operators_of(dynamic: Iterable[Node]) -> dict[RefusedOperator, None]:
+    places = map(place_of, filterfalse(is_view, dynamic))
+    return dict.fromkeys(map(partial(RefusedOperator, reason="its sizes are dynamic"), places))
 
 
 class _Parts:

@@ -14,6 +14,7 @@ from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.tuning import TunedProgram
+from tuner.torch.dynamic_sizes import Shape
 from tuner.torch.export import CallForm, rebuilt
 from tuner.torch.graph_corrections import UNSIGNED
 from tuner.torch.guards import (
@@ -216,11 +217,11 @@ def torch_type(element: str) -> torch.dtype:
     return dtype
 
 
-def _shapes_of(function: FusedFunction | HostFunction | PartedFunction) -> tuple[torch.Size, ...]:
+def _shapes_of(function: FusedFunction | HostFunction | PartedFunction) -> tuple[Shape, ...]:
     if isinstance(function, PartedFunction):
         return function.shapes
     types = function.code.arguments if isinstance(function, FusedFunction) else function.program.arguments
-    return tuple(torch.Size(map(int, type_.shape)) for type_ in types)  # type: ignore[union-attr]
+    return tuple(tuple(map(int, type_.shape)) for type_ in types)  # type: ignore[union-attr]
 
 
 def _results_of(function: FusedFunction | HostFunction | PartedFunction) -> Sequence[Any]:

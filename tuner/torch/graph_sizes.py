@@ -1,0 +1,69 @@
+"""The sizes of a graph of torch.compile: numbers among its inputs, and dimensions of tensors, as symbols."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch.export import Dim
+
+from tuner.core.errors import UsageError
+from tuner.torch.dynamic_sizes import Place, shape_of
+from tuner.torch.guards import NO_GRADIENTS, plain
+
+EXAMPLE = "example_value"  # of a placeholder: a tensor or number whose sizes are symbols
+
+
+class DynamicSizesError(UsageError):
+    """A graph has sizes that change from call to call, and no part without them that can be compiled."""
+
+    def __init__(self) -> None:
+        super().__init__("the graph takes a SymInt: sizes are not static")
+
+
+def sizes_of(graph: torch.fx.GraphModule, inputs: tuple[Any, ...]) -> dict[int, Place]:
+    """Returns, by the number of each input that is a size, a tensor and a dimension that have it.
+
+    Raises UsageError for inputs that are neither tensors nor such sizes, and for tensors that a program
+    cannot read.
+    """
+    places: dict[str, Place] = {}
+    values = _example_values(graph)
+    for number, value in enumerate(values):
+        if isinstance(value, torch.Tensor):
+            for dimension, size in enumerate(value.shape):
+                places.setdefault(str(size), (number, dimension))
+    sizes = {}
+    for number, tensor in enumerate(inputs):
+        if isinstance(tensor, torch.Tensor):
+            plain(tensor, f"input {number} of the graph")
+            if tensor.requires_grad and torch.is_grad_enabled():
+                raise UsageError(NO_GRADIENTS)
+        elif (
+            number < len(values)
+            and isinstance(values[number], torch.SymInt)
+            and str(values[number]) in places
+        ):
+            sizes[number] = places[str(values[number])]
+        else:
+            raise DynamicSizesError
+    return sizes
+
+
+def dynamic_shapes(graph: torch.fx.GraphModule, numbers: Iterable[int]) -> Any:
+    """Returns the ``dynamic_shapes`` of torch.export for some inputs; None if all sizes are static."""
+    values = _example_values(graph)
+    shapes = []
+    for number in numbers:
+        dynamic = {}
+        for dimension, size in enumerate(shape_of(values[number]) if values else ()):
+            if size is None:
+                dynamic[dimension] = Dim.AUTO
+        shapes.append(dynamic)
+    if not any(shapes):
+        return None
+    return (tuple(shapes),)
+
+
+def _example_values(graph: torch.fx.GraphModule) -> list[Any]:
+    values = [node.meta.get(EXAMPLE) for node in graph.graph.find_nodes(op="placeholder")]
+    return [] if None in values else values
