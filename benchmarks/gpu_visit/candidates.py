@@ -20,7 +20,7 @@ RANKED = (2048, 2048, 2048)
 WEIGHTS = ((4096, 4096), (14336, 4096), (4096, 14336))  # (n, k) of layers of language models
 TOKENS = (1, 16, 64)
 EIGHT_BITS = ("i8", "e4m3")
-TF32_CANDIDATES = 16
+TF32_CANDIDATES = 10
 THREE_PRODUCTS_CANDIDATES = 8
 SPLIT_FRAGMENTS_CANDIDATES = 2
 EIGHT_BIT_CANDIDATES = 12
@@ -133,8 +133,8 @@ def _on_both_shapes(layout: str, knobs: dict[str, Value], chip: str) -> Iterator
 
 
 def _tf32(chip: str) -> Iterator[GpuPoint]:
-    """Yields nn and nt on wgmma, f16's winner first, its sides exchanged for nn; nn on mma.sync too."""
-    for layout, configurations in (("nn", _tf32_nn()), ("nt", _tf32_nt())):
+    """Yields wgmma, f16's winner first, its sides exchanged for nn and tn; nn on mma.sync too."""
+    for layout, configurations in (("tn", _tf32_nn()), ("nn", _tf32_nn()), ("nt", _tf32_nt())):
         problem = Matmul(*SQUARE, "tf32", layout)
         near = (Candidate.of(HOPPER, USUAL[HOPPER] | {"block_k": 32} | knobs) for knobs in configurations)
         points = dict.fromkeys((*first_points(problem, HOPPER, chip), *_allowed(problem, near, chip)))
@@ -173,14 +173,12 @@ def _f32_by_tensor_cores(chip: str) -> Iterator[GpuPoint]:
     variants.append(block | {"cluster": "1x2", "tiles": 8})
     variants.append(block | {"cluster": "1x2", "tiles": 8, "stages": 3})
     variants.append(block | {"block_m": 64, "cluster": "1x2", "stages": 5})
-    for sizes, layout in ((SQUARE, "nn"), (FOUNDING, "nn"), (SQUARE, "nt")):
+    for sizes, layout in ((SQUARE, "nt"), (SQUARE, "tn"), (SQUARE, "nn"), (FOUNDING, "nn")):
         problem = Matmul(*sizes, "tf32x3", layout)
         near = (Candidate.of(HOPPER, USUAL[HOPPER] | knobs) for knobs in variants)
         points = dict.fromkeys((*first_points(problem, HOPPER, chip), *_allowed(problem, near, chip)))
         yield from itertools.islice(points, THREE_PRODUCTS_CANDIDATES)
         yield from first_points(problem, TENSOR_CORES, chip)[:SPLIT_FRAGMENTS_CANDIDATES]
-    # which wgmma does not have
-    yield from first_points(Matmul(*SQUARE, "tf32x3", "tn"), TENSOR_CORES, chip)[:SPLIT_FRAGMENTS_CANDIDATES]
 
 
 def _eight_bits(chip: str) -> Iterator[GpuPoint]:

@@ -217,10 +217,15 @@ QUESTIONS: tuple[Callable[[Rows], VisitFinding], ...] = (
     fastest_of(f"{F32_FOUNDING} nn none", "Which configuration of f32 comes first at 5376x2048x5376?"),
     fastest_of("matmul 4096x4096x4096 tf32 nt none", "Which configuration of tf32 nt comes first?"),
     fastest_of("matmul 4096x4096x4096 tf32 nn none", "How far is tf32 nn behind cuBLAS?"),
+    fastest_of("matmul 4096x4096x4096 tf32 tn none", "What does a copy by columns before cost tf32 tn?"),
     fastest_of("matmul 4096x4096x4096 tf32x3 nn none", THREE_PRODUCTS),
     fastest_of(
         "matmul 4096x4096x4096 tf32x3 nt none",
         "Do three products of tf32 nt beat cuBLAS's f32, by wgmma or by mma.sync?",
+    ),
+    fastest_of(
+        "matmul 4096x4096x4096 tf32x3 tn none",
+        "Do three products of tf32 tn beat cuBLAS's f32, by wgmma or by mma.sync?",
     ),
     fastest_of("matmul 4096x4096x4096 i8 nt none", "Which configuration of i8 nt comes first?"),
     fastest_of(UNSCALED, "Which configuration of e4m3 nt comes first?"),

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from tests.mlir.kernels import parsed
@@ -22,6 +23,7 @@ WITH_BIAS = Matmul(15, 31, 7, "f16", epilogue="bias_relu")
 FUNCTION = re.compile("func.func @.*")
 BUFFERIZE = "builtin.module(one-shot-bufferize,func.func(promote-buffers-to-stack))"  # no malloc
 BUFFER = re.compile(r'tuner.buffer = "(\w+)"')
+Floats = npt.NDArray[np.float32]
 
 
 def test_a_script_says_which_buffers_it_adds() -> None:
@@ -89,13 +91,61 @@ def test_a_payload_is_a_program_without_any_script(layout: str, scratch: Scratch
     }
     arrays = {name: array.astype(np.float32) for name, array in arrays.items()}
     text = gpu_payload_mlir(Matmul(m, n, k, layout=layout, epilogue="bias_relu"), scratch)
+    call_functions(text, arrays)
+    a, b = arrays["a"].T if layout == "tn" else arrays["a"], arrays["b"].T if layout == "nt" else arrays["b"]
+    np.testing.assert_allclose(arrays["c"], np.maximum(a @ b + arrays["bias"], 0), rtol=1e-5, atol=1e-5)
+
+
+def call_functions(text: str, arrays: dict[str, Floats]) -> None:
+    """Compiles the functions of a payload and calls each, in order, on the arrays of its buffers."""
     functions = [(line.split("@")[1].split("(")[0], BUFFER.findall(line)) for line in FUNCTION.findall(text)]
     with parsed(text) as module:
         run_passes(module, BUFFERIZE)
         copy_by_loops(module)
         code = JittedModule(lower_to_llvm(module), tuple(name for name, _ in functions))
     for name, buffers in functions:
-        arguments = PackedArguments(*(arrays[each].ctypes.data for each in buffers))
+        arguments = PackedArguments(*(arrays[buffer].ctypes.data for buffer in buffers))
         CompiledFunction(code.addresses[name])(arguments)
-    a, b = arrays["a"].T if layout == "tn" else arrays["a"], arrays["b"].T if layout == "nt" else arrays["b"]
-    np.testing.assert_allclose(arrays["c"], np.maximum(a @ b + arrays["bias"], 0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize(("layout", "name"), [("tn", "a"), ("tn", "b"), ("nn", "b")])
+def test_an_operand_is_copied_by_columns_and_its_low_bits_are_those_of_the_copy(
+    layout: str, name: str
+) -> None:
+    problem = Matmul(15, 31, 7, "tf32x3", layout)
+    script = f"// transposed: {name}\n// low: {name}\nmodule {{\n}}\n"
+    scratch = scratch_in(script, problem)
+    assert scratch == Scratch(low=(name,), transposed=(name,))
+    rng = np.random.default_rng(3)
+    a = rng.standard_normal(problem.a_shape).astype(np.float32)
+    b = rng.standard_normal(problem.b_shape).astype(np.float32)
+    copy = (a if name == "a" else b).T
+    arrays = {"a": a, "b": b, "c": np.full((15, 31), np.nan, np.float32)}
+    arrays |= {
+        f"transposed_{name}": np.full(copy.shape, np.nan, np.float32),
+        f"low_{name}": np.full(copy.shape, np.nan, np.float32),
+    }
+    call_functions(gpu_payload_mlir(problem, scratch), arrays)
+    np.testing.assert_array_equal(arrays[f"transposed_{name}"], copy)
+    high = (np.ascontiguousarray(copy).view(np.int32) & -0x2000).view(np.float32)
+    np.testing.assert_array_equal(arrays[f"low_{name}"], copy - high)
+    np.testing.assert_allclose(arrays["c"], (a.T if layout == "tn" else a) @ b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("layout", "script"),
+    [
+        ("tn", "// transposed: c"),
+        ("nn", "// transposed: a"),
+        ("nt", "// transposed: b"),
+        ("tn", "// transposed: a b"),
+        ("tn", "// transposed: a\n// packed: b"),
+    ],
+)
+def test_what_cannot_be_transposed_is_refused(layout: str, script: str) -> None:
+    reason = (
+        "script: transposed: found [abc ]*, allowed one operand with k not innermost, without packed ones"
+    )
+    with pytest.raises(UsageError, match=reason):
+        scratch_in(script, Matmul(64, 64, 64, "tf32", layout))

@@ -6,6 +6,7 @@ one another states the buffers for these in comments at its top::
 
     // workspace: 4 256 192    sizes (slices, m, n) of the sums of 4 parts of K; @reduce adds the slices
     // packed: a b             operands copied first into rows of whole 16 bytes, by @pack_a and @pack_b
+    // transposed: a           an operand of which a copy has k innermost, made by @transpose_a
     // low: a                  an operand whose bits beyond tf32 are another matrix, made by @split_a
 
 A buffer may be larger than the matrix in it. A function then takes the whole buffer and works on a
@@ -16,14 +17,24 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from tuner.core.epilogues import BEFORE, Epilogue
 from tuner.core.errors import UsageError
 from tuner.core.problem import SIZE_LIMIT, Argument, Problem
-from tuner.payload.cpu import ENTRY, batch_comment, has_epilogue, indexing_maps, scalar_op, tensor_type, zero
+from tuner.payload.cpu import (
+    ENTRY,
+    MAPS,
+    batch_comment,
+    has_epilogue,
+    indexing_maps,
+    scalar_op,
+    tensor_type,
+    zero,
+)
 from tuner.payload.scaled_product import scaled_product
 
-COMMENT = re.compile(r"// (workspace|packed|low): (.*)")
+COMMENT = re.compile(r"// (workspace|packed|transposed|low): (.*)")
 HIGH_BITS = -0x2000  # of an f32: those of a tf32, as tensor cores read it
 PACKED_BYTES = 16  # of which a packed row is a multiple: the widest copy
 SLICES_LIMIT = 64
@@ -36,13 +47,15 @@ class Scratch:
     workspace: tuple[int, int, int] | None = None  # (slices, m, n), m and n each at least the problem's
     packed: tuple[str, ...] = ()  # packed operands: "a", "b", both or none
     low: tuple[str, ...] = ()  # split operands: "a", "b" or none
+    transposed: tuple[str, ...] = ()  # copied operands: "a", "b" or none; low bits are of the copy then
 
 
 def scratch_in(script: str, problem: Problem) -> Scratch:
     """Returns the buffers that a script's comments state, see the module docstring.
 
     Raises UsageError for an operand other than a or b, for a workspace that is not three numbers in range,
-    for a low operand together with other buffers or of a type other than f32, and for buffers with scales.
+    for a low operand together with other buffers or of a type other than f32, for an operand to be
+    transposed that has k innermost, or is packed, and for buffers with scales.
     """
     found = {match[1]: match[2].split() for match in map(COMMENT.match, script.splitlines()) if match}
     workspace = _workspace(found["workspace"], problem) if "workspace" in found else None
@@ -56,7 +69,16 @@ def scratch_in(script: str, problem: Problem) -> Scratch:
     low = tuple(found.get("low", ()))
     if low not in ((), ("a",), ("b",)) or (low and (workspace or packed or problem.stored_dtype != "f32")):
         raise UsageError(f"script: low: found {' '.join(low)}, allowed a or b, of f32, without other buffers")
-    return Scratch(workspace, packed, low)
+    return Scratch(workspace, packed, low, _transposed_in(found.get("transposed", []), problem, packed))
+
+
+def _transposed_in(words: list[str], problem: Problem, packed: tuple[str, ...]) -> tuple[str, ...]:
+    for word in words:
+        dimensions = dict(zip("ab", MAPS[problem.layout], strict=True)).get(word, "k")
+        if dimensions.endswith("k") or packed or len(words) > 1:
+            allowed = "one operand with k not innermost, without packed ones"
+            raise UsageError(f"script: transposed: found {' '.join(words)}, allowed {allowed}")
+    return tuple(words)
 
 
 def _workspace(words: list[str], problem: Problem) -> tuple[int, int, int]:
@@ -72,14 +94,16 @@ def _workspace(words: list[str], problem: Problem) -> tuple[int, int, int]:
 
 
 def gpu_payload_mlir(problem: Problem, scratch: Scratch) -> str:
-    """Returns a problem's module as text: @pack_a, @pack_b, @split_a or @split_b if needed, @matmul, @reduce.
+    """Returns a problem's module as text: functions that prepare operands, as scratch says, @matmul, @reduce.
 
     A function is for one pair of a batch. @matmul takes A, B, their scales if any, the epilogue's arguments
     and C. With a workspace it takes A, B and one slice, which gets all sums until a script splits K, and
-    @reduce writes C. A matrix of low bits is an argument before C, of which only a script makes use.
+    @reduce writes C. A transposed copy and a matrix of low bits are arguments before C, of which only a
+    script makes use.
     """
     functions = [_pack(problem, name) for name in scratch.packed]
-    functions += [_split(problem, name) for name in scratch.low]
+    functions += map(partial(_transpose, problem), scratch.transposed)
+    functions += map(partial(_split, problem, scratch), scratch.low)
     if scratch.workspace is None:
         functions.append(_matmul(problem, scratch))
     else:
@@ -230,19 +254,51 @@ def _matmul(problem: Problem, scratch: Scratch) -> str:
         body = f"    %between = tensor.empty() : {between}\n" + _product(problem, a, b, "%between", between)
         body += _epilogue(problem, between, _extra(problem), c)
         last = "%result"
-    unread = [_low(problem, name) for name in scratch.low]
-    return _function(ENTRY, inputs, c, sums, body, last, unread)
+    return _function(ENTRY, inputs, c, sums, body, last, _unread(problem, scratch))
 
 
-def _low(problem: Problem, name: str) -> _Array:
-    return _Array(f"low_{name}", _stored(problem, name), problem.stored_dtype, f"low_{name}")
+def _unread(problem: Problem, scratch: Scratch) -> list[_Array]:
+    """Returns the arguments of @matmul of which only a script makes use."""
+    copies = map(partial(_transposed, problem), scratch.transposed)
+    low_bits = map(partial(_low, problem, scratch), scratch.low)
+    return [*copies, *low_bits]
 
 
-def _split(problem: Problem, name: str) -> str:
+def _transposed(problem: Problem, name: str) -> _Array:
+    rows, columns = _stored(problem, name)
+    return _Array(f"transposed_{name}", (columns, rows), problem.stored_dtype, f"transposed_{name}")
+
+
+def _low(problem: Problem, scratch: Scratch, name: str) -> _Array:
+    source = _split_source(problem, scratch, name)
+    return replace(source, name=f"low_{name}", buffer=f"low_{name}")
+
+
+def _split_source(problem: Problem, scratch: Scratch, name: str) -> _Array:
+    if name in scratch.transposed:
+        return _transposed(problem, name)
+    return _operand(problem, scratch, name)
+
+
+def _transpose(problem: Problem, name: str) -> str:
+    """Returns the function that copies an operand by columns."""
+    source = _Array("source", _stored(problem, name), problem.stored_dtype, name)
+    target = replace(_transposed(problem, name), name="c")
+    maps = "affine_map<(m, n) -> (n, m)>, affine_map<(m, n) -> (m, n)>"
+    body = f"""    %copied = linalg.generic {{indexing_maps = [{maps}],
+      iterator_types = ["parallel", "parallel"]}}
+      ins(%SOURCE : {source.tensor}) outs(%C : {target.tensor}) {{
+    ^bb0(%number: {source.element}, %old: {source.element}):
+      linalg.yield %number : {source.element}
+    }} -> {target.tensor}
+"""
+    return _function(f"transpose_{name}", [source], target, source.element, body, "%copied")
+
+
+def _split(problem: Problem, scratch: Scratch, name: str) -> str:
     """Returns the function that writes what tensor cores leave out of each number of an operand."""
-    sizes = _stored(problem, name)
-    source = _Array("source", sizes, problem.stored_dtype, name)
-    target = _Array("c", sizes, problem.stored_dtype, f"low_{name}")
+    source = replace(_split_source(problem, scratch, name), name="source")
+    target = replace(_low(problem, scratch, name), name="c")
     identity = "affine_map<(m, n) -> (m, n)>"
     body = f"""    %mask = arith.constant {HIGH_BITS} : i32
     %low = linalg.generic {{indexing_maps = [{identity}, {identity}],
@@ -264,7 +320,8 @@ def _partial_matmul(problem: Problem, scratch: Scratch, workspace: tuple[int, in
     b = _operand(problem, scratch, "b")
     sums = problem.accumulator
     c = _Array("c", problem.sizes[:2], sums, "workspace", workspace[1:])
-    return _function(ENTRY, [a, b], c, sums, _product(problem, a, b, "%C", c.tensor), "%product")
+    body = _product(problem, a, b, "%C", c.tensor)
+    return _function(ENTRY, [a, b], c, sums, body, "%product", _unread(problem, scratch))
 
 
 def _reduce(problem: Problem, workspace: tuple[int, int, int]) -> str:

@@ -21,7 +21,6 @@ from tuner.simulator.device.simulated_device import SimulatedDevice
 
 WGMMA = "matmul_gpu_wgmma"
 WGMMA_LACKS = {(dtype, layout) for dtype in ("i8", "e4m3", "e5m2") for layout in ("nn", "tn")}
-WGMMA_LACKS |= {("tf32", "tn"), ("tf32x3", "tn")}
 NAIVE = Case("matmul_gpu_naive", Matmul(9, 33, 5))
 
 

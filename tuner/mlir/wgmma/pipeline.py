@@ -282,7 +282,9 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     flight, and store pairs of sums by ``vector.store`` for ``tuner.finish_stores``, or final results by TMA.
     Of f32 (products in tf32) one operand may have k not innermost: lanes read it into registers, 32 of k per
     stage; if it is B, the operands change places, and the warpgroups divide the columns of C. They do so as
-    well where the tile of C has fewer than 64 rows, a multiple of 8, and A has k innermost. Needs sm_90a.
+    well where the tile of C has fewer than 64 rows, a multiple of 8, and A has k innermost. An argument whose
+    ``tuner.buffer`` is "transposed_a" or "transposed_b" takes the place of A or B: it has k innermost.
+    Needs sm_90a.
 
         gpu.launch blocks(...) in (...) threads(...) in (...) {
           %y = memref.subview %b[0, %j] [192, 64] [1, 1] : memref<192x128xf16> to ...

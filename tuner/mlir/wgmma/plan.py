@@ -55,6 +55,7 @@ STAGED_RESULTS = ("f16", "bf16")
 STAGED_BYTES = 2
 ROW_BYTES = 16  # a matrix row must be a multiple of this; cuTensorMapEncodeTiled, globalStrides
 BUFFER = "tuner.buffer"  # attribute of an argument: the name of its buffer
+TRANSPOSED = ("transposed_a", "transposed_b")  # names of copies of A, of B, with k innermost
 
 
 @dataclass(frozen=True)
@@ -368,6 +369,15 @@ class Knobs:
     products: int  # 3: of high and low bits of f32
 
 
+def named_argument(function: Op, name: str) -> Value | None:
+    """Returns the argument of a function whose ``tuner.buffer`` is ``name``; None if there is none."""
+    for number, argument in enumerate(function.regions[0].blocks[0].arguments):
+        known = argument_attributes(function, number)
+        if BUFFER in known and ir.StringAttr(known[BUFFER]).value == name:
+            return argument
+    return None
+
+
 def low_buffer(plan: PipelinePlan) -> str:
     """Returns the name of the buffer with the low bits, those beyond tf32, of the right operand's numbers."""
     if plan.is_swapped:
@@ -458,11 +468,7 @@ class BlockMatmul:
 
     def low_of(self, plan: PipelinePlan) -> Value | None:
         """Returns the argument with the low bits of the right operand's numbers; None if there is none."""
-        for number, argument in enumerate(self.function.regions[0].blocks[0].arguments):
-            known = argument_attributes(self.function, number)
-            if BUFFER in known and ir.StringAttr(known[BUFFER]).value == low_buffer(plan):
-                return argument
-        return None
+        return named_argument(self.function, low_buffer(plan))
 
     @property
     def epilogue(self) -> Op | None:
@@ -494,6 +500,12 @@ def read_matmul(function: Op, launch: Op) -> BlockMatmul | Refusal:
     maps = list(map(str, ir.ArrayAttr(products[0].attributes["indexing_maps"])))
     k_is_last = ["d2)>" in text.replace(" ", "") for text in maps[:2]]
     sizes = ir.MemRefType(views[0].type).shape
+    k = sizes[1 if k_is_last[0] else 0]
+    for number, name in enumerate(TRANSPOSED):
+        copy = named_argument(function, name)
+        if copy is not None:
+            bases[number] = copy
+            k_is_last[number] = True
     return BlockMatmul(
         function,
         launch,
@@ -502,7 +514,7 @@ def read_matmul(function: Op, launch: Op) -> BlockMatmul | Refusal:
         (bases[0], bases[1], bases[2]),
         _origin(views[2]),
         (rows, columns),
-        sizes[1 if k_is_last[0] else 0],
+        k,
         (k_is_last[0], k_is_last[1]),
     )
 

@@ -82,6 +82,22 @@ def test_the_twins_of_the_winner_of_f16_neither_spill_nor_wait_in_every_step(
 
 @pytest.mark.slow
 @pytest.mark.mlir
+@pytest.mark.parametrize("sizes", [SQUARE, (5376, 2048, 5376)], ids=str)
+def test_what_tf32_tn_begins_with_neither_spills_nor_waits_in_every_step(
+    ptxas: Ptxas, sizes: tuple[int, int, int]
+) -> None:
+    problem = Matmul(*sizes, "tf32", "tn")
+    candidates = first_of(problem, WGMMA)
+    assert len(candidates) >= 7
+    for candidate in candidates:
+        kernels = ptxas.assemble(GpuPoint(problem, candidate, HOPPER).program()).resources
+        assert len(kernels) == 2
+        assert {kernel.spilled_bytes for kernel in kernels} == {0}, candidate.text
+        assert not any(map(is_serialized, kernels)), candidate.text
+
+
+@pytest.mark.slow
+@pytest.mark.mlir
 @pytest.mark.parametrize("layout", ["nn", "tn"])
 def test_what_f32_begins_with_is_right(layout: str) -> None:
     problem = Matmul(260, 264, 40, "f32", layout)
