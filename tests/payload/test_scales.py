@@ -11,6 +11,7 @@ import pytest
 
 import tuner
 from tests.default_suite import ALL
+from tuner.core.dtypes import FLOAT8S
 from tuner.core.errors import UsageError
 from tuner.core.matmul import Matmul
 from tuner.core.numpy_types import widened
@@ -30,8 +31,8 @@ BLOCK = 128
 SHAPES = ((5, 7, 3), (130, 200, 300), (64, 256, 256))
 
 
-def scaled(m: int, n: int, k: int) -> Problem:
-    return Matmul(m, n, k, "e4m3", "nt", scales=SCALES)
+def scaled(m: int, n: int, k: int, dtype: str = "e4m3") -> Problem:
+    return Matmul(m, n, k, dtype, "nt", scales=SCALES)
 
 
 def drawn(problem: Problem) -> Inputs:
@@ -51,9 +52,10 @@ def by_blocks(inputs: Inputs, order: int = 1) -> Float64:
 
 
 @pytest.mark.drawn(ALL)
+@pytest.mark.parametrize("dtype", FLOAT8S)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_reference_is_the_sum_over_blocks_times_their_scales(shape: tuple[int, int, int]) -> None:
-    problem = scaled(*shape)
+def test_reference_is_the_sum_over_blocks_times_their_scales(shape: tuple[int, int, int], dtype: str) -> None:
+    problem = scaled(*shape, dtype)
     for inputs in (drawn(problem), draw_extremes(problem, np.random.default_rng(7))):
         result = by_blocks(inputs)
         np.testing.assert_allclose(inputs.expected, result, rtol=1e-12, atol=1e-12 * np.abs(result).max())
@@ -110,7 +112,7 @@ def test_problem_is_the_same_from_document_row_and_command() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dtype": "f16"}, "dtype with scales: found 'f16', allowed e4m3"),
+        ({"dtype": "f16"}, "dtype with scales: found 'f16', allowed e4m3, e5m2"),
         ({"layout": "nn"}, "layout with scales: found 'nn', allowed nt"),
         ({"epilogue": "relu"}, "epilogue with scales: found 'relu', allowed none"),
         ({"output": "f16"}, "output dtype with scales: found 'f16', allowed f32, bf16"),

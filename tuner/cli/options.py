@@ -236,7 +236,7 @@ problem_options = combined(
         "--scales",
         default="",
         metavar=SCALES,
-        help="Of e4m3 with layout nt: f32 scales of A per row and 128 of K, of B per 128 x 128; sm_90a.",
+        help="Of fp8 with layout nt: f32 scales of A per row and 128 of K, of B per 128 x 128; sm_90a.",
     ),
 )
 

@@ -68,7 +68,7 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         zero_points: of quantized weights: whether a number of each group is subtracted from its integers.
         activations: of quantized weights: "": A as it is. "i8-group" and "i8-row": A is quantized at each
             call, with a scale per group or per row; "i8": by group, but by row with group size "channel".
-        scales: "", or "1x128,128x128": e4m3 with layout nt, f32 or bf16 as output and two more arguments in
+        scales: "", or "1x128,128x128": fp8 with layout nt, f32 or bf16 as output and two more arguments in
             f32, a scale for each row and 128 of K of A, and for each 128 rows and 128 of K of B as stored.
             Kernels are for sm_90a, with K a multiple of 16.
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import final
 
 from tuner.core.constant_weights import ElementTypes, constant_text
-from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES, STORED, narrow_output, number_type
+from tuner.core.dtypes import CPU_DTYPES, FLOAT8S, INPUT_DTYPES, STORED, narrow_output, number_type
 from tuner.core.epilogues import NONE
 from tuner.core.errors import UsageError
 from tuner.core.fusion_facts import FusionFacts
@@ -139,7 +139,7 @@ class MatmulProblem(Problem):
 @final
 @dataclass(frozen=True, repr=False)
 class ScaledProblem(Problem):
-    """A matmul of e4m3 with a scale of each row and 128 of K of A, and of each block of 128x128 of B.
+    """A matmul of fp8 with a scale of each row and 128 of K of A, and of each block of 128x128 of B.
 
     C[m, n] is the sum over blocks b of K of scale_a[m, b] * scale_b[n / 128, b] * (A_b B_b^T)[m, n].
     """
@@ -149,7 +149,7 @@ class ScaledProblem(Problem):
     def __post_init__(self) -> None:
         """Raises UsageError as for all problems, and for types, layouts and epilogues without scales."""
         super().__post_init__()
-        require_choice("dtype with scales", self.dtype, ("e4m3",))
+        require_choice("dtype with scales", self.dtype, FLOAT8S)
         require_choice("layout with scales", self.layout, ("nt",))
         require_choice("epilogue with scales", self.epilogue, (NONE,))
         require_choice("output dtype with scales", self.result_dtype, ("f32", "bf16"))

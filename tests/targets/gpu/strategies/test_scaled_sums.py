@@ -1,4 +1,4 @@
-"""Products of e4m3 with scales of blocks on wgmma: what the kernel adds up, to the last bit."""
+"""Products of fp8 with scales of blocks on wgmma: what the kernel adds up, to the last bit."""
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +37,8 @@ Floats = npt.NDArray[np.float32]
 Knobs = dict[str, int | str]
 
 
-def scaled(m: int, n: int, k: int, output: str = "") -> Problem:
-    return Matmul(m, n, k, "e4m3", "nt", output=output, scales=SCALES)
+def scaled(m: int, n: int, k: int, output: str = "", dtype: str = "e4m3") -> Problem:
+    return Matmul(m, n, k, dtype, "nt", output=output, scales=SCALES)
 
 
 def point(problem: Problem, **knobs: int | str) -> GpuPoint:
@@ -72,6 +72,7 @@ def simulated(one: GpuPoint, inputs: Inputs) -> Floats:
     [
         point(scaled(64, 64, 48)),  # less than one scale
         point(scaled(100, 130, 304), block_n=128),
+        point(scaled(70, 72, 144, dtype="e5m2")),
         point(scaled(130, 200, 400), block_m=128, block_n=192, consumers=2),
     ],
     ids=str,
