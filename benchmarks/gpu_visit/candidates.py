@@ -202,14 +202,22 @@ def _first_and_clusters(
 
 
 def _decode(chip: str) -> Iterator[GpuPoint]:
-    swapped = [knobs | {"block_m": rows} for rows, knobs in itertools.product(DECODE_ROWS, DECODE_SWAPPED)]
     for (n, k), m, dtype in itertools.product(WEIGHTS, TOKENS, ("bf16", "e4m3")):
-        problem = Matmul(m, n, k, dtype, "nt")
-        line: dict[str, Value] = {"block_k": 128 // problem.input_bytes, "group": 1}
-        usual = USUAL[HOPPER] | line
-        wanted = (Candidate.of(HOPPER, usual | knobs) for knobs in (*DECODE_BLOCKS, *swapped))
-        points = dict.fromkeys((*_allowed(problem, wanted, chip), *first_points(problem, TENSOR_CORES, chip)))
-        yield from itertools.islice(points, DECODE_CANDIDATES)
+        yield from _few_rows(Matmul(m, n, k, dtype, "nt"), chip)
+    n, k = WEIGHTS[-1]
+    for m in TOKENS:
+        yield from _few_rows(Matmul(m, n, k, "e4m3", "nt", scales=SCALES), chip)
+
+
+def _few_rows(problem: Problem, chip: str) -> Iterator[GpuPoint]:
+    swapped = [knobs | {"block_m": rows} for rows, knobs in itertools.product(DECODE_ROWS, DECODE_SWAPPED)]
+    line: dict[str, Value] = {"block_k": 128 // problem.input_bytes, "group": 1}
+    usual = USUAL[HOPPER] | line
+    wanted = (Candidate.of(HOPPER, usual | knobs) for knobs in (*DECODE_BLOCKS, *swapped))
+    points = dict.fromkeys(_allowed(problem, wanted, chip))
+    if not problem.scales:
+        points |= dict.fromkeys(first_points(problem, TENSOR_CORES, chip))
+    yield from itertools.islice(points, DECODE_CANDIDATES)
 
 
 def _regression(chip: str) -> Iterator[GpuPoint]:

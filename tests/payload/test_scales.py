@@ -146,10 +146,8 @@ def test_the_payload_as_written_multiplies_with_scales() -> None:
     assert verdict.max_error < 0.01, worst
 
 
-def test_buffers_between_kernels_are_refused() -> None:
-    with pytest.raises(
-        UsageError, match="script: found packed, allowed no other buffers with scales of blocks"
-    ):
+def test_packed_operands_are_refused() -> None:
+    with pytest.raises(UsageError, match="packed: found a, allowed none with scales of blocks"):
         scratch_in("// packed: a\n", scaled(64, 64, 64))
 
 

@@ -55,17 +55,15 @@ def scratch_in(script: str, problem: Problem) -> Scratch:
 
     Raises UsageError for an operand other than a or b, for a workspace that is not three numbers in range,
     for a low operand together with other buffers or of a type other than f32, for an operand to be
-    transposed that has k innermost, or is packed, and for buffers with scales.
+    transposed that has k innermost, or is packed, and for packed operands with scales.
     """
     found = {match[1]: match[2].split() for match in map(COMMENT.match, script.splitlines()) if match}
     workspace = _workspace(found["workspace"], problem) if "workspace" in found else None
-    if problem.scales and found:
-        raise UsageError(
-            f"script: found {' and '.join(found)}, allowed no other buffers with scales of blocks"
-        )
     packed = tuple(found.get("packed", ()))
     if packed not in ((), ("a",), ("b",), ("a", "b")):
         raise UsageError(f"script: packed: found {' '.join(packed)}, allowed a, b")
+    if problem.scales and packed:
+        raise UsageError(f"script: packed: found {' '.join(packed)}, allowed none with scales of blocks")
     low = tuple(found.get("low", ()))
     if low not in ((), ("a",), ("b",)) or (low and (workspace or packed or problem.stored_dtype != "f32")):
         raise UsageError(f"script: low: found {' '.join(low)}, allowed a or b, of f32, without other buffers")
@@ -97,8 +95,8 @@ def gpu_payload_mlir(problem: Problem, scratch: Scratch) -> str:
     """Returns a problem's module as text: functions that prepare operands, as scratch says, @matmul, @reduce.
 
     A function is for one pair of a batch. @matmul takes A, B, their scales if any, the epilogue's arguments
-    and C. With a workspace it takes A, B and one slice, which gets all sums until a script splits K, and
-    @reduce writes C. A transposed copy and a matrix of low bits are arguments before C, of which only a
+    and C. With a workspace it takes A, B, scales and one slice, which gets all sums until a script splits K,
+    and @reduce writes C. A transposed copy and a matrix of low bits are arguments before C, of which only a
     script makes use.
     """
     functions = [_pack(problem, name) for name in scratch.packed]
@@ -321,7 +319,8 @@ def _partial_matmul(problem: Problem, scratch: Scratch, workspace: tuple[int, in
     sums = problem.accumulator
     c = _Array("c", problem.sizes[:2], sums, "workspace", workspace[1:])
     body = _product(problem, a, b, "%C", c.tensor)
-    return _function(ENTRY, [a, b], c, sums, body, "%product", _unread(problem, scratch))
+    inputs = [a, b, *_whole(problem.scales)]
+    return _function(ENTRY, inputs, c, sums, body, "%product", _unread(problem, scratch))
 
 
 def _reduce(problem: Problem, workspace: tuple[int, int, int]) -> str:

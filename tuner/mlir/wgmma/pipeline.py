@@ -323,7 +323,7 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     an operand of 1 byte or in both of 4 bytes, rows whose size is not a multiple of 16 bytes; too many sums
     for the registers of a thread; several tiles per block where the grid is not constant or the tile's origin
     depends on more than block ids; three products without an argument of low bits; scales with stages of
-    other than 128 k, operands that change places, or parts of k.
+    other than 128 k.
     """
 
     def change(self, function: Op) -> Refusal | None:
@@ -449,7 +449,10 @@ def _consumer(
     """Returns the generator of the code of the consumers, for one tile of C."""
     scales = matmul.scales
     if scales is not None:
-        return ScaledConsumer(Consumer(ring, number, thread), scales, corner())
+        first_step = None
+        if ring.plan.splits > 1:
+            first_step = calculate("muli", as_i32(block_id("z")), ring.plan.k_tiles)
+        return ScaledConsumer(Consumer(ring, number, thread), scales, corner(), first_step)
     if ring.plan.products == 3:
         return SplitConsumer(ring, number, thread)
     if ring.plan.a.is_read_by_lanes:

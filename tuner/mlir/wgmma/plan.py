@@ -330,10 +330,6 @@ class PipelinePlan:
             return Refusal("scales: found another matmul, allowed 8-bit elements with k innermost")
         if self.a.depth != SCALED_DEPTH:
             return Refusal(f"scales: found stages of {self.a.depth} k, allowed {SCALED_DEPTH}, of one scale")
-        if self.is_swapped:
-            return Refusal(f"scales: found {self.b.rows} rows of C, allowed {MMA_ROWS} or more")
-        if self.splits > 1:
-            return Refusal(f"scales: found {self.splits} parts of k, allowed 1")
         return None
 
     def _why_not_stored(self) -> Refusal | None:

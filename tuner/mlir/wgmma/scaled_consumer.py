@@ -37,12 +37,8 @@ HALVES = 2  # a thread's rows of 64: one in each half of its warp's 16
 HALF_ROWS = 8
 GROUP_COLUMNS = 8  # a thread has two adjacent sums of each of its rows per group
 GROUP_SUMS = 4
+GROUP_LINES = 2  # adjacent columns of the group of which a thread has sums; of swapped operands rows of C
 SCALE_BYTES = 4
-
-
-def columns_of_scale(plan: PipelinePlan) -> int:
-    """Returns how many columns of a tile of C, counted from its first, surely share a scale of B."""
-    return math.gcd(plan.b.rows, SCALED_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -52,6 +48,7 @@ class ScaledConsumer:
     consumer: Consumer
     scales: Scales
     corner: tuple[Value, Value]  # row and column in C of the block's tile, indices
+    first_step: Value | None = None  # of K, where the block's part begins, an i32; None: all of K
 
     @property
     def plan(self) -> PipelinePlan:
@@ -60,11 +57,11 @@ class ScaledConsumer:
     def create(self, first: RingPosition) -> tuple[list[Value], RingPosition]:
         """Creates the loop over tiles of k from position ``first`` on; returns (sums, position after it).
 
-        ``sums``: one LLVM struct of a thread's totals per 64 rows of C.
+        ``sums``: one LLVM struct of a thread's totals per 64 rows of the left operand.
         """
         plan = self.plan
-        addresses = self._addresses()
-        scales = _load(addresses, word(0))
+        addresses = [*self._left_addresses(), *self._right_addresses()]
+        scales = _load(addresses, self._step_of(word(0)))
         zero = value("arith.constant", ir.F32Type.get(), value=ir.FloatAttr.get(ir.F32Type.get(), 0.0))
         totals = [zero] * (plan.fragments * plan.sums)
         after_scales = POSITION_WORDS + len(scales)
@@ -72,12 +69,10 @@ class ScaledConsumer:
         def step(number: Value, carried: list[Value]) -> list[Value]:
             position = RingPosition(*carried[:POSITION_WORDS])
             structs = self.consumer.multiply_alone(position)
-            following = calculate("minui", calculate("addi", number, 1), plan.k_tiles - 1)
-            loaded = _load(addresses, following)
+            loaded = _load(addresses, self._step_of(calculate("addi", number, 1)))
             sums = [completed(struct, plan) for struct in structs]
             self.consumer.release(position.stage)
-            factors = self._factors(carried[POSITION_WORDS:after_scales])
-            more = _added(plan, carried[after_scales:], sums, factors)
+            more = _added(plan, carried[after_scales:], sums, carried[POSITION_WORDS:after_scales])
             return [*self.consumer.ring.next_position(position).values, *loaded, *more]
 
         stage, parity, *rest = loop_i32(0, plan.k_tiles, [*first.values, *scales, *totals], step)
@@ -85,37 +80,53 @@ class ScaledConsumer:
         structs = [struct_with(totals[at : at + plan.sums]) for at in range(0, len(totals), plan.sums)]
         return structs, RingPosition(stage, parity)
 
-    def _addresses(self) -> list[Value]:
-        """Creates the addresses, i64, of the first scales: of each of the thread's rows, then of columns."""
+    def _step_of(self, number: Value) -> Value:
+        """Creates the step of K, an i32, of stage ``number`` of the block, or the last one that K has."""
+        if self.first_step is not None:
+            number = calculate("addi", number, self.first_step)
+        last = ir.MemRefType(self.scales.of_a.type).shape[1] - 1
+        return calculate("minui", number, last)
+
+    def _left_addresses(self) -> list[Value]:
+        """Creates the addresses of the first scale of each row, of swapped operands of each 64 columns."""
         row, column = self.corner
+        lines = calculate("muli", self.consumer.number, self.plan.consumer_rows)
+        if self.plan.is_swapped:
+            first = value("arith.addi", column.type, column, as_index(lines))
+            distances = range(0, self.plan.consumer_rows, MMA_ROWS)
+            return [_address(self.scales.of_b, first, distance, SCALED_COLUMNS) for distance in distances]
         warp_row = calculate("muli", calculate("shrui", self.consumer.thread, 5), HALVES * HALF_ROWS)
         lane_row = calculate("shrui", calculate("andi", self.consumer.thread, 31), 2)
-        above = calculate("muli", self.consumer.number, self.plan.consumer_rows)
-        above = calculate("addi", calculate("addi", above, warp_row), lane_row)
-        first_row = value("arith.addi", row.type, row, as_index(above))
-        rows = [
-            _row_address(self.scales.of_a, first_row, fragment * MMA_ROWS + half * HALF_ROWS, 1)
+        lines = calculate("addi", calculate("addi", lines, warp_row), lane_row)
+        first = value("arith.addi", row.type, row, as_index(lines))
+        return [
+            _address(self.scales.of_a, first, fragment * MMA_ROWS + half * HALF_ROWS, 1)
             for fragment in range(self.plan.fragments)
             for half in range(HALVES)
         ]
-        columns = [
-            _row_address(self.scales.of_b, column, distance, SCALED_COLUMNS)
-            for distance in range(0, self.plan.b.rows, columns_of_scale(self.plan))
-        ]
-        return [*rows, *columns]
 
-    def _factors(self, scales: Sequence[Value]) -> list[list[Value]]:
-        """Creates the products of the scales of a thread's rows and of columns: by row, then by column."""
-        count = self.plan.fragments * HALVES
-        type_ = ir.F32Type.get()
+    def _right_addresses(self) -> list[Value]:
+        """Creates the addresses of the first scale of groups of columns, of swapped operands of each row."""
+        row, column = self.corner
+        if not self.plan.is_swapped:
+            distances = range(0, self.plan.b.rows, _shared_columns(self.plan))
+            return [_address(self.scales.of_b, column, distance, SCALED_COLUMNS) for distance in distances]
+        across = calculate("muli", calculate("andi", self.consumer.thread, 3), GROUP_LINES)
+        first = value("arith.addi", row.type, row, as_index(across))
         return [
-            [value("arith.mulf", type_, of_row, of_columns) for of_columns in scales[count:]]
-            for of_row in scales[:count]
+            _address(self.scales.of_a, first, group + number, 1)
+            for group in range(0, self.plan.b.rows, GROUP_COLUMNS)
+            for number in range(GROUP_LINES)
         ]
 
 
-def _row_address(scales: Value, first: Value, distance: int, share: int) -> Value:
-    """Creates the address of the first scale of a row or column of C, or of the last one that C has.
+def _shared_columns(plan: PipelinePlan) -> int:
+    """Returns how many columns of a tile of C, counted from its first, surely share a scale of B."""
+    return math.gcd(plan.b.rows, SCALED_COLUMNS)
+
+
+def _address(scales: Value, first: Value, distance: int, share: int) -> Value:
+    """Creates the address, an i64, of the first scale of a row or column of C, or of the last that C has.
 
     ``first``: of the thread or block, an index; ``distance``: from it; ``share``: rows or columns per scale.
     """
@@ -143,20 +154,30 @@ def _load(addresses: Sequence[Value], step: Value) -> list[Value]:
 
 
 def _added(
-    plan: PipelinePlan, totals: Sequence[Value], structs: Sequence[Value], factors: list[list[Value]]
+    plan: PipelinePlan, totals: Sequence[Value], structs: Sequence[Value], scales: Sequence[Value]
 ) -> list[Value]:
-    """Creates the totals plus the sums of a stage times their factors.
+    """Creates the totals plus the sums of a stage times the product of both scales.
 
     Thread t has rows t / 4 and 8 more of each 16, sums 4 j and 4 j + 1, and the two after these, of group j.
     """
     type_ = ir.F32Type.get()
-    shared_groups = columns_of_scale(plan) // GROUP_COLUMNS
+    factors: dict[tuple[int, int], Value] = {}
     more = []
     for number, total in enumerate(totals):
         fragment, position = divmod(number, plan.sums)
-        group, in_group = divmod(position, GROUP_SUMS)
-        half = in_group // HALVES
-        factor = factors[fragment * HALVES + half][group // shared_groups]
+        pair = _scales_of(plan, fragment, position)
+        if pair not in factors:
+            factors[pair] = value("arith.mulf", type_, *map(scales.__getitem__, pair))
         number_of_sum = word_of(structs[fragment], type_, position)
-        more.append(value("llvm.intr.fma", type_, factor, number_of_sum, total))
+        more.append(value("llvm.intr.fma", type_, factors[pair], number_of_sum, total))
     return more
+
+
+def _scales_of(plan: PipelinePlan, fragment: int, position: int) -> tuple[int, int]:
+    """Returns which of a thread's scales, left ones first, are those of a sum."""
+    group, in_group = divmod(position, GROUP_SUMS)
+    half, line = divmod(in_group, GROUP_LINES)
+    if plan.is_swapped:
+        return fragment, plan.fragments + group * GROUP_LINES + line
+    of_columns = group * GROUP_COLUMNS // _shared_columns(plan)
+    return fragment * HALVES + half, plan.fragments * HALVES + of_columns

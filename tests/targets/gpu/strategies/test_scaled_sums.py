@@ -29,7 +29,7 @@ from tuner.simulator.target.evaluator import simulate_program
 from tuner.space.file.reading import first_rows, load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.targets.gpu.compiler import Ptxas, locate
-from tuner.targets.gpu.sass import listing_of, read_kernels
+from tuner.targets.gpu.sass import MachineInstruction, listing_of, read_kernels
 
 pytestmark = pytest.mark.mlir
 MMA_DEPTH = 32  # of K, of one product of 8-bit elements
@@ -74,6 +74,7 @@ def simulated(one: GpuPoint, inputs: Inputs) -> Floats:
         point(scaled(100, 130, 304), block_n=128),
         point(scaled(70, 72, 144, dtype="e5m2")),
         point(scaled(130, 200, 400), block_m=128, block_n=192, consumers=2),
+        point(scaled(20, 200, 400), block_m=24, block_n=192, consumers=3),  # swapped operands
     ],
     ids=str,
 )
@@ -91,7 +92,10 @@ def test_the_largest_numbers_and_scales_are_right() -> None:
 
 
 RIGHT = (
-    point(scaled(1, 72, 144)),
+    point(scaled(1, 72, 144), block_m=8),
+    point(scaled(48, 320, 144, "bf16"), block_m=32, block_n=128, consumers=2, cluster="2x1"),
+    point(scaled(7, 200, 1040), block_m=8, splits=4),  # the last part has no step of K
+    point(scaled(100, 72, 784, "bf16"), splits=2),
     point(scaled(200, 320, 272), block_m=128, block_n=192, consumers=2, stages=3),
     point(scaled(257, 65, 160), block_m=192, consumers=3),
     point(scaled(160, 256, 384, "bf16"), block_n=128, tiles=3, cluster="2x1"),
@@ -131,28 +135,49 @@ FIRST: tuple[Knobs, ...] = (
     {"block_m": 128, "block_n": 192, "stages": 5},
     {"block_m": 64, "block_n": 128, "stages": 6, "consumers": 1},
 )
+FEW_ROWS: tuple[Knobs, ...] = (
+    {"block_m": 8, "block_n": 128, "stages": 8, "splits": 4},
+    {"block_m": 16, "block_n": 128, "stages": 8},
+    {"block_m": 32, "block_n": 128, "stages": 8, "cluster": "2x1"},
+)
+FEW_STEPS = {8: 63, 16: 70, 32: 95}  # rows of a block -> instructions for each 128 of K, of 64 columns
 STEPS = {128: 123, 192: 163}  # columns of a block -> instructions for each 128 of K, of 64 rows
 SQUARE = scaled(4096, 4096, 4096)
+
+
+def loop_of(one: GpuPoint, ptxas: Ptxas) -> tuple[MachineInstruction, ...]:
+    """Returns the main loop of a feasible point, which must neither spill nor be serialized."""
+    assert is_feasible(one)
+    assembled = ptxas.assemble(one.program())
+    for resources in assembled.resources:
+        assert (resources.spilled_bytes, is_serialized(resources)) == (0, False)
+    nvdisasm = locate("nvdisasm")
+    if nvdisasm is None:
+        pytest.skip("needs nvdisasm")
+    kernels = {kernel.name: kernel for kernel in read_kernels(listing_of(assembled.binary, nvdisasm.path))}
+    kernel = kernels["matmul_kernel"]
+    return kernel.code[slice(*present(main_loop(kernel)))]
 
 
 @pytest.mark.parametrize("knobs", FIRST, ids=str)
 def test_large_tiles_spill_nothing_are_not_serialized_and_take_few_instructions(
     knobs: Knobs, ptxas: Ptxas
 ) -> None:
-    one = large_wgmma(SQUARE, block_k=SCALED_DEPTH, **knobs)
-    assert is_feasible(one)
-    assembled = ptxas.assemble(one.program())
-    (resources,) = assembled.resources
-    assert (resources.spilled_bytes, is_serialized(resources)) == (0, False)
-    nvdisasm = locate("nvdisasm")
-    if nvdisasm is None:
-        pytest.skip("needs nvdisasm")
-    (kernel,) = read_kernels(listing_of(assembled.binary, nvdisasm.path))
-    loop = kernel.code[slice(*present(main_loop(kernel)))]
+    loop = loop_of(large_wgmma(SQUARE, block_k=SCALED_DEPTH, **knobs), ptxas)
     columns = int(knobs["block_n"])
     counts = [sum(line.name.startswith(name) for line in loop) for name in ("QGMMA", "FFMA", "LDG")]
     assert counts == [4, columns // 2, 2 + (3 if columns == 192 else 1)]
     assert len(loop) <= STEPS[columns]
+
+
+@pytest.mark.parametrize("knobs", FEW_ROWS, ids=str)
+def test_few_rows_have_scales_of_each_row_of_c_and_one_of_all_columns(knobs: Knobs, ptxas: Ptxas) -> None:
+    rows = int(knobs["block_m"])
+    one = large_wgmma(scaled(2 * rows, 4096, 7168), **({"block_k": SCALED_DEPTH, "group": 1} | knobs))
+    loop = loop_of(one, ptxas)
+    counts = [sum(line.name.startswith(name) for line in loop) for name in ("QGMMA", "FFMA", "LDG")]
+    assert counts == [4, rows // 2, rows // 4 + 1]
+    assert len(loop) <= FEW_STEPS[rows]
 
 
 def test_a_search_begins_with_blocks_of_128_and_of_192_columns() -> None:
@@ -168,5 +193,5 @@ def test_configurations_without_a_scale_for_each_stage_are_not_feasible() -> Non
     feasible = feasible_set(SQUARE, WGMMA, HOPPER)
     knobs = feasible.candidate(int(feasible.rows // 2)).choices
     assert dict(knobs)["block_k"] == SCALED_DEPTH
-    for other in ({"splits": 2}, {"block_m": 32}, {"block_n": 256}):
+    for other in ({"block_k": 64}, {"block_m": 32}, {"block_n": 256}):
         assert not is_feasible(large_wgmma(SQUARE, **({"block_k": SCALED_DEPTH, "block_n": 128} | other)))
