@@ -401,12 +401,12 @@ def history(*, db: str | Path | None = None, **conditions: Any) -> Trials:
         db: path or URL of the results database; None: as for ``tune``.
         conditions: fields of ``TaskQuery`` and ``TrialQuery`` (``tuner.core.queries``); a trial has to meet
             all. Of the problem: ``op`` ("matmul", "batch_matmul"), ``shape`` ("64x64x64", (64, 64, 64)),
-            ``dtype`` (a name or a numpy type), ``layout``, ``epilogue``, ``output``. Of the machine:
-            ``target``, ``machine``, ``threads``. Of the trial: ``strategy``, ``status`` ("measured",
-            "verified", "failed"), ``run``, ``since`` (a datetime, UTC where it has no zone, or a text such
-            as "2026-01-31"), ``best`` (only the best trial per problem, target, threads and machine),
-            ``limit``, ``sort`` ("created", "median", "number"; "-" in front reverses). Of trials by
-            "created" a limit leaves the latest.
+            ``dtype`` (a name or a numpy type), ``math`` (as of ``Matmul``), ``layout``, ``epilogue``,
+            ``output``. Of the machine: ``target``, ``machine``, ``threads``. Of the trial: ``strategy``,
+            ``status`` ("measured", "verified", "failed"), ``run``, ``since`` (a datetime, UTC where it has no
+            zone, or a text such as "2026-01-31"), ``best`` (only the best trial per problem, target, threads
+            and machine), ``limit``, ``sort`` ("created", "median", "number"; "-" in front reverses). Of
+            trials by "created" a limit leaves the latest.
 
     Returns:
         A tuple of trials, with ``rows()`` and ``to_frame()`` for tables.

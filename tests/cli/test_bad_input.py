@@ -85,7 +85,7 @@ def test_words_of_tune(tuner: Tuner) -> None:
         ("history --op conv", "operation: found 'conv', allowed matmul, batch_matmul, quantized_matmul"),
         (
             "check --best --dtype ",
-            "dtype: found '', allowed f32, f64, bf16, f16, tf32, tf32x3, bf16x6, i8, e4m3, e5m2",
+            "dtype: found '', allowed f32, f64, bf16, f16, i8, e4m3, e5m2",
         ),
         ("history --runs --layout tt", "layout: found 'tt', allowed nn, nt, tn"),
         ("report --limit 0", "limit: found 0, allowed 1 or more"),

@@ -8,16 +8,22 @@ from tuner.core.dtypes import (
     CPU_DTYPES,
     FLOAT8S,
     FLOATS,
+    IEEE,
     INPUT_DTYPES,
+    MATH,
     NUMBER_TYPES,
+    PLAIN_DTYPES,
     ROWS,
     STORED,
     SUM_DTYPES,
     TENSOR_DTYPES,
     TILE_DTYPES,
     NumberType,
+    dtype_of_math,
     number_type,
 )
+from tuner.core.errors import UsageError
+from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.numpy_types import DTYPES
 
 ALL_FLOATS = [
@@ -67,3 +73,24 @@ def test_names_of_rows_and_of_mlir_find_the_same_row() -> None:
         assert number_type(mlir) == number_type(row.name) == row
     assert {name for name in FLOATS if np.dtype(DTYPES[name]).itemsize * 8 != ROWS[name].bits} == set()
     assert SUM_DTYPES == ("f32", "f64", "i32")
+
+
+def test_each_mode_of_f32_is_a_type_that_is_stored_as_f32_and_no_plain_type_is() -> None:
+    assert MATH[IEEE] == "f32"
+    for math, dtype in MATH.items():
+        assert ROWS[dtype].mlir == "f32"
+        assert dtype_of_math("f32", math) == dtype
+        assert Matmul(8, 8, 8, math=math) == Matmul(8, 8, 8, dtype)
+        assert BatchMatmul(2, 8, 8, 8, "f32", math=math) == BatchMatmul(2, 8, 8, 8, dtype)
+    assert sorted(name for name in INPUT_DTYPES if ROWS[name].mlir == "f32") == sorted(MATH.values())
+    assert {*INPUT_DTYPES} - {*PLAIN_DTYPES} == {*MATH.values()} - {"f32"}
+
+
+def test_a_mode_is_of_f32_alone_and_an_unknown_one_is_refused() -> None:
+    assert Matmul(8, 8, 8, "bf16", math="ieee").dtype == "bf16"
+    with pytest.raises(UsageError, match=r"^math tf32 cannot be combined with dtype bf16, only with f32; --"):
+        Matmul(8, 8, 8, "bf16", math="tf32")
+    with pytest.raises(UsageError, match=r"^math tf32x3 cannot be combined with dtype tf32, only with f32"):
+        BatchMatmul(2, 8, 8, 8, "tf32", math="tf32x3")
+    with pytest.raises(UsageError, match=r"^math: found 'bf16x3', allowed ieee, tf32, tf32x3, bf16x6"):
+        Matmul(8, 8, 8, math="bf16x3")

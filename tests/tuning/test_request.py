@@ -232,7 +232,7 @@ def test_without_times_the_sampler_needs_none_and_what_processors_do_not_take_is
     with pytest.raises(UsageError, match=allowed):
         made("simulator", "tpe")
     backends = fakes.backends((TargetStatus("cpu", True, "here"),))
-    with pytest.raises(UsageError, match="dtype: found 'tf32', allowed f32, f64, bf16, f16, i8 on"):
+    with pytest.raises(UsageError, match="math: found 'tf32', allowed ieee, bf16x6 on"):
         run_settings(RunRequest(Matmul(8, 8, 8, "tf32")), backends)
 
 

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from tuner.cli.options import json_option, print_json
 from tuner.core.candidate import AUTO, REPLAY
-from tuner.core.dtypes import INPUT_DTYPES, OUTPUTS
+from tuner.core.dtypes import MATH, OUTPUTS, PLAIN_DTYPES
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.gpu import CHIPS
 from tuner.core.problem import ALIGNMENTS, CACHES, LAYOUTS, OPERATIONS
@@ -148,7 +148,8 @@ def _database(context: click.Context) -> Path:
 
 OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     **dict.fromkeys(("operation", "op"), _words(OPERATIONS)),
-    "dtype": _words(INPUT_DTYPES),
+    "dtype": _words(PLAIN_DTYPES),
+    "math": _words(MATH),
     "output_dtype": _words(OUTPUTS),
     "layout": _words(LAYOUTS),
     "epilogue": _words(EPILOGUES),

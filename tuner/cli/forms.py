@@ -13,7 +13,7 @@ import click
 
 from tuner.cli.options import is_typed, remote_runners, typed_options
 from tuner.core.candidate import AUTO, CPU, TargetName
-from tuner.core.dtypes import dtype_name, narrow_output
+from tuner.core.dtypes import IEEE, dtype_name, dtype_of_math, narrow_output
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.matmul import PACKABLE, SCALABLE, Matmul
 from tuner.core.problem import MATMUL, NUMPY_ALIGNMENT, OPERATIONS, WARM, Problem, require_choice
@@ -110,6 +110,7 @@ class ProblemOptions:
     operation: str | None = None
     shape: str | None = None
     dtype: str = "f32"
+    math: str = IEEE
     layout: str = "nn"
     epilogue: str = "none"
     output_dtype: str = ""
@@ -131,7 +132,7 @@ class ProblemOptions:
         """
         assert self.operation is not None
         assert self.shape is not None
-        name = dtype_name(self.dtype)
+        name = dtype_of_math(dtype_name(self.dtype), self.math)
         weights = self._weights()
         if self.scales and self.operation not in SCALABLE:
             raise UsageError(f"--scales cannot be combined with {self.operation}", f"allowed is {MATMUL}")

@@ -14,7 +14,16 @@ import click
 from click.core import ParameterSource
 
 from tuner.core.candidate import Candidate, TargetName
-from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES, TILE_DTYPES
+from tuner.core.dtypes import (
+    CPU_DTYPES,
+    IEEE,
+    MATH,
+    MODES,
+    PLAIN_DTYPES,
+    TILE_DTYPES,
+    dtype_name,
+    require_plain_dtype,
+)
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError
 from tuner.core.problem import (
@@ -41,18 +50,20 @@ EPILOGUE = "NAME"  # stands for the name of an epilogue in a help text
 EPILOGUE_HELP = f"What follows the product: {', '.join(EPILOGUES)}."
 OF_WEIGHTS = ("weights", "constant", "group_size", "scale_dtype", "zero_points", "activations", "scales")
 PROBLEM_OPTIONS = (
-    *("operation", "shape", "dtype", "layout", "epilogue", "output_dtype", "align", "cache"),
+    *("operation", "shape", "dtype", "math", "layout", "epilogue", "output_dtype", "align", "cache"),
     *OF_WEIGHTS,
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
-OTHER_DTYPES = tuple(dtype for dtype in INPUT_DTYPES if dtype not in (*CPU_DTYPES, *TILE_DTYPES))
-DTYPE_HELP = (
-    f"{', '.join(CPU_DTYPES)}; by AMX also {', '.join(TILE_DTYPES)}; on GPUs also {', '.join(OTHER_DTYPES)}."
-)
+OTHER_DTYPES = tuple(dtype for dtype in PLAIN_DTYPES if dtype not in CPU_DTYPES)
+DTYPE_HELP = f"{', '.join(CPU_DTYPES)}; on GPUs also {', '.join(OTHER_DTYPES)}."
+MODE = f"[{'|'.join(MATH)}]"
+TILE_MODES = tuple(MODES[dtype] for dtype in TILE_DTYPES)
+GPU_MODES = tuple(math for math in MATH if math not in (IEEE, *TILE_MODES))
+MATH_HELP = f"How f32 is multiplied; on GPUs also {', '.join(GPU_MODES)}, by AMX {', '.join(TILE_MODES)}."
 EXPORTED = "tuner export matmul 512x512x512 -o best.mlir"  # makes a script, and its payload
 SUFFIX = ".mlir"  # of a file with a payload
 # options whose values a payload determines
-OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache", *OF_WEIGHTS)
+OF_ONE_PROBLEM = ("dtype", "math", "layout", "epilogue", "output_dtype", "align", "cache", *OF_WEIGHTS)
 MODEL_FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")  # model.py:function
 EXPORTED_MODEL = ".pt2"  # ends the name of a file that torch.export.save has written
 CAMPAIGN_PREFIX = "campaign:"  # before the number of a campaign where that of a run may stand
@@ -165,14 +176,34 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
     return option(command)
 
 
+def dtype_option(help_: str, default: str | None = None) -> Callable[[F], F]:
+    """Returns a click decorator that adds --dtype DTYPE, which raises UsageError for a type that it has not.
+
+    ``help_``: its help text; ``default``: the type where none is typed.
+    """
+
+    def required(_context: click.Context, _parameter: click.Parameter, dtype: str | None) -> str | None:
+        if dtype is not None:
+            require_plain_dtype(dtype_name(dtype))
+        return dtype
+
+    has_default = default is not None
+    return click.option(
+        "--dtype", default=default, show_default=has_default, metavar="DTYPE", callback=required, help=help_
+    )
+
+
+def math_option(help_: str, default: str | None = None) -> Callable[[F], F]:
+    """Returns a click decorator that adds --math MODE, how f32 is multiplied.
+
+    ``help_``: its help text; ``default``: the mode where none is typed.
+    """
+    return click.option("--math", default=default, show_default=default is not None, metavar=MODE, help=help_)
+
+
 problem_options = combined(
-    click.option(
-        "--dtype",
-        default="f32",
-        show_default=True,
-        metavar="DTYPE",
-        help=DTYPE_HELP,
-    ),
+    dtype_option(DTYPE_HELP, default="f32"),
+    math_option(MATH_HELP, default=IEEE),
     click.option(
         "--layout", default="nn", show_default=True, metavar=LAYOUT, help="Of A, then of B: t is transposed."
     ),

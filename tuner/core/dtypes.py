@@ -14,7 +14,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, unknown_value
 from tuner.core.typed_arguments import shown
 
 FEW_TERMS: Final = 16  # sums of up to so many terms have the bound of the worst case
@@ -283,6 +283,57 @@ NUMPY_NAMES: Final = {
     for row in _ROWS
     if row.name in (*INPUT_DTYPES, *SUM_DTYPES) and row.stored not in ROWS
 }
+
+
+IEEE: Final = "ieee"
+# How f32 is multiplied, as a user names it (--math), and the type that it then has in a problem's key
+MATH: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        IEEE: "f32",
+        "tf32": "tf32",
+        "tf32x3": "tf32x3",
+        "bf16x6": "bf16x6",
+    }
+)
+MODES: Final[Mapping[str, str]] = MappingProxyType({dtype: math for math, dtype in MATH.items()})
+PLAIN_DTYPES: Final = tuple(dtype for dtype in INPUT_DTYPES if MODES.get(dtype, IEEE) == IEEE)  # of --dtype
+
+
+def dtype_of_math(dtype: str, math: str) -> str:
+    """Returns the type of a problem whose A and B have type ``dtype`` and are multiplied as ``math`` says.
+
+    Raises UsageError for an unknown mode, and for a mode other than "ieee" with another type than f32.
+    """
+    if math not in MATH:
+        raise unknown_value("math", math, tuple(MATH))
+    if math == IEEE:
+        return dtype
+    if dtype not in (MATH[IEEE], MATH[math]):
+        line = f"math {math} cannot be combined with dtype {dtype}, only with {MATH[IEEE]}"
+        raise UsageError(line, f"--dtype {MATH[IEEE]} --math {math}, in Python math={math!r}")
+    return MATH[math]
+
+
+def require_plain_dtype(dtype: str) -> None:
+    """Raises UsageError for a type that a user names by its mode: "tf32x3" is f32 with math "tf32x3"."""
+    if dtype in PLAIN_DTYPES:
+        return
+    error = unknown_value("dtype", dtype, PLAIN_DTYPES)
+    if dtype in MODES:
+        raise UsageError(error.message, f"--dtype {MATH[IEEE]} --math {MODES[dtype]}")
+    raise error
+
+
+def unsupported_type(dtype: str, allowed: tuple[str, ...], where: str) -> UsageError:
+    """Returns the error for a type that a target does not multiply; of f32 in a mode it names the mode.
+
+    ``allowed``: the types that the target multiplies; ``where``: "on target cpu; cuda takes it".
+    """
+    if dtype in MODES:
+        modes = ", ".join(MODES[name] for name in allowed if name in MODES)
+        return UsageError(f"math: found {MODES[dtype]!r}, allowed {modes} {where}", f"--math {IEEE}")
+    plain = ", ".join(name for name in allowed if name in PLAIN_DTYPES)
+    return UsageError(f"dtype: found {dtype!r}, allowed {plain} {where}")
 
 
 def number_type(dtype: str) -> NumberType:

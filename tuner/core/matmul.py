@@ -1,6 +1,6 @@
 """Problems as a user asks for them from Python: ``Matmul(512, 512, 512)`` and ``BatchMatmul``."""
 
-from tuner.core.dtypes import dtype_name, narrow_output, output_names
+from tuner.core.dtypes import IEEE, dtype_name, dtype_of_math, narrow_output, output_names
 from tuner.core.epilogues import NONE
 from tuner.core.errors import UsageError
 from tuner.core.fusions import CONTRACTION, QUANTIZED
@@ -39,6 +39,7 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
     zero_points: bool = False,
     activations: str = "",
     scales: str = "",
+    math: str = IEEE,
 ) -> Problem:
     """Returns the problem C = A B, with A of m x k, B of k x n and C of m x n elements.
 
@@ -46,9 +47,8 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         m: rows of A and C, 1 to 2**31 - 1; numpy's integers are allowed for each size.
         n: columns of B and C.
         k: columns of A, rows of B; at most 2**17 - 1 for "i8".
-        dtype: type of A and B: "f32", "f64", "bf16", "f16", "tf32", "tf32x3" (f32 by three products of tf32),
-            "bf16x6" (f32 by six products of bf16), "i8", "e4m3", "e5m2", or a numpy type
-            (``np.float32``, ``a.dtype``, "float32").
+        dtype: type of A and B: "f32", "f64", "bf16", "f16", "i8", "e4m3", "e5m2", or a numpy type
+            (``np.float32``, ``a.dtype``, "float32"). Also the dtype of a mode of ``math``, as keys have it.
         layout: storage of A, then of B: "nn", "nt" or "tn"; t is transposed in memory (B as n x k, A as k x
             m).
         epilogue: what follows the product, a key of ``tuner.core.epilogues.EPILOGUES``: "none", "bias_relu"
@@ -71,6 +71,8 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         scales: "", or "1x128,128x128": fp8 with layout nt, f32 or bf16 as output and two more arguments in
             f32, a scale for each row and 128 of K of A, and for each 128 rows and 128 of K of B as stored.
             Kernels are for sm_90a, with K a multiple of 16.
+        math: how f32 is multiplied: "ieee"; on GPUs "tf32", or "tf32x3" (three products of tf32); by AMX
+            "bf16x6" (six products of bf16). Never chosen by a run itself. The problem then has that dtype.
 
     Returns:
         The problem, a frozen value.
@@ -88,7 +90,7 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         'matmul 512x256x128 bf16 nt none'
     """
     sizes = (m, n, k)
-    given = dtype_name(dtype)
+    given = dtype_of_math(dtype_name(dtype), math)
     try:
         narrow = narrow_output(given, dtype_name(output))
     except UsageError:
@@ -126,6 +128,7 @@ def BatchMatmul(  # noqa: N802 - as Matmul
     output: object = "",
     align: str | int = NUMPY_ALIGNMENT,
     cache: str = WARM,
+    math: str = IEEE,
 ) -> Problem:
     """Returns the problem C[b] = A[b] B[b] for each b of a batch; all matrices share one bias.
 
@@ -140,6 +143,7 @@ def BatchMatmul(  # noqa: N802 - as Matmul
         output: type of C, as for ``Matmul``.
         align: alignment of the operands in bytes, as for ``Matmul``.
         cache: what the caches hold, as for ``Matmul``.
+        math: how f32 is multiplied, as for ``Matmul``.
 
     Returns:
         The problem, a frozen value.
@@ -152,7 +156,7 @@ def BatchMatmul(  # noqa: N802 - as Matmul
         >>> tuner.BatchMatmul(8, 128, 64, 32).c_shape
         (8, 128, 64)
     """
-    pair = Matmul(m, n, k, dtype, layout, epilogue, output, align, cache)
+    pair = Matmul(m, n, k, dtype, layout, epilogue, output, align, cache, math=math)
     return MatmulProblem(
         BATCH_MATMUL,
         (m, n, k),

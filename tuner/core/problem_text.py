@@ -3,6 +3,7 @@
 import re
 import shlex
 
+from tuner.core.dtypes import MODES
 from tuner.core.errors import UsageError
 from tuner.core.fusions import QUANTIZED
 from tuner.core.problem import (
@@ -133,7 +134,14 @@ def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
         value = getattr(task, name)
         is_implied = name == "layout" and weights not in ("", CONSTANT)
         if value is not None and value != plain and not is_implied:
-            options += [FLAGS.get(name, f"--{name}"), str(value)]
+            options += _option(name, str(value))
     if strategy is not None:
         options += ["--strategy", strategy]
     return shlex.join(options)
+
+
+def _option(name: str, value: str) -> list[str]:
+    """Returns the option for a field of TaskQuery; for f32 in another mode than "ieee" it is --math."""
+    if name == "dtype" and value in MODES:
+        return ["--math", MODES[value]]
+    return [FLAGS.get(name, f"--{name}"), value]

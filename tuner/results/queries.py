@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from tuner.core.dtypes import INPUT_DTYPES, OUTPUTS, SUM_DTYPES, dtype_name
+from tuner.core.dtypes import IEEE, INPUT_DTYPES, MATH, OUTPUTS, SUM_DTYPES, dtype_name, dtype_of_math
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import unknown_value
 from tuner.core.fusions import QUANTIZED
@@ -28,6 +28,7 @@ ASKED_TYPES: Mapping[str, Any] = {  # of conditions that have more forms than th
     "shape": str | tuple[int, ...] | None,
     "dtype": object,  # numpy's types as well
     "output": object,
+    "math": str | None,  # how f32 is multiplied: decides the dtype
     "since": datetime.datetime | str | None,
 }
 
@@ -57,12 +58,16 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
     for field in (*fields(TaskQuery), *fields(query)):
         types[field.name] = ASKED_TYPES.get(field.name, field.type)
     del types["task"]
+    types["math"] = ASKED_TYPES["math"]
     for name, value in conditions.items():
         if name not in types:
             raise unknown_value(asker, name, tuple(types))
         conditions[name] = typed(name, value, types[name])
     if isinstance(conditions.get("shape"), tuple | list):
         conditions["shape"] = "x".join(map(str, conditions["shape"]))
+    math = conditions.pop("math", None)
+    if math is not None:
+        conditions["dtype"] = dtype_of_math(dtype_name(conditions.get("dtype") or MATH[IEEE]), math)
     conditions |= problem_conditions(conditions)
     match conditions.get("since"):
         case str(text):

@@ -15,8 +15,10 @@ from tuner.cli.options import (
     EXPORTED,
     backends_of,
     database_option,
+    dtype_option,
     json_option,
     library_option,
+    math_option,
     note_unknown_problems,
     open_known_store,
     parse_number,
@@ -62,7 +64,7 @@ if TYPE_CHECKING:
 BEST = "best"  # in place of a trial's number: all best trials of this machine
 LINK_TIMEOUT_S = 60.0
 NEEDED = {  # option -> the one that it goes with
-    **dict.fromkeys(("op", "shape", "dtype", "target"), "--best"),
+    **dict.fromkeys(("op", "shape", "dtype", "math", "target"), "--best"),
     **dict.fromkeys(("record", "summary"), "--baseline"),
     "library": "SCRIPT",
 }
@@ -94,7 +96,8 @@ SPARED = ("noise", "99 % interval")  # columns that a narrow terminal loses firs
 )
 @click.option("--op", metavar="OPERATION", help="Of --best: such as matmul.")
 @click.option("--shape", metavar="[Bx]MxNxK", help="Of --best.")
-@click.option("--dtype", metavar="DTYPE", help="Of --best.")
+@dtype_option("Of --best.")
+@math_option("Of --best: how f32 is multiplied.")
 @click.option("--target", help="Of --best: such as cpu, cuda, cuda:sm_90.")
 @click.option(
     "--summary", type=click.Path(path_type=Path), metavar="FILE", help="Of --baseline: write Markdown."

@@ -10,7 +10,9 @@ from tuner.cli.options import (
     EPILOGUE,
     LAYOUT,
     database_option,
+    dtype_option,
     json_option,
+    math_option,
     note_unknown_problems,
     open_known_store,
     print_json,
@@ -40,7 +42,8 @@ LISTED = 20  # trials or runs in a table, unless --limit is given
 @click.command()
 @click.option("--op", metavar="OPERATION", help="Such as matmul.")
 @click.option("--shape", metavar="[Bx]MxNxK", help="Such as 512x512x512.")
-@click.option("--dtype", metavar="DTYPE", help="Type of A and B: f32, f64, bf16, i8, ...")
+@dtype_option("Type of A and B: f32, f64, bf16, i8, ...")
+@math_option("Only f32 that is multiplied so.")
 @click.option("--layout", metavar=LAYOUT, help="Of A, then of B: t is transposed.")
 @click.option("--epilogue", metavar=EPILOGUE, help="Only problems with this epilogue.")
 @click.option("--output-dtype", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32.")

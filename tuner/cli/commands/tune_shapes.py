@@ -16,7 +16,7 @@ from tuner.cli.operations import programs
 from tuner.cli.options import SUFFIX, open_known_store, open_store, print_found, run_limit
 from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, print_stored
 from tuner.cli.tune_forms import ResumedCampaign, ShapesForm
-from tuner.core.dtypes import narrow_output
+from tuner.core.dtypes import IEEE, dtype_of_math, narrow_output, require_plain_dtype
 from tuner.core.epilogues import NONE
 from tuner.core.errors import Refusal, UsageError
 from tuner.core.matmul import Matmul
@@ -57,6 +57,7 @@ CSV = ".csv"
 TEXTS = {  # key -> default
     "op": "",  # by the number of sizes
     "dtype": "f32",
+    "math": IEEE,
     "layout": "nn",
     "epilogue": NONE,
     "output": "",
@@ -137,6 +138,8 @@ def _named_problem(fields: Mapping[str, object], where: str) -> NamedProblem:
     op = texts["op"] or (BATCH_MATMUL if shape.lower().count("x") == 3 else MATMUL)
     try:
         require_choice("op", op, OPERATIONS)
+        require_plain_dtype(texts["dtype"])
+        texts["dtype"] = dtype_of_math(texts["dtype"], texts["math"])
         batch, sizes = parse_sizes(op, shape)
         output = narrow_output(texts["dtype"], texts["output"])
         options = {key: texts[key] for key in ("dtype", "layout", "epilogue", "align", "cache")}

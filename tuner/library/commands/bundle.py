@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli.main import Commands
-from tuner.cli.options import EPILOGUE, LAYOUT, database_option, json_option, open_known_store, print_found
+from tuner.cli.options import (
+    EPILOGUE,
+    LAYOUT,
+    database_option,
+    dtype_option,
+    json_option,
+    math_option,
+    open_known_store,
+    print_found,
+)
 from tuner.core.errors import UsageError
 from tuner.core.queries import Imported, TrialQuery
 from tuner.core.serialization import encode
@@ -34,7 +43,8 @@ def bundle() -> None:
 @bundle.command("export")
 @click.argument("operation", required=False)
 @click.argument("shape", required=False, metavar="[Bx]MxNxK")
-@click.option("--dtype", help="Only problems of this dtype.")
+@dtype_option("Only problems of this dtype.")
+@math_option("Only problems of f32 that is multiplied so.")
 @click.option("--layout", metavar=LAYOUT, help="Only problems of this layout.")
 @click.option("--epilogue", metavar=EPILOGUE, help="Only problems with this epilogue.")
 @click.option("--strategy", help="Only candidates of this strategy.")

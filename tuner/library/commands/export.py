@@ -69,7 +69,7 @@ OF_UNTUNED = (*OF_ONE_PROBLEM, "target", "threads", "is_stock", "untuned", "outp
 SUFFIX = ".t4.json.gz"
 OF_RUNS = ("runs", "campaign", "form", "output", "database", "as_json", "debug")  # allowed with t4 of runs
 WITH_DEFAULTS = ("align", "cache")  # options whose defaults narrow the results as well
-FROM_TYPED = ("operation", "shape", "dtype", "layout", "epilogue", "target", "machine", "threads")
+FROM_TYPED = ("operation", "shape", "dtype", "math", "layout", "epilogue", "target", "machine", "threads")
 
 
 @click.command()

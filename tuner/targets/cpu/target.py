@@ -7,7 +7,7 @@ from typing import final
 
 from tuner.core.candidate import CPU, TargetName
 from tuner.core.compiled_code import KernelCode
-from tuner.core.dtypes import CPU_DTYPES, TILE_DTYPES
+from tuner.core.dtypes import CPU_DTYPES, TILE_DTYPES, unsupported_type
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.interfaces import FINAL_EFFORT, Script, fastest_baseline
 from tuner.core.machine import Machine
@@ -62,7 +62,7 @@ class CpuCode(CompiledTarget):
     def require_types(self, problem: Problem, target: TargetName) -> None:
         allowed = (*CPU_DTYPES, *TILE_DTYPES)
         if problem.dtype not in allowed:
-            raise UsageError(f"dtype: found {problem.dtype!r}, allowed {', '.join(allowed)} {GPUS_TAKE_IT}")
+            raise unsupported_type(problem.dtype, allowed, GPUS_TAKE_IT)
         if not target.detail:  # all described processors convert f16
             require_conversions(problem, own_flags())
 

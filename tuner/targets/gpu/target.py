@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from tuner.core.candidate import CUDA, TargetName
 from tuner.core.compiled_code import KernelCode
-from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, TILE_DTYPES
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, TILE_DTYPES, unsupported_type
 from tuner.core.errors import DeviceError, UsageError
 from tuner.core.gpu import CHIPS, chip_of, most_specific
 from tuner.core.interfaces import FINAL_EFFORT, Script
@@ -124,14 +124,12 @@ class NvidiaGpu(CompiledTarget):
                 "a GPU's result has both times"
             )
         if problem.dtype in TILE_DTYPES:
-            taken = ", ".join(dtype for dtype in INPUT_DTYPES if dtype not in TILE_DTYPES)
-            raise UsageError(
-                f"dtype: found {problem.dtype!r}, allowed {taken} on {target.text}; a CPU with AMX takes it"
-            )
+            taken = tuple(dtype for dtype in INPUT_DTYPES if dtype not in TILE_DTYPES)
+            raise unsupported_type(problem.dtype, taken, f"on {target.text}; a CPU with AMX takes it")
         if problem.dtype in FLOAT8S and chip_of(target.detail).capability < FLOAT8_CAPABILITY:
-            taken = ", ".join(dtype for dtype in INPUT_DTYPES if dtype not in FLOAT8S)
+            taken = tuple(dtype for dtype in INPUT_DTYPES if dtype not in FLOAT8S)
             later = f"sm_{FLOAT8_CAPABILITY} and later take it"
-            raise UsageError(f"dtype: found {problem.dtype!r}, allowed {taken} on {target.detail}; {later}")
+            raise unsupported_type(problem.dtype, taken, f"on {target.detail}; {later}")
 
     def machine(self, target: TargetName) -> Machine:
         return self._device.machine(target.detail)
