@@ -9,7 +9,10 @@ from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import recreated, value, zero
 from tuner.mlir.ir.reading import types_of, users_of, walk
 from tuner.mlir.math.expressions import Term
-from tuner.mlir.wgmma.split_operands import HALF, HIGH
+
+# of an f32's bits: half of the last bit of a tf32; the bits of a tf32
+HALF = 0x1000
+HIGH = -0x2000
 
 
 class UseTf32x3Op(InPlaceOp, name="use_tf32x3"):

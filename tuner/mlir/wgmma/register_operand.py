@@ -220,10 +220,15 @@ class Descriptor:
     high: int
 
     def at(self, offset_bytes: int) -> Value:
-        """Creates the descriptor, an i64, of the operand ``offset_bytes`` further in shared memory."""
-        low = calculate("addi", self.low, offset_bytes // UNIT_BYTES)
-        wide = value("arith.extui", ir.IntegerType.get_signless(64), low)
-        return value("arith.ori", wide.type, wide, long_word(self.high << WORD_BITS))
+        """Creates the descriptor, an i64, of the operand ``offset_bytes`` further in shared memory.
+
+        ptxas adds to the lower word alone then, and keeps the upper one where it is.
+        """
+        wide = value("arith.extui", ir.IntegerType.get_signless(64), self.low)
+        base = value("arith.ori", wide.type, wide, long_word(self.high << WORD_BITS))
+        if offset_bytes == 0:
+            return base
+        return value("arith.addi", wide.type, base, long_word(offset_bytes // UNIT_BYTES))
 
 
 def right_operand(ring: Ring, stage: Value, offset_bytes: int) -> Descriptor:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Value, ir
 from tuner.mlir.ir.building import create, value
-from tuner.mlir.wgmma.integers import calculate, i32, loop_i32
+from tuner.mlir.wgmma.integers import i32, loop_i32
 from tuner.mlir.wgmma.plan import FRAGMENT_WORDS, MMA_ROWS, PipelinePlan
 from tuner.mlir.wgmma.register_operand import (
     create_product,
@@ -24,7 +24,15 @@ from tuner.mlir.wgmma.register_operand import (
     release_by_warps,
     right_operand,
 )
-from tuner.mlir.wgmma.warpgroups import POSITION_WORDS, Ring, RingPosition, completed, struct_with, word_of
+from tuner.mlir.wgmma.warpgroups import (
+    POSITION_WORDS,
+    Ring,
+    RingPosition,
+    assembly,
+    completed,
+    struct_with,
+    word_of,
+)
 
 # A step, of one stage:
 #
@@ -33,10 +41,7 @@ from tuner.mlir.wgmma.warpgroups import POSITION_WORDS, Ring, RingPosition, comp
 #
 # The high bits of the left operand are rounded to nearest, so its low bits have either sign, and so has what
 # is left out. If they were cut, all of it would have one sign in sums of positive numbers.
-
-# of an f32's bits: half of the last bit of a tf32; the bits of a tf32
-HALF = 0x1000
-HIGH = -0x2000
+# On sm_90 that is one instruction, as is the difference; an addition to the bits and a mask are two.
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,6 @@ class SplitConsumer:
         """Creates the products of a stage, without a wait; returns the sums, one LLVM struct per 64 rows."""
         plan = self.ring.plan
         right = right_operand(self.ring, position.stage, plan.a.bytes)
-        right_low = right_operand(self.ring, position.stage, plan.low_offset_bytes)
         parts = list(map(_split, words))
         create("nvvm.wgmma.fence.aligned")
         structs = []
@@ -112,9 +116,12 @@ class SplitConsumer:
             for step in range(plan.a.steps):
                 at = (fragment * plan.a.steps + step) * FRAGMENT_WORDS
                 high, low = zip(*parts[at : at + FRAGMENT_WORDS], strict=True)
-                offset = plan.b.offset_bytes(0, step)
-                for left, operand in ((low, right), (high, right_low), (high, right)):
-                    sums = create_product(plan, sums, left, operand.at(offset))
+                right_high = right.at(plan.b.offset_bytes(0, step))
+                right_low = right.at(
+                    plan.b.bytes + plan.b.offset_bytes(0, step)
+                )  # the next tile in the stage
+                for left, operand in ((low, right_high), (high, right_low), (high, right_high)):
+                    sums = create_product(plan, sums, left, operand)
             structs.append(sums)
         create("nvvm.wgmma.commit.group.sync.aligned")
         return structs
@@ -122,10 +129,11 @@ class SplitConsumer:
 
 def _split(word: Value) -> tuple[Value, Value]:
     """Creates the high bits of an f32, rounded to nearest, and the rest; takes and returns i32 values."""
-    high = calculate("andi", calculate("addi", word, HALF), HIGH)
     single = ir.F32Type.get()
-    number, kept = (value("arith.bitcast", single, bits) for bits in (word, high))
-    return high, value("arith.bitcast", i32(), value("arith.subf", single, number, kept))
+    number = value("arith.bitcast", single, word)
+    high = value("llvm.inline_asm", i32(), number, **assembly("cvt.rn.tf32.f32 $0, $1;", "=r,f"))
+    rest = value("arith.subf", single, number, value("arith.bitcast", single, high))
+    return high, value("arith.bitcast", i32(), rest)
 
 
 def _add(total: Value, number: Value) -> Value:

@@ -178,11 +178,11 @@ module {
         %c4611686293305294848_i64 = arith.constant 4611686293305294848 : i64
         %78 = arith.ori %77, %c4611686293305294848_i64 : i64
         %79 = llvm.inline_asm has_side_effects asm_dialect = att "{ .reg .pred p; setp.ne.b32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {$0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31}, {$32, $33, $34, $35}, $36, p, 1, 1; }", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,r,r,r,r,l" %49, %50, %52, %53, %78 : (i32, i32, i32, i32, i64) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
-        %c2_i32_20 = arith.constant 2 : i32
-        %80 = arith.addi %76, %c2_i32_20 : i32
-        %81 = arith.extui %80 : i32 to i64
-        %c4611686293305294848_i64_21 = arith.constant 4611686293305294848 : i64
-        %82 = arith.ori %81, %c4611686293305294848_i64_21 : i64
+        %80 = arith.extui %76 : i32 to i64
+        %c4611686293305294848_i64_20 = arith.constant 4611686293305294848 : i64
+        %81 = arith.ori %80, %c4611686293305294848_i64_20 : i64
+        %c2_i64 = arith.constant 2 : i64
+        %82 = arith.addi %81, %c2_i64 : i64
         %83 = llvm.extractvalue %79[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %84 = llvm.extractvalue %79[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %85 = llvm.extractvalue %79[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -216,11 +216,11 @@ module {
         %113 = llvm.extractvalue %79[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %114 = llvm.extractvalue %79[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %115 = llvm.inline_asm has_side_effects asm_dialect = att "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {$0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31}, {$64, $65, $66, $67}, $68, p, 1, 1; }", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,r,r,r,r,l" %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %55, %56, %58, %59, %82 : (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, i32, i32, i32, i32, i64) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
-        %c4_i32_22 = arith.constant 4 : i32
-        %116 = arith.addi %76, %c4_i32_22 : i32
-        %117 = arith.extui %116 : i32 to i64
-        %c4611686293305294848_i64_23 = arith.constant 4611686293305294848 : i64
-        %118 = arith.ori %117, %c4611686293305294848_i64_23 : i64
+        %116 = arith.extui %76 : i32 to i64
+        %c4611686293305294848_i64_21 = arith.constant 4611686293305294848 : i64
+        %117 = arith.ori %116, %c4611686293305294848_i64_21 : i64
+        %c4_i64 = arith.constant 4 : i64
+        %118 = arith.addi %117, %c4_i64 : i64
         %119 = llvm.extractvalue %115[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %120 = llvm.extractvalue %115[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %121 = llvm.extractvalue %115[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -254,11 +254,11 @@ module {
         %149 = llvm.extractvalue %115[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %150 = llvm.extractvalue %115[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %151 = llvm.inline_asm has_side_effects asm_dialect = att "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {$0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31}, {$64, $65, $66, $67}, $68, p, 1, 1; }", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,r,r,r,r,l" %119, %120, %121, %122, %123, %124, %125, %126, %127, %128, %129, %130, %131, %132, %133, %134, %135, %136, %137, %138, %139, %140, %141, %142, %143, %144, %145, %146, %147, %148, %149, %150, %61, %62, %64, %65, %118 : (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, i32, i32, i32, i32, i64) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
-        %c6_i32 = arith.constant 6 : i32
-        %152 = arith.addi %76, %c6_i32 : i32
-        %153 = arith.extui %152 : i32 to i64
-        %c4611686293305294848_i64_24 = arith.constant 4611686293305294848 : i64
-        %154 = arith.ori %153, %c4611686293305294848_i64_24 : i64
+        %152 = arith.extui %76 : i32 to i64
+        %c4611686293305294848_i64_22 = arith.constant 4611686293305294848 : i64
+        %153 = arith.ori %152, %c4611686293305294848_i64_22 : i64
+        %c6_i64 = arith.constant 6 : i64
+        %154 = arith.addi %153, %c6_i64 : i64
         %155 = llvm.extractvalue %151[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %156 = llvm.extractvalue %151[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %157 = llvm.extractvalue %151[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -293,25 +293,25 @@ module {
         %186 = llvm.extractvalue %151[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %187 = llvm.inline_asm has_side_effects asm_dialect = att "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {$0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31}, {$64, $65, $66, $67}, $68, p, 1, 1; }", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,r,r,r,r,l" %155, %156, %157, %158, %159, %160, %161, %162, %163, %164, %165, %166, %167, %168, %169, %170, %171, %172, %173, %174, %175, %176, %177, %178, %179, %180, %181, %182, %183, %184, %185, %186, %67, %68, %70, %71, %154 : (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, i32, i32, i32, i32, i64) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
         nvvm.wgmma.commit.group.sync.aligned
-        %c1_i32_25 = arith.constant 1 : i32
-        %188 = arith.addi %c0_i32_4, %c1_i32_25 : i32
-        %c2_i32_26 = arith.constant 2 : i32
-        %189 = arith.cmpi eq, %188, %c2_i32_26 : i32
-        %c0_i32_27 = arith.constant 0 : i32
-        %190 = arith.select %189, %c0_i32_27, %188 : i32
+        %c1_i32_23 = arith.constant 1 : i32
+        %188 = arith.addi %c0_i32_4, %c1_i32_23 : i32
+        %c2_i32_24 = arith.constant 2 : i32
+        %189 = arith.cmpi eq, %188, %c2_i32_24 : i32
+        %c0_i32_25 = arith.constant 0 : i32
+        %190 = arith.select %189, %c0_i32_25, %188 : i32
         %191 = arith.extui %189 : i1 to i32
         %192 = arith.xori %c0_i32_5, %191 : i32
         nvvm.wgmma.wait.group.sync.aligned 1
-        %c8_i32_28 = arith.constant 8 : i32
-        %193 = arith.muli %190, %c8_i32_28 : i32
+        %c8_i32_26 = arith.constant 8 : i32
+        %193 = arith.muli %190, %c8_i32_26 : i32
         %194 = arith.addi %193, %8 : i32
-        %c32768_i32_29 = arith.constant 32768 : i32
-        %195 = arith.addi %194, %c32768_i32_29 : i32
+        %c32768_i32_27 = arith.constant 32768 : i32
+        %195 = arith.addi %194, %c32768_i32_27 : i32
         %196 = llvm.inttoptr %195 : i32 to !llvm.ptr<3>
-        %c10000000_i32_30 = arith.constant 10000000 : i32
-        nvvm.mbarrier.try_wait.parity %196, %192, %c10000000_i32_30 : !llvm.ptr<3>, i32, i32
-        %c16384_i32_31 = arith.constant 16384 : i32
-        %197 = arith.muli %190, %c16384_i32_31 : i32
+        %c10000000_i32_28 = arith.constant 10000000 : i32
+        nvvm.mbarrier.try_wait.parity %196, %192, %c10000000_i32_28 : !llvm.ptr<3>, i32, i32
+        %c16384_i32_29 = arith.constant 16384 : i32
+        %197 = arith.muli %190, %c16384_i32_29 : i32
         %198 = arith.addi %39, %197 : i32
         %199 = arith.addi %40, %197 : i32
         %200 = llvm.inline_asm has_side_effects asm_dialect = att "ld.shared.v2.b32 {$0, $1}, [$2+0];", "=r,=r,r" %198 : (i32) -> !llvm.struct<(i32, i32)>
@@ -338,19 +338,19 @@ module {
         %221 = llvm.inline_asm has_side_effects asm_dialect = att "ld.shared.v2.b32 {$0, $1}, [$2+3072];", "=r,=r,r" %199 : (i32) -> !llvm.struct<(i32, i32)>
         %222 = llvm.extractvalue %221[0] : !llvm.struct<(i32, i32)> 
         %223 = llvm.extractvalue %221[1] : !llvm.struct<(i32, i32)> 
-        %c8192_i32_32 = arith.constant 8192 : i32
-        %224 = arith.addi %8, %c8192_i32_32 : i32
-        %c4_i32_33 = arith.constant 4 : i32
-        %225 = arith.shrui %224, %c4_i32_33 : i32
-        %c65536_i32_34 = arith.constant 65536 : i32
-        %226 = arith.addi %225, %c65536_i32_34 : i32
-        %c1024_i32_35 = arith.constant 1024 : i32
-        %227 = arith.muli %190, %c1024_i32_35 : i32
+        %c8192_i32_30 = arith.constant 8192 : i32
+        %224 = arith.addi %8, %c8192_i32_30 : i32
+        %c4_i32_31 = arith.constant 4 : i32
+        %225 = arith.shrui %224, %c4_i32_31 : i32
+        %c65536_i32_32 = arith.constant 65536 : i32
+        %226 = arith.addi %225, %c65536_i32_32 : i32
+        %c1024_i32_33 = arith.constant 1024 : i32
+        %227 = arith.muli %190, %c1024_i32_33 : i32
         %228 = arith.addi %226, %227 : i32
         nvvm.wgmma.fence.aligned
         %229 = arith.extui %228 : i32 to i64
-        %c4611686293305294848_i64_36 = arith.constant 4611686293305294848 : i64
-        %230 = arith.ori %229, %c4611686293305294848_i64_36 : i64
+        %c4611686293305294848_i64_34 = arith.constant 4611686293305294848 : i64
+        %230 = arith.ori %229, %c4611686293305294848_i64_34 : i64
         %231 = llvm.extractvalue %187[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %232 = llvm.extractvalue %187[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %233 = llvm.extractvalue %187[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -384,11 +384,11 @@ module {
         %261 = llvm.extractvalue %187[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %262 = llvm.extractvalue %187[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %263 = llvm.inline_asm has_side_effects asm_dialect = att "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {$0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31}, {$64, $65, $66, $67}, $68, p, 1, 1; }", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,r,r,r,r,l" %231, %232, %233, %234, %235, %236, %237, %238, %239, %240, %241, %242, %243, %244, %245, %246, %247, %248, %249, %250, %251, %252, %253, %254, %255, %256, %257, %258, %259, %260, %261, %262, %201, %202, %204, %205, %230 : (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, i32, i32, i32, i32, i64) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
-        %c2_i32_37 = arith.constant 2 : i32
-        %264 = arith.addi %228, %c2_i32_37 : i32
-        %265 = arith.extui %264 : i32 to i64
-        %c4611686293305294848_i64_38 = arith.constant 4611686293305294848 : i64
-        %266 = arith.ori %265, %c4611686293305294848_i64_38 : i64
+        %264 = arith.extui %228 : i32 to i64
+        %c4611686293305294848_i64_35 = arith.constant 4611686293305294848 : i64
+        %265 = arith.ori %264, %c4611686293305294848_i64_35 : i64
+        %c2_i64_36 = arith.constant 2 : i64
+        %266 = arith.addi %265, %c2_i64_36 : i64
         %267 = llvm.extractvalue %263[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %268 = llvm.extractvalue %263[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %269 = llvm.extractvalue %263[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -422,11 +422,11 @@ module {
         %297 = llvm.extractvalue %263[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %298 = llvm.extractvalue %263[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %299 = llvm.inline_asm has_side_effects asm_dialect = att "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {$0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31}, {$64, $65, $66, $67}, $68, p, 1, 1; }", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,r,r,r,r,l" %267, %268, %269, %270, %271, %272, %273, %274, %275, %276, %277, %278, %279, %280, %281, %282, %283, %284, %285, %286, %287, %288, %289, %290, %291, %292, %293, %294, %295, %296, %297, %298, %207, %208, %210, %211, %266 : (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, i32, i32, i32, i32, i64) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
-        %c4_i32_39 = arith.constant 4 : i32
-        %300 = arith.addi %228, %c4_i32_39 : i32
-        %301 = arith.extui %300 : i32 to i64
-        %c4611686293305294848_i64_40 = arith.constant 4611686293305294848 : i64
-        %302 = arith.ori %301, %c4611686293305294848_i64_40 : i64
+        %300 = arith.extui %228 : i32 to i64
+        %c4611686293305294848_i64_37 = arith.constant 4611686293305294848 : i64
+        %301 = arith.ori %300, %c4611686293305294848_i64_37 : i64
+        %c4_i64_38 = arith.constant 4 : i64
+        %302 = arith.addi %301, %c4_i64_38 : i64
         %303 = llvm.extractvalue %299[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %304 = llvm.extractvalue %299[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %305 = llvm.extractvalue %299[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -460,11 +460,11 @@ module {
         %333 = llvm.extractvalue %299[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %334 = llvm.extractvalue %299[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %335 = llvm.inline_asm has_side_effects asm_dialect = att "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {$0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31}, {$64, $65, $66, $67}, $68, p, 1, 1; }", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,r,r,r,r,l" %303, %304, %305, %306, %307, %308, %309, %310, %311, %312, %313, %314, %315, %316, %317, %318, %319, %320, %321, %322, %323, %324, %325, %326, %327, %328, %329, %330, %331, %332, %333, %334, %213, %214, %216, %217, %302 : (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, i32, i32, i32, i32, i64) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
-        %c6_i32_41 = arith.constant 6 : i32
-        %336 = arith.addi %228, %c6_i32_41 : i32
-        %337 = arith.extui %336 : i32 to i64
-        %c4611686293305294848_i64_42 = arith.constant 4611686293305294848 : i64
-        %338 = arith.ori %337, %c4611686293305294848_i64_42 : i64
+        %336 = arith.extui %228 : i32 to i64
+        %c4611686293305294848_i64_39 = arith.constant 4611686293305294848 : i64
+        %337 = arith.ori %336, %c4611686293305294848_i64_39 : i64
+        %c6_i64_40 = arith.constant 6 : i64
+        %338 = arith.addi %337, %c6_i64_40 : i64
         %339 = llvm.extractvalue %335[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %340 = llvm.extractvalue %335[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %341 = llvm.extractvalue %335[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -500,39 +500,39 @@ module {
         %371 = llvm.inline_asm has_side_effects asm_dialect = att "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {$0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31}, {$64, $65, $66, $67}, $68, p, 1, 1; }", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,r,r,r,r,l" %339, %340, %341, %342, %343, %344, %345, %346, %347, %348, %349, %350, %351, %352, %353, %354, %355, %356, %357, %358, %359, %360, %361, %362, %363, %364, %365, %366, %367, %368, %369, %370, %219, %220, %222, %223, %338 : (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, i32, i32, i32, i32, i64) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
         nvvm.wgmma.commit.group.sync.aligned
         nvvm.wgmma.wait.group.sync.aligned 1
-        %c31_i32_43 = arith.constant 31 : i32
-        %372 = arith.andi %12, %c31_i32_43 : i32
-        %c1_i32_44 = arith.constant 1 : i32
-        %373 = arith.cmpi ult, %372, %c1_i32_44 : i32
-        %c-1_i32_45 = arith.constant -1 : i32
-        nvvm.bar.warp.sync %c-1_i32_45 : i32
+        %c31_i32_41 = arith.constant 31 : i32
+        %372 = arith.andi %12, %c31_i32_41 : i32
+        %c1_i32_42 = arith.constant 1 : i32
+        %373 = arith.cmpi ult, %372, %c1_i32_42 : i32
+        %c-1_i32_43 = arith.constant -1 : i32
+        nvvm.bar.warp.sync %c-1_i32_43 : i32
         scf.if %373 {
-          %c8_i32_107 = arith.constant 8 : i32
-          %707 = arith.muli %c0_i32_4, %c8_i32_107 : i32
+          %c8_i32_105 = arith.constant 8 : i32
+          %707 = arith.muli %c0_i32_4, %c8_i32_105 : i32
           %708 = arith.addi %707, %8 : i32
           %c32784_i32 = arith.constant 32784 : i32
           %709 = arith.addi %708, %c32784_i32 : i32
           %710 = llvm.inttoptr %709 : i32 to !llvm.ptr<3>
           %711 = nvvm.mbarrier.arrive %710 : !llvm.ptr<3> -> i64
         }
-        %c1_i32_46 = arith.constant 1 : i32
-        %374 = arith.addi %190, %c1_i32_46 : i32
-        %c2_i32_47 = arith.constant 2 : i32
-        %375 = arith.cmpi eq, %374, %c2_i32_47 : i32
-        %c0_i32_48 = arith.constant 0 : i32
-        %376 = arith.select %375, %c0_i32_48, %374 : i32
+        %c1_i32_44 = arith.constant 1 : i32
+        %374 = arith.addi %190, %c1_i32_44 : i32
+        %c2_i32_45 = arith.constant 2 : i32
+        %375 = arith.cmpi eq, %374, %c2_i32_45 : i32
+        %c0_i32_46 = arith.constant 0 : i32
+        %376 = arith.select %375, %c0_i32_46, %374 : i32
         %377 = arith.extui %375 : i1 to i32
         %378 = arith.xori %192, %377 : i32
-        %c8_i32_49 = arith.constant 8 : i32
-        %379 = arith.muli %376, %c8_i32_49 : i32
+        %c8_i32_47 = arith.constant 8 : i32
+        %379 = arith.muli %376, %c8_i32_47 : i32
         %380 = arith.addi %379, %8 : i32
-        %c32768_i32_50 = arith.constant 32768 : i32
-        %381 = arith.addi %380, %c32768_i32_50 : i32
+        %c32768_i32_48 = arith.constant 32768 : i32
+        %381 = arith.addi %380, %c32768_i32_48 : i32
         %382 = llvm.inttoptr %381 : i32 to !llvm.ptr<3>
-        %c10000000_i32_51 = arith.constant 10000000 : i32
-        nvvm.mbarrier.try_wait.parity %382, %378, %c10000000_i32_51 : !llvm.ptr<3>, i32, i32
-        %c16384_i32_52 = arith.constant 16384 : i32
-        %383 = arith.muli %376, %c16384_i32_52 : i32
+        %c10000000_i32_49 = arith.constant 10000000 : i32
+        nvvm.mbarrier.try_wait.parity %382, %378, %c10000000_i32_49 : !llvm.ptr<3>, i32, i32
+        %c16384_i32_50 = arith.constant 16384 : i32
+        %383 = arith.muli %376, %c16384_i32_50 : i32
         %384 = arith.addi %39, %383 : i32
         %385 = arith.addi %40, %383 : i32
         %386 = llvm.inline_asm has_side_effects asm_dialect = att "ld.shared.v2.b32 {$0, $1}, [$2+0];", "=r,=r,r" %384 : (i32) -> !llvm.struct<(i32, i32)>
@@ -559,19 +559,19 @@ module {
         %407 = llvm.inline_asm has_side_effects asm_dialect = att "ld.shared.v2.b32 {$0, $1}, [$2+3072];", "=r,=r,r" %385 : (i32) -> !llvm.struct<(i32, i32)>
         %408 = llvm.extractvalue %407[0] : !llvm.struct<(i32, i32)> 
         %409 = llvm.extractvalue %407[1] : !llvm.struct<(i32, i32)> 
-        %c8192_i32_53 = arith.constant 8192 : i32
-        %410 = arith.addi %8, %c8192_i32_53 : i32
-        %c4_i32_54 = arith.constant 4 : i32
-        %411 = arith.shrui %410, %c4_i32_54 : i32
-        %c65536_i32_55 = arith.constant 65536 : i32
-        %412 = arith.addi %411, %c65536_i32_55 : i32
-        %c1024_i32_56 = arith.constant 1024 : i32
-        %413 = arith.muli %376, %c1024_i32_56 : i32
+        %c8192_i32_51 = arith.constant 8192 : i32
+        %410 = arith.addi %8, %c8192_i32_51 : i32
+        %c4_i32_52 = arith.constant 4 : i32
+        %411 = arith.shrui %410, %c4_i32_52 : i32
+        %c65536_i32_53 = arith.constant 65536 : i32
+        %412 = arith.addi %411, %c65536_i32_53 : i32
+        %c1024_i32_54 = arith.constant 1024 : i32
+        %413 = arith.muli %376, %c1024_i32_54 : i32
         %414 = arith.addi %412, %413 : i32
         nvvm.wgmma.fence.aligned
         %415 = arith.extui %414 : i32 to i64
-        %c4611686293305294848_i64_57 = arith.constant 4611686293305294848 : i64
-        %416 = arith.ori %415, %c4611686293305294848_i64_57 : i64
+        %c4611686293305294848_i64_55 = arith.constant 4611686293305294848 : i64
+        %416 = arith.ori %415, %c4611686293305294848_i64_55 : i64
         %417 = llvm.extractvalue %371[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %418 = llvm.extractvalue %371[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %419 = llvm.extractvalue %371[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -605,11 +605,11 @@ module {
         %447 = llvm.extractvalue %371[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %448 = llvm.extractvalue %371[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %449 = llvm.inline_asm has_side_effects asm_dialect = att "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {$0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31}, {$64, $65, $66, $67}, $68, p, 1, 1; }", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,r,r,r,r,l" %417, %418, %419, %420, %421, %422, %423, %424, %425, %426, %427, %428, %429, %430, %431, %432, %433, %434, %435, %436, %437, %438, %439, %440, %441, %442, %443, %444, %445, %446, %447, %448, %387, %388, %390, %391, %416 : (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, i32, i32, i32, i32, i64) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
-        %c2_i32_58 = arith.constant 2 : i32
-        %450 = arith.addi %414, %c2_i32_58 : i32
-        %451 = arith.extui %450 : i32 to i64
-        %c4611686293305294848_i64_59 = arith.constant 4611686293305294848 : i64
-        %452 = arith.ori %451, %c4611686293305294848_i64_59 : i64
+        %450 = arith.extui %414 : i32 to i64
+        %c4611686293305294848_i64_56 = arith.constant 4611686293305294848 : i64
+        %451 = arith.ori %450, %c4611686293305294848_i64_56 : i64
+        %c2_i64_57 = arith.constant 2 : i64
+        %452 = arith.addi %451, %c2_i64_57 : i64
         %453 = llvm.extractvalue %449[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %454 = llvm.extractvalue %449[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %455 = llvm.extractvalue %449[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -643,11 +643,11 @@ module {
         %483 = llvm.extractvalue %449[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %484 = llvm.extractvalue %449[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %485 = llvm.inline_asm has_side_effects asm_dialect = att "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {$0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31}, {$64, $65, $66, $67}, $68, p, 1, 1; }", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,r,r,r,r,l" %453, %454, %455, %456, %457, %458, %459, %460, %461, %462, %463, %464, %465, %466, %467, %468, %469, %470, %471, %472, %473, %474, %475, %476, %477, %478, %479, %480, %481, %482, %483, %484, %393, %394, %396, %397, %452 : (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, i32, i32, i32, i32, i64) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
-        %c4_i32_60 = arith.constant 4 : i32
-        %486 = arith.addi %414, %c4_i32_60 : i32
-        %487 = arith.extui %486 : i32 to i64
-        %c4611686293305294848_i64_61 = arith.constant 4611686293305294848 : i64
-        %488 = arith.ori %487, %c4611686293305294848_i64_61 : i64
+        %486 = arith.extui %414 : i32 to i64
+        %c4611686293305294848_i64_58 = arith.constant 4611686293305294848 : i64
+        %487 = arith.ori %486, %c4611686293305294848_i64_58 : i64
+        %c4_i64_59 = arith.constant 4 : i64
+        %488 = arith.addi %487, %c4_i64_59 : i64
         %489 = llvm.extractvalue %485[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %490 = llvm.extractvalue %485[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %491 = llvm.extractvalue %485[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -681,11 +681,11 @@ module {
         %519 = llvm.extractvalue %485[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %520 = llvm.extractvalue %485[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %521 = llvm.inline_asm has_side_effects asm_dialect = att "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {$0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31}, {$64, $65, $66, $67}, $68, p, 1, 1; }", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,r,r,r,r,l" %489, %490, %491, %492, %493, %494, %495, %496, %497, %498, %499, %500, %501, %502, %503, %504, %505, %506, %507, %508, %509, %510, %511, %512, %513, %514, %515, %516, %517, %518, %519, %520, %399, %400, %402, %403, %488 : (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, i32, i32, i32, i32, i64) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
-        %c6_i32_62 = arith.constant 6 : i32
-        %522 = arith.addi %414, %c6_i32_62 : i32
-        %523 = arith.extui %522 : i32 to i64
-        %c4611686293305294848_i64_63 = arith.constant 4611686293305294848 : i64
-        %524 = arith.ori %523, %c4611686293305294848_i64_63 : i64
+        %522 = arith.extui %414 : i32 to i64
+        %c4611686293305294848_i64_60 = arith.constant 4611686293305294848 : i64
+        %523 = arith.ori %522, %c4611686293305294848_i64_60 : i64
+        %c6_i64_61 = arith.constant 6 : i64
+        %524 = arith.addi %523, %c6_i64_61 : i64
         %525 = llvm.extractvalue %521[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %526 = llvm.extractvalue %521[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %527 = llvm.extractvalue %521[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -720,12 +720,12 @@ module {
         %556 = llvm.extractvalue %521[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %557 = llvm.inline_asm has_side_effects asm_dialect = att "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {$0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31}, {$64, $65, $66, $67}, $68, p, 1, 1; }", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,r,r,r,r,l" %525, %526, %527, %528, %529, %530, %531, %532, %533, %534, %535, %536, %537, %538, %539, %540, %541, %542, %543, %544, %545, %546, %547, %548, %549, %550, %551, %552, %553, %554, %555, %556, %405, %406, %408, %409, %524 : (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, i32, i32, i32, i32, i64) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
         nvvm.wgmma.commit.group.sync.aligned
-        %c1_i32_64 = arith.constant 1 : i32
-        %558 = arith.addi %376, %c1_i32_64 : i32
-        %c2_i32_65 = arith.constant 2 : i32
-        %559 = arith.cmpi eq, %558, %c2_i32_65 : i32
-        %c0_i32_66 = arith.constant 0 : i32
-        %560 = arith.select %559, %c0_i32_66, %558 : i32
+        %c1_i32_62 = arith.constant 1 : i32
+        %558 = arith.addi %376, %c1_i32_62 : i32
+        %c2_i32_63 = arith.constant 2 : i32
+        %559 = arith.cmpi eq, %558, %c2_i32_63 : i32
+        %c0_i32_64 = arith.constant 0 : i32
+        %560 = arith.select %559, %c0_i32_64, %558 : i32
         %561 = arith.extui %559 : i1 to i32
         %562 = arith.xori %378, %561 : i32
         %563 = llvm.extractvalue %557[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -762,45 +762,45 @@ module {
         %594 = llvm.extractvalue %557[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %595 = llvm.inline_asm has_side_effects asm_dialect = att "wgmma.wait_group.sync.aligned 0;", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31" %563, %564, %565, %566, %567, %568, %569, %570, %571, %572, %573, %574, %575, %576, %577, %578, %579, %580, %581, %582, %583, %584, %585, %586, %587, %588, %589, %590, %591, %592, %593, %594 : (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
         %c0 = arith.constant 0 : index
-        %c31_i32_67 = arith.constant 31 : i32
-        %596 = arith.andi %12, %c31_i32_67 : i32
-        %c5_i32_68 = arith.constant 5 : i32
-        %597 = arith.shrui %12, %c5_i32_68 : i32
-        %c2_i32_69 = arith.constant 2 : i32
-        %598 = arith.shrui %596, %c2_i32_69 : i32
-        %c3_i32_70 = arith.constant 3 : i32
-        %599 = arith.andi %596, %c3_i32_70 : i32
-        %c64_i32_71 = arith.constant 64 : i32
-        %600 = arith.muli %11, %c64_i32_71 : i32
-        %c1_i32_72 = arith.constant 1 : i32
-        %601 = arith.shrui %597, %c1_i32_72 : i32
+        %c31_i32_65 = arith.constant 31 : i32
+        %596 = arith.andi %12, %c31_i32_65 : i32
+        %c5_i32_66 = arith.constant 5 : i32
+        %597 = arith.shrui %12, %c5_i32_66 : i32
+        %c2_i32_67 = arith.constant 2 : i32
+        %598 = arith.shrui %596, %c2_i32_67 : i32
+        %c3_i32_68 = arith.constant 3 : i32
+        %599 = arith.andi %596, %c3_i32_68 : i32
+        %c64_i32_69 = arith.constant 64 : i32
+        %600 = arith.muli %11, %c64_i32_69 : i32
+        %c1_i32_70 = arith.constant 1 : i32
+        %601 = arith.shrui %597, %c1_i32_70 : i32
         %c32_i32 = arith.constant 32 : i32
         %602 = arith.muli %601, %c32_i32 : i32
+        %c1_i32_71 = arith.constant 1 : i32
+        %603 = arith.andi %598, %c1_i32_71 : i32
+        %c1_i32_72 = arith.constant 1 : i32
+        %604 = arith.shli %603, %c1_i32_72 : i32
         %c1_i32_73 = arith.constant 1 : i32
-        %603 = arith.andi %598, %c1_i32_73 : i32
+        %605 = arith.andi %597, %c1_i32_73 : i32
         %c1_i32_74 = arith.constant 1 : i32
-        %604 = arith.shli %603, %c1_i32_74 : i32
-        %c1_i32_75 = arith.constant 1 : i32
-        %605 = arith.andi %597, %c1_i32_75 : i32
+        %606 = arith.shli %605, %c1_i32_74 : i32
+        %c2_i32_75 = arith.constant 2 : i32
+        %607 = arith.shrui %598, %c2_i32_75 : i32
         %c1_i32_76 = arith.constant 1 : i32
-        %606 = arith.shli %605, %c1_i32_76 : i32
-        %c2_i32_77 = arith.constant 2 : i32
-        %607 = arith.shrui %598, %c2_i32_77 : i32
-        %c1_i32_78 = arith.constant 1 : i32
-        %608 = arith.shrui %598, %c1_i32_78 : i32
-        %c1_i32_79 = arith.constant 1 : i32
-        %609 = arith.andi %608, %c1_i32_79 : i32
+        %608 = arith.shrui %598, %c1_i32_76 : i32
+        %c1_i32_77 = arith.constant 1 : i32
+        %609 = arith.andi %608, %c1_i32_77 : i32
         %610 = arith.addi %606, %607 : i32
-        %c2_i32_80 = arith.constant 2 : i32
-        %611 = arith.shli %609, %c2_i32_80 : i32
+        %c2_i32_78 = arith.constant 2 : i32
+        %611 = arith.shli %609, %c2_i32_78 : i32
         %612 = arith.addi %610, %611 : i32
-        %c2_i32_81 = arith.constant 2 : i32
-        %613 = arith.shli %612, %c2_i32_81 : i32
+        %c2_i32_79 = arith.constant 2 : i32
+        %613 = arith.shli %612, %c2_i32_79 : i32
         %614 = arith.addi %602, %613 : i32
         %615 = arith.addi %614, %604 : i32
         %616 = arith.addi %600, %615 : i32
-        %c2_i32_82 = arith.constant 2 : i32
-        %617 = arith.muli %599, %c2_i32_82 : i32
+        %c2_i32_80 = arith.constant 2 : i32
+        %617 = arith.muli %599, %c2_i32_80 : i32
         %618 = arith.index_cast %617 : i32 to index
         %619 = arith.addi %c0, %618 : index
         %620 = arith.index_cast %616 : i32 to index
@@ -809,26 +809,26 @@ module {
         %623 = llvm.extractvalue %595[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %624 = vector.from_elements %622, %623 : vector<2xf32>
         vector.store %624, %arg2[%619, %621] : memref<64x128xf32>, vector<2xf32>
-        %c1_83 = arith.constant 1 : index
-        %625 = arith.addi %619, %c1_83 : index
-        %c1_84 = arith.constant 1 : index
-        %626 = arith.addi %619, %c1_84 : index
+        %c1_81 = arith.constant 1 : index
+        %625 = arith.addi %619, %c1_81 : index
+        %c1_82 = arith.constant 1 : index
+        %626 = arith.addi %619, %c1_82 : index
         %627 = llvm.extractvalue %595[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %628 = llvm.extractvalue %595[3] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %629 = vector.from_elements %627, %628 : vector<2xf32>
         vector.store %629, %arg2[%626, %621] : memref<64x128xf32>, vector<2xf32>
         %c8 = arith.constant 8 : index
         %630 = arith.addi %621, %c8 : index
-        %c8_85 = arith.constant 8 : index
-        %631 = arith.addi %619, %c8_85 : index
+        %c8_83 = arith.constant 8 : index
+        %631 = arith.addi %619, %c8_83 : index
         %632 = llvm.extractvalue %595[4] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %633 = llvm.extractvalue %595[6] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %634 = vector.from_elements %632, %633 : vector<2xf32>
         vector.store %634, %arg2[%631, %621] : memref<64x128xf32>, vector<2xf32>
-        %c1_86 = arith.constant 1 : index
-        %635 = arith.addi %619, %c1_86 : index
-        %c8_87 = arith.constant 8 : index
-        %636 = arith.addi %621, %c8_87 : index
+        %c1_84 = arith.constant 1 : index
+        %635 = arith.addi %619, %c1_84 : index
+        %c8_85 = arith.constant 8 : index
+        %636 = arith.addi %621, %c8_85 : index
         %c9 = arith.constant 9 : index
         %637 = arith.addi %619, %c9 : index
         %638 = llvm.extractvalue %595[5] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -837,16 +837,16 @@ module {
         vector.store %640, %arg2[%637, %621] : memref<64x128xf32>, vector<2xf32>
         %c16 = arith.constant 16 : index
         %641 = arith.addi %621, %c16 : index
-        %c16_88 = arith.constant 16 : index
-        %642 = arith.addi %619, %c16_88 : index
+        %c16_86 = arith.constant 16 : index
+        %642 = arith.addi %619, %c16_86 : index
         %643 = llvm.extractvalue %595[8] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %644 = llvm.extractvalue %595[10] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %645 = vector.from_elements %643, %644 : vector<2xf32>
         vector.store %645, %arg2[%642, %621] : memref<64x128xf32>, vector<2xf32>
-        %c1_89 = arith.constant 1 : index
-        %646 = arith.addi %619, %c1_89 : index
-        %c16_90 = arith.constant 16 : index
-        %647 = arith.addi %621, %c16_90 : index
+        %c1_87 = arith.constant 1 : index
+        %646 = arith.addi %619, %c1_87 : index
+        %c16_88 = arith.constant 16 : index
+        %647 = arith.addi %621, %c16_88 : index
         %c17 = arith.constant 17 : index
         %648 = arith.addi %619, %c17 : index
         %649 = llvm.extractvalue %595[9] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -855,34 +855,34 @@ module {
         vector.store %651, %arg2[%648, %621] : memref<64x128xf32>, vector<2xf32>
         %c24 = arith.constant 24 : index
         %652 = arith.addi %621, %c24 : index
-        %c24_91 = arith.constant 24 : index
-        %653 = arith.addi %619, %c24_91 : index
+        %c24_89 = arith.constant 24 : index
+        %653 = arith.addi %619, %c24_89 : index
         %654 = llvm.extractvalue %595[12] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %655 = llvm.extractvalue %595[14] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %656 = vector.from_elements %654, %655 : vector<2xf32>
         vector.store %656, %arg2[%653, %621] : memref<64x128xf32>, vector<2xf32>
-        %c1_92 = arith.constant 1 : index
-        %657 = arith.addi %619, %c1_92 : index
-        %c24_93 = arith.constant 24 : index
-        %658 = arith.addi %621, %c24_93 : index
+        %c1_90 = arith.constant 1 : index
+        %657 = arith.addi %619, %c1_90 : index
+        %c24_91 = arith.constant 24 : index
+        %658 = arith.addi %621, %c24_91 : index
         %c25 = arith.constant 25 : index
         %659 = arith.addi %619, %c25 : index
         %660 = llvm.extractvalue %595[13] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %661 = llvm.extractvalue %595[15] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %662 = vector.from_elements %660, %661 : vector<2xf32>
         vector.store %662, %arg2[%659, %621] : memref<64x128xf32>, vector<2xf32>
-        %c32_94 = arith.constant 32 : index
-        %663 = arith.addi %621, %c32_94 : index
-        %c32_95 = arith.constant 32 : index
-        %664 = arith.addi %619, %c32_95 : index
+        %c32_92 = arith.constant 32 : index
+        %663 = arith.addi %621, %c32_92 : index
+        %c32_93 = arith.constant 32 : index
+        %664 = arith.addi %619, %c32_93 : index
         %665 = llvm.extractvalue %595[16] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %666 = llvm.extractvalue %595[18] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %667 = vector.from_elements %665, %666 : vector<2xf32>
         vector.store %667, %arg2[%664, %621] : memref<64x128xf32>, vector<2xf32>
-        %c1_96 = arith.constant 1 : index
-        %668 = arith.addi %619, %c1_96 : index
-        %c32_97 = arith.constant 32 : index
-        %669 = arith.addi %621, %c32_97 : index
+        %c1_94 = arith.constant 1 : index
+        %668 = arith.addi %619, %c1_94 : index
+        %c32_95 = arith.constant 32 : index
+        %669 = arith.addi %621, %c32_95 : index
         %c33 = arith.constant 33 : index
         %670 = arith.addi %619, %c33 : index
         %671 = llvm.extractvalue %595[17] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -891,16 +891,16 @@ module {
         vector.store %673, %arg2[%670, %621] : memref<64x128xf32>, vector<2xf32>
         %c40 = arith.constant 40 : index
         %674 = arith.addi %621, %c40 : index
-        %c40_98 = arith.constant 40 : index
-        %675 = arith.addi %619, %c40_98 : index
+        %c40_96 = arith.constant 40 : index
+        %675 = arith.addi %619, %c40_96 : index
         %676 = llvm.extractvalue %595[20] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %677 = llvm.extractvalue %595[22] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %678 = vector.from_elements %676, %677 : vector<2xf32>
         vector.store %678, %arg2[%675, %621] : memref<64x128xf32>, vector<2xf32>
-        %c1_99 = arith.constant 1 : index
-        %679 = arith.addi %619, %c1_99 : index
-        %c40_100 = arith.constant 40 : index
-        %680 = arith.addi %621, %c40_100 : index
+        %c1_97 = arith.constant 1 : index
+        %679 = arith.addi %619, %c1_97 : index
+        %c40_98 = arith.constant 40 : index
+        %680 = arith.addi %621, %c40_98 : index
         %c41 = arith.constant 41 : index
         %681 = arith.addi %619, %c41 : index
         %682 = llvm.extractvalue %595[21] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -909,16 +909,16 @@ module {
         vector.store %684, %arg2[%681, %621] : memref<64x128xf32>, vector<2xf32>
         %c48 = arith.constant 48 : index
         %685 = arith.addi %621, %c48 : index
-        %c48_101 = arith.constant 48 : index
-        %686 = arith.addi %619, %c48_101 : index
+        %c48_99 = arith.constant 48 : index
+        %686 = arith.addi %619, %c48_99 : index
         %687 = llvm.extractvalue %595[24] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %688 = llvm.extractvalue %595[26] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %689 = vector.from_elements %687, %688 : vector<2xf32>
         vector.store %689, %arg2[%686, %621] : memref<64x128xf32>, vector<2xf32>
-        %c1_102 = arith.constant 1 : index
-        %690 = arith.addi %619, %c1_102 : index
-        %c48_103 = arith.constant 48 : index
-        %691 = arith.addi %621, %c48_103 : index
+        %c1_100 = arith.constant 1 : index
+        %690 = arith.addi %619, %c1_100 : index
+        %c48_101 = arith.constant 48 : index
+        %691 = arith.addi %621, %c48_101 : index
         %c49 = arith.constant 49 : index
         %692 = arith.addi %619, %c49 : index
         %693 = llvm.extractvalue %595[25] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
@@ -927,16 +927,16 @@ module {
         vector.store %695, %arg2[%692, %621] : memref<64x128xf32>, vector<2xf32>
         %c56 = arith.constant 56 : index
         %696 = arith.addi %621, %c56 : index
-        %c56_104 = arith.constant 56 : index
-        %697 = arith.addi %619, %c56_104 : index
+        %c56_102 = arith.constant 56 : index
+        %697 = arith.addi %619, %c56_102 : index
         %698 = llvm.extractvalue %595[28] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %699 = llvm.extractvalue %595[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %700 = vector.from_elements %698, %699 : vector<2xf32>
         vector.store %700, %arg2[%697, %621] : memref<64x128xf32>, vector<2xf32>
-        %c1_105 = arith.constant 1 : index
-        %701 = arith.addi %619, %c1_105 : index
-        %c56_106 = arith.constant 56 : index
-        %702 = arith.addi %621, %c56_106 : index
+        %c1_103 = arith.constant 1 : index
+        %701 = arith.addi %619, %c1_103 : index
+        %c56_104 = arith.constant 56 : index
+        %702 = arith.addi %621, %c56_104 : index
         %c57 = arith.constant 57 : index
         %703 = arith.addi %619, %c57 : index
         %704 = llvm.extractvalue %595[29] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 

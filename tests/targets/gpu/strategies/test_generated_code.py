@@ -312,13 +312,28 @@ def test_a_kernel_without_tma_has_no_bytes_in_flight_and_the_prediction_prints_t
     assert line == "in flight 139,264 bytes of tiles per multiprocessor at most"
 
 
-def test_a_step_of_tf32_nn_takes_at_most_45_instructions(ptxas: Ptxas) -> None:
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize(
+    ("dtype", "layout", "products", "most"),
+    [
+        ("tf32", "nn", 8, 2 * 43),  # two steps of 32 of K
+        ("tf32", "tn", 8, 2 * 43),
+        ("tf32x3", "nn", 12, 153),
+        ("tf32x3", "nt", 12, 151),
+        ("tf32x3", "tn", 12, 153),
+    ],
+)
+def test_a_step_of_what_lanes_read_takes_few_instructions(
+    ptxas: Ptxas, dtype: str, layout: str, products: int, most: int
+) -> None:
     nvdisasm = locate("nvdisasm")
     if nvdisasm is None:
         pytest.skip("needs nvdisasm")
-    one = large_wgmma(Matmul(4096, 4096, 4096, "tf32"), block_k=32, block_m=256, block_n=128)
-    (kernel,) = read_kernels(listing_of(ptxas.assemble(one.program()).binary, nvdisasm.path))
+    block: Knobs = {"block_m": 256 if dtype == "tf32" else 128, "block_n": 128, "block_k": 32}
+    one = large_wgmma(Matmul(4096, 4096, 4096, dtype, layout), **block)
+    kernels = read_kernels(listing_of(ptxas.assemble(one.program()).binary, nvdisasm.path))
+    kernel = next(kernel for kernel in kernels if kernel.name == "matmul_kernel")
     loop = kernel.code[slice(*present(main_loop(kernel)))]
-    products = [each for each in loop if each.name.startswith("HGMMA.64x256x8.F32.TF32")]
-    assert len(products) == 8  # two steps of 32 of K
-    assert len(loop) <= 2 * 45
+    name = f"HGMMA.64x{block['block_m']}x8.F32.TF32"
+    assert sum(instruction.name.startswith(name) for instruction in loop) == products
+    assert len(loop) <= most

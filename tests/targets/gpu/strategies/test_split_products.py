@@ -26,7 +26,7 @@ from tests.targets.gpu.strategies.three_products import (
     kept,
     rounded,
     split_cut,
-    split_rounded,
+    split_to_even,
     three_products,
 )
 from tuner.core.matmul import Matmul
@@ -42,8 +42,8 @@ STAGE = 32  # of K, after which sums are added to totals
 def kernel_model(a: Floats, b: Floats, accumulate: Accumulate, layout: str = "nn") -> Floats:
     """Returns A B as the kernel computes it; in registers is B, of nt A, of tn the larger operand."""
     if layout == "nt" or (layout == "tn" and len(a) > b.shape[1]):
-        return three_products(split_rounded(a), split_cut(b), STAGE, accumulate)
-    return three_products(split_cut(a), split_rounded(b), STAGE, accumulate, is_b_first=True)
+        return three_products(split_to_even(a), split_cut(b), STAGE, accumulate)
+    return three_products(split_cut(a), split_to_even(b), STAGE, accumulate, is_b_first=True)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ Doubles = npt.NDArray[np.float64]
 Accumulate = Callable[[Doubles, Doubles, Doubles], Doubles]
 STEP = 8  # of K, of one product
 HALF = 0x1000  # of the last bit of a tf32
+TF32_SHIFT = 13  # bits of an f32 beyond those of a tf32
 LEAST_BIT = 26  # that a tensor core keeps of a term, below the largest of a sum; M on an H200: 25 or more
 SUM_BITS = 24  # of a sum
 UNIT = 2.0**-24
@@ -39,6 +40,14 @@ def split_rounded(numbers: Floats) -> Split:
     with np.errstate(invalid="ignore"):
         rest = numbers - high
     return Split(high, kept(rest))
+
+
+def split_to_even(numbers: Floats) -> Split:
+    """Returns high bits rounded to nearest, ties to even, and what tensor cores keep of the rest."""
+    is_odd = (numbers.view(np.int32) >> TF32_SHIFT) & 1
+    high = ((numbers.view(np.int32) + (HALF - 1) + is_odd) & -0x2000).view(np.float32)
+    with np.errstate(invalid="ignore"):
+        return Split(high, kept(numbers - high))
 
 
 def split_cut(numbers: Floats) -> Split:
