@@ -16,7 +16,16 @@ from tuner.core.candidate import AUTO, CPU, TargetName
 from tuner.core.dtypes import IEEE, dtype_name, dtype_of_math, narrow_output
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.matmul import PACKABLE, SCALABLE, Matmul
-from tuner.core.problem import MATMUL, NUMPY_ALIGNMENT, OPERATIONS, WARM, Problem, require_choice
+from tuner.core.problem import (
+    MATMUL,
+    NUMPY_ALIGNMENT,
+    OPERATIONS,
+    SCALED,
+    SCALES,
+    WARM,
+    Problem,
+    require_choice,
+)
 from tuner.core.problem_classes import MatmulProblem
 from tuner.core.problem_text import example_of, parse_shape, parse_sizes
 from tuner.core.quantization import CONSTANT
@@ -147,6 +156,8 @@ class ProblemOptions:
         if self.operation not in OPERATIONS:
             error = unknown_value("operation", self.operation, OPERATIONS)
             others = "other operations are tuned in a program: tuner tune PROGRAM.mlir"
+            if self.operation == SCALED:
+                others = f"{MATMUL} {self.shape} --scales {SCALES}"
             raise UsageError(error.message, error.hint or others)
         output = narrow_output(name, dtype_name(self.output_dtype))
         batch, sizes = parse_sizes(self.operation, self.shape)

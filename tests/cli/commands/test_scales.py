@@ -33,3 +33,29 @@ def test_without_a_search_a_configuration_is_chosen_and_its_payload_has_both_sca
     path = tmp_path / "untuned.mlir"
     tuner.done(f"export {PROBLEM} --untuned -o", str(path))
     require(path.read_text(), "scales=1x128,128x128", "not tuned")
+
+
+@pytest.mark.parametrize(
+    ("command", "line", "hint"),
+    [
+        (
+            "tune scaled_matmul 8x8x16",
+            "operation: found 'scaled_matmul', allowed matmul, batch_matmul",
+            "matmul 8x8x16 --scales 1x128,128x128",
+        ),
+        (
+            "tune batch_matmul 2x8x8x16 --scales 1x128,128x128",
+            "--scales cannot be combined with batch_matmul",
+            "allowed is matmul",
+        ),
+        (
+            "tune matmul 8x8x16 --scales 1x128,128x128",
+            "dtype with scales: found 'f32', allowed e4m3, e5m2",
+            "",
+        ),
+    ],
+)
+def test_a_wrong_use_of_scales_is_one_line(command: str, line: str, hint: str, tmp_path: Path) -> None:
+    refused = Tuner(tmp_path / "results.db", real_backends()).refused(command)
+    assert f"error: {line}" in refused
+    assert hint in refused
