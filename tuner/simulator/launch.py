@@ -366,8 +366,8 @@ def simulate(
       unchanged; a ``TensorMap`` stands for a CUtensorMap.
     - dynamic_shared_bytes: dynamic shared memory of each block.
     - blocks: the thread blocks (x, y, z) to execute, with all blocks of their clusters; None: the whole grid.
-    - schedule_seed: seed of a random schedule of threads; None: a fixed schedule. Vector clocks find
-      races that this schedule does not show.
+    - schedule_seed: seed of a random schedule of threads and order of blocks; None: a fixed one. Vector
+      clocks find races that this schedule does not show.
     - variables: bytes of the module's variables by name, which the launch changes in place; None: their
       initial bytes (``first_content``).
 
@@ -430,7 +430,7 @@ class PreparedKernel:
         """
         entry = self.layout.kernel
         cluster = cluster_of(self.layout.kernel)
-        numbers = block_numbers(grid, blocks, cluster)
+        numbers = _in_order(block_numbers(grid, blocks, cluster), math.prod(cluster), schedule_seed)
         global_ = GlobalMemory(self.layout.cell_bytes, *(() if find is None else (find,)))
         launch = self._launch(arguments, dynamic_shared_bytes, variables, global_, printed=printed)
         counts = ExecutionCounts()
@@ -496,6 +496,15 @@ class PreparedKernel:
         shared_bytes = self.layout.static_shared_bytes + dynamic_shared_bytes
         text = [] if printed is None else printed
         return LaunchState(self.layout, placement, shared_bytes, printed=text, sample=sample)
+
+
+def _in_order(numbers: tuple[int, ...], cluster_blocks: int, schedule_seed: int | None) -> tuple[int, ...]:
+    """Returns blocks as they run: in the order of their numbers, or whole clusters in a random one."""
+    if schedule_seed is None:
+        return numbers
+    clusters = np.array(numbers).reshape(-1, cluster_blocks)
+    order = np.random.default_rng([schedule_seed, len(numbers)]).permutation(len(clusters))
+    return tuple(clusters[order].ravel().tolist())
 
 
 def alone(pausing_run: PausingRun, kernel: str) -> Simulation:

@@ -117,6 +117,47 @@ def test_blocks_may_share_what_they_read_or_update_atomically(code: str) -> None
     assert kinds(between(f"mov.u32 %r6, 0; {PLACE} {code}", np.zeros(32, np.uint32))) == set()
 
 
+# A warp of each block stores a word, the other counts; that of the block that is last adds up what all have
+# stored. 40 blocks are more than run together.
+LAST_BLOCK = """mul.wide.u32 %rd1, %b, 4; add.s64 %rd2, %p0, %rd1; add.u32 %r1, %b, 1;
+  setp.eq.u32 %q1, %t, 0; setp.eq.u32 %q2, %t, 32; @%q2 st.global.u32 [%rd2], %r1; bar.sync 0;
+  @!%q1 bra L; {count} setp.ne.u32 %q3, %r2, {last}; @%q3 bra L; mov.u32 %r3, 0; mov.u32 %r4, 0; A:
+  mul.wide.u32 %rd1, %r4, 4; add.s64 %rd2, %p0, %rd1; ld.global.u32 %r5, [%rd2]; add.u32 %r3, %r3, %r5;
+  add.u32 %r4, %r4, 1; setp.lt.u32 %q3, %r4, 40; @%q3 bra A;
+  st.global.u32 [%p2], %r3; st.global.u32 [%p2+4], %b; L: bar.sync 0;"""
+COUNT = "atom.{order}.global.add.u32 %r2, [%p1], 1;"
+
+
+def last_block(count: str, seed: int | None, last: int = 39) -> tuple[Simulation, int, int]:
+    stored = np.zeros(40, np.uint32)
+    total = np.zeros(2, np.uint32)
+    code = LAST_BLOCK.format(count=count, last=last)
+    found = run(code, stored, np.zeros(1, np.uint32), total, grid=(40, 1, 1), threads=64, seed=seed)
+    return found, int(total[0]), int(total[1])
+
+
+@pytest.mark.parametrize("order", ["acq_rel.gpu", "acq_rel", "acq_rel.sys"])
+def test_the_block_that_counts_last_sees_what_all_have_stored_whichever_it_is(order: str) -> None:
+    results = [last_block(COUNT.format(order=order), seed) for seed in (None, 0, 1, 2)]
+    assert [(kinds(found), total) for found, total, _ in results] == [(set(), 820)] * 4
+    assert len({block for _, _, block in results}) > 2  # a seed changes the order of blocks
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    "order", ["relaxed.gpu", "acquire.gpu", "release.gpu", "acq_rel.cta", "acq_rel.cluster", "relaxed"]
+)
+def test_a_count_that_does_not_release_and_acquire_orders_no_blocks(order: str, seed: int | None) -> None:
+    found, _, _ = last_block(COUNT.format(order=order), seed)
+    assert kinds(found) == {Defect.BLOCK_RACE}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_block_that_does_not_wait_for_all_others_races_with_them(seed: int | None) -> None:
+    found, _, _ = last_block(COUNT.format(order="acq_rel.gpu"), seed, last=38)
+    assert kinds(found) == {Defect.BLOCK_RACE}
+
+
 def test_blocks_that_keep_to_their_own_do_not_race_nor_do_those_of_halves_of_a_word() -> None:
     own = f"mov.u32 %r6, 32; {PLACE} st.global.u32 [%rd1], %t;"
     assert kinds(between(own, np.zeros(64, np.uint32))) == set()

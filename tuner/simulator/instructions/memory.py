@@ -14,6 +14,7 @@ from tuner.simulator.ptx.dtypes import Array, Indices, PtxType
 from tuner.simulator.state.resident_blocks import ResidentBlocks
 
 Update = Callable[[Array, Array, Array], Array]  # (old, operand, second operand) -> new
+SCOPES_OF_BLOCKS = ("cta", "cluster")
 ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 
 
@@ -119,8 +120,9 @@ def update(operands: Operands) -> Step:
     count = modifiers.vector()
     if modifiers.take("noftz") is None and type_.name in ("f16", "f16x2", "bf16", "bf16x2"):
         raise operands.unsupported("it without .noftz")
-    modifiers.has(*ORDERS)
-    modifiers.has(*SCOPES)
+    order = modifiers.take(*ORDERS) or "relaxed"
+    if modifiers.take(*SCOPES) in SCOPES_OF_BLOCKS:
+        order = "relaxed"  # between the blocks of different clusters
     space = modifiers.space()
     name = modifiers.need(UPDATES, "an operation")
     first = int(returns)
@@ -136,7 +138,7 @@ def update(operands: Operands) -> Step:
         operand = _columns(resident, sources)
         second = _columns(resident, seconds)
         old = np.empty((len(lanes), count), type_.raw)
-        updates = resident.spaces.updates(lanes, addresses, space, type_.bytes, count)
+        updates = resident.spaces.updates(lanes, addresses, space, type_.bytes, count, order)
         for numbers, which, starts in updates:
             old[which] = _apply(UPDATES[name], type_, numbers, starts, operand[which], second[which])
         for number, result in enumerate(results):

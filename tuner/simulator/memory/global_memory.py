@@ -255,11 +255,12 @@ class GlobalMemory:
                 _report(watch, buffer, found, lanes[which], silent)
 
     def update_starts(
-        self, watch: Watch, lanes: Indices, addresses: Indices, item_bytes: int, count: int
+        self, watch: Watch, lanes: Indices, addresses: Indices, item_bytes: int, count: int, order: str
     ) -> Iterator[tuple[Array, Bools | slice, Indices]]:
         """Yields (memory as integers, mask or slice of the lanes, first indices) per buffer to update.
 
-        For atomics: records the accesses and reports races; the caller changes the memory.
+        For atomics: records the accesses and reports races; the caller changes the memory. ``order``: of
+        memory accesses between blocks, "relaxed" for none.
         """
         size = item_bytes * count
         for buffer, which, starts in self.parts(watch, lanes, addresses, size):
@@ -267,6 +268,8 @@ class GlobalMemory:
             cells = buffer.races.cells(starts, size)
             buffer.races.note_read(cells)
             _report(watch, buffer, buffer.races.write(watch.clocks, lanes[which], cells, True), lanes[which])
+            if order != "relaxed":
+                buffer.races.synchronise(watch.clocks, lanes[which], cells, order)
             yield buffer.view(item_bytes), which, starts // item_bytes
 
 
@@ -362,11 +365,12 @@ class Spaces:
                 raise Fault(Defect.ILLEGAL, "found a store to a parameter")
 
     def updates(
-        self, lanes: Indices, addresses: Indices, space: str, item_bytes: int, count: int
+        self, lanes: Indices, addresses: Indices, space: str, item_bytes: int, count: int, order: str
     ) -> Iterator[tuple[Array, Bools | slice, Indices]]:
         """Yields (memory as integers, mask or slice of the lanes, first indices) per memory to update.
 
-        For atomics; raises Fault for memory that is neither global nor shared.
+        For atomics, of memory ``order`` between blocks; raises Fault for memory that is neither global nor
+        shared.
         """
         for name, which, inner in _named(space, addresses):
             if name == "shared":
@@ -375,7 +379,7 @@ class Spaces:
                 continue
             if name != "global":
                 raise Fault(Defect.ILLEGAL, f"found an atomic on {name} memory")
-            some = self.global_.update_starts(self._watch, lanes[which], inner, item_bytes, count)
+            some = self.global_.update_starts(self._watch, lanes[which], inner, item_bytes, count, order)
             for numbers, part, starts in some:
                 chosen = np.zeros(len(lanes), bool)
                 chosen[np.arange(len(lanes))[which][part]] = True

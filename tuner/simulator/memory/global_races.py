@@ -2,12 +2,14 @@
 
 Blocks are unordered, and the blocks of a cluster count as one. Each cell keeps its last write and its last
 read. Atomic and strong operations (PTX ISA, "Memory Consistency Model") do not race with each other.
-Synchronisation between blocks by spinning on memory is not modelled: accesses that rely on it are reported.
-Within a block, a write after reads by several threads is not checked.
+Blocks are ordered by atomics that release and acquire (``block_order``); other synchronisation between blocks
+is not modelled: accesses that rely on it are reported. Within a block, a write after reads by several threads
+is not checked.
 """
 
 import numpy as np
 
+from tuner.simulator.memory.block_order import Known, joined
 from tuner.simulator.memory.hazards import SAME_INSTRUCTION, Unordered
 from tuner.simulator.memory.vector_clocks import Clocks
 from tuner.simulator.ptx.defects import Defect
@@ -36,6 +38,7 @@ class GlobalRaces:
         self._is_strong = np.zeros(cells, bool)  # accessed by an atomic or strong operation
         self.has_strong = False  # in any cell
         self._is_mixed = np.zeros(cells, bool)  # accessed by a plain operation before an atomic or strong one
+        self._released: dict[int, Known] = {}  # by cell: what atomics released there
 
     @property
     def written(self) -> Bools:
@@ -111,6 +114,25 @@ class GlobalRaces:
             found += _conflicts(other_block, other_thread, cells, SAME_INSTRUCTION)
         return found
 
+    def synchronise(self, clocks: Clocks, lanes: Indices, cells: Indices, order: str) -> None:
+        """Orders clusters by atomics on ``cells`` [access, cell], one lane after the other.
+
+        ``order``: "acquire", "release" or "acq_rel".
+        """
+        clusters, _ = _who(clocks, lanes)
+        threads = clocks.geometry.cluster_lanes
+        for lane, cell, cluster in zip(
+            lanes.tolist(), cells[:, 0].tolist(), clusters[:, 0].tolist(), strict=True
+        ):
+            before = self._released.get(cell, {})
+            if order != "release":
+                clocks.of_others.learn(lane, before)
+            if order != "acquire":
+                own = {cluster: clocks.known[lane, :threads].copy()}
+                self._released[cell] = joined(joined(before, clocks.of_others.known(lane)), own)
+        if order != "acquire":
+            clocks.tick(lanes)
+
     def _against_writes(
         self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool
     ) -> list[Unordered]:
@@ -121,6 +143,9 @@ class GlobalRaces:
         # 0: never written; negative: a strong write
         is_ordered = (writer == 0) | ((writer < 0) & is_strong)
         is_other = ~is_ordered & (np.abs(writer) != block)
+        if is_other.any():
+            earlier = (np.abs(writer), self._write_thread[cells], self._write_clock[cells])
+            is_other &= ~clocks.of_others.covers(lanes, *earlier)
         known = clocks.known[lanes[:, None], self._write_thread[cells]]
         is_own = ~is_ordered & (np.abs(writer) == block) & (known < self._write_clock[cells])
         return _conflicts(is_other, is_own, cells, "write")
@@ -132,6 +157,9 @@ class GlobalRaces:
         block, _ = _who(clocks, lanes)
         is_other = (reader != 0) & (reader != block)
         thread = self._read_thread[cells]
+        if is_other.any():
+            is_known = clocks.of_others.covers(lanes, reader, thread, self._read_clock[cells])
+            is_other &= ~(is_known & (thread != MANY))
         known = clocks.known[lanes[:, None], np.maximum(thread, 0)]
         is_own = (reader == block) & (thread != MANY) & (known < self._read_clock[cells])
         return _conflicts(is_other, is_own, cells, "read")

@@ -7,6 +7,7 @@ its accesses are released to other threads: at barriers and arrivals.
 
 import numpy as np
 
+from tuner.simulator.memory.block_order import BlockOrder
 from tuner.simulator.ptx.dtypes import Array, Indices
 from tuner.simulator.ptx.geometry import WARP_LANES, Geometry
 
@@ -27,6 +28,7 @@ class Clocks:
         # lanes without a thread access nothing: all is known of them (``least_of_warps``)
         self.known[:, geometry.member[geometry.thread >= geometry.threads]] = PENDING - 1
         self._agent_clocks = np.zeros((int(geometry.cluster_index[-1]) + 1, self.columns), np.int32)
+        self.of_others = BlockOrder()  # what lanes know of other clusters
         self._least: Array | None = None
         self._most: Array | None = None
 
@@ -51,6 +53,7 @@ class Clocks:
         """
         together = self.known[lanes].max(axis=0)
         self.known[lanes] = together if more is None else np.maximum(together, more)
+        self.of_others.join(lanes)
         self.tick(lanes)
 
     def learn(self, lanes: Indices, clocks: Array) -> None:
