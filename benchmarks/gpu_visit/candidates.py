@@ -26,7 +26,7 @@ SPLIT_FRAGMENTS_CANDIDATES = 2
 EIGHT_BIT_CANDIDATES = 12
 SCALED_CANDIDATES = 9
 REGRESSION_CANDIDATES = 3
-DECODE_CANDIDATES = 4
+DECODE_CANDIDATES = 5
 RANKED_POINTS = 20
 RANKING_SEED = 1  # the GPU check's points are of seed 0
 # f32, the most promising first: products in rows, and where A has k innermost its transposition. 16 rows and
@@ -54,17 +54,21 @@ F32_PAIRED = 3  # after so many of these: one tile with either knob alone, and w
 F32_TN = 9  # as many of these for tn, where they are allowed
 
 # Few rows: swapped operands and many stages, with parts of K for every multiprocessor to read weights; of
-# 64 rows blocks of both forms. Larger blocks come first: they are not allowed for fewer rows.
+# 64 rows blocks of both forms. Larger blocks come first: they are not allowed for fewer rows. The block that
+# is last adds the parts; once a second kernel does, to compare.
+LAST: dict[str, Value] = {"split_by": "last_block"}
 DECODE_BLOCKS: tuple[dict[str, Value], ...] = (
-    {"block_m": 64, "block_n": 64, "stages": 8, "consumers": 1, "splits": 2},
-    {"block_m": 64, "block_n": 128, "stages": 8, "consumers": 1, "splits": 4},
+    LAST | {"block_m": 64, "block_n": 64, "stages": 8, "consumers": 1, "splits": 2},
+    LAST | {"block_m": 64, "block_n": 128, "stages": 8, "consumers": 1, "splits": 4},
+    LAST | {"block_m": 32, "block_n": 128, "stages": 8, "cluster": "2x1", "splits": 4},
     {"block_m": 32, "block_n": 128, "stages": 8, "cluster": "2x1", "splits": 4},
     {"block_m": 32, "block_n": 128, "stages": 8, "cluster": "2x1", "splits": 1},
 )
 DECODE_SWAPPED: tuple[dict[str, Value], ...] = (
+    LAST | {"block_n": 128, "stages": 8, "splits": 4},
     {"block_n": 128, "stages": 8, "splits": 4},
     {"block_n": 128, "stages": 8, "splits": 1},
-    {"block_n": 64, "stages": 11, "consumers": 1, "splits": 2},
+    LAST | {"block_n": 64, "stages": 11, "consumers": 1, "splits": 2},
     {"block_n": 64, "stages": 11, "consumers": 1, "splits": 1},
 )
 DECODE_ROWS = (16, 8)

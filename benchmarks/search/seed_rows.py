@@ -131,6 +131,7 @@ def _clblast(columns: KnobColumns, capability: int) -> GpuTiles:
         waits=LOAD_WAIT + np.where(is_shared["A"] * is_shared["B"] > 0, 0.0, LATENCY / 2),
         depth=np.zeros(len(threads)),
         splits=np.ones(len(threads)),
+        more_launches=np.zeros(len(threads)),
     )
 
 

@@ -30,6 +30,8 @@ def test_a_script_says_which_buffers_it_adds() -> None:
     script = "// workspace: 3 256 192\n// packed: a b\nmodule {\n}\n"
     assert scratch_in(script, PROBLEM) == Scratch((3, 256, 192), ("a", "b"))
     assert scratch_in("module {\n}\n", PROBLEM) == Scratch()
+    script = "// parts: 3 256 192\n// zeroed: 48\n// packed: a\nmodule {\n}\n"
+    assert scratch_in(script, PROBLEM) == Scratch(packed=("a",), parts=(3, 256, 192), zeroed=48)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,10 @@ def test_a_script_says_which_buffers_it_adds() -> None:
         ("// workspace: 65 256 192", r"script: workspace: found 65 slices, allowed 1\.\.64"),
         ("// workspace: 4 199 192", r"script: workspace m: found 199, allowed 200\.\.2147483647"),
         ("// workspace: 4 256 99999999999", r"script: workspace n: found 99999999999, allowed 136\.\."),
+        ("// parts: 4 199 192", r"script: parts m: found 199, allowed 200\.\.2147483647"),
+        ("// parts: 4 256 192\n// workspace: 4 256 192", r"script: workspace: cannot be combined with parts"),
+        ("// zeroed: -1", r"script: zeroed: expected a number of words, got '-1'"),
+        ("// zeroed: 1 2", r"script: zeroed: expected a number of words, got '1 2'"),
         ("// packed: c", r"script: packed: found c, allowed a, b"),
         ("// packed: a a", r"script: packed: found a a, allowed a, b"),
     ],
@@ -57,6 +63,7 @@ def test_what_cannot_be_is_refused(script: str, reason: str) -> None:
         ("tn_bf16_epilogue", Matmul(15, 30, 7, "bf16", "tn", "bias_relu", "bf16"), ""),
         ("nt_tf32", Matmul(16, 32, 8, "tf32", "nt"), ""),
         ("packed_workspace", WITH_BIAS, "// workspace: 4 16 32\n// packed: a b"),
+        ("parts", WITH_BIAS, "// parts: 4 16 32\n// zeroed: 12"),
     ],
 )
 def test_payloads_read(name: str, problem: Problem, script: str, golden: Callable[[str, str], None]) -> None:
@@ -68,7 +75,12 @@ def test_payloads_read(name: str, problem: Problem, script: str, golden: Callabl
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_every_kind_of_payload_is_valid(dtype: str, layout: str) -> None:
     outputs = ("", dtype) if dtype in ("f16", "bf16") else ("",)
-    scratches = (Scratch(), Scratch((4, 16, 32)), Scratch(packed=("a", "b")))
+    scratches = (
+        Scratch(),
+        Scratch((4, 16, 32)),
+        Scratch(packed=("a", "b")),
+        Scratch(parts=(4, 16, 32), zeroed=12),
+    )
     for epilogue, output, scratch in itertools.product(("none", "bias_relu"), outputs, scratches):
         with parsed(gpu_payload_mlir(Matmul(15, 31, 7, dtype, layout, epilogue, output), scratch)) as module:
             assert module.operation.verify()

@@ -52,6 +52,7 @@ USUAL: dict[str, dict[str, Knob]] = {  # where a point says nothing else
         "tiles": 1,
         "stores": "direct",
         "splits": 1,
+        "split_by": "workspace",
     },
 }
 

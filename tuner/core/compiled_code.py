@@ -33,6 +33,8 @@ class KernelBuffer:
     bytes: int
     role: str  # "input", "output" or "scratch"
     is_zeroed: bool = False  # must be zero before the first launch (atomic split-K)
+    # a run leaves zeros in the zeroed buffer: memory that is kept from run to run is filled only once
+    keeps_zeros: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True)

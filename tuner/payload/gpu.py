@@ -8,6 +8,8 @@ one another states the buffers for these in comments at its top::
     // packed: a b             operands copied first into rows of whole 16 bytes, by @pack_a and @pack_b
     // transposed: a           an operand of which a copy has k innermost, made by @transpose_a
     // low: a                  an operand whose bits beyond tf32 are another matrix, made by @split_a
+    // parts: 4 256 192        as a workspace, but @matmul itself adds the slices and writes C
+    // zeroed: 12              a number of i32 that are zero before a run, and that the run sets back to zero
 
 A buffer may be larger than the matrix in it. A function then takes the whole buffer and works on a
 ``memref.subview``, the matrix. What else is in a packed row are zeros.
@@ -34,10 +36,13 @@ from tuner.payload.cpu import (
 )
 from tuner.payload.scaled_product import scaled_product
 
-COMMENT = re.compile(r"// (workspace|packed|transposed|low): (.*)")
+COMMENT = re.compile(r"// (workspace|packed|transposed|low|parts|zeroed): (.*)")
 HIGH_BITS = -0x2000  # of an f32: those of a tf32, as tensor cores read it
 PACKED_BYTES = 16  # of which a packed row is a multiple: the widest copy
 SLICES_LIMIT = 64
+PARTS = "parts"  # buffers of a kernel's blocks, by name
+ZEROED = "zeroed"
+KEEPS_ZEROS = ", tuner.zeroed, tuner.keeps_zeros"
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class Scratch:
     packed: tuple[str, ...] = ()  # packed operands: "a", "b", both or none
     low: tuple[str, ...] = ()  # split operands: "a", "b" or none
     transposed: tuple[str, ...] = ()  # copied operands: "a", "b" or none; low bits are of the copy then
+    parts: tuple[int, int, int] | None = None  # as workspace, of sums that @matmul itself adds up
+    zeroed: int = 0  # words of 4 bytes that are zero before and after a run
 
 
 def scratch_in(script: str, problem: Problem) -> Scratch:
@@ -58,7 +65,13 @@ def scratch_in(script: str, problem: Problem) -> Scratch:
     transposed that has k innermost, or is packed, and for packed operands with scales.
     """
     found = {match[1]: match[2].split() for match in map(COMMENT.match, script.splitlines()) if match}
-    workspace = _workspace(found["workspace"], problem) if "workspace" in found else None
+    workspace = _slices("workspace", found, problem)
+    parts = _slices("parts", found, problem)
+    if workspace and parts:
+        raise UsageError("script: workspace: cannot be combined with parts, which @matmul adds up")
+    zeroed = " ".join(found.get("zeroed", ["0"]))
+    if not re.fullmatch("[0-9]{1,9}", zeroed):
+        raise UsageError(f"script: zeroed: expected a number of words, got {zeroed!r}")
     packed = tuple(found.get("packed", ()))
     if packed not in ((), ("a",), ("b",), ("a", "b")):
         raise UsageError(f"script: packed: found {' '.join(packed)}, allowed a, b")
@@ -67,7 +80,8 @@ def scratch_in(script: str, problem: Problem) -> Scratch:
     low = tuple(found.get("low", ()))
     if low not in ((), ("a",), ("b",)) or (low and (workspace or packed or problem.stored_dtype != "f32")):
         raise UsageError(f"script: low: found {' '.join(low)}, allowed a or b, of f32, without other buffers")
-    return Scratch(workspace, packed, low, _transposed_in(found.get("transposed", []), problem, packed))
+    transposed = _transposed_in(found.get("transposed", []), problem, packed)
+    return Scratch(workspace, packed, low, transposed, parts, int(zeroed))
 
 
 def _transposed_in(words: list[str], problem: Problem, packed: tuple[str, ...]) -> tuple[str, ...]:
@@ -79,15 +93,18 @@ def _transposed_in(words: list[str], problem: Problem, packed: tuple[str, ...]) 
     return tuple(words)
 
 
-def _workspace(words: list[str], problem: Problem) -> tuple[int, int, int]:
+def _slices(comment: str, found: dict[str, list[str]], problem: Problem) -> tuple[int, int, int] | None:
+    if comment not in found:
+        return None
+    words = found[comment]
     if len(words) != 3 or not all(re.fullmatch("[0-9]{1,18}", word) for word in words):
-        raise UsageError(f"script: workspace: expected 3 numbers (slices, m, n), got {' '.join(words)!r}")
+        raise UsageError(f"script: {comment}: expected 3 numbers (slices, m, n), got {' '.join(words)!r}")
     slices, m, n = map(int, words)
     if not 1 <= slices <= SLICES_LIMIT:
-        raise UsageError(f"script: workspace: found {slices} slices, allowed 1..{SLICES_LIMIT}")
+        raise UsageError(f"script: {comment}: found {slices} slices, allowed 1..{SLICES_LIMIT}")
     for name, size, stored in zip("mn", problem.sizes[:2], (m, n), strict=True):
         if not size <= stored <= SIZE_LIMIT:
-            raise UsageError(f"script: workspace {name}: found {stored}, allowed {size}..{SIZE_LIMIT}")
+            raise UsageError(f"script: {comment} {name}: found {stored}, allowed {size}..{SIZE_LIMIT}")
     return slices, m, n
 
 
@@ -96,8 +113,8 @@ def gpu_payload_mlir(problem: Problem, scratch: Scratch) -> str:
 
     A function is for one pair of a batch. @matmul takes A, B, their scales if any, the epilogue's arguments
     and C. With a workspace it takes A, B, scales and one slice, which gets all sums until a script splits K,
-    and @reduce writes C. A transposed copy and a matrix of low bits are arguments before C, of which only a
-    script makes use.
+    and @reduce writes C. A transposed copy, a matrix of low bits, parts and zeroed words are arguments
+    before C, of which only a script makes use.
     """
     functions = [_pack(problem, name) for name in scratch.packed]
     functions += map(partial(_transpose, problem), scratch.transposed)
@@ -162,6 +179,7 @@ class _Array:
     element: str
     buffer: str
     buffer_sizes: tuple[int, ...] = ()  # where the buffer is larger than the array
+    attributes: str = ""  # further ones of the argument
 
     @property
     def tensor(self) -> str:
@@ -192,7 +210,7 @@ class _Array:
 
     @property
     def declaration(self) -> str:
-        return f'%{self.name}: {self.argument} {{tuner.buffer = "{self.buffer}"}}'
+        return f'%{self.name}: {self.argument} {{tuner.buffer = "{self.buffer}"{self.attributes}}}'
 
     def as_tensor(self, options: str = "restrict") -> str:
         rank = len(self.sizes)
@@ -259,7 +277,17 @@ def _unread(problem: Problem, scratch: Scratch) -> list[_Array]:
     """Returns the arguments of @matmul of which only a script makes use."""
     copies = map(partial(_transposed, problem), scratch.transposed)
     low_bits = map(partial(_low, problem, scratch), scratch.low)
-    return [*copies, *low_bits]
+    return [*copies, *low_bits, *_scratch_of_kernel(scratch, problem)]
+
+
+def _scratch_of_kernel(scratch: Scratch, problem: Problem) -> list[_Array]:
+    """Returns the arguments by which the blocks of @matmul pass numbers on to one another."""
+    arrays = []
+    if scratch.parts is not None:
+        arrays.append(_Array(PARTS, scratch.parts, problem.accumulator, PARTS))
+    if scratch.zeroed:
+        arrays.append(_Array(ZEROED, (scratch.zeroed,), "i32", ZEROED, attributes=KEEPS_ZEROS))
+    return arrays
 
 
 def _transposed(problem: Problem, name: str) -> _Array:

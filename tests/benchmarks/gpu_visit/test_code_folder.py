@@ -106,7 +106,7 @@ def test_the_plan_has_candidates_for_each_section_and_names_none_twice() -> None
         "tf32": 31,
         "f32_by_tensor_cores": 40,
         "eight_bits": 33,
-        "decode": 84,
+        "decode": 105,
         "regression": 6,
         "ranking": 40,
     }

@@ -60,6 +60,8 @@ def test_an_allocation_may_have_a_name_and_ask_for_zeros_and_a_cast_is_the_same_
     program = read(module(host(alloc, PACK)))
     assert program.launches[0].arguments == ("a", "packed_a")
     assert program.buffers[2] == KernelBuffer("packed_a", 36, "scratch", is_zeroed=True)
+    kept = read(module(host(alloc.replace("zeroed}", "zeroed, tuner.keeps_zeros}"), PACK))).buffers[2]
+    assert (kept.is_zeroed, kept.keeps_zeros) == (True, True)
     cast = "%p = memref.cast %q : memref<9xf32> to memref<9xf32>"
     program = read(module(host("%q = memref.alloc() : memref<9xf32>", cast, PACK)))
     assert program.launches[0].arguments == ("a", "scratch0")

@@ -205,6 +205,7 @@ def test_kernels_of_tensor_maps_are_right(dtype: str, output: str, knobs: dict[s
         (64, {}, 1),
         (64, {"splits": 2, "split_by": "atomic"}, 2),  # zeros first
         (64, {"splits": 2, "split_by": "workspace"}, 2),
+        (64, {"splits": 2, "split_by": "last_block"}, 2),  # zeros first
         (61, {"pack": 1}, 2),  # A has rows of odd length
     ],
 )

@@ -39,7 +39,7 @@ LANES = np.arange(32)
 
 def tiles(**changes: float) -> GpuTiles:
     """Returns one schedule: 128 x 128 x 32 by four warps of tensor cores, copies two tiles ahead."""
-    blocks = {"block_m": 128, "block_n": 128, "block_k": 32, "depth": 2, "splits": 1}
+    blocks = {"block_m": 128, "block_n": 128, "block_k": 32, "depth": 2, "splits": 1, "more_launches": 0}
     launched = {"threads": 128, "registers": 200, "shared_bytes": 49152}
     plain = {**blocks, **launched, "issued": 10, "memory": 4, "waits": 2}
     return GpuTiles(**{name: np.array([float(value)]) for name, value in {**plain, **changes}.items()})
@@ -57,7 +57,7 @@ def test_no_schedule_beats_the_multipliers_what_wastes_the_gpu_costs_more_and_ea
     assert cost(Matmul(128 * 12 + 1, 128 * 11, 4096, "f16")) > 1.2 * cost(whole)
     assert cost(whole) == pytest.approx(cost(Matmul(128 * 11, 128 * 11, 4096, "f16")))
     few = Matmul(256, 256, 8192, "f16")
-    assert cost(few, splits=8) < cost(few)
+    assert cost(few, splits=8) < cost(few, splits=8, more_launches=1) < cost(few)
     assert cost(LARGE, splits=8) > cost(LARGE)
     changes: tuple[tuple[dict[str, float], dict[str, float]], ...] = (
         ({"depth": 2}, {"depth": 0}),  # every tile is waited for

@@ -207,6 +207,19 @@ def test_what_begins_as_zeros_does_so_in_every_run(stub: StubDriver, is_zeroed: 
     assert stub.errors == []
 
 
+def test_scratch_that_keeps_zeros_is_zeroed_when_it_is_allocated_and_never_again(stub: StubDriver) -> None:
+    counters = KernelBuffer("workspace", 8, "scratch", is_zeroed=True, keeps_zeros=True)
+    device = stub.open()
+    loaded = LoadedKernels(device, replace(PROGRAM, buffers=(BUFFERS[0], counters)))
+    ((_, address),) = loaded._scratch.items()  # noqa: SLF001
+    words = ctypes.c_uint64.from_address(address)
+    assert words.value == 0
+    words.value = 5
+    loaded.poison()
+    loaded.work({"c": device.allocate(4, 0)})
+    assert words.value == 5
+
+
 def test_scratch_memory_is_poisoned_to_its_last_byte(stub: StubDriver) -> None:
     device = stub.open()
     loaded = LoadedKernels(device, PROGRAM)

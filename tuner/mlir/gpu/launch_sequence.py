@@ -4,10 +4,12 @@ Takes a module after outlining and changes nothing. Host functions (public, stra
 the module. A buffer is an argument of a host function, named by its attribute ``tuner.buffer = "name"`` or
 else by its position among the problem's buffers, or a ``memref.alloc`` in a host function (scratch, named by
 the same attribute or else scratch0, scratch1, ...). With the unit attribute ``tuner.zeroed`` on either, the
-buffer must hold zeros before the first launch. Not handled: any other host code, and sizes that are not
-constant; both are errors.
+buffer must hold zeros before the first launch; with ``tuner.keeps_zeros`` as well, the kernels leave zeros
+behind, as counters that are set back after use, so scratch that is kept from run to run is filled only once.
+Not handled: any other host code, and sizes that are not constant; both are errors.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -31,6 +33,7 @@ from tuner.mlir.ir.reading import name_of, ops_in, source_of, walk
 
 NAME = "tuner.buffer"
 ZEROED = "tuner.zeroed"
+KEEPS_ZEROS = "tuner.keeps_zeros"
 RENAMING = ("memref.cast", "builtin.unrealized_conversion_cast")
 HARMLESS = frozenset({"arith.constant", "memref.dealloc", "func.return", "memref.assume_alignment"})
 
@@ -72,7 +75,7 @@ class _Reader:
                     f" allowed {len(self._of_problem)} of the problem, or with {NAME}",
                 )
             size = _true_bytes(argument, attributes.get(BOUNDS))
-            self._add(argument, name, size, ZEROED in attributes)
+            self._add(argument, name, size, attributes)
         for op in blocks[0].operations:
             self._read_op(function, op.operation)
 
@@ -83,7 +86,7 @@ class _Reader:
             else:
                 name = f"scratch{sum(name.startswith('scratch') for name in self.buffers)}"
             size = memref_bytes(ir.MemRefType(op.results[0].type))
-            self._add(op.results[0], name, size, ZEROED in op.attributes)
+            self._add(op.results[0], name, size, op.attributes)
         elif op.name in RENAMING:
             self._names[op.results[0]] = self._name_of(op, op.operands[0])
         elif op.name == TENSOR_MAP:
@@ -125,11 +128,13 @@ class _Reader:
             )
         return self._names[value]
 
-    def _add(self, value: Value, name: str, size: int, is_zeroed: bool) -> None:
+    def _add(self, value: Value, name: str, size: int, attributes: Container[str]) -> None:
         self._names[value] = name
+        is_zeroed = ZEROED in attributes
         known = self.buffers.get(name, KernelBuffer(name, size, "scratch", is_zeroed))
         if known.role == "scratch":
-            known = replace(known, bytes=max(known.bytes, size))
+            keeps_zeros = known.keeps_zeros or (is_zeroed and KEEPS_ZEROS in attributes)
+            known = replace(known, bytes=max(known.bytes, size), keeps_zeros=keeps_zeros)
         self.buffers[name] = replace(known, is_zeroed=known.is_zeroed or is_zeroed)
 
 

@@ -7,6 +7,7 @@ from itertools import chain
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute, text
+from tuner.mlir.gpu_ops.add_parts import BUFFER, PARTS
 from tuner.mlir.ir import memrefs, padded_views
 from tuner.mlir.ir.building import affine, branch, create, index, is_equal, piece, plus, symbol, value
 from tuner.mlir.ir.index_terms import split_constant
@@ -141,7 +142,7 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
     def change(self, function: Op) -> Refusal | None:
         mode = text(self, "mode", "store")
         slices = attribute(self, "slices", 1)
-        stores = [op for op in walk(function, "vector.store") if _is_argument(op.operands[1])]
+        stores = [op for op in walk(function, "vector.store") if _is_output(op.operands[1])]
         reason = _why_not(function, stores, mode)
         if reason is not None:
             return reason
@@ -238,6 +239,14 @@ class _Output:
         if self.mode == "atomic":
             return 1
         return math.gcd(whole, self.row)
+
+
+def _is_output(view: Value) -> bool:
+    """Returns whether a memref is an argument, and not the one with which ``tuner.add_parts`` adds up."""
+    if not _is_argument(view):
+        return False
+    known = memrefs.argument_attributes(view.owner.owner.operation, ir.BlockArgument(view).arg_number)
+    return BUFFER not in known or ir.StringAttr(known[BUFFER]).value != PARTS
 
 
 def _is_argument(view: Value) -> bool:

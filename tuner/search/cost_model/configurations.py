@@ -271,6 +271,8 @@ def _gpu_costs(
     for row, report in known.items():
         registers[row] = report.registers
         shared[row] = report.static_shared_bytes + report.dynamic_shared_bytes
+    splits = columns.numbers("splits", 1.0)
+    adds_by_kernel = (splits > 1) & ~columns.equal("split_by", "last_block")
     tiles = GpuTiles(
         block_m=block_m,
         block_n=block_n,
@@ -282,7 +284,8 @@ def _gpu_costs(
         memory=path.memory,
         waits=path.waits,
         depth=depth,
-        splits=columns.numbers("splits", 1.0),
+        splits=splits,
+        more_launches=adds_by_kernel.astype(np.float64),
     )
     return gpu.cycles(tiles, problem, chip_of(model.machine.chip), model.machine.physical_cores)
 

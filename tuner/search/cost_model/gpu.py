@@ -49,6 +49,7 @@ class GpuTiles:
     waits: Counts  # cycles that a warp waits for shared memory per step of K
     depth: Counts  # pipeline depth: tiles that copies run ahead; 0: no prefetch
     splits: Counts  # parts that K is split into
+    more_launches: Counts  # kernels after that of the product
 
 
 def cycles(tiles: GpuTiles, problem: Problem, chip: Chip, multiprocessors: int) -> Counts:
@@ -66,9 +67,9 @@ def cycles(tiles: GpuTiles, problem: Problem, chip: Chip, multiprocessors: int) 
     rest = share - waves * together
     spent = waves * _wave(tiles, problem, chip, together)
     spent += np.where(rest > 0, _wave(tiles, problem, chip, np.maximum(rest, 1)), 0.0)
-    # of split K: writes and reads of partial sums, and one more kernel
+    # of split K: writes and reads of partial sums
     moved = (tiles.splits + 1) * problem.rows * n * 4 / WRITE_BYTES_PER_CYCLE / count
-    joining = np.where(tiles.splits > 1, moved + LAUNCH, 0.0)
+    joining = np.where(tiles.splits > 1, moved, 0.0) + tiles.more_launches * LAUNCH
     return np.where(resident > 0, spent + joining, np.inf)
 
 

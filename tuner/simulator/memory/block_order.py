@@ -1,8 +1,8 @@
 """The order between blocks that atomics make: releases to words of global memory, and acquires from them.
 
 What a cluster of blocks has done is known to another one by times of its threads: components of vector
-clocks. An atomic that releases leaves at its word what its lane knows; one that acquires there learns it, also
-through atomics in between, which continue a release sequence (PTX ISA, "Release and Acquire Patterns").
+clocks. An atomic that releases leaves at its word what its lane knows; one that acquires there learns it,
+also through atomics in between, which continue a release sequence (PTX ISA, "Release and Acquire Patterns").
 Fences, and loads and stores with a memory order, are not modelled between blocks: accesses that rely on them
 are reported.
 """

@@ -72,11 +72,24 @@ class LoadedKernels:
         with allocating("scratch", sum(buffer.bytes for buffer in own), Stage.LOAD):
             for buffer in own:
                 self._scratch[buffer.name] = device.allocate(buffer.bytes, 0)
+        self._zero_once()
+
+    def _zero_once(self) -> None:
+        """Fills scratch memory that keeps zeros; waits, because runs may be on streams that do not."""
+        buffers = self._program.buffers
+        kept = [buffer for buffer in buffers if buffer.keeps_zeros and buffer.name in self._scratch]
+        for buffer in kept:
+            self._fill(buffer, self._scratch[buffer.name], 0, 0)
+        if kept:
+            self._device.synchronize_stream(0)
 
     def poison(self) -> None:
-        """Sets all bits of scratch memory (NaN or -1), so that reads of unwritten elements show in C."""
+        """Sets all bits of scratch memory (NaN or -1), so that reads of unwritten elements show in C.
+
+        Memory that runs leave zeroed is not changed.
+        """
         for buffer in self._program.buffers:
-            if buffer.name in self._scratch:
+            if buffer.name in self._scratch and not buffer.keeps_zeros:
                 self._fill(buffer, self._scratch[buffer.name], NAN, 0)
 
     def work(self, addresses: Mapping[str, int]) -> Callable[[int], None]:
@@ -85,7 +98,11 @@ class LoadedKernels:
         ``addresses``: device addresses of the program's buffers by name, without scratch.
         """
         every = {**addresses, **self._scratch}
-        zeroed = [(buffer, every[buffer.name]) for buffer in self._program.buffers if buffer.is_zeroed]
+        zeroed = [
+            (buffer, every[buffer.name])
+            for buffer in self._program.buffers
+            if buffer.is_zeroed and not buffer.keeps_zeros
+        ]
         launches = [self._prepared(launch, every) for launch in self._program.launches]
 
         def enqueue(stream: int) -> None:

@@ -125,6 +125,20 @@ PARTS_OF_K = Breaks(wgmma(Matmul(64, 64, 256, "f16"), splits=2), (
     ("the second part is not added", change(r"\+16384\]", "]")),
     ("nothing is added up", drop(r"st\.global\.v4\.b32[^;]*;")),
 ))  # fmt: skip
+ARRIVES, COUNT = r"atom\.acq_rel\.gpu", r"(setp\.ne\.b32\s+%p\d+, (%r\d+)), 3;"
+LAST_BLOCK = Breaks(
+    wgmma(Matmul(8, 64, 512, "f16", "nt"), block_m=8, splits=4, stages=2, split_by="last_block"), (
+    ("the arrival orders nothing", change(ARRIVES, "atom.relaxed.gpu")),
+    ("the arrival releases nothing", change(ARRIVES, "atom.acquire.gpu")),
+    ("the arrival acquires nothing", change(ARRIVES, "atom.release.gpu")),
+    ("the arrival is one of the block alone", change(ARRIVES, "atom.acq_rel.cta")),
+    ("a warp arrives before all of its lanes have stored", only(0, r"bar\.warp\.sync\s+-1;", "")),
+    ("lanes do not wait for the arrival of their warp", only(-1, r"bar\.warp\.sync\s+-1;", "")),
+    ("the last block but one adds the parts", only(0, COUNT, r"\1, 2;")),
+    ("each block adds the parts", only(0, COUNT, r"\1, \2;")),
+    ("the second part is not added", change(r"\+2048\]", "]")),
+    ("the sums are not stored", only(-1, r"st\.global\.v2\.b32[^;]*;", "")),
+))  # fmt: skip
 RELEASE = r"mbarrier\.arrive\.shared\.b64[^;]*;"
 # What each loop over tiles of C begins with, and its stage and parity.
 FETCHING = r"(?s)(elect\.sync.*?\n\$\w+:)(.*?shl\.b32\s+%r\d+, (%r\d+), 3;.*?P1, \[%r\d+\], (%r\d+), )"
@@ -184,7 +198,13 @@ SWAPPED = Breaks(wgmma(Matmul(12, 72, 136, "bf16", "nt"), block_m=16), (
     ("the wrong sum is sent", change(r"(selp\.f32\s+%r\d+), (%r\d+), (%r\d+),", r"\1, \3, \2,", 1)),
     ("columns are stored in another order", only(0, PAIR_STORE, r"\1\3, \2")),
 ))  # fmt: skip
-BREAKS = {"ring": RING, "clusters": CLUSTERS, "parts of K": PARTS_OF_K, "tiles": TILES}
+BREAKS = {
+    "ring": RING,
+    "clusters": CLUSTERS,
+    "parts of K": PARTS_OF_K,
+    "last block": LAST_BLOCK,
+    "tiles": TILES,
+}
 BREAKS |= {"stores": STORES, "exchange": EXCHANGE, "registers": REGISTERS, "few rows": SWAPPED}
 
 
@@ -223,6 +243,23 @@ def test_parts_are_added_up_to_the_same_bits_in_any_order_of_blocks() -> None:
         simulate_program(compiled(PARTS_OF_K.one), {"a": a, "b": b, "c": c}, schedule_seed=seed)
         found.append(c)
     assert all(np.array_equal(found[0], other) for other in found[1:])
+
+
+@pytest.mark.slow
+def test_the_last_block_adds_to_the_same_bits_whichever_it_is_and_leaves_zeros_for_the_next_run() -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((8, 512), (64, 512)))
+    program = compiled(LAST_BLOCK.one)
+    counters = np.zeros(program.buffers[-1].bytes // 4, np.int32)
+    results = []
+    for seed in (None, 1, 2):
+        c = np.full((8, 64), np.nan, np.float32)
+        arrays: dict[str, Any] = {"a": a, "b": b, "c": c, program.buffers[-1].name: counters}
+        simulate_program(program, arrays, schedule_seed=seed)
+        results.append(c)
+        assert not counters.any()
+    assert all(np.array_equal(results[0], other) for other in results[1:])
+    np.testing.assert_allclose(results[0], a.astype(np.float64) @ b.astype(np.float64).T, atol=1e-3)
 
 
 def test_boxes_are_filled_without_bank_conflicts() -> None:

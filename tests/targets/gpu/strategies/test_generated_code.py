@@ -289,6 +289,19 @@ def test_few_rows_are_the_columns_of_products_and_two_neighbours_are_stored_at_o
     assert program.launches[0].dynamic_shared_bytes == stages * ((block + 64 * consumers) * 128 + 16)
 
 
+@pytest.mark.parametrize(("rows", "block", "consumers"), [(1, 8, 2), (16, 16, 1), (512, 128, 2)])
+def test_the_last_block_adds_parts_in_the_one_kernel_without_spills(
+    ptxas: Ptxas, rows: int, block: int, consumers: int
+) -> None:
+    knobs = {"block_m": block, "block_n": 64 * consumers, "consumers": consumers, "group": 1, "splits": 4}
+    problem = Matmul(rows, 512, 16384, "bf16", "nt")
+    program = large_wgmma(problem, **knobs, split_by="last_block").program()
+    assert len(program.launches) == 1
+    assert program.text.count("atom.acq_rel.gpu") == 1
+    (resources,) = ptxas.assemble(program).resources
+    assert (resources.spilled_bytes, is_serialized(resources)) == (0, False)
+
+
 @pytest.mark.parametrize(
     ("knobs", "in_flight_bytes"),
     [

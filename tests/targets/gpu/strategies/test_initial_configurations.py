@@ -25,7 +25,7 @@ LARGE_TILES = [
     *((256, 128, 8, 16), (128, 256, 8, 16), (128, 128, 8, 8), (64, 64, 8, 8)),
 ]
 WINNER = {"block_m": 128, "block_n": 256, "stages": 4, "consumers": 2, "cluster": "2x1", "group": 16}
-WINNER |= {"bands": "rows", "tiles": 4, "stores": "exchange", "splits": 1}
+WINNER |= {"bands": "rows", "tiles": 4, "stores": "exchange", "splits": 1, "split_by": "workspace"}
 
 
 def first_of(problem: Problem, strategy: str, chip: str = HOPPER) -> tuple[Candidate, ...]:

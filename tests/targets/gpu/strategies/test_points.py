@@ -125,6 +125,11 @@ POINTS = (
     # parts of K by blocks of their own; K of no whole tiles: zeros follow
     case(wgmma, Matmul(60, 56, 456, "f16", "nn", "bias_relu", "f16"), 1, splits=4),
     case(wgmma, Matmul(60, 72, 400, "i8", "nt", "bias_relu"), 2, splits=2, block_k=128, cluster="1x2"),
+    case(wgmma, Matmul(60, 72, 400, "i8", "nt", "bias_relu"), 3, splits=2, block_k=128, cluster="1x2",
+         split_by="last_block"),
+    case(mma_sync, Matmul(33, 35, 137, "i8", "nn", "bias_relu"), depth=0, splits=2, split_by="last_block"),
+    case(mma_sync, Matmul(65, 67, 160, "f16", "nt", "bias_relu", "f16"), 2, splits=2, split_by="last_block"),
+    case(mma_sync, Matmul(64, 64, 160, "f16", "nt"), splits=2, depth=2, split_by="last_block"),
     case(wgmma, BatchMatmul(2, 56, 64, 200, "bf16", "tn", output="bf16"), splits=2),
     # several tiles of C per block
     case(wgmma, Matmul(131, 72, 136, "f16", "nn", "bias_relu", "f16"), 1, tiles=3, stages=3),
@@ -145,6 +150,10 @@ POINTS = (
     case(wgmma, Matmul(130, 200, 64, "tf32"), block_k=32, block_n=192, consumers=3, cluster="2x1"),
     case(wgmma, Matmul(200, 68, 32, "tf32"), 4, block_k=32, block_m=192),
     case(wgmma, BatchMatmul(2, 60, 72, 260, "tf32"), 5, block_k=32, splits=4, stages=3),
+    case(wgmma, BatchMatmul(2, 60, 72, 260, "tf32"),
+         6, block_k=32, splits=4, stages=3, split_by="last_block"),
+    case(wgmma, Matmul(9, 136, 520, "bf16", "nt", "bias_relu", "bf16"),
+         7, block_m=8, splits=4, cluster="2x1", split_by="last_block"),
     # few rows: operands change places
     case(wgmma, Matmul(1, 136, 264, "bf16", "nt"), 1, block_m=8, block_n=128, stages=5),
     case(wgmma, Matmul(16, 72, 136, "f16", "nt", "bias_relu", "f16"), 2, block_m=16),

@@ -1,0 +1,222 @@
+"""The transform op ``tuner.add_parts``: split-K in one kernel."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tuner.core.errors import Refusal
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.dialect import InPlaceOp, attribute
+from tuner.mlir.ir.building import affine, branch, create, index, is_equal, symbol, total, value
+from tuner.mlir.ir.launches import constant_grid, index_along
+from tuner.mlir.ir.memrefs import argument_attributes
+from tuner.mlir.ir.reading import constant_of, walk
+
+BUFFER = "tuner.buffer"
+PARTS = "parts"  # buffers, by name
+COUNTERS = "zeroed"
+WARP_LANES = 32
+THREADS = slice(3, 6)  # operands of gpu.launch: threads of a block along x, y and z
+ALL_LANES = -1
+# A release of the warp's stores and an acquire of those of the warps that arrived before. Only an atomic of
+# this form is one instruction: ``memref.atomic_rmw`` becomes fences among all devices and the host.
+ARRIVE = "atom.acq_rel.gpu.global.add.u32 $0, [$1], 1;"
+RESET = "st.relaxed.gpu.global.u32 [$0], 0;"
+ATT_DIALECT = 0
+COUNTER_BYTES = 4
+AT_ONCE = 16  # stores of a thread whose slices are loaded together
+
+
+class AddPartsOp(InPlaceOp, name="add_parts"):
+    """``tuner.add_parts``: the block that is last at a tile adds the parts of K, in the kernel itself.
+
+    Takes a function with one ``gpu.launch`` whose blocks along z each sum a part of K and store it by
+    ``vector.store`` to one argument, C. Gives stores of each part to a slice of the argument whose
+    ``tuner.buffer`` is "parts". A warp counts its arrival in a word of the argument "zeroed", one for each
+    tile and warp; the last of the warps at it reads all slices, adds them in the order of z, stores the sums
+    to C and sets the word back to 0. Each lane reads what the same lane of other blocks stored, so warps
+    do not wait for one another, and results have equal bits in each run.
+
+        vector.store %sums, %c[%i, %j] : memref<64x64xf32>, vector<2xf32>
+      becomes, with slices = 2
+        vector.store %sums, %parts[%z, %i, %j] : memref<2x64x64xf32>, vector<2xf32>
+        nvvm.bar.warp.sync %all_lanes : i32
+        %before = llvm.inline_asm "atom.acq_rel.gpu.global.add.u32 ..." %counter : (i64) -> i32
+        %count, %valid = gpu.shuffle idx %before, %lane0, %width : i32
+        nvvm.bar.warp.sync %all_lanes : i32
+        scf.if %is_last {
+          %part0 = vector.load %parts[%c0, %i, %j] : memref<2x64x64xf32>, vector<2xf32>
+          %part1 = vector.load %parts[%c1, %i, %j] : memref<2x64x64xf32>, vector<2xf32>
+          %total = arith.addf %part0, %part1 : vector<2xf32>
+          vector.store %total, %c[%i, %j] : memref<64x64xf32>, vector<2xf32>
+          scf.if %is_lane0 {
+            llvm.inline_asm "st.relaxed.gpu.global.u32 [$0], 0;" %counter : (i64) -> ()
+
+    Attribute ``slices`` (i64): blocks along z. ``tuner.finish_stores`` follows, with mode "store". The words
+    must be zero before the first run, and are so after each. The handle (a func.func) stays valid.
+    Silenceable failure, with nothing changed: not one launch of constant size, no stores to an argument in
+    one block of code that whole warps run, arguments that are missing or too small.
+    """
+
+    def change(self, function: Op) -> Refusal | None:
+        reduction = _Reduction.of(function, attribute(self, "slices", 1))
+        if isinstance(reduction, Refusal):
+            return reduction
+        last = reduction.stores[-1]
+        with last.location:
+            for store in reduction.stores:
+                with ir.InsertionPoint(store):
+                    reduction.store_part(store)
+            with ir.InsertionPoint.after(last):
+                reduction.create_arrival()
+        for store in reduction.stores:
+            store.erase()
+        return None
+
+
+@dataclass(frozen=True)
+class _Reduction:
+    """The stores of parts of sums to C by the blocks of a launch, and the buffers that pass parts on."""
+
+    launch: Op
+    stores: list[Op]  # vector.store to C, in one block of code
+    parts: Value  # memref<slices x rows x columns>
+    counters: Value  # memref of i32
+    grid: tuple[int, int]  # blocks along x and y
+    threads: tuple[int, int, int]
+    slices: int
+
+    @classmethod
+    def of(cls, function: Op, slices: int) -> "_Reduction | Refusal":
+        launches = walk(function, "gpu.launch")
+        if len(launches) != 1:
+            return Refusal(f"found {len(launches)} launches, allowed one")
+        grid = constant_grid(launches[0])
+        x, y, z = map(constant_of, list(launches[0].operands)[THREADS])
+        if grid is None or x is None or y is None or z is None:
+            return Refusal("found a launch of sizes that are not constant")
+        stores = [op for op in walk(function, "vector.store") if _is_argument(op.operands[1])]
+        targets = {op.operands[1] for op in stores}
+        blocks = {op.block for op in stores}
+        if len(targets) != 1 or len(blocks) != 1:
+            return Refusal(
+                f"found stores to {len(targets)} arguments in {len(blocks)} blocks of code,"
+                " allowed one of each"
+            )
+        parts = _argument(function, PARTS)
+        counters = _argument(function, COUNTERS)
+        if parts is None or counters is None:
+            return Refusal(f"found no arguments with {BUFFER} = {PARTS!r} and {COUNTERS!r}")
+        c = ir.MemRefType(stores[0].operands[1].type)
+        expected = [slices, *c.shape]
+        if slices < 2 or ir.MemRefType(parts.type).shape != expected:
+            return Refusal(f"parts: found {parts.type}, allowed sizes of {expected} with 2 slices or more")
+        words = grid[0] * grid[1] * x * y * z // WARP_LANES
+        if ir.MemRefType(counters.type).shape[0] < words:
+            return Refusal(f"zeroed: found {counters.type}, allowed {words} words or more: one for each warp")
+        return cls(launches[0], stores, parts, counters, grid, (x, y, z), slices)
+
+    def store_part(self, store: Op) -> None:
+        """Creates the store to the block's slice that stands for a store to C."""
+        vector, _, *indices = store.operands
+        create("vector.store", [], [vector, self.parts, index_along("gpu.block_id", "z"), *indices])
+
+    def create_arrival(self) -> None:
+        """Creates the count of a warp's arrival, and the sums of all slices by the warp that is last."""
+        lane = value("gpu.lane_id", ir.IndexType.get())
+        is_first_lane = is_equal(lane, index(0))
+        counter = self._counter_address()
+        _synchronise_warp()
+        before = branch(is_first_lane, lambda: _arrive(counter), lambda: _word(0), _i32())
+        count = _from_first_lane(before)
+        _synchronise_warp()
+
+        def finish() -> None:
+            for first in range(0, len(self.stores), AT_ONCE):
+                self._store_totals(self.stores[first : first + AT_ONCE])
+            branch(is_first_lane, lambda: _reset(counter))
+
+        branch(is_equal(count, _word(self.slices - 1)), finish)
+
+    def _store_totals(self, stores: Sequence[Op]) -> None:
+        element = ir.MemRefType(self.parts.type).element_type
+        add = "arith.addf"
+        if isinstance(element, ir.IntegerType):
+            add = "arith.addi"
+        totals = self._loads(stores, 0)
+        # a slice after the other: many loads are in flight, in few registers
+        for number in range(1, self.slices):
+            pairs = zip(totals, self._loads(stores, number), strict=True)
+            totals = [value(add, whole.type, whole, part) for whole, part in pairs]
+        for store, whole in zip(stores, totals, strict=True):
+            _, c, *indices = store.operands
+            create("vector.store", [], [whole, c, *indices])
+
+    def _loads(self, stores: Sequence[Op], number: int) -> list[Value]:
+        loads = []
+        for store in stores:
+            vector, _, *indices = store.operands
+            loads.append(value("vector.load", vector.type, self.parts, index(number), *indices))
+        return loads
+
+    def _counter_address(self) -> Value:
+        """Creates the address, i64, of the counter of the warp at the tile: one of all blocks along z."""
+        x, y, z = self.threads
+        warps = x * y * z // WARP_LANES
+        thread = symbol(0) + symbol(1) * x + symbol(2) * (x * y)
+        warp = ir.AffineExpr.get_floor_div(thread, WARP_LANES)
+        tile = symbol(3) + symbol(4) * self.grid[0]
+        ids = [index_along("gpu.thread_id", axis) for axis in "xyz"]
+        blocks = [index_along("gpu.block_id", axis) for axis in "xy"]
+        number = affine((tile * warps + warp) * COUNTER_BYTES, *ids, *blocks)
+        start = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), self.counters)
+        return value("arith.index_cast", ir.IntegerType.get_signless(64), total(start, number))
+
+
+def _is_argument(view: Value) -> bool:
+    return isinstance(view.owner, ir.Block) and view.owner.owner.operation.name == "func.func"
+
+
+def _argument(function: Op, buffer: str) -> Value | None:
+    for number, argument in enumerate(function.regions[0].blocks[0].arguments):
+        known = argument_attributes(function, number)
+        if BUFFER in known and ir.StringAttr(known[BUFFER]).value == buffer:
+            return argument
+    return None
+
+
+def _i32() -> ir.Type:
+    return ir.IntegerType.get_signless(32)
+
+
+def _word(number: int) -> Value:
+    return value("arith.constant", _i32(), value=ir.IntegerAttr.get(_i32(), number))
+
+
+def _synchronise_warp() -> None:
+    create("nvvm.bar.warp.sync", [], [_word(ALL_LANES)])
+
+
+def _from_first_lane(number: Value) -> Value:
+    mode = ir.Attribute.parse("#gpu<shuffle_mode idx>")
+    types = [number.type, ir.IntegerType.get_signless(1)]
+    received: Value = create("gpu.shuffle", types, [number, _word(0), _word(WARP_LANES)], mode=mode).results[
+        0
+    ]
+    return received
+
+
+def _arrive(counter: Value) -> Value:
+    return value("llvm.inline_asm", _i32(), counter, **_assembly(ARRIVE, "=r,l,~{memory}"))
+
+
+def _reset(counter: Value) -> None:
+    create("llvm.inline_asm", [], [counter], **_assembly(RESET, "l,~{memory}"))
+
+
+def _assembly(text: str, constraints: str) -> dict[str, ir.Attribute]:
+    return {
+        "asm_string": ir.StringAttr.get(text),
+        "constraints": ir.StringAttr.get(constraints),
+        "asm_dialect": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ATT_DIALECT),
+        "has_side_effects": ir.UnitAttr.get(),
+    }
