@@ -330,6 +330,19 @@ def test_blocks_of_one_multiprocessor_have_the_tiles_of_their_stages_in_flight(b
 
 
 @pytest.mark.mlir
+def test_rows_of_a_block_that_the_problem_does_not_have_are_multiplied_as_well(builder: Builder) -> None:
+    knobs: dict[str, Any] = {"block_m": 8, "block_n": 64, "consumers": 1, "group": 1}
+    busy = []
+    for rows in (1, 8):
+        wanted = point(HOPPER, Matmul(rows, 4096, 4096, "bf16", "nt"), **knobs)
+        program = Builder("sm_90a").build(wanted).program
+        busy.append(present(present(cycle_model.predicted(wanted.problem, program)).parts))
+    assert busy[0].products == pytest.approx(busy[1].products, rel=0.05)
+    assert busy[0].issue == pytest.approx(busy[1].issue, rel=0.05)
+    assert busy[0].products >= 64 * 8 * 4096 / 2048  # multiply-adds of a block, of a multiprocessor per cycle
+
+
+@pytest.mark.mlir
 def test_bank_conflicts_are_seen_in_the_lanes_addresses(builder: Builder) -> None:
     padded, dense = (parts(builder, point(CUDA_CORES, TRANSPOSED, pad_bytes=each))[1] for each in (16, 0))
     assert 2 * padded.memory < dense.memory

@@ -68,7 +68,7 @@ ORIGINS = {
 SPILLS = ("LDL", "STL")  # written through to the L2, with few hits in the L1
 MATRIX_WORDS = 4  # of the row at each address that ldmatrix and stmatrix take
 WGMMA_RATE = 2.0  # times the rate of mma.sync on sm_90; H100 white paper
-HANDED_OVER = "USETMAXREG"  # setmaxnreg, by which a warpgroup that only copies gives up registers
+TILE_COPY = "UTMALDG"  # of the TMA; next to wgmma one warpgroup of a block only copies
 
 
 def multiply_adds(instruction: MachineInstruction) -> int:
@@ -361,6 +361,7 @@ def _predicted(problem: Problem, program: KernelCode, kernels: Iterable[Kernel])
         work = _work(problem, program, launch, kernel)
         # multiply-adds that each thread must execute
         owed = problem.flop / 2 / (work.blocks * work.warps * WARP_THREADS)
+        owed *= _padding(problem, launch, kernel, work)
         mnemonics = {instruction.mnemonic for instruction in kernel.code}
         counts = KernelCounts(
             kernel,
@@ -379,6 +380,28 @@ def _predicted(problem: Problem, program: KernelCode, kernels: Iterable[Kernel])
     return PredictedCycles(cycles, parts, in_flight_bytes)
 
 
+def _padding(problem: Problem, launch: Launch, kernel: Kernel, work: BlockWork) -> float:
+    """Returns the elements of C of all blocks over those that there are, of a kernel with wgmma; else 1.
+
+    A block of 8 rows for a C of one row multiplies zeros. Its elements are counted by the registers that
+    products of the main loop are added to.
+    """
+    loop = main_loop(kernel)
+    if loop is None:
+        return 1.0
+    sums: dict[str, int] = {}  # first register -> sums of a lane
+    for instruction in kernel.code[slice(*loop)]:
+        if instruction.mnemonic in GROUP_PRODUCTS:
+            register = instruction.text.split()[1].rstrip(",")
+            shape = GROUP_SHAPE.search(instruction.name)
+            assert shape is not None, "wgmma has its shape in its name"
+            sums[register] = int(shape[1]) * int(shape[2]) // WARPGROUP_LANES
+    splits = launch.grid[2] // problem.batch
+    lanes = work.blocks * work.warps * WARP_THREADS * launch.tiles_of((0, 0, 0))
+    computed = sum(sums.values()) * lanes / max(splits, 1)
+    return max(computed / (problem.rows * problem.sizes[1]), 1.0)
+
+
 def _sums(problem: Problem, launch: Launch, work: BlockWork) -> float:
     """Returns the elements of C that a multiplying thread computes at once."""
     threads = work.blocks * work.warps * WARP_THREADS
@@ -390,10 +413,10 @@ def _work(problem: Problem, program: KernelCode, launch: Launch, kernel: Kernel)
     elements = problem.rows * n
     blocks = math.prod(launch.grid)
     tiles = launch.tiles_of((0, 0, 0))
-    if any(instruction.mnemonic == HANDED_OVER for instruction in kernel.code):
+    mnemonics = {instruction.mnemonic for instruction in kernel.code}
+    copies_only = 0
+    if TILE_COPY in mnemonics and mnemonics & set(GROUP_PRODUCTS):
         copies_only = WARPGROUP_LANES
-    else:
-        copies_only = 0
     resident = [
         resource.blocks_per_multiprocessor
         for resource in program.resources

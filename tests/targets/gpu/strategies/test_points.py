@@ -154,7 +154,10 @@ POINTS = (
          6, block_k=32, splits=4, stages=3, split_by="last_block"),
     case(wgmma, Matmul(9, 136, 520, "bf16", "nt", "bias_relu", "bf16"),
          7, block_m=8, splits=4, cluster="2x1", split_by="last_block"),
-    # few rows: operands change places
+    # few rows: operands change places; B of 16 bits may have n innermost
+    case(wgmma, Matmul(16, 72, 136, "f16", "nn", "bias_relu", "f16"), 6, block_m=16),
+    case(wgmma, Matmul(40, 136, 144, "bf16"), 7, block_m=48, block_n=128, consumers=2),
+    case(wgmma, Matmul(1, 136, 264, "bf16"), 8, block_m=8, splits=2, split_by="last_block"),
     case(wgmma, Matmul(1, 136, 264, "bf16", "nt"), 1, block_m=8, block_n=128, stages=5),
     case(wgmma, Matmul(16, 72, 136, "f16", "nt", "bias_relu", "f16"), 2, block_m=16),
     case(wgmma, Matmul(21, 131, 104, "f16", "nt"), 3, block_m=24, block_n=128, consumers=2),
@@ -249,7 +252,12 @@ def test_a_random_point_of_few_rows_is_right_and_free_of_races(seed: int) -> Non
     m = int(rng.integers(1, 65))
     n = int(rng.integers(1, 300))
     dtype = str(rng.choice(["bf16", "f16", "e4m3", "i8", "tf32"]))
-    problem = Matmul(m, n, 16 * int(rng.integers(1, 60)), dtype, "nt")
+    k = 16 * int(rng.integers(1, 60))
+    layout = "nt"
+    if seed % 2 and dtype in ("bf16", "f16"):
+        layout = "nn"
+        n = 8 * n
+    problem = Matmul(m, n, k, dtype, layout)
     allowed = feasible_set(problem, points.WGMMA, points.HOPPER)
     one = GpuPoint(problem, allowed.candidate(int(rng.integers(allowed.rows))), points.HOPPER)
     assert "wgmma" in compiled(one).text
