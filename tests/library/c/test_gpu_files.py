@@ -41,6 +41,8 @@ POINTS = (
 )
 WITH_MAPS = wgmma(Matmul(64, 64, 96, "f16"))
 WITH_SCALES = wgmma(Matmul(64, 72, 144, "e4m3", "nt", scales=SCALES), block_k=128)
+# a copy by columns and its low bits are in scratch memory, and have tensor maps
+WITH_COPIES = wgmma(Matmul(72, 40, 64, "tf32x3", "tn"), block_k=32)
 LAUNCHED, NO_KERNEL, BAD_SIZES, BAD_ADDRESS, NO_DEVICE, FAILED = 1, 0, -1, -2, -3, -4
 OUT_OF_MEMORY, LAUNCH_FAILED = 2, 719  # CUresult
 
@@ -54,7 +56,8 @@ def entry_of(point: GpuPoint, **changes: Any) -> LibraryEntry:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(
-        c_files(tuple(map(entry_of, (*POINTS, WITH_MAPS, WITH_SCALES)))), tmp_path_factory.mktemp("library")
+        c_files(tuple(map(entry_of, (*POINTS, WITH_MAPS, WITH_SCALES, WITH_COPIES)))),
+        tmp_path_factory.mktemp("library"),
     )
 
 
@@ -125,7 +128,7 @@ def test_the_header_says_how_many_scales_there_are(folder: Path) -> None:
     assert header.count(line) == 1
 
 
-@pytest.mark.parametrize("point", [WITH_MAPS, WITH_SCALES], ids=lambda point: point.problem.key)
+@pytest.mark.parametrize("point", [WITH_MAPS, WITH_SCALES, WITH_COPIES], ids=lambda point: point.problem.key)
 def test_a_kernel_gets_its_tensor_maps(
     point: GpuPoint, built: ctypes.CDLL, stub: StubDriver, tmp_path: Path
 ) -> None:
@@ -136,9 +139,9 @@ def test_a_kernel_gets_its_tensor_maps(
     pointer.value = ctypes.cast(on_encode, ctypes.c_void_p).value
     built.tuner_gpu_use_driver(with_maps.encode())
     assert run(built, stub.open(), point.problem) == LAUNCHED
-    (launch,) = compiled(point).launches
-    assert len(launch.tensor_maps) >= 2
-    assert [sizes[-1] for _, sizes in stub.launches] == [launch.dynamic_shared_bytes]
+    launches = compiled(point).launches
+    assert len(launches[-1].tensor_maps) >= 2
+    assert [sizes[-1] for _, sizes in stub.launches] == [each.dynamic_shared_bytes for each in launches]
 
 
 def test_a_kernel_is_loaded_once_and_launched_at_each_call(built: ctypes.CDLL, stub: StubDriver) -> None:

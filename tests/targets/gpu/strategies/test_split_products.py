@@ -102,11 +102,12 @@ def test_without_totals_or_low_bits_the_errors_are_many_times_larger() -> None:
     assert errors(one_product.astype(np.float32), a, b).max() > 10 * native.max()
 
 
-@pytest.mark.parametrize("layout", ["nn", "nt"])
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_infinity_gives_nan_and_the_largest_number_does_where_its_high_bits_are_rounded(layout: str) -> None:
     largest = np.finfo(np.float32).max
     in_registers = np.full((64, 32), 0.25, np.float32)
-    in_registers[20:22, 5] = np.inf, largest
+    below = np.nextafter(np.float32(2.0**128 - 2.0**116), np.float32(0))  # whose high bits are finite
+    in_registers[20:23, 5] = np.inf, 2.0**128 - 2.0**116, below
     in_memory = np.full((64, 32), 0.25, np.float32)
     in_memory[:4, 3] = np.inf, -np.inf, np.nan, largest
     c = product_of_rows(layout, in_registers, in_memory)
@@ -115,10 +116,11 @@ def test_infinity_gives_nan_and_the_largest_number_does_where_its_high_bits_are_
     is_nan[20:22] = True
     np.testing.assert_array_equal(np.isnan(c), is_nan)
     np.testing.assert_allclose(c[:20, 3], largest / 4, rtol=2.0**-22)
+    np.testing.assert_allclose(c[22, 4:], below / 4, rtol=2.0**-22)
     assert (c[:20, 4:] == 2).all()
 
 
-@pytest.mark.parametrize("layout", ["nn", "nt"])
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_tiny_numbers_are_off_by_a_fraction_of_the_least_normal_one(layout: str) -> None:
     tiny = np.array([1e-38, 2.0**-112, 2.0**-126, 2.0**-140, 2.0**-149], np.float32)
     factors = np.full((64, 32), 1.23e20, np.float32)
@@ -133,10 +135,13 @@ def test_tiny_numbers_are_off_by_a_fraction_of_the_least_normal_one(layout: str)
 def product_of_rows(layout: str, in_registers: Floats, in_memory: Floats) -> Floats:
     """Returns the products of rows of one matrix, which lanes split, with those of another; 64 rows each."""
     one = wgmma(Matmul(64, 64, 32, "tf32x3", layout), block_k=32, stages=2, block_m=64)
-    a, b = (in_registers, in_memory) if layout == "nt" else (in_memory, in_registers.T)
+    a, b = (in_registers, in_memory) if layout == "nt" else (in_memory, in_registers)
+    stored_a = a.T if layout == "tn" else a
+    stored_b = b if layout == "nt" else b.T
     c = np.full((64, 64), -1, np.float32)
+    arrays = {"a": np.ascontiguousarray(stored_a), "b": np.ascontiguousarray(stored_b), "c": c}
     with np.errstate(invalid="ignore", over="ignore"):
-        simulate_program(compiled(one), {"a": a, "b": np.ascontiguousarray(b), "c": c})
+        simulate_program(compiled(one), arrays)
     return c if layout == "nt" else c.T
 
 
