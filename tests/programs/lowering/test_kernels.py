@@ -150,7 +150,15 @@ MMA: dict[str, int | str] = {"block_m": 32, "block_n": 32, "block_k": 16, "warps
 MMA |= {"depth": 2, "shared": "pad", "group": 1, "splits": 1, "split_by": "atomic", "exchange": 0}
 MMA |= {"prefetch": 1, "pack": 0, "promote": 0}
 WGMMA: dict[str, int | str] = {"block_m": 64, "block_n": 64, "block_k": 64, "stages": 2, "consumers": 1}
-WGMMA |= {"cluster": "1x1", "bands": "rows", "stores": "direct", "splits": 1, "tiles": 1, "group": 1}
+WGMMA |= {
+    "cluster": "1x1",
+    "bands": "rows",
+    "stores": "direct",
+    "splits": 1,
+    "split_by": "workspace",
+    "tiles": 1,
+    "group": 1,
+}
 
 
 def script(problem: Problem, **knobs: Any) -> Script:
