@@ -12,7 +12,6 @@ import argparse
 import importlib
 import importlib.util
 import json
-import multiprocessing
 import os
 import sys
 import time
@@ -22,10 +21,10 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from benchmarks.limited_child import Stopped, in_child
 from benchmarks.results_file import emit, report
 
 LIMIT_S = 600.0  # of a model, in seconds of processor time of all its processes, about
@@ -125,34 +124,12 @@ def surveyed(
         for name, side in models.items():
             if names(name) and (library, name) not in kept:
                 began = os.times()
-                outcome = _in_child(library, name, side, limit_s)
+                outcome = in_child(outcome_of, library, name, side, limit_s=limit_s)
                 ended = os.times()
                 used = ended.children_user + ended.children_system
+                if isinstance(outcome, Stopped):
+                    outcome = VisionOutcome(library, name, side, STOPPED, outcome.reason)
                 show(outcome, used - began.children_user - began.children_system)
-
-
-def _in_child(library: str, name: str, side: int, limit_s: float) -> VisionOutcome:
-    spawn = multiprocessing.get_context("spawn")
-    receiver, sender = spawn.Pipe(duplex=False)
-    child = spawn.Process(target=_send, args=(sender, library, name, side))
-    child.start()
-    sender.close()
-    try:
-        if receiver.poll(limit_s):
-            found: VisionOutcome = receiver.recv()
-            child.join()
-            return found
-        reason = f"timed out after {limit_s:g} s"
-    except EOFError:
-        child.join()
-        reason = f"its process ended with {child.exitcode}"
-    child.kill()
-    child.join()
-    return VisionOutcome(library, name, side, STOPPED, reason)
-
-
-def _send(sender: Connection, library: str, name: str, side: int) -> None:
-    sender.send(outcome_of(library, name, side))
 
 
 def outcome_of(library: str, name: str, side: int) -> VisionOutcome:
@@ -162,13 +139,14 @@ def outcome_of(library: str, name: str, side: int) -> VisionOutcome:
     torch.set_num_threads(1)
     torch.manual_seed(zlib.crc32(name.encode()))
     try:
-        module = _module(library, name)
+        module = vision_module(library, name)
     except (ImportError, AttributeError, RuntimeError) as error:
         return VisionOutcome(library, name, side, MISSING, f"{type(error).__name__}: {error}")
-    return _compared(VisionOutcome(library, name, side, RIGHT), module, _inputs(name, side))
+    return _compared(VisionOutcome(library, name, side, RIGHT), module, images_of(name, side))
 
 
-def _module(library: str, name: str) -> Any:
+def vision_module(library: str, name: str) -> Any:
+    """Returns a model with random weights, in ``eval`` mode. Raises what its library raises."""
     package = importlib.import_module(library)
     if library == "timm":
         return package.create_model(name, pretrained=False).eval()
@@ -182,7 +160,8 @@ def _module(library: str, name: str) -> Any:
     return getattr(models, model)(weights=None, **options).eval()
 
 
-def _inputs(name: str, side: int) -> tuple[Any, ...]:
+def images_of(name: str, side: int) -> tuple[Any, ...]:
+    """Returns example inputs of a model: square images, of ``side`` pixels, or frames of a video."""
     import torch
 
     image = torch.randn(1, 3, side, side)
@@ -213,7 +192,7 @@ def _compared(start: VisionOutcome, module: Any, inputs: tuple[Any, ...]) -> Vis
     said = tuple(str(each.message) for each in caught if "scalar loops" in str(each.message))
     function = program.function
     fusions = function.code.fusions if isinstance(function, FusedFunction) else ()
-    worst = max(map(_error, results, expected))
+    worst = max(map(error_of, results, expected))
     return VisionOutcome(
         start.library,
         start.model,
@@ -230,7 +209,7 @@ def _changed(start: VisionOutcome, outcome: str, reason: str) -> VisionOutcome:
     return VisionOutcome(start.library, start.model, start.side, outcome, reason)
 
 
-def _error(found: Any, expected: Any) -> float:
+def error_of(found: Any, expected: Any) -> float:
     """Returns the greatest error relative to the greatest number; infinite where the shapes differ."""
     if not hasattr(expected, "shape"):
         return 0.0 if found == expected else float("inf")

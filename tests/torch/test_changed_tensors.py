@@ -117,6 +117,14 @@ class Counting(Cached):
         return old + new * self.calls
 
 
+class CountedAndReturned(Counting):
+    """Returns new values that are copied into buffers, and a view of one."""
+
+    def forward(self, x: Any, at: Any) -> Any:
+        result = super().forward(x, at)
+        return result, self.calls, self.last, self.last[:, 0] * 1
+
+
 class Swapped(Cached):
     """Two buffers whose new values are each other's old ones."""
 
@@ -134,7 +142,7 @@ class Swapped(Cached):
 
 
 IN_PLACE = (Copied, Put, Scattered, Added, Sliced, TwoWrites, Returned)
-COPIES = (Shifted, ReadBefore, Nested, Counting, Swapped)
+COPIES = (Shifted, ReadBefore, Nested, Counting, CountedAndReturned, Swapped)
 
 
 def made(class_: type[Cached]) -> Cached:

@@ -31,7 +31,7 @@ class Step(nn.Module):  # type: ignore[misc,unused-ignore]
         self.first = nn.Linear(WIDTH, 4 * WIDTH)
         self.second = nn.Linear(4 * WIDTH, WIDTH)
 
-    def forward(self, x: Any, cache: Any) -> tuple[Any, Any]:
+    def forward(self, x: Any, cache: Any) -> Any:
         query = self.query(x)
         cache = torch.cat([cache, self.key(x)], 1)
         scores = (query @ cache.transpose(1, 2)) * (1 / cache.shape[1])
@@ -76,6 +76,28 @@ def test_a_growing_cache_is_compiled_once_for_its_first_and_once_for_all_lengths
     assert "aten.cat" in in_torch
     assert "its sizes are dynamic" in in_torch
     assert "linear" not in in_torch
+
+
+class Window(Step):
+    """A step whose cache keeps the last rows, and counts them: a number that no tensor has as a size."""
+
+    def forward(self, x: Any, cache: Any, count: Any = 5) -> Any:
+        x, cache = super().forward(x, cache)
+        return x, cache[:, 1:], count + 1
+
+
+def test_numbers_that_change_are_taken_and_returned() -> None:
+    module = seeded(Window)
+    compiled: Any = torch.compile(module, backend="tuner")
+    with torch.no_grad():
+        for number in (5, 6, 7, 3, 0, 1, 90):
+            found = compiled(*step_of(number + 4), number)
+            expected = module(*step_of(number + 4), number)
+            torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    counts = tuner.torch.graph_counts()
+    assert counts.taken >= 2
+    assert counts.left == 1  # 0 and 1, in eager mode: torch.export takes them for no other number
+    assert "found size 0 of dimension 0, allowed 2 to" in counts.reasons[0]
 
 
 def test_changed_parameters_are_seen_between_lengths() -> None:

@@ -18,7 +18,7 @@ from tuner.torch.baselines import is_faster
 from tuner.torch.dynamic_sizes import Place
 from tuner.torch.export import CallForm, ExportedModule, export_module
 from tuner.torch.graph_outputs import ChangesTensorsError
-from tuner.torch.graph_sizes import DynamicSizesError, dynamic_shapes, sizes_of
+from tuner.torch.graph_sizes import DynamicSizesError, dynamic_shapes, sizes_of, tensor_of_size
 from tuner.torch.partition import partitioned
 from tuner.torch.program import TensorProgram
 from tuner.torch.refusals import RefusedOperatorsError
@@ -46,6 +46,10 @@ class _Compiled:
     states: dict[int, State]  # of each constant
 
 
+class SharedMemoryError(UsageError):
+    """A result is a view of an input or of another result, so that a write into one changes the other."""
+
+
 class BoundGraph:
     """A graph of torch.compile that is called with all of its inputs."""
 
@@ -64,6 +68,7 @@ class BoundGraph:
         """
         self._graph = graph
         self._sizes = sizes_of(graph, inputs)
+        self._numbers = frozenset(number for number, (owner, _) in self._sizes.items() if owner == number)
         self._watched = watched
         self._leave = leave
         self._is_left = False
@@ -91,7 +96,7 @@ class BoundGraph:
             return self._called_in_eager_mode(inputs, error)
         program = compiled.program
         try:
-            return tuple(program.run(_at(compiled.variables, inputs)))
+            return tuple(program.run(self._given(compiled.variables, inputs)))
         except TunerError as error:
             # an index out of range is an error in eager mode, too; what was written is not written twice
             is_begun = isinstance(error, CandidateError) and program.is_changing
@@ -103,8 +108,18 @@ class BoundGraph:
         """Returns ``inputs`` with copies of the variables, which a call may change."""
         copied = [*inputs]
         for at in self._compiled.variables:
-            copied[at] = inputs[at].clone()
+            if at not in self._numbers:
+                copied[at] = inputs[at].clone()
         return tuple(copied)
+
+    def _given(self, variables: tuple[int, ...], inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+        """Returns the tensors of a call; a number that no tensor has as a size is that of an empty one."""
+        if not self._numbers:
+            return _at(variables, inputs)
+        given = [*inputs]
+        for at in self._numbers:
+            given[at] = tensor_of_size(inputs[at])
+        return _at(variables, given)
 
     def _called_in_eager_mode(self, inputs: tuple[Any, ...], error: TunerError) -> Any:
         if not self._is_left:
@@ -136,7 +151,7 @@ class BoundGraph:
     def _compiled_for(self, inputs: tuple[Any, ...], constants: Iterable[int]) -> _Compiled:
         """Compiles the graph; ``constants``: numbers of the inputs that are constants."""
         constants = tuple(constants)
-        variables = tuple(sorted({*range(len(inputs))} - {*constants, *self._sizes}))
+        variables = tuple(sorted({*range(len(inputs))} - {*constants, *self._sizes} | self._numbers))
         tensors = _at(constants, inputs)
         # before the constants are copied: a change during that is seen later
         versions = versions_of(tensors)
@@ -145,7 +160,8 @@ class BoundGraph:
         memory = _detached(tensors)
         bound = _WithConstants(self._graph, dict(zip(constants, memory, strict=True)), variables, self._sizes)
         shapes = dynamic_shapes(self._graph, variables)
-        program, loops, in_torch, changed = _program_of(bound, _detached(_at(variables, inputs)), shapes)
+        own = _detached(self._given(variables, inputs))
+        program, loops, in_torch, changed = _program_of(bound, own, shapes)
         if changed:  # by each call: not constants, then
             return self._compiled_for(inputs, {*constants} - changed)
         return _Compiled(program, loops, in_torch, constants, variables, memory, versions, state, states)
@@ -160,8 +176,12 @@ def _program_of(
             if shapes is not None:
                 raise DynamicSizesError
             exported = export_module(module, own, on_new=start_helpers)
-        except (RefusedOperatorsError, ChangesTensorsError, DynamicSizesError) as refusal:
-            partition = partitioned(module, own, {}, refusal, _compiled_part, dynamic_shapes=shapes)
+            if exported.shared:
+                raise SharedMemoryError(exported.shared)
+        except (RefusedOperatorsError, ChangesTensorsError, DynamicSizesError, SharedMemoryError) as refusal:
+            partition = partitioned(
+                module, own, {}, refusal, _compiled_part, dynamic_shapes=shapes, keeps_views=True
+            )
             _require_plain_results(partition.form)
             changed = set(map(_number_of_constant, partition.function.changed_buffers))
             return TensorProgram(partition.function, partition.form), "", partition.text, changed
@@ -188,8 +208,6 @@ def _scheduled(exported: ExportedModule) -> tuple[TensorProgram, str]:
 
 
 def _require_plain_results(form: CallForm) -> None:
-    if form.shared:  # a write into one of the two tensors would have to change the other
-        raise UsageError(form.shared)
     if not all(output.result == number for number, output in enumerate(form.outputs)):
         raise UsageError("the graph returns what is not a tensor")
 
@@ -203,7 +221,7 @@ def _states(numbers: Iterable[int], inputs: tuple[Any, ...]) -> dict[int, State]
     return {at: WeightContents().of([inputs[at]]) for at in numbers}
 
 
-def _at(numbers: Iterable[int], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def _at(numbers: Iterable[int], inputs: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(map(inputs.__getitem__, numbers))
 
 

@@ -151,8 +151,7 @@ def call_form(
 ) -> CallForm:
     """Returns how a module is called whose graph is ``program``; nothing is lowered.
 
-    Raises UsageError for a module that changes its parameters, or returns numbers that it computes or no
-    tensor.
+    Raises UsageError for a module that changes its parameters, or returns nothing that it computes.
     """
     _require_supported(program)
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
@@ -164,7 +163,7 @@ def call_form(
         in_spec=program.call_spec.in_spec,
         out_spec=program.call_spec.out_spec,
         inputs=inputs,
-        outputs=_outputs(program),
+        outputs=_outputs(program, has_numbers=True),
         types=tuple(values[spec.arg.name].dtype for spec in arguments),
         result_types=tuple(values[spec.arg.name].dtype for spec in results),
         constants=constants,
@@ -470,15 +469,16 @@ def _is_tensor(spec: Any) -> bool:
     return type(spec.arg).__name__ == TENSOR
 
 
-def _outputs(program: torch.export.ExportedProgram) -> tuple[Output, ...]:
+def _outputs(program: torch.export.ExportedProgram, *, has_numbers: bool = False) -> tuple[Output, ...]:
+    """Returns what each leaf of a module's results is; ``has_numbers``: whether some are computed numbers."""
     outputs: list[Output] = []
     number = 0
     for spec in filter(is_result, program.graph_signature.output_specs):
-        if _is_tensor(spec):
+        if type(spec.arg).__name__ == CONSTANT:
+            outputs.append(Output(None, spec.arg.value))
+        elif has_numbers or _is_tensor(spec):
             outputs.append(Output(number))
             number += 1
-        elif type(spec.arg).__name__ == CONSTANT:
-            outputs.append(Output(None, spec.arg.value))
         else:
             raise UsageError("the module returns a number that it computes: only tensors are supported")
     if not number:

@@ -7,7 +7,7 @@ import torch
 from torch.export import Dim
 
 from tuner.core.errors import UsageError
-from tuner.torch.dynamic_sizes import Place, shape_of
+from tuner.torch.dynamic_sizes import Place, Shape, shape_of
 from tuner.torch.guards import NO_GRADIENTS, plain
 
 EXAMPLE = "example_value"  # of a placeholder: a tensor or number whose sizes are symbols
@@ -23,6 +23,7 @@ class DynamicSizesError(UsageError):
 def sizes_of(graph: torch.fx.GraphModule, inputs: tuple[Any, ...]) -> dict[int, Place]:
     """Returns, by the number of each input that is a size, a tensor and a dimension that have it.
 
+    For a number that no tensor has, these are itself, as a tensor of that many rows, and 0.
     Raises UsageError for inputs that are neither tensors nor such sizes, and for tensors that a program
     cannot read.
     """
@@ -38,15 +39,25 @@ def sizes_of(graph: torch.fx.GraphModule, inputs: tuple[Any, ...]) -> dict[int, 
             plain(tensor, f"input {number} of the graph")
             if tensor.requires_grad and torch.is_grad_enabled():
                 raise UsageError(NO_GRADIENTS)
-        elif (
-            number < len(values)
-            and isinstance(values[number], torch.SymInt)
-            and str(values[number]) in places
-        ):
-            sizes[number] = places[str(values[number])]
+        elif number < len(values) and isinstance(values[number], torch.SymInt):
+            sizes[number] = places.get(str(values[number]), (number, 0))
         else:
             raise DynamicSizesError
     return sizes
+
+
+def tensor_of_size(number: int | torch.SymInt) -> torch.Tensor:
+    """Returns an empty tensor of ``number`` rows; of at least two for the symbol of a graph to be exported.
+
+    Raises UsageError for a negative number.
+    """
+    if isinstance(number, torch.SymInt):
+        return torch.empty(
+            max(number.node.hint, 2), 0
+        )  # its value: the symbol itself would become a constant
+    if number < 0:
+        raise UsageError(f"a number of the graph is {number}, which no size is")
+    return torch.empty(number, 0)
 
 
 def dynamic_shapes(graph: torch.fx.GraphModule, numbers: Iterable[int]) -> Any:
@@ -55,13 +66,19 @@ def dynamic_shapes(graph: torch.fx.GraphModule, numbers: Iterable[int]) -> Any:
     shapes = []
     for number in numbers:
         dynamic = {}
-        for dimension, size in enumerate(shape_of(values[number]) if values else ()):
+        for dimension, size in enumerate(_shape_of(values[number]) if values else ()):
             if size is None:
                 dynamic[dimension] = Dim.AUTO
         shapes.append(dynamic)
     if not any(shapes):
         return None
     return (tuple(shapes),)
+
+
+def _shape_of(value: object) -> Shape:
+    if isinstance(value, torch.SymInt):
+        return None, 0
+    return shape_of(value)
 
 
 def _example_values(graph: torch.fx.GraphModule) -> list[Any]:

@@ -6,7 +6,7 @@ Operators that write a part of a buffer or an input run by PyTorch, in place.
 
 import operator
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -22,13 +22,7 @@ from tuner.torch.dynamic_sizes import SYMBOLIC, dynamic_sizes, shape_of
 from tuner.torch.export import TENSOR, TRACING
 from tuner.torch.graph_outputs import is_change, returned_values
 from tuner.torch.parted_function import ChangedTensor, PartedFunction, TensorPart, Tensors
-
-
-def is_view(node: Node) -> bool:
-    """Returns whether an operator's results share the memory of what it reads."""
-    if not isinstance(node.target, torch._ops.OpOverload):  # noqa: SLF001 - of a tensor of several, of a size
-        return True
-    return any(result.alias_info for result in node.target._schema.returns)  # noqa: SLF001
+from tuner.torch.returned_views import ReturnedViews, is_view, returned_views
 
 
 def functional_graph(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
@@ -194,16 +188,27 @@ PartCompiler = Callable[[torch.nn.Module, tuple[torch.Tensor, ...]], Callable[..
 
 
 def parted_function(
-    graph: ModuleGraph, in_torch: frozenset[Node], text: str, compiled: PartCompiler
+    graph: ModuleGraph,
+    in_torch: frozenset[Node],
+    text: str,
+    compiled: PartCompiler,
+    *,
+    keeps_views: bool = False,
 ) -> PartedFunction:
     """Returns a function that runs the nodes ``in_torch`` by PyTorch, and the others as compiled programs.
 
     ``compiled`` takes a module and example tensors and returns a function of a tuple of such tensors;
-    ``text`` names the operators in PyTorch, for messages. Parts of views alone run by PyTorch, too. Raises
+    ``text`` names the operators in PyTorch, for messages; ``keeps_views``: whether results that are views of
+    inputs or of other results are such views, not copies. Parts of views alone run by PyTorch, too. Raises
     what ``compiled`` raises.
     """
     levels = _levels(graph, in_torch | graph.writes)
-    returned = {*graph.results, *map(attrgetter("value"), graph.changes)}
+    views = ReturnedViews()
+    if keeps_views:
+        views = returned_views(graph.results, frozenset((*graph.inputs, *graph.state)))
+    last, last_reads = graph.piece(views.nodes, views.results)
+    new_values = map(attrgetter("value"), graph.changes)
+    returned = {*graph.results, *new_values, *last_reads}.difference(views.results)
     pieces = []
     for level in sorted({*levels.values()}):
         nodes = [node for node in graph.nodes if levels[node] == level]
@@ -222,23 +227,26 @@ def parted_function(
         call: Callable[..., Tensors] = by_pytorch(module)
         if is_compiled:
             call = compiled(module, tuple(values[node] for node in reads))
-        parts.append(
-            TensorPart(call, tuple(read.name for read in reads), tuple(output.name for output in outputs))
-        )
+        parts.append(TensorPart(call, _names(reads), _names(outputs)))
     known = [node for node in returned if node in graph.weights or node in graph.constants]
     module, _ = graph.piece((), known)
     held = dict(zip((node.name for node in known), module.forward(), strict=True))
     return PartedFunction(
         tuple(shape_of(node.meta["val"]) for node in graph.inputs),
-        tuple(node.name for node in graph.inputs),
+        _names(graph.inputs),
         tuple(parts),
-        tuple(node.name for node in graph.results),
+        _names(graph.results),
         held,
         _why_in_parts(graph, text),
         state={node.name: tensor for node, tensor in graph.state.items()},
         changes=tuple(map(_changed, graph.changes)),
         sizes=dynamic_sizes(graph.program, graph.inputs),
+        views=TensorPart(by_pytorch(last), _names(last_reads), _names(views.results)),
     )
+
+
+def _names(nodes: Iterable[Node]) -> tuple[str, ...]:
+    return tuple(map(attrgetter("name"), nodes))
 
 
 def _changed(change: Change) -> ChangedTensor:

@@ -52,6 +52,7 @@ class PartedFunction:
     state: Mapping[str, torch.Tensor]  # the module's buffers that it changes
     changes: tuple[ChangedTensor, ...]
     sizes: tuple[DynamicSize, ...]  # of the arguments
+    views: TensorPart  # makes results that are views of arguments or of other results
 
     def __repr__(self) -> str:
         """Returns one line: how many parts there are, and which operators run in PyTorch."""
@@ -60,9 +61,10 @@ class PartedFunction:
     def __call__(self, tensors: Tensors) -> list[torch.Tensor]:
         """Runs the parts in order, then changes buffers and arguments.
 
-        A result that is the new value of a buffer or of an argument is that tensor; no other result shares
-        memory with an argument, a weight, a buffer or another result. Raises UsageError where a tensor that
-        is changed shares memory with another, and for dynamic sizes out of range.
+        A result that is the new value of a buffer or of an argument is that tensor; but for these and
+        ``views`` no result shares memory with an argument, a weight, a buffer or another result. Raises
+        UsageError where a tensor that is changed shares memory with another, and for dynamic sizes out of
+        range.
         """
         for size in self.sizes:
             size.require(tensors)
@@ -73,11 +75,13 @@ class PartedFunction:
         taken = set(map(_storage, (*values.values(), *self.held.values())))
         values |= self.held
         for part in self.parts:
-            returned = part.call(tuple(map(values.__getitem__, part.reads)))
-            values.update(zip(part.returns, returned, strict=True))
-        results = [owners[name] if name in owners else _own(values[name], taken) for name in self.results]
+            values.update(zip(part.returns, _called(part, values), strict=True))
+        for name in {*self.results}.difference(self.views.returns, owners):
+            values[name] = _own(values[name], taken)
         self._copy_new_values(values, taken)
-        return results
+        values |= owners
+        values.update(zip(self.views.returns, _called(self.views, values), strict=True))
+        return list(map(values.__getitem__, self.results))
 
     def _copy_new_values(self, values: Mapping[str, torch.Tensor], taken: set[int]) -> None:
         copied = list(filterfalse(attrgetter("is_in_place"), self.changes))
@@ -97,8 +101,17 @@ class PartedFunction:
         return tuple(self.inputs.index(change.owner) for change in self.changes if not change.buffer)
 
 
+def _called(part: TensorPart, values: Mapping[str, torch.Tensor]) -> Tensors:
+    return part.call(tuple(map(values.__getitem__, part.reads)))
+
+
 def _own(tensor: torch.Tensor, taken: set[int]) -> torch.Tensor:
-    """Returns the tensor, a copy of it where its storage is ``taken``; takes the storage of the result."""
+    """Returns the tensor, a copy of it where its storage is ``taken``; takes the storage of the result.
+
+    A number, such as a size, is returned as it is.
+    """
+    if not isinstance(tensor, torch.Tensor):
+        return tensor
     address = _storage(tensor)
     if address in taken:
         return tensor.clone()

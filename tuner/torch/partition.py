@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import filterfalse
 from typing import Any
 
 import torch
@@ -17,10 +16,11 @@ from torch.fx import Node
 from tuner.core.errors import CandidateError, UsageError
 from tuner.torch.dynamic_sizes import dynamic_nodes
 from tuner.torch.export import CallForm, call_form, exported_graph, require_static
-from tuner.torch.module_parts import ModuleGraph, by_pytorch, functional_graph, is_view, parted_function
+from tuner.torch.module_parts import ModuleGraph, by_pytorch, functional_graph, parted_function
 from tuner.torch.parted_function import PartedFunction, Tensors
 from tuner.torch.program import TensorProgram
 from tuner.torch.refusals import RefusedOperator, RefusedOperatorsError, place_of
+from tuner.torch.returned_views import is_view
 
 LEAST_ELEMENTS = 2**14  # that a part without products computes: a call of a program takes microseconds
 PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "bilinear", "einsum"})
@@ -51,6 +51,7 @@ def partitioned(
     *,
     is_all_supported: bool = False,
     dynamic_shapes: Any = None,
+    keeps_views: bool = False,
 ) -> ModuleInParts:
     """Returns a module as parts: the operators of ``refusal`` run by PyTorch, the others as programs.
 
@@ -64,6 +65,7 @@ def partitioned(
         compiled: compiles a module for example tensors.
         is_all_supported: whether operators that are not supported are an error.
         dynamic_shapes: as of ``torch.export.export``; operators with dynamic sizes run by PyTorch.
+        keeps_views: whether results that are views of inputs or of other results are such views, not copies.
 
     Raises:
         RefusedOperatorsError: ``refusal``, where operators draw random numbers, whose order would change,
@@ -79,13 +81,15 @@ def partitioned(
     form = call_form(module, exported)
     buffers = {} if isinstance(module, torch.export.ExportedProgram) else dict(module.named_buffers())
     graph = ModuleGraph.of(exported, form.tensors_of(arguments, keywords), buffers)
-    function, operators = _parted(graph, refusal, compiled, is_all_supported)
+    split = partial(parted_function, graph, keeps_views=keeps_views)
+    function, operators = _parted(graph, refusal, split, compiled, is_all_supported)
     return ModuleInParts(function, form, operators)
 
 
 def _parted(
     graph: ModuleGraph,
     refusal: UsageError,
+    split: Callable[..., PartedFunction],
     compiled: Compiled,
     is_all_supported: bool,
 ) -> tuple[PartedFunction, tuple[RefusedOperator, ...]]:
@@ -103,7 +107,7 @@ def _parted(
             operators |= dict.fromkeys(unsupported)
         parts = _Parts(compiled, LEAST_ELEMENTS if in_torch else 0)
         try:
-            function = parted_function(graph, in_torch, _text(operators), parts.compiled)
+            function = split(in_torch, _text(operators), parts.compiled)
         except RefusedOperatorsError as error:
             latest = error
             continue
@@ -112,8 +116,12 @@ def _parted(
         return function, tuple(operators)
 
 
+def _is_computing(node: Node) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor) and not is_view(node)
+
+
 def _operators_of(dynamic: Iterable[Node]) -> dict[RefusedOperator, None]:
-    places = map(place_of, filterfalse(is_view, dynamic))
+    places = map(place_of, filter(_is_computing, dynamic))
     return dict.fromkeys(map(partial(RefusedOperator, reason="its sizes are dynamic"), places))
 
 

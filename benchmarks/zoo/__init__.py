@@ -1,0 +1,1 @@
+"""Models of transformers, torchvision and timm as their authors wrote them, by ``torch.compile``."""

@@ -1,0 +1,89 @@
+"""The zoo of models: outcomes are kept and summarized, and a child that crashes or hangs is an outcome."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.limited_child import Stopped, in_child
+from benchmarks.zoo import __main__ as zoo
+from benchmarks.zoo.outcome import LEFT, MISSING, RIGHT, WRONG, ZooModel, ZooOutcome, models, outcome_of
+
+RATIOS = {"eager": (4.0, 3.9, 4.1), "torch.compile": (2.0, 1.9, 2.2)}
+OUTCOMES = [
+    ZooOutcome("transformers", "bert", RIGHT, taken=1, error=1e-7, compile_s=5.5, peak_mb=700, ratios=RATIOS),
+    ZooOutcome("timm", "other", RIGHT, taken=2, left=1, reasons=("why",), ratios={"eager": (1.0, 0.9, 1.1)}),
+    ZooOutcome("timm", "third", LEFT, "sizes", left=1, reasons=("sizes",)),
+]
+
+
+def test_outcomes_are_read_again_and_their_models_are_not_compiled_again(tmp_path: Path) -> None:
+    file = tmp_path / "zoo.json"
+    zoo.write(file, OUTCOMES)
+    assert zoo.kept(file) == OUTCOMES
+    assert ZooModel("transformers", "bert") not in zoo.wanted([], [], OUTCOMES)
+    assert zoo.wanted(["gpt2", "bert"], [], OUTCOMES) == [ZooModel("transformers", "gpt2")]
+    assert {model.library for model in zoo.wanted([], ["timm"], OUTCOMES)} == {"timm"}
+    assert zoo.kept(tmp_path / "none.json") == []
+
+
+def test_the_summary_has_means_over_models_and_the_least() -> None:
+    summary = zoo.summary_of(OUTCOMES)
+    assert summary["by_outcome"][RIGHT] == 2
+    assert (summary["run"], summary["all graphs taken"]) == (3, 1)
+    assert summary["times as fast as"] == {
+        "eager": {"models": 2, "mean": 2.0, "least": 1.0},
+        "torch.compile": {"models": 1, "mean": 2.0, "least": 2.0},
+    }
+    assert zoo.line_of(OUTCOMES[0]).startswith("right    bert: 1 graphs taken, 0 left, 5.5 s; 4.00 x eager")
+
+
+def test_there_are_sixty_models_of_each_kind_but_for_the_libraries_of_vision() -> None:
+    names = [model.name for model in models() if model.library == "transformers"]
+    assert len(names) == len({*names}) >= 60
+
+
+def crash() -> None:
+    os._exit(3)
+
+
+def wait() -> None:
+    time.sleep(600)
+
+
+@pytest.mark.slow
+def test_a_child_that_crashes_or_hangs_returns_why() -> None:
+    assert in_child(abs, -3, limit_s=60) == 3
+    assert in_child(crash, limit_s=60) == Stopped("its process ended with 3")
+    assert in_child(wait, limit_s=1) == Stopped("timed out after 1 s")
+
+
+@pytest.mark.mlir
+@pytest.mark.slow
+def test_a_model_is_right_wrong_left_or_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+    from benchmarks.zoo import outcome
+    from tuner.torch.baselines import Example
+
+    class Counted(torch.nn.Module):  # type: ignore[misc, name-defined]
+        """Computes something else where it is compiled: what a wrong compiler looks like."""
+
+        def forward(self, x: Any) -> Any:
+            return x * (1.0 if torch.compiler.is_compiling() else 2.0)
+
+    x = (torch.linspace(1, 2, 64).reshape(8, 8),)
+    modules = {
+        RIGHT: torch.nn.Linear(8, 8).eval(),
+        WRONG: Counted(),
+        LEFT: torch.nn.Flatten(0).eval(),
+    }
+    for expected, module in modules.items():
+        torch._dynamo.reset()  # noqa: SLF001 - torch's documented name
+        monkeypatch.setattr(outcome, "_example_of", lambda _, module=module: Example(module, x, {}))
+        found = outcome_of(ZooModel("none", expected), is_timed=False)
+        assert found.outcome == expected, found
+    monkeypatch.undo()
+    assert outcome_of(ZooModel("timm", "no_such_model"), is_timed=False).outcome == MISSING
