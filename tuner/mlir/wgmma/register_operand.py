@@ -20,6 +20,7 @@ from tuner.mlir.wgmma.plan import (
     MMA_DEPTH_BYTES,
     MMA_ROWS,
     UNIT_BYTES,
+    OperandTile,
     PipelinePlan,
 )
 from tuner.mlir.wgmma.warpgroups import (
@@ -236,11 +237,18 @@ def right_operand(ring: Ring, stage: Value, offset_bytes: int) -> Descriptor:
 
     ``stage``: its number, an i32; ``offset_bytes``: of the tile in the stage.
     """
-    plan = ring.plan
+    return descriptor_of(ring, ring.plan.b, stage, offset_bytes)
+
+
+def descriptor_of(ring: Ring, tile: OperandTile, stage: Value, offset_bytes: int | Value) -> Descriptor:
+    """Creates the wgmma descriptor of ``tile``, or a part of it, ``offset_bytes`` from a stage's beginning.
+
+    ``stage``, and ``offset_bytes`` if it is a value, are i32.
+    """
     units = calculate("shrui", calculate("addi", ring.start, offset_bytes), UNIT_BYTES.bit_length() - 1)
-    low = calculate("addi", units, plan.b.descriptor & LOW_WORD)
-    of_stage = calculate("muli", stage, plan.stage_bytes // UNIT_BYTES)
-    return Descriptor(calculate("addi", low, of_stage), plan.b.descriptor >> WORD_BITS)
+    low = calculate("addi", units, tile.descriptor & LOW_WORD)
+    of_stage = calculate("muli", stage, ring.plan.stage_bytes // UNIT_BYTES)
+    return Descriptor(calculate("addi", low, of_stage), tile.descriptor >> WORD_BITS)
 
 
 def release_by_warps(ring: Ring, thread: Value, stage: Value) -> None:

@@ -11,17 +11,20 @@ from dataclasses import dataclass
 
 from tuner.core.problem import SCALED_COLUMNS
 from tuner.mlir.bindings import Value, ir
-from tuner.mlir.ir.building import index, value
+from tuner.mlir.ir.building import create, index, value
 from tuner.mlir.ir.scaled_sums import Scales
 from tuner.mlir.wgmma.integers import as_index, calculate, long_word, loop_i32, word
 from tuner.mlir.wgmma.plan import MMA_ROWS, PipelinePlan
+from tuner.mlir.wgmma.register_operand import descriptor_of, right_operand
 from tuner.mlir.wgmma.warpgroups import (
     POSITION_WORDS,
     Consumer,
     RingPosition,
     assembly,
     completed,
+    multiplied,
     struct_with,
+    undefined_sums,
     word_of,
 )
 
@@ -68,7 +71,7 @@ class ScaledConsumer:
 
         def step(number: Value, carried: list[Value]) -> list[Value]:
             position = RingPosition(*carried[:POSITION_WORDS])
-            structs = self.consumer.multiply_alone(position)
+            structs = self._multiply(position)
             loaded = _load(addresses, self._step_of(calculate("addi", number, 1)))
             sums = [completed(struct, plan) for struct in structs]
             self.consumer.release(position.stage)
@@ -79,6 +82,26 @@ class ScaledConsumer:
         totals = rest[len(scales) :]
         structs = [struct_with(totals[at : at + plan.sums]) for at in range(0, len(totals), plan.sums)]
         return structs, RingPosition(stage, parity)
+
+    def _multiply(self, position: RingPosition) -> list[Value]:
+        """Creates the products of a stage, without a wait for them; returns a struct of sums per 64 rows."""
+        plan = self.plan
+        ring = self.consumer.ring
+        ring.wait(ring.full(position.stage), position)
+        lines = calculate("muli", self.consumer.number, plan.a.offset_bytes(plan.consumer_rows, 0))
+        left = descriptor_of(ring, plan.a, position.stage, lines)
+        right = right_operand(ring, position.stage, plan.a.bytes)
+        create("nvvm.wgmma.fence.aligned")
+        structs = []
+        for fragment in range(plan.fragments):
+            sums = undefined_sums(plan)
+            for step in range(plan.a.steps):
+                at_left = left.at(plan.a.offset_bytes(fragment * MMA_ROWS, step))
+                at_right = right.at(plan.b.offset_bytes(0, step))
+                sums = multiplied(plan, sums, at_left, at_right, is_set=step == 0)
+            structs.append(sums)
+        create("nvvm.wgmma.commit.group.sync.aligned")
+        return structs
 
     def _step_of(self, number: Value) -> Value:
         """Creates the step of K, an i32, of stage ``number`` of the block, or the last one that K has."""

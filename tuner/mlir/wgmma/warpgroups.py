@@ -146,7 +146,8 @@ class Consumer:
         """
         ring = self.ring
         plan = self.ring.plan
-        sums = self.multiply_alone(first)
+        nothing = [undefined_sums(plan) for _ in range(plan.fragments)]
+        sums = self._multiply(first, nothing, is_first=True)
 
         def step(_number: Value, carried: list[Value]) -> list[Value]:
             position = RingPosition(*carried[:POSITION_WORDS])
@@ -163,16 +164,6 @@ class Consumer:
             self.release(last)
         return complete, RingPosition(stage, parity)
 
-    def multiply_alone(self, position: RingPosition) -> list[Value]:
-        """Creates the products of a stage, without a wait for them; returns the sums of this stage alone.
-
-        Sums are one LLVM struct of a thread's accumulators, all f32 or all i32, per 64 rows of C.
-        """
-        plan = self.ring.plan
-        sums_type = struct_of(plan.accumulator_kinds[1], plan.sums)
-        nothing = [value("llvm.mlir.undef", sums_type) for _ in range(plan.fragments)]
-        return self._multiply(position, nothing, is_first=True)
-
     def _multiply(self, position: RingPosition, sums: list[Value], *, is_first: bool) -> list[Value]:
         ring = self.ring
         plan = self.ring.plan
@@ -187,31 +178,40 @@ class Consumer:
                 left = _advance(a, plan.a.offset_bytes(fragment * MMA_ROWS, step))
                 right = _advance(b, plan.b.offset_bytes(0, step))
                 is_set = is_first and step == 0
-                new[fragment] = self._product(new[fragment], left, right, is_set=is_set)
+                new[fragment] = multiplied(plan, new[fragment], left, right, is_set=is_set)
         create("nvvm.wgmma.commit.group.sync.aligned")
         return new
-
-    def _product(self, sums: Value, left: Value, right: Value, *, is_set: bool) -> Value:
-        plan = self.ring.plan
-        depth = MMA_DEPTH_BYTES // plan.a.item_bytes
-        words = {
-            "shape": f"#nvvm.shape<m = {MMA_ROWS}, n = {plan.b.rows}, k = {depth}>",
-            "typeA": f"#nvvm.wgmma_type<{plan.element}>",
-            "typeB": f"#nvvm.wgmma_type<{plan.element}>",
-            "typeD": f"#nvvm.wgmma_type<{plan.accumulator_kinds[0]}>",
-            "scaleD": f"#nvvm.wgmma_scale_out<{'zero' if is_set else 'one'}>",
-            "scaleA": "#nvvm.wgmma_scale_in<one>",
-            "scaleB": "#nvvm.wgmma_scale_in<one>",
-            "layoutA": f"#nvvm.mma_layout<{'row' if plan.a.is_k_major else 'col'}>",
-            "layoutB": f"#nvvm.mma_layout<{'col' if plan.b.is_k_major else 'row'}>",
-        }
-        attributes: dict[str, Attribute] = {name: ir.Attribute.parse(text) for name, text in words.items()}
-        return value("nvvm.wgmma.mma_async", sums.type, sums, left, right, **attributes)
 
     def release(self, stage: Value) -> None:
         """Creates arrivals at a stage's empty barriers: thread i, for its warpgroup, at that in block i."""
         is_speaker = compare("ult", self.thread, self.ring.plan.cluster_blocks)
         branch(is_speaker, lambda: self.ring.release(stage, self.thread))
+
+
+def undefined_sums(plan: PipelinePlan) -> Value:
+    """Creates an LLVM struct of a thread's accumulators of 64 rows, all f32 or all i32, without values."""
+    return value("llvm.mlir.undef", struct_of(plan.accumulator_kinds[1], plan.sums))
+
+
+def multiplied(plan: PipelinePlan, sums: Value, left: Value, right: Value, *, is_set: bool) -> Value:
+    """Creates one wgmma of operands in shared memory; returns the new sums, an LLVM struct.
+
+    ``left``, ``right``: matrix descriptors, i64; ``is_set``: the sums are those of this product alone.
+    """
+    depth = MMA_DEPTH_BYTES // plan.a.item_bytes
+    words = {
+        "shape": f"#nvvm.shape<m = {MMA_ROWS}, n = {plan.b.rows}, k = {depth}>",
+        "typeA": f"#nvvm.wgmma_type<{plan.element}>",
+        "typeB": f"#nvvm.wgmma_type<{plan.element}>",
+        "typeD": f"#nvvm.wgmma_type<{plan.accumulator_kinds[0]}>",
+        "scaleD": f"#nvvm.wgmma_scale_out<{'zero' if is_set else 'one'}>",
+        "scaleA": "#nvvm.wgmma_scale_in<one>",
+        "scaleB": "#nvvm.wgmma_scale_in<one>",
+        "layoutA": f"#nvvm.mma_layout<{'row' if plan.a.is_k_major else 'col'}>",
+        "layoutB": f"#nvvm.mma_layout<{'col' if plan.b.is_k_major else 'row'}>",
+    }
+    attributes: dict[str, Attribute] = {name: ir.Attribute.parse(text) for name, text in words.items()}
+    return value("nvvm.wgmma.mma_async", sums.type, sums, left, right, **attributes)
 
 
 def _descriptor(tile: OperandTile, address: Value) -> Value:

@@ -140,8 +140,8 @@ FEW_ROWS: tuple[Knobs, ...] = (
     {"block_m": 16, "block_n": 128, "stages": 8},
     {"block_m": 32, "block_n": 128, "stages": 8, "cluster": "2x1"},
 )
-FEW_STEPS = {8: 63, 16: 70, 32: 95}  # rows of a block -> instructions for each 128 of K, of 64 columns
-STEPS = {128: 123, 192: 163}  # columns of a block -> instructions for each 128 of K, of 64 rows
+FEW_STEPS = {8: 54, 16: 61, 32: 86}  # rows of a block -> instructions for each 128 of K, of 64 columns
+STEPS = {128: 113, 192: 154}  # columns of a block -> instructions for each 128 of K, of 64 rows
 SQUARE = scaled(4096, 4096, 4096)
 
 
