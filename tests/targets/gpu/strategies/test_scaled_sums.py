@@ -96,6 +96,7 @@ RIGHT = (
     point(scaled(48, 320, 144, "bf16"), block_m=32, block_n=128, consumers=2, cluster="2x1"),
     point(scaled(7, 200, 1040), block_m=8, splits=4),  # the last part has no step of K
     point(scaled(100, 72, 784, "bf16"), splits=2),
+    point(scaled(40, 130, 528), block_m=24, splits=2, split_by="last_block"),
     point(scaled(200, 320, 272), block_m=128, block_n=192, consumers=2, stages=3),
     point(scaled(257, 65, 160), block_m=192, consumers=3),
     point(scaled(160, 256, 384, "bf16"), block_n=128, tiles=3, cluster="2x1"),
