@@ -39,6 +39,15 @@ def array(*numbers: float) -> Any:
     return np.array(numbers, np.float32)
 
 
+def test_the_tolerance_is_that_of_the_mode_in_which_f32_was_multiplied() -> None:
+    of_mode = {}
+    for dtype in ("f32", "tf32x3", "bf16x6", "tf32"):
+        result, _ = compare(program(), (ONES, array()), (ONES, array()), frozenset({dtype}))
+        of_mode[dtype] = result.tolerance
+    assert of_mode["f32"] == of_mode["tf32x3"] == of_mode["bf16x6"] == tolerance("f32", 100)
+    assert of_mode["tf32"] == tolerance("tf32", 100) == of_mode["f32"] * 2**13
+
+
 def test_rounding_is_no_difference_and_results_come_before_arguments() -> None:
     expected = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
     wrong = expected.copy()

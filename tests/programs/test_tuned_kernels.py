@@ -65,6 +65,31 @@ def ptx(text: str, target: TargetName, database: str = "") -> str:
     return lowered(request, "ptx", real_backends()).text
 
 
+def test_by_math_the_program_of_5376_rows_takes_trials_of_the_mode_alone(
+    store: Store, tmp_path: Path
+) -> None:
+    split = replace(SEEDS_PROBLEM, dtype="tf32x3")
+    trials = {
+        "tf32x3": store_gpu_trial(store, split, configuration(split), 1e-3),
+        "ieee": store_gpu_trial(store, SEEDS_PROBLEM, configuration(SEEDS_PROBLEM, 1), 2e-3),
+    }
+    for math, trial in trials.items():
+        options = ProgramOptions(math=math)
+        request = ProgramRequest(SEEDS, SIMULATOR, options=options, database=str(tmp_path / "results.db"))
+        done = lowered(request, "ptx", real_backends())
+        assert [kernel.schedule.trial for kernel in done.tuned] == [trial]
+        assert [kernel.problem for kernel in done.tuned] == [SEEDS_PROBLEM.multiplied_as(math)]
+        assert ("mma.sync" in done.text) == (math == "tf32x3")
+
+
+def test_a_matmul_with_an_epilogue_multiplies_in_the_mode_too(store: Store) -> None:
+    compiler = replace(compiler_of(SIMULATOR), math="tf32x3")
+    compiled = compiler.compile(FUSED, as_fusions=True)
+    assert compiled.problems == (Matmul(64, 64, 32, math="tf32x3"),)
+    assert compiled.tuned == ()
+    assert [fusion.reason for fusion in compiled.code.fusions] == [""]
+
+
 @pytest.mark.parametrize("target", [SIMULATOR, TargetName("cuda", "sm_90")])
 def test_the_program_of_5376_rows_takes_the_best_timed_kernel_of_its_matmul(
     store: Store, tmp_path: Path, target: TargetName

@@ -65,6 +65,7 @@ class ProgramForm(CommandForm):
     """``tuner tune program.mlir``: the types of its problems come from the file."""
 
     operation: str  # path of the file, or model.py:function
+    math: str
     cache: str
     entry: str | None
     arguments: tuple[str, ...]

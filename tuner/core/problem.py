@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tuner.core.dtypes import (
+    IEEE,
     INPUT_DTYPES,
+    MATH,
     NARROW_OUTPUTS,
     natural_output,
     number_type,
@@ -175,6 +177,15 @@ class Problem(abc.ABC):
     @abc.abstractmethod
     def compared_limit(self) -> int:
         """Returns an upper bound of the number of elements that one verification of a kernel compares."""
+
+    def multiplied_as(self, mode: str) -> "Problem":
+        """Returns the problem with f32 multiplied as ``mode`` says; of another type the problem itself.
+
+        ``mode``: a key of ``MATH``, "tf32x3".
+        """
+        if self.dtype != MATH[IEEE]:
+            return self
+        return replace(self, dtype=MATH[mode])
 
     @property
     @abc.abstractmethod

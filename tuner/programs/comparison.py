@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tuner.core.device_programs import BufferType, DeviceProgram
-from tuner.core.dtypes import FLOATS, number_type
+from tuner.core.dtypes import FLOATS, MODES, number_type
 from tuner.mlir.effects.runner_signatures import CLOCKS
 from tuner.programs.report import Comparison, KernelSample
 
@@ -26,12 +26,16 @@ PRINTF = "vprintf"  # in PTX; CUDA programming guide, formatted output
 
 
 def compare(
-    code: DeviceProgram, actual: tuple[Any, ...], expected: tuple[Any, ...]
+    code: DeviceProgram,
+    actual: tuple[Any, ...],
+    expected: tuple[Any, ...],
+    multiplied: frozenset[str] = frozenset(),
 ) -> tuple[Comparison, ...]:
     """Compares the results and the written arguments of two runs of ``code``: one ``Comparison`` per value.
 
     ``actual``, ``expected``: what ``outputs`` returned for the runs. Values of type f16, bf16, f32 and f64
-    may differ by a tolerance for sums in a different order; all others must be equal.
+    may differ by a tolerance for sums in a different order; all others must be equal. ``multiplied``: types
+    of the matmuls that scripts compute; where f32 was multiplied in tf32, the tolerance is that of tf32.
     """
     taken = {kind.element for kind in code.arguments}
     buffers = [kind for kind in code.arguments if isinstance(kind, BufferType)]
@@ -42,8 +46,9 @@ def compare(
     kinds = [kind.element for kind in code.results]
     pairs = zip(code.arguments, code.written, strict=True)
     kinds += [kind.element for kind, is_written in pairs if is_written]
+    modes = multiplied.intersection(MODES)  # all at least as coarse as f32
     tolerances = [  # of the coarsest floating-point type: intermediate values may be rounded to it
-        max(tolerance(element, terms) for element in (taken | {kind}).intersection(FLOATS))
+        max(tolerance(element, terms) for element in (taken | {kind}).intersection(FLOATS) | modes)
         if kind in FLOATS
         else 0.0
         for kind in kinds

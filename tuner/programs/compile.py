@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from tuner.core.candidate import TargetName
+from tuner.core.dtypes import IEEE
 from tuner.core.errors import TIMED_OUT, CandidateError, Stage, UsageError
 from tuner.core.fusions import Fusion
 from tuner.core.problem import Problem
@@ -58,6 +59,7 @@ def compile_program(
     seed: int = 0,
     db: str | Path | None = None,
     threads: int = 1,
+    math: str = IEEE,
 ) -> "DeviceFunction | FusedFunction | HostFunction":
     """Compiles a function of MLIR text, or of a file, into ``program(*arrays, stream=None)``.
 
@@ -86,6 +88,8 @@ def compile_program(
         threads: for the CPU: on how many threads fusions run, 1 to 256, the caller's included; more threads
             than processors are slow. Fusions with little work, and programs that are computed as a whole, run
             on the caller's thread alone.
+        math: for GPUs: how matmuls of f32 multiply, "ieee", "tf32" or "tf32x3", as of ``Matmul``; they then
+            take trials of that mode.
 
     Returns:
         The function. Where the program allows it, the function runs as fusions, else as a whole, and
@@ -111,7 +115,7 @@ def compile_program(
     from tuner.results.database import known_url  # loads SQLAlchemy
 
     device = DeviceOptions(form=form, device_arguments=device_arguments, pinned=pinned)
-    options = ProgramOptions(device, order, seed, threads=threads)
+    options = ProgramOptions(device, order, seed, threads=threads, math=math)
     backends = registry.real_backends()
     resolved = resolve_target(target, backends, chip)
     options.require_suiting(resolved, backends)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 from tuner.core.candidate import TargetName
 from tuner.core.device_programs import DeviceProgram, MatmulKernel
+from tuner.core.dtypes import IEEE
 from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
 from tuner.core.gpu import Chip, chip_of
 from tuner.core.interfaces import Script
@@ -94,6 +95,7 @@ class ProgramCompiler:
     machine: Machine
     support: ProgramSupport
     schedules: Schedules = no_schedules  # of the host's fusions, of a device's matmuls
+    math: str = IEEE  # how a device multiplies f32, a key of ``MATH``
 
     @classmethod
     def of(cls, target: TargetName, backends: Backends) -> Self:
@@ -179,9 +181,9 @@ class ProgramCompiler:
         """
         payload = _read(text, entry)
         tuned: dict[Problem, FusionSchedule] = {}
-        chosen = self._scripts(problems_of(payload), scripts, tuned)
+        chosen = self._scripts(problems_of(payload, self.math), scripts, tuned)
         try:
-            matmuls = launch_kernels(payload, chosen, chip_of(self.machine.chip))
+            matmuls = launch_kernels(payload, chosen, chip_of(self.machine.chip), self.math)
         except CandidateError as error:
             if not tuned:
                 raise
@@ -217,7 +219,7 @@ class ProgramCompiler:
                 used[replace(problem, epilogue="none")] = None
             return script
 
-        target = DeviceTarget(chip, options, self.support.assembler(chip.name), script_of)
+        target = DeviceTarget(chip, options, self.support.assembler(chip.name), script_of, self.math)
         try:
             formed = fuse_program(text, entry, keeps_forks=True)
             if isinstance(formed, NotFused):

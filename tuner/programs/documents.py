@@ -21,6 +21,7 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
         "entry": report.entry,
         "target": request.target.text,
         "form": request.options.device.form,
+        "math": request.options.math,
         "streams": report.streams,
         "arguments": list(report.arguments),
         "results": list(report.results),

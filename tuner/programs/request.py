@@ -5,10 +5,11 @@ A ``ProgramRequest`` goes to a child process, which returns a ``ProgramReport``.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 from tuner.core.candidate import TargetName
 from tuner.core.device import STREAM_ORDERS
+from tuner.core.dtypes import IEEE, MATH, TILE_DTYPES
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
@@ -23,6 +24,8 @@ FORMS: tuple[Form, ...] = get_args(Form)
 MAX_STREAMS = 8
 LoweringStep = Literal["device-memory", "async", "streams", "gpux", "llvm", "ptx"]
 STEPS: tuple[LoweringStep, ...] = get_args(LoweringStep)
+# Keys of MATH: tiles of a CPU multiply single operations only
+PROGRAM_MODES: Final = tuple(math for math, dtype in MATH.items() if dtype not in TILE_DTYPES)
 # Steps whose text differs by ``form``, which only these take; each earlier step shows one fixed form.
 WITH_FORM: tuple[LoweringStep, ...] = ("llvm", "ptx")
 
@@ -80,6 +83,7 @@ class ProgramOptions:
     trace: bool = False
     sample: int = 0  # approximate number of blocks per launch that the simulator runs; 0: all
     threads: int = 1  # of a program of fusions on the host
+    math: str = IEEE  # how matmuls of f32 multiply, one of PROGRAM_MODES
 
     def __post_init__(self) -> None:
         if self.order not in STREAM_ORDERS:
@@ -88,6 +92,8 @@ class ProgramOptions:
             raise UsageError(f"seed: found {self.seed}, allowed 0 or more")
         if self.sample < 0:
             raise UsageError(f"sample: found {self.sample}, allowed 1 or more, or 0 for all")
+        if self.math not in PROGRAM_MODES:
+            raise UsageError(f"math: found {self.math!r}, allowed for programs {', '.join(PROGRAM_MODES)}")
         checked_threads(self.threads)
 
     def require_suiting(self, target: TargetName, backends: Backends) -> None:
@@ -111,6 +117,7 @@ def _on_device(programs: ProgramSupport) -> bool:
 # Options of ``ProgramOptions`` -> which targets support a value that is not the default.
 NEEDS: dict[str, Callable[[ProgramSupport], bool]] = {
     "trace": _on_device,
+    "math": _on_device,
     "order": lambda programs: programs.is_simulated,
     "sample": lambda programs: programs.is_simulated,
     "threads": lambda programs: not programs.has_device,

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from tuner.core.candidate import CUDA, TargetName
-from tuner.core.device_programs import DeviceProgram
 from tuner.core.errors import CandidateError, DeviceError, Failure, Stage, TunerError, UsageError, failing_at
 from tuner.core.fusions import Fusion
 from tuner.core.gpu import chip_of
@@ -262,7 +261,7 @@ def _run(request: ProgramRequest, printed: list[str]) -> tuple[CompiledProgram, 
         streams=code.stream_slots,
         trace=ran.trace,
         reports=ran.reports,
-        comparisons=_comparisons(code, ran, reference),
+        comparisons=_comparisons(compiled, ran, reference),
         reference="" if reference is None else reference.name,
         times=ran.times,
         is_interpreted=bool(code.interpreted),
@@ -354,13 +353,21 @@ def find_problems(text: str, entry: str | None) -> tuple[Problem, ...]:
 
 def _compiler(request: ProgramRequest) -> ProgramCompiler:
     """Returns the compiler for the request's target, a real one: a child process has no fakes."""
-    return ProgramCompiler.of(request.target, real_backends())
+    return _compiler_by(request, real_backends())
 
 
-def _comparisons(code: DeviceProgram, ran: ProgramRun, reference: Reference | None) -> tuple[Comparison, ...]:
+def _compiler_by(request: ProgramRequest, backends: Backends) -> ProgramCompiler:
+    return replace(ProgramCompiler.of(request.target, backends), math=request.options.math)
+
+
+def _comparisons(
+    compiled: CompiledProgram, ran: ProgramRun, reference: Reference | None
+) -> tuple[Comparison, ...]:
     if reference is None:
         return ()
-    numbers = compare(code, ran.outputs, reference.outputs)
+    code = compiled.code
+    multiplied = frozenset(problem.dtype for problem in compiled.problems)
+    numbers = compare(code, ran.outputs, reference.outputs, multiplied)
     return (*numbers, *compare_printed(code, ran.printed, reference.printed))
 
 
@@ -458,7 +465,7 @@ def lowered(request: ProgramRequest, step: LoweringStep, backends: Backends) -> 
     Returns the text after the step. Raises UsageError for mistakes of the user, CandidateError where lowering
     fails.
     """
-    compiler = ProgramCompiler.of(request.target, backends)
+    compiler = _compiler_by(request, backends)
     chip = chip_of(compiler.machine.chip)
     with (
         _with_schedules(compiler, request) as scheduled,

@@ -166,7 +166,8 @@ class ProgramTuning:
         """
         began_s = time.monotonic()
         with named_in_errors(name, request.text):
-            problems = self.steps.problems(request.text, request.entry)
+            of_text = self.steps.problems(request.text, request.entry)
+            problems = tuple(problem.multiplied_as(request.options.math) for problem in of_text)
             if not problems:
                 raise UsageError("no matmul of static sizes and known types")
         tuned: list[TunedProblem] = []

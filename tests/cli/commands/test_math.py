@@ -15,6 +15,7 @@ pytestmark = pytest.mark.mlir
 
 SIZES = "matmul 64x64x32"
 GPU = "--target simulator:sm_90"
+PROGRAM = Path(__file__).parents[3] / "examples" / "async_matmul.mlir"
 HINT = "hint: --dtype f32 --math"
 
 
@@ -97,3 +98,35 @@ def test_a_file_of_problems_has_modes(tuner: Tuner, tmp_path: Path) -> None:
     assert {trial["problem"]["dtype"] for trial in tuner("history --json").json} == {"tf32x3", "f32"}
     shapes.write_text("- {shape: 64x64x32, dtype: tf32x3}\n")
     require(tuner.refused(f"tune --shapes {shapes} {GPU} --trials 2"), "line 1: dtype: found 'tf32x3'", HINT)
+
+
+@pytest.mark.slow
+def test_a_program_multiplies_in_the_mode_with_its_tolerance(tuner: Tuner) -> None:
+    errors = {}
+    for math in ("ieee", "tf32", "tf32x3"):
+        document = tuner.done(f"run {PROGRAM} {GPU} --math {math} --compare --json").json
+        (comparison,) = document["comparisons"]
+        assert document["problems"] == [f"matmul 84x84x32 {MATH[math]} nn none"]
+        errors[math] = (comparison["error"], comparison["tolerance"])
+    assert errors["tf32x3"][1] == errors["ieee"][1] < errors["tf32"][0] < errors["tf32"][1]
+
+
+def test_a_program_is_lowered_in_the_mode(tuner: Tuner) -> None:
+    text = tuner.done(f"lower {PROGRAM} --to ptx --math tf32x3").out
+    assert "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32" in text
+    assert "mma.sync" not in tuner.done(f"lower {PROGRAM} --to ptx").out
+
+
+@pytest.mark.slow
+def test_a_program_is_tuned_in_the_mode(tuner: Tuner) -> None:
+    tuned = tuner.done(f"tune {PROGRAM} {GPU} --math tf32x3 --trials 1").out
+    require(tuned, "matmul 84x84x32 tf32x3 nn none")
+    assert [trial["problem"]["dtype"] for trial in tuner("history --json").json] == ["tf32x3"]
+
+
+@pytest.mark.parametrize("command", ["run", "tune"])
+def test_modes_of_programs_are_those_of_gpus(tuner: Tuner, command: str) -> None:
+    message = tuner.refused(f"{command} {PROGRAM} --target cpu --math tf32")
+    assert message == "error: math tf32 cannot be combined with target cpu, only with cuda, simulator\n"
+    message = tuner.refused(f"{command} {PROGRAM} {GPU} --math bf16x6")
+    assert message == "error: math: found 'bf16x6', allowed for programs ieee, tf32, tf32x3\n"

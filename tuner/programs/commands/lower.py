@@ -47,7 +47,11 @@ LOWER_TIMEOUT_S = 600.0
 FORM = shown_choices(FORMS)
 EXAMPLE_SIZES = "64x64x64"
 OF_PROGRAM = ("entry", "form", "pinned")
-OF_OPERATION = (*PROBLEM_OPTIONS, "target", "cpu", "strategies", "threads", "space", "trial")
+MATH = "math"  # the option of a problem that programs have too
+OF_OPERATION = (
+    *(name for name in PROBLEM_OPTIONS if name != MATH),
+    *("target", "cpu", "strategies", "threads", "space", "trial"),
+)
 
 
 @click.command()
@@ -104,7 +108,8 @@ def lower(
         assert operation is not None
         _refuse(context, OF_OPERATION, f"a program, {operation}")
         database = known_url(options["database"])
-        chosen = (options["entry"], options["form"], options["chip"], options["pinned"], database)
+        names = ("entry", "form", "chip", "pinned", MATH)
+        chosen = (*(options[name] for name in names), database)
         _print_program(context, Path(operation), step, *chosen, output=output, as_json=as_json)
         return
     _refuse(context, OF_PROGRAM, f"a trial, {trial}" if trial else f"an operation, {operation}")
@@ -137,6 +142,7 @@ def _print_program(
     form: "Form | None",
     chip: str,
     pinned: bool,
+    math: str,
     database: str,
     *,
     output: Path | None,
@@ -148,7 +154,7 @@ def _print_program(
     last: LoweringStep = _checked(step, STEPS, step)  # type: ignore[assignment]  # one of STEPS
     if form is not None and last not in WITH_FORM:
         raise UsageError(f"--form cannot be combined with --to {step}, only with {', '.join(WITH_FORM)}")
-    program_options = ProgramOptions(DeviceOptions(form or "streams", pinned=pinned))
+    program_options = ProgramOptions(DeviceOptions(form or "streams", pinned=pinned), math=math)
     text = read_payload_text(payload).text
     target = named_target(LOWERING_TARGET, backends_of(context), chip)
     request = ProgramRequest(text, target, entry, program_options, database=database)

@@ -19,10 +19,12 @@ from tuner.cli.options import (
     backends_of,
     database_option,
     json_option,
+    math_option,
     print_json,
     shown_choices,
     target_options,
 )
+from tuner.core.dtypes import IEEE
 from tuner.core.errors import UsageError
 from tuner.core.programs import LOOPS, TUNED
 from tuner.core.serialization import seconds_text
@@ -66,6 +68,7 @@ SLOW_S = 10.0  # after which a command says that it is still at work
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of random arguments and order.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Of fusions on the CPU.")
+@math_option("How a GPU's matmuls of f32 multiply.", default=IEEE)
 @click.option("--pinned", is_flag=True, help="Page-lock the host memory that is copied.")
 @click.option("--trace", is_flag=True, help="Print what the program asks of the device, one line per call.")
 @click.option("--explain", "is_explained", is_flag=True, help="On the CPU: list the fusions, time each.")

@@ -60,7 +60,7 @@ def tune(form: ProgramForm, backends: "Backends") -> int:
     Raises UsageError for options that cannot be combined, and for a program that has nothing to tune.
     """
     resolved = resolve_target(form.run.target_text, backends, form.run.chip)
-    request_options = ProgramOptions(seed=form.run.seed, threads=form.run.threads)
+    request_options = ProgramOptions(seed=form.run.seed, threads=form.run.threads, math=form.math)
     request_options.require_suiting(resolved, backends)
     require_runs_here(resolved, backends, f"tuner tune {shlex.quote(form.operation)}")
     request = _request(form.operation, resolved, request_options, form.entry, form.arguments)

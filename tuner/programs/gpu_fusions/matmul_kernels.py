@@ -141,8 +141,9 @@ def put_body(payload: ir.Module, epilogue: MatmulEpilogue) -> None:
 class ScriptKernels:
     """Compiles the GPU kernels of transform scripts for a program, once for all equal matmuls."""
 
-    def __init__(self, module: ir.Module, chip: Chip, script_of: ScriptOf) -> None:
+    def __init__(self, module: ir.Module, chip: Chip, script_of: ScriptOf, math: str) -> None:
         self.module = module
+        self.math = math  # how f32 is multiplied
         self._chip = chip
         self._script_of = script_of
         self._known: dict[tuple[str, str], InsertedKernels] = {}
@@ -181,15 +182,16 @@ class KernelPlace:
         return self.scripts.module
 
 
-def matmuls_of(function: FusionFunction) -> list[Op]:
+def matmuls_of(function: FusionFunction, math: str) -> list[Op]:
     """Returns the matmuls of a fusion.
 
+    ``math``: how f32 is multiplied, a key of ``MATH``.
     Returns [] if scripts cannot compute one of them: for its element types, or as the fusion computes its
     operands.
     """
     matmuls = [op for op in function.ops if op.name == MATMUL]
     for op in matmuls:
-        if _problem(op) is None or not function.memory.keys() >= set(inputs_of(op)):
+        if _problem(op, math) is None or not function.memory.keys() >= set(inputs_of(op)):
             return []
     return matmuls
 
@@ -200,12 +202,13 @@ def launch_matmuls(function: FusionFunction, place: KernelPlace) -> Refusal | No
     Returns why the epilogue is a separate kernel, or None. Raises CandidateError where no script supports a
     matmul, or a script fails.
     """
-    *first, last = matmuls_of(function)
+    math = place.scripts.math
+    *first, last = matmuls_of(function, math)
     for number, op in enumerate(first):
         _launch_to_memory(op, function, place, number)
     epilogue = epilogue_of(last, function)
     if isinstance(epilogue, MatmulEpilogue):
-        script = place.scripts.script(_with_output(last, epilogue.output))
+        script = place.scripts.script(_with_output(last, epilogue.output, math))
         reason = _launch_with_epilogue(last, epilogue, function, place, script, len(first))
         if reason is None:
             return None
@@ -220,16 +223,16 @@ def launch_matmuls(function: FusionFunction, place: KernelPlace) -> Refusal | No
     return reason or Refusal("the result does not lie in rows of its own")
 
 
-def _problem(op: Op) -> Problem | None:
-    problem, is_swapped = matmul_of(op) or (None, False)
+def _problem(op: Op, math: str) -> Problem | None:
+    problem, is_swapped = matmul_of(op, math) or (None, False)
     if problem is not None and problem.layout == "nn" and not is_swapped:
         return problem
     return None
 
 
-def _with_output(op: Op, output: Value) -> Problem:
+def _with_output(op: Op, output: Value, math: str) -> Problem:
     # asks for the script of a matmul whose epilogue writes the output
-    problem = _problem(op)
+    problem = _problem(op, math)
     assert problem is not None
     element = str(output.type.element_type)
     narrow = element if element in output_names(problem.dtype)[1:] else ""
@@ -244,7 +247,7 @@ def _launch_to_memory(op: Op, function: FusionFunction, place: KernelPlace, numb
 
 
 def _launch_plain(op: Op, output: Value, function: FusionFunction, place: KernelPlace, number: int) -> None:
-    problem = _problem(op)
+    problem = _problem(op, place.scripts.math)
     assert problem is not None
     script = place.scripts.script(problem)
     with failing_at(Stage.BIND):
@@ -280,7 +283,7 @@ def _launch_with_epilogue(
     number: int,
 ) -> Refusal | None:
     """Creates the launch of a matmul with its epilogue; returns why the script cannot apply it, else None."""
-    problem = _with_output(op, epilogue.output)
+    problem = _with_output(op, epilogue.output, place.scripts.math)
     with failing_at(Stage.BIND):
         scratch = scratch_in(script.text, problem)
     if scratch != Scratch():

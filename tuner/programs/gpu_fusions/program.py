@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from tuner.core.compiled_code import Assemble
 from tuner.core.device_programs import BufferType, DeviceFusion, DeviceProgram, ResidentBuffer
+from tuner.core.dtypes import IEEE
 from tuner.core.errors import CandidateError
 from tuner.core.fusions import (
     ARGUMENT,
@@ -87,7 +88,7 @@ def add_fusion(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> 
 
 def _launch(fusion: Fusion, views: Sequence[Value], place: KernelPlace) -> str:
     named = fusion_function(fusion, views, is_generalized=False)
-    if fusion.kind == CONTRACTION and matmuls_of(named):
+    if fusion.kind == CONTRACTION and matmuls_of(named, place.scripts.math):
         refusal = launch_matmuls(named, place)
         if refusal is None:
             return ""
@@ -157,18 +158,20 @@ class HostOfFusions:
     reasons: tuple[str, ...]  # one for each fusion: that of its ``FusionKernels``
 
 
-def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: ScriptOf) -> HostOfFusions:
+def host_of_fusions(
+    program: FusedProgram, entry: str, chip: Chip, script_of: ScriptOf, math: str = IEEE
+) -> HostOfFusions:
     """Returns a program of fusions as a host function with kernel launches, in the current MLIR context.
 
-    ``script_of`` returns the script of a matmul; None where no strategy supports it. Raises CandidateError
-    for a fusion that cannot be converted to kernels.
+    ``script_of`` returns the script of a matmul; None where no strategy supports it. ``math``: how f32 is
+    multiplied, a key of ``MATH``. Raises CandidateError for a fusion that cannot be converted to kernels.
     """
     module = ir.Module.create()
     resident = tuple(filter(is_resident, program.buffers))
     reasons: list[str] = []
     with ir.Location.unknown():
         function = _empty_function(module, entry, program, resident)
-        scripts = ScriptKernels(module, chip, script_of)
+        scripts = ScriptKernels(module, chip, script_of, math)
         known: dict[tuple[str, tuple[str, ...]], tuple[str, str]] = {}
         block = function.regions[0].blocks[0]
         with ir.InsertionPoint(block):
@@ -252,6 +255,7 @@ class DeviceTarget:
     options: DeviceOptions
     assemble: Assemble | None  # None: the program contains PTX
     script_of: ScriptOf  # returns the script of a matmul; None where no strategy supports it
+    math: str = IEEE  # how f32 is multiplied, a key of ``MATH``
 
 
 def compile_for_device(
@@ -263,7 +267,7 @@ def compile_for_device(
     ``is_checked``: the host's loops assert that each access is in bounds. Raises CandidateError where a
     fusion does not compile.
     """
-    host = host_of_fusions(program, entry, target.chip, target.script_of)
+    host = host_of_fusions(program, entry, target.chip, target.script_of, target.math)
     launch_loops(host.payload)
     free_after_last_use(host.payload.function)
     compiled = lower_device_program(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 
 from tuner.core.device_programs import MatmulKernel
+from tuner.core.dtypes import IEEE
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import Chip
 from tuner.core.interfaces import Script
@@ -224,24 +225,26 @@ def _is_known(kernel: Op) -> bool:
     return True
 
 
-def problems_of(payload: ProgramPayload) -> tuple[Problem, ...]:
+def problems_of(payload: ProgramPayload, math: str = IEEE) -> tuple[Problem, ...]:
     """Returns the distinct matmul problems of a program in order; generalizes linalg operations in place.
 
+    ``math``: how f32 is multiplied, a key of ``MATH``.
     Raises CandidateError(COMPILE) for a matmul whose output is one of its factors.
     """
-    return tuple(dict.fromkeys(match.problem for match in find_matmuls(payload)))
+    return tuple(dict.fromkeys(match.problem for match in find_matmuls(payload, math)))
 
 
 def launch_kernels(
-    payload: ProgramPayload, scripts: dict[Problem, Script], chip: Chip
+    payload: ProgramPayload, scripts: dict[Problem, Script], chip: Chip, math: str = IEEE
 ) -> tuple[MatmulKernel, ...]:
     """Converts a payload's linalg operations and parallel loops to launches of GPU kernels, in place.
 
-    Matmuls with a script become the script's kernels; other work gets one thread per element. Returns the
-    kernels whose single launch computes a whole matmul. Raises CandidateError for a script that fails, and
-    CandidateError(COMPILE) for an operation that cannot be lowered to loops.
+    Matmuls with a script become the script's kernels; other work gets one thread per element. ``math``: how
+    f32 is multiplied in the problems of ``scripts``. Returns the kernels whose single launch computes a whole
+    matmul. Raises CandidateError for a script that fails, and CandidateError(COMPILE) for an operation that
+    cannot be lowered to loops.
     """
-    matches = [match for match in find_matmuls(payload) if match.problem in scripts]
+    matches = [match for match in find_matmuls(payload, math) if match.problem in scripts]
     matmuls = insert_gpu_kernels(payload.module, matches, scripts, chip)
     launch_loops(payload)
     return matmuls

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
 
-from tuner.core.dtypes import FLOATS, NUMBER_TYPES, narrow_output
+from tuner.core.dtypes import FLOATS, IEEE, NUMBER_TYPES, narrow_output
 from tuner.core.errors import CandidateError, Stage, UsageError, failing_at
 from tuner.core.problem import BATCH_MATMUL, MATMUL, NamedProblem, Problem, distinct_problems
 from tuner.core.problem_classes import MatmulProblem
@@ -29,7 +29,7 @@ from tuner.runtime.workers.worker import call_in_child
 
 LAYOUTS = {("mk", "kn"): "nn", ("mk", "nk"): "nt", ("km", "kn"): "tn"}
 DTYPES = {mlir: row.name for mlir, row in NUMBER_TYPES.items() if row.sums}  # MLIR's name -> Problem.dtype
-# of the matmuls that are replaced; tf32 is f32 that a user chose to round, which no payload states
+# of the matmuls that are replaced; no payload states how f32 is multiplied, a user does (``math``)
 MATMUL_DTYPES = FLOATS
 SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 WIDENED = ("arith.extf", "arith.extsi")
@@ -87,15 +87,15 @@ def problem_of(contraction: ContractionLoops) -> Problem:
     return _problem((a, b, c), contraction)[0]
 
 
-def matmul_of(op: Op) -> tuple[Problem, bool] | None:
+def matmul_of(op: Op, math: str = IEEE) -> tuple[Problem, bool] | None:
     """Returns the matmul that an operation computes on matrices, C += A B, and whether its first input is B.
 
-    None for other operations, element types and layouts.
+    ``math``: how f32 is multiplied, a key of ``MATH``. None for other operations, element types and layouts.
     """
     contraction = _contraction_of_matrices(op)
     if contraction is None:
         return None
-    return _matmul(contraction)
+    return _matmul(contraction, math)
 
 
 def _contraction_of_matrices(op: Op) -> ContractionLoops | None:
@@ -120,13 +120,13 @@ def _contraction_of_matrices(op: Op) -> ContractionLoops | None:
     return None
 
 
-def _matmul(contraction: ContractionLoops) -> tuple[Problem, bool] | None:
+def _matmul(contraction: ContractionLoops, math: str) -> tuple[Problem, bool] | None:
     try:
         problem, is_swapped = _problem(contraction.operands, contraction)
     except UnknownContractionError:
         return None
     if problem.dtype in MATMUL_DTYPES:
-        return (problem, is_swapped)
+        return (problem.multiplied_as(math), is_swapped)
     return None
 
 
@@ -351,9 +351,10 @@ class MatmulMatch:
     zero_fill: Op | None  # the fill of C before ``op``, which turns ``+=`` into ``=``
 
 
-def find_matmuls(payload: ProgramPayload) -> list[MatmulMatch]:
+def find_matmuls(payload: ProgramPayload, math: str = IEEE) -> list[MatmulMatch]:
     """Returns the matmuls of a payload's entry function in program order, also those in loops.
 
+    ``math``: how f32 is multiplied, a key of ``MATH``; the problems have the type of that mode.
     Generalizes named linalg operations in place. Omits matmuls inside kernels, and those that no ``Problem``
     describes. Raises CandidateError(COMPILE) for a matmul whose output is one of its factors: the
     result would depend on the order of iterations.
@@ -361,12 +362,12 @@ def find_matmuls(payload: ProgramPayload) -> list[MatmulMatch]:
     run_passes(payload.module, GENERALIZE)
     generics = walk(payload.function, "linalg.generic")
     matches = (
-        _match(op) for op in generics if "gpu.launch" not in [parent.name for parent in parents_of(op)]
+        _match(op, math) for op in generics if "gpu.launch" not in [parent.name for parent in parents_of(op)]
     )
     return [match for match in matches if match is not None]
 
 
-def _match(op: Op) -> MatmulMatch | None:
+def _match(op: Op, math: str) -> MatmulMatch | None:
     if not all(isinstance(operand.type, ir.MemRefType) for operand in op.operands):
         return None
     contraction = _contraction_of_matrices(op)
@@ -377,7 +378,7 @@ def _match(op: Op) -> MatmulMatch | None:
         raise CandidateError(
             Stage.COMPILE, "payload: a matmul writes into its own input: C needs memory of its own"
         )
-    matmul = _matmul(contraction)
+    matmul = _matmul(contraction, math)
     if matmul is None:
         return None
     problem, is_swapped = matmul
