@@ -13,7 +13,9 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 import tuner.torch  # noqa: E402
-from tuner.core.errors import UsageError  # noqa: E402
+from tuner.core.errors import CandidateError, Stage, UsageError  # noqa: E402
+from tuner.mlir import torch_dialect  # noqa: E402
+from tuner.torch import lowering  # noqa: E402
 from tuner.torch.refusals import line_in  # noqa: E402
 
 HERE = Path(__file__)
@@ -65,6 +67,37 @@ def test_all_refused_operators_are_named_at_once_with_their_lines() -> None:
     assert expected <= set(found)
     assert len(found) == len(set(found))  # the three calls of index_copy are one
     assert {name for name, _ in set(found) - expected} <= {"aten.abs"}  # of complex numbers
+
+
+HISTOGRAM = """
+module {
+  func.func @main(%x: !torch.vtensor<[8],f32>) -> !torch.vtensor<[4],f32> {
+    %bins = torch.constant.int 4
+    %low = torch.constant.int 0
+    %high = torch.constant.int 3
+    %counts = torch.operator "torch.aten.histc"(%x, %bins, %low, %high)
+      : (!torch.vtensor<[8],f32>, !torch.int, !torch.int, !torch.int) -> !torch.vtensor<[4],f32>
+      loc("operator aten.histc at m.py:7":1:0)
+    return %counts : !torch.vtensor<[4],f32>
+  }
+}
+"""
+
+
+def test_an_operator_is_named_if_torch_mlir_crashes_without_it() -> None:
+    rounds: list[int] = []
+
+    def call(work: Any) -> Any:
+        if work.func is not torch_dialect.refused_operators:
+            return work()
+        rounds.append(work.args[-1])
+        if rounds[-1] > 1:
+            raise CandidateError(Stage.BIND, "its process ended with -11")
+        return work()
+
+    with pytest.raises(UsageError, match=r"^operators that are not supported: aten\.histc at m\.py:7 \("):
+        lowering._lowered(HISTOGRAM, torch_dialect.lower, call)  # noqa: SLF001
+    assert rounds == [torch_dialect.MOST_ROUNDS, 1]
 
 
 # What tuner itself checks: reads by strides, random numbers, sizes that the numbers of a tensor decide.

@@ -24,6 +24,7 @@ FOLDING = "builtin.module(func.func(linalg-fuse-elementwise-ops, canonicalize))"
 KEPT = ("torch.constant.", "torch.prim.", "torch.vtensor.literal", "func.return")  # never dropped
 UNLOWERED = "torch-mlir does not lower it"
 CONSTANT_LEFT = "failed to legalize operation 'torch.constant."  # when all other operations are lowered
+MOST_ROUNDS = 12  # of lowering a module without the operators at fault
 MOST_REFUSED = 12  # operators after which the search for refused ones ends
 LINE_LIMIT = 300  # characters of an error of torch-mlir
 REASON = re.compile(r"error:\s")  # in the line of an error that says why
@@ -63,13 +64,16 @@ def lower(text: str, *, has_locations: bool = False) -> str:
         return str(module.operation.get_asm(enable_debug_info=has_locations))
 
 
-def refused_operators(text: str, known: Collection[str] = ()) -> tuple[tuple[str, str], ...]:
+def refused_operators(
+    text: str, known: Collection[str] = (), rounds: int = MOST_ROUNDS
+) -> tuple[tuple[str, str], ...]:
     """Returns (operator with its place, reason) per operator that is refused, in the order they are found.
 
     () if none is, or ``text`` does not parse. For example ("aten.topk at m.py:7", "torch-mlir does not lower
     it"). Each time the module is refused, the results of the operators at fault become arguments of the
-    function, and the rest is lowered. The search ends at a refusal that names no operator, or with 12
-    operators found. Operators in ``known``, which are refused for sure, are neither lowered nor returned.
+    function, and the rest is lowered. The search ends at a refusal that names no operator, after ``rounds``,
+    or with 12 operators found. Operators in ``known``, which are refused for sure, are neither lowered nor
+    returned.
     """
     bindings = torch_pass_bindings()
     ir = bindings.ir
@@ -82,14 +86,14 @@ def refused_operators(text: str, known: Collection[str] = ()) -> tuple[tuple[str
             return ()
         if known and not _drop_operators(ir, module, known):
             return ()
-        while len(refused) < MOST_REFUSED:
+        for _ in range(rounds):
             lowered = ir.Module.parse(str(module.operation.get_asm(enable_debug_info=True)))
             reasons: dict[str, str] = {}
             for operator, reason in _why_refused(bindings, lowered):
                 if operator and operator not in refused:
                     reasons.setdefault(operator, reason)
             refused |= reasons
-            if not reasons or not _drop_operators(ir, module, reasons):
+            if not reasons or len(refused) >= MOST_REFUSED or not _drop_operators(ir, module, reasons):
                 break
     return tuple(refused.items())
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from tuner.core.errors import CandidateError, UsageError
-from tuner.mlir.torch_dialect import lower, refused_operators
+from tuner.mlir.torch_dialect import MOST_ROUNDS, lower, refused_operators
 from tuner.programs.compile import call_in_kept_child
 from tuner.torch.refusals import RefusedOperator, require_none
 
@@ -72,7 +72,10 @@ def require_none_of(refused: tuple[RefusedOperator, ...], text: Callable[[], str
 def _refused_operators(
     module: str, call: Callable[[Callable[[], Any]], Any], known: tuple[str, ...] = ()
 ) -> tuple[RefusedOperator, ...]:
-    try:
-        return tuple(RefusedOperator(*refused) for refused in call(partial(refused_operators, module, known)))
-    except CandidateError:  # torch-mlir crashes
-        return ()
+    for rounds in (MOST_ROUNDS, 1):  # torch-mlir may crash for what is left without the first operators
+        try:
+            found = call(partial(refused_operators, module, known, rounds))
+        except CandidateError:
+            continue
+        return tuple(RefusedOperator(*refused) for refused in found)
+    return ()
