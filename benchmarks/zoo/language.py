@@ -1,6 +1,8 @@
 """Language, audio and multimodal models of transformers: small configurations with random weights."""
 
 import importlib
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 TOKENS = 64
@@ -61,7 +63,7 @@ MODELS = tuple(" ".join((ENCODERS, DECODERS, EXPERTS, TRANSLATORS, AUDIO, IMAGES
 
 def module_of(name: str) -> Any:
     """Returns a model with random weights, in ``eval`` mode. Raises what transformers raises."""
-    configuration = _configuration(name)
+    configuration = configuration_of(name)
     configuration.use_cache = False
     return _transformers().AutoModel.from_config(configuration).eval()
 
@@ -70,11 +72,14 @@ def _transformers() -> Any:
     return importlib.import_module("transformers")
 
 
-def _configuration(name: str) -> Any:
-    """Returns a small configuration: the sizes of SIZES that the class has, and takes together."""
+def configuration_of(name: str, larger: Mapping[str, int] = MappingProxyType({})) -> Any:
+    """Returns a small configuration: the sizes of SIZES that the class has, and takes together.
+
+    ``larger``: sizes in place of those of SIZES.
+    """
     known: Any = _transformers().AutoConfig
     usual = known.for_model(name)
-    sizes = {size: value for size, value in SIZES.items() if hasattr(usual, size)}
+    sizes = {size: value for size, value in {**SIZES, **larger}.items() if hasattr(usual, size)}
     if getattr(usual, "layer_types", None) is not None:
         sizes["layer_types"] = None  # of as many layers as there were
     sizes |= OWN_SIZES.get(name, {})

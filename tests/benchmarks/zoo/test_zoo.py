@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from benchmarks.limited_child import Stopped, in_child
 from benchmarks.zoo import __main__ as zoo
+from benchmarks.zoo import generation
 from benchmarks.zoo.outcome import LEFT, MISSING, RIGHT, WRONG, ZooModel, ZooOutcome, models, outcome_of
 
 RATIOS = {"eager": (4.0, 3.9, 4.1), "torch.compile": (2.0, 1.9, 2.2)}
@@ -43,6 +45,21 @@ def test_the_summary_has_means_over_models_and_the_least() -> None:
 def test_there_are_sixty_models_of_each_kind_but_for_the_libraries_of_vision() -> None:
     names = [model.name for model in models() if model.library == "transformers"]
     assert len(names) == len({*names}) >= 60
+
+
+def test_each_model_generates_with_each_cache_greedy_and_sampled() -> None:
+    starts = generation.starts(("llama", "gpt2"), ("dynamic", "static"), is_greedy=False)
+    assert len(starts) == 8
+    ended = replace(starts[0], is_equal=True, taken=3, tokens_per_s={"tuner": 30.0, "inductor": 20.0})
+    summary = generation.summary_of([ended, starts[1]])
+    assert summary == {
+        "generations": 2,
+        "equal": 1,
+        "all graphs taken": 1,
+        "least speed over inductor": 1.5,
+    }
+    assert ended.text == "llama dynamic greedy: equal; 3 graphs taken, 0 left; tuner 30.0, inductor 20.0"
+    assert generation.sizes_of(1024, 4)["num_attention_heads"] == 16
 
 
 def crash() -> None:
