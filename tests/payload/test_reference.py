@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.epilogues import EPILOGUES
 from tuner.core import numpy_types
-from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, NARROW_OUTPUTS
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, NARROW_OUTPUTS, ROWS
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.numpy_types import BF16, are_equal, hard_to_scale, is_nan, narrowed, scale, widened
 from tuner.core.problem import (
@@ -24,7 +24,16 @@ from tuner.core.problem import (
 )
 from tuner.core.problem_classes import MatmulProblem
 from tuner.payload import reference
-from tuner.payload.reference import NUMPY_DTYPES, Array, Inputs, compare, draw, draw_base, output_dtype
+from tuner.payload.reference import (
+    NUMPY_DTYPES,
+    Array,
+    Inputs,
+    base_of,
+    compare,
+    draw,
+    draw_base,
+    output_dtype,
+)
 
 SEED = st.integers(0, 2**32)
 LARGEST_K = 4096
@@ -421,6 +430,22 @@ def test_sums_that_tensor_cores_cut_off_are_right(dtype: str) -> None:
         c = (c.view(np.int64) >> 29 << 29).view(np.float64)  # 52 - 23 bits of the mantissa
     verdict, _ = compare(inputs, c.astype(np.float32))
     assert 0.05 < verdict.max_error < 0.6
+
+
+@pytest.mark.parametrize("dtype", ["tf32x3", "bf16x6"])
+def test_modes_that_promise_the_errors_of_f32_have_its_tolerance_and_tf32_has_not(dtype: str) -> None:
+    assert ROWS[dtype].promised == "f32"
+    # also if PTX got a name for it: the tolerance does not depend on what multiplies
+    assert not replace(ROWS[dtype], ptx="tf32").cuts_sums
+    tolerances = {}
+    for name in ("f32", dtype, "tf32"):
+        problem = Matmul(16, 24, 2048, name)
+        a = np.ones((16, 2048), np.float32)
+        b = np.ones((2048, 24), np.float32)
+        inputs = draw(problem, base_of(problem, a, b), np.random.default_rng(1))
+        tolerances[name] = inputs.tolerance
+    np.testing.assert_array_equal(tolerances[dtype], tolerances["f32"])
+    assert (tolerances["tf32"] > 2 * tolerances["f32"]).all()
 
 
 def test_threads_compare_what_one_would_and_multiply_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,6 +88,7 @@ class NumberType:
     narrow: tuple[str, ...] = ()  # types that C may have besides the type of the sums
     vector: str = ""  # type in which a CPU's vector instructions multiply it, without dot products
     ptx: str = ""  # its name in PTX's products of matrices; "": tensor cores do not multiply it
+    promised: str = ""  # type whose tolerance its results have, a promise of its products; "": its own
     tiles: str = ""  # type whose products by a CPU's tiles make up its products
     tile_products: int = 1  # of that type, for one of its own
     extremes: ExtremeExponents | None = None
@@ -126,6 +127,11 @@ class NumberType:
         if self.format is None:
             return 2.0 ** (self.bits - 1)
         return self.format.largest
+
+    @property
+    def cuts_sums(self) -> bool:
+        """Returns whether the tolerance of sums has in it what tensor cores cut off."""
+        return bool(self.ptx) and not self.promised
 
     @property
     def is_float(self) -> bool:
@@ -207,6 +213,7 @@ _ROWS = (
         _SINGLE,
         stored="f32",
         sums="f32",
+        promised="f32",
         extremes=ExtremeExponents(60, -60, 20),
     ),
     NumberType(  # f32, multiplied by six products of bf16
@@ -217,6 +224,7 @@ _ROWS = (
         _SINGLE,
         stored="f32",
         sums="f32",
+        promised="f32",
         tiles="bf16",
         tile_products=6,
         extremes=ExtremeExponents(60, -60, 20),

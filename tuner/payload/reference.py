@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, STORED, TENSOR_DTYPES, number_type, sum_roundings
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, STORED, number_type, sum_roundings
 from tuner.core.epilogues import BEFORE
 from tuner.core.errors import UsageError
 from tuner.core.numpy_types import (
@@ -267,7 +267,7 @@ class Inputs:
         if not unit:
             return np.broadcast_to(np.zeros(()), expected.shape)
         bits = 8 * self.base.a.itemsize
-        steps = k * bits / TRUNCATED_BITS if self.problem.dtype in TENSOR_DTYPES else 0.0
+        steps = k * bits / TRUNCATED_BITS if number_type(self.problem.dtype).cuts_sums else 0.0
         factor = min(ERROR_FACTOR, 2.0 * k) + steps / k**0.5  # |a| |b| / sqrt(k): a typical sum
         of_rows = self.base.row_norm[rows, None] * np.abs(self.rows[rows, None])
         of_columns = self.base.column_norm[matrices][:, columns] * np.abs(self.columns[matrices][:, columns])
