@@ -101,7 +101,10 @@ def test_what_lies_behind_the_last_of_k_never_reaches_c() -> None:
 
 
 SHOWN = [(line(1, 1), payload(32, 32, 64, "bf16"))]
-BECOMES = {"amx_block": (line(1, 1), payload(16, 16, 64, "bf16"))}
+BECOMES = {
+    "amx_block": (line(1, 1), payload(16, 16, 64, "bf16")),
+    "amx_block_planes": (line(1, 1, planes=3), payload(16, 16, 32, "f32", "nt")),
+}
 UNCHANGED = [(line(), "func.func @f() { return }", "no matmul")]
 OF_F32 = payload(32, 64, 64, "bf16").replace("xbf16", "xf32")
 DYNAMIC = payload(32, 64, 64, "bf16").replace("32x64xbf16", "?x64xbf16")
@@ -111,6 +114,13 @@ REFUSED = [
     (line(0, 1), payload(32, 64, 64, "bf16"), "found 0 x 1 tiles"),
     (line(2, 2, 0), payload(33, 64, 64, "bf16"), "found pack_a = 0 for 33 rows and 64 of K, layout nn"),
     (line(2, 2, 0), payload(32, 64, 64, "i8", "tn"), "found pack_a = 0 for 32 rows and 64 of K, layout tn"),
+    (line(planes=2), OF_F32, "found planes = 2, allowed 0 or 3"),
+    (
+        line(2, 2, 0, planes=3),
+        payload(32, 64, 64, "f32"),
+        "found pack_a = 0 with planes, allowed 1: planes are",
+    ),
+    (line(planes=3), payload(32, 64, 64, "bf16"), "found a matmul of bf16 into f32, allowed f32 into f32"),
     (line(), OF_F32, "found a matmul of f32 into f32, allowed bf16 into f32 or i8 into i32"),
     (line(), DYNAMIC, rf"found a matmul of {TYPES}, allowed memrefs"),
 ]

@@ -190,7 +190,10 @@ SIZES = draw.integers(1, 300)
 @pytest.mark.parametrize(
     ("strategy", "dtype", "output"),
     [
-        *(("matmul_cpu_amx", *types) for types in (("bf16", ""), ("bf16", "bf16"), ("i8", ""))),
+        *(
+            ("matmul_cpu_amx", *types)
+            for types in (("bf16", ""), ("bf16", "bf16"), ("i8", ""), ("bf16x6", ""))
+        ),
         ("matmul_cpu_vnni", "i8", ""),
     ],
 )

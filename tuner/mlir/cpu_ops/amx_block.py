@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.cpu_ops import amx_packing, amx_tiles
+from tuner.mlir.cpu_ops import amx_tiles
+from tuner.mlir.cpu_ops.amx_planes import PLANES, PlaneProducts
+from tuner.mlir.cpu_ops.amx_products import ElementProducts, TilePanel, TileProducts, accumulator_type
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul, buffer_matmuls
-from tuner.mlir.cpu_ops.vnni_operands import KGroupWeights, drop_views, take_k_group_weights
+from tuner.mlir.cpu_ops.vnni_operands import drop_views, take_k_group_weights
 from tuner.mlir.cpu_ops.vnni_packing import (
     K_GROUPS,
     BlockExtent,
@@ -32,13 +34,13 @@ from tuner.mlir.ir.building import (
 )
 
 SUMS = {"bf16": "f32", "i8": "i32"}  # type of A and B -> type of C
-MULTIPLY = {"bf16": "x86.amx.tile_mulf", "i8": "x86.amx.tile_muli"}
+SUMS_OF_PLANES = {"f32": "f32"}  # where A and B are split into planes of bf16
 ADD = {"f32": "arith.addf", "i32": "arith.addi"}
 REGISTERS = 8  # tile registers of a processor with AMX
 
 
 class AmxBlockOp(InPlaceOp, name="amx_block"):
-    """``tuner.amx_block``: matmuls of buffers become AMX tiles: bf16 into f32, or i8 into i32.
+    """``tuner.amx_block``: matmuls of buffers become AMX tiles: bf16 or f32 into f32, or i8 into i32.
 
     Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, each one block of the
     schedule. Each is replaced by loops: B is packed to panels, then each strip of rows of A is packed and
@@ -64,34 +66,60 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
     ``pack_a`` (default 1; 0: tiles of A are loaded from where A lies, which needs rows by 16, whole tiles of
     K and A stored by rows); ``columns`` and ``last_columns``, the sizes of a whole block and of the last
     one, where B and C have a dynamic number of columns (default: it is static); ``ahead``, 1 to fetch the
-    next panel of a weight to the second level of cache (default 0). The handle (a func.func) stays valid.
-    Silenceable failure: a matmul that is not of memrefs of static sizes of bf16 into f32 or of i8 into i32,
-    too many tiles, or an A that has to be packed.
+    next panel of a weight to the second level of cache (default 0); ``planes``, 3 where A and B are f32: each
+    is split into three planes of bf16, and six products of tiles make up a product
+    (``tuner.mlir.cpu_ops.amx_planes``; default 0). The handle (a func.func) stays valid.
+    Silenceable failure: a matmul that is not of memrefs of static sizes of bf16 into f32, of i8 into i32 or,
+    with planes, of f32 into f32, too many tiles, or an A that has to be packed.
     """
 
     def change(self, function: Op) -> Refusal | None:
         tiles = (attribute(self, "tiles_m", 2), attribute(self, "tiles_n", 2))
         packs_a = bool(attribute(self, "pack_a", 1))
+        planes = attribute(self, "planes", 0)
         needed = tiles[0] * tiles[1] + tiles[0] + 1  # the sums, a column of A, one tile of B
         if min(tiles) < 1 or needed > REGISTERS:
             return Refusal(
                 f"found {tiles[0]} x {tiles[1]} tiles, which need {needed} registers, allowed {REGISTERS}"
             )
-        matmuls = buffer_matmuls(self, function, SUMS)
+        matmuls = buffer_matmuls(self, function, SUMS_OF_PLANES if planes else SUMS)
         if isinstance(matmuls, Refusal):
             return matmuls
+        if planes not in (0, PLANES):
+            return Refusal(f"found planes = {planes}, allowed 0 or {PLANES}")
+        if planes and not packs_a:
+            return Refusal("found pack_a = 0 with planes, allowed 1: planes are made when A is packed")
+        if planes:
+            self._multiply_planes(matmuls, tiles)
+            return None
         for matmul in matmuls:
             why_not = _why_not(matmul, packs_a)
             if why_not is not None:
                 return why_not
+        self._multiply_elements(function, matmuls, tiles, packs_a)
+        return None
+
+    def _multiply_planes(self, matmuls: list[BufferMatmul], tiles: tuple[int, int]) -> None:
+        for matmul in matmuls:
+            with ir.InsertionPoint(matmul.op), matmul.op.location:
+                columns = matmul.columns()
+                products = PlaneProducts.of(matmul, columns, tiles)
+                _AmxMatmul.of(matmul, columns, tiles, products).build()
+            matmul.erase()
+
+    def _multiply_elements(
+        self, function: Op, matmuls: list[BufferMatmul], tiles: tuple[int, int], packs_a: bool
+    ) -> None:
+        fetches = bool(attribute(self, "ahead", 0))
         weights = take_k_group_weights(function, matmuls, K_GROUPS * tiles[1])
         for matmul, k_groups in zip(matmuls, weights, strict=True):
             b = matmul.b
             with ir.InsertionPoint(matmul.op), matmul.op.location:
-                _AmxMatmul.of(matmul, *tiles, packs_a, k_groups, bool(attribute(self, "ahead", 0))).build()
+                columns = matmul.columns()
+                products = ElementProducts.of(matmul, columns, tiles, packs_a, k_groups, fetches)
+                _AmxMatmul.of(matmul, columns, tiles, products).build()
             matmul.erase()
             drop_views(k_groups, b)
-        return None
 
 
 def _why_not(matmul: BufferMatmul, packs_a: bool) -> Refusal | None:
@@ -112,40 +140,20 @@ class _AmxMatmul:
     columns: BlockExtent  # of C
     tiles_m: int
     tiles_n: int
-    a: KGroupSource
-    packed_a: amx_tiles.PackedTiles | None  # None: A is read where it lies
-    packed_b: amx_tiles.PackedTiles | amx_tiles.WeightTiles
+    products: TileProducts
     scratch: Value | None  # tiles at the edge of C are stored here first; None: C has whole tiles only
-    fetches: bool  # the next panel of a weight
 
     @classmethod
     def of(
-        cls,
-        matmul: BufferMatmul,
-        tiles_m: int,
-        tiles_n: int,
-        packs_a: bool,
-        weight: KGroupWeights | None,
-        fetches: bool,
+        cls, matmul: BufferMatmul, columns: BlockExtent, tiles: tuple[int, int], products: TileProducts
     ) -> "_AmxMatmul":
-        a = KGroupSource(matmul.a, matmul.layout != "tn")
-        b = KGroupSource(matmul.b, matmul.layout == "nt")
-        columns = matmul.columns()
-        k_steps = -(-matmul.k // a.depth)
-        panels = columns.steps(K_GROUPS * tiles_n)
-        tiles = None if weight else amx_tiles.PackedTiles.of(b, panels, k_steps, tiles_n)
-        packed_a = amx_tiles.PackedTiles.of(a, 1, k_steps, tiles_m) if packs_a else None
         has_edge = matmul.m % K_GROUPS or columns.rests(K_GROUPS)
-        element = ir.MemRefType(matmul.c.type).element_type
+        scratch = None
         if has_edge:
-            scratch = allocated((K_GROUPS * tiles_m, K_GROUPS * tiles_n), element)
-        else:
-            scratch = None
-        if tiles is not None:
-            amx_packing.pack_b_to_tiles(b, columns, matmul.k, tiles_n, tiles.store_b)
-        packed_b = amx_tiles.WeightTiles(weight, a.depth) if weight else tiles
-        assert packed_b is not None
-        return cls(matmul, columns, tiles_m, tiles_n, a, packed_a, packed_b, scratch, fetches)
+            element = ir.MemRefType(matmul.c.type).element_type
+            scratch = allocated((K_GROUPS * tiles[0], K_GROUPS * tiles[1]), element)
+        products.pack_b()
+        return cls(matmul, columns, *tiles, products, scratch)
 
     def build(self) -> None:
         """Creates the loops over strips of rows of A; a narrower last strip shares the code that packs A."""
@@ -162,8 +170,7 @@ class _AmxMatmul:
 
     def _strip(self, number: Value, rows: BlockExtent) -> None:
         first = times(number, self.tiles_m * K_GROUPS)
-        if self.packed_a is not None:
-            amx_packing.pack_a_to_tiles(self.a, first, rows, self.matmul.k, self.packed_a.store_a)
+        self.products.pack_a(first, rows)
         if rows.size is None:
             self._panels(number, first, rows.whole)
             return
@@ -196,22 +203,9 @@ class _AmxMatmul:
         across = -(-columns // K_GROUPS)
 
         def multiply(step: Value, *sums: Value) -> list[Value]:
-            of_a = [self._load_a(first, i, step) for i in range(len(sums) // across)]
-            row = self.packed_b.row(panel, step)
-            if self.fetches and isinstance(self.packed_b, amx_tiles.WeightTiles):
-                strips = BlockExtent(self.matmul.m).steps(self.tiles_m * K_GROUPS)
-                self.packed_b.fetch(total(panel, index(1)), step, strip, -(-K_GROUPS // strips), self.tiles_n)
-            name = MULTIPLY[self.matmul.element]
-            totals = list(sums)
-            for j in range(across):  # a tile of B is used up before the next is loaded
-                of_b = self.packed_b.load(self._kind, row, j)
-                for number in range(j, len(sums), across):
-                    totals[number] = value(
-                        name, self._accumulator_kind, of_a[number // across], of_b, sums[number]
-                    )
-            return totals
+            return self.products.multiply(TilePanel(strip, first, panel, step), list(sums), across)
 
-        totals = loop(0, self.packed_b.steps, multiply, list(map(self._start, positions)))
+        totals = loop(0, self.products.steps, multiply, list(map(self._start, positions)))
         for number, (position, tile) in enumerate(zip(positions, totals, strict=True)):
             if position.is_whole:
                 amx_tiles.tile_store(tile, self.matmul.c, position.row, position.column)
@@ -228,25 +222,13 @@ class _AmxMatmul:
             self._copy_edge(K_GROUPS * (begin // across), edge)
 
     @property
-    def _kind(self) -> Type:
-        return ir.Type.parse(f"!x86.amx.tile<{K_GROUPS}x{self.a.depth}x{self.matmul.element}>")
-
-    @property
-    def _accumulator_kind(self) -> Type:
-        return ir.Type.parse(f"!x86.amx.tile<{K_GROUPS}x{K_GROUPS}x{self.matmul.accumulator_element}>")
-
-    def _load_a(self, first: Value, tile: int, step: Value) -> Value:
-        if self.packed_a is None:
-            row = plus(first, K_GROUPS * tile)
-            column = times(step, self.a.depth)
-            return amx_tiles.tile_load(self._kind, self.a.buffer, row, column)
-        row = plus(self.packed_a.row(index(0), step), K_GROUPS * tile)
-        return amx_tiles.tile_load(self._kind, self.packed_a.memory, row, index(0))
+    def _accumulator_type(self) -> Type:
+        return accumulator_type(self.matmul)
 
     def _start(self, position: "_TilePosition") -> Value:
         if self.matmul.fill is None and position.is_whole:
-            return amx_tiles.tile_load(self._accumulator_kind, self.matmul.c, position.row, position.column)
-        return value("x86.amx.tile_zero", self._accumulator_kind)
+            return amx_tiles.tile_load(self._accumulator_type, self.matmul.c, position.row, position.column)
+        return value("x86.amx.tile_zero", self._accumulator_type)
 
     def _copy_edge(self, down: int, edge: list[tuple[int, "_TilePosition"]]) -> None:
         """Creates the copies of the parts of tiles that lie in C, from row ``down`` of ``scratch`` on."""

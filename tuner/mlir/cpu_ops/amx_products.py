@@ -1,0 +1,133 @@
+"""Products of AMX tiles: how the operands of a matmul are packed to tiles, and which products they need."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.cpu_ops import amx_packing, amx_tiles
+from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul
+from tuner.mlir.cpu_ops.vnni_operands import KGroupWeights
+from tuner.mlir.cpu_ops.vnni_packing import K_GROUPS, BlockExtent, KGroupSource
+from tuner.mlir.ir.building import index, plus, times, total, value
+
+TILE_MULTIPLY = "x86.amx.tile_mulf"  # of bf16
+MULTIPLY = {"bf16": TILE_MULTIPLY, "i8": "x86.amx.tile_muli"}
+
+
+@dataclass(frozen=True, eq=False)
+class TilePanel:
+    """Where products of tiles are: a strip of rows of A, a panel of columns of B, a step of K."""
+
+    strip: Value
+    first: Value  # row of A of the strip
+    panel: Value
+    step: Value
+
+
+class TileProducts(ABC):
+    """The packed operands of a matmul, and the products of their tiles; methods create code."""
+
+    @property
+    @abstractmethod
+    def steps(self) -> int:
+        """Returns the number of steps of K: of a tile's width each."""
+
+    @abstractmethod
+    def pack_b(self) -> None:
+        """Creates the code that packs all of B."""
+
+    @abstractmethod
+    def pack_a(self, first: Value, rows: BlockExtent) -> None:
+        """Creates the code that packs ``rows`` rows of A from row ``first`` on, a strip."""
+
+    @abstractmethod
+    def multiply(self, at: TilePanel, sums: list[Value], across: int) -> list[Value]:
+        """Creates the products of a step of K; returns the sums with them.
+
+        ``sums``: tiles, row by row of ``across`` tiles each.
+        """
+
+
+def accumulator_type(matmul: BufferMatmul) -> Type:
+    """Returns the type of a tile of sums."""
+    return ir.Type.parse(f"!x86.amx.tile<{K_GROUPS}x{K_GROUPS}x{matmul.accumulator_element}>")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ElementProducts(TileProducts):
+    """Tiles of the elements of A and B themselves, bf16 or i8: one product of two tiles for each sum."""
+
+    matmul: BufferMatmul
+    columns: BlockExtent  # of C
+    tiles: tuple[int, int]  # of sums: down, across
+    a: KGroupSource
+    b: KGroupSource
+    packed_a: amx_tiles.PackedTiles | None  # None: A is read where it lies
+    packed_b: amx_tiles.PackedTiles | amx_tiles.WeightTiles
+    fetches: bool  # the next panel of a weight
+
+    @classmethod
+    def of(
+        cls,
+        matmul: BufferMatmul,
+        columns: BlockExtent,
+        tiles: tuple[int, int],
+        packs_a: bool,
+        weight: KGroupWeights | None,
+        fetches: bool,
+    ) -> "ElementProducts":
+        """Creates the buffers of packed tiles."""
+        a = KGroupSource(matmul.a, matmul.layout != "tn")
+        b = KGroupSource(matmul.b, matmul.layout == "nt")
+        k_steps = -(-matmul.k // a.depth)
+        packed_b: amx_tiles.PackedTiles | amx_tiles.WeightTiles
+        if weight:
+            packed_b = amx_tiles.WeightTiles(weight, a.depth)
+        else:
+            panels = columns.steps(K_GROUPS * tiles[1])
+            packed_b = amx_tiles.PackedTiles.of(b, panels, k_steps, tiles[1])
+        packed_a = amx_tiles.PackedTiles.of(a, 1, k_steps, tiles[0]) if packs_a else None
+        return cls(matmul, columns, tiles, a, b, packed_a, packed_b, fetches)
+
+    @property
+    def steps(self) -> int:
+        return self.packed_b.steps
+
+    def pack_b(self) -> None:
+        if isinstance(self.packed_b, amx_tiles.PackedTiles):
+            amx_packing.pack_b_to_tiles(
+                self.b, self.columns, self.matmul.k, self.tiles[1], self.packed_b.store_b
+            )
+
+    def pack_a(self, first: Value, rows: BlockExtent) -> None:
+        if self.packed_a is not None:
+            amx_packing.pack_a_to_tiles(self.a, first, rows, self.matmul.k, self.packed_a.store_a)
+
+    def multiply(self, at: TilePanel, sums: list[Value], across: int) -> list[Value]:
+        of_a = [self._load_a(at.first, i, at.step) for i in range(len(sums) // across)]
+        row = self.packed_b.row(at.panel, at.step)
+        if self.fetches and isinstance(self.packed_b, amx_tiles.WeightTiles):
+            strips = BlockExtent(self.matmul.m).steps(self.tiles[0] * K_GROUPS)
+            rows = -(-K_GROUPS // strips)
+            self.packed_b.fetch(total(at.panel, index(1)), at.step, at.strip, rows, self.tiles[1])
+        name = MULTIPLY[self.matmul.element]
+        totals = list(sums)
+        for j in range(across):  # a tile of B is used up before the next is loaded
+            of_b = self.packed_b.load(self._type, row, j)
+            for number in range(j, len(sums), across):
+                totals[number] = value(name, sums[number].type, of_a[number // across], of_b, sums[number])
+        return totals
+
+    @property
+    def _type(self) -> Type:
+        return ir.Type.parse(f"!x86.amx.tile<{K_GROUPS}x{self.a.depth}x{self.matmul.element}>")
+
+    def _load_a(self, first: Value, tile: int, step: Value) -> Value:
+        if self.packed_a is None:
+            row = plus(first, K_GROUPS * tile)
+            column = times(step, self.a.depth)
+            return amx_tiles.tile_load(self._type, self.a.buffer, row, column)
+        row = plus(self.packed_a.row(index(0), step), K_GROUPS * tile)
+        return amx_tiles.tile_load(self._type, self.packed_a.memory, row, index(0))
