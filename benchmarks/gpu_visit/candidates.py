@@ -9,6 +9,7 @@ import numpy as np
 from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.support.gpu_points import CUDA_CORES, HOPPER, TENSOR_CORES, USUAL
 from tuner.core.candidate import Candidate, Value
+from tuner.core.gpu import USUAL_MULTIPROCESSORS
 from tuner.core.matmul import Matmul
 from tuner.core.problem import SCALES, Problem
 from tuner.space.file.reading import first_rows, load_space_file
@@ -119,6 +120,7 @@ def _f32(chip: str) -> Iterator[GpuPoint]:
     """Yields each tile on both shapes, so that what is cut off is the least promising of both."""
     tile = F32_TILES[0] | {"group": 8}
     pairs = [TRANSPOSED, ROWS, {}]  # next to ROWS and TRANSPOSED together
+    yield from _balanced(chip)
     for number, knobs in enumerate(F32_TILES):
         yield from _on_both_shapes("nn", ROWS | TRANSPOSED | knobs, chip)
         if number < F32_TN:
@@ -128,6 +130,15 @@ def _f32(chip: str) -> Iterator[GpuPoint]:
                 yield from _on_both_shapes("nn", tile | pair, chip)
             yield from _on_both_shapes("tn", tile, chip)
             yield from _on_both_shapes("nt", ROWS | TRANSPOSED | tile | {"vector_b": 1}, chip)
+
+
+def _balanced(chip: str) -> Iterator[GpuPoint]:
+    """Yields tiles whose last wave is shared out along K, at the shape where it is half empty."""
+    for block_m, block_n, split_m in ((128, 256, 4), (256, 128, 4), (128, 128, 2)):
+        knobs: dict[str, Value] = {"block_m": block_m, "block_n": block_n, "split_m": split_m}
+        knobs["tail_splits"] = 7
+        candidate = Candidate.of(CUDA_CORES, USUAL[CUDA_CORES] | ROWS | TRANSPOSED | knobs)
+        yield GpuPoint(Matmul(*FOUNDING), candidate, chip, USUAL_MULTIPROCESSORS[chip])
 
 
 def _on_both_shapes(layout: str, knobs: dict[str, Value], chip: str) -> Iterator[GpuPoint]:

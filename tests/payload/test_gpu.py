@@ -43,7 +43,7 @@ def test_a_script_says_which_buffers_it_adds() -> None:
         ("// workspace: 65 256 192", r"script: workspace: found 65 slices, allowed 1\.\.64"),
         ("// workspace: 4 199 192", r"script: workspace m: found 199, allowed 200\.\.2147483647"),
         ("// workspace: 4 256 99999999999", r"script: workspace n: found 99999999999, allowed 136\.\."),
-        ("// parts: 4 199 192", r"script: parts m: found 199, allowed 200\.\.2147483647"),
+        ("// parts: 4 0 192", r"script: parts m: found 0, allowed 1\.\.2147483647"),
         ("// parts: 4 256 192\n// workspace: 4 256 192", r"script: workspace: cannot be combined with parts"),
         ("// zeroed: -1", r"script: zeroed: expected a number of words, got '-1'"),
         ("// zeroed: 1 2", r"script: zeroed: expected a number of words, got '1 2'"),

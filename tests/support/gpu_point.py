@@ -31,11 +31,15 @@ class GpuPoint:
     problem: Problem
     candidate: Candidate
     chip: str = "sm_90"
+    multiprocessors: int = 0  # 0: not known, as of the simulator
 
     @property
     def variables(self) -> tuple[tuple[str, Value], ...]:
         """Returns the variables of constraints and templates, in addition to the knobs."""
-        return gpu_variables(self.problem, self.chip)
+        known = gpu_variables(self.problem, self.chip)
+        if self.multiprocessors == 0:
+            return known
+        return tuple((name, self.multiprocessors if name == "sm_count" else number) for name, number in known)
 
     def script(self) -> str:
         """Returns the bound script."""

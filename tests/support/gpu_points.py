@@ -39,6 +39,7 @@ USUAL: dict[str, dict[str, Knob]] = {  # where a point says nothing else
         "min_blocks": 0,
         "order_products": 0,
         "transpose": 0,
+        "tail_splits": 1,
     },
     HOPPER: {
         "block_m": 128,

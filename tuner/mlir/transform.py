@@ -21,6 +21,7 @@ from tuner.mlir.cpu_ops.vnni_block import PairBlockOp, VnniBlockOp
 from tuner.mlir.cpu_ops.widen_operands import WidenOperandsOp
 from tuner.mlir.dialect import DIALECT, ConsumingEffects, InPlaceEffects, InPlaceTransform, TunerDialect
 from tuner.mlir.gpu_ops.add_parts import AddPartsOp
+from tuner.mlir.gpu_ops.balance_tiles import BalanceTilesOp, ShortenPartsOp
 from tuner.mlir.gpu_ops.bound_loads import BoundLoadsOp
 from tuner.mlir.gpu_ops.count_stages import CountStagesOp
 from tuner.mlir.gpu_ops.element_types import ElementTypesOp, UseFp8Op, UseTf32Op
@@ -83,6 +84,8 @@ MODULE_END = re.compile(r'"gpu\.module_end"\s*\(\s*\)\s*:\s*\(\s*\)\s*->\s*\(\s*
 # A new op is a new file and an entry here.
 OPS = (
     AddPartsOp,
+    BalanceTilesOp,
+    ShortenPartsOp,
     AmxBlockOp,
     PrefetchFragmentsOp,
     PrefetchReadsOp,

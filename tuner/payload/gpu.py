@@ -103,8 +103,9 @@ def _slices(comment: str, found: dict[str, list[str]], problem: Problem) -> tupl
     if not 1 <= slices <= SLICES_LIMIT:
         raise UsageError(f"script: {comment}: found {slices} slices, allowed 1..{SLICES_LIMIT}")
     for name, size, stored in zip("mn", problem.sizes[:2], (m, n), strict=True):
-        if not size <= stored <= SIZE_LIMIT:
-            raise UsageError(f"script: {comment} {name}: found {stored}, allowed {size}..{SIZE_LIMIT}")
+        least = size if comment == "workspace" else 1
+        if not least <= stored <= SIZE_LIMIT:
+            raise UsageError(f"script: {comment} {name}: found {stored}, allowed {least}..{SIZE_LIMIT}")
     return slices, m, n
 
 

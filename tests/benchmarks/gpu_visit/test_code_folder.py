@@ -102,7 +102,7 @@ def test_the_plan_has_candidates_for_each_section_and_names_none_twice() -> None
     wanted = planned(CHIP)
     counts = Counter(each.section for each in wanted)
     assert counts == {
-        "f32": 56,
+        "f32": 59,
         "tf32": 31,
         "f32_by_tensor_cores": 40,
         "eight_bits": 33,

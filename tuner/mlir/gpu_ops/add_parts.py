@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
-from tuner.mlir.ir.building import affine, branch, create, index, is_equal, symbol, total, value
+from tuner.mlir.ir.building import affine, branch, create, index, is_equal, is_less, symbol, total, value
 from tuner.mlir.ir.launches import constant_grid, index_along
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.reading import constant_of, walk
@@ -23,7 +23,7 @@ ARRIVE = "atom.acq_rel.gpu.global.add.u32 $0, [$1], 1;"
 RESET = "st.relaxed.gpu.global.u32 [$0], 0;"
 ATT_DIALECT = 0
 COUNTER_BYTES = 4
-AT_ONCE = 16  # stores of a thread whose slices are loaded together
+SUMS_AT_ONCE = 32  # of a thread, of which a slice is loaded together
 
 
 class AddPartsOp(InPlaceOp, name="add_parts"):
@@ -51,23 +51,25 @@ class AddPartsOp(InPlaceOp, name="add_parts"):
           scf.if %is_lane0 {
             llvm.inline_asm "st.relaxed.gpu.global.u32 [$0], 0;" %counter : (i64) -> ()
 
-    Attribute ``slices`` (i64): blocks along z. ``tuner.finish_stores`` follows, with mode "store". The words
-    must be zero before the first run, and are so after each. The handle (a func.func) stays valid.
+    Attributes (i64): ``slices``, blocks along z. ``whole`` (default -1): of 0 or more, blocks are those of
+    ``tuner.balance_tiles``: that many store to C, of others ``slices`` in a row add up a tile, and parts are
+    stored as threads hold them, (slices) x (tiles, stores, threads) x (elements of a store).
+    ``tuner.finish_stores`` follows, with mode "store". The words must be zero before the first run, and are
+    so after each. The handle (a func.func) stays valid.
     Silenceable failure, with nothing changed: not one launch of constant size, no stores to an argument in
     one block of code that whole warps run, arguments that are missing or too small.
     """
 
     def change(self, function: Op) -> Refusal | None:
-        reduction = _Reduction.of(function, attribute(self, "slices", 1))
+        reduction = _Reduction.of(function, attribute(self, "slices", 1), attribute(self, "whole", -1))
         if isinstance(reduction, Refusal):
             return reduction
         last = reduction.stores[-1]
-        with last.location:
-            for store in reduction.stores:
-                with ir.InsertionPoint(store):
-                    reduction.store_part(store)
-            with ir.InsertionPoint.after(last):
-                reduction.create_arrival()
+        with last.location, ir.InsertionPoint.after(last):
+            if reduction.whole < 0:
+                reduction.pass_on()
+            else:
+                branch(reduction.is_whole(), reduction.store_whole, reduction.pass_on)
         for store in reduction.stores:
             store.erase()
         return None
@@ -84,9 +86,10 @@ class _Reduction:
     grid: tuple[int, int]  # blocks along x and y
     threads: tuple[int, int, int]
     slices: int
+    whole: int  # blocks that compute whole tiles; -1: all sum parts, along z
 
     @classmethod
-    def of(cls, function: Op, slices: int) -> "_Reduction | Refusal":
+    def of(cls, function: Op, slices: int, whole: int) -> "_Reduction | Refusal":
         launches = walk(function, "gpu.launch")
         if len(launches) != 1:
             return Refusal(f"found {len(launches)} launches, allowed one")
@@ -107,18 +110,57 @@ class _Reduction:
         if parts is None or counters is None:
             return Refusal(f"found no arguments with {BUFFER} = {PARTS!r} and {COUNTERS!r}")
         c = ir.MemRefType(stores[0].operands[1].type)
+        tiles = grid[0] * grid[1]
         expected = [slices, *c.shape]
+        if whole >= 0:
+            tiles = (tiles - whole) // slices
+            width = ir.VectorType(stores[0].operands[0].type).shape[0]
+            expected = [slices, tiles * len(stores) * x * y * z, width]
         if slices < 2 or ir.MemRefType(parts.type).shape != expected:
             return Refusal(f"parts: found {parts.type}, allowed sizes of {expected} with 2 slices or more")
-        words = grid[0] * grid[1] * x * y * z // WARP_LANES
+        words = tiles * (x * y * z // WARP_LANES)
         if ir.MemRefType(counters.type).shape[0] < words:
             return Refusal(f"zeroed: found {counters.type}, allowed {words} words or more: one for each warp")
-        return cls(launches[0], stores, parts, counters, grid, (x, y, z), slices)
+        return cls(launches[0], stores, parts, counters, grid, (x, y, z), slices, whole)
 
-    def store_part(self, store: Op) -> None:
-        """Creates the store to the block's slice that stands for a store to C."""
-        vector, _, *indices = store.operands
-        create("vector.store", [], [vector, self.parts, index_along("gpu.block_id", "z"), *indices])
+    def is_whole(self) -> Value:
+        """Creates whether the block computes a whole tile; returns the i1 value."""
+        return is_less(index_along("gpu.block_id", "x"), index(self.whole))
+
+    def store_whole(self) -> None:
+        for store in self.stores:
+            create("vector.store", [], list(store.operands))
+
+    def pass_on(self) -> None:
+        """Creates the stores of the block's part, and the sums by the warp that is last at the tile."""
+        for number, store in enumerate(self.stores):
+            indices = self._indices(number, self._slice())
+            create("vector.store", [], [store.operands[0], self.parts, *indices])
+        self.create_arrival()
+
+    def _slice(self) -> Value:
+        """Creates the number of the block's part of K; returns its index value."""
+        if self.whole < 0:
+            return index_along("gpu.block_id", "z")
+        distance = self.slices - self.whole % self.slices
+        return affine(
+            ir.AffineExpr.get_mod(symbol(0) + distance, self.slices), index_along("gpu.block_id", "x")
+        )
+
+    def _indices(self, number: int, part: Value) -> list[Value]:
+        """Creates the indices in ``parts`` of what store ``number`` of a thread stores, of a part of K."""
+        if self.whole < 0:
+            return [part, *list(self.stores[number].operands)[2:]]
+        x, y, z = self.threads
+        ids = [index_along("gpu.thread_id", axis) for axis in "xyz"]
+        thread = symbol(0) + symbol(1) * x + symbol(2) * (x * y)
+        tile = self._shared_tile(symbol(3))
+        position = (tile * len(self.stores) + number) * (x * y * z) + thread
+        return [part, affine(position, *ids, index_along("gpu.block_id", "x")), index(0)]
+
+    def _shared_tile(self, block: ir.AffineExpr) -> ir.AffineExpr:
+        """Returns the number of a tile that several blocks compute, from 0 on: (block - whole) / slices."""
+        return ir.AffineExpr.get_floor_div(block - self.whole, self.slices)
 
     def create_arrival(self) -> None:
         """Creates the count of a warp's arrival, and the sums of all slices by the warp that is last."""
@@ -131,31 +173,33 @@ class _Reduction:
         _synchronise_warp()
 
         def finish() -> None:
-            for first in range(0, len(self.stores), AT_ONCE):
-                self._store_totals(self.stores[first : first + AT_ONCE])
+            width = ir.VectorType(self.stores[0].operands[0].type).shape[0]
+            at_once = max(SUMS_AT_ONCE // width, 1)
+            for first in range(0, len(self.stores), at_once):
+                self._store_totals(first, self.stores[first : first + at_once])
             branch(is_first_lane, lambda: _reset(counter))
 
         branch(is_equal(count, _word(self.slices - 1)), finish)
 
-    def _store_totals(self, stores: Sequence[Op]) -> None:
+    def _store_totals(self, first: int, stores: Sequence[Op]) -> None:
         element = ir.MemRefType(self.parts.type).element_type
         add = "arith.addf"
         if isinstance(element, ir.IntegerType):
             add = "arith.addi"
-        totals = self._loads(stores, 0)
+        totals = self._loads(first, stores, 0)
         # a slice after the other: many loads are in flight, in few registers
         for number in range(1, self.slices):
-            pairs = zip(totals, self._loads(stores, number), strict=True)
+            pairs = zip(totals, self._loads(first, stores, number), strict=True)
             totals = [value(add, whole.type, whole, part) for whole, part in pairs]
         for store, whole in zip(stores, totals, strict=True):
             _, c, *indices = store.operands
             create("vector.store", [], [whole, c, *indices])
 
-    def _loads(self, stores: Sequence[Op], number: int) -> list[Value]:
+    def _loads(self, first: int, stores: Sequence[Op], part: int) -> list[Value]:
         loads = []
-        for store in stores:
-            vector, _, *indices = store.operands
-            loads.append(value("vector.load", vector.type, self.parts, index(number), *indices))
+        for number, store in enumerate(stores, first):
+            indices = self._indices(number, index(part))
+            loads.append(value("vector.load", store.operands[0].type, self.parts, *indices))
         return loads
 
     def _counter_address(self) -> Value:
@@ -165,6 +209,8 @@ class _Reduction:
         thread = symbol(0) + symbol(1) * x + symbol(2) * (x * y)
         warp = ir.AffineExpr.get_floor_div(thread, WARP_LANES)
         tile = symbol(3) + symbol(4) * self.grid[0]
+        if self.whole >= 0:
+            tile = self._shared_tile(symbol(3))
         ids = [index_along("gpu.thread_id", axis) for axis in "xyz"]
         blocks = [index_along("gpu.block_id", axis) for axis in "xy"]
         number = affine((tile * warps + warp) * COUNTER_BYTES, *ids, *blocks)

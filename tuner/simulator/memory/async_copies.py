@@ -20,7 +20,7 @@ class Copy:
     content: Array  # [lane, byte]
     groups: Indices  # per lane: number of its async-group, from 0
     is_done: Bools
-    reads_global: bool  # False: all threads only zero-fill
+    reads_global: Bools  # lanes whose copy is not a mere zero-fill
     who: str  # the first thread, for messages
 
 
@@ -55,8 +55,7 @@ class Copies:
         done = np.zeros(len(lanes), bool)
         who = self._watch.geometry.who(int(lanes[0]))
         groups = self._groups[lanes]
-        reads_global = bool(source_bytes.any())
-        self._flying.append(Copy(lanes, starts, content, groups, done, reads_global, who))
+        self._flying.append(Copy(lanes, starts, content, groups, done, source_bytes > 0, who))
 
     def commit(self, lanes: Indices) -> None:
         """Closes the open async-group of each lane in ``lanes``: cp.async.commit_group."""
@@ -79,7 +78,7 @@ class Copies:
 
     def report_unfinished(self) -> None:
         """Reports copies that nobody waited for, except zero-fills, which pipelines issue at their end."""
-        unfinished = [copy for copy in self._flying if copy.reads_global]
+        unfinished = [copy for copy in self._flying if (copy.reads_global & ~copy.is_done).any()]
         if unfinished:
             example = f"{unfinished[0].who} ends with a cp.async in flight"
             self._watch.log.report(Defect.UNFINISHED, None, lambda: example, len(unfinished))

@@ -404,7 +404,10 @@ def _padding(problem: Problem, launch: Launch, kernel: Kernel, work: BlockWork) 
 
 def _sums(problem: Problem, launch: Launch, work: BlockWork) -> float:
     """Returns the elements of C that a multiplying thread computes at once."""
-    threads = work.blocks * work.warps * WARP_THREADS
+    tiles = work.blocks
+    if launch.tile_grid is not None:  # of a batch each matrix has them
+        tiles = min(math.prod(launch.tile_grid) * problem.batch, work.blocks)
+    threads = tiles * work.warps * WARP_THREADS
     return problem.rows * problem.sizes[1] / threads / launch.tiles_of((0, 0, 0))
 
 
