@@ -18,7 +18,8 @@ from tuner.cli.options import (
 from tuner.search.samplers import OPTUNA, SAMPLERS
 
 HEADINGS = {  # of the help -> options
-    "Problem": "dtype layout epilogue output-dtype align cache constant scales target cpu entry arg shapes",
+    "Problem": "dtype math layout epilogue output-dtype align cache constant scales target cpu entry arg "
+    "shapes",
     "Search": "strategy library reopen space sampler trials budget seed workers fresh no-warm-start "
     "warm-start resume",
     "Measurement": "threads baseline retime",

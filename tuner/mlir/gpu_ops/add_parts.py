@@ -36,20 +36,22 @@ class AddPartsOp(InPlaceOp, name="add_parts"):
     to C and sets the word back to 0. Each lane reads what the same lane of other blocks stored, so warps
     do not wait for one another, and results have equal bits in each run.
 
-        vector.store %sums, %c[%i, %j] : memref<64x64xf32>, vector<2xf32>
-      becomes, with slices = 2
-        vector.store %sums, %parts[%z, %i, %j] : memref<2x64x64xf32>, vector<2xf32>
-        nvvm.bar.warp.sync %all_lanes : i32
-        %before = llvm.inline_asm "atom.acq_rel.gpu.global.add.u32 ..." %counter : (i64) -> i32
+        vector.store %sums, %c[%i, %j] : memref<8x64xf32>, vector<2xf32>
+      becomes, with slices = 3
+        vector.store %sums, %parts[%z, %i, %j] : memref<3x8x64xf32>, vector<2xf32>
+        nvvm.bar.warp.sync ... : i32
+        %before = llvm.inline_asm ... "atom.acq_rel.gpu.global.add.u32 ... %counter : (i64) -> i32
         %count, %valid = gpu.shuffle idx %before, %lane0, %width : i32
-        nvvm.bar.warp.sync %all_lanes : i32
+        nvvm.bar.warp.sync ... : i32
         scf.if %is_last {
-          %part0 = vector.load %parts[%c0, %i, %j] : memref<2x64x64xf32>, vector<2xf32>
-          %part1 = vector.load %parts[%c1, %i, %j] : memref<2x64x64xf32>, vector<2xf32>
-          %total = arith.addf %part0, %part1 : vector<2xf32>
-          vector.store %total, %c[%i, %j] : memref<64x64xf32>, vector<2xf32>
+          %part0 = vector.load %parts[%c0, %i, %j] : memref<3x8x64xf32>, vector<2xf32>
+          %part1 = vector.load %parts[%c1, %i, %j] : memref<3x8x64xf32>, vector<2xf32>
+          %two = arith.addf %part0, %part1 : vector<2xf32>
+          %part2 = vector.load %parts[%c2, %i, %j] : memref<3x8x64xf32>, vector<2xf32>
+          %total = arith.addf %two, %part2 : vector<2xf32>
+          vector.store %total, %c[%i, %j] : memref<8x64xf32>, vector<2xf32>
           scf.if %is_lane0 {
-            llvm.inline_asm "st.relaxed.gpu.global.u32 [$0], 0;" %counter : (i64) -> ()
+            llvm.inline_asm ... "st.relaxed.gpu.global.u32 [$0], 0;"... %counter : (i64) -> ()
 
     Attributes (i64): ``slices``, blocks along z. ``whole`` (default -1): of 0 or more, blocks are those of
     ``tuner.balance_tiles``: that many store to C, of others ``slices`` in a row add up a tile, and parts are
