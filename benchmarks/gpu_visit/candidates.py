@@ -120,9 +120,10 @@ def _f32(chip: str) -> Iterator[GpuPoint]:
     """Yields each tile on both shapes, so that what is cut off is the least promising of both."""
     tile = F32_TILES[0] | {"group": 8}
     pairs = [TRANSPOSED, ROWS, {}]  # next to ROWS and TRANSPOSED together
-    yield from _balanced(chip)
     for number, knobs in enumerate(F32_TILES):
         yield from _on_both_shapes("nn", ROWS | TRANSPOSED | knobs, chip)
+        if not number:
+            yield from _balanced(chip)
         if number < F32_TN:
             yield from _on_both_shapes("tn", ROWS | knobs, chip)
         if number == F32_PAIRED:

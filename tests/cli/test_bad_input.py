@@ -82,7 +82,10 @@ def test_words_of_tune(tuner: Tuner) -> None:
         ("tune matmul 8x8", f"shape: found '8x8', {MNK}: K missing"),
         ("history --shape 512x512", f"shape: found '512x512', {MNK}: K missing"),
         ("history --runs --shape 8x0x8", "size n: found 0, allowed 1..2147483647"),
-        ("history --op conv", "operation: found 'conv', allowed matmul, batch_matmul, quantized_matmul"),
+        (
+            "history --op conv",
+            "operation: found 'conv', allowed matmul, batch_matmul, scaled_matmul, quantized_matmul",
+        ),
         (
             "check --best --dtype ",
             "dtype: found '', allowed f32, f64, bf16, f16, i8, e4m3, e5m2",

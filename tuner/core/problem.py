@@ -179,9 +179,21 @@ class Problem(abc.ABC):
         """Returns an upper bound of the number of elements that one verification of a kernel compares."""
 
     def multiplied_as(self, mode: str) -> "Problem":
-        """Returns the problem with f32 multiplied as ``mode`` says; of another type the problem itself.
+        """Returns the problem with f32 multiplied as a mode says; of another type the problem itself.
 
-        ``mode``: a key of ``MATH``, "tf32x3".
+        Args:
+            mode: of multiplication: "ieee", "tf32", "tf32x3", "bf16x6".
+
+        Returns:
+            The problem of the same sizes, whose dtype is the mode's.
+
+        Raises:
+            KeyError: there is no such mode.
+
+        Example:
+            >>> import tuner
+            >>> tuner.Matmul(64, 32, 16).multiplied_as("tf32x3").dtype
+            'tf32x3'
         """
         if self.dtype != MATH[IEEE]:
             return self

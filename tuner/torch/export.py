@@ -22,7 +22,7 @@ from tuner.runtime.compiled_files import compiled_files
 from tuner.runtime.process_state import free_in_forks
 from tuner.torch.call_binding import CallBinding, require_constant, signature_of
 from tuner.torch.decompositions import composites, decompositions
-from tuner.torch.dynamic_sizes import is_dynamic
+from tuner.torch.dynamic_sizes import shape_of
 from tuner.torch.export_key import export_key
 from tuner.torch.graph_corrections import fold_uniform, promote_unsigned
 from tuner.torch.graph_outputs import (
@@ -462,7 +462,7 @@ def require_static(program: torch.export.ExportedProgram) -> None:
 
 
 def _is_static(node: torch.fx.Node) -> bool:
-    return not is_dynamic(node.meta.get("val"))
+    return not any(None in shape_of(leaf) for leaf in _pytree.tree_leaves(node.meta.get("val")))
 
 
 def _is_tensor(spec: Any) -> bool:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from tests.cli.conftest import Tuner
 from tuner.cli import main
-from tuner.core.dtypes import INPUT_DTYPES
+from tuner.core.dtypes import PLAIN_DTYPES
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.gpu import CHIPS
 from tuner.core.problem import LAYOUTS, OPERATIONS
@@ -45,7 +45,7 @@ LATEST = [str(trial) for trial in range(20, 0, -1)]
     [
         ("tune ", [*OPERATIONS]),
         ("history --op b", ["batch_matmul"]),
-        ("tune matmul 8x8x8 --dtype ", [*INPUT_DTYPES]),
+        ("tune matmul 8x8x8 --dtype ", [*PLAIN_DTYPES]),
         ("export --output-dtype bf", ["bf16"]),
         ("history --runs --layout ", [*LAYOUTS]),
         ("space --epilogue ", [*EPILOGUES]),

@@ -23,13 +23,9 @@ class SetAsideScalesOp(InPlaceOp, name="set_aside_scales"):
     ``tuner.scale`` by the operand that it is of. ``tuner.wgmma_pipeline`` applies them; C is wrong after any
     other step.
 
-        %sums = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>,
-            affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, k floordiv 128)>,
-            affine_map<(m, n, k) -> (n floordiv 128, k floordiv 128)>, affine_map<(m, n, k) -> (m, n)>], ...}
-            ins(%A, %B, %SCALE_A, %SCALE_B : ...) outs(%cleared : tensor<64x128xf32>) { ... }
+        %sums = linalg.generic {indexing_maps = ...} ins(%A, %B, %SCALE_A, %SCALE_B : ...) outs(%c : ...) {
       becomes
-        %sums = linalg.matmul indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, ...
-            ins(%A, %B : ...) outs(%cleared : tensor<64x128xf32>) -> tensor<64x128xf32>
+        %sums = linalg.matmul ... ins(%A, %B : ...) outs(%cleared : tensor<64x128xf32>) -> tensor<64x128xf32>
 
     The handle (a linalg.generic) is consumed. Silenceable failure, with nothing changed: another op; scales
     that are not arguments of its function.

@@ -106,7 +106,7 @@ POINTS = (
     case(wgmma, Matmul(70, 130, 100, "tf32", "nt"), block_n=128, block_k=32, stages=3),
     case(wgmma, Matmul(192, 64, 64, "f16"), 3, block_m=192, consumers=3),
     case(wgmma, Matmul(320, 72, 8, "f16", "nt"), group=4),
-    case(wgmma, Matmul(1, 8, 8, "f16")),
+    case(wgmma, Matmul(1, 8, 8, "f16"), block_m=8),
     case(wgmma, Matmul(70, 66, 144, "i8", "nt", "bias_relu"), 4, block_k=128),
     case(wgmma, Matmul(130, 72, 272, "e4m3", "nt", "bias_relu", "f16"),
          5, block_k=128, stages=3, cluster="2x1"),
