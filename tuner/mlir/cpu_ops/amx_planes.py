@@ -91,10 +91,10 @@ class PlaneSource:
         type_ = _floats()
         if is_whole:
             return value("vector.load", type_, self.buffer, row, column)
-        rows = self.across.elements()
-        columns = index(self.k)
+        extents = [self.across.elements(), index(self.k)]
         if not self.is_along_k:
-            rows, columns = columns, rows
+            extents.reverse()
+        rows, columns = extents
         left = value("arith.subi", row.type, columns, column)
         count = value("arith.select", row.type, is_less(row, rows), left, index(0))
         mask_type = ir.VectorType.get([K_GROUPS], ir.IntegerType.get_signless(1))

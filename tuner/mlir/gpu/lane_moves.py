@@ -3,8 +3,8 @@
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import compared, create, value
 from tuner.mlir.ir.reading import unsupported, walk
+from tuner.mlir.ir.warps import shuffled, word
 
-WARP_THREADS = 32  # lanes of a subgroup; PTX ISA
 KERNELS = ("gpu.func", "gpu.launch")
 FIRST = "first_active_lane"
 
@@ -31,7 +31,7 @@ def expand_lane_moves(module: ir.Module) -> None:
         op.erase()
     for op in walk(module, "gpu.subgroup_broadcast"):
         with op.location, ir.InsertionPoint(op):
-            moved = _from_lane(op.operands[0], _source_of_broadcast(op))
+            moved = shuffled("idx", op.operands[0], _source_of_broadcast(op))
         op.results[0].replace_all_uses_with(moved)
         op.erase()
 
@@ -40,11 +40,11 @@ def _rotated(op: Op) -> tuple[Value, Value]:
     offset, width = (ir.IntegerAttr(op.attributes[name]).value for name in ("offset", "width"))
     type_ = ir.IntegerType.get_signless(32)
     lane = value("arith.index_cast", type_, value("gpu.lane_id", ir.IndexType.get()))
-    further = value("arith.addi", type_, lane, _number(offset))
-    inside = value("arith.andi", type_, further, _number(width - 1))
-    cluster = value("arith.andi", type_, lane, _number(-width))
+    further = value("arith.addi", type_, lane, word(offset))
+    inside = value("arith.andi", type_, further, word(width - 1))
+    cluster = value("arith.andi", type_, lane, word(-width))
     source = value("arith.addi", type_, cluster, inside)
-    return _from_lane(op.operands[0], source), compared("ult", lane, _number(width))
+    return shuffled("idx", op.operands[0], source), compared("ult", lane, word(width))
 
 
 def _source_of_broadcast(op: Op) -> Value:
@@ -54,19 +54,7 @@ def _source_of_broadcast(op: Op) -> Value:
     holder = op.parent
     if holder.name not in KERNELS or len(holder.regions[0].blocks) > 1:
         raise unsupported(op, f"{FIRST} in a loop or a branch", "one that all lanes of a kernel reach")
-    return _number(0)  # all lanes are active
-
-
-def _from_lane(moved: Value, lane: Value) -> Value:
-    mode = ir.Attribute.parse("#gpu<shuffle_mode idx>")
-    bit = ir.IntegerType.get_signless(1)
-    operands = [moved, lane, _number(WARP_THREADS)]
-    return create("gpu.shuffle", [moved.type, bit], operands, mode=mode).results[0]
-
-
-def _number(number: int) -> Value:
-    type_ = ir.IntegerType.get_signless(32)
-    return value("arith.constant", type_, value=ir.IntegerAttr.get(type_, number))
+    return word(0)  # all lanes are active
 
 
 SHUFFLE_BITS = 32  # of shfl.sync: PTX ISA

@@ -27,11 +27,10 @@ from tuner.mlir.ir.launches import (
     operands,
     shared_bytes,
 )
-from tuner.mlir.ir.memrefs import argument_attributes, memref_bytes
+from tuner.mlir.ir.memrefs import BUFFER, argument_attributes, memref_bytes
 from tuner.mlir.ir.padded_views import BOUNDS
 from tuner.mlir.ir.reading import name_of, ops_in, source_of, walk
 
-NAME = "tuner.buffer"
 ZEROED = "tuner.zeroed"
 KEEPS_ZEROS = "tuner.keeps_zeros"
 RENAMING = ("memref.cast", "builtin.unrealized_conversion_cast")
@@ -64,15 +63,15 @@ class _Reader:
                 found = f"found argument {argument.arg_number} of type {argument.type}"
                 raise CandidateError(Stage.COMPILE, f"{name_of(function)}: {found}, allowed memrefs")
             attributes = argument_attributes(function, argument.arg_number)
-            if NAME in attributes:
-                name = str(ir.StringAttr(attributes[NAME]).value)
+            if BUFFER in attributes:
+                name = str(ir.StringAttr(attributes[BUFFER]).value)
             elif argument.arg_number < len(self._of_problem):
                 name = self._of_problem[argument.arg_number].name
             else:
                 raise CandidateError(
                     Stage.COMPILE,
                     f"{name_of(function)}: found argument {argument.arg_number} without a name,"
-                    f" allowed {len(self._of_problem)} of the problem, or with {NAME}",
+                    f" allowed {len(self._of_problem)} of the problem, or with {BUFFER}",
                 )
             size = _true_bytes(argument, attributes.get(BOUNDS))
             self._add(argument, name, size, attributes)
@@ -81,8 +80,8 @@ class _Reader:
 
     def _read_op(self, function: Op, op: Op) -> None:
         if op.name == "memref.alloc":
-            if NAME in op.attributes:
-                name = str(ir.StringAttr(op.attributes[NAME]).value)
+            if BUFFER in op.attributes:
+                name = str(ir.StringAttr(op.attributes[BUFFER]).value)
             else:
                 name = f"scratch{sum(name.startswith('scratch') for name in self.buffers)}"
             size = memref_bytes(ir.MemRefType(op.results[0].type))

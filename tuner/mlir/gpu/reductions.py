@@ -19,6 +19,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.gpu.thread_ids import linear_thread, threads_of_block
 from tuner.mlir.ir.building import branch, create, index, is_equal, is_less, value
 from tuner.mlir.ir.reading import ops_in, unsupported, walk
+from tuner.mlir.ir.warps import shuffled
 
 Combine = Callable[[Value, Value], Value]
 TOTAL = WARP_THREADS  # slot of the total, after the slots of at most 32 warps
@@ -138,10 +139,7 @@ def _partners(own: Value, combine: Combine, lane: Value, width: Value | None, di
 def _shuffled(own: Value, mode: str, source: Value) -> Value:
     number = ir.IntegerType.get_signless(32)
     offset = value("arith.index_castui", number, source)
-    width = value("arith.constant", number, value=ir.IntegerAttr.get(number, WARP_THREADS))
-    bit = ir.IntegerType.get_signless(1)
-    shuffle_mode = ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")
-    return create("gpu.shuffle", [own.type, bit], [own, offset, width], mode=shuffle_mode).results[0]
+    return shuffled(mode, own, offset)
 
 
 def _combination(op: Op) -> Combine:

@@ -1,27 +1,27 @@
 """The transform op ``tuner.add_parts``: split-K in one kernel."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tuner.core.errors import Refusal
+from tuner.core.gpu import WARP_THREADS
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
+from tuner.mlir.gpu_ops.balance_tiles import part_of
 from tuner.mlir.ir.building import affine, branch, create, index, is_equal, is_less, symbol, total, value
 from tuner.mlir.ir.launches import constant_grid, index_along
-from tuner.mlir.ir.memrefs import argument_attributes
+from tuner.mlir.ir.memrefs import BUFFER, is_argument, named_arguments
 from tuner.mlir.ir.reading import constant_of, walk
+from tuner.mlir.ir.warps import assembly, i32, shuffled, synchronise_warp, word
 
-BUFFER = "tuner.buffer"
 PARTS = "parts"  # buffers, by name
 COUNTERS = "zeroed"
-WARP_LANES = 32
 THREADS = slice(3, 6)  # operands of gpu.launch: threads of a block along x, y and z
-ALL_LANES = -1
 # A release of the warp's stores and an acquire of those of the warps that arrived before. Only an atomic of
 # this form is one instruction: ``memref.atomic_rmw`` becomes fences among all devices and the host.
 ARRIVE = "atom.acq_rel.gpu.global.add.u32 $0, [$1], 1;"
 RESET = "st.relaxed.gpu.global.u32 [$0], 0;"
-ATT_DIALECT = 0
 COUNTER_BYTES = 4
 SUMS_AT_ONCE = 32  # of a thread, of which a slice is loaded together
 
@@ -99,7 +99,7 @@ class _Reduction:
         x, y, z = map(constant_of, list(launches[0].operands)[THREADS])
         if grid is None or x is None or y is None or z is None:
             return Refusal("found a launch of sizes that are not constant")
-        stores = [op for op in walk(function, "vector.store") if _is_argument(op.operands[1])]
+        stores = [op for op in walk(function, "vector.store") if is_argument(op.operands[1])]
         targets = {op.operands[1] for op in stores}
         blocks = {op.block for op in stores}
         if len(targets) != 1 or len(blocks) != 1:
@@ -107,8 +107,9 @@ class _Reduction:
                 f"found stores to {len(targets)} arguments in {len(blocks)} blocks of code,"
                 " allowed one of each"
             )
-        parts = _argument(function, PARTS)
-        counters = _argument(function, COUNTERS)
+        buffers = named_arguments(function, BUFFER)
+        parts = buffers.get(PARTS)
+        counters = buffers.get(COUNTERS)
         if parts is None or counters is None:
             return Refusal(f"found no arguments with {BUFFER} = {PARTS!r} and {COUNTERS!r}")
         c = ir.MemRefType(stores[0].operands[1].type)
@@ -120,7 +121,7 @@ class _Reduction:
             expected = [slices, tiles * len(stores) * x * y * z, width]
         if slices < 2 or ir.MemRefType(parts.type).shape != expected:
             return Refusal(f"parts: found {parts.type}, allowed sizes of {expected} with 2 slices or more")
-        words = tiles * (x * y * z // WARP_LANES)
+        words = tiles * (x * y * z // WARP_THREADS)
         if ir.MemRefType(counters.type).shape[0] < words:
             return Refusal(f"zeroed: found {counters.type}, allowed {words} words or more: one for each warp")
         return cls(launches[0], stores, parts, counters, grid, (x, y, z), slices, whole)
@@ -144,21 +145,22 @@ class _Reduction:
         """Creates the number of the block's part of K; returns its index value."""
         if self.whole < 0:
             return index_along("gpu.block_id", "z")
-        distance = self.slices - self.whole % self.slices
-        return affine(
-            ir.AffineExpr.get_mod(symbol(0) + distance, self.slices), index_along("gpu.block_id", "x")
-        )
+        return affine(part_of(self.whole, self.slices), index_along("gpu.block_id", "x"))
 
     def _indices(self, number: int, part: Value) -> list[Value]:
         """Creates the indices in ``parts`` of what store ``number`` of a thread stores, of a part of K."""
         if self.whole < 0:
             return [part, *list(self.stores[number].operands)[2:]]
-        x, y, z = self.threads
         ids = [index_along("gpu.thread_id", axis) for axis in "xyz"]
-        thread = symbol(0) + symbol(1) * x + symbol(2) * (x * y)
         tile = self._shared_tile(symbol(3))
-        position = (tile * len(self.stores) + number) * (x * y * z) + thread
+        position = (tile * len(self.stores) + number) * math.prod(self.threads) + self._thread
         return [part, affine(position, *ids, index_along("gpu.block_id", "x")), index(0)]
+
+    @property
+    def _thread(self) -> ir.AffineExpr:
+        """Returns the number of a thread in its block, by its ids along x, y and z as symbols 0 to 2."""
+        x, y, _ = self.threads
+        return symbol(0) + symbol(1) * x + symbol(2) * (x * y)
 
     def _shared_tile(self, block: ir.AffineExpr) -> ir.AffineExpr:
         """Returns the number of a tile that several blocks compute, from 0 on: (block - whole) / slices."""
@@ -169,10 +171,10 @@ class _Reduction:
         lane = value("gpu.lane_id", ir.IndexType.get())
         is_first_lane = is_equal(lane, index(0))
         counter = self._counter_address()
-        _synchronise_warp()
-        before = branch(is_first_lane, lambda: _arrive(counter), lambda: _word(0), _i32())
-        count = _from_first_lane(before)
-        _synchronise_warp()
+        synchronise_warp()
+        before = branch(is_first_lane, lambda: _arrive(counter), lambda: word(0), i32())
+        count = shuffled("idx", before, word(0))
+        synchronise_warp()
 
         def finish() -> None:
             width = ir.VectorType(self.stores[0].operands[0].type).shape[0]
@@ -181,7 +183,7 @@ class _Reduction:
                 self._store_totals(first, self.stores[first : first + at_once])
             branch(is_first_lane, lambda: _reset(counter))
 
-        branch(is_equal(count, _word(self.slices - 1)), finish)
+        branch(is_equal(count, word(self.slices - 1)), finish)
 
     def _store_totals(self, first: int, stores: Sequence[Op]) -> None:
         element = ir.MemRefType(self.parts.type).element_type
@@ -206,10 +208,8 @@ class _Reduction:
 
     def _counter_address(self) -> Value:
         """Creates the address, i64, of the counter of the warp at the tile: one of all blocks along z."""
-        x, y, z = self.threads
-        warps = x * y * z // WARP_LANES
-        thread = symbol(0) + symbol(1) * x + symbol(2) * (x * y)
-        warp = ir.AffineExpr.get_floor_div(thread, WARP_LANES)
+        warps = math.prod(self.threads) // WARP_THREADS
+        warp = ir.AffineExpr.get_floor_div(self._thread, WARP_THREADS)
         tile = symbol(3) + symbol(4) * self.grid[0]
         if self.whole >= 0:
             tile = self._shared_tile(symbol(3))
@@ -220,51 +220,9 @@ class _Reduction:
         return value("arith.index_cast", ir.IntegerType.get_signless(64), total(start, number))
 
 
-def _is_argument(view: Value) -> bool:
-    return isinstance(view.owner, ir.Block) and view.owner.owner.operation.name == "func.func"
-
-
-def _argument(function: Op, buffer: str) -> Value | None:
-    for number, argument in enumerate(function.regions[0].blocks[0].arguments):
-        known = argument_attributes(function, number)
-        if BUFFER in known and ir.StringAttr(known[BUFFER]).value == buffer:
-            return argument
-    return None
-
-
-def _i32() -> ir.Type:
-    return ir.IntegerType.get_signless(32)
-
-
-def _word(number: int) -> Value:
-    return value("arith.constant", _i32(), value=ir.IntegerAttr.get(_i32(), number))
-
-
-def _synchronise_warp() -> None:
-    create("nvvm.bar.warp.sync", [], [_word(ALL_LANES)])
-
-
-def _from_first_lane(number: Value) -> Value:
-    mode = ir.Attribute.parse("#gpu<shuffle_mode idx>")
-    types = [number.type, ir.IntegerType.get_signless(1)]
-    received: Value = create("gpu.shuffle", types, [number, _word(0), _word(WARP_LANES)], mode=mode).results[
-        0
-    ]
-    return received
-
-
 def _arrive(counter: Value) -> Value:
-    return value("llvm.inline_asm", _i32(), counter, **_assembly(ARRIVE, "=r,l,~{memory}"))
+    return value("llvm.inline_asm", i32(), counter, **assembly(ARRIVE, "=r,l,~{memory}"))
 
 
 def _reset(counter: Value) -> None:
-    create("llvm.inline_asm", [], [counter], **_assembly(RESET, "l,~{memory}"))
-
-
-def _assembly(text: str, constraints: str) -> dict[str, ir.Attribute]:
-    return {
-        "asm_string": ir.StringAttr.get(text),
-        "constraints": ir.StringAttr.get(constraints),
-        "asm_dialect": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ATT_DIALECT),
-        "has_side_effects": ir.UnitAttr.get(),
-    }
+    create("llvm.inline_asm", [], [counter], **assembly(RESET, "l,~{memory}"))

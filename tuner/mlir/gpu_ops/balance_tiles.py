@@ -7,7 +7,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import affine, index, is_less, symbol, value
 from tuner.mlir.ir.launches import TILE_GRID, axis_of, constant_grid, index_along
-from tuner.mlir.ir.reading import constant_of, ops_in, walk
+from tuner.mlir.ir.reading import constant_of, ops_in, users_of, uses_of, walk
 
 
 class BalanceTilesOp(InPlaceOp, name="balance_tiles"):
@@ -93,16 +93,9 @@ class _Balance:
             with ir.InsertionPoint.at_block_begin(block):
                 number = index_along("gpu.block_id", "x")
                 is_whole = is_less(number, index(self.whole))
-                part = affine(
-                    ir.AffineExpr.get_mod(symbol(0) + (self.parts - self.whole % self.parts), self.parts),
-                    number,
-                )
-                shared = affine(
-                    ir.AffineExpr.get_floor_div(
-                        symbol(0) + (self.parts * self.whole - self.whole), self.parts
-                    ),
-                    number,
-                )
+                part = affine(part_of(self.whole, self.parts), number)
+                ahead = self.parts * self.whole - self.whole
+                shared = affine(ir.AffineExpr.get_floor_div(symbol(0) + ahead, self.parts), number)
                 tile = _chosen(is_whole, number, shared)
                 pair = self._place(tile)
                 first = _chosen(is_whole, index(0), affine(symbol(0) * self.part_length, part))
@@ -117,9 +110,9 @@ class _Balance:
         body = self.loop.regions[0].blocks[0]
         with ir.InsertionPoint.at_block_begin(body):
             at = value("arith.addi", ir.IndexType.get(), body.arguments[0], first)
-        for use in list(body.arguments[0].uses):
-            if use.owner.operation != at.owner:
-                use.owner.operation.operands[use.operand_number] = at
+        for user, number in uses_of(body.arguments[0]):
+            if user != at.owner:
+                user.operands[number] = at
 
     def _place(self, tile: Value) -> tuple[Value, Value]:
         """Creates the tile's (x, y), in bands of ``group`` rows, within a band column by column."""
@@ -131,6 +124,11 @@ class _Balance:
         height = value("arith.minui", type_, left, index(self.group))
         y = value("arith.addi", type_, band, value("arith.remui", type_, within, height))
         return value("arith.divui", type_, within, height), y
+
+
+def part_of(whole: int, parts: int) -> ir.AffineExpr:
+    """Returns which part of K, 0 to parts - 1, the block of number ``symbol(0)`` sums, after whole ones."""
+    return ir.AffineExpr.get_mod(symbol(0) + (parts - whole % parts), parts)
 
 
 class ShortenPartsOp(InPlaceOp, name="shorten_parts"):
@@ -163,17 +161,17 @@ class ShortenPartsOp(InPlaceOp, name="shorten_parts"):
             is_whole = is_less(index_along("gpu.block_id", "x"), index(attribute(self, "whole", 0)))
             lengths = [index(attribute(self, name, upper)) for name in ("length", "part_length")]
             length = _chosen(is_whole, *lengths)
-            for use in list(index_of_loop.uses):
-                limit = (
-                    constant_of(use.owner.operation.operands[1])
-                    if use.owner.operation.name == "arith.cmpi"
-                    else None
-                )
+            for comparison in filter(_is_comparison, users_of(index_of_loop)):
+                limit = constant_of(comparison.operands[1])
                 if limit is not None:
                     last = value("arith.subi", ir.IndexType.get(), length, index(upper - limit))
-                    use.owner.operation.operands[1] = last
+                    comparison.operands[1] = last
             loop.operands[1] = length
         return None
+
+
+def _is_comparison(op: Op) -> bool:
+    return bool(op.name == "arith.cmpi")
 
 
 def _chosen(condition: Value, then: Value, otherwise: Value) -> Value:

@@ -5,11 +5,11 @@ from tuner.mlir.bindings import Attribute, Op, Type, Value, WalkResult, ir
 from tuner.mlir.dialect import InPlaceOp, text
 from tuner.mlir.ir.building import value
 from tuner.mlir.ir.reading import types_of, walk, walk_ops
+from tuner.mlir.ir.warps import movable_assembly
 
 KINDS = ("e4m3", "e5m2")  # element types, as PTX spells them
 SHAPE = "m16n8k32"
 REGISTERS = (4, 2, 4)  # of A, B and C; D as C. PTX ISA, "Matrix Fragments for mma.m16n8k32"
-ATT_DIALECT = 0  # LLVM's number of the assembler dialect; PTX has only one
 # Dialects whose result depends on the element type; linalg ops and nvgpu.mma.sync adopt the new type.
 ARITHMETIC = ("arith.", "math.")
 HARMLESS = frozenset({"arith.constant", "arith.select"})
@@ -56,9 +56,7 @@ class UseFp8Op(InPlaceOp, name="use_fp8"):
                     "llvm.inline_asm",
                     ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * REGISTERS[2])})>"),
                     *operands,
-                    asm_string=ir.StringAttr.get(_instruction(kind)),
-                    constraints=ir.StringAttr.get(_constraints()),
-                    asm_dialect=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ATT_DIALECT),
+                    **movable_assembly(_instruction(kind), _constraints()),
                 )
                 parts = [
                     value(

@@ -7,13 +7,14 @@ from itertools import chain
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute, text
-from tuner.mlir.gpu_ops.add_parts import BUFFER, PARTS
+from tuner.mlir.gpu_ops.add_parts import PARTS
 from tuner.mlir.ir import memrefs, padded_views
 from tuner.mlir.ir.building import affine, branch, create, index, is_equal, piece, plus, symbol, value
 from tuner.mlir.ir.index_terms import split_constant
 from tuner.mlir.ir.launches import index_along
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.ir.scalar_epilogues import apply_epilogue, find_epilogue, output_type, reads_argument
+from tuner.mlir.ir.warps import shuffled, word
 
 # Adjacent lanes exchange pieces of rows, so that each lane stores 16 bytes of one row.
 #
@@ -78,18 +79,10 @@ def _swap(
     new_high = []
     for mine, other in zip(low, high, strict=True):
         sent = value("arith.select", mine.type, is_upper, mine, other)
-        offset, width = map(_i32, (distance, 32))
-        mode = ir.Attribute.parse("#gpu<shuffle_mode xor>")
-        types = [sent.type, ir.IntegerType.get_signless(1)]
-        received = create("gpu.shuffle", types, [sent, offset, width], mode=mode).results[0]
+        received = shuffled("xor", sent, word(distance))
         new_low.append(value("arith.select", mine.type, is_upper, received, mine))
         new_high.append(value("arith.select", mine.type, is_upper, other, received))
     return new_low, new_high
-
-
-def _i32(number: int) -> Value:
-    type_ = ir.IntegerType.get_signless(32)
-    return value("arith.constant", type_, value=ir.IntegerAttr.get(type_, number))
 
 
 def _packed_registers(piece: Value) -> list[Value]:
@@ -243,21 +236,17 @@ class _Output:
 
 def _is_output(view: Value) -> bool:
     """Returns whether a memref is an argument, and not the one with which ``tuner.add_parts`` adds up."""
-    if not _is_argument(view):
+    if not memrefs.is_argument(view):
         return False
-    known = memrefs.argument_attributes(view.owner.owner.operation, ir.BlockArgument(view).arg_number)
-    return BUFFER not in known or ir.StringAttr(known[BUFFER]).value != PARTS
-
-
-def _is_argument(view: Value) -> bool:
-    return isinstance(view.owner, ir.Block) and view.owner.owner.operation.name == "func.func"
+    buffers = memrefs.named_arguments(view.owner.owner.operation, memrefs.BUFFER)
+    return PARTS not in buffers or bool(buffers[PARTS] != view)
 
 
 def _why_not(function: Op, stores: list[Op], mode: str) -> Refusal | None:
     if mode not in MODES:
         return Refusal(f"mode: found {mode!r}, allowed {', '.join(MODES)}")
     others = [*walk(function, "vector.transfer_write"), *walk(function, "memref.store")]
-    other = next((store for store in others if _is_argument(store.operands[1])), None)
+    other = next((store for store in others if memrefs.is_argument(store.operands[1])), None)
     if other is not None:
         return Refusal(f"found {other.name} to an argument, allowed vector.store")
     if len({store.operands[1] for store in stores}) != 1:

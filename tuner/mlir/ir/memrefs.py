@@ -10,6 +10,7 @@ from tuner.mlir.ir.building import create
 from tuner.mlir.ir.reading import types_of, walk
 
 POINTER_BYTES = 8  # also the size of an index
+BUFFER = "tuner.buffer"  # attribute of an argument or an allocation: the name of its buffer
 
 
 def contiguous_dimensions(memref: Type) -> int:
@@ -46,6 +47,21 @@ def argument_attributes(function: Op, number: int) -> dict[str, Attribute]:
         return {}
     attributes = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[number])
     return {attribute.name: attribute.attr for attribute in attributes}
+
+
+def named_arguments(function: Op, name: str) -> dict[str, Value]:
+    """Returns the arguments of a func.func that have the string attribute ``name``, by its text."""
+    named = {}
+    for argument in function.regions[0].blocks[0].arguments:
+        attributes = argument_attributes(function, argument.arg_number)
+        if name in attributes:
+            named[ir.StringAttr(attributes[name]).value] = argument
+    return named
+
+
+def is_argument(view: Value) -> bool:
+    """Returns whether a value is an argument of a func.func."""
+    return isinstance(view.owner, ir.Block) and view.owner.owner.operation.name == "func.func"
 
 
 def retype_argument(argument: Value, element: Type) -> None:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.memrefs import argument_attributes
+from tuner.mlir.bindings import Op, Value
+from tuner.mlir.ir.memrefs import named_arguments
 from tuner.mlir.ir.reading import op_of
 
 SCALE = "tuner.scale"  # attribute of an argument: the operand, "a" or "b", of which it has the scales
@@ -20,11 +20,7 @@ class Scales:
 
 def find_scales(function: Op) -> Scales | None:
     """Returns the arguments that ``tuner.set_aside_scales`` marked; None if there are none."""
-    marked: dict[str, Value] = {}
-    for number, argument in enumerate(function.regions[0].blocks[0].arguments):
-        attributes = argument_attributes(function, number)
-        if SCALE in attributes:
-            marked[ir.StringAttr(attributes[SCALE]).value] = argument
+    marked = named_arguments(function, SCALE)
     if not marked:
         return None
     return Scales(*map(marked.__getitem__, OPERANDS))

@@ -2,18 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.bindings import Value, ir
 from tuner.mlir.ir.building import compared, loop, value
-
-
-def i32() -> Type:
-    """Returns the MLIR type i32 in the current context."""
-    return ir.IntegerType.get_signless(32)
-
-
-def word(number: int) -> Value:
-    """Creates an ``arith.constant`` of type i32; returns its value."""
-    return value("arith.constant", i32(), value=ir.IntegerAttr.get(i32(), number))
+from tuner.mlir.ir.warps import i32, word
 
 
 def long_word(number: int) -> Value:

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import branch, create, index, value
 from tuner.mlir.ir.launches import CLUSTER_SIZE, index_along
-from tuner.mlir.wgmma.integers import as_i32, calculate, compare, i32, word
+from tuner.mlir.ir.warps import ALL_LANES, i32, word
+from tuner.mlir.wgmma.integers import as_i32, calculate, compare
 from tuner.mlir.wgmma.plan import WARPGROUP, PipelinePlan
 
 # numbers of operands of gpu.launch: blocks along z, threads along x
 GRID_Z = 2
 BLOCK_X = 3
-ALL_LANES = -1
 LAST_LANE = 31
 MAP = (
     "!nvgpu.tensormap.descriptor<tensor = memref<{0}x{1}x{2}, 3>, swizzle = swizzle_128b, "

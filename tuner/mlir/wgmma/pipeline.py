@@ -10,6 +10,7 @@ from tuner.mlir.ir.building import affine, branch, create, index, plus, symbol, 
 from tuner.mlir.ir.padded_views import bounds_of
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.ir.scalar_epilogues import apply_epilogue, find_epilogue
+from tuner.mlir.ir.warps import synchronise_warp
 from tuner.mlir.wgmma.block_tiles import BlockTiles, Corner
 from tuner.mlir.wgmma.integers import as_i32, as_index, calculate, compare, shared_pointer
 from tuner.mlir.wgmma.launch import (
@@ -39,14 +40,7 @@ from tuner.mlir.wgmma.register_operand import Lane, RegisterConsumer
 from tuner.mlir.wgmma.scaled_consumer import ScaledConsumer
 from tuner.mlir.wgmma.split_operands import SplitConsumer
 from tuner.mlir.wgmma.transposed_stores import create_transposed_stores
-from tuner.mlir.wgmma.warpgroups import (
-    Consumer,
-    Ring,
-    RingPosition,
-    Source,
-    create_producer,
-    synchronise_warp,
-)
+from tuner.mlir.wgmma.warpgroups import Consumer, Ring, RingPosition, Source, create_producer
 
 GROUP_COLUMNS = 8  # columns of C per matrix of stmatrix
 PAIRS_AT_ONCE = 2  # groups of columns whose upper and lower halves are the four matrices of one stmatrix

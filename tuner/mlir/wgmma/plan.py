@@ -6,7 +6,7 @@ from tuner.core.dtypes import TENSOR_DTYPES, number_type
 from tuner.core.errors import Refusal
 from tuner.core.problem import SCALED_DEPTH
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.memrefs import argument_attributes, element_bytes, retype_argument, sync_function_type
+from tuner.mlir.ir.memrefs import BUFFER, element_bytes, named_arguments, retype_argument, sync_function_type
 from tuner.mlir.ir.reading import source_of, walk
 from tuner.mlir.ir.scalar_epilogues import find_epilogue, output_type
 from tuner.mlir.ir.scaled_sums import Scales, find_scales
@@ -54,7 +54,6 @@ ELEMENTS = {dtype.mlir: dtype.ptx for dtype in map(number_type, TENSOR_DTYPES)}
 STAGED_RESULTS = ("f16", "bf16")
 STAGED_BYTES = 2
 ROW_BYTES = 16  # a matrix row must be a multiple of this; cuTensorMapEncodeTiled, globalStrides
-BUFFER = "tuner.buffer"  # attribute of an argument: the name of its buffer
 TRANSPOSED = ("transposed_a", "transposed_b")  # names of copies of A, of B, with k innermost
 
 
@@ -365,15 +364,6 @@ class Knobs:
     products: int  # 3: of high and low bits of f32
 
 
-def named_argument(function: Op, name: str) -> Value | None:
-    """Returns the argument of a function whose ``tuner.buffer`` is ``name``; None if there is none."""
-    for number, argument in enumerate(function.regions[0].blocks[0].arguments):
-        known = argument_attributes(function, number)
-        if BUFFER in known and ir.StringAttr(known[BUFFER]).value == name:
-            return argument
-    return None
-
-
 def low_buffer(plan: PipelinePlan) -> str:
     """Returns the name of the buffer with the low bits, those beyond tf32, of the right operand's numbers."""
     if plan.is_swapped:
@@ -464,7 +454,7 @@ class BlockMatmul:
 
     def low_of(self, plan: PipelinePlan) -> Value | None:
         """Returns the argument with the low bits of the right operand's numbers; None if there is none."""
-        return named_argument(self.function, low_buffer(plan))
+        return named_arguments(self.function, BUFFER).get(low_buffer(plan))
 
     @property
     def epilogue(self) -> Op | None:
@@ -497,10 +487,10 @@ def read_matmul(function: Op, launch: Op) -> BlockMatmul | Refusal:
     k_is_last = ["d2)>" in text.replace(" ", "") for text in maps[:2]]
     sizes = ir.MemRefType(views[0].type).shape
     k = sizes[1 if k_is_last[0] else 0]
+    buffers = named_arguments(function, BUFFER)
     for number, name in enumerate(TRANSPOSED):
-        copy = named_argument(function, name)
-        if copy is not None:
-            bases[number] = copy
+        if name in buffers:
+            bases[number] = buffers[name]
             k_is_last[number] = True
     return BlockMatmul(
         function,

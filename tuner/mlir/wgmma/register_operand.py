@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Value, ir
 from tuner.mlir.ir.building import branch, create, value
-from tuner.mlir.wgmma.integers import calculate, compare, i32, long_word, loop_i32
+from tuner.mlir.ir.warps import assembly, i32, synchronise_warp
+from tuner.mlir.wgmma.integers import calculate, compare, long_word, loop_i32
 from tuner.mlir.wgmma.plan import (
     ATOM_LINES,
     FRAGMENT_WORDS,
@@ -27,10 +28,8 @@ from tuner.mlir.wgmma.warpgroups import (
     POSITION_WORDS,
     Ring,
     RingPosition,
-    assembly,
     completed,
     struct_of,
-    synchronise_warp,
     wait_for_older_groups,
     word_of,
 )

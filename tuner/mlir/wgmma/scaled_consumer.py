@@ -13,14 +13,14 @@ from tuner.core.problem import SCALED_COLUMNS
 from tuner.mlir.bindings import Value, ir
 from tuner.mlir.ir.building import create, index, value
 from tuner.mlir.ir.scaled_sums import Scales
-from tuner.mlir.wgmma.integers import as_index, calculate, long_word, loop_i32, word
+from tuner.mlir.ir.warps import assembly, word
+from tuner.mlir.wgmma.integers import as_index, calculate, long_word, loop_i32
 from tuner.mlir.wgmma.plan import MMA_ROWS, PipelinePlan
 from tuner.mlir.wgmma.register_operand import descriptor_of, right_operand
 from tuner.mlir.wgmma.warpgroups import (
     POSITION_WORDS,
     Consumer,
     RingPosition,
-    assembly,
     completed,
     multiplied,
     struct_with,

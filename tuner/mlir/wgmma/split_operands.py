@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Value, ir
 from tuner.mlir.ir.building import create, value
-from tuner.mlir.wgmma.integers import i32, loop_i32
+from tuner.mlir.ir.warps import assembly, i32
+from tuner.mlir.wgmma.integers import loop_i32
 from tuner.mlir.wgmma.plan import FRAGMENT_WORDS, MMA_ROWS, PipelinePlan
 from tuner.mlir.wgmma.register_operand import (
     create_product,
@@ -24,15 +25,7 @@ from tuner.mlir.wgmma.register_operand import (
     release_by_warps,
     right_operand,
 )
-from tuner.mlir.wgmma.warpgroups import (
-    POSITION_WORDS,
-    Ring,
-    RingPosition,
-    assembly,
-    completed,
-    struct_with,
-    word_of,
-)
+from tuner.mlir.wgmma.warpgroups import POSITION_WORDS, Ring, RingPosition, completed, struct_with, word_of
 
 # A step, of one stage:
 #
@@ -116,10 +109,9 @@ class SplitConsumer:
             for step in range(plan.a.steps):
                 at = (fragment * plan.a.steps + step) * FRAGMENT_WORDS
                 high, low = zip(*parts[at : at + FRAGMENT_WORDS], strict=True)
-                right_high = right.at(plan.b.offset_bytes(0, step))
-                right_low = right.at(
-                    plan.b.bytes + plan.b.offset_bytes(0, step)
-                )  # the next tile in the stage
+                offset = plan.b.offset_bytes(0, step)
+                right_high = right.at(offset)
+                right_low = right.at(plan.b.bytes + offset)  # in the next tile of the stage
                 for left, operand in ((low, right_high), (high, right_low), (high, right_high)):
                     sums = create_product(plan, sums, left, operand)
             structs.append(sums)

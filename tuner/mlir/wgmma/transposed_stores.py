@@ -10,9 +10,11 @@ once. Four such lanes store 8 adjacent columns, of f32 a whole sector of 32 byte
 
 from dataclasses import dataclass
 
+from tuner.core.gpu import WARP_THREADS
 from tuner.mlir.bindings import Value, ir
 from tuner.mlir.ir.building import create, plus, value
-from tuner.mlir.wgmma.integers import as_index, calculate, compare, word
+from tuner.mlir.ir.warps import shuffled, word
+from tuner.mlir.wgmma.integers import as_index, calculate, compare
 from tuner.mlir.wgmma.plan import MMA_ROWS, PipelinePlan
 from tuner.mlir.wgmma.warpgroups import word_of
 
@@ -20,7 +22,6 @@ FRAGMENT_COLUMNS = 8  # rows of C per group of four words
 HALF_ROWS = 8  # columns of C from the first half of a fragment's words to the second
 WARP_ROWS = 16  # columns of C per warp
 NEXT_COLUMN = 4  # lanes to the lane with the next column of C
-WARP_LANES = 32
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def create_transposed_stores(
 
 
 def _lane_of(corner: tuple[Value, Value], columns_before: Value, thread: Value) -> ColumnLane:
-    lane = calculate("andi", thread, WARP_LANES - 1)
+    lane = calculate("andi", thread, WARP_THREADS - 1)
     number = calculate("shrui", lane, 2)
     odd = calculate("andi", number, 1)
     row = calculate("addi", calculate("muli", calculate("andi", lane, 3), 2), odd)
@@ -77,9 +78,7 @@ def _after(start: Value, number: Value) -> Value:
 def _exchanged(upper: Value, lower: Value, is_odd: Value) -> Value:
     """Creates the exchange with the lane of the other column; returns the vector of two neighbours."""
     sent = value("arith.select", upper.type, is_odd, upper, lower)
-    mode = ir.Attribute.parse("#gpu<shuffle_mode xor>")
-    types = [sent.type, ir.IntegerType.get_signless(1)]
-    received = create("gpu.shuffle", types, [sent, word(NEXT_COLUMN), word(WARP_LANES)], mode=mode).results[0]
+    received = shuffled("xor", sent, word(NEXT_COLUMN))
     first = value("arith.select", upper.type, is_odd, received, upper)
     second = value("arith.select", upper.type, is_odd, lower, received)
     return value("vector.from_elements", ir.VectorType.get([2], upper.type), first, second)

@@ -9,15 +9,8 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Attribute, Value, ir
 from tuner.mlir.ir.building import branch, create, value
-from tuner.mlir.wgmma.integers import (
-    calculate,
-    cluster_pointer,
-    compare,
-    long_word,
-    loop_i32,
-    shared_pointer,
-    word,
-)
+from tuner.mlir.ir.warps import assembly, word
+from tuner.mlir.wgmma.integers import calculate, cluster_pointer, compare, long_word, loop_i32, shared_pointer
 from tuner.mlir.wgmma.plan import (
     MBARRIER_BYTES,
     MMA_DEPTH_BYTES,
@@ -40,8 +33,6 @@ from tuner.mlir.wgmma.plan import (
 
 SUSPEND_NS = 0x989680  # time limit of one try_wait before it is repeated, as in CUTLASS
 POSITION_WORDS = 2
-ALL_LANES = -1
-ATT_DIALECT = 0  # LLVM's number of the assembler dialect; PTX has only one
 REGISTER_OUTPUTS = {"f32": "=f", "i32": "=r"}  # constraints of LLVM's inline assembly, by MLIR type
 ADDRESS_MASK = 0x3FFF  # address bits of a matrix descriptor, in units of 16 bytes
 
@@ -226,11 +217,6 @@ def _advance(descriptor: Value, offset_bytes: int) -> Value:
     return value("arith.addi", descriptor.type, descriptor, long_word(offset_bytes // UNIT_BYTES))
 
 
-def synchronise_warp() -> None:
-    """Creates a barrier of the threads of a warp."""
-    create("nvvm.bar.warp.sync", [], [word(ALL_LANES)])
-
-
 def wait_for_older_groups() -> None:
     """Creates the wait until all groups of wgmma but the newest are complete."""
     i64 = ir.IntegerType.get_signless(64)
@@ -264,19 +250,6 @@ def struct_with(numbers: Sequence[Value]) -> Value:
         position = ir.DenseI64ArrayAttr.get([number])
         struct = value("llvm.insertvalue", struct.type, struct, element, position=position)
     return struct
-
-
-def assembly(text: str, constraints: str) -> dict[str, ir.Attribute]:
-    """Returns the attributes of an ``llvm.inline_asm`` with side effects: LLVM does not move or drop it.
-
-    ``constraints``: of operands, in LLVM's syntax.
-    """
-    return {
-        "asm_string": ir.StringAttr.get(text),
-        "constraints": ir.StringAttr.get(constraints),
-        "asm_dialect": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ATT_DIALECT),
-        "has_side_effects": ir.UnitAttr.get(),
-    }
 
 
 def word_of(structure: Value, type_: ir.Type, position: int) -> Value:
