@@ -78,30 +78,12 @@ def _variables(problem: Problem) -> tuple[tuple[str, int | str], ...]:
     )
 
 
-@final
 @dataclass(frozen=True, repr=False)
-class MatmulProblem(Problem):
-    """A product of two matrices, or of a batch of pairs, and an epilogue; all operands come at each call."""
-
-    operations = OPERATIONS
-
-    def __repr__(self) -> str:
-        return _call("BatchMatmul" if self.operation == BATCH_MATMUL else "Matmul", self)
+class ProductProblem(Problem):
+    """A product of matrices whose operands all come at each call, without a text of its own."""
 
     @property
-    def one(self) -> "MatmulProblem":
-        return replace(self, operation=MATMUL, batch=1)
-
-    @property
-    def form(self) -> tuple[str, ...]:
-        return (self.layout, self.epilogue)
-
-    @property
-    def computed(self) -> str:
-        return self.epilogue
-
-    @property
-    def scheduled_as(self) -> "MatmulProblem":
+    def scheduled_as(self) -> Problem:
         return self
 
     @property
@@ -138,7 +120,30 @@ class MatmulProblem(Problem):
 
 @final
 @dataclass(frozen=True, repr=False)
-class ScaledProblem(Problem):
+class MatmulProblem(ProductProblem):
+    """A product of two matrices, or of a batch of pairs, and an epilogue; all operands come at each call."""
+
+    operations = OPERATIONS
+
+    def __repr__(self) -> str:
+        return _call("BatchMatmul" if self.operation == BATCH_MATMUL else "Matmul", self)
+
+    @property
+    def one(self) -> "MatmulProblem":
+        return replace(self, operation=MATMUL, batch=1)
+
+    @property
+    def form(self) -> tuple[str, ...]:
+        return (self.layout, self.epilogue)
+
+    @property
+    def computed(self) -> str:
+        return self.epilogue
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class ScaledProblem(ProductProblem):
     """A matmul of fp8 with a scale of each row and 128 of K of A, and of each block of 128x128 of B.
 
     C[m, n] is the sum over blocks b of K of scale_a[m, b] * scale_b[n / 128, b] * (A_b B_b^T)[m, n].
@@ -168,41 +173,6 @@ class ScaledProblem(Problem):
     @property
     def computed(self) -> str:
         return f"{SCALES} {self.epilogue}"
-
-    @property
-    def scheduled_as(self) -> "ScaledProblem":
-        return self
-
-    @property
-    def weights(self) -> str:
-        return ""
-
-    @property
-    def runs_alone(self) -> bool:
-        return True
-
-    @property
-    def flop(self) -> int:
-        return _products(self)
-
-    @property
-    def bytes(self) -> int:
-        return _moved_bytes(self)
-
-    @property
-    def compared_limit(self) -> int:
-        return self.rows * self.sizes[1]
-
-    @property
-    def multiplied_dtype(self) -> str:
-        return self.dtype
-
-    @property
-    def narrowest_dtype(self) -> str:
-        return self.dtype
-
-    def variables(self) -> tuple[tuple[str, int | str], ...]:
-        return _variables(self)
 
 
 def _narrowest(problem: TextProblem) -> str:

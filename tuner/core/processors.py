@@ -179,16 +179,12 @@ class DotProducts:
     core_flop: int = 0  # of tiles: per cycle of a core; 0: no tiles
 
 
-# Products of bf16 by tiles that amount to one of f32: at least as many (Henry et al., 2019,
-# https://doi.org/10.1109/ARITH.2019.00019).
-BF16_PRODUCTS: Final = 6
-
 # The fastest of a dtype first. A product of two tiles takes 16 cycles (Intel 64 optimization manual, 20.2).
 # avx512-fp16 is not here: it sums products of f16 in f16, which has 11 bits.
 DOT_PRODUCTS = (
     DotProducts(AMX_BF16, "bf16", "AMX", core_flop=1024),
     DotProducts(AVX512_BF16, "bf16", "AVX512-BF16"),
-    DotProducts(AMX_BF16, "bf16x6", "AMX", core_flop=1024 // BF16_PRODUCTS),
+    DotProducts(AMX_BF16, "bf16x6", "AMX", core_flop=1024 // number_type("bf16x6").tile_products),
     DotProducts(AMX_INT8, "i8", "AMX", core_flop=2048),
     DotProducts(VNNI, "i8", "VNNI"),
 )
@@ -226,6 +222,9 @@ CPU_HZ: Final = 7e9  # above the highest clock that is sold (6.2e9)
 CPU_VECTOR_UNITS: Final = 2
 # Per cycle of a core of another instruction set, whatever the type: twice AMX with bytes.
 CPU_FLOP: Final = 4096
+# Products of bf16 by tiles that amount to one of f32: at least as many (Henry et al., 2019,
+# https://doi.org/10.1109/ARITH.2019.00019).
+BF16_PRODUCTS: Final = 6
 
 
 def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
