@@ -10,12 +10,11 @@ pytestmark = [pytest.mark.mlir, pytest.mark.filterwarnings("ignore")]  # of torc
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
-from torch import _dynamo as dynamo  # noqa: E402 - after the skip
 from torch import nn  # noqa: E402
 
 import tuner.torch  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
-from tuner.torch import bound_graph, dynamo_backend  # noqa: E402
+from tuner.torch import bound_graph  # noqa: E402
 from tuner.torch.parted_function import PartedFunction  # noqa: E402
 
 HEADS, LONGEST, WIDTH = 2, 16, 8
@@ -267,14 +266,12 @@ def test_a_changed_parameter_is_refused() -> None:
         tuner.torch.compile(Learning(8, 8), (torch.ones(4, 8),))
 
 
+@pytest.mark.usefixtures("fresh_back_end")
 @pytest.mark.parametrize(("class_", "compiled_calls"), [(Copied, 1), (Shifted, 1), (Counting, 3)])
 def test_the_back_end_changes_buffers_and_soon_compiles_no_more(
     class_: type[Cached], compiled_calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dynamo_backend, "FALLBACK", "eager")
     monkeypatch.setattr(bound_graph, "loops_note", lambda _fusions: "")  # it is small
-    dynamo.reset()
-    tuner.torch.graph_counts(reset=True)
     module = made(class_)
     eager = copy.deepcopy(module)
     compiled: Any = torch.compile(module, backend="tuner")
@@ -284,6 +281,5 @@ def test_the_back_end_changes_buffers_and_soon_compiles_no_more(
             require_same(dict(module.named_buffers()), dict(eager.named_buffers()))
             if number + 1 == compiled_calls:
                 monkeypatch.setattr(bound_graph, "export_module", None)
-    counts = tuner.torch.graph_counts(reset=True)
+    counts = tuner.torch.graph_counts()
     assert (counts.taken, counts.left, counts.in_torch) == (1, 0, ())
-    dynamo.reset()

@@ -1,21 +1,23 @@
 """Graphs with sizes that change from call to call: what has static sizes is compiled once for all of them."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.mlir, pytest.mark.filterwarnings("ignore")]  # of torch, about its own code
+pytestmark = [
+    pytest.mark.mlir,
+    pytest.mark.filterwarnings("ignore"),  # of torch, about its own code
+    pytest.mark.usefixtures("fresh_back_end"),
+]
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
-from torch import _dynamo as dynamo  # noqa: E402 - after the skip
 from torch import nn  # noqa: E402
 
 import tuner.torch  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
-from tuner.torch import bound_graph, dynamo_backend  # noqa: E402
+from tuner.torch import bound_graph  # noqa: E402
 from tuner.torch.dynamic_sizes import DynamicSize  # noqa: E402
 
 WIDTH = 64
@@ -37,16 +39,6 @@ class Step(nn.Module):  # type: ignore[misc,unused-ignore]
         scores = (query @ cache.transpose(1, 2)) * (1 / cache.shape[1])
         x = x + scores.softmax(-1) @ cache
         return self.second(self.first(x).relu()) + x, cache
-
-
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(dynamo_backend, "FALLBACK", "eager")
-    dynamo.reset()
-    tuner.torch.graph_counts(reset=True)
-    yield
-    dynamo.reset()
-    tuner.torch.graph_counts(reset=True)
 
 
 def seeded(made: Any) -> Any:

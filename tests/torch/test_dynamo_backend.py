@@ -1,13 +1,16 @@
 """torch.compile(backend="tuner"): graphs are taken or left and counted; parameters may change; networks."""
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.mlir, pytest.mark.filterwarnings("ignore")]  # of torch, about its own code
+pytestmark = [
+    pytest.mark.mlir,
+    pytest.mark.filterwarnings("ignore"),  # of torch, about its own code
+    pytest.mark.usefixtures("fresh_back_end"),
+]
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
@@ -23,15 +26,6 @@ from tuner.torch import dynamo_backend  # noqa: E402
 from tuner.torch.weights import WeightContents  # noqa: E402
 
 X = torch.linspace(-2, 2, 64).reshape(4, 16)
-
-
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(dynamo_backend, "FALLBACK", "eager")
-    dynamo.reset()
-    tuner.torch.graph_counts(reset=True)
-    yield
-    dynamo.reset()
 
 
 equal = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-5)

@@ -10,12 +10,10 @@ pytestmark = [pytest.mark.mlir, pytest.mark.filterwarnings("ignore")]  # of torc
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
-from torch import _dynamo as dynamo  # noqa: E402 - after the skip
 from torch import nn  # noqa: E402
 
 import tuner.torch  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
-from tuner.torch import dynamo_backend  # noqa: E402
 from tuner.torch.parted_function import PartedFunction  # noqa: E402
 
 X = torch.linspace(-2, 2, 32 * 64).reshape(32, 64).sin()
@@ -111,20 +109,15 @@ def test_where_nothing_is_left_to_compile_the_module_is_refused() -> None:
         tuner.torch.compile(Little(), (X,), fallback="eager")
 
 
-def test_the_back_end_takes_a_graph_in_parts_and_sees_changed_parameters(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(dynamo_backend, "FALLBACK", "eager")
-    dynamo.reset()
-    tuner.torch.graph_counts(reset=True)
+@pytest.mark.usefixtures("fresh_back_end")
+def test_the_back_end_takes_a_graph_in_parts_and_sees_changed_parameters() -> None:
     module = seeded(Routed)
     compiled: Any = torch.compile(module, backend="tuner")
     with torch.no_grad():
         require_equal(compiled(X), module(X))
         module.experts[0].weight.mul_(-1)
         require_equal(compiled(X), module(X))
-    counts = tuner.torch.graph_counts(reset=True)
+    counts = tuner.torch.graph_counts()
     assert (counts.taken, counts.left) == (1, 0)
     (in_torch,) = counts.in_torch
     assert in_torch.startswith("aten.topk")
-    dynamo.reset()

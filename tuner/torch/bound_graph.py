@@ -3,7 +3,7 @@
 Inputs that a graph itself changes are variables, and so are constants that others have changed twice.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -42,8 +42,7 @@ class _Compiled:
     variables: tuple[int, ...]
     memory: tuple[torch.Tensor, ...]  # of the constants, kept so that no other tensor gets their addresses
     versions: Versions | None
-    state: State
-    states: dict[int, State]  # of each constant
+    states: dict[int, State]  # of each constant: what it contains
 
 
 class SharedMemoryError(UsageError):
@@ -72,7 +71,7 @@ class BoundGraph:
         self._watched = watched
         self._leave = leave
         self._is_left = False
-        self._contents = WeightContents()
+        self._contents = defaultdict[int, WeightContents](WeightContents)  # by number
         self._changes = Counter[int]()  # how many times each constant has changed
         self._compiled = self._compiled_for(
             inputs, filter(lambda at: _is_constant(inputs[at]), range(len(inputs)))
@@ -134,19 +133,19 @@ class BoundGraph:
         versions = None if self._watched == CONTENTS else versions_of(tensors)
         if versions is not None and versions == compiled.versions:
             return compiled
-        if self._contents.of(tensors) == compiled.state:
+        states = self._states(compiled.constants, inputs)
+        if states == compiled.states:
             compiled = replace(compiled, memory=_detached(tensors), versions=versions)
         else:
-            compiled = self._compiled_again(inputs, compiled)
+            # those that have changed twice become variables
+            self._changes.update(at for at in states if states[at] != compiled.states[at])
+            kept = filter(lambda at: self._changes[at] < MOST_CHANGES, compiled.constants)
+            compiled = self._compiled_for(inputs, kept)
         self._compiled = compiled
         return compiled
 
-    def _compiled_again(self, inputs: tuple[Any, ...], before: _Compiled) -> _Compiled:
-        """Compiles the graph for changed constants; those that have changed twice become variables."""
-        for at, state in _states(before.constants, inputs).items():
-            self._changes[at] += state != before.states[at]
-        kept = filter(lambda at: self._changes[at] < MOST_CHANGES, before.constants)
-        return self._compiled_for(inputs, kept)
+    def _states(self, constants: Iterable[int], inputs: Sequence[Any]) -> dict[int, State]:
+        return {at: self._contents[at].of([inputs[at]]) for at in constants}
 
     def _compiled_for(self, inputs: tuple[Any, ...], constants: Iterable[int]) -> _Compiled:
         """Compiles the graph; ``constants``: numbers of the inputs that are constants."""
@@ -155,8 +154,7 @@ class BoundGraph:
         tensors = _at(constants, inputs)
         # before the constants are copied: a change during that is seen later
         versions = versions_of(tensors)
-        state = self._contents.of(tensors)
-        states = _states(constants, inputs)
+        states = self._states(constants, inputs)
         memory = _detached(tensors)
         bound = _WithConstants(self._graph, dict(zip(constants, memory, strict=True)), variables, self._sizes)
         shapes = dynamic_shapes(self._graph, variables)
@@ -164,7 +162,7 @@ class BoundGraph:
         program, loops, in_torch, changed = _program_of(bound, own, shapes)
         if changed:  # by each call: not constants, then
             return self._compiled_for(inputs, {*constants} - changed)
-        return _Compiled(program, loops, in_torch, constants, variables, memory, versions, state, states)
+        return _Compiled(program, loops, in_torch, constants, variables, memory, versions, states)
 
 
 def _program_of(
@@ -215,10 +213,6 @@ def _require_plain_results(form: CallForm) -> None:
 def _is_constant(tensor: torch.Tensor) -> bool:
     """Returns whether an input is a parameter or a buffer of a module, which dynamo marks as static."""
     return isinstance(tensor, torch.nn.Parameter) or hasattr(tensor, "_dynamo_static_input_type")
-
-
-def _states(numbers: Iterable[int], inputs: tuple[Any, ...]) -> dict[int, State]:
-    return {at: WeightContents().of([inputs[at]]) for at in numbers}
 
 
 def _at(numbers: Iterable[int], inputs: Sequence[Any]) -> tuple[Any, ...]:

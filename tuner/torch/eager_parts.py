@@ -25,11 +25,11 @@ from tuner.programs.run.fused_program import FusedFunction
 from tuner.runtime.timing import Call, before_slice_of, interleaved_times
 from tuner.torch.baselines import AGAIN, OURS, Example, compared_baseline, on_threads
 from tuner.torch.export import export_module, exported_graph
+from tuner.torch.graph_outputs import is_view
 from tuner.torch.lowering import lower_with_locations
 from tuner.torch.module_parts import ModuleGraph, functional_graph, parted_function
 from tuner.torch.parted_function import Tensors
 from tuner.torch.program import TensorProgram, array_of
-from tuner.torch.returned_views import is_view
 
 TRACE = "stack_trace"  # of a node: torch-mlir makes locations of it
 REGION_SECONDS = 0.3  # of rounds of one region

@@ -29,6 +29,7 @@ from tuner.torch.graph_outputs import (
     ChangesTensorsError,
     drop_unchanged_buffers,
     is_change,
+    is_overload,
     is_result,
     shared_memory,
 )
@@ -279,7 +280,7 @@ def _views_as_reshapes(graph: torch.fx.Graph) -> Iterator[None]:
     torch.export drops ``contiguous()`` after an attention, whose result has the strides of PyTorch's kernel.
     Where something is written in place, views stay: a copy would not be written.
     """
-    nodes = [node for node in graph.nodes if isinstance(node.target, torch._ops.OpOverload)]  # noqa: SLF001
+    nodes = list(filter(is_overload, graph.nodes))
     is_pure = not any(node.target._schema.is_mutable for node in nodes)  # noqa: SLF001
     views = [node for node in nodes if is_pure and node.target is torch.ops.aten.view.default]
     for node in views:
@@ -369,8 +370,7 @@ def _why_unlike_pytorch(node: torch.fx.Node) -> str:
         return STRIDES
     if "upsample_bi" in str(node.target) and not node.meta["val"].is_floating_point():
         return "of uint8: PyTorch computes in fixed point"
-    is_operation = isinstance(node.target, torch._ops.OpOverload)  # noqa: SLF001 - torch's only name
-    schema = node.target._schema.arguments if is_operation else ()  # noqa: SLF001
+    schema = node.target._schema.arguments if is_overload(node) else ()  # noqa: SLF001
     names = [argument.name for argument in schema]
     arguments = dict(zip(names, node.args, strict=False)) | node.kwargs
     if arguments.get("train") is True and arguments.get("dropout"):  # of a recurrent network

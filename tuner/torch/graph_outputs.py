@@ -1,8 +1,13 @@
-"""What the graph of ``torch.export`` returns: results, and new values of buffers and inputs."""
+"""What the graph of ``torch.export`` returns: results, some of which are views, and new values of tensors."""
 
+import operator
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.fx import Node
 
 from tuner.core.errors import UsageError
 
@@ -23,6 +28,18 @@ class ChangesTensorsError(UsageError):
             f"the module changes its {owner} {first.target}: only results are supported here",
             "return the new value, or use tuner.torch.compile",
         )
+
+
+def is_overload(node: Node) -> bool:
+    """Returns whether a node calls an operator; another takes one of several results, or computes a size."""
+    return isinstance(node.target, torch._ops.OpOverload)  # noqa: SLF001 - torch's only name
+
+
+def is_view(node: Node) -> bool:
+    """Returns whether an operator's results share the memory of what it reads."""
+    if not is_overload(node):  # a tensor of several, or a size
+        return True
+    return any(result.alias_info for result in node.target._schema.returns)  # noqa: SLF001
 
 
 def is_change(spec: Any) -> bool:
@@ -59,7 +76,7 @@ def shared_memory(program: torch.export.ExportedProgram) -> str:
         owners[_storage(value)] = f"with {name}, which the module changes"
     new = {value for _, value in changed}
     for number, result in enumerate(results):
-        if not isinstance(result, torch.fx.Node) or result in new:  # the latter is the tensor itself
+        if not isinstance(result, Node) or result in new:  # the latter is the tensor itself
             continue
         storage = _storage(result)
         if storage is not None and storage in owners:
@@ -68,7 +85,7 @@ def shared_memory(program: torch.export.ExportedProgram) -> str:
     return ""
 
 
-def _storage(node: torch.fx.Node) -> int | None:
+def _storage(node: Node) -> int | None:
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
         return None
@@ -82,7 +99,7 @@ def drop_unchanged_buffers(program: torch.export.ExportedProgram) -> None:
     owners = signature.inputs_to_buffers
     kept = []
     for node, spec in zip(end.args[0], tuple(signature.output_specs), strict=True):
-        is_unchanged = isinstance(node, torch.fx.Node) and owners.get(origin(node).name) == spec.target
+        is_unchanged = isinstance(node, Node) and owners.get(origin(node).name) == spec.target
         if spec.kind.name == CHANGED_BUFFER and is_unchanged:
             signature.output_specs.remove(spec)
         else:
@@ -90,8 +107,49 @@ def drop_unchanged_buffers(program: torch.export.ExportedProgram) -> None:
     end.args = (tuple(kept),)
 
 
-def origin(node: torch.fx.Node) -> torch.fx.Node:
+def origin(node: Node) -> Node:
     """Returns the node that ``node`` is a copy of, by any number of operators that only copy."""
     while node.target in COPIES:
         node = node.args[0]
     return node
+
+
+# Results that are views of inputs or of other results: a write into one of the two changes the other.
+
+
+@dataclass(frozen=True, eq=False)
+class ReturnedViews:
+    """Results that are views of inputs or of other results, and the operators that make them, in order."""
+
+    results: tuple[Node, ...] = ()
+    nodes: tuple[Node, ...] = ()
+
+
+def returned_views(results: Iterable[Node], memory: frozenset[Node]) -> ReturnedViews:
+    """Returns the results that are views of ``memory`` (inputs, buffers) or of another result."""
+    results = tuple(dict.fromkeys(results))
+    chains = dict(zip(results, map(_chain, results), strict=True))
+    bases = Counter(base for base, _ in chains.values())
+    shared = []
+    nodes: dict[Node, None] = {}
+    for result in results:
+        base, views = chains[result]
+        if base in memory or (views and bases[base] > 1):
+            shared.append(result)
+            nodes |= dict.fromkeys(views)
+    return ReturnedViews(tuple(shared), tuple(nodes))
+
+
+def _chain(node: Node) -> tuple[Node, tuple[Node, ...]]:
+    """Returns what ``node`` is a view of, and the views from there to ``node``."""
+    views: list[Node] = []
+    while node.op == "call_function" and _is_view_of_one(node):
+        views.append(node)
+        node = node.args[0]
+    return node, tuple(views[::-1])
+
+
+def _is_view_of_one(node: Node) -> bool:
+    if node.target is operator.getitem:  # of an operator with several results, which may be views
+        return is_view(node.args[0])
+    return is_overload(node) and is_view(node)

@@ -20,9 +20,15 @@ from tuner.core.errors import UsageError
 from tuner.torch.changed_tensors import Change, changes_of, writes_of, written
 from tuner.torch.dynamic_sizes import SYMBOLIC, dynamic_sizes, shape_of
 from tuner.torch.export import TENSOR, TRACING
-from tuner.torch.graph_outputs import is_change, returned_values
+from tuner.torch.graph_outputs import (
+    ReturnedViews,
+    is_change,
+    is_overload,
+    is_view,
+    returned_values,
+    returned_views,
+)
 from tuner.torch.parted_function import ChangedTensor, PartedFunction, TensorPart, Tensors
-from tuner.torch.returned_views import ReturnedViews, is_view, returned_views
 
 
 def functional_graph(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
@@ -171,7 +177,7 @@ class _Placeholders:
 
 
 def _is_writing(node: Node) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable  # noqa: SLF001
+    return is_overload(node) and node.target._schema.is_mutable  # noqa: SLF001
 
 
 def _is_node(value: object) -> bool:
@@ -180,7 +186,7 @@ def _is_node(value: object) -> bool:
 
 def _is_operator(node: Node) -> bool:
     is_size = isinstance(node.meta.get("val"), SYMBOLIC)
-    return is_size or isinstance(node.target, torch._ops.OpOverload) or node.target is operator.getitem  # noqa: SLF001
+    return is_size or is_overload(node) or node.target is operator.getitem
 
 
 # Compiles a module for example tensors; raises UsageError or CandidateError where it cannot be compiled.

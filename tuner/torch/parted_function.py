@@ -76,8 +76,9 @@ class PartedFunction:
         values |= self.held
         for part in self.parts:
             values.update(zip(part.returns, _called(part, values), strict=True))
-        for name in {*self.results}.difference(self.views.returns, owners):
-            values[name] = _own(values[name], taken)
+        for name in dict.fromkeys(self.results):
+            if name not in self.views.returns and name not in owners:
+                values[name] = _own(values[name], taken)
         self._copy_new_values(values, taken)
         values |= owners
         values.update(zip(self.views.returns, _called(self.views, values), strict=True))

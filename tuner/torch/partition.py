@@ -16,11 +16,11 @@ from torch.fx import Node
 from tuner.core.errors import CandidateError, UsageError
 from tuner.torch.dynamic_sizes import dynamic_nodes
 from tuner.torch.export import CallForm, call_form, exported_graph, require_static
+from tuner.torch.graph_outputs import is_view
 from tuner.torch.module_parts import ModuleGraph, by_pytorch, functional_graph, parted_function
 from tuner.torch.parted_function import PartedFunction, Tensors
 from tuner.torch.program import TensorProgram
 from tuner.torch.refusals import RefusedOperator, RefusedOperatorsError, place_of
-from tuner.torch.returned_views import is_view
 
 LEAST_ELEMENTS = 2**14  # that a part without products computes: a call of a program takes microseconds
 PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "bilinear", "einsum"})
