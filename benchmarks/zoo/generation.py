@@ -20,6 +20,7 @@ from typing import Any
 from benchmarks.limited_child import Stopped, in_child
 from benchmarks.results_file import emit, report
 from benchmarks.zoo.language import configuration_of
+from benchmarks.zoo.outcome import without_folders
 
 MODELS = ("llama", "gpt2", "qwen3", "gemma3_text")
 CACHES = ("dynamic", "static")  # both are sliding in layers of gemma3_text
@@ -51,8 +52,8 @@ class Generation:
         equal = "equal" if self.is_equal else "OTHER TOKENS"
         speeds = ", ".join(f"{name} {speed:.1f}" for name, speed in self.tokens_per_s.items())
         graphs = f"{self.taken} graphs taken, {self.left} left"
-        told = (self.failure or equal, graphs, speeds, *self.reasons)
-        return f"{self.model} {self.cache} {mode}: {'; '.join(filter(None, told))}"
+        parts = (self.failure or equal, graphs, speeds, *self.reasons)
+        return f"{self.model} {self.cache} {mode}: {'; '.join(filter(None, parts))}"
 
 
 def generation_of(start: Generation, sizes: dict[str, int], is_timed: bool) -> Generation:
@@ -75,8 +76,8 @@ def generation_of(start: Generation, sizes: dict[str, int], is_timed: bool) -> G
         is_equal=bool(torch.equal(found, expected)),
         taken=counts.taken,
         left=counts.left,
-        reasons=counts.reasons,
-        in_torch=counts.in_torch,
+        reasons=without_folders(counts.reasons),
+        in_torch=without_folders(counts.in_torch),
     )
     if not is_timed:
         return ended

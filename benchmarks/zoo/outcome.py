@@ -1,9 +1,11 @@
 """One model of the zoo: whether it is right by the back end of ``torch.compile``, and how fast it is."""
 
 import resource
+import sysconfig
 import time
 import warnings
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -98,6 +100,7 @@ def _compared(start: ZooOutcome, example: Any, expected: Any, is_timed: bool) ->
     compile_s = time.perf_counter() - began
     counts = tuner.torch.graph_counts()
     error = greatest_error(found, expected)
+    reasons = without_folders(counts.reasons)
     outcome = RIGHT
     if error > TOLERANCE:
         outcome = WRONG
@@ -106,11 +109,11 @@ def _compared(start: ZooOutcome, example: Any, expected: Any, is_timed: bool) ->
     ended = replace(
         start,
         outcome=outcome,
-        reason="; ".join(counts.reasons[:1]),
+        reason="; ".join(reasons[:1]),
         taken=counts.taken,
         left=counts.left,
-        reasons=counts.reasons,
-        in_torch=counts.in_torch,
+        reasons=reasons,
+        in_torch=without_folders(counts.in_torch),
         error=error,
         compile_s=round(compile_s, 1),
         peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
@@ -131,6 +134,12 @@ def _ratios(compiled: Any, example: Any) -> dict[str, tuple[float, float, float]
             speed = baseline.speed
             ratios[baseline.name] = (speed.median, speed.low, speed.high)
     return ratios
+
+
+def without_folders(texts: Iterable[str]) -> tuple[str, ...]:
+    """Returns texts whose paths of installed packages begin with the package, for results that are kept."""
+    folder = sysconfig.get_path("purelib")
+    return tuple(text.replace(f"{folder}/", "") for text in texts)
 
 
 def greatest_error(found: Any, expected: Any) -> float:

@@ -1,6 +1,7 @@
 """The zoo of models: outcomes are kept and summarized, and a child that crashes or hangs is an outcome."""
 
 import os
+import sysconfig
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +10,20 @@ from typing import Any
 import pytest
 
 from benchmarks.limited_child import Stopped, in_child
+from benchmarks.results_file import RESULTS
 from benchmarks.zoo import __main__ as zoo
 from benchmarks.zoo import generation
-from benchmarks.zoo.outcome import LEFT, MISSING, RIGHT, WRONG, ZooModel, ZooOutcome, models, outcome_of
+from benchmarks.zoo.outcome import (
+    LEFT,
+    MISSING,
+    RIGHT,
+    WRONG,
+    ZooModel,
+    ZooOutcome,
+    models,
+    outcome_of,
+    without_folders,
+)
 
 RATIOS = {"eager": (4.0, 3.9, 4.1), "torch.compile": (2.0, 1.9, 2.2)}
 OUTCOMES = [
@@ -60,6 +72,15 @@ def test_each_model_generates_with_each_cache_greedy_and_sampled() -> None:
     }
     assert ended.text == "llama dynamic greedy: equal; 3 graphs taken, 0 left; tuner 30.0, inductor 20.0"
     assert generation.sizes_of(1024, 4)["num_attention_heads"] == 16
+
+
+def test_reasons_name_files_of_packages_without_the_folder_they_are_installed_in() -> None:
+    folder = sysconfig.get_path("purelib")
+    assert without_folders([f"aten.sort at {folder}/transformers/moe.py:7 (why)", "model.py:3"]) == (
+        "aten.sort at transformers/moe.py:7 (why)",
+        "model.py:3",
+    )
+    assert "site-packages" not in (RESULTS / "zoo.json").read_text()
 
 
 def crash() -> None:
