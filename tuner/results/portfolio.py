@@ -122,7 +122,7 @@ class CampaignPortfolio:
 
         Example:
             >>> import tuner
-            >>> regret = tuner.portfolio(1, configs=1).regret(held_out=True)
+            >>> regret = tuner.portfolio(1, configs=1).regret()
             >>> regret.worst <= regret.geomean <= 1
             True
         """

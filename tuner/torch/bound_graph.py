@@ -3,9 +3,11 @@
 Inputs that a graph itself changes are variables, and so are constants that others have changed twice.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
+from operator import ne
 from typing import Any
 
 import torch
@@ -42,7 +44,7 @@ class _Compiled:
     variables: tuple[int, ...]
     memory: tuple[torch.Tensor, ...]  # of the constants, kept so that no other tensor gets their addresses
     versions: Versions | None
-    states: dict[int, State]  # of each constant: what it contains
+    state: State  # of the constants: what they contain
 
 
 class SharedMemoryError(UsageError):
@@ -71,7 +73,7 @@ class BoundGraph:
         self._watched = watched
         self._leave = leave
         self._is_left = False
-        self._contents = defaultdict[int, WeightContents](WeightContents)  # by number
+        self._contents = WeightContents()
         self._changes = Counter[int]()  # how many times each constant has changed
         self._compiled = self._compiled_for(
             inputs, filter(lambda at: _is_constant(inputs[at]), range(len(inputs)))
@@ -133,19 +135,17 @@ class BoundGraph:
         versions = None if self._watched == CONTENTS else versions_of(tensors)
         if versions is not None and versions == compiled.versions:
             return compiled
-        states = self._states(compiled.constants, inputs)
-        if states == compiled.states:
+        state = self._contents.of(tensors)
+        if state == compiled.state:
             compiled = replace(compiled, memory=_detached(tensors), versions=versions)
         else:
             # those that have changed twice become variables
-            self._changes.update(at for at in states if states[at] != compiled.states[at])
+            is_changed = map(ne, state, compiled.state)
+            self._changes.update(compress(compiled.constants, is_changed))
             kept = filter(lambda at: self._changes[at] < MOST_CHANGES, compiled.constants)
             compiled = self._compiled_for(inputs, kept)
         self._compiled = compiled
         return compiled
-
-    def _states(self, constants: Iterable[int], inputs: Sequence[Any]) -> dict[int, State]:
-        return {at: self._contents[at].of([inputs[at]]) for at in constants}
 
     def _compiled_for(self, inputs: tuple[Any, ...], constants: Iterable[int]) -> _Compiled:
         """Compiles the graph; ``constants``: numbers of the inputs that are constants."""
@@ -154,7 +154,7 @@ class BoundGraph:
         tensors = _at(constants, inputs)
         # before the constants are copied: a change during that is seen later
         versions = versions_of(tensors)
-        states = self._states(constants, inputs)
+        state = self._contents.of(tensors)
         memory = _detached(tensors)
         bound = _WithConstants(self._graph, dict(zip(constants, memory, strict=True)), variables, self._sizes)
         shapes = dynamic_shapes(self._graph, variables)
@@ -162,7 +162,7 @@ class BoundGraph:
         program, loops, in_torch, changed = _program_of(bound, own, shapes)
         if changed:  # by each call: not constants, then
             return self._compiled_for(inputs, {*constants} - changed)
-        return _Compiled(program, loops, in_torch, constants, variables, memory, versions, states)
+        return _Compiled(program, loops, in_torch, constants, variables, memory, versions, state)
 
 
 def _program_of(

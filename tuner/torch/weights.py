@@ -16,7 +16,9 @@ from tuner.runtime.cpu.content_hash import ContentHash
 from tuner.torch.guards import materialized, span_bytes
 
 Layout = tuple[int, torch.dtype, torch.Size, tuple[int, ...]]  # address, type, shape, strides
-State = tuple[tuple[Any, ...], int]  # types, shapes and strides of tensors, and the hash of what they contain
+State = tuple[
+    tuple[Any, ...], ...
+]  # of each tensor: type, shape and strides, and the hash of what it contains
 Versions = tuple[tuple[int, int, int], ...]  # identity, address and version of tensors
 
 
@@ -44,25 +46,26 @@ class WeightContents:
     """Computes hashes of tensors' contents; fast if the tensors are those of the call before."""
 
     def __init__(self) -> None:
-        self._known: tuple[list[Layout], tuple[Any, ...], ContentHash | None] = ([], (), None)
+        self._known: tuple[list[Layout], tuple[ContentHash, ...]] = ([], ())
 
     def of(self, tensors: Sequence[torch.Tensor]) -> State:
-        """Returns a state of tensors: equal for equal types, shapes, strides and contents (a 64-bit hash)."""
+        """Returns a state per tensor: equal for equal type, shape, strides and contents (a 64-bit hash)."""
         layouts = list(map(_layout, tensors))
-        known, properties, content = self._known  # read at once: other threads call this, too
-        if content is not None and layouts == known:
-            return properties, content.value()
-        properties = tuple(layout[1:] for layout in layouts)
-        read = list(map(materialized, tensors))
-        # all of the memory between the first and the last element is the tensor's
-        dense = []
-        for tensor in read:
-            is_dense = span_bytes(tensor) <= int(tensor.numel()) * int(tensor.element_size())
-            dense.append(tensor if is_dense else tensor.detach().contiguous())
-        content = ContentHash([(tensor.data_ptr(), span_bytes(tensor)) for tensor in dense])
-        if all(map(is_, dense, tensors)):
-            self._known = (layouts, properties, content)
-        return properties, content.value()
+        known, contents = self._known  # read at once: other threads call this, too
+        if layouts != known:
+            # all of the memory between the first and the last element is the tensor's
+            dense = list(map(_dense, map(materialized, tensors)))
+            contents = tuple(ContentHash([(tensor.data_ptr(), span_bytes(tensor))]) for tensor in dense)
+            if all(map(is_, dense, tensors)):
+                self._known = (layouts, contents)
+        return tuple(
+            (*layout[1:], content.value()) for layout, content in zip(layouts, contents, strict=True)
+        )
+
+
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
+    is_dense = span_bytes(tensor) <= int(tensor.numel()) * int(tensor.element_size())
+    return tensor if is_dense else tensor.detach().contiguous()
 
 
 class ModuleWeights:
