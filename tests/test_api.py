@@ -306,6 +306,7 @@ CALLS: dict[str, dict[str, Any]] = {  # public function -> arguments of a call t
     **{name: {"db": MISSING} for name in ("history", "runs")},
     "export": {"what": PROBLEM, "db": MISSING},
     "load_best": {"problem": PROBLEM, "db": MISSING},
+    "load_range": {"campaign": 1, "db": MISSING},
     "portfolio": {"campaign": 1, "configs": 1, "db": MISSING},
     "read_quantized": {"path": "/nonexistent.gguf", "name": "blk.0.ffn_up.weight"},
     "report": {"db": MISSING},

@@ -22,13 +22,14 @@ from tuner.db.store import Store
 FUNCTIONS = {name: found for name in tuner.__all__ if inspect.isfunction(found := getattr(tuner, name))}
 CLASSES = {name: found for name in tuner.__all__ if inspect.isclass(found := getattr(tuner, name))}
 EXCEPTIONS = {name: found for name, found in CLASSES.items() if issubclass(found, Exception)}
+VALUES = {name: found for name, found in CLASSES.items() if name not in EXCEPTIONS}
 METHODS = {
     f"{kind.__name__}.{name}": found
     for kind in RETURNED
     for name, found in vars(kind).items()
     if inspect.isfunction(found) and (name == "__call__" or not name.startswith("_"))
 }
-DOCUMENTED: dict[str, Any] = FUNCTIONS | METHODS | EXCEPTIONS
+DOCUMENTED: dict[str, Any] = FUNCTIONS | METHODS | EXCEPTIONS | VALUES
 
 
 def section(documented: Any, title: str) -> str:
@@ -74,7 +75,9 @@ def failures_of_tune(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_every_public_name_is_documented_here() -> None:
     problems = {"Matmul", "BatchMatmul"}
     assert problems <= FUNCTIONS.keys()
-    assert FUNCTIONS.keys() | EXCEPTIONS.keys() | {"__version__", "matmul"} == set(tuner.__all__)
+    assert FUNCTIONS.keys() | EXCEPTIONS.keys() | VALUES.keys() | {"__version__", "matmul"} == set(
+        tuner.__all__
+    )
     assert type(tuner.matmul) in RETURNED  # whose methods are documented here
 
 
@@ -89,9 +92,9 @@ def test_a_public_function_has_all_four_parts_and_raises_public_errors(name: str
     assert [each for each in raised if each not in EXCEPTIONS and not hasattr(builtins, each)] == []
 
 
-@pytest.mark.parametrize("name", EXCEPTIONS)
-def test_a_public_exception_has_arguments_and_an_example(name: str) -> None:
-    documented = EXCEPTIONS[name]
+@pytest.mark.parametrize("name", [*EXCEPTIONS, *VALUES])
+def test_a_public_class_has_arguments_and_an_example(name: str) -> None:
+    documented = CLASSES[name]
     named = re.findall(r"^    (\w+): ", section(documented, "Args"), re.MULTILINE)
     assert named == parameters(documented.__init__)
     assert section(documented, "Example")

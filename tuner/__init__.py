@@ -11,6 +11,7 @@ __all__ = [
     "CandidateError",
     "DeviceError",
     "Matmul",
+    "RowRange",
     "UsageError",
     "__version__",
     "compile_program",
@@ -18,6 +19,7 @@ __all__ = [
     "history",
     "load",
     "load_best",
+    "load_range",
     "matmul",
     "portfolio",
     "progress",
@@ -34,7 +36,8 @@ MODULES = {  # public name -> the module that has it
     **dict.fromkeys(("Matmul", "BatchMatmul"), "tuner.core.matmul"),
     **dict.fromkeys(("UsageError", "CandidateError", "DeviceError"), "tuner.core.errors"),
     **dict.fromkeys(("tune", "tune_many", "resume", "resume_many", "history", "runs"), "tuner.api"),
-    **dict.fromkeys(("export", "load_best", "portfolio"), "tuner.api"),
+    **dict.fromkeys(("export", "load_best", "load_range", "portfolio"), "tuner.api"),
+    "RowRange": "tuner.analysis.row_ranges",
     "progress": "tuner.results.output.progress",
     "report": "tuner.results.report.page",
     "compile_program": "tuner.programs.compile",
@@ -43,7 +46,19 @@ MODULES = {  # public name -> the module that has it
 }
 
 if TYPE_CHECKING:
-    from tuner.api import export, history, load_best, portfolio, resume, resume_many, runs, tune, tune_many
+    from tuner.analysis.row_ranges import RowRange
+    from tuner.api import (
+        export,
+        history,
+        load_best,
+        load_range,
+        portfolio,
+        resume,
+        resume_many,
+        runs,
+        tune,
+        tune_many,
+    )
     from tuner.core.errors import CandidateError, DeviceError, UsageError
     from tuner.core.matmul import BatchMatmul, Matmul
     from tuner.library.dispatch.matmul import DispatchedMatmul

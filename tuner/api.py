@@ -4,10 +4,12 @@ import contextlib
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tuner.analysis.row_ranges import RowRange
 from tuner.core.candidate import AUTO, TargetName
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import NamedProblem, Problem, distinct_problems
@@ -25,10 +27,12 @@ from tuner.results.output.progress import progress as run_progress
 from tuner.results.past_runs import Trials, past_runs, past_trials
 from tuner.results.portfolio import CampaignPortfolio, measured_portfolio
 from tuner.results.queries import run_query, trial_query
+from tuner.results.tuned_range import tuned_range
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.targets import registry
-from tuner.tuning.campaign import begin_campaign, campaign_settings, resume_campaign
+from tuner.targets.range_kernel import RangeKernel
+from tuner.tuning.campaign import begin_campaign, campaign_settings, require_on_cpu, resume_campaign
 from tuner.tuning.events import (
     CampaignObserver,
     Event,
@@ -189,7 +193,7 @@ def resume(
 
 @typed_arguments
 def tune_many(
-    problems: Sequence[Problem],
+    problems: Sequence[Problem] | RowRange,
     target: str = "auto",
     trials: int | None = None,
     budget: float | str | None = None,
@@ -219,7 +223,8 @@ def tune_many(
 
     Args:
         problems: what to compute, as returned by ``tuner.Matmul`` or ``tuner.BatchMatmul``; a problem that
-            occurs twice counts twice.
+            occurs twice counts twice. Or a ``tuner.RowRange``: ``load_range`` then gives a function for each
+            number of rows.
         target: as for ``tune``, except "replay:FILE".
         trials: number of candidates of all problems together; 8 per problem where neither ``trials`` nor
             ``budget`` is given.
@@ -263,6 +268,14 @@ def tune_many(
     fields = _request_fields(locals())
     counts = dict(count or {})
     called = dict(names or {})
+    source = ""
+    if isinstance(problems, RowRange):
+        source = problems.text
+        require_on_cpu(source, target)
+        named = problems.tuned_problems
+        counts = {each.problem: each.count for each in named} | counts
+        called = {each.problem: each.name for each in named} | called
+        problems = [each.problem for each in named]
     for problem in (*counts, *called):
         if problem not in problems:
             raise UsageError(f"count and names: found {problem!r}, allowed one of the problems")
@@ -271,7 +284,7 @@ def tune_many(
         NamedProblem(each.problem, each.name, counts.get(each.problem, each.count)) for each in distinct
     )
     request_of = partial(RunRequest, **fields, warm_start=False)
-    settings, members = campaign_settings(given, request_of, registry.real_backends())
+    settings, members = campaign_settings(given, request_of, registry.real_backends(), source)
     work = partial(begin_campaign, settings, members, began_s=began_s)
     return _campaign_session(open_or_create, db, work, observe, progress)
 
@@ -555,6 +568,45 @@ def load_best(
             if kernel is not None:
                 return kernel
         raise
+
+
+@typed_arguments
+def load_range(campaign: TunedCampaign | int, *, db: str | Path | None = None) -> RangeKernel:
+    """Returns a matmul for each number of rows of a range that ``tune_many`` tuned, as a Python function.
+
+    Args:
+        campaign: number of a campaign of a ``tuner.RowRange``, or the campaign.
+        db: path or URL of the results database; None: as for ``tune``.
+
+    Returns:
+        ``kernel(a, b, *extra, out=None)``, which returns C, as that of ``load_best`` does, for each m of the
+        range; nothing is compiled at a call. ``kernel.cover.calls(m)`` says which kernels compute m rows.
+
+    Raises:
+        UsageError: no such campaign or database, a campaign of other problems, without a time, or measured on
+            another machine.
+
+    Example:
+        >>> import numpy as np
+        >>> import tuner
+        >>> rows = tuner.RowRange(tuner.Matmul(24, 64, 32))
+        >>> kernel = tuner.load_range(tuner.tune_many(rows, target="cpu", trials=9))
+        >>> kernel(np.ones((7, 32), np.float32), np.ones((32, 64), np.float32)).shape
+        (7, 64)
+    """
+    number = campaign if isinstance(campaign, int) else campaign.campaign.id
+    backends = registry.real_backends()
+    with naming_database(db), open_existing(db) as store:
+        tuned = tuned_range(number, store)
+        machine = tuned.runs[0].machine
+        if not backends.machine().is_named(machine.name):
+            raise UsageError(f"campaign {number}: was measured on {machine.name!r}, not on this machine")
+        target = backends.target(tuned.trials[0].record.target)
+        kernels = []
+        for trial in tuned.trials:
+            problem = replace(trial.record.problem, align="any")  # of a part of the rows
+            kernels.append(target.load(problem, trial, store.code(trial.id)))
+    return RangeKernel(tuned.row_range, tuned.cover, kernels)
 
 
 @typed_arguments

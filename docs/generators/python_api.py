@@ -20,6 +20,7 @@ from tuner.results.past_runs import Trials
 from tuner.results.portfolio import CampaignPortfolio
 from tuner.runtime.quantized_files import QuantizedTensor
 from tuner.targets.cpu.callables import CpuCallable
+from tuner.targets.range_kernel import RangeKernel
 from tuner.tuning.tuned_run import TunedRun
 
 RETURNED: Final[tuple[type, ...]] = (
@@ -28,6 +29,7 @@ RETURNED: Final[tuple[type, ...]] = (
     StoredTrial,
     Trials,
     CpuCallable,
+    RangeKernel,
     QuantizedTensor,
     DispatchedMatmul,
     Chosen,

@@ -30,7 +30,7 @@ SHELL = {  # how a line of a page's shell block begins -> the test that runs it
     r"(python -m )?tuner ": "test_examples.py",
     r"mlir-opt-22 |cd wheels |for file in .* split ": THIS,
     r"openssl ": "test_fleet_examples.py",
-    r"python (use|make|layer|use_layer)\.py|ls mm|cc -O2 |\./use|mm/check|ls small": "test_guides.py",
+    r"python (use|make|layer|use_layer)\.py|ls mm|cc -O2 |\./(use|any)|mm/check|ls small": "test_guides.py",
     r"python examples/": "test_python_examples.py",
     r"python -m pytest .*(near_best|test_target_kinds)": "test_guides.py",
     r"python -m pytest .*my_strategy": "test_guides.py",

@@ -6,6 +6,7 @@ __all__ = [
     "importance",
     "portfolio",
     "ratios",
+    "row_ranges",
     "scheduler",
     "selected_result",
     "slowdown",

@@ -185,7 +185,7 @@ class ProblemOptions:
         missing = "the shape is"
         if self.operation is None:
             missing = "the operation and the shape are"
-        elif re.fullmatch(r"\d+(?:x\d+)+", self.operation):
+        elif re.fullmatch(r"(?:\d+\.\.)?\d+(?:x\d+)+", self.operation):
             missing = "the operation is"
             example = f"{context.command_path} {MATMUL} {self.operation}"
         elif self.operation not in OPERATIONS:

@@ -1,11 +1,12 @@
 """The forms of ``tuner tune``: an operation, a program, a file of problems, a resumed run or campaign."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
 import click
 
+from tuner.analysis.row_ranges import RowRange
 from tuner.cli.forms import (
     CommandForm,
     FleetOptions,
@@ -17,6 +18,7 @@ from tuner.cli.forms import (
 )
 from tuner.cli.options import OF_ONE_PROBLEM, CampaignNumber, is_payload, typed_options
 from tuner.core.errors import UsageError
+from tuner.core.problem_text import parse_row_range
 
 
 def form_of(
@@ -48,6 +50,17 @@ class OperationForm(CommandForm):
     warm: WarmOptions
     fleet: FleetOptions
     result: ResultOptions
+
+    @property
+    def row_range(self) -> RowRange:
+        """Returns the range of rows of a shape such as 1..4096x512x128, which ``problem.shape`` must be.
+
+        Raises UsageError for a problem without ranges.
+        """
+        found = parse_row_range(self.problem.shape or "")
+        assert found is not None
+        least, greatest_shape = found
+        return RowRange(replace(self.problem, shape=greatest_shape).problem, least)
 
     @classmethod
     def refusal(cls, others: tuple[TypedOption, ...]) -> UsageError:
@@ -104,7 +117,7 @@ class ShapesForm(CommandForm):
     result: ResultOptions
 
     def __post_init__(self) -> None:
-        _require_one_class("--shapes", self.fleet)
+        require_one_class("--shapes", self.fleet)
 
     @classmethod
     def refusal(cls, others: tuple[TypedOption, ...]) -> UsageError:
@@ -151,7 +164,7 @@ class ResumedCampaign(CommandForm):
     result: ResultOptions
 
     def __post_init__(self) -> None:
-        _require_one_class(f"--resume campaign:{self.resume}", self.fleet)
+        require_one_class(f"--resume campaign:{self.resume}", self.fleet)
 
     @classmethod
     def refusal(cls, others: tuple[TypedOption, ...]) -> UsageError:
@@ -173,7 +186,8 @@ def _needs_run() -> UsageError:
     return UsageError("--retime needs a run", "--resume RUN")
 
 
-def _require_one_class(campaign: str, fleet: FleetOptions) -> None:
+def require_one_class(campaign: str, fleet: FleetOptions) -> None:
+    """Raises UsageError for --on with a campaign; ``campaign``: what of the command line makes it one."""
     if fleet.on is not None:
         line = f"{campaign} cannot be combined with --on: a campaign is measured on one class of machine"
         raise UsageError(line, "tuner tune --shapes FILE --fleet --machine NAME")

@@ -11,7 +11,7 @@ import click
 
 from tuner.analysis.ratios import Comparable, NotComparable, between_trials
 from tuner.analysis.selected_result import best_compromise
-from tuner.cli.commands.tune_shapes import resume_shapes, tune_shapes
+from tuner.cli.commands.tune_shapes import resume_shapes, tune_row_range, tune_shapes
 from tuner.cli.forms import ResultOptions, RunOptions, WarmOptions
 from tuner.cli.main import FAILED, screen_columns
 from tuner.cli.operations import added_operations, operation_of, programs
@@ -37,6 +37,7 @@ from tuner.cli.tune_forms import (
 from tuner.core.candidate import TargetName, candidate_document
 from tuner.core.errors import Failure
 from tuner.core.problem import OPERATIONS
+from tuner.core.problem_text import parse_row_range
 from tuner.core.queries import TrialQuery
 from tuner.core.serialization import seconds_text
 from tuner.results.best_trials import other_winners
@@ -101,6 +102,8 @@ def added_or_tuned(form: OperationForm, backends: "Backends") -> int:
     name = form.problem.operation
     if name is not None and name not in OPERATIONS and name in added_operations():
         return operation_of(name).tune(form, backends)
+    if parse_row_range(form.problem.shape or "") is not None:
+        return _tune_campaign(form, backends)
     return tune_operation(form, backends)
 
 
@@ -144,7 +147,7 @@ def _resume_run(form: ResumedRun, backends: "Backends") -> int:
     return max(map(exit_code, all_tuned))
 
 
-def _tune_campaign(form: ShapesForm | ResumedCampaign, backends: "Backends") -> int:
+def _tune_campaign(form: OperationForm | ShapesForm | ResumedCampaign, backends: "Backends") -> int:
     fleet = form.fleet.request(form.result.database)
     if fleet is not None:
         resumed = form.resume if isinstance(form, ResumedCampaign) else None
@@ -154,6 +157,8 @@ def _tune_campaign(form: ShapesForm | ResumedCampaign, backends: "Backends") -> 
         return resume_shapes(form, backends)
     if fleet is not None:
         form = replace(form, run=_run_on_fleet(form.run, fleet))
+    if isinstance(form, OperationForm):
+        return tune_row_range(form, backends)
     return tune_shapes(form, backends)
 
 

@@ -52,11 +52,34 @@ def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
     """
     require_choice("operation", operation, OPERATIONS)
     pattern, example = SHAPES[operation]
+    if parse_row_range(text) is not None:
+        line = f"shape: found the range {text[:80]}, allowed {pattern} such as {example}"
+        raise UsageError(line, f"tuner tune {MATMUL} {text}, then tuner export --campaign N --format c")
     extents = _extents(text)
     if len(extents) != pattern.count("x") + 1:
         advice = _shape_advice(operation, extents)
         raise UsageError(f"shape: found {text[:80]!r}, allowed {pattern} such as {example}{advice}")
     return split_extents(operation, extents)
+
+
+def parse_row_range(text: str) -> tuple[int, str] | None:
+    """Parses a shape whose m is a range, such as 1..4096x512x128, to the least m and 4096x512x128.
+
+    Returns None for a text without a range. Raises UsageError for a range that is not stated, and for one of
+    another size than m.
+    """
+    size = r"[0-9]{1,18}"
+    found = re.fullmatch(rf"({size})\.\.({size}x{size}x{size})", text.lower())
+    if found is not None:
+        return int(found[1]), found[2]
+    if re.fullmatch(rf"\?(x{size})+", text.lower()):
+        stated = text.replace("?", "1..4096")
+        raise UsageError(f"shape: found {text[:80]!r}: the range of m is missing", f"{MATMUL} {stated}")
+    extent = rf"({size}|\?|{size}\.\.{size})"
+    if ("?" in text or ".." in text) and re.fullmatch(f"{extent}(x{extent})+", text.lower()):
+        line = f"shape: found {text[:80]!r}: of a {MATMUL} m alone, the number of rows, may be a range"
+        raise UsageError(line, f"{MATMUL} 1..4096x512x128")
+    return None
 
 
 def shape_text(operation: str | None, text: str) -> str:

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from tuner.analysis.ratios import Comparable, NotComparable, against_baseline, between_trials
+from tuner.analysis.row_ranges import RowRange
 from tuner.analysis.selected_result import timed
 from tuner.core.candidate import CPU, Candidate, TargetName
 from tuner.core.compiled_code import KernelCode
@@ -45,6 +47,7 @@ class LibraryEntry:
     reliability: Reliability = NOT_RECORDED  # of the time
     compared: Comparable | NotComparable = NO_BASELINE  # the time with the baseline's
     program: KernelCode | None = None  # of a GPU: what was verified; None: the script is compiled again
+    row_range: RowRange | None = None  # that its campaign tuned; None: the problem alone
 
     def size(self, knob: str) -> int:
         """Returns the candidate's number for a knob; 0 if the value is a text, or there is no such knob."""
@@ -68,6 +71,16 @@ class LibraryEntries:
 
     entries: tuple[LibraryEntry, ...]  # in the order of their problems' keys
     notes: tuple[str, ...] = ()
+
+    def of_range(self, row_range: RowRange) -> "LibraryEntries":
+        """Returns the entries as those of a range of rows; of other problems they stay as they are."""
+        tuned = set(map(attrgetter("problem"), row_range.tuned_problems))
+        ranged = []
+        for entry in self.entries:
+            if entry.problem in tuned:
+                entry = replace(entry, row_range=row_range)
+            ranged.append(entry)
+        return replace(self, entries=tuple(ranged))
 
 
 def library_entries(

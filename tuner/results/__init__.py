@@ -16,4 +16,5 @@ __all__ = [
     "regression",
     "report",
     "script_stages",
+    "tuned_range",
 ]

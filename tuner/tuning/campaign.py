@@ -8,7 +8,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import AUTO, Candidate, TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import NamedProblem, Problem, TextProblem, distinct_problems
@@ -272,6 +272,13 @@ def _require_all_stored(campaign: Campaign, stored: tuple[CampaignProposal, ...]
             raise UsageError(
                 f"campaign {campaign.id}: run {run.id} was extended on its own; start a new campaign"
             )
+
+
+def require_on_cpu(row_range: str, target: str) -> None:
+    """Raises UsageError for a range of rows on a target that is not a CPU; ``row_range``: its text."""
+    if target != AUTO and not TargetName.parse(target).is_on_cpu:
+        line = f"{row_range}: kernels of a CPU serve a range of m, not those of {target}"
+        raise UsageError(line, "--target cpu")
 
 
 def campaign_settings(

@@ -1,6 +1,7 @@
 """``tuner history``: past trials, or past runs."""
 
 from collections.abc import Collection, Iterable
+from operator import attrgetter
 from typing import Any
 
 import click
@@ -25,16 +26,20 @@ from tuner.core.queries import RunQuery, TrialQuery, nothing_matches
 from tuner.core.trials import StoredTrial
 from tuner.results.best_trials import best_results, why_first_is_not_best
 from tuner.results.database_name import database_text
+from tuner.results.output.formatting import wrapped
 from tuner.results.output.json_documents import history_csv, listed_document, listed_run_document
 from tuner.results.output.tables import history_table, runs_table
 from tuner.results.past_runs import best_results_among, each_past_trial, page_of_trials, past_trials
 from tuner.results.queries import run_query, trial_query
+from tuner.results.tuned_range import range_lines
 from tuner.tuning.tuned_run import tuned_run
 
 FORMATS = ("table", "json", "csv", "t4")
 BY_MEDIAN = "median"  # a value of --sort
 OF_TRIALS = ("strategy", "run", "best", "sort", "form")  # options that runs do not have
 STREAMED = ("json", "csv")  # forms that are printed while the trials are read
+RUN_OF_TRIAL = attrgetter("run")
+RUN_OF_TUNED = attrgetter("run.id")
 DOCUMENTS = ("json", "csv", "t4")  # forms that list all trials
 LISTED = 20  # trials or runs in a table, unless --limit is given
 
@@ -132,6 +137,7 @@ def _list_trials(query: TrialQuery, database: str | None, listed: int | None, fo
         info = store.info()
         of_trials = dict.fromkeys(trial.run for trial in trials) if form == "t4" else ()
         runs = tuple(map(store.run, of_trials))
+        ranges = range_lines(store, map(RUN_OF_TRIAL, trials))
     best = {best_of_run.best.id for best_of_run in best_of_runs}
     match form:
         case "json" | "csv":
@@ -144,7 +150,8 @@ def _list_trials(query: TrialQuery, database: str | None, listed: int | None, fo
             command = tune_command(query.task, query.strategy)
             print(f"{nothing_matches(command, 'trial', info)}{database_text(database)}")
         case _:
-            print("\n".join(history_table(trials, screen_columns(), best, why)))
+            table = history_table(trials, screen_columns(), best, why)
+            print("\n".join([*table, *wrapped(ranges, screen_columns())]))
             which = "latest" if query.sort == TrialQuery.sort else "first"
             _print_more(len(trials), count, "trials", which)
 
@@ -169,10 +176,11 @@ def _list_runs(query: RunQuery, database: str | None, listed: int | None, as_jso
         runs = store.matching_runs(query)
         info = store.info()
         shown = tuple(tuned_run(store, run.id) for run in (runs if as_json else runs[:listed]))
+        ranges = range_lines(store, map(RUN_OF_TUNED, shown))
     if as_json:
         print_json(list(map(listed_run_document, shown)))
     elif not shown:
         print(f"{nothing_matches(tune_command(query.task), 'run', info)}{database_text(database)}")
     else:
-        print("\n".join(runs_table(shown, screen_columns())))
+        print("\n".join([*runs_table(shown, screen_columns()), *wrapped(ranges, screen_columns())]))
         _print_more(len(shown), len(runs), "runs", "latest")

@@ -15,7 +15,7 @@ from tuner.cli.main import BEGAN_S, screen_columns
 from tuner.cli.operations import programs
 from tuner.cli.options import SUFFIX, open_known_store, open_store, print_found, run_limit
 from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, print_stored
-from tuner.cli.tune_forms import ResumedCampaign, ShapesForm
+from tuner.cli.tune_forms import OperationForm, ResumedCampaign, ShapesForm, require_one_class
 from tuner.core.dtypes import IEEE, dtype_of_math, narrow_output, require_plain_dtype
 from tuner.core.epilogues import NONE
 from tuner.core.errors import Refusal, UsageError
@@ -38,7 +38,7 @@ from tuner.results.output.campaign_tables import campaign_document, campaign_lin
 from tuner.results.output.formatting import wrapped
 from tuner.results.output.progress import campaign_progress
 from tuner.space.file import yaml
-from tuner.tuning.campaign import begin_campaign, campaign_settings, resume_campaign
+from tuner.tuning.campaign import begin_campaign, campaign_settings, require_on_cpu, resume_campaign
 from tuner.tuning.events import Interruption
 
 # Reads a file of problems to tune together: YAML or CSV, with operation, sizes, types, count and name.
@@ -190,6 +190,32 @@ def tune_shapes(form: ShapesForm, backends: "Backends") -> int:
     return _print(tuned, form)
 
 
+def tune_row_range(form: OperationForm, backends: "Backends") -> int:
+    """Tunes the matmul of ``form`` for a range of m, prints the result, returns the exit code.
+
+    Raises UsageError for options that are of one run, and for a problem or target without ranges.
+    """
+    require_one_class(f"a range of m, {form.problem.shape},", form.fleet)
+    warm = form.flag("warm_start") or form.flag("warm_files")
+    if warm:
+        raise UsageError(f"{warm} cannot be combined with a range of m: its problems begin with one another")
+    if form.run.trials == 0:
+        raise UsageError("--trials 0 cannot be combined with a range of m: nothing is tuned")
+    row_range = form.row_range
+    require_on_cpu(row_range.text, form.run.target_text)
+    settings, members = campaign_settings(
+        row_range.tuned_problems,
+        lambda problem: form.run.request(problem, COLD_START),
+        backends,
+        row_range.text,
+    )
+    began_s = click.get_current_context().meta[BEGAN_S]
+    with open_store(form.result.database) as store:
+        begin = partial(begin_campaign, settings, members, backends, store, began_s=began_s)
+        tuned = _session(begin)
+    return _print(tuned, form)
+
+
 def resume_shapes(form: ResumedCampaign, backends: "Backends") -> int:
     """Resumes the campaign ``form.resume``, prints the result, returns the exit code."""
     limit = run_limit(form.trials, form.budget)
@@ -213,7 +239,7 @@ def _session(work: Any) -> "TunedCampaign":
     return tuned
 
 
-def _print(tuned: "TunedCampaign", form: ShapesForm | ResumedCampaign) -> int:
+def _print(tuned: "TunedCampaign", form: OperationForm | ShapesForm | ResumedCampaign) -> int:
     named = database_text(form.result.database)
     lines = wrapped(campaign_lines(tuned, screen_columns(), named), screen_columns())
     print_found(form.result.as_json, campaign_document(tuned), *lines)

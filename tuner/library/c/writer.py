@@ -6,6 +6,7 @@ import re
 import struct
 import tempfile
 from collections.abc import Iterable
+from operator import attrgetter
 from pathlib import Path
 from textwrap import indent
 
@@ -37,6 +38,7 @@ from tuner.library.c.kernels import (
     image_of,
 )
 from tuner.library.c.packed import PackedArray, PackedKernel, compile_packed
+from tuner.library.c.row_covers import covered_ranges
 from tuner.library.entries import LibraryEntry, LibraryFile
 from tuner.mlir.cpu.llvm_modules import joined
 from tuner.targets.cpu.compiler import write_object
@@ -269,6 +271,7 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
     kernels = tuple(sorted(kernels, key=lambda kernel: -kernel.target.bits))
     functions = tuple(sorted({kernel.function for kernel in kernels}, key=lambda function: function.name))
     both: tuple[CpuKernel | PackedKernel, ...] = (*kernels, *packed)
+    ranges = covered_ranges(kernels)
     symbols = ((share.symbol, len(share.offsets)) for kernel in kernels for share in kernel.shares)
     values = {
         "prefix": prefix,
@@ -276,6 +279,8 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "version": __version__,
         "kernels": kernels,
         "functions": functions,
+        "ranges": ranges,
+        "ranged": set(map(attrgetter("function"), ranges)),
         "packed": packed,
         "nibble_rows": NIBBLE_ROWS,
         "bits": tuple(BITS.values()),

@@ -44,6 +44,7 @@ from tuner.results.output.formatting import count_text, wrapped
 from tuner.results.output.json_documents import problem_document, trial_document
 from tuner.results.output.run_result import best_text, stock_text
 from tuner.results.queries import trial_query
+from tuner.results.tuned_range import range_of
 from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.space.scripts.header import (
     custom_ops,
@@ -518,10 +519,15 @@ def export_library(
         raise UsageError(f"--format {form}: writes several files into a folder", "-o DIR")
     require_folder(folder)  # entries may take minutes
     with open_known_store(database) as store:
+        row_range = None
         if campaign is not None:
-            runs += tuple(run.id for run in store.campaign(campaign).runs)
+            stored = store.campaign(campaign)
+            runs += tuple(run.id for run in stored.runs)
+            row_range = range_of(stored)
         note_unknown_problems(store)
         found = _library_entries(context, store, written_as, runs, stock_only=stock_only)
+        if row_range is not None:
+            found = found.of_range(row_range)
     files = written_as.files(found.entries, prefix)
     if version is not None:
         files = tuple(for_version(version, file) for file in files)

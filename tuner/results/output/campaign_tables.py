@@ -1,5 +1,6 @@
 """Results of campaigns, many problems tuned under one budget: a table of the problems, JSON documents."""
 
+from tuner.core.problem_text import parse_row_range
 from tuner.core.serialization import seconds_text
 from tuner.results.output.formatting import Row, count_text, gflop_per_s, knobs_text, speed_text, table_lines
 from tuner.results.output.json_documents import Document, tune_document
@@ -32,11 +33,22 @@ def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_te
         facts = [row[:-1] for row in rows]
         details = [row[-1] for row in rows]
         table = table_lines(CAMPAIGN_HEADER[:-1], facts, columns, CAMPAIGN_SPARED, details)
+    if parse_row_range(tuned.campaign.settings.source) is not None:
+        return [*table, *lines, *_range_lines(tuned, database_text)]
     return [
         *table,
         *lines,
         f"total     {total} for {count_text(calls, 'call')}, each problem as often as it occurs",
         f"next      tuner history --run {tuned.runs[0].run.id}{database_text}",
+    ]
+
+
+def _range_lines(tuned: TunedCampaign, database_text: str) -> list[str]:
+    number = tuned.campaign.id
+    return [
+        f"range     {tuned.campaign.settings.source}: each m runs by these kernels, on parts of its rows",
+        f"export    tuner export --campaign {number} --format c -o DIR{database_text}",
+        f"python    tuner.load_range({number})",
     ]
 
 

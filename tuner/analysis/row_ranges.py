@@ -1,0 +1,215 @@
+"""A range of rows: one matmul for each m from a least to a greatest, and the kernels that cover an m.
+
+The rows of a product are independent: those of C need the same rows of A, and all of B. So kernels of a few
+numbers of rows, of the same n and k, serve each m of a range. A call with m rows runs whole blocks, and the
+last block over rows that are there already or over rows of padding. Measured times decide which blocks.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+from tuner.core.errors import UsageError
+from tuner.core.problem import NamedProblem, Problem
+from tuner.core.problem_classes import MatmulProblem
+from tuner.core.problem_text import parse_row_range, parse_shape
+
+ROWS_LIMIT = 65_536  # of a range: the cover of each m is computed
+DENSE_LIMIT = 192  # up to here 3 x 2**i rows are tuned as well as 2**i: a rest is at most a third of padding
+COPY_BYTES_PER_S = 4e9  # into fresh memory, whose pages are made: 2 to 6 GB/s on servers of 2021 to 2024
+EQUAL = 1e-9  # relative: of covers whose times differ by less, the one with the largest first block is used
+
+
+@final
+@dataclass(frozen=True)
+class RowRange:
+    """A matmul for each number of rows m from ``least`` to that of ``problem``; n, k and types are the same.
+
+    Args:
+        problem: as ``tuner.Matmul`` returns it, with the greatest m, up to 65536. A is stored by rows: layout
+            nn or nt.
+        least: the least m, below the greatest.
+
+    Raises:
+        UsageError: a problem that is not such a matmul, or a least m that is not allowed.
+
+    Example:
+        >>> import tuner
+        >>> tuner.RowRange(tuner.Matmul(24, 64, 32)).tuned_rows
+        (1, 2, 3, 4, 6, 8, 12, 16, 24)
+    """
+
+    problem: Problem
+    least: int = 1
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a problem whose rows cannot be divided, and for an empty range."""
+        problem = self.problem
+        if not isinstance(problem, MatmulProblem) or problem.lead:
+            raise UsageError(f"range of rows: found {problem!r}, allowed a matmul without packed weights")
+        if problem.layout == "tn":
+            raise UsageError(
+                "range of rows: layout tn stores A by columns, m numbers each", "--layout nn, or nt"
+            )
+        if type(self.least) is not int or not 1 <= self.least < self.greatest:
+            line = f"range of rows: found {self.least!r}..{self.greatest}, allowed such as 1..{self.greatest}"
+            raise UsageError(line)
+        if self.greatest > ROWS_LIMIT:
+            raise UsageError(
+                f"range of rows: found a greatest m of {self.greatest}, allowed up to {ROWS_LIMIT}"
+            )
+
+    @property
+    def greatest(self) -> int:
+        """Returns the greatest m."""
+        return self.problem.sizes[0]
+
+    @property
+    def text(self) -> str:
+        """Returns the range as the command line takes it: 1..4096x4096x1024."""
+        return f"{self.least}..{self.problem.shape}"
+
+    @property
+    def tuned_rows(self) -> tuple[int, ...]:
+        """Returns the m to tune: the least, the greatest, and 2**i below it, up to 192 also 3 x 2**i."""
+        rows = {self.least, self.greatest}
+        power = 1
+        while power < self.greatest:
+            rows.add(power)
+            if 3 * power <= DENSE_LIMIT and 3 * power < self.greatest:
+                rows.add(3 * power)
+            power *= 2
+        return tuple(sorted(rows))
+
+    @property
+    def tuned_problems(self) -> tuple[NamedProblem, ...]:
+        """Returns the problems to tune, one for each of ``tuned_rows``, in their order.
+
+        Each counts as often as its m is in the greatest: a campaign then spends about as much on each.
+        """
+        _, n, k = self.problem.sizes
+        problems = []
+        for rows in self.tuned_rows:
+            problem = replace(self.problem, sizes=(rows, n, k))
+            problems.append(NamedProblem(problem, self.text, self.greatest // rows))
+        return tuple(problems)
+
+
+def stored_range(source: str, problems: Iterable[Problem]) -> RowRange | None:
+    """Returns the range that a campaign tuned; None if it tuned no range.
+
+    ``source``: of its settings; ``problems``: of its runs.
+    """
+    parts = parse_row_range(source)
+    if parts is None:
+        return None
+    least, shape = parts
+    first, *_ = problems
+    return RowRange(replace(first, sizes=parse_shape(shape)), least)
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """A kernel of a range: how many rows it computes, and its measured time."""
+
+    rows: int
+    time_s: float  # seconds per call
+
+
+@dataclass(frozen=True)
+class CoverStep:
+    """Which block to run where ``rows`` rows or more are left, up to the next step's."""
+
+    rows: int
+    block: int  # number of the block
+
+
+@dataclass(frozen=True)
+class BlockCall:
+    """One call of a block: its number, its first row, and how many rows of it are of the product."""
+
+    block: int
+    row: int  # the first one of the call
+    rows: int  # fewer than the block has: the others are padding
+
+
+@dataclass(frozen=True)
+class RowCover:
+    """The blocks of a range, and the steps that choose those of an m: of its first call, and of the rest."""
+
+    blocks: tuple[RowBlock, ...]
+    first: tuple[CoverStep, ...]  # by m; the first step is of one row, as in ``rest``
+    rest: tuple[CoverStep, ...]  # by the rows that are left after the calls before
+    reads_output: bool  # C is read, as by the epilogue "accumulate": no row may be computed twice
+
+    def calls(self, rows: int) -> tuple[BlockCall, ...]:
+        """Returns the calls that compute ``rows`` rows, in their order.
+
+        A last block that is larger than the rest begins at an earlier row, and computes the rows in between
+        once more. Where there are too few rows for it, or C is read, the block has padding.
+        """
+        calls: list[BlockCall] = []
+        row = 0
+        while row < rows:
+            left = rows - row
+            number = _block_of(self.rest if calls else self.first, left)
+            size = self.blocks[number].rows
+            if size <= left:
+                calls.append(BlockCall(number, row, size))
+            elif size <= rows and not self.reads_output:
+                calls.append(BlockCall(number, rows - size, size))
+            else:
+                calls.append(BlockCall(number, row, left))
+            row += size
+        return tuple(calls)
+
+    def time_s(self, rows: int) -> float:
+        """Returns the sum of the blocks' measured times for ``rows`` rows, in seconds, without copies."""
+        return sum(self.blocks[call.block].time_s for call in self.calls(rows))
+
+
+def _block_of(steps: Sequence[CoverStep], rows: int) -> int:
+    return next(step.block for step in reversed(steps) if step.rows <= rows)
+
+
+def row_cover(blocks: Iterable[RowBlock], problem: Problem) -> RowCover:
+    """Returns the cover of each m up to the problem's in the least sum of measured times.
+
+    ``blocks``: at least one. A block that is larger than the rest counts with its whole time; one that is
+    larger than m also with the time to copy m rows into memory with padding, and back (COPY_BYTES_PER_S).
+    """
+    blocks = tuple(blocks)
+    greatest = problem.sizes[0]
+    in_order = sorted(range(len(blocks)), key=lambda number: -blocks[number].rows)
+    copy_s = 2 * _row_bytes(problem) / COPY_BYTES_PER_S  # of a row
+    rest_s = [0.0]
+    first: list[CoverStep] = []
+    rest: list[CoverStep] = []
+    for rows in range(1, greatest + 1):
+        later = [blocks[number].time_s + rest_s[max(0, rows - blocks[number].rows)] for number in in_order]
+        whole = list(later)
+        for position, number in enumerate(in_order):
+            if blocks[number].rows > rows:
+                whole[position] += rows * copy_s
+        _add_step(first, rows, in_order[_least(whole)])
+        _add_step(rest, rows, in_order[_least(later)])
+        rest_s.append(min(later))
+    return RowCover(blocks, tuple(first), tuple(rest), problem.after_product.reads_output)
+
+
+def _row_bytes(problem: Problem) -> int:
+    """Returns the bytes of a row of A, of C, and of the arguments that have a row for each of C."""
+    _, n, k = problem.sizes
+    matrices = sum(argument.axes == "mn" for argument in problem.after_product.arguments)
+    return k * problem.input_bytes + (1 + matrices) * n * problem.output_bytes
+
+
+def _least(times_s: Sequence[float]) -> int:
+    """Returns the position of the first time that no other is below by more than EQUAL."""
+    limit_s = min(times_s) * (1 + EQUAL)
+    return next(position for position, time_s in enumerate(times_s) if time_s <= limit_s)
+
+
+def _add_step(steps: list[CoverStep], rows: int, block: int) -> None:
+    if not steps or steps[-1].block != block:
+        steps.append(CoverStep(rows, block))
