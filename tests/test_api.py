@@ -314,6 +314,7 @@ CALLS: dict[str, dict[str, Any]] = {  # public function -> arguments of a call t
     "load": {"folder": "/nonexistent"},
     "Matmul": {"m": 8, "n": 8, "k": 8},
     "BatchMatmul": {"batch": 2, "m": 8, "n": 8, "k": 8},
+    "GroupedMatmul": {"groups": 2, "m": 8, "n": 8, "k": 8},
 }
 CONDITIONS = ("shape", "op", "dtype", "target", "threads", "status", "since", "limit", "cache")
 OF_TRIALS = ("run", "best", "sort", "strategy")  # conditions that ``runs`` has not

@@ -10,6 +10,7 @@ __all__ = [
     "BatchMatmul",
     "CandidateError",
     "DeviceError",
+    "GroupedMatmul",
     "Matmul",
     "RowRange",
     "UsageError",
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 MODULES = {  # public name -> the module that has it
-    **dict.fromkeys(("Matmul", "BatchMatmul"), "tuner.core.matmul"),
+    **dict.fromkeys(("Matmul", "BatchMatmul", "GroupedMatmul"), "tuner.core.matmul"),
     **dict.fromkeys(("UsageError", "CandidateError", "DeviceError"), "tuner.core.errors"),
     **dict.fromkeys(("tune", "tune_many", "resume", "resume_many", "history", "runs"), "tuner.api"),
     **dict.fromkeys(("export", "load_best", "load_range", "portfolio"), "tuner.api"),
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
         tune_many,
     )
     from tuner.core.errors import CandidateError, DeviceError, UsageError
-    from tuner.core.matmul import BatchMatmul, Matmul
+    from tuner.core.matmul import BatchMatmul, GroupedMatmul, Matmul
     from tuner.library.dispatch.matmul import DispatchedMatmul
     from tuner.programs.compile import compile_program
     from tuner.programs.run.fused_program import load

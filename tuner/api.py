@@ -91,7 +91,8 @@ def tune(
     start says so in any case.
 
     Args:
-        problem: what to compute, as returned by ``tuner.Matmul`` or ``tuner.BatchMatmul``.
+        problem: what to compute, as returned by ``tuner.Matmul``, ``tuner.BatchMatmul``,
+            ``tuner.GroupedMatmul``.
         target: "auto" (the first that gives times here), "cpu", "cpu:znver4" (another processor: verified
             where this one can run the code, not timed), "cuda", "cuda:sm_90", "simulator", "replay:FILE".
         trials: number of candidates; 100 where neither ``trials`` nor ``budget`` is given.

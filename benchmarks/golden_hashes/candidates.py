@@ -13,12 +13,14 @@ from typing import Any
 
 from benchmarks.golden_hashes.machines import machine_of
 from benchmarks.golden_hashes.tuner_names import (
+    GROUPED,
     Artifact,
     Binder,
     Candidate,
     CpuCompiler,
     FusedProblem,
     GpuCompiler,
+    GroupedMatmul,
     KernelCode,
     Machine,
     Matmul,
@@ -110,6 +112,9 @@ def _candidate(number: int, row: dict[str, Any]) -> GoldenCandidate:
     problem: Problem
     if fusion:
         problem = FusedProblem(operation, *options, text=fusion, facts=facts_of(fusion))
+    elif operation == GROUPED:
+        m, n, k = sizes
+        problem = GroupedMatmul(batch, m, n, k, dtype, layout, output)
     elif "weights" not in row:
         problem = MatmulProblem(operation, *options)
     else:

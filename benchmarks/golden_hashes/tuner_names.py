@@ -11,8 +11,8 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Artifact, Script
 from tuner.core.machine import Machine, gpu_machine, variables_of
-from tuner.core.matmul import Matmul
-from tuner.core.problem import Problem
+from tuner.core.matmul import GroupedMatmul, Matmul
+from tuner.core.problem import GROUPED, Problem
 from tuner.core.problem_classes import FusedProblem, MatmulProblem
 from tuner.core.problem_text import parse_sizes
 from tuner.core.queries import TrialQuery
@@ -47,6 +47,7 @@ from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.targets.registry import real_backends
 
 __all__ = [
+    "GROUPED",
     "MANIFEST",
     "RELIABLE",
     "TEXT",
@@ -68,6 +69,7 @@ __all__ = [
     "GateFile",
     "GpuCompiler",
     "GpuState",
+    "GroupedMatmul",
     "HostConditions",
     "InitialConfiguration",
     "KernelCode",

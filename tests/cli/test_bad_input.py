@@ -14,6 +14,8 @@ from tests.cli.conftest import Tuner, require, require_fields
 from tests.tuning import fakes
 from tuner import model_files
 from tuner.core.candidate import Candidate
+from tuner.core.fusions import QUANTIZED
+from tuner.core.problem import OPERATIONS, SCALED
 from tuner.db.store import Store
 from tuner.targets import run_plan
 from tuner.targets.registry import real_backends
@@ -84,7 +86,7 @@ def test_words_of_tune(tuner: Tuner) -> None:
         ("history --runs --shape 8x0x8", "size n: found 0, allowed 1..2147483647"),
         (
             "history --op conv",
-            "operation: found 'conv', allowed matmul, batch_matmul, scaled_matmul, quantized_matmul",
+            f"operation: found 'conv', allowed {', '.join((*OPERATIONS, SCALED, QUANTIZED))}",
         ),
         (
             "check --best --dtype ",
@@ -136,7 +138,7 @@ def test_a_line_as_a_newcomer_types_it_has_a_hint_with_what_to_type(
 )
 def test_a_file_that_is_no_program_is_named_as_one(tuner: Tuner, here: Path, file: str, hint: str) -> None:
     (here / file).write_text("x")
-    line = f"error: operation: found the file {file}, allowed matmul, batch_matmul\n"
+    line = f"error: operation: found the file {file}, allowed matmul, batch_matmul, grouped_matmul\n"
     assert refused(tuner, f"tune {file}") == f"{line}hint: {hint}\n"
     (here / "matmul").write_text("x")
     assert "the shape is missing" in refused(tuner, "tune matmul")

@@ -336,7 +336,10 @@ def test_yaml_and_csv_give_each_problem_once_with_its_count_and_names(tmp_path: 
         ("- {shape: 8x8}", r"shapes\.yaml: line 1: shape: found '8x8', allowed MxNxK"),
         ("- {shape: 8x8x8}\n- {op: matmul}", r"shapes\.yaml: line 2: shape: is missing"),
         ("- {shape: 8x8x8}\n\n- {shap: 8x8x8}", r"shapes\.yaml: line 3: key: found 'shap', allowed"),
-        ("- {shape: 8x8x8, op: conv}", r"line 1: op: found 'conv', allowed matmul, batch_matmul"),
+        (
+            "- {shape: 8x8x8, op: conv}",
+            r"line 1: op: found 'conv', allowed matmul, batch_matmul, grouped_matmul",
+        ),
         ("- {shape: 8x8x8, dtype: f31}", r"line 1: dtype: found 'f31'"),
         ("- {shape: 8x8x8, layout: 1}", r"line 1: layout: found 1, allowed a text"),
         ("- {shape: 8x8x8, count: 0}", r"line 1: count: found 0, allowed 1\.\."),

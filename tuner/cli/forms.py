@@ -26,8 +26,8 @@ from tuner.core.problem import (
     Problem,
     require_choice,
 )
-from tuner.core.problem_classes import MatmulProblem
-from tuner.core.problem_text import example_of, parse_shape, parse_sizes
+from tuner.core.problem_classes import problem_of_values
+from tuner.core.problem_text import example_of, parse_extents, parse_shape
 from tuner.core.quantization import CONSTANT
 from tuner.core.requests import FleetRequest, RunRequest
 from tuner.core.serialization import parse_seconds
@@ -160,10 +160,15 @@ class ProblemOptions:
                 others = f"{MATMUL} {self.shape} --scales {SCALES}"
             raise UsageError(error.message, error.hint or others)
         output = narrow_output(name, dtype_name(self.output_dtype))
-        batch, sizes = parse_sizes(self.operation, self.shape)
-        return MatmulProblem(
-            self.operation, sizes, name, self.layout, self.epilogue, output, batch, self.align, self.cache
-        )
+        options = {
+            "dtype": name,
+            "layout": self.layout,
+            "epilogue": self.epilogue,
+            "output": output,
+            "align": self.align,
+            "cache": self.cache,
+        }
+        return problem_of_values(self.operation, parse_extents(self.operation, self.shape), options)
 
     def _weights(self) -> str:
         if not self.constant:

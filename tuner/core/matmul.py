@@ -1,4 +1,4 @@
-"""Problems as a user asks for them from Python: ``Matmul(512, 512, 512)`` and ``BatchMatmul``."""
+"""Problems as a user asks for them from Python: ``Matmul(512, 512, 512)`` and those of batches and groups."""
 
 from tuner.core.dtypes import IEEE, dtype_name, dtype_of_math, narrow_output, output_names
 from tuner.core.epilogues import NONE
@@ -6,6 +6,7 @@ from tuner.core.errors import UsageError
 from tuner.core.fusions import CONTRACTION, QUANTIZED
 from tuner.core.problem import (
     BATCH_MATMUL,
+    GROUPED,
     MATMUL,
     NUMPY_ALIGNMENT,
     SCALED,
@@ -14,7 +15,13 @@ from tuner.core.problem import (
     Problem,
     require_choice,
 )
-from tuner.core.problem_classes import MatmulProblem, PackedProblem, ScaledProblem, quantized_problem
+from tuner.core.problem_classes import (
+    GroupedProblem,
+    MatmulProblem,
+    PackedProblem,
+    ScaledProblem,
+    quantized_problem,
+)
 from tuner.core.quantization import CONSTANT, parsed_format
 from tuner.core.typed_arguments import shown, typed_arguments
 
@@ -168,3 +175,51 @@ def BatchMatmul(  # noqa: N802 - as Matmul
         pair.align,
         pair.cache,
     )
+
+
+@typed_arguments
+def GroupedMatmul(  # noqa: N802 - as Matmul
+    groups: int,
+    m: int,
+    n: int,
+    k: int,
+    dtype: object = "bf16",
+    layout: str = "nn",
+    output: object = "",
+    align: str | int = NUMPY_ALIGNMENT,
+    cache: str = WARM,
+) -> Problem:
+    """Returns the problem of a product of groups of rows, each with its own B, as of a mixture of experts.
+
+    C[offsets[g]:offsets[g + 1]] = A[offsets[g]:offsets[g + 1]] B[g] for each group g. The offsets, i32, are
+    an argument of the kernel between B and C, (groups + 1,); they must not fall and not exceed m. Groups may
+    be empty. Rows of C before the first and after the last offset are not written.
+
+    Args:
+        groups: number of groups, and of matrices of B, 1 to 65535.
+        m: rows of A and C, of all groups together.
+        n: columns of each matrix of B, and of C.
+        k: columns of A, rows of each matrix of B.
+        dtype: type of A and B, "f16" or "bf16".
+        layout: "nn", or "nt" if each matrix of B is stored as n x k.
+        output: type of C, as for ``Matmul``.
+        align: alignment of the operands in bytes, as for ``Matmul``.
+        cache: what the caches hold, as for ``Matmul``.
+
+    Returns:
+        The problem, a frozen value.
+
+    Raises:
+        UsageError: as for ``Matmul``, or a number of groups, a type or a layout that is not allowed.
+
+    Example:
+        >>> import tuner
+        >>> problem = tuner.GroupedMatmul(8, 4096, 1024, 2048, layout="nt")
+        >>> problem.b_shape
+        (8, 1024, 2048)
+        >>> problem.key
+        'grouped_matmul 8x4096x1024x2048 bf16 nt none'
+    """
+    pair = Matmul(m, n, k, dtype, layout, NONE, output, align, cache)
+    options = (pair.dtype, layout, NONE, pair.output, 1, pair.align, cache)
+    return GroupedProblem(GROUPED, (m, n, k), *options, groups)

@@ -22,7 +22,9 @@ from tuner.core.errors import UsageError, unknown_value
 from tuner.core.fusion_facts import FusionFacts
 from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION, KINDS, LOOPS
 
-MATMUL, BATCH_MATMUL = OPERATIONS = ("matmul", "batch_matmul")
+MATMUL, BATCH_MATMUL = PRODUCTS = ("matmul", "batch_matmul")
+GROUPED = "grouped_matmul"  # rows of A that lie sorted by group, each group by its own matrix B
+OPERATIONS = (*PRODUCTS, GROUPED)
 FUSION_OPERATIONS = tuple(kind for kind in KINDS if kind != LOOPS)  # what a fusion of a program computes
 OF_BATCHES = (BATCH_MATMUL, ATTENTION, CONTRACTION, CONVOLUTION)  # operations on more than one matrix
 LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n), t transposed in memory
@@ -155,6 +157,11 @@ class Problem(abc.ABC):
 
     @property
     @abc.abstractmethod
+    def groups(self) -> int:
+        """Returns the number of matrices B of a grouped_matmul, one for each group of rows; else 0."""
+
+    @property
+    @abc.abstractmethod
     def runs_alone(self) -> bool:
         """Returns whether the problem can be called and compared with libraries; False inside a program."""
 
@@ -215,8 +222,9 @@ class Problem(abc.ABC):
 
         Returns:
             Sizes m, n, k and batch; bytes per element (input_bytes, output_bytes, accumulator_bytes); names
-            of dtype, output, layout and epilogue; scale_depth, the steps of K that share a scale, or 0. Of a
-            fusion and of a matmul with packed weights also facts
+            of dtype, output, layout and epilogue; scale_depth, the steps of K that share a scale, or 0;
+            groups, the matrices of a grouped_matmul, or 0. Of a fusion and of a matmul with packed weights
+            also facts
             (``tuner.core.fusion_facts.FusionFacts.variables``): loops, inner_rows, inner_columns,
             contractions, weights, transposed, copy, strided, dimensions, channels, stride, masked,
             weight_bits, group_size, zero_points, integers.
@@ -234,12 +242,20 @@ class Problem(abc.ABC):
 
     @property
     def shape(self) -> str:
-        """Returns the sizes as the command line takes them: 512x512x512, with a batch 8x512x512x512."""
+        """Returns the sizes as the command line takes them: 512x512x512, with a batch 8x512x512x512.
+
+        With groups in place of a batch likewise.
+        """
         return "x".join(map(str, self.extents))
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """Returns the numbers of ``shape``: (m, n, k), for a batch_matmul (batch, m, n, k)."""
+        """Returns the numbers of ``shape``: (m, n, k).
+
+        For a batch_matmul (batch, m, n, k), for a grouped_matmul (groups, m, n, k).
+        """
+        if self.groups:
+            return (self.groups, *self.sizes)
         return (*self.lead, *self.sizes)
 
     @property
@@ -265,11 +281,19 @@ class Problem(abc.ABC):
 
     @property
     def b_shape(self) -> tuple[int, ...]:
-        """Returns the shape of B in memory: (k, n), for layout nt (n, k); with the batch in front."""
+        """Returns the shape of B in memory: (k, n), for layout nt (n, k); with batch or groups in front."""
         _, n, k = self.sizes
+        lead = self.lead
+        if self.groups:
+            lead = (self.groups,)
         if self.layout == "nt":
-            return (*self.lead, n, k)
-        return (*self.lead, k, n)
+            return (*lead, n, k)
+        return (*lead, k, n)
+
+    @property
+    def b_matrices(self) -> int:
+        """Returns how many matrices B consists of: the groups of a grouped_matmul, else the batch."""
+        return self.groups or self.batch
 
     @property
     def c_shape(self) -> tuple[int, ...]:
@@ -309,12 +333,23 @@ class Problem(abc.ABC):
         )
 
     @property
+    def offsets(self) -> tuple[Argument, ...]:
+        """Returns the argument of a grouped_matmul with the first row of each group, (groups + 1,), in i32.
+
+        Its last number is the end of the last group. () for all other operations.
+        """
+        if not self.groups:
+            return ()
+        return (Argument("offsets", (self.groups + 1,), "i32", 0),)
+
+    @property
     def arguments(self) -> tuple[Argument, ...]:
-        """Returns the arrays of a matmul's kernel: A, B, scales, those of the epilogue, and C, the result."""
+        """Returns the arrays of a matmul's kernel: A, B, scales, offsets, those of the epilogue, and C."""
         return (
             Argument("a", self.a_shape, self.stored_dtype, self.batch),
             Argument("b", self.b_shape, self.stored_dtype, self.batch),
             *self.scales,
+            *self.offsets,
             *self.extra_arguments,
             Argument("c", self.c_shape, self.result_dtype, self.batch),
         )
@@ -420,9 +455,9 @@ def epilogues_of(dtype: str) -> tuple[str, ...]:
 def split_extents(operation: str, extents: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
     """Splits ``Problem.extents`` into (batch, (m, n, k)); the batch of a matmul is 1.
 
-    Does not check the sizes.
+    Of a grouped_matmul the first number is that of groups. Does not check the sizes.
     """
-    has_batch = operation == BATCH_MATMUL or (operation in FUSION_OPERATIONS and len(extents) > 3)
+    has_batch = operation in (BATCH_MATMUL, GROUPED) or (operation in FUSION_OPERATIONS and len(extents) > 3)
     if has_batch and extents:
         return (extents[0], extents[1:])
     return (1, extents)

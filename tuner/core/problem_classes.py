@@ -1,4 +1,4 @@
-"""The classes of problems: a matmul, a matmul whose B is packed ahead, a fusion of a program."""
+"""The classes of problems: a matmul, also of groups of rows or with B packed ahead, a fusion of a program."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,12 +12,14 @@ from tuner.core.errors import UsageError
 from tuner.core.fusion_facts import FusionFacts
 from tuner.core.fusions import ATTENTION, CONTRACTION, QUANTIZED, text_hash
 from tuner.core.problem import (
+    BATCH_LIMIT,
     BATCH_MATMUL,
     FUSION_OPERATIONS,
+    GROUPED,
     MATMUL,
     NUMPY_ALIGNMENT,
-    OPERATIONS,
     PROBLEM_DEFAULTS,
+    PRODUCTS,
     SCALED,
     SCALED_DEPTH,
     SCALES,
@@ -30,6 +32,8 @@ from tuner.core.problem import (
 from tuner.core.quantization import ACTIVATION_DTYPES, CONSTANT, WeightFormat, quantized_text
 
 NO_FACTS = FusionFacts()
+OPTIONS = ("dtype", "layout", "epilogue", "output", "align", "cache")  # of stored problems
+GROUPED_DTYPES = ("f16", "bf16")  # of tensor cores, in which mixtures of experts are trained and served
 # MLIR types that instructions may multiply faster than f32
 NARROW_TYPES = tuple(STORED.get(name, name) for name in INPUT_DTYPES if number_type(name).bits < 32)
 
@@ -75,6 +79,7 @@ def _variables(problem: Problem) -> tuple[tuple[str, int | str], ...]:
         ("layout", problem.layout),
         ("epilogue", problem.epilogue),
         ("scale_depth", SCALED_DEPTH if problem.scales else 0),
+        ("groups", problem.groups),
     )
 
 
@@ -123,10 +128,14 @@ class ProductProblem(Problem):
 class MatmulProblem(ProductProblem):
     """A product of two matrices, or of a batch of pairs, and an epilogue; all operands come at each call."""
 
-    operations = OPERATIONS
+    operations = PRODUCTS
 
     def __repr__(self) -> str:
         return _call("BatchMatmul" if self.operation == BATCH_MATMUL else "Matmul", self)
+
+    @property
+    def groups(self) -> int:
+        return 0
 
     @property
     def one(self) -> "MatmulProblem":
@@ -163,6 +172,10 @@ class ScaledProblem(ProductProblem):
         return f"{_call('Matmul', self)[:-1]}, scales={SCALES!r})"
 
     @property
+    def groups(self) -> int:
+        return 0
+
+    @property
     def one(self) -> "ScaledProblem":
         return self
 
@@ -173,6 +186,45 @@ class ScaledProblem(ProductProblem):
     @property
     def computed(self) -> str:
         return f"{SCALES} {self.epilogue}"
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class GroupedProblem(ProductProblem):
+    """A product of groups of rows, each with its own matrix B: C[first:end] = A[first:end] B[group].
+
+    A group begins at row ``offsets[group]`` and ends before row ``offsets[group + 1]``. The offsets come at
+    each call; they must not fall and not exceed the rows of A. Groups may be empty. Rows of C before the
+    first and after the last offset are not written, as PyTorch's ``grouped_mm`` leaves them.
+    """
+
+    operations = (GROUPED,)
+
+    groups: int = 1
+
+    def __post_init__(self) -> None:
+        """Raises UsageError as for all problems, and for groups, types, layouts and epilogues not allowed."""
+        super().__post_init__()
+        require_choice(f"dtype of {GROUPED}", self.dtype, GROUPED_DTYPES)
+        require_choice(f"layout of {GROUPED}", self.layout, ("nn", "nt"))
+        require_choice(f"epilogue of {GROUPED}", self.epilogue, (NONE,))
+        if type(self.groups) is not int or not 1 <= self.groups <= BATCH_LIMIT:
+            raise UsageError(f"groups: found {self.groups!r}, allowed 1..{BATCH_LIMIT}")
+
+    def __repr__(self) -> str:
+        return _call("GroupedMatmul", self)
+
+    @property
+    def one(self) -> "GroupedProblem":
+        return self
+
+    @property
+    def form(self) -> tuple[str, ...]:
+        return (self.layout, self.epilogue)
+
+    @property
+    def computed(self) -> str:
+        return f"{GROUPED} {self.epilogue}"
 
 
 def _narrowest(problem: TextProblem) -> str:
@@ -226,6 +278,10 @@ class FusedProblem(TextProblem):
     @property
     def weights(self) -> str:
         return ""
+
+    @property
+    def groups(self) -> int:
+        return 0
 
     @property
     def runs_alone(self) -> bool:
@@ -319,6 +375,10 @@ class PackedProblem(TextProblem):
         return replace(self, layout="nn")
 
     @property
+    def groups(self) -> int:
+        return 0
+
+    @property
     def runs_alone(self) -> bool:
         return True
 
@@ -406,6 +466,9 @@ def problem_of_values(
         return PackedProblem(operation, sizes, batch=batch, weights=weights, **options)
     if operation == SCALED:
         return ScaledProblem(operation, sizes, batch=batch, **options)
+    if operation == GROUPED:
+        dtype, layout, epilogue, output, align, cache = (options[name] for name in OPTIONS)
+        return GroupedProblem(operation, sizes, dtype, layout, epilogue, output, 1, align, cache, batch)
     if not text:
         return MatmulProblem(operation, sizes, batch=batch, **options)
     if facts is None:

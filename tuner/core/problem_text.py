@@ -9,6 +9,7 @@ from tuner.core.fusions import QUANTIZED
 from tuner.core.problem import (
     BATCH_MATMUL,
     FUSION_OPERATIONS,
+    GROUPED,
     MATMUL,
     NUMPY_ALIGNMENT,
     OPERATIONS,
@@ -25,16 +26,20 @@ from tuner.core.queries import TaskQuery
 SHAPES = {  # operation -> the form of its shape on the command line, an example
     MATMUL: ("MxNxK", "512x512x512"),
     BATCH_MATMUL: ("BxMxNxK", "8x512x512x512"),
+    GROUPED: ("GxMxNxK", "8x4096x1024x2048"),
 }
+
+# operation -> another whose shape has as many numbers
+ALIKE = {QUANTIZED: MATMUL, SCALED: MATMUL, GROUPED: BATCH_MATMUL}
 
 
 def example_of(operation: str | None, sizes: str) -> str:
     """Returns example arguments for hints: "matmul 512x512x512".
 
-    For a batch_matmul "batch_matmul 8x512x512x512". ``sizes``: the text MxNxK.
+    For a batch_matmul "batch_matmul 8x512x512x512", likewise for a grouped_matmul. ``sizes``: the text MxNxK.
     """
-    if operation == BATCH_MATMUL:
-        return f"{BATCH_MATMUL} 8x{sizes}"
+    if operation in (BATCH_MATMUL, GROUPED):
+        return f"{operation} 8x{sizes}"
     return f"{MATMUL} {sizes}"
 
 
@@ -48,7 +53,17 @@ def parse_shape(text: str) -> tuple[int, int, int]:
 def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
     """Parses MxNxK to (1, (m, n, k)), for a batch_matmul BxMxNxK to (b, (m, n, k)).
 
+    For a grouped_matmul GxMxNxK to (groups, (m, n, k)).
+
     Raises UsageError for an unknown operation, and for text of another form.
+    """
+    return split_extents(operation, parse_extents(operation, text))
+
+
+def parse_extents(operation: str, text: str) -> tuple[int, ...]:
+    """Parses MxNxK to (m, n, k), for a batch_matmul BxMxNxK to (b, m, n, k): ``Problem.extents``.
+
+    Raises UsageError as ``parse_sizes``.
     """
     require_choice("operation", operation, OPERATIONS)
     pattern, example = SHAPES[operation]
@@ -59,7 +74,7 @@ def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
     if len(extents) != pattern.count("x") + 1:
         advice = _shape_advice(operation, extents)
         raise UsageError(f"shape: found {text[:80]!r}, allowed {pattern} such as {example}{advice}")
-    return split_extents(operation, extents)
+    return extents
 
 
 def parse_row_range(text: str) -> tuple[int, str] | None:
@@ -89,10 +104,8 @@ def shape_text(operation: str | None, text: str) -> str:
     for sizes that are not allowed.
     """
     has_batch = len(_extents(text)) == SHAPES[BATCH_MATMUL][0].count("x") + 1
-    named = operation or MATMUL
-    if named == QUANTIZED:
-        named = MATMUL
-    elif has_batch and not operation:
+    named = ALIKE.get(operation or MATMUL, operation or MATMUL)
+    if has_batch and not operation:
         named = BATCH_MATMUL
     batch, sizes = parse_sizes(named, text)
     return MatmulProblem(named, sizes, "f32", batch=batch).shape
@@ -112,6 +125,8 @@ def _shape_advice(operation: str, extents: tuple[int, ...]) -> str:
         return f"; with a batch it is: {BATCH_MATMUL} {text}"
     if operation == BATCH_MATMUL and len(extents) == len(names) - 1:
         return f"; without a batch it is: {MATMUL} {text}"
+    if operation == GROUPED and len(extents) == len(names) - 1:
+        return f"; of one group it is: {MATMUL} {text}"
     missing = names[len(extents) :] if extents else []
     if missing:
         return f": {' and '.join(missing)} missing"

@@ -23,6 +23,7 @@ from tuner.mlir.dialect import DIALECT, ConsumingEffects, InPlaceEffects, InPlac
 from tuner.mlir.gpu_ops.add_parts import AddPartsOp
 from tuner.mlir.gpu_ops.balance_tiles import BalanceTilesOp, ShortenPartsOp
 from tuner.mlir.gpu_ops.bound_loads import BoundLoadsOp
+from tuner.mlir.gpu_ops.choose_groups import ChooseGroupsOp
 from tuner.mlir.gpu_ops.count_stages import CountStagesOp
 from tuner.mlir.gpu_ops.element_types import ElementTypesOp, UseFp8Op, UseTf32Op
 from tuner.mlir.gpu_ops.finish_stores import FinishStoresOp
@@ -32,6 +33,7 @@ from tuner.mlir.gpu_ops.order_products import OrderProductsOp
 from tuner.mlir.gpu_ops.pad_views import PadViewsOp
 from tuner.mlir.gpu_ops.prefetch_fragments import PrefetchFragmentsOp
 from tuner.mlir.gpu_ops.set_aside_epilogue import SetAsideEpilogueOp
+from tuner.mlir.gpu_ops.set_aside_groups import SetAsideGroupsOp
 from tuner.mlir.gpu_ops.set_aside_scales import SetAsideScalesOp
 from tuner.mlir.gpu_ops.shared_copies import BypassL1Op, FlatCopiesOp, InsertBarriersOp
 from tuner.mlir.gpu_ops.shared_layout import SharedLayoutOp
@@ -97,6 +99,7 @@ OPS = (
     UnrollInnerLoopsOp,
     BoundLoadsOp,
     BypassL1Op,
+    ChooseGroupsOp,
     ConvolutionBlockOp,
     ConvolutionTilesOp,
     CountStagesOp,
@@ -113,6 +116,7 @@ OPS = (
     ReorderWeightsOp,
     SkipHiddenKeysOp,
     SetAsideEpilogueOp,
+    SetAsideGroupsOp,
     SetAsideScalesOp,
     SharedLayoutOp,
     SplitKOp,

@@ -1,4 +1,13 @@
 """A problem as MLIR text, as random arrays, and its expected result in float64."""
 
 # What other packages may import; the rest is inside.
-__all__ = ["cpu", "gpu", "inputs", "packed_weights", "partitions", "reference", "scaled_product"]
+__all__ = [
+    "cpu",
+    "gpu",
+    "group_offsets",
+    "inputs",
+    "packed_weights",
+    "partitions",
+    "reference",
+    "scaled_product",
+]

@@ -34,6 +34,7 @@ from tuner.payload.cpu import (
     tensor_type,
     zero,
 )
+from tuner.payload.grouped_product import grouped_payload_mlir
 from tuner.payload.scaled_product import scaled_product
 
 COMMENT = re.compile(r"// (workspace|packed|transposed|low|parts|zeroed): (.*)")
@@ -62,9 +63,12 @@ def scratch_in(script: str, problem: Problem) -> Scratch:
 
     Raises UsageError for an operand other than a or b, for a workspace that is not three numbers in range,
     for a low operand together with other buffers or of a type other than f32, for an operand to be
-    transposed that has k innermost, or is packed, and for packed operands with scales.
+    transposed that has k innermost, or is packed, for packed operands with scales, and for any buffer of a
+    grouped_matmul.
     """
     found = {match[1]: match[2].split() for match in map(COMMENT.match, script.splitlines()) if match}
+    if problem.groups and found:
+        raise UsageError(f"script: {', '.join(found)}: allowed without groups of rows only")
     workspace = _slices("workspace", found, problem)
     parts = _slices("parts", found, problem)
     if workspace and parts:
@@ -117,6 +121,8 @@ def gpu_payload_mlir(problem: Problem, scratch: Scratch) -> str:
     and @reduce writes C. A transposed copy, a matrix of low bits, parts and zeroed words are arguments
     before C, of which only a script makes use.
     """
+    if problem.groups:
+        return grouped_payload_mlir(problem)
     functions = [_pack(problem, name) for name in scratch.packed]
     functions += map(partial(_transpose, problem), scratch.transposed)
     functions += map(partial(_split, problem, scratch), scratch.low)

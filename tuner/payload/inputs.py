@@ -13,6 +13,7 @@ from tuner.payload.reference import (
     base_of,
     draw_before,
     draw_extra,
+    draw_offsets_of,
     draw_scales,
     with_special_bias,
 )
@@ -33,10 +34,11 @@ def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
     exponents = number_type(problem.dtype).extremes
     assert exponents is not None  # each dtype that is multiplied has some
     rows, columns = (
-        rng.permutation(max(size, KINDS))[:size] % KINDS for size in (problem.rows, problem.batch * n)
+        rng.permutation(max(size, KINDS))[:size] % KINDS for size in (problem.rows, problem.b_matrices * n)
     )
     a, b = (
-        _whole_numbers(rng, (size, k), exponents.largest_whole) for size in (problem.rows, problem.batch * n)
+        _whole_numbers(rng, (size, k), exponents.largest_whole)
+        for size in (problem.rows, problem.b_matrices * n)
     )
     a[rows == ONE_SIGN] = np.abs(a[rows == ONE_SIGN])
     a[rows == ZEROS] *= _zeros(rng, (int(np.count_nonzero(rows == ZEROS)), k))
@@ -46,10 +48,11 @@ def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
     base = base_of(
         problem,
         _stored(a.reshape(*problem.lead, m, k), problem),
-        _stored(b.reshape(*problem.lead, n, k).swapaxes(-1, -2), problem),
+        _stored(b.reshape(*problem.b_shape[:-2], n, k).swapaxes(-1, -2), problem),
         draw_scales(problem, rng),
+        draw_offsets_of(problem, rng),
     )
-    factors = np.ones(problem.rows), np.ones((problem.batch, n))
+    factors = np.ones(problem.rows), np.ones((problem.b_matrices, n))
     extra = draw_extra(problem, rng)
     before = draw_before(problem, rng)
     inputs = Inputs(problem, base, base.a, base.b, extra, *factors, before=before)

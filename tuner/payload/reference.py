@@ -30,6 +30,7 @@ from tuner.core.numpy_types import (
 from tuner.core.problem import SCALED_COLUMNS, SCALED_DEPTH, Problem
 from tuner.core.records import Verdict
 from tuner.payload.epilogue_values import Arithmetic, BoundedValue, evaluate
+from tuner.payload.group_offsets import draw_offsets, grouped_part, groups_of_rows
 from tuner.payload.special_numbers import (
     BIAS_KINDS,
     FEW,
@@ -95,8 +96,9 @@ class BaseDraw:
     b: Array  # (k, n), for layout nt (n, k); with the batch in front, if there is one
     layout: str
     row_norm: Float64  # (rows,), of A
-    column_norm: Float64  # (batch, n), of B
+    column_norm: Float64  # (matrices of B, n)
     scales: tuple[Array, ...] = ()  # of A and B, as ``Problem.scales`` says; () without them
+    offsets: tuple[Array, ...] = ()  # of groups of rows, as ``Problem.offsets`` says; () without groups
 
     @property
     def without_layout(self) -> tuple[Array, Array]:
@@ -115,14 +117,14 @@ class BaseDraw:
 
     @cached_property
     def sums(self) -> tuple[Float64, Float64]:
-        """Returns the sums of the rows of A, (batch, m), and of the columns of B, (batch, n)."""
+        """Returns the sums of the rows of A, (batch, m), and of the columns of B, (matrices of B, n)."""
         a, b = self.without_layout
         return a.sum(axis=2, dtype=np.float64), b.sum(axis=1, dtype=np.float64)
 
     @cached_property
     def product(self) -> Float64:
         """Returns A times B in float64, (m of all matrices of the batch, n); it is computed once."""
-        if self.scales:
+        if self.scales or self.offsets:
             return self.part(slice(None), slice(None))
         a, b = self.without_layout
         product: Float64 = _wide(a) @ _wide(b)
@@ -137,6 +139,9 @@ class BaseDraw:
         if self.scales:
             of_rows, of_columns = scaled_operands(a[0], b[0], self.scales, rows, columns)
             return of_rows @ of_columns
+        if self.offsets:
+            numbers = np.arange(a.shape[1])[rows]
+            return grouped_part(_wide(a[0, rows]), b[:, :, columns], self.matrices_of(numbers))
         if len(a) == 1:
             return _wide(a[0, rows]) @ _wide(b[0][:, columns])
         # a batch: the matrix and the row in it of each number
@@ -146,6 +151,27 @@ class BaseDraw:
             here = matrices == matrix
             part[here] = _wide(a[matrix, of_rows[here]]) @ _wide(b[matrix][:, columns])
         return part
+
+    def matrices_of(self, rows: Array) -> npt.NDArray[np.int64]:
+        """Returns which matrix of B multiplies each row; rows count through all matrices of a batch."""
+        if self.offsets:
+            return groups_of_rows(self.offsets[0], rows)
+        return rows // (len(self.row_norm) // len(self.column_norm))
+
+    def rows_of(self, matrix: int) -> slice:
+        """Returns the rows of A and C that a matrix of B multiplies."""
+        if self.offsets:
+            first, end = self.offsets[0][matrix : matrix + 2].tolist()
+            return slice(first, end)
+        m = len(self.row_norm) // len(self.column_norm)
+        return slice(matrix * m, (matrix + 1) * m)
+
+    def factors_of(self, matrix: int) -> tuple[Array, Array]:
+        """Returns the rows of A that a matrix of B multiplies, (rows, k), and the matrix, (k, n): views."""
+        a, b = self.without_layout
+        if self.offsets:
+            return a[0][self.rows_of(matrix)], b[matrix]
+        return a[matrix], b[matrix]
 
     def scales_at(self, rows: Array, columns: Array, k: int) -> tuple[Float64, Float64]:
         """Returns the scales of elements (row, k) of A and (k, column) of B; ones without scales."""
@@ -176,7 +202,7 @@ class Inputs:
     b: Array  # as stored
     extra: tuple[Array, ...]  # of the epilogue, in the order of the kernel's arguments
     rows: Float64  # (rows,), the factor of each row of A
-    columns: Float64  # (batch, n), the factor of each column of B
+    columns: Float64  # (matrices of B, n), the factor of each column of B
     result_rounding: float = 0.0  # relative; for a library that stores C in a narrower type
     flip: Flip | None = None  # a bit flipped after the draw
     special: SpecialNumbers | None = None  # put into A and B after the draw
@@ -185,7 +211,7 @@ class Inputs:
     @property
     def arrays(self) -> tuple[Array, ...]:
         """Returns the input arrays in the order of the kernel's arguments, without C."""
-        return (self.a, self.b, *self.base.scales, *self.extra)
+        return (self.a, self.b, *self.base.scales, *self.base.offsets, *self.extra)
 
     @property
     def output_before(self) -> Array:
@@ -226,8 +252,8 @@ class Inputs:
         return self._finish(rows, columns, self.base.part(rows, columns))
 
     def _finish(self, rows: slice | Array, columns: slice, product: Float64) -> tuple[Float64, Float64]:
-        matrices = np.arange(self.problem.rows)[rows] // self.problem.sizes[0]
-        if self.problem.batch == 1:
+        matrices = self.base.matrices_of(np.arange(self.problem.rows)[rows])
+        if self.problem.b_matrices == 1:
             matrices = matrices[:1]  # broadcast
         expected = product * self.rows[rows, None]
         expected *= self.columns[matrices][:, columns]
@@ -235,10 +261,10 @@ class Inputs:
             self._correct(expected, self.flip, rows, columns)
         tolerance = self._tolerance_of_sums(rows, columns, matrices, expected)
         if self.special is not None:
-            of_c = (np.arange(self.problem.rows)[rows], np.arange(self.problem.sizes[1])[columns])
+            of_c = (self._in_matrix(self.special.matrix, rows), np.arange(self.problem.sizes[1])[columns])
             unit = 2 * sum_rounding(self.problem)
             least = self._lost_below_normal
-            self.special.put(expected, tolerance, *of_c, self.problem.sizes[0], unit, least)
+            self.special.put(expected, tolerance, *of_c, unit, least)
         if self.result_rounding:
             tolerance = tolerance + np.abs(expected) * self.result_rounding
         if self.problem.after_product.steps:
@@ -252,6 +278,12 @@ class Inputs:
         if can_be_infinite and not np.isfinite(tolerance.max(initial=0.0)):
             tolerance[~np.isfinite(tolerance)] = 0.0
         return expected, tolerance
+
+    def _in_matrix(self, matrix: int, rows: slice | Array) -> Array:
+        """Returns the number of each row among those that a matrix of B multiplies; -1 for all others."""
+        own = self.base.rows_of(matrix)
+        numbers = np.arange(self.problem.rows)[rows]
+        return np.where((numbers >= own.start) & (numbers < own.stop), numbers - own.start, -1)
 
     @property
     def _lost_below_normal(self) -> float:
@@ -307,19 +339,23 @@ class Inputs:
         return evaluate(epilogue, BoundedValue(expected, tolerance), elements, type_)
 
     def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:
-        m, n, _ = self.problem.sizes
-        a, b = (matrices[flip.matrix] for matrices in self.base.without_layout)
-        of_rows = np.arange(self.problem.rows)[rows] - flip.matrix * m  # in the flip's matrix
-        of_columns = np.arange(n)[columns]
         is_a = flip.array == "A"
-        at_rows = np.flatnonzero(of_rows == flip.row if is_a else (of_rows >= 0) & (of_rows < m))
+        matrix = flip.matrix
+        row_of_flip = flip.row
+        if is_a and self.base.offsets:
+            matrix = int(self.base.matrices_of(np.array([flip.row]))[0])
+            row_of_flip -= self.base.rows_of(matrix).start
+        a, b = self.base.factors_of(matrix)
+        of_rows = self._in_matrix(matrix, rows)
+        of_columns = np.arange(self.problem.sizes[1])[columns]
+        at_rows = np.flatnonzero(of_rows == row_of_flip if is_a else of_rows >= 0)
         at_columns = np.flatnonzero((of_columns == flip.column) | is_a)
         row = of_rows[at_rows]
         column = of_columns[at_columns]
         inner = flip.column if is_a else flip.row
         scale_a, scale_b = self.base.scales_at(row, column, inner)
-        of_a = _wide(a[row, inner]) * self.rows[row + flip.matrix * m] * scale_a
-        of_b = _wide(b[inner, column]) * self.columns[flip.matrix, column] * scale_b
+        of_a = _wide(a[row, inner]) * self.rows[row + self.base.rows_of(matrix).start] * scale_a
+        of_b = _wide(b[inner, column]) * self.columns[matrix, column] * scale_b
         if is_a:
             changes = (_flip_change(of_a, a.dtype), of_b)
         else:
@@ -359,12 +395,20 @@ def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
     m, n, k = problem.sizes
     drawn = np.float64 if problem.dtype == "f64" else np.float32  # f32 inputs would hide f64 cut to f32
     a = rng.standard_normal((*problem.lead, m, k), drawn)
-    b = rng.standard_normal((*problem.lead, k, n), drawn)
+    b = rng.standard_normal((problem.b_matrices, k, n), drawn).reshape(*problem.b_shape[:-2], k, n)
     type_ = number_type(problem.dtype)
     if not type_.is_float and type_.bits > BYTE_BITS:
         return base_of(problem, *wide_integers(a, b, problem.dtype, problem.accumulator))
     scales = draw_scales(problem, rng)
-    return base_of(problem, round_inputs(a, problem.dtype), round_inputs(b, problem.dtype), scales)
+    offsets = draw_offsets_of(problem, rng)
+    return base_of(problem, round_inputs(a, problem.dtype), round_inputs(b, problem.dtype), scales, offsets)
+
+
+def draw_offsets_of(problem: Problem, rng: np.random.Generator) -> tuple[Array, ...]:
+    """Returns random offsets of a grouped_matmul, whose groups have all rows; () of other operations."""
+    if not problem.groups:
+        return ()
+    return (draw_offsets(problem.groups, problem.rows, rng),)
 
 
 def draw_scales(problem: Problem, rng: np.random.Generator) -> tuple[Array, ...]:
@@ -413,10 +457,13 @@ def wide_integers(a: Array, b: Array, dtype: str, sums: str) -> tuple[Array, Arr
     return whole[0].astype(DTYPES[dtype]), whole[1].astype(DTYPES[dtype])
 
 
-def base_of(problem: Problem, a: Array, b: Array, scales: tuple[Array, ...] = ()) -> BaseDraw:
+def base_of(
+    problem: Problem, a: Array, b: Array, scales: tuple[Array, ...] = (), offsets: tuple[Array, ...] = ()
+) -> BaseDraw:
     """Returns a ``BaseDraw`` of A and B: both stored in the problem's layout, and their norms.
 
-    ``a``: (m, k), ``b``: (k, n); with the batch in front for a batch_matmul. ``scales``: of A and B, if any.
+    ``a``: (m, k), ``b``: (k, n); with the batch in front for a batch_matmul, of a grouped_matmul with the
+    groups in front of B. ``scales``: of A and B, if any; ``offsets``: of groups, if any.
     """
     wide_a = _wide(a)
     wide_b = _wide(b)
@@ -427,8 +474,9 @@ def base_of(problem: Problem, a: Array, b: Array, scales: tuple[Array, ...] = ()
         np.ascontiguousarray(b.swapaxes(-1, -2)) if problem.layout == "nt" else b,
         problem.layout,
         np.linalg.norm(wide_a, axis=-1).reshape(-1),
-        np.linalg.norm(wide_b, axis=-2).reshape(problem.batch, -1),
+        np.linalg.norm(wide_b, axis=-2).reshape(problem.b_matrices, -1),
         scales,
+        offsets,
     )
 
 
@@ -442,7 +490,7 @@ def draw(
     """
     factors = FACTORS if number_type(problem.dtype).is_float else INTEGER_FACTORS
     rows = rng.choice(factors, problem.rows)
-    columns = rng.choice(factors, (problem.batch, problem.sizes[1]))
+    columns = rng.choice(factors, (problem.b_matrices, problem.sizes[1]))
     a, b = _scaled(problem, base, rows, columns, into)
     extra = draw_extra(problem, rng)
     return Inputs(problem, base, a, b, extra, rows, columns, before=draw_before(problem, rng))
@@ -496,7 +544,16 @@ def with_special_numbers(inputs: Inputs, rng: np.random.Generator) -> Inputs:
     if problem.dtype not in SPECIAL_DTYPES:
         return inputs
     special = as_stored(np.array(SPECIAL, np.float32), problem.dtype)
+    if problem.groups:
+        return replace(inputs, special=_put_into_group(stored, special, rng))
     return replace(inputs, special=put_special_numbers(*stored.without_layout, special, rng))
+
+
+def _put_into_group(stored: BaseDraw, special: Array, rng: np.random.Generator) -> SpecialNumbers:
+    """Puts special numbers into the rows of a group that has some, and into its matrix, in place."""
+    group = int(rng.choice(np.flatnonzero(np.diff(stored.offsets[0]))))
+    a, b = stored.factors_of(group)
+    return replace(put_special_numbers(a[None], b[None], special, rng), matrix=group)
 
 
 def has_narrow_bias(problem: Problem) -> bool:
@@ -569,9 +626,10 @@ def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
     fresh = (
         *_scaled(inputs.problem, inputs.base, inputs.rows, inputs.columns, None),
         *inputs.base.scales,
+        *inputs.base.offsets,
         *inputs.extra,
     )
-    extra = (*inputs.problem.scales, *inputs.problem.extra_arguments)
+    extra = (*inputs.problem.scales, *inputs.problem.offsets, *inputs.problem.extra_arguments)
     names = ("A", "B", *(argument.name for argument in extra))
     named = zip(names, fresh, arrays, strict=True)
     return " and ".join(name for name, was, now in named if not are_equal(was, now))
@@ -637,9 +695,9 @@ def reference_bytes(problem: Problem) -> int:
 
     It is five times the problem's arrays, plus A, B and C in float64.
     """
-    m, n, k = problem.sizes
+    _, n, k = problem.sizes
     # the float64 copies of A, B and C
-    return 5 * problem.bytes + 8 * problem.batch * (m * k + k * n + m * n)
+    return 5 * problem.bytes + 8 * (problem.rows * (k + n) + problem.b_matrices * k * n)
 
 
 def round_inputs(numbers: Array, dtype: str) -> Array:
@@ -687,7 +745,7 @@ def _scaled(
     a, b = into or (np.empty_like(base.a), np.empty_like(base.b))
     m, n, _ = problem.sizes
     of_a = as_stored(rows, problem.stored_dtype).reshape(*problem.lead, m)
-    of_b = as_stored(columns, problem.stored_dtype).reshape(*problem.lead, n)
+    of_b = as_stored(columns, problem.stored_dtype).reshape(*problem.b_shape[:-2], n)
     # one factor per row of A and per column of B, along the other axis as the matrices are stored
     of_a = of_a[..., None, :] if problem.layout == "tn" else of_a[..., None]
     of_b = of_b[..., None] if problem.layout == "nt" else of_b[..., None, :]

@@ -59,18 +59,16 @@ class SpecialNumbers:
         tolerance: Float64,
         rows: Array,
         columns: Array,
-        m: int,
         unit: float,
         least: float,
     ) -> None:
         """Puts the changed expected values and tolerances into arrays of a part of C, in place.
 
-        ``rows``, ``columns``: the numbers of the arrays' rows and columns in C; rows count through all
-        matrices, of ``m`` rows each. ``unit``: allowed relative error of an element that is one product, its
-        others being 0; ``least``: the absolute one. Where both are 0, as of integers, ``tolerance`` is left
-        as it is.
+        ``rows``, ``columns``: the numbers of the arrays' rows and columns in C; rows count within this
+        matrix, and those of others are -1. ``unit``: allowed relative error of an element that is one
+        product, its others being 0; ``least``: the absolute one. Where both are 0, as of integers,
+        ``tolerance`` is left as it is.
         """
-        rows = np.where(rows // m == self.matrix, rows % m, -1)  # in this matrix
         here = np.flatnonzero(rows >= 0)
         for row, values in self.less_rows:
             expected[rows == row] -= values[columns]

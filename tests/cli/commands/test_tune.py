@@ -26,7 +26,8 @@ from tuner.tuning.tuned_run import TunedRun
 
 
 def test_a_misspelt_operation_without_a_shape_is_what_is_wrong(tuner: Tuner) -> None:
-    line = "error: operation: found 'matmull', allowed matmul, batch_matmul\nhint: did you mean matmul?\n"
+    line = "error: operation: found 'matmull', allowed matmul, batch_matmul, grouped_matmul\n"
+    line += "hint: did you mean matmul?\n"
     assert tuner.refused("tune matmull") == line
 
 

@@ -19,7 +19,7 @@ from tests.targets.gpu.strategies.points import compiled, mma_sync, naive, simt,
 from tuner.core.errors import TunerError
 from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
-from tuner.core.matmul import BatchMatmul, Matmul
+from tuner.core.matmul import BatchMatmul, GroupedMatmul, Matmul
 from tuner.core.problem import SCALES, Problem
 from tuner.library.c.kernels import function_of
 from tuner.library.c.writer import c_files
@@ -31,6 +31,7 @@ from tuner.simulator.device.memory import EncodedMap
 pytestmark = [pytest.mark.mlir, NEEDS_CC]
 SPLIT = Matmul(64, 64, 128, "f16", output="f16")
 SMALL = Matmul(5, 33, 7)
+GROUPED = GroupedMatmul(3, 70, 64, 64, layout="nt")
 POINTS = (
     naive(SMALL),
     simt(Matmul(67, 130, 50, epilogue="bias_relu")),
@@ -38,6 +39,10 @@ POINTS = (
     mma_sync(Matmul(64, 64, 128, "f16"), splits=2, split_by="last_block"),  # counts in scratch that is zeroed
     mma_sync(Matmul(64, 64, 64, "f16"), splits=2),  # adds up in C, which is zeroed
     mma_sync(BatchMatmul(2, 64, 64, 32, "bf16")),
+    mma_sync(GROUPED, group=1),
+    mma_sync(
+        GroupedMatmul(2, 70, 64, 64, layout="nt"), group=1
+    ),  # of the same sizes: a kernel is for its number of groups
 )
 WITH_MAPS = wgmma(Matmul(64, 64, 96, "f16"))
 WITH_SCALES = wgmma(Matmul(64, 72, 144, "e4m3", "nt", scales=SCALES), block_k=128)
@@ -126,6 +131,15 @@ def test_the_header_says_how_many_scales_there_are(folder: Path) -> None:
     header = (folder / "tuner_matmul_gpu.h").read_text()
     line = " * Scales, of float: scale_a is m x ceil(k / 128), scale_b ceil(n / 128) x ceil(k / 128).\n"
     assert header.count(line) == 1
+
+
+def test_the_header_says_what_offsets_are(folder: Path) -> None:
+    header = (folder / "tuner_matmul_gpu.h").read_text()
+    assert (
+        header.count(" * C[offsets[g]:offsets[g + 1]] = A[offsets[g]:offsets[g + 1]] B[g]; offsets has") == 1
+    )
+    sizes = "int64_t groups, int64_t m, int64_t n, int64_t k, void *stream"
+    assert f"uint64_t a, uint64_t b, uint64_t offsets, uint64_t c, {sizes}" in header
 
 
 @pytest.mark.parametrize("point", [WITH_MAPS, WITH_SCALES, WITH_COPIES], ids=lambda point: point.problem.key)

@@ -136,9 +136,10 @@ class UnderHeadings(click.Command):
 def tune(context: click.Context, /, **_options: Any) -> None:
     """Tunes one operation at one size, or each matmul of a program or file; every trial is stored.
 
-    OPERATION is matmul, of the shape MxNxK (C = A B, A of M x K), or batch_matmul, of BxMxNxK; or the path
-    of a program, without a shape. --weights and --constant are of matmul. 1..4096xNxK is a range: one
-    campaign tunes kernels of a few M, which serve each M of it.
+    OPERATION is matmul, of the shape MxNxK (C = A B, A of M x K), batch_matmul, of BxMxNxK, or
+    grouped_matmul, of GxMxNxK (G groups of rows); or the path of a program, without a shape. --weights and
+    --constant are of matmul. 1..4096xNxK is a range: one campaign tunes kernels of a few M, which serve each
+    M of it.
 
     Ctrl-C ends the run without loss; a second one kills at once. A program is a .mlir file: its matmuls are
     tuned one after another, then it runs as a whole. With --shapes, many problems share one budget: those of

@@ -30,8 +30,8 @@ from tuner.core.problem import (
     distinct_problems,
     require_choice,
 )
-from tuner.core.problem_classes import MatmulProblem
-from tuner.core.problem_text import parse_sizes
+from tuner.core.problem_classes import problem_of_values
+from tuner.core.problem_text import parse_extents
 from tuner.core.text_files import read_text
 from tuner.results.database_name import database_text
 from tuner.results.output.campaign_tables import campaign_document, campaign_lines
@@ -140,17 +140,17 @@ def _named_problem(fields: Mapping[str, object], where: str) -> NamedProblem:
         require_choice("op", op, OPERATIONS)
         require_plain_dtype(texts["dtype"])
         texts["dtype"] = dtype_of_math(texts["dtype"], texts["math"])
-        batch, sizes = parse_sizes(op, shape)
+        extents = parse_extents(op, shape)
         output = narrow_output(texts["dtype"], texts["output"])
         options = {key: texts[key] for key in ("dtype", "layout", "epilogue", "align", "cache")}
         if texts["weights"]:
             require_choice("op with quantized weights", op, (MATMUL,))
-            m, n, k = sizes
+            m, n, k = extents
             values = [texts[key] for key in ("dtype", "layout", "epilogue", "output", "align", "cache")]
             dtype, layout, epilogue, result, align, cache = values
             problem = Matmul(m, n, k, dtype, layout, epilogue, result, align, cache, texts["weights"])
         else:
-            problem = MatmulProblem(op, sizes, output=output, batch=batch, **options)
+            problem = problem_of_values(op, extents, {**options, "output": output})
         return NamedProblem(problem, texts["name"], count)
     except UsageError as error:
         raise UsageError(f"{where}: {error.message}", error.hint) from None

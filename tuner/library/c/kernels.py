@@ -16,6 +16,7 @@ from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import I8_DEPTH_LIMIT, NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem
+from tuner.core.problem_classes import GroupedProblem
 from tuner.core.processors import (
     AMX_BF16,
     AMX_INT8,
@@ -114,6 +115,15 @@ class CFunction:
         """Returns the names of the arrays: "a", "b", those of the epilogue, "c"."""
         return tuple(argument.name for argument in self.problem.arguments)
 
+    @property
+    def counted(self) -> str:
+        """Returns the parameter before m, n and k: "batch", of a grouped_matmul "groups", else ""."""
+        if self.problem.groups:
+            return "groups"
+        if self.is_batch:
+            return "batch"
+        return ""
+
 
 def function_of(problem: Problem, prefix: str) -> CFunction:
     """Returns the C function that computes a problem: ``tuner_matmul_f32_nn`` for the prefix "tuner"."""
@@ -121,7 +131,7 @@ def function_of(problem: Problem, prefix: str) -> CFunction:
     epilogue = f"_{problem.epilogue}" if problem.after_product.steps else ""
     return CFunction(
         name=f"{prefix}_{problem.operation}_{dtype}_{problem.layout}{epilogue}",
-        problem=replace(problem, sizes=(1, 1, 1), batch=1, align=NUMPY_ALIGNMENT, cache=WARM),
+        problem=_without_sizes(problem),
         input_type=C_TYPES[problem.stored_dtype],
         output_type=C_TYPES[problem.result_dtype],
         accumulator_type=C_TYPES[problem.accumulator],
@@ -133,6 +143,13 @@ def function_of(problem: Problem, prefix: str) -> CFunction:
         index_a=INDEX_A[problem.layout],
         index_b=INDEX_B[problem.layout],
     )
+
+
+def _without_sizes(problem: Problem) -> Problem:
+    one = replace(problem, sizes=(1, 1, 1), batch=1, align=NUMPY_ALIGNMENT, cache=WARM)
+    if isinstance(one, GroupedProblem):
+        return replace(one, groups=1)
+    return one
 
 
 @dataclass(frozen=True)

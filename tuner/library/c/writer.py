@@ -250,7 +250,7 @@ def finished_lines(kernel: PackedKernel) -> str:
 def gpu_parameters(function: CFunction) -> str:
     """Returns the C parameters of a GPU function: device addresses of its arrays, sizes, and the stream."""
     addresses = function.names
-    sizes = (["batch"] if function.is_batch else []) + ["m", "n", "k"]
+    sizes = filter(None, (function.counted, "m", "n", "k"))
     types = (*(f"uint64_t {address}" for address in addresses), *(f"int64_t {size}" for size in sizes))
     return ", ".join((*types, "void *stream"))
 

@@ -32,6 +32,7 @@ from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.simulator.launch import PausingRun, Simulation
 from tuner.simulator.ptx.defects import SimulationError, UnsupportedInstruction
 from tuner.simulator.ptx.geometry import Index3, whole_clusters
+from tuner.simulator.target.group_sample import blocks_with_rows, draw_few_rows, verdict_of_columns
 from tuner.targets.gpu.arrays import LoadedKernels
 from tuner.targets.gpu.block_sample import LEAST, Block, Mask, Tile, corners, sample, written_tiles
 
@@ -134,6 +135,8 @@ class SimulatorEvaluator(AbstractEvaluator):
         """
         assert isinstance(loaded, KernelCode)
         blocks = _chosen_blocks(problem, loaded)
+        if blocks and problem.groups:
+            return _verdict_of_groups(problem, loaded, rng)
         inputs = _with_special(draw(problem, draw_base(problem, rng), rng), rng, is_whole=not blocks)
         c = inputs.output_before
         if inputs.special is not None and inputs.before is None:
@@ -151,9 +154,7 @@ class SimulatorEvaluator(AbstractEvaluator):
             ran = whole_clusters(chosen, main.cluster)
             tiles = _tiles_of_batch(problem, written, loaded.launches[number], ran, main.cluster)
             verdict = _compare_tiles(inputs, c, tiles)
-        assembled = (ONLY_PTX,) if loaded.binary else (NO_RESOURCES,)
-        notes = (*notes_of(loaded, simulations), *verdict.notes, *assembled)
-        return replace(verdict, notes=notes)
+        return _with_notes(verdict, loaded, simulations)
 
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
@@ -206,6 +207,21 @@ def notes_of(program: KernelCode, simulations: tuple[Simulation, ...]) -> tuple[
             )
         notes += [f"{simulation.kernel}: harmless: {hazard}" for hazard in simulation.benign]
     return tuple(notes)
+
+
+def _with_notes(verdict: Verdict, program: KernelCode, simulations: tuple[Simulation, ...]) -> Verdict:
+    assembled = (ONLY_PTX,) if program.binary else (NO_RESOURCES,)
+    return replace(verdict, notes=(*notes_of(program, simulations), *verdict.notes, *assembled))
+
+
+def _verdict_of_groups(problem: Problem, program: KernelCode, rng: np.random.Generator) -> Verdict:
+    """Simulates a part of a large grouped_matmul, and compares what it wrote."""
+    inputs = draw_few_rows(problem, rng)
+    c = inputs.output_before
+    (launch,) = program.launches
+    blocks = blocks_with_rows(launch, inputs)
+    simulations = simulated_launches(program, inputs.named | {"c": c}, {0: blocks})
+    return _with_notes(verdict_of_columns(inputs, c, launch), program, simulations)
 
 
 def _with_special(inputs: Inputs, rng: np.random.Generator, *, is_whole: bool) -> Inputs:

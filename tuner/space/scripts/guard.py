@@ -34,6 +34,8 @@ def guard(problem: Problem, partition: Partition, has_second_kernel: bool = Fals
     part = replace(problem, sizes=(partition.m, partition.n, problem.sizes[2]))
     a, b = (tensor_type(shape[-2:], part.stored_dtype) for shape in (part.a_shape, part.b_shape))
     c = tensor_type(part.c_shape[-2:], part.accumulator)
+    if problem.groups:  # the rows of a group
+        a, c = (f"tensor<?{text[text.index('x') :]}" for text in (a, c))
     operands = {"nn": f"{a} * {b}", "nt": f"{a} * transposed {b}", "tn": f"transposed {a} * {b}"}
     wanted = f"this schedule is for one linalg.matmul, {operands[problem.layout]} to {c}"
     if problem.scales:

@@ -182,6 +182,8 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         it is wrong.
         """
         bare = replace(problem, epilogue="none")
+        if problem.groups:
+            raise TunerError("cuBLAS: products of groups of rows are not compared")
         with failing_as(Stage.VERIFY):
             path = self._find_library()  # first: without the library no context is created
             if problem.dtype in FLOAT8S:
