@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.analysis.row_ranges import RowBlock, RowCover, RowRange, row_cover, stored_range
+from tuner.analysis.row_ranges import RowBlock, RowCover, RowRange, row_cover, smoothed_blocks, stored_range
 from tuner.core.errors import UsageError
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.problem import Problem
@@ -98,6 +98,23 @@ def test_no_cover_of_one_block_takes_less_time(blocks: dict[int, float], rows: i
     for size, time_s in blocks.items():
         if size <= rows:
             assert copied_s <= -(-rows // size) * time_s * (1 + 1e-6)
+
+
+@given(st.floats(0, 1e-3), st.floats(1e-7, 1e-4))
+def test_times_on_a_line_stay_as_they_are(of_call_s: float, of_row_s: float) -> None:
+    blocks = [RowBlock(rows, of_call_s + of_row_s * rows) for rows in RANGE.tuned_rows]
+    for before, after in zip(blocks, smoothed_blocks(blocks), strict=True):
+        assert after.rows == before.rows
+        assert after.time_s == pytest.approx(before.time_s, rel=1e-6)
+
+
+def test_unreliable_times_of_long_calls_do_not_split_an_m_into_short_ones() -> None:
+    busy = {rows: (6e-4 + 1.1e-4 * rows) * (1 if rows <= 24 else 2.3) for rows in RANGE.tuned_rows}
+    blocks = [RowBlock(rows, time_s) for rows, time_s in busy.items()]
+    assert len(row_cover(blocks, RANGE.problem).calls(192)) == 8
+    assert len(row_cover(blocks, RANGE.problem, is_reliable=False).calls(192)) == 1
+    falling = smoothed_blocks([RowBlock(1, 1e-3), RowBlock(2, 1e-6)])
+    assert [block.time_s for block in falling] == pytest.approx([5e-4, 1e-3], rel=1e-2)
 
 
 def test_padding_costs_a_copy_and_a_block_over_computed_rows_costs_none() -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+import numpy as np
+
 from tuner.core.errors import UsageError
 from tuner.core.problem import NamedProblem, Problem
 from tuner.core.problem_classes import MatmulProblem
@@ -116,6 +118,24 @@ class RowBlock:
     time_s: float  # seconds per call
 
 
+def smoothed_blocks(blocks: Sequence[RowBlock]) -> tuple[RowBlock, ...]:
+    """Returns blocks with times on a line, one cost per call and one per row, in place of unreliable times.
+
+    On a busy machine a call that is longer than the others' turns waits for them, so that many short calls
+    seem to be faster than a long one. The line has the least sum of squared relative errors, and costs of 0
+    or more.
+    """
+    rows = np.array([block.rows for block in blocks], np.float64)
+    times_s = np.array([block.time_s for block in blocks], np.float64)
+    terms = np.stack([1 / times_s, rows / times_s], axis=1)  # [block, (of a call, of a row)], relative
+    (of_call_s, of_row_s), *_ = np.linalg.lstsq(terms, np.ones(len(blocks)), rcond=None)
+    if of_call_s < 0 or of_row_s <= 0:  # then the median time of a row counts alone
+        of_call_s = 0.0
+        of_row_s = float(np.median(times_s / rows))
+    line_s = of_call_s + of_row_s * rows
+    return tuple(RowBlock(block.rows, float(time_s)) for block, time_s in zip(blocks, line_s, strict=True))
+
+
 @dataclass(frozen=True)
 class CoverStep:
     """Which block to run where ``rows`` rows or more are left, up to the next step's."""
@@ -172,13 +192,16 @@ def _block_of(steps: Sequence[CoverStep], rows: int) -> int:
     return next(step.block for step in reversed(steps) if step.rows <= rows)
 
 
-def row_cover(blocks: Iterable[RowBlock], problem: Problem) -> RowCover:
+def row_cover(blocks: Iterable[RowBlock], problem: Problem, *, is_reliable: bool = True) -> RowCover:
     """Returns the cover of each m up to the problem's in the least sum of measured times.
 
     ``blocks``: at least one. A block that is larger than the rest counts with its whole time; one that is
     larger than m also with the time to copy m rows into memory with padding, and back (COPY_BYTES_PER_S).
+    ``is_reliable`` False: times are those of ``smoothed_blocks``.
     """
     blocks = tuple(blocks)
+    if not is_reliable:
+        blocks = smoothed_blocks(blocks)
     greatest = problem.sizes[0]
     in_order = sorted(range(len(blocks)), key=lambda number: -blocks[number].rows)
     copy_s = 2 * _row_bytes(problem) / COPY_BYTES_PER_S  # of a row

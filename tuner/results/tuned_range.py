@@ -60,7 +60,8 @@ def result_of_range(tuned: TunedCampaign) -> TunedRange | None:
             blocks.append(RowBlock(best.record.problem.sizes[0], best.best_s))
     if not trials:
         return None
-    return TunedRange(row_range, tuple(runs), tuple(trials), row_cover(blocks, row_range.problem))
+    cover = row_cover(blocks, row_range.problem, is_reliable=tuned.reliability.is_reliable)
+    return TunedRange(row_range, tuple(runs), tuple(trials), cover)
 
 
 def range_lines(store: "Store", runs: Iterable[int]) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from tuner.analysis.row_ranges import CoverStep, RowBlock, RowCover, RowRange, row_cover
+from tuner.core.reliability import reliability_of_all
 from tuner.library.c.kernels import CFunction, CpuKernel
 
 CHECKED_FLOP = 10**9  # of a size that check.c multiplies in double: a second
@@ -85,5 +86,7 @@ class _TimedKernel:
 def _covered(function: CFunction, row_range: RowRange, members: list[_TimedKernel]) -> CoveredRange:
     kernels = tuple(map(attrgetter("kernel"), members))
     positions = tuple(map(attrgetter("position"), members))
-    cover = row_cover(map(attrgetter("block"), members), row_range.problem)
+    reliability = reliability_of_all(list(map(attrgetter("entry.reliability"), kernels)))
+    blocks = map(attrgetter("block"), members)
+    cover = row_cover(blocks, row_range.problem, is_reliable=reliability.is_reliable)
     return CoveredRange(function, row_range, kernels, cover, positions)

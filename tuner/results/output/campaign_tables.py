@@ -45,8 +45,12 @@ def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_te
 
 def _range_lines(tuned: TunedCampaign, database_text: str) -> list[str]:
     number = tuned.campaign.id
+    row_range = tuned.campaign.settings.source
+    doubt = ""
+    if not tuned.reliability.is_reliable:
+        doubt = ", by a line through the times, as these are unreliable"
     return [
-        f"range     {tuned.campaign.settings.source}: each m runs by these kernels, on parts of its rows",
+        f"range     {row_range}: each m runs by these kernels, on parts of its rows{doubt}",
         f"export    tuner export --campaign {number} --format c -o DIR{database_text}",
         f"python    tuner.load_range({number})",
     ]
