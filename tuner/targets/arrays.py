@@ -80,6 +80,22 @@ def require_inputs(problem: Problem, count: int) -> None:
         raise UsageError(f"{problem.key}: found {count} arrays, allowed {', '.join(names)}")
 
 
+def require_offsets(problem: Problem, inputs: tuple[Array, ...]) -> None:
+    """Raises UsageError if the offsets among the host arrays of a grouped_matmul fall or leave 0 to m.
+
+    Does nothing for other problems.
+    """
+    if not problem.groups:
+        return
+    offsets = inputs[2].astype(np.int64)
+    least = int(np.diff(offsets).min())
+    if least < 0 or offsets[0] < 0 or offsets[-1] > problem.rows:
+        found = f"found {offsets[0]} to {offsets[-1]}"
+        if least < 0:
+            found = "found numbers that fall"
+        raise UsageError(f"offsets: {found}, allowed numbers from 0 to {problem.rows} that do not fall")
+
+
 def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> None:
     """Raises UsageError, with a remedy, for another shape or type than expected."""
     name, wanted_shape, wanted_dtype = expected

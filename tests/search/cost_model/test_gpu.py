@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tuner.core.compiled_code import KernelCode, Launch, Resources
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import CHIPS, MAX_REGISTERS_PER_THREAD, REGISTERS, Chip, chip_of
-from tuner.core.matmul import Matmul
+from tuner.core.matmul import GroupedMatmul, Matmul
 from tuner.core.problem import Problem
 from tuner.search.cost_model.gpu import GpuTiles, by_kind, cycles, fma_per_cycle
 from tuner.search.cost_model.occupancy import (
@@ -76,6 +76,15 @@ def test_no_schedule_beats_the_multipliers_what_wastes_the_gpu_costs_more_and_ea
         assert cost(LARGE, MULTIPROCESSORS, **{name: value}) == np.inf
     for name, dtype in itertools.product(CHIPS, ("f16", "bf16", "tf32", "f32", "f64")):
         assert fma_per_cycle(Matmul(8, 8, 8, dtype), replace(CHIP, name=name)) > 0
+
+
+def test_rows_of_each_group_have_blocks_of_their_own() -> None:
+    of_one = Matmul(4096, 1024, 1024, "f16")
+    assert cost(GroupedMatmul(1, 4096, 1024, 1024, "f16")) == cost(of_one)
+    small = GroupedMatmul(64, 4096, 1024, 1024, "f16")  # blocks of 128 rows are half empty
+    assert cost(small) > 1.5 * cost(of_one)
+    assert cost(small, block_m=64, registers=120) < cost(small)
+    assert cost(of_one, block_m=64, registers=120) > cost(of_one)
 
 
 def test_an_access_costs_its_layer_at_least_by_the_passes_of_its_words_and_equal_rows_once() -> None:

@@ -54,13 +54,15 @@ class GpuTiles:
 
 def cycles(tiles: GpuTiles, problem: Problem, chip: Chip, multiprocessors: int) -> Counts:
     """Returns the estimated cycles of one matmul call, per schedule of ``tiles``; inf where no block fits."""
-    m, n, _ = problem.sizes
+    _, n, _ = problem.sizes
+    matrices = problem.b_matrices
+    rows = problem.rows / matrices  # that a matrix of B multiplies; as if all groups of rows had as many
     count = multiprocessors or USUAL_MULTIPROCESSORS.get(chip.name, 100)
     resident = by_kind(
         (tiles.threads, tiles.registers, tiles.shared_bytes),
         lambda *needs: blocks_per_multiprocessor(chip, BlockNeeds(*needs)),
     )
-    blocks = np.ceil(m / tiles.block_m) * np.ceil(n / tiles.block_n) * tiles.splits * problem.batch
+    blocks = np.ceil(rows / tiles.block_m) * np.ceil(n / tiles.block_n) * tiles.splits * matrices
     share = np.ceil(blocks / count)  # of the busiest multiprocessor
     together = np.minimum(np.maximum(resident, 1), share)
     waves = np.floor(share / together)

@@ -51,7 +51,8 @@ class GpuCallable(LoadedCode):
         work is enqueued on ``stream`` (a handle, or an object that has one), and the call does not wait for
         the work. Returns ``out``, or a new numpy array. Raises UsageError for a wrong number, shape, dtype or
         element order and for an ``out`` that is read-only, or missing where it is needed; on the device also
-        for an ``out`` that overlaps an input, and for an address that is not a multiple of 16.
+        for an ``out`` that overlaps an input, and for an address that is not a multiple of 16; on the host
+        for offsets of a grouped_matmul that fall or are not within 0 and m. On the device these are not read.
         """
         arrays.require_inputs(self.problem, len(inputs))
         if out is None and self.problem.after_product.reads_output:
@@ -90,6 +91,7 @@ class GpuCallable(LoadedCode):
             arrays.require_array(wanted, array)
         if not result.flags.writeable:
             raise UsageError("out: is read-only, but is written to")
+        arrays.require_offsets(self.problem, inputs)
         device = self._device
         addresses: list[int] = []
         with self._lock:
@@ -97,7 +99,8 @@ class GpuCallable(LoadedCode):
                 addresses.extend(device.allocate(buffer.bytes, stream) for buffer in self._buffers)
                 for array, address in zip(inputs, addresses, strict=False):
                     device.copy(address, array.ctypes.data, array.nbytes, stream)
-                if self.problem.after_product.reads_output:
+                # of groups, rows that are in none stay as they are
+                if self.problem.after_product.reads_output or self.problem.groups:
                     device.copy(addresses[-1], result.ctypes.data, result.nbytes, stream)
                 self._enqueue(addresses, stream)
                 device.copy(result.ctypes.data, addresses[-1], result.nbytes, stream)
