@@ -3,25 +3,35 @@
 ``python -m benchmarks.zoo --output FILE [--times]``. Each model has random weights, drawn from its name, and
 is compiled in a child process with a limit of time; models that the file has are not compiled again. A model
 is "right" (as near to eager mode as f32 rounds), "wrong", "left" (no graph is taken), "stopped" or "missing".
+A missing model, whose library is not installed or refuses it, is tried again by the next call. Libraries that
+need other versions of PyTorch have an environment and a file each; ``--merge`` joins the files.
 
 transformers, torchvision and timm are not among tuner's own requirements.
 """
 
 import argparse
-import importlib.util
 import json
 import math
 import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from benchmarks.limited_child import Stopped, in_child
 from benchmarks.results_file import emit, report
-from benchmarks.zoo.outcome import MISSING, OUTCOMES, STOPPED, WRONG, ZooModel, ZooOutcome, models, outcome_of
+from benchmarks.zoo.outcome import (
+    MISSING,
+    OUTCOMES,
+    STOPPED,
+    TOLERANCE,
+    WRONG,
+    ZooModel,
+    ZooOutcome,
+    models,
+    outcome_of,
+)
 
 LIMIT_S = 900.0
 
@@ -34,8 +44,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--times", action="store_true", help="time them next to eager mode and inductor")
     parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds of a model")
     parser.add_argument("--output", type=Path, help="file for the outcomes; models that it has are kept")
+    parser.add_argument("--merge", nargs="*", type=Path, default=[], help="files whose models are kept, too")
     options = parser.parse_args(arguments)
     outcomes = kept(options.output)
+    for file in options.merge:
+        outcomes += [outcome for outcome in kept(file) if model_of(outcome) not in map(model_of, outcomes)]
     for model in wanted(options.model, options.library, outcomes):
         outcome = in_child(outcome_of, model, options.times, limit_s=options.limit)
         if isinstance(outcome, Stopped):
@@ -44,6 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(line_of(outcome), flush=True)
         if options.output is not None:
             write(options.output, outcomes)
+    if options.merge and options.output is not None:
+        write(options.output, outcomes)
     summary = summary_of(outcomes)
     print(json.dumps(summary, indent=1))
     return int(any(outcome.outcome in (WRONG, STOPPED) for outcome in outcomes))
@@ -51,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def wanted(names: list[str], libraries: list[str], outcomes: Iterable[ZooOutcome]) -> list[ZooModel]:
     """Returns the models of ``names`` and ``libraries``, all without any, whose outcome is not known."""
-    known = {ZooModel(outcome.library, outcome.name) for outcome in outcomes}
+    known = set(map(model_of, outcomes))
     found = []
     for model in models():
         is_named = not names or model.name in names
@@ -60,17 +75,29 @@ def wanted(names: list[str], libraries: list[str], outcomes: Iterable[ZooOutcome
     return found
 
 
+def model_of(outcome: ZooOutcome) -> ZooModel:
+    """Returns the model whose outcome it is."""
+    return ZooModel(outcome.library, outcome.name)
+
+
 def line_of(outcome: ZooOutcome) -> str:
     """Returns an outcome in one line."""
     ratios = ", ".join(f"{median:.2f} x {name}" for name, (median, _, _) in outcome.ratios.items())
     graphs = f"{outcome.taken} graphs taken, {outcome.left} left, {outcome.compile_s:g} s"
+    if outcome.share is not None:
+        graphs += f", {outcome.share:.0%} of the operations"
     return f"{outcome.outcome:8} {outcome.name}: {'; '.join(filter(None, (graphs, ratios, outcome.reason)))}"
 
 
 def summary_of(outcomes: Iterable[ZooOutcome]) -> dict[str, Any]:
-    """Returns how many models have each outcome, and the geometric mean and the least of each ratio."""
+    """Returns how many models have each outcome, and the geometric mean and the least of each ratio.
+
+    Of the shares of operations that tuner computes: the mean, the least, and how many models have one.
+    """
     outcomes = tuple(outcomes)
     counts = Counter(outcome.outcome for outcome in outcomes)
+    libraries = Counter(outcome.library for outcome in outcomes if outcome.outcome != MISSING)
+    shares = [outcome.share for outcome in outcomes if outcome.share is not None]
     ratios: dict[str, list[float]] = {}
     for outcome in outcomes:
         for name, (median, _, _) in outcome.ratios.items():
@@ -82,15 +109,31 @@ def summary_of(outcomes: Iterable[ZooOutcome]) -> dict[str, Any]:
     by_outcome = {name: counts[name] for name in OUTCOMES}
     run = sum(counts.values()) - counts[MISSING]
     whole = sum(bool(outcome.taken) and not outcome.left for outcome in outcomes)
-    return {"by_outcome": by_outcome, "run": run, "all graphs taken": whole, "times as fast as": means}
+    return {
+        "by_outcome": by_outcome,
+        "run": run,
+        "of libraries": dict(libraries),
+        "all graphs taken": whole,
+        "share of operations": _share_of(shares),
+        "times as fast as": means,
+    }
+
+
+def _share_of(shares: list[float]) -> dict[str, float]:
+    if not shares:
+        return {"models": 0}
+    mean = sum(shares) / len(shares)
+    return {"models": len(shares), "mean": round(mean, 4), "least": min(shares)}
 
 
 def kept(file: Path | None) -> list[ZooOutcome]:
-    """Returns the outcomes in a file of results; none where there is no file."""
+    """Returns the outcomes in a file of results, but of missing models; none where there is no file."""
     if file is None or not file.is_file():
         return []
     outcomes = []
     for row in json.loads(file.read_text(encoding="utf-8"))["rows"]:
+        if row["outcome"] == MISSING:
+            continue
         ratios = {name: tuple(ratio) for name, ratio in row["ratios"].items()}
         lists = {"reasons": tuple(row["reasons"]), "in_torch": tuple(row["in_torch"]), "ratios": ratios}
         outcomes.append(ZooOutcome(**{**row, **lists}))
@@ -99,10 +142,9 @@ def kept(file: Path | None) -> list[ZooOutcome]:
 
 def write(file: Path, outcomes: Iterable[ZooOutcome]) -> None:
     """Writes a file of results."""
-    libraries = ("torch", "transformers", "torchvision", "timm")
-    versions = {name: version(name) for name in libraries if importlib.util.find_spec(name)}
+    outcomes = tuple(outcomes)
     rows = list(map(asdict, outcomes))
-    emit(report("zoo", versions, rows, summary_of(outcomes)), is_json=False, output=file)
+    emit(report("zoo", {"tolerance": TOLERANCE}, rows, summary_of(outcomes)), is_json=False, output=file)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ SIZES: dict[str, Any] = {
     "n_group": 1,
     "topk_group": 1,
 }
+UNLIMITED = -1  # positions of a model that takes sequences of any length
 LATENT = {
     "qk_rope_head_dim": 32,
     "qk_nope_head_dim": 32,
@@ -82,6 +83,8 @@ def configuration_of(name: str, larger: Mapping[str, int] = MappingProxyType({})
     sizes = {size: value for size, value in {**SIZES, **larger}.items() if hasattr(usual, size)}
     if getattr(usual, "layer_types", None) is not None:
         sizes["layer_types"] = None  # of as many layers as there were
+    if getattr(usual, "max_position_embeddings", None) == UNLIMITED:
+        del sizes["max_position_embeddings"]
     sizes |= OWN_SIZES.get(name, {})
     while True:
         try:

@@ -1,5 +1,6 @@
 """One model of the zoo: whether it is right by the back end of ``torch.compile``, and how fast it is."""
 
+import importlib.util
 import resource
 import sysconfig
 import time
@@ -7,6 +8,7 @@ import warnings
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from typing import Any
 
 from benchmarks.vision_survey import TIMM, TORCHVISION, error_of, images_of, vision_module
@@ -14,6 +16,7 @@ from benchmarks.zoo import language
 
 TOLERANCE = 1e-3  # of the greatest error, relative to the greatest number that eager mode returns
 RIGHT, WRONG, LEFT, STOPPED, MISSING = OUTCOMES = ("right", "wrong", "left", "stopped", "missing")
+TORCH = "torch"
 TRANSFORMERS = "transformers"
 SECONDS = 4.0  # of all rounds
 
@@ -31,8 +34,9 @@ class ZooOutcome:
     """What became of a model.
 
     ``taken`` and ``left``: graphs of dynamo; ``reasons``: why graphs were left; ``in_torch``: operators that
-    PyTorch runs in graphs that were taken; ``error``: relative to the greatest number; ``ratios``: how many
-    times as fast as a baseline, with the bounds of the 95 % interval.
+    PyTorch runs in graphs that were taken; ``share``: of the operations of products and convolutions that
+    tuner computes, None if it was not counted; ``error``: relative to the greatest number; ``ratios``: how
+    many times as fast as a baseline, with the bounds of the 95 % interval; ``versions``: of libraries.
     """
 
     library: str
@@ -43,10 +47,12 @@ class ZooOutcome:
     left: int = 0
     reasons: tuple[str, ...] = ()
     in_torch: tuple[str, ...] = ()
+    share: float | None = None
     error: float = 0.0
     compile_s: float = 0.0
     peak_mb: int = 0
     ratios: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
 
 
 def models() -> tuple[ZooModel, ...]:
@@ -65,7 +71,8 @@ def outcome_of(model: ZooModel, is_timed: bool) -> ZooOutcome:
     torch.set_num_threads(1)
     torch.manual_seed(zlib.crc32(model.name.encode()))
     warnings.simplefilter("ignore")
-    start = ZooOutcome(model.library, model.name, RIGHT)
+    versions = versions_of((TORCH, model.library))
+    start = ZooOutcome(model.library, model.name, RIGHT, versions=versions)
     try:
         example = _example_of(model)
         with torch.no_grad():
@@ -75,6 +82,11 @@ def outcome_of(model: ZooModel, is_timed: bool) -> ZooOutcome:
             start, outcome=MISSING, reason=f"{type(error).__name__}: {' '.join(str(error).split())}"
         )
     return _compared(start, example, expected, is_timed)
+
+
+def versions_of(libraries: Iterable[str]) -> dict[str, str]:
+    """Returns the versions of the libraries that are installed."""
+    return {name: version(name) for name in libraries if importlib.util.find_spec(name)}
 
 
 def _example_of(model: ZooModel) -> Any:
@@ -91,10 +103,12 @@ def _compared(start: ZooOutcome, example: Any, expected: Any, is_timed: bool) ->
     import torch
 
     import tuner.torch
+    from benchmarks.zoo.arithmetic import CountedArithmetic
 
     tuner.torch.graph_counts(reset=True)
     began = time.perf_counter()
-    compiled: Any = torch.compile(example.module, backend="tuner", dynamic=False)
+    counted = CountedArithmetic()
+    compiled: Any = torch.compile(example.module, backend=counted.backend, dynamic=False)
     with torch.no_grad():
         found = compiled(*example.arguments, **example.keywords)
     compile_s = time.perf_counter() - began
@@ -114,6 +128,7 @@ def _compared(start: ZooOutcome, example: Any, expected: Any, is_timed: bool) ->
         left=counts.left,
         reasons=reasons,
         in_torch=without_folders(counts.in_torch),
+        share=counted.share,
         error=error,
         compile_s=round(compile_s, 1),
         peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,

@@ -27,9 +27,9 @@ from benchmarks.zoo.outcome import (
 
 RATIOS = {"eager": (4.0, 3.9, 4.1), "torch.compile": (2.0, 1.9, 2.2)}
 OUTCOMES = [
-    ZooOutcome("transformers", "bert", RIGHT, taken=1, error=1e-7, compile_s=5.5, peak_mb=700, ratios=RATIOS),
+    ZooOutcome("transformers", "bert", RIGHT, taken=1, share=1.0, compile_s=5.5, peak_mb=700, ratios=RATIOS),
     ZooOutcome("timm", "other", RIGHT, taken=2, left=1, reasons=("why",), ratios={"eager": (1.0, 0.9, 1.1)}),
-    ZooOutcome("timm", "third", LEFT, "sizes", left=1, reasons=("sizes",)),
+    ZooOutcome("timm", "third", LEFT, "sizes", left=1, reasons=("sizes",), share=0.0),
 ]
 
 
@@ -43,6 +43,19 @@ def test_outcomes_are_read_again_and_their_models_are_not_compiled_again(tmp_pat
     assert zoo.kept(tmp_path / "none.json") == []
 
 
+def test_missing_models_are_tried_again_and_files_are_joined(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = ZooOutcome("timm", "vit_tiny_patch16_224", MISSING, "no module named timm")
+    zoo.write(tmp_path / "language.json", [OUTCOMES[0], missing])
+    zoo.write(tmp_path / "vision.json", [OUTCOMES[1], OUTCOMES[0]])
+    joined = tmp_path / "zoo.json"
+    files = [str(tmp_path / name) for name in ("language.json", "vision.json")]
+    assert zoo.main(["--library", "none", "--output", str(joined), "--merge", *files]) == 0
+    assert zoo.kept(joined) == OUTCOMES[:2]
+    assert '"transformers": 1' in capsys.readouterr().out
+
+
 def test_the_summary_has_means_over_models_and_the_least() -> None:
     summary = zoo.summary_of(OUTCOMES)
     assert summary["by_outcome"][RIGHT] == 2
@@ -51,7 +64,10 @@ def test_the_summary_has_means_over_models_and_the_least() -> None:
         "eager": {"models": 2, "mean": 2.0, "least": 1.0},
         "torch.compile": {"models": 1, "mean": 2.0, "least": 2.0},
     }
-    assert zoo.line_of(OUTCOMES[0]).startswith("right    bert: 1 graphs taken, 0 left, 5.5 s; 4.00 x eager")
+    assert summary["share of operations"] == {"models": 2, "mean": 0.5, "least": 0.0}
+    assert summary["of libraries"] == {"transformers": 1, "timm": 2}
+    line = "right    bert: 1 graphs taken, 0 left, 5.5 s, 100% of the operations; 4.00 x eager"
+    assert zoo.line_of(OUTCOMES[0]).startswith(line)
 
 
 def test_there_are_sixty_models_of_each_kind_but_for_the_libraries_of_vision() -> None:
@@ -118,10 +134,11 @@ def test_a_model_is_right_wrong_left_or_missing(monkeypatch: pytest.MonkeyPatch)
         WRONG: Counted(),
         LEFT: torch.nn.Flatten(0).eval(),
     }
+    shares = {RIGHT: 1.0, WRONG: None, LEFT: None}
     for expected, module in modules.items():
         torch._dynamo.reset()  # noqa: SLF001 - torch's documented name
         monkeypatch.setattr(outcome, "_example_of", lambda _, module=module: Example(module, x, {}))
         found = outcome_of(ZooModel("none", expected), is_timed=False)
-        assert found.outcome == expected, found
+        assert (found.outcome, found.share) == (expected, shares[expected]), found
     monkeypatch.undo()
     assert outcome_of(ZooModel("timm", "no_such_model"), is_timed=False).outcome == MISSING
