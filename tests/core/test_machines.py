@@ -31,7 +31,7 @@ def test_vectors_follow_from_the_instruction_set(isa: str, vectors: tuple[int, i
 def test_constraints_see_numbers_alone_the_limits_of_a_chip_and_of_a_described_processor() -> None:
     limits = dict(MACHINE.limits())
     assert limits["has_bf16"] == 1
-    assert [name for name in limits if name.startswith("has_")] == [*machines.EXTENSIONS]
+    assert [name for name in limits if name.startswith("has_")] == [*machines.EXTENSIONS, "has_fast_bf16"]
     assert dict(replace(MACHINE, has_amx_int8=True).limits())["has_amx_int8"] == 1
     assert limits["cores"] == 4
     assert {type(limit) for limit in limits.values()} == {int}
@@ -177,6 +177,24 @@ def test_each_processor_and_machine_offers_what_it_has_and_an_unknown_one_is_ref
 def test_the_fastest_products_are_taken(has: str, dtype: str, name: str, source: str) -> None:
     machine = replace(PLAIN, **{f"has_{each}": True for each in has.split()})  # type: ignore[arg-type]
     assert (processors.peak_set(dtype, machine), processors.peak_source(dtype, machine)) == (name, source)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_fast"),
+    [
+        ("Xeon (family 6 model 207, avx512 bf16 vnni, caches 48K/2M/260M)", False),
+        ("sapphirerapids (described, avx512 bf16, caches 48K/2M/105M)", False),
+        ("Cooper Lake (family 6 model 85, avx512 bf16 vnni, caches 32K/1M/38M)", True),
+        ("AMD EPYC (family 25 model 17, avx512 bf16 vnni, caches 32K/1M/32M)", True),
+    ],
+)
+def test_dot_products_of_bf16_that_are_slower_than_f32_are_no_peak(name: str, is_fast: bool) -> None:
+    machine = replace(MACHINE, name=name)
+    assert (machine.has_fast_bf16, machine.multiplies_pairs) == (is_fast, is_fast)
+    assert dict(machine.limits())["has_fast_bf16"] == is_fast
+    assert processors.peak_source("bf16", machine) == ("AVX512-BF16" if is_fast else "FMA")
+    assert replace(machine, has_amx_bf16=True).multiplies_pairs
+    assert not replace(machine, has_bf16=False).has_fast_bf16
 
 
 def test_types_with_the_same_instructions_and_what_is_missing_are_named() -> None:

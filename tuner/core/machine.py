@@ -1,5 +1,6 @@
 """The machine that a time was measured on: its name, its instruction sets, its limits for constraints."""
 
+import re
 from dataclasses import dataclass, replace
 
 from tuner.core.candidate import Value
@@ -10,6 +11,9 @@ BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
 # Field of Machine -> the word for it in the machine's name
 EXTENSIONS = {"has_bf16": "bf16", "has_vnni": "vnni", "has_amx_bf16": "amx_bf16", "has_amx_int8": "amx_int8"}
 ADDED_LATER = ("amx_bf16", "amx_int8")  # words that names of the same machines did not have at first
+# Names of machines whose dot products of bf16 are slower than multiply-adds of f32: Intel since Golden Cove,
+# which leave bf16 to AMX. docs/decisions/cpu-schedules.md has the figures.
+SLOW_PAIRS = re.compile(r"\(family 6 model (?!85\b)|^(sapphire|granite)rapids \(")
 BEFORE_CACHES = ", caches "  # in a processor's name, after the words
 
 
@@ -49,9 +53,14 @@ class Machine:
         return 16
 
     @property
+    def has_fast_bf16(self) -> bool:
+        """Returns whether a processor's dot products of bf16 are faster than fused multiply-adds of f32."""
+        return self.has_bf16 and SLOW_PAIRS.search(self.name) is None
+
+    @property
     def multiplies_pairs(self) -> bool:
-        """Returns whether a processor has dot products of pairs of bf16, of vectors of 512 bits."""
-        return self.has_bf16 and self.isa == "avx512"
+        """Returns whether pairs of bf16, in vectors of 512 bits or in tiles, are faster than f32."""
+        return self.isa == "avx512" and (self.has_fast_bf16 or self.has_amx_bf16)
 
     def limits(self) -> tuple[tuple[str, int], ...]:
         """Returns the (name, value) pairs of the machine's properties that constraints may use.
@@ -72,7 +81,7 @@ class Machine:
         return (
             ("vector_bytes", self.vector_bytes),
             ("vector_registers", self.vector_registers),
-            *((name, int(getattr(self, name))) for name in EXTENSIONS),
+            *((name, int(getattr(self, name))) for name in (*EXTENSIONS, "has_fast_bf16")),
             ("cores", self.physical_cores),
             *((name, getattr(self, name)) for name in ("l1_bytes", "l2_bytes", "l3_bytes")),
         )

@@ -196,7 +196,9 @@ def peak_set(dtype: str, machine: Machine) -> str:
 
     "" where vector instructions without dot products are the fastest.
     """
-    offered = instruction_sets_of(machine)
+    offered = set(instruction_sets_of(machine))
+    if not machine.has_fast_bf16:
+        offered.discard(AVX512_BF16)
     return next((row.set for row in DOT_PRODUCTS if row.dtype == dtype and row.set in offered), "")
 
 

@@ -36,7 +36,9 @@ AVX2 = Machine("any", "any", "avx2", False, 1, 1, 49152, 1 << 20, 1 << 25, 1 << 
 WITH_PAIRS = replace(AVX2, isa="avx512", has_bf16=True)
 WITH_TILES = replace(emulated_machine(), has_bf16=True)
 PAIRS = replace(HERE, has_amx_bf16=False)  # a processor with AMX computes most of these by tiles
-NEEDS_PAIRS = pytest.mark.skipif(not HERE.multiplies_pairs, reason="this processor has no AVX512-BF16")
+NEEDS_PAIRS = pytest.mark.skipif(
+    not (HERE.has_bf16 and HERE.isa == "avx512"), reason="this processor has no AVX512-BF16"
+)
 CHANNELS_AT = {
     "conv_2d_nchw_fchw": 1,
     "conv_2d_nhwc_hwcf": 3,

@@ -19,6 +19,8 @@ from tests.tuning.fakes import present
 from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import WEIGHTS_COLD, TextProblem
+from tuner.core.problem_classes import quantized_problem
+from tuner.core.quantization import WeightFormat
 from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
@@ -32,6 +34,7 @@ from tuner.targets.cpu.evaluator import CpuEvaluator
 pytestmark = pytest.mark.mlir
 HERE, EMULATED = describe_machine(), emulated_machine()
 AVX2 = replace(EMULATED, isa="avx2")
+INTEL = "Xeon (family 6 model 207, avx512 bf16 vnni, caches 48K/2M/260M)"
 Sizes = tuple[int, int, int]  # m, n, k
 SIZES = st.integers(1, 90)
 THREE_SIZES = st.tuples(SIZES, SIZES, SIZES)
@@ -145,15 +148,37 @@ def test_the_first_configuration_of_a_processor_with_16_registers_shares_them(
 
 
 @pytest.mark.parametrize(("sizes", "batch"), FIRST_SIZES)
-@pytest.mark.parametrize("has", ["amx", "bf16", "neither", "avx2"])
+@pytest.mark.parametrize("has", ["amx", "bf16", "slow bf16", "neither", "avx2"])
 def test_each_processor_has_a_first_configuration_for_bf16(sizes: Sizes, batch: int, has: str) -> None:
     text = texts.product(*sizes, "bias", batch=batch, element="bf16", sums="f32")
     processor = AVX2 if has == "avx2" else EMULATED
-    processor = replace(processor, has_amx_bf16=has == "amx", has_bf16=has in ("amx", "bf16"))
+    name = INTEL if has == "slow bf16" else "Zen 4 (family 25 model 17)"
+    has_bf16 = has in ("amx", "bf16", "slow bf16")
+    processor = replace(processor, name=name, has_amx_bf16=has == "amx", has_bf16=has_bf16)
     candidate, *_ = present(first_configuration(as_problem("contraction", text), processor))
     assert candidate.strategy == (AMX if has == "amx" else PAIRS)
     if has != "amx":
         assert dict(candidate.choices)["dots"] == (has == "bf16")
+
+
+@pytest.mark.parametrize(
+    ("rows", "bits", "fast", "slow"),
+    [
+        (1, 4, "pairs", "singles"),
+        (1, 8, "singles", "singles"),
+        (8, 8, "pairs", "singles"),
+        (128, 4, "pairs", "scaled"),
+        (128, 8, "pairs", "scaled"),
+    ],
+)
+def test_weights_of_few_bits_become_what_the_processor_multiplies_fastest(
+    rows: int, bits: int, fast: str, slow: str
+) -> None:
+    problem = quantized_problem((rows, 256, 128), "bf16", WeightFormat(bits, 32, scale_dtype="bf16"))
+    for name, scheme in (("Zen 4 (family 25 model 17)", fast), (INTEL, slow)):
+        processor = replace(EMULATED, name=name, has_amx_bf16=False, has_amx_int8=False, has_bf16=True)
+        candidate, *_ = present(first_configuration(problem, processor))
+        assert dict(candidate.choices)["scheme"] == scheme
 
 
 def emulated_machine_of(has: str) -> Machine:

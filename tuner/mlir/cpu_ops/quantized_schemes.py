@@ -241,7 +241,7 @@ class Dots(Scheme):
 class Pairs(Dots):
     """Products of pairs of bf16 (vdpbf16ps), summed in f32.
 
-    Weights of 4 bits become bf16 by a table in a register, those of 8 bits by way of f32.
+    Weights of 4 bits become bf16 by a table in a register, those of 8 bits by f32, whose high half they are.
     """
 
     element = "bf16"
@@ -261,8 +261,7 @@ class Pairs(Dots):
     def factors(self, loaded: Value) -> list[Value]:
         pairs = self.vector(2 * self.lanes, "bf16")
         if not self.is_nibbles:
-            wide = value("arith.sitofp", self.vector(2 * self.lanes, "f32"), loaded)
-            return [value("arith.truncf", pairs, wide)]
+            return [value("vector.bitcast", pairs, self._bits_of_bytes(loaded))]
         words = self.vector(2 * self.lanes, "i16")
         short = ir.IntegerType.get_signless(16)
         entries = [ir.IntegerAttr.get(short, _as_signed(number)) for number in BF16_TABLE]
@@ -273,6 +272,21 @@ class Pairs(Dots):
             for nibble in range(4)
         ]
         return [value("vector.bitcast", pairs, looked_up(WORDS, table, indices)) for indices in shifted]
+
+    def _bits_of_bytes(self, loaded: Value) -> Value:
+        """Creates the bits of two bytes per lane as bf16, exactly: the high half of an f32 each."""
+        words, floats = self.vector(self.lanes, "i32"), self.vector(self.lanes, "f32")
+        shorts = value("vector.bitcast", self.vector(self.lanes, "i16"), loaded)
+        both = value("arith.extsi", words, shorts)
+        first = value(
+            "arith.shrsi", words, value("arith.shli", words, both, splat(words, 24)), splat(words, 24)
+        )
+        second = value("arith.shrsi", words, both, splat(words, 8))
+        low, high = (
+            value("vector.bitcast", words, value("arith.sitofp", floats, byte)) for byte in (first, second)
+        )
+        # of such a number the low half is 0
+        return value("arith.ori", words, value("arith.shrui", words, low, splat(words, 16)), high)
 
     def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
         return self._spread(value("vector.load", self.vector(2, "bf16"), buffer, row, k), "bf16", 2)

@@ -43,10 +43,15 @@ class KGroupProducts(Protocol):
         """Creates the vector that is packed in place of ``elements``, a vector of K groups of B."""
         ...
 
-    def after(self, before: Value, k_groups_of_a: Value, k_groups_of_b: Value) -> Value:
-        """Creates ``before`` plus the products of vectors of K groups of A and of B; returns the sums.
+    @property
+    def has_halves(self) -> bool:
+        """Returns whether K groups of A are two vectors of f32, the halves of pairs of bf16."""
+        ...
 
-        All are vectors of ``lanes`` times 32 bits.
+    def after(self, before: Value, of_a: list[Value], k_groups_of_b: Value) -> Value:
+        """Creates ``before`` plus the products of K groups of A and of B; returns the sums.
+
+        ``of_a``: a vector of K groups, or of halves two. All are vectors of ``lanes`` times 32 bits.
         """
         ...
 
@@ -61,6 +66,7 @@ class ByteProducts:
 
     lanes: int
     starts: Value  # memref<rows of A x i32>
+    has_halves = False
 
     @classmethod
     def of(cls, rows: int, lanes: int) -> "ByteProducts":
@@ -78,8 +84,8 @@ class ByteProducts:
     def of_b(self, elements: Value) -> Value:
         return value("arith.xori", elements.type, elements, vnni_packing.splat(elements.type, SIGN))
 
-    def after(self, before: Value, k_groups_of_a: Value, k_groups_of_b: Value) -> Value:
-        return byte_dot(before, k_groups_of_b, value("vector.bitcast", k_groups_of_b.type, k_groups_of_a))
+    def after(self, before: Value, of_a: list[Value], k_groups_of_b: Value) -> Value:
+        return byte_dot(before, k_groups_of_b, value("vector.bitcast", k_groups_of_b.type, of_a[0]))
 
 
 @dataclass(frozen=True)
@@ -98,17 +104,18 @@ class PairProducts:
     def of_b(self, elements: Value) -> Value:
         return elements
 
-    def after(self, before: Value, k_groups_of_a: Value, k_groups_of_b: Value) -> Value:
+    @property
+    def has_halves(self) -> bool:
+        return not self.dots
+
+    def after(self, before: Value, of_a: list[Value], k_groups_of_b: Value) -> Value:
         if self.dots:
-            pairs = value("vector.bitcast", k_groups_of_b.type, k_groups_of_a)
+            pairs = value("vector.bitcast", k_groups_of_b.type, of_a[0])
             return value(vnni_packing.DOT, self._sums, before, pairs, k_groups_of_b)
-        k_groups_of_b = value("vector.bitcast", k_groups_of_a.type, k_groups_of_b)
-        for half in (vnni_packing.first_half, vnni_packing.second_half):
-            left, right = (
-                value("vector.bitcast", self._sums, half(k_groups))
-                for k_groups in (k_groups_of_a, k_groups_of_b)
-            )
-            before = multiply_add(left, right, before)
+        bits = value("vector.bitcast", vnni_packing.k_groups_type(self.lanes), k_groups_of_b)
+        of_b = (vnni_packing.first_half(bits), vnni_packing.second_half(bits))
+        for left, right in zip(of_a, of_b, strict=True):
+            before = multiply_add(left, vnni_packing.as_floats(right), before)
         return before
 
     @property
@@ -182,7 +189,7 @@ class _KGroupMatmul:
         k = matmul.k
         rows = matmul.m if tile.panels_first else tile.rows
         of_a = vnni_packing.KGroupSource(matmul.a, is_along_k=matmul.layout != "tn", k_groups=tile.lanes)
-        a = KGroupRows.of(of_a, k, rows, has_all=tile.panels_first)
+        a = KGroupRows.of(of_a, k, rows, has_all=tile.panels_first, has_halves=products.has_halves)
         of_b = vnni_packing.KGroupSource(matmul.b, is_along_k=matmul.layout == "nt", k_groups=tile.lanes)
         b = weight or packed_k_groups(of_b, columns, k, tile.vectors, products.of_b)
         return cls(matmul, columns, tile, a, b, None if weight else of_b, products)
@@ -216,7 +223,9 @@ class _KGroupMatmul:
         lanes = self.tile.lanes
         vectors = -(-columns // lanes)
 
-        def step(k_group: Value, *sums: Value, of_row: Callable[[int], Value] | None = None) -> list[Value]:
+        def step(
+            k_group: Value, *sums: Value, of_row: Callable[[int], list[Value]] | None = None
+        ) -> list[Value]:
             of_b = self._load_b(panel, k_group, vectors)
             if self.tile.fetches_a and not of_row:
                 self._fetch_a(strip, panel, k_group)
@@ -224,9 +233,9 @@ class _KGroupMatmul:
                 self._fetch_b(strip, panel, k_group)
             after: list[Value] = []
             for row in range(strip.rows):
-                k_groups = of_row(row) if of_row else strip.broadcast(row, k_group)
+                of_a = of_row(row) if of_row else strip.broadcast(row, k_group)
                 for number, vector in enumerate(of_b):
-                    after.append(self.products.after(sums[row * vectors + number], k_groups, vector))
+                    after.append(self.products.after(sums[row * vectors + number], of_a, vector))
             return after
 
         sums = [self.products.start(strip, row) for row in range(strip.rows) for _ in range(vectors)]
@@ -243,7 +252,7 @@ class _KGroupMatmul:
 
     def _fetch_a(self, strip: KGroupStrip, panel: Value, k_group: Value) -> None:
         """Creates prefetches of a K group of the next strip's rows, a panel's share."""
-        if self.a.packed is not None:
+        if not self.a.source.is_along_k:
             return
         # with the strips' loop outside, a strip is multiplied by all panels: each fetches ``share`` rows of
         # the next strip; with the panels' loop outside, the next strip is next, and all its rows are fetched
@@ -292,8 +301,8 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
     each one block of the schedule. Each is replaced by loops over strips of ``tile_m`` rows and panels of
     ``tile_n`` columns, with all sums of a tile in vector registers. B is read as pairs of rows of K: a weight
     comes packed so (``tuner.mlir.cpu_ops.vnni_operands``), another B is packed first. A is packed for layout
-    tn only. A ``linalg.fill`` of C with zero is replaced too. Any size. vdpbf16ps takes subnormal numbers as
-    0.
+    tn, and as f32 without ``dots``. A ``linalg.fill`` of C with zero is replaced too. Any size. vdpbf16ps
+    takes subnormal numbers as 0.
 
         linalg.fill ins(%zero : f32) outs(%c : memref<1x16xf32>)
         linalg.matmul ins(%a, %b : memref<1x64xbf16>, memref<64x16xbf16>) outs(%c : memref<1x16xf32>)

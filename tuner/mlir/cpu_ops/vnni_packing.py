@@ -327,6 +327,14 @@ def second_half(k_groups: Value) -> Value:
     return value("arith.andi", k_groups.type, k_groups, splat(k_groups.type, HIGH))
 
 
+def as_floats(bits: Value) -> Value:
+    """Creates the f32, or the vector of f32, with the bits of an i32 or a vector of i32."""
+    f32 = ir.F32Type.get()
+    if isinstance(bits.type, ir.VectorType):
+        return value("vector.bitcast", ir.VectorType.get(list(bits.type.shape), f32), bits)
+    return value("arith.bitcast", f32, bits)
+
+
 def allocated(shape: Sequence[int], element: Type) -> Value:
     """Creates the allocation of a memref at a multiple of 64 bytes; returns it.
 

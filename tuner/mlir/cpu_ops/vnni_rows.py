@@ -1,18 +1,22 @@
 """Rows of A as K groups: read where they lie or packed, and broadcast to the lanes of a register.
 
-A K group is 32 bits: two bf16 or four i8 that are adjacent along K.
+A K group is 32 bits: two bf16 or four i8 that are adjacent along K. Where f32 is multiplied, pairs of bf16
+are packed as halves: an f32 for the first number of each pair, and in another plane one for the second.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.mlir.bindings import Value, ir
 from tuner.mlir.cpu_ops.vnni_packing import (
     BlockExtent,
     KGroupSource,
     allocated,
+    as_floats,
+    first_half,
     k_group_type,
     k_groups_type,
     pack_a,
+    second_half,
     splat,
 )
 from tuner.mlir.ir.building import create, index, loop, plus, times, total, value, zero
@@ -25,20 +29,31 @@ class KGroupRows:
 
     source: KGroupSource
     k: int
-    packed: Value | None  # memref<rows x K groups, and one vector of space, x i32>; None: in place
+    packed: Value | None  # memref<rows x planes of K groups and one vector of space>; None: in place
     has_all: bool  # all rows of A are packed, not those of one strip at a time
+    has_halves: bool  # packed are two planes of f32, else one of i32
 
     @classmethod
-    def of(cls, source: KGroupSource, k: int, rows: int, *, has_all: bool) -> "KGroupRows":
-        """Creates the buffer for ``rows`` packed rows; returns the rows without one if A is stored along K.
+    def of(cls, source: KGroupSource, k: int, rows: int, *, has_all: bool, has_halves: bool) -> "KGroupRows":
+        """Creates the buffer for ``rows`` packed rows; returns the rows without one if they need no packing.
 
-        ``has_all``: the rows are all rows of A, else those of one strip.
+        ``has_all``: the rows are all rows of A, else those of one strip. ``has_halves``: pairs of bf16 are
+        packed as f32.
         """
-        if source.is_along_k:
-            return cls(source, k, None, has_all)
-        k_groups = -(-k // source.depth) * source.k_groups
-        # rows a power of two apart would lie in the same sets of the cache
-        return cls(source, k, allocated((rows, k_groups + source.k_groups), k_group_type()), has_all)
+        if source.is_along_k and not has_halves:
+            return cls(source, k, None, has_all, has_halves)
+        rows_of_k = cls(source, k, None, has_all, has_halves)
+        element = ir.F32Type.get() if has_halves else k_group_type()
+        shape = (rows, rows_of_k.plane * (2 if has_halves else 1))
+        return replace(rows_of_k, packed=allocated(shape, element))
+
+    @property
+    def plane(self) -> int:
+        """Returns the elements of a row of a plane: its K groups, and a vector of space.
+
+        Rows a power of two apart would lie in the same sets of the cache.
+        """
+        return -(-self.k // self.source.depth) * self.source.k_groups + self.source.k_groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,26 +89,36 @@ class KGroupStrip:
         def store(row: Value, step: Value, elements: Value) -> None:
             k_groups = value("vector.bitcast", k_groups_type(source.k_groups), elements)
             indices = (total(self._begin, row), times(step, source.k_groups))
-            create("vector.store", [], [k_groups, packed, *indices])
+            if not self.of.has_halves:
+                create("vector.store", [], [k_groups, packed, *indices])
+                return
+            at_second = (indices[0], plus(indices[1], self.of.plane))
+            create("vector.store", [], [as_floats(first_half(k_groups)), packed, *indices])
+            create("vector.store", [], [as_floats(second_half(k_groups)), packed, *at_second])
 
         pack_a(source, self.first, BlockExtent(self.rows), self.of.k, store)
 
-    def broadcast(self, row: int, k_group: Value) -> Value:
+    def broadcast(self, row: int, k_group: Value) -> list[Value]:
         """Creates the broadcast of one K group of the strip's row ``row`` to all lanes.
 
-        A K group is 32 bits: two bf16 or four i8 adjacent along K.
+        A K group is 32 bits: two bf16 or four i8 adjacent along K. Returns one vector of them, or of halves
+        the vectors of the first and of the second number, f32.
         """
         source = self.of.source
         lanes = self.of.source.k_groups
-        if self.of.packed is not None:
-            loaded = value("memref.load", k_group_type(), self.of.packed, plus(self._begin, row), k_group)
-            return value("vector.broadcast", k_groups_type(lanes), loaded)
-        type_ = ir.VectorType.get([source.per_k_group], source.element)
-        indices = (plus(self.first, row), times(k_group, source.per_k_group))
-        return _spread(value("vector.load", type_, source.buffer, *indices), lanes)
+        packed = self.of.packed
+        if packed is None:
+            type_ = ir.VectorType.get([source.per_k_group], source.element)
+            indices = (plus(self.first, row), times(k_group, source.per_k_group))
+            return [_spread(value("vector.load", type_, source.buffer, *indices), lanes)]
+        columns = [k_group, plus(k_group, self.of.plane)] if self.of.has_halves else [k_group]
+        element = ir.MemRefType(packed.type).element_type
+        every = ir.VectorType.get([lanes], element)
+        loaded = [value("memref.load", element, packed, plus(self._begin, row), column) for column in columns]
+        return [value("vector.broadcast", every, single) for single in loaded]
 
-    def broadcast_rest(self, row: int) -> Value:
-        """Creates a vector with the partial last K group of a row in each lane, filled up with zeros."""
+    def broadcast_rest(self, row: int) -> list[Value]:
+        """Creates one vector with the partial last K group of a row in each lane, filled up with zeros."""
         source = self.of.source
         begin = self.whole_k_groups * source.per_k_group
         at = plus(self.first, row)
@@ -104,7 +129,7 @@ class KGroupStrip:
             for k in range(begin, begin + source.per_k_group)
         ]
         type_ = ir.VectorType.get([source.per_k_group], source.element)
-        return _spread(value("vector.from_elements", type_, *elements), source.k_groups)
+        return [_spread(value("vector.from_elements", type_, *elements), source.k_groups)]
 
     def byte_sums(self) -> list[Value]:
         """Creates the sum of the bytes of each row of the strip; returns one i32 per row."""
