@@ -32,6 +32,7 @@ from tuner.mlir.gpu_ops.ldmatrix import FixTransposedAOp, MergeLdmatrixOp
 from tuner.mlir.gpu_ops.order_products import OrderProductsOp
 from tuner.mlir.gpu_ops.pad_views import PadViewsOp
 from tuner.mlir.gpu_ops.prefetch_fragments import PrefetchFragmentsOp
+from tuner.mlir.gpu_ops.recompute_sums import RecomputeSumsOp
 from tuner.mlir.gpu_ops.set_aside_epilogue import SetAsideEpilogueOp
 from tuner.mlir.gpu_ops.set_aside_groups import SetAsideGroupsOp
 from tuner.mlir.gpu_ops.set_aside_scales import SetAsideScalesOp
@@ -113,6 +114,7 @@ OPS = (
     LanesAlongKOp,
     OrderProductsOp,
     QuantizedMatmulOp,
+    RecomputeSumsOp,
     ReorderWeightsOp,
     SkipHiddenKeysOp,
     SetAsideEpilogueOp,

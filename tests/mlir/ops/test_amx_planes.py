@@ -7,13 +7,13 @@ import pytest
 
 from tests.mlir.ops.block_runs import Sizes, payload, require_product, run, small_numbers
 from tests.mlir.ops.one_op import line_of
+from tests.support.special_values import LARGEST, NUMBERS, require_f32, special_operands
 from tests.targets.gpu.strategies.three_products import Floats, chain, draw, errors
 from tuner.core.dtypes import sum_roundings
 from tuner.runtime.cpu.host import describe_machine
 
 HAS_TILES = describe_machine().has_amx_bf16
 EMULATES = pytest.mark.parametrize("emulates", [True, False], ids=["emulated", "tiles"])
-LARGEST = float(np.finfo(np.float32).max)
 LEAST_EXACT = 2.0**-103  # of numbers whose last bit is a normal number of bf16
 
 
@@ -80,18 +80,46 @@ def test_three_planes_hold_every_bit_of_a_number(layout: str, emulates: bool) ->
     np.testing.assert_array_equal(product(unit, numbers, emulates=emulates, layout=layout), numbers)
 
 
+@pytest.mark.drawn(4)
 @EMULATES
-def test_infinity_and_nan_give_nan_and_the_largest_number_stays(emulates: bool) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "layout"),
+    [((40, 36, 72), "nn"), ((33, 70, 45), "nt"), ((37, 49, 64), "tn"), ((5, 3, 40), "nt")],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_special_values_give_what_f32_gives(kind: str, sizes: Sizes, layout: str, emulates: bool) -> None:
+    rng = np.random.default_rng(3)
+    a, b = special_operands(kind, sizes, rng)
+    with np.errstate(invalid="ignore", over="ignore"):
+        expected = chain(a, b)
+    assert kind == "largest" or not np.isfinite(expected).all()
+    require_f32(product(a, b, emulates=emulates, layout=layout), a, b, expected)
+
+
+@pytest.mark.parametrize("fill", ["0", ""], ids=["set", "added to"])
+def test_c_is_set_or_added_to_once_where_sums_are_computed_again(fill: str) -> None:
+    rng = np.random.default_rng(5)
+    a, b = special_operands("mixed", (40, 36, 72), rng)
+    before = rng.standard_normal((40, 36)).astype(np.float32)
+    c = before.copy()
+    run(line(), payload(40, 36, 72, "f32", fill=fill), (a, b, c), emulates=True)
+    with np.errstate(invalid="ignore", over="ignore"):
+        expected = chain(a, b) if fill else chain(a, b) + before
+    require_f32(c, a, b, expected)
+
+
+@EMULATES
+def test_the_largest_numbers_and_any_nan_stay(emulates: bool) -> None:
     a = np.eye(8, 40, dtype=np.float32)
     for row, number in enumerate((np.inf, -np.inf, np.nan, LARGEST, -LARGEST)):
         a[row, row] = number
     for bits in (0x7FFFFFFF, 0x7F800001, 0xFFC00000):  # NaN whose payload is in the upper or lower half
         a[6, 6] = np.array(bits, np.uint32).view(np.float32)
         c = product(a, np.ones((40, 5), np.float32), emulates=emulates)
-        assert np.isnan(c[[0, 1, 2, 6]]).all()
-        np.testing.assert_array_equal(c[3], np.full(5, LARGEST))
-        np.testing.assert_array_equal(c[4], np.full(5, -LARGEST))
-        assert (c[[5, 7]] == 1).all()
+        assert np.isnan(c[[2, 6]]).all()
+        for row in (0, 1, 3, 4, 5, 7):
+            np.testing.assert_array_equal(c[row], np.full(5, a[row, row]))
 
 
 def test_tiles_take_small_numbers_as_zero_and_smaller_bits_of_others() -> None:

@@ -7,6 +7,7 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops import amx_tiles
 from tuner.mlir.cpu_ops.amx_planes import PLANES, PlaneProducts
 from tuner.mlir.cpu_ops.amx_products import ElementProducts, TilePanel, TileProducts, accumulator_type
+from tuner.mlir.cpu_ops.amx_sums import BlockSums
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul, buffer_matmuls
 from tuner.mlir.cpu_ops.vnni_operands import drop_views, take_k_group_weights
 from tuner.mlir.cpu_ops.vnni_packing import (
@@ -68,7 +69,8 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
     one, where B and C have a dynamic number of columns (default: it is static); ``ahead``, 1 to fetch the
     next panel of a weight to the second level of cache (default 0); ``planes``, 3 where A and B are f32: each
     is split into three planes of bf16, and six products of tiles make up a product
-    (``tuner.mlir.cpu_ops.amx_planes``; default 0). The handle (a func.func) stays valid.
+    (``tuner.mlir.cpu_ops.amx_planes``; default 0), and a block with sums that are not finite is computed
+    again by multiply-adds. The handle (a func.func) stays valid.
     Silenceable failure: a matmul that is not of memrefs of static sizes of bf16 into f32, of i8 into i32 or,
     with planes, of f32 into f32, too many tiles, or an A that has to be packed.
     """
@@ -149,7 +151,7 @@ class _AmxMatmul:
     ) -> "_AmxMatmul":
         has_edge = matmul.m % K_GROUPS or columns.rests(K_GROUPS)
         scratch = None
-        if has_edge:
+        if has_edge or (products.can_be_nan and matmul.fill is None):
             element = ir.MemRefType(matmul.c.type).element_type
             scratch = allocated((K_GROUPS * tiles[0], K_GROUPS * tiles[1]), element)
         products.pack_b()
@@ -206,35 +208,44 @@ class _AmxMatmul:
             return self.products.multiply(TilePanel(strip, first, panel, step), list(sums), across)
 
         totals = loop(0, self.products.steps, multiply, list(map(self._start, positions)))
+        is_in_scratch = [not position.is_whole for position in positions]
+        if self.products.can_be_nan and (any(is_in_scratch) or self.matmul.fill is None):
+            is_in_scratch = [True] * len(positions)  # C is added to sums that are right
         for number, (position, tile) in enumerate(zip(positions, totals, strict=True)):
-            if position.is_whole:
+            if not is_in_scratch[number]:
                 amx_tiles.tile_store(tile, self.matmul.c, position.row, position.column)
             else:
                 assert self.scratch is not None
                 down, right = (index(K_GROUPS * position) for position in divmod(number, across))
                 amx_tiles.tile_store(tile, self.scratch, down, right)
+        if self.products.can_be_nan:
+            self._block_sums(positions, rows, columns, is_in_scratch[0]).recompute_if_special()
         for begin in range(0, len(positions), across):  # rows of tiles
-            edge = [
-                (j, tile_place)
-                for j, tile_place in enumerate(positions[begin : begin + across])
-                if not tile_place.is_whole
-            ]
-            self._copy_edge(K_GROUPS * (begin // across), edge)
+            staged = [(j, positions[begin + j]) for j in range(across) if is_in_scratch[begin + j]]
+            self._copy_from_scratch(K_GROUPS * (begin // across), staged)
+
+    def _block_sums(
+        self, positions: list["_TilePosition"], rows: int, columns: int, is_in_scratch: bool
+    ) -> BlockSums:
+        corner = (positions[0].row, positions[0].column)
+        if self.scratch is None or not is_in_scratch:
+            return BlockSums(self.matmul, corner, rows, columns, self.matmul.c, corner)
+        return BlockSums(self.matmul, corner, rows, columns, self.scratch, (index(0), index(0)))
 
     @property
     def _accumulator_type(self) -> Type:
         return accumulator_type(self.matmul)
 
     def _start(self, position: "_TilePosition") -> Value:
-        if self.matmul.fill is None and position.is_whole:
+        if self.matmul.fill is None and position.is_whole and not self.products.can_be_nan:
             return amx_tiles.tile_load(self._accumulator_type, self.matmul.c, position.row, position.column)
         return value("x86.amx.tile_zero", self._accumulator_type)
 
-    def _copy_edge(self, down: int, edge: list[tuple[int, "_TilePosition"]]) -> None:
+    def _copy_from_scratch(self, down: int, staged: list[tuple[int, "_TilePosition"]]) -> None:
         """Creates the copies of the parts of tiles that lie in C, from row ``down`` of ``scratch`` on."""
 
         def copy(row: Value) -> None:
-            for number, position in edge:
+            for number, position in staged:
                 type_ = ir.VectorType.get([K_GROUPS], ir.MemRefType(self.matmul.c.type).element_type)
                 mask = constant_mask(position.columns, K_GROUPS)
                 sums = value("vector.load", type_, self.scratch, plus(row, down), index(K_GROUPS * number))
@@ -244,8 +255,8 @@ class _AmxMatmul:
                     sums = value(ADD[self.matmul.accumulator_element], type_, sums, before)
                 create("vector.maskedstore", [], [*target, mask, sums])
 
-        if edge:
-            rolled_loop(0, edge[0][1].rows, copy)
+        if staged:
+            rolled_loop(0, staged[0][1].rows, copy)
 
 
 @dataclass(frozen=True, eq=False)

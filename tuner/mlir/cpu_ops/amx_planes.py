@@ -3,7 +3,8 @@
 x = h + m + l: h has the upper half of the bits of x, m is the rest x - h rounded to bf16, l the rest of
 that, which bf16 holds exactly unless it is subnormal. Of the nine products of planes those of m and l and of
 l and l are left out, which are below 2^-24 of the product. h is cut and not rounded, so that the largest
-numbers stay finite; m is rounded, so that what is left out has no bias. Infinity gives NaN, as its m is NaN.
+numbers stay finite; m is rounded, so that what is left out has no bias. Infinity gives NaN, as its m is NaN:
+``tuner.mlir.cpu_ops.amx_sums`` computes such sums again.
 
 Packed tiles lie in panels, as without planes, the three tiles of the planes one after the other. They are
 made by lines, 16 a tile. A line of an operand that is stored along K has 32 elements of one row of A or
@@ -125,6 +126,10 @@ class PlaneProducts(TileProducts):
     @property
     def steps(self) -> int:
         return self.packed_b.steps
+
+    @property
+    def can_be_nan(self) -> bool:
+        return True
 
     def pack_b(self) -> None:
         is_along_k = self.matmul.layout == "nt"

@@ -33,6 +33,11 @@ class TileProducts(ABC):
     def steps(self) -> int:
         """Returns the number of steps of K: of a tile's width each."""
 
+    @property
+    @abstractmethod
+    def can_be_nan(self) -> bool:
+        """Returns whether a sum may be NaN, or infinite, where that of the matmul's type is not."""
+
     @abstractmethod
     def pack_b(self) -> None:
         """Creates the code that packs all of B."""
@@ -94,6 +99,10 @@ class ElementProducts(TileProducts):
     @property
     def steps(self) -> int:
         return self.packed_b.steps
+
+    @property
+    def can_be_nan(self) -> bool:
+        return False
 
     def pack_b(self) -> None:
         if isinstance(self.packed_b, amx_tiles.PackedTiles):

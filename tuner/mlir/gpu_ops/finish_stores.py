@@ -9,7 +9,18 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute, text
 from tuner.mlir.gpu_ops.add_parts import PARTS
 from tuner.mlir.ir import memrefs, padded_views
-from tuner.mlir.ir.building import affine, branch, create, index, is_equal, piece, plus, symbol, value
+from tuner.mlir.ir.building import (
+    affine,
+    branch,
+    create,
+    element_of,
+    index,
+    is_equal,
+    piece,
+    plus,
+    symbol,
+    value,
+)
 from tuner.mlir.ir.index_terms import split_constant
 from tuner.mlir.ir.launches import index_along
 from tuner.mlir.ir.reading import walk
@@ -88,14 +99,9 @@ def _swap(
 def _packed_registers(piece: Value) -> list[Value]:
     type_ = ir.VectorType(piece.type)
     if type_.element_type.width == WORD_BITS:
-        return [_element(piece, number) for number in range(PIECE)]
+        return [element_of(piece, number) for number in range(PIECE)]
     packed = ir.VectorType.get([1], ir.IntegerType.get_signless(WORD_BITS))
-    return [_element(value("vector.bitcast", packed, piece), 0)]
-
-
-def _element(vector: Value, number: int) -> Value:
-    type_ = ir.VectorType(vector.type).element_type
-    return value("vector.extract", type_, vector, static_position=ir.DenseI64ArrayAttr.get([number]))
+    return [element_of(value("vector.bitcast", packed, piece), 0)]
 
 
 def _joined(words: list[Value], element: ir.Type) -> Value:

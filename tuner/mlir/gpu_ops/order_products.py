@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
-from tuner.mlir.ir.building import value
+from tuner.mlir.ir.building import element_of, value
 from tuner.mlir.ir.reading import op_of, source_of, walk
 
 STEPS_AHEAD = 1  # reads of a step come before the products of the step before
@@ -103,12 +103,7 @@ class _Elements:
         else:
             point = ir.InsertionPoint.after(vector.owner)
         with ir.Location.unknown(), point:
-            return [_element(vector, number) for number in range(count)]
-
-
-def _element(vector: Value, number: int) -> Value:
-    position = ir.DenseI64ArrayAttr.get([number])
-    return value("vector.extract", ir.VectorType(vector.type).element_type, vector, static_position=position)
+            return [element_of(vector, number) for number in range(count)]
 
 
 @dataclass(frozen=True)

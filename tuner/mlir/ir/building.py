@@ -147,6 +147,12 @@ def piece(vector: Value, offset: int, size: int) -> Value:
     return value("vector.extract_strided_slice", part, vector, **attributes)
 
 
+def element_of(vector: Value, number: int) -> Value:
+    """Creates the extraction of element ``number`` of a 1-D vector; returns the scalar."""
+    position = ir.DenseI64ArrayAttr.get([number])
+    return value("vector.extract", ir.VectorType(vector.type).element_type, vector, static_position=position)
+
+
 def line_of(vector: Value, number: int) -> Value:
     """Creates the extraction of row ``number`` of a 2-D vector; returns the row, a 1-D vector."""
     type_ = ir.VectorType(vector.type)
@@ -195,19 +201,37 @@ def branch(
     return op.results[0]
 
 
+def branch_values(
+    condition: Value, then: Callable[[], Sequence[Value]], otherwise: Sequence[Value]
+) -> list[Value]:
+    """Creates ``scf.if`` with several results: those that ``then`` builds, else the values ``otherwise``."""
+    types = [other.type for other in otherwise]
+    op = ir.Operation.create("scf.if", results=types, operands=[condition], regions=2)
+    with ir.InsertionPoint(op.regions[0].blocks.append()):
+        create("scf.yield", [], then())
+    with ir.InsertionPoint(op.regions[1].blocks.append()):
+        create("scf.yield", [], otherwise)
+    return list(op.results)
+
+
 def loop(
     first: int | Value,
     end: int | Value,
     body: Callable[..., Sequence[Value]],
     carried: Sequence[Value] = (),
     step: int | Value = 1,
+    *,
+    is_rolled: bool = False,
 ) -> list[Value]:
     """Creates ``scf.for`` from ``first`` up to ``end`` (exclusive); returns the values that leave the loop.
 
     ``carried``: the initial values. ``body(index, *values)`` creates an iteration and returns the next
-    values, () if there are none.
+    values, () if there are none. ``is_rolled``: LLVM must not unroll the loop.
     """
-    return list(_loop(first, end, body, carried, step).results)
+    op = _loop(first, end, body, carried, step)
+    if is_rolled:
+        op.attributes[LOOP_ANNOTATION] = ir.Attribute.parse(NOT_UNROLLED)
+    return list(op.results)
 
 
 def for_each(first: int | Value, end: int | Value, body: Callable[[Value], None]) -> Op:

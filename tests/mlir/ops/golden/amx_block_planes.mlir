@@ -1562,44 +1562,125 @@ module {
         %c1_13 = arith.constant 1 : index
         %c1_14 = arith.constant 1 : index
         %3 = scf.for %arg5 = %c0_12 to %c1_13 step %c1_14 iter_args(%arg6 = %2) -> (!x86.amx.tile<16x16xf32>) {
-          %c0_15 = arith.constant 0 : index
-          %4 = arith.addi %c0_15, %arg5 : index
+          %c0_19 = arith.constant 0 : index
+          %7 = arith.addi %c0_19, %arg5 : index
           %c48 = arith.constant 48 : index
-          %5 = arith.muli %4, %c48 : index
-          %6 = arith.addi %arg4, %arg5 : index
-          %c48_16 = arith.constant 48 : index
-          %7 = arith.muli %6, %c48_16 : index
+          %8 = arith.muli %7, %c48 : index
+          %9 = arith.addi %arg4, %arg5 : index
+          %c48_20 = arith.constant 48 : index
+          %10 = arith.muli %9, %c48_20 : index
           %c32 = arith.constant 32 : index
-          %8 = arith.addi %5, %c32 : index
-          %c0_17 = arith.constant 0 : index
-          %9 = x86.amx.tile_load %alloc[%8, %c0_17] : memref<48x32xbf16> into !x86.amx.tile<16x32xbf16>
-          %c0_18 = arith.constant 0 : index
-          %10 = x86.amx.tile_load %alloc_0[%7, %c0_18] : memref<48x32xbf16> into !x86.amx.tile<16x32xbf16>
-          %11 = x86.amx.tile_mulf %9, %10, %arg6 : !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x16xf32>
-          %c16_19 = arith.constant 16 : index
-          %12 = arith.addi %5, %c16_19 : index
-          %c0_20 = arith.constant 0 : index
-          %13 = x86.amx.tile_load %alloc[%12, %c0_20] : memref<48x32xbf16> into !x86.amx.tile<16x32xbf16>
-          %14 = x86.amx.tile_mulf %13, %10, %11 : !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x16xf32>
-          %c16_21 = arith.constant 16 : index
-          %15 = arith.addi %7, %c16_21 : index
+          %11 = arith.addi %8, %c32 : index
+          %c0_21 = arith.constant 0 : index
+          %12 = x86.amx.tile_load %alloc[%11, %c0_21] : memref<48x32xbf16> into !x86.amx.tile<16x32xbf16>
           %c0_22 = arith.constant 0 : index
-          %16 = x86.amx.tile_load %alloc_0[%15, %c0_22] : memref<48x32xbf16> into !x86.amx.tile<16x32xbf16>
-          %17 = x86.amx.tile_mulf %13, %16, %14 : !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x16xf32>
-          %c0_23 = arith.constant 0 : index
-          %18 = x86.amx.tile_load %alloc[%5, %c0_23] : memref<48x32xbf16> into !x86.amx.tile<16x32xbf16>
-          %19 = x86.amx.tile_mulf %18, %16, %17 : !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x16xf32>
-          %c32_24 = arith.constant 32 : index
-          %20 = arith.addi %7, %c32_24 : index
-          %c0_25 = arith.constant 0 : index
-          %21 = x86.amx.tile_load %alloc_0[%20, %c0_25] : memref<48x32xbf16> into !x86.amx.tile<16x32xbf16>
-          %22 = x86.amx.tile_mulf %18, %21, %19 : !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x16xf32>
+          %13 = x86.amx.tile_load %alloc_0[%10, %c0_22] : memref<48x32xbf16> into !x86.amx.tile<16x32xbf16>
+          %14 = x86.amx.tile_mulf %12, %13, %arg6 : !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x16xf32>
+          %c16_23 = arith.constant 16 : index
+          %15 = arith.addi %8, %c16_23 : index
+          %c0_24 = arith.constant 0 : index
+          %16 = x86.amx.tile_load %alloc[%15, %c0_24] : memref<48x32xbf16> into !x86.amx.tile<16x32xbf16>
+          %17 = x86.amx.tile_mulf %16, %13, %14 : !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x16xf32>
+          %c16_25 = arith.constant 16 : index
+          %18 = arith.addi %10, %c16_25 : index
           %c0_26 = arith.constant 0 : index
-          %23 = x86.amx.tile_load %alloc_0[%7, %c0_26] : memref<48x32xbf16> into !x86.amx.tile<16x32xbf16>
-          %24 = x86.amx.tile_mulf %18, %23, %22 : !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x16xf32>
-          scf.yield %24 : !x86.amx.tile<16x16xf32>
+          %19 = x86.amx.tile_load %alloc_0[%18, %c0_26] : memref<48x32xbf16> into !x86.amx.tile<16x32xbf16>
+          %20 = x86.amx.tile_mulf %16, %19, %17 : !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x16xf32>
+          %c0_27 = arith.constant 0 : index
+          %21 = x86.amx.tile_load %alloc[%8, %c0_27] : memref<48x32xbf16> into !x86.amx.tile<16x32xbf16>
+          %22 = x86.amx.tile_mulf %21, %19, %20 : !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x16xf32>
+          %c32_28 = arith.constant 32 : index
+          %23 = arith.addi %10, %c32_28 : index
+          %c0_29 = arith.constant 0 : index
+          %24 = x86.amx.tile_load %alloc_0[%23, %c0_29] : memref<48x32xbf16> into !x86.amx.tile<16x32xbf16>
+          %25 = x86.amx.tile_mulf %21, %24, %22 : !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x16xf32>
+          %c0_30 = arith.constant 0 : index
+          %26 = x86.amx.tile_load %alloc_0[%10, %c0_30] : memref<48x32xbf16> into !x86.amx.tile<16x32xbf16>
+          %27 = x86.amx.tile_mulf %21, %26, %25 : !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x32xbf16>, !x86.amx.tile<16x16xf32>
+          scf.yield %27 : !x86.amx.tile<16x16xf32>
         }
         x86.amx.tile_store %arg2[%0, %1], %3 : memref<16x16xf32>, !x86.amx.tile<16x16xf32>
+        %cst_15 = arith.constant dense<0.000000e+00> : vector<16xf32>
+        %c0_16 = arith.constant 0 : index
+        %c16_17 = arith.constant 16 : index
+        %c1_18 = arith.constant 1 : index
+        %4 = scf.for %arg5 = %c0_16 to %c16_17 step %c1_18 iter_args(%arg6 = %cst_15) -> (vector<16xf32>) {
+          %7 = arith.addi %0, %arg5 : index
+          %8 = vector.load %arg2[%7, %1] : memref<16x16xf32>, vector<16xf32>
+          %cst_19 = arith.constant dense<0.000000e+00> : vector<16xf32>
+          %9 = math.fma %8, %cst_19, %arg6 : vector<16xf32>
+          scf.yield %9 : vector<16xf32>
+        } {llvm.loop_annotation = #loop_annotation}
+        %5 = arith.cmpf uno, %4, %4 : vector<16xf32>
+        %6 = vector.reduction <or>, %5 : vector<16xi1> into i1
+        scf.if %6 {
+          %c0_19 = arith.constant 0 : index
+          %c16_20 = arith.constant 16 : index
+          %c1_21 = arith.constant 1 : index
+          scf.for %arg5 = %c0_19 to %c16_20 step %c1_21 {
+            %7 = arith.addi %0, %arg5 : index
+            %cst_22 = arith.constant dense<0.000000e+00> : vector<16xf32>
+            %c0_23 = arith.constant 0 : index
+            %c32 = arith.constant 32 : index
+            %c1_24 = arith.constant 1 : index
+            %8 = scf.for %arg6 = %c0_23 to %c32 step %c1_24 iter_args(%arg7 = %cst_22) -> (vector<16xf32>) {
+              %10 = memref.load %arg0[%7, %arg6] : memref<16x32xf32>
+              %11 = vector.broadcast %10 : f32 to vector<16xf32>
+              %cst_25 = arith.constant 0.000000e+00 : f32
+              %12 = memref.load %arg1[%1, %arg6] : memref<16x32xf32>
+              %c1_26 = arith.constant 1 : index
+              %13 = arith.addi %1, %c1_26 : index
+              %14 = memref.load %arg1[%13, %arg6] : memref<16x32xf32>
+              %c2 = arith.constant 2 : index
+              %15 = arith.addi %1, %c2 : index
+              %16 = memref.load %arg1[%15, %arg6] : memref<16x32xf32>
+              %c3 = arith.constant 3 : index
+              %17 = arith.addi %1, %c3 : index
+              %18 = memref.load %arg1[%17, %arg6] : memref<16x32xf32>
+              %c4 = arith.constant 4 : index
+              %19 = arith.addi %1, %c4 : index
+              %20 = memref.load %arg1[%19, %arg6] : memref<16x32xf32>
+              %c5 = arith.constant 5 : index
+              %21 = arith.addi %1, %c5 : index
+              %22 = memref.load %arg1[%21, %arg6] : memref<16x32xf32>
+              %c6 = arith.constant 6 : index
+              %23 = arith.addi %1, %c6 : index
+              %24 = memref.load %arg1[%23, %arg6] : memref<16x32xf32>
+              %c7 = arith.constant 7 : index
+              %25 = arith.addi %1, %c7 : index
+              %26 = memref.load %arg1[%25, %arg6] : memref<16x32xf32>
+              %c8 = arith.constant 8 : index
+              %27 = arith.addi %1, %c8 : index
+              %28 = memref.load %arg1[%27, %arg6] : memref<16x32xf32>
+              %c9 = arith.constant 9 : index
+              %29 = arith.addi %1, %c9 : index
+              %30 = memref.load %arg1[%29, %arg6] : memref<16x32xf32>
+              %c10 = arith.constant 10 : index
+              %31 = arith.addi %1, %c10 : index
+              %32 = memref.load %arg1[%31, %arg6] : memref<16x32xf32>
+              %c11 = arith.constant 11 : index
+              %33 = arith.addi %1, %c11 : index
+              %34 = memref.load %arg1[%33, %arg6] : memref<16x32xf32>
+              %c12 = arith.constant 12 : index
+              %35 = arith.addi %1, %c12 : index
+              %36 = memref.load %arg1[%35, %arg6] : memref<16x32xf32>
+              %c13 = arith.constant 13 : index
+              %37 = arith.addi %1, %c13 : index
+              %38 = memref.load %arg1[%37, %arg6] : memref<16x32xf32>
+              %c14 = arith.constant 14 : index
+              %39 = arith.addi %1, %c14 : index
+              %40 = memref.load %arg1[%39, %arg6] : memref<16x32xf32>
+              %c15 = arith.constant 15 : index
+              %41 = arith.addi %1, %c15 : index
+              %42 = memref.load %arg1[%41, %arg6] : memref<16x32xf32>
+              %43 = vector.from_elements %12, %14, %16, %18, %20, %22, %24, %26, %28, %30, %32, %34, %36, %38, %40, %42 : vector<16xf32>
+              %44 = math.fma %11, %43, %arg7 : vector<16xf32>
+              scf.yield %44 : vector<16xf32>
+            } {llvm.loop_annotation = #loop_annotation}
+            %9 = arith.addi %0, %arg5 : index
+            vector.store %8, %arg2[%9, %1] : memref<16x16xf32>, vector<16xf32>
+          } {llvm.loop_annotation = #loop_annotation}
+        }
       }
     }
     return
