@@ -275,18 +275,18 @@ class Pairs(Dots):
 
     def _bits_of_bytes(self, loaded: Value) -> Value:
         """Creates the bits of two bytes per lane as bf16, exactly: the high half of an f32 each."""
-        words, floats = self.vector(self.lanes, "i32"), self.vector(self.lanes, "f32")
+        words = self.vector(self.lanes, "i32")
         shorts = value("vector.bitcast", self.vector(self.lanes, "i16"), loaded)
         both = value("arith.extsi", words, shorts)
-        first = value(
-            "arith.shrsi", words, value("arith.shli", words, both, splat(words, 24)), splat(words, 24)
-        )
-        second = value("arith.shrsi", words, both, splat(words, 8))
-        low, high = (
-            value("vector.bitcast", words, value("arith.sitofp", floats, byte)) for byte in (first, second)
-        )
+        shifted = value("arith.shli", words, both, splat(words, 24))
+        low = self._float_bits(value("arith.shrsi", words, shifted, splat(words, 24)))
+        high = self._float_bits(value("arith.shrsi", words, both, splat(words, 8)))
         # of such a number the low half is 0
         return value("arith.ori", words, value("arith.shrui", words, low, splat(words, 16)), high)
+
+    def _float_bits(self, integers: Value) -> Value:
+        number = value("arith.sitofp", self.vector(self.lanes, "f32"), integers)
+        return value("vector.bitcast", integers.type, number)
 
     def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
         return self._spread(value("vector.load", self.vector(2, "bf16"), buffer, row, k), "bf16", 2)

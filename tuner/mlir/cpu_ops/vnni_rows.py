@@ -40,12 +40,12 @@ class KGroupRows:
         ``has_all``: the rows are all rows of A, else those of one strip. ``has_halves``: pairs of bf16 are
         packed as f32.
         """
-        if source.is_along_k and not has_halves:
-            return cls(source, k, None, has_all, has_halves)
-        rows_of_k = cls(source, k, None, has_all, has_halves)
-        element = ir.F32Type.get() if has_halves else k_group_type()
-        shape = (rows, rows_of_k.plane * (2 if has_halves else 1))
-        return replace(rows_of_k, packed=allocated(shape, element))
+        in_place = cls(source, k, None, has_all, has_halves)
+        if has_halves:
+            return replace(in_place, packed=allocated((rows, 2 * in_place.plane), ir.F32Type.get()))
+        if source.is_along_k:
+            return in_place
+        return replace(in_place, packed=allocated((rows, in_place.plane), k_group_type()))
 
     @property
     def plane(self) -> int:
@@ -111,7 +111,9 @@ class KGroupStrip:
             type_ = ir.VectorType.get([source.per_k_group], source.element)
             indices = (plus(self.first, row), times(k_group, source.per_k_group))
             return [_spread(value("vector.load", type_, source.buffer, *indices), lanes)]
-        columns = [k_group, plus(k_group, self.of.plane)] if self.of.has_halves else [k_group]
+        columns = [k_group]
+        if self.of.has_halves:
+            columns.append(plus(k_group, self.of.plane))
         element = ir.MemRefType(packed.type).element_type
         every = ir.VectorType.get([lanes], element)
         loaded = [value("memref.load", element, packed, plus(self._begin, row), column) for column in columns]
