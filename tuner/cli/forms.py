@@ -155,10 +155,10 @@ class ProblemOptions:
             return Matmul(m, n, k, *of_product, *of_weights, self.scales)
         if self.operation not in OPERATIONS:
             error = unknown_value("operation", self.operation, OPERATIONS)
-            others = "other operations are tuned in a program: tuner tune PROGRAM.mlir"
+            hint = error.hint or "other operations are tuned in a program: tuner tune PROGRAM.mlir"
             if self.operation == SCALED:
-                others = f"{MATMUL} {self.shape} --scales {SCALES}"
-            raise UsageError(error.message, error.hint or others)
+                hint = f"{MATMUL} {self.shape} --scales {SCALES}"
+            raise UsageError(error.message, hint)
         output = narrow_output(name, dtype_name(self.output_dtype))
         options = {
             "dtype": name,
