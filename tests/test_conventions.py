@@ -297,6 +297,7 @@ CACHES = {
     "torch.operations._image": "Product: tests/torch/test_cache_keys.py",
     "torch.operations.PACKED": "the parameter, what it contains, Product: the same",
     "runtime.cpu.jit.host_features": "nothing: the processor of this process",
+    "programs.run.program_weights._known": "size and checksum; what is found is compared as a whole",
     "runtime.cpu.jit.shipped_module": "nothing: files of the package",
     "space.scripts.strategy._environment": "the folder; its files are read again when they change",
     "space.scripts.strategy._template": "the folder and the whole text",

@@ -52,7 +52,7 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
         exported = export_module(module, arguments)
         threads = request.options.threads
         function: Any = compile_on_host(exported.payload, db=request.database, threads=threads)
-    program = TensorProgram(function, exported)
+    program = TensorProgram(function, exported.form)
     example = example_of(module, arguments, {})
     comparison = compared_with_eager(module, example, program) if EAGER in request.baselines else None
     timed = timed_baselines(program, example, request.baselines, threads)

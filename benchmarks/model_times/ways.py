@@ -57,7 +57,7 @@ def _as_a_whole(model: Model, setting: Setting) -> ModuleCall:
 
     module, inputs = build(model, setting.dtype)
     exported = export_module(module, inputs)
-    program = TensorProgram(whole_program(exported.text), exported)
+    program = TensorProgram(whole_program(exported.text), exported.form)
     return lambda: program(*inputs)
 
 

@@ -157,13 +157,16 @@ def _compiled_in_child(request: ProgramRequest) -> CompiledProgram:
         if request.target.is_on_cpu:
             children = CHILDREN.of_this_thread()
             children.compile_fusions(work_of_missing_fusions(request), TIMEOUT_S)
-        return call_in_kept_child(partial(compile_and_check, request))
+        compiled = call_in_kept_child(partial(compile_and_check, request))
     except CandidateError as error:
         failure = error.failure
         if failure.stage is Stage.BIND:
             raise UsageError(failure.reason) from error
         crash = "payload: compiler: " if failure.reason.startswith(ENDS) else ""
         raise CandidateError(failure.stage, crash + failure.reason) from error
+    if compiled.image is None:
+        return compiled
+    return replace(compiled, image=compiled.image.with_shared_weights())
 
 
 def compile_on_host(

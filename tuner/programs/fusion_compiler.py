@@ -47,15 +47,9 @@ from tuner.programs.fusions.pipeline import FormedText, form_text
 from tuner.programs.lowering.host import lower_host_program
 from tuner.programs.lowering.read_program import EXTRACT, assert_indirect_indices, read_program
 from tuner.programs.lowering.resources import split_payload
-from tuner.programs.run.fused_code import (
-    PROGRAM_ENTRY,
-    FusedCode,
-    FusedImage,
-    WeightPlan,
-    packed_block,
-    weight_plan,
-)
+from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode, FusedImage
 from tuner.programs.run.host_function import HostFunction
+from tuner.programs.run.program_weights import WeightPlan, packed_weights, weight_plan
 from tuner.runtime.compiled_files import CompiledFiles, compiled_files
 from tuner.space.scripts.choice import first_configuration, why_no_strategy
 from tuner.targets.cpu.compiler import object_code
@@ -435,7 +429,7 @@ def _linked_key(
 
 def _with_weights(formed: FormedText, made: "LinkedProgram", resources: Mapping[str, bytes]) -> FusedImage:
     weights = initialized(formed.program, formed.with_data(resources).weights)
-    return FusedImage(made.code, packed_block(made.plan, weights), made.plan)
+    return FusedImage(made.code, packed_weights(made.plan, weights), made.plan)
 
 
 def missing_fusions(
@@ -508,7 +502,7 @@ def _linked(
         results=formed.program.results,
         arena_bytes=places.memory.arena_bytes,
         fills=places.memory.fills,
-        weights_bytes=places.weights.bytes,
+        weight_bytes=places.weights.weight_bytes,
         needs=needs,
         compiler=cpu_compiler().fingerprint,
         fusions=tuple(fusion.summary for fusion in fusions),

@@ -174,8 +174,8 @@ def _program_of(
             if shapes is not None:
                 raise DynamicSizesError
             exported = export_module(module, own, on_new=start_helpers)
-            if exported.shared:
-                raise SharedMemoryError(exported.shared)
+            if exported.form.shared:
+                raise SharedMemoryError(exported.form.shared)
         except (RefusedOperatorsError, ChangesTensorsError, DynamicSizesError, SharedMemoryError) as refusal:
             partition = partitioned(
                 module, own, {}, refusal, _compiled_part, dynamic_shapes=shapes, keeps_views=True
@@ -183,7 +183,7 @@ def _program_of(
             _require_plain_results(partition.form)
             changed = set(map(_number_of_constant, partition.function.changed_buffers))
             return TensorProgram(partition.function, partition.form), "", partition.text, changed
-        _require_plain_results(exported)
+        _require_plain_results(exported.form)
         program, loops = _scheduled(exported)
         return program, loops, "", set()
 
@@ -202,7 +202,7 @@ def _scheduled(exported: ExportedModule) -> tuple[TensorProgram, str]:
     if not isinstance(function, FusedFunction):
         raise UsageError(f"no fusions: {function.why_no_fusions}")
     loops = loops_note(list(map(ExplainedFusion, function.code.fusions)))
-    return TensorProgram(function, exported), loops
+    return TensorProgram(function, exported.form), loops
 
 
 def _require_plain_results(form: CallForm) -> None:

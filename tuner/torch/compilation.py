@@ -92,7 +92,7 @@ def compile(  # noqa: A001 - as torch.compile
         program, note = _partitioned(module, arguments, keywords or {}, refusal, compiled, fallback)
         _warn(module, [note])
         return program
-    program = TensorProgram(function, exported, weights)
+    program = TensorProgram(function, exported.form, weights)
     notes = []
     if isinstance(function, FusedFunction):
         notes.append(given_up_note(function.code.fusions))
@@ -278,7 +278,7 @@ def tune(
     if tuned.failure:
         raise UsageError(f"{name}: {tuned.failure}")
     function: Any = compile_on_host(exported.payload, db=tuned.request.database, threads=threads)
-    program = TensorProgram(function, exported, weights)
+    program = TensorProgram(function, exported.form, weights)
     example = example_of(module, arguments, keywords or {})
     found = EagerComparison(None)
     if EAGER in (*names, fallback):

@@ -264,7 +264,7 @@ def compiled_part(
     """Compiles a part of a module for example tensors; raises UsageError or CandidateError if that fails."""
     exported = export_module(module, tensors)
     function: Any = compile_on_host(exported.payload, db=db, threads=threads)
-    return TensorProgram(function, exported)
+    return TensorProgram(function, exported.form)
 
 
 def split_program(

@@ -79,11 +79,12 @@ class CallForm:
         return tuple(leaves[at] for at in self.inputs)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ExportedModule(CallForm):
+@dataclass(frozen=True, eq=False)
+class ExportedModule:
     """A module lowered to payload text, and how it is called."""
 
-    payload: SplitPayload
+    payload: SplitPayload  # with copies of the weights
+    form: CallForm
 
     @property
     def text(self) -> str:
@@ -133,8 +134,7 @@ def export_module(
         if key is not None and is_kept:
             compiled_files().write(key, known)
     call = program.call_spec
-    return ExportedModule(
-        payload=SplitPayload(known.text, weights),
+    form = CallForm(
         in_spec=call.in_spec,
         out_spec=call.out_spec,
         inputs=known.inputs,
@@ -145,6 +145,7 @@ def export_module(
         shared=shared,
         signature=signature_of(module),
     )
+    return ExportedModule(SplitPayload(known.text, weights), form)
 
 
 def call_form(

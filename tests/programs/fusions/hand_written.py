@@ -14,8 +14,9 @@ from tuner.core.packings import FusionCode
 from tuner.core.programs import CompiledFusion
 from tuner.programs.fusions.linking import FusionPlaces, ProcessorLevel, linked
 from tuner.programs.fusions.memory_plan import memory_plan
-from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode, aligned_bytes, fill_weights, weight_plan
+from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode
 from tuner.programs.run.fused_program import FusedFunction
+from tuner.programs.run.program_weights import packed_weights, weight_plan
 from tuner.targets.cpu.compiler import write_object
 
 PLAIN = ProcessorLevel("x86-64")  # every processor that runs the tests can run it
@@ -74,9 +75,7 @@ def function_of(
     program: types.FusedProgram, codes: Sequence[FusionCode], weights: Sequence[np.ndarray] = ()
 ) -> FusedFunction:
     places = places_of(program, codes)
-    block = aligned_bytes(places.weights.bytes)
-    fill_weights(places.weights, weights, block)
-    return FusedFunction(code_of(places, codes), block)
+    return FusedFunction(code_of(places, codes), packed_weights(places.weights, weights))
 
 
 def code_of(places: FusionPlaces, codes: Sequence[FusionCode]) -> FusedCode:
@@ -89,7 +88,7 @@ def code_of(places: FusionPlaces, codes: Sequence[FusionCode]) -> FusedCode:
             results=places.program.results,
             arena_bytes=places.memory.arena_bytes,
             fills=places.memory.fills,
-            weights_bytes=places.weights.bytes,
+            weight_bytes=places.weights.weight_bytes,
             needs=(),
             compiler="for tests",
             fusions=tuple(
@@ -108,7 +107,5 @@ def compiled_code() -> FusedCode:
 
 def compiled_function(weight: np.ndarray) -> FusedFunction:
     """Returns exp(x * weight + y) and 3 * that as a function of x and y of 8 elements each."""
-    block = aligned_bytes(compiled_code().weights_bytes)
     program, codes = exp_of_weighted_sum()
-    fill_weights(weight_plan(program, codes), [weight], block)
-    return FusedFunction(compiled_code(), block)
+    return FusedFunction(compiled_code(), packed_weights(weight_plan(program, codes), [weight]))

@@ -36,7 +36,7 @@ from tuner.core.packings import FusionCode, WeightPacking
 from tuner.programs.fusions import views
 from tuner.programs.fusions.linking import linked, waits
 from tuner.programs.fusions.memory_plan import SLACK_BYTES, extent_bytes, lifetimes, memory_plan
-from tuner.programs.run.fused_code import ALIGNMENT_BYTES
+from tuner.programs.run.program_weights import ALIGNMENT_BYTES
 
 ALL, FIRST = True, False  # who runs a fusion
 SLOT = 7

@@ -14,20 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.programs.fusions.hand_written import compiled_code, compiled_function, fusion
+from tests.programs.fusions.hand_written import compiled_code, compiled_function
 from tests.programs.run.test_marshalling import Tensor
 from tuner.core.errors import CandidateError, UsageError
-from tuner.core.fusions import ARGUMENT, WEIGHT, Buffer, FusedProgram, TensorType, View
-from tuner.core.numpy_types import DTYPES
-from tuner.core.packings import FusionCode, WeightPacking
+from tuner.core.fusions import TensorType
 from tuner.programs.run import exported, fused_code
 from tuner.programs.run.exported import CODE, DOCUMENT, WEIGHTS, code_of, document_text
 from tuner.programs.run.fused_program import FusedFunction, load
+from tuner.programs.run.program_weights import ALIGNMENT_BYTES
 
 FACTORS = np.linspace(-1, 1, 8).astype(np.float32)
 X, Y = np.random.default_rng(0).standard_normal((2, 8)).astype(np.float32)
-PANELS = WeightPacking(4)
-PAIRS = WeightPacking(4, interleave=2)
 
 
 @pytest.fixture
@@ -151,7 +148,7 @@ def test_a_changed_file_is_refused(folder: Path, name: str) -> None:
 
 def test_a_changed_document_is_refused(folder: Path) -> None:
     document = json.loads((folder / DOCUMENT).read_text())
-    changes = {"was changed after the export": {"arena_bytes": 1}, "found format 1, allowed 3": {"format": 1}}
+    changes = {"was changed after the export": {"arena_bytes": 1}, "found format 1, allowed 4": {"format": 1}}
     for refused, change in changes.items():
         (folder / DOCUMENT).write_text(json.dumps(document | change))
         with pytest.raises(UsageError, match=f"{DOCUMENT}: {refused}"):
@@ -206,71 +203,6 @@ def test_an_export_that_is_cut_off_is_no_program(folder: Path, monkeypatch: pyte
         load(folder)
 
 
-def matrix(buffer: int, rows: int, columns: int, element: str = "f32", offset: int = 0) -> View:
-    return View(buffer, offset, TensorType((rows, columns), element), (columns, 1))
-
-
-def plan_of(buffers: tuple[Buffer, ...], *reads: tuple[View, WeightPacking | None]) -> fused_code.WeightPlan:
-    fusions = tuple(fusion((view,), view) for view, _ in reads)
-    codes = tuple(FusionCode("", (packing,)) for _, packing in reads)
-    return fused_code.weight_plan(FusedProgram(fusions, buffers, (), ()), codes)
-
-
-def block_of(plan: fused_code.WeightPlan, *weights: np.ndarray) -> np.ndarray:
-    block = np.full(plan.bytes, 0xFF, np.uint8)
-    fused_code.fill_weights(plan, weights, block)
-    return block
-
-
-@pytest.mark.parametrize(
-    ("weight", "element", "packing", "expected"),
-    [
-        # panels of columns are padded with zeros
-        (np.arange(12).reshape(2, 6), "f32", PANELS, [0, 1, 2, 3, 6, 7, 8, 9, 4, 5, 0, 0, 10, 11, 0, 0]),
-        # pairs of rows lie next to each other
-        (np.arange(12).reshape(3, 4), "bf16", PAIRS, [0, 4, 1, 5, 2, 6, 3, 7, 8, 0, 9, 0, 10, 0, 11, 0]),
-    ],
-)
-def test_a_weight_is_packed(weight: Any, element: str, packing: WeightPacking, expected: list[int]) -> None:
-    dtype, view = DTYPES[element], matrix(0, weight.shape[0], weight.shape[1], element)
-    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, packing))
-    found = block_of(plan, weight.astype(dtype)).view(dtype)[: plan.places[0].bytes // dtype.itemsize]
-    assert found.astype(int).tolist() == expected
-
-
-def test_a_transposed_part_and_filters_are_packed_as_the_fusion_sees_them() -> None:
-    weight = np.arange(24, dtype=np.float32).reshape(4, 6)
-    view = View(0, 6, TensorType((6, 2), "f32"), (1, 6))  # columns 1 and 2 are rows 1 and 2 of the buffer
-    plan = plan_of((Buffer(WEIGHT, 0, TensorType((4, 6), "f32")),), (view, WeightPacking(2)))
-    assert block_of(plan, weight).view(np.float32)[:12].tolist() == weight[1:3].T.reshape(-1).tolist()
-    filters = np.arange(36, dtype=np.float32).reshape(6, 2, 3)  # filters x channels x window
-    view = View(0, 0, TensorType((6, 2, 3), "f32"), (6, 3, 1))
-    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, WeightPacking(3, order=(2, 1, 0))))
-    panels = block_of(plan, filters).view(np.float32)[:36]  # panels x window x channels x 3 filters
-    np.testing.assert_array_equal(panels, filters.reshape(2, 3, 2, 3).transpose(0, 3, 2, 1).reshape(-1))
-
-
-def test_what_is_read_alike_is_stored_once_and_what_is_not_packed_in_its_buffer() -> None:
-    view = matrix(0, 2, 6)
-    packings = (PANELS, None, WeightPacking(2))
-    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, PANELS), *((view, each) for each in packings))
-    assert [place.packing for place in plan.places] == [*packings]
-    assert [place.bytes for place in plan.places] == [64, 48, 48]
-    assert [plan.offset_bytes(view, packing) for packing in packings] == [0, 64, 128]
-    whole, part = matrix(1, 4, 6), matrix(1, 2, 6, offset=12)
-    buffers = (Buffer(ARGUMENT, 0, whole.type), Buffer(WEIGHT, 0, whole.type))
-    plan = plan_of(buffers, (whole, None), (part, None))
-    assert (len(plan.places), plan.offset_bytes(part, None)) == (1, 48)
-    found = block_of(plan, np.arange(24, dtype=np.float32).reshape(4, 6))[48:96].view(np.float32)
-    assert found.tolist() == [*range(12, 24)]
-
-
-def test_only_a_matrix_is_packed() -> None:
-    view = View(0, 0, TensorType((2, 3, 4), "f32"), (12, 4, 1))
-    with pytest.raises(ValueError, match=r"shape \(2, 3, 4\) cannot be packed: it is not a matrix"):
-        plan_of((Buffer(WEIGHT, 0, view.type),), (view, PANELS))
-
-
 def test_another_processor_and_tiles_are_refused_before_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = "folder: needs sve and neon, which this processor does not have"
     with pytest.raises(CandidateError, match=refused):
@@ -297,7 +229,7 @@ def test_a_frame_has_room_for_arguments_results_and_constants_and_a_pool_keeps_f
 ) -> None:
     taken = pool.take()
     assert list(taken.frame) == [0, *[each.ctypes.data for each in taken.arrays], 7, 8]
-    assert [each.ctypes.data % fused_code.ALIGNMENT_BYTES for each in taken.arrays] == [0, 0]
+    assert [each.ctypes.data % ALIGNMENT_BYTES for each in taken.arrays] == [0, 0]
     assert [(each.shape, each.dtype) for each in taken.arrays] == [((2, 3), F32), ((), F32)]
     held = [pool.take().arrays[0] for _ in range(fused_code.POOL_LIMIT + 3)]
     assert len({each.ctypes.data for each in held}) == fused_code.POOL_LIMIT + 3

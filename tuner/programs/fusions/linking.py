@@ -20,8 +20,8 @@ from tuner.programs.run.fused_code import (
     PROGRAM_ENTRY,
     REPEAT_ENTRY,
     SINGLE_ENTRY,
-    WeightPlan,
 )
+from tuner.programs.run.program_weights import WeightPlan
 
 Place = tuple[int, int]  # (index of a pointer in the frame, offset in bytes)
 POINTER = "!llvm.ptr"
@@ -225,7 +225,7 @@ class ProcessorLevel:
 
 @dataclass(frozen=True)
 class FusionPlaces:
-    """Where a program's arrays lie in memory: plans of its temporary buffers and of its packed weights."""
+    """Where a program's arrays lie in memory: the plan of its temporary buffers, and its packed weights."""
 
     program: FusedProgram
     memory: MemoryPlan
@@ -234,7 +234,11 @@ class FusionPlaces:
     @property
     def slots(self) -> int:
         """Returns the number of pointers in the frame; the word for a failed assertion follows them."""
-        return len(self.program.arguments) + len(self.program.results) + 2  # weights, arena
+        return self._first_weight + len(self.weights.weights) + 1  # the arena
+
+    @property
+    def _first_weight(self) -> int:
+        return len(self.program.arguments) + len(self.program.results)
 
     def place(self, view: View, packing: WeightPacking | None = None) -> tuple[int, int]:
         """Returns the frame's slot with the base pointer of a view, and the view's offset from it in bytes.
@@ -248,7 +252,8 @@ class FusionPlaces:
         if buffer.owner == RESULT:
             return len(self.program.arguments) + buffer.number, offset
         if buffer.owner == WEIGHT:
-            return self.slots - 2, self.weights.offset_bytes(view, packing)
+            number, inside = self.weights.place(view, packing)
+            return self._first_weight + number, inside
         start = self.memory.offsets_bytes[view.buffer]
         assert start is not None  # a fusion touches it
         return self.slots - 1, start + offset
@@ -257,8 +262,8 @@ class FusionPlaces:
 def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLevel) -> str:
     """Returns the module of a program in LLVM dialect, whose ``@program`` calls its fusions in order.
 
-    The frame is an array of pointers: to arguments, results, packed weights, the arena, and the text of an
-    assertion that failed, after which no fusion runs. ``@fusion_at`` runs one fusion alone, to time it.
+    The frame is an array of pointers: to arguments, results, each packed weight, the arena, and the text of
+    an assertion that failed, after which no fusion runs. ``@fusion_at`` runs one fusion alone, to time it.
     Fusions of equal code are one function. Divided fusions add ``@program_part`` (``part_texts``).
 
         llvm.func @program(%frame: !llvm.ptr) {

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from tuner.core.dtypes import number_type
 from tuner.core.fusions import TEMPORARY, FusedProgram, Fusion, View
-from tuner.programs.run.fused_code import ALIGNMENT_BYTES, Fill
+from tuner.programs.run.fused_code import Fill
+from tuner.programs.run.program_weights import ALIGNMENT_BYTES
 
 # After the last buffer: vectors may read past the end of a padded buffer, whose last rows they do not use.
 SLACK_BYTES = 4096

@@ -2,7 +2,7 @@
 
     program.json    types, memory, instruction sets, compiler, how each fusion is computed, hashes
     code.o          machine code: an object file for x86-64
-    weights.npy     packed weights, as bytes
+    weights.npy     packed weights, as bytes, each at a multiple of 64 bytes
 
 The code takes a frame of pointers (``tuner.programs.run.fused_code``), so programs in C can call it too. It
 never ends the process: an index out of range is a text in the frame.
@@ -10,7 +10,7 @@ never ends the process: an index out of range is a text in the frame.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -23,10 +23,11 @@ from tuner.core.errors import CandidateError, UsageError
 from tuner.core.fusions import TensorType
 from tuner.core.programs import CompiledFusion
 from tuner.core.text_files import similar_file_hint, unreadable
-from tuner.programs.run.fused_code import Fill, FusedCode, FusedImage, aligned_bytes, require_processor
+from tuner.programs.run.fused_code import Fill, FusedCode, FusedImage, require_processor
+from tuner.programs.run.program_weights import ALIGNMENT_BYTES, aligned_copy, shared_weights
 from tuner.version import __version__
 
-FORMAT = 3  # of program.json; 3: parts of a program are named fusions
+FORMAT = 4  # of program.json; 4: sizes of packed weights, each of which has a pointer in the frame
 DOCUMENT = "program.json"
 CODE = "code.o"
 WEIGHTS = "weights.npy"
@@ -36,7 +37,7 @@ PARTIAL = ".part"  # ends the name of a file that is being written
 Array = npt.NDArray[Any]
 
 
-def save_program(code: FusedCode, weights: Array, folder: Path) -> None:
+def save_program(code: FusedCode, weights: Sequence[Array], folder: Path) -> None:
     """Writes a program into a folder, which is created if needed; program.json is written last.
 
     Raises UsageError for a folder that has other files, or that cannot be written.
@@ -50,7 +51,7 @@ def save_program(code: FusedCode, weights: Array, folder: Path) -> None:
             raise UsageError(f"{folder}: has other files, such as {others[0]}", "name a new folder")
         (folder / DOCUMENT).unlink(missing_ok=True)
         _write(folder / CODE, lambda file: file.write_bytes(code.object_code))
-        _write(folder / WEIGHTS, lambda file: _write_array(file, weights))
+        _write(folder / WEIGHTS, lambda file: _write_array(file, _block(weights)))
         hashes = {}
         for name in (CODE, WEIGHTS):
             with (folder / name).open("rb") as written:
@@ -78,8 +79,7 @@ def read_program_files(folder: Path) -> FusedImage:
     object_code, content = (_read(folder / name, hashes[name]) for name in (CODE, WEIGHTS))
     with _named(folder / DOCUMENT):
         code = code_of(document, object_code)
-    weights = aligned_bytes(code.weights_bytes)
-    weights[...] = np.frombuffer(content, np.uint8)[len(content) - code.weights_bytes :]  # after a header
+        weights = shared_weights(_weights_in(content, code.weight_bytes))
     return FusedImage(code, weights)
 
 
@@ -96,7 +96,7 @@ def document_text(code: FusedCode, hashes: Mapping[str, str]) -> str:
             {"offset_bytes": fill.offset_bytes, **_type_document(fill.type), "value": repr(fill.value)}
             for fill in code.fills
         ],
-        "weights_bytes": code.weights_bytes,
+        "weight_bytes": list(code.weight_bytes),
         "needs": list(code.needs),
         "compiler": code.compiler,
         "threads": code.threads,
@@ -121,7 +121,7 @@ def code_of(document: Mapping[str, Any], object_code: bytes) -> FusedCode:
             Fill(int(fill["offset_bytes"]), _type_of(fill), float(fill["value"]))
             for fill in document["fills"]
         ),
-        weights_bytes=int(document["weights_bytes"]),
+        weight_bytes=tuple(map(int, document["weight_bytes"])),
         needs=tuple(map(str, document["needs"])),
         compiler=str(document["compiler"]),
         fusions=tuple(map(_fusion_of, document["fusions"])),
@@ -189,6 +189,31 @@ def _write(path: Path, write: Callable[[Path], object]) -> None:
     partial = path.with_name(path.name + PARTIAL)  # so that no half of a file has its name
     write(partial)
     partial.replace(path)
+
+
+def _block(weights: Sequence[Array]) -> Array:
+    """Returns the bytes of weights, one after the other, each filled up with zeros to a multiple of 64."""
+    starts = _starts(map(len, weights))
+    block = np.zeros(starts[-1], np.uint8)
+    for start, weight in zip(starts, weights, strict=False):
+        block[start : start + weight.size] = weight
+    return block
+
+
+def _weights_in(content: bytes, sizes: Sequence[int]) -> Iterator[Array]:
+    """Yields the weights in the content of a file that ``_block`` is written to; ``sizes`` in bytes."""
+    starts = _starts(sizes)
+    block = np.frombuffer(content, np.uint8)[len(content) - starts[-1] :]  # after a header
+    for start, size in zip(starts, sizes, strict=False):
+        yield aligned_copy(block[start : start + size])  # a view would keep the whole file
+
+
+def _starts(sizes: Iterable[int]) -> list[int]:
+    """Returns where each weight begins in a block, and the size of the block."""
+    starts = [0]
+    for size in sizes:
+        starts.append(starts[-1] + -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES)
+    return starts
 
 
 def _write_array(path: Path, weights: Array) -> None:

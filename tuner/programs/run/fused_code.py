@@ -11,12 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.device_programs import BufferType, DeviceProgram
-from tuner.core.dtypes import number_type
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.fusions import WEIGHT, FusedProgram, TensorType, View
-from tuner.core.packings import FusionCode, WeightPacking
+from tuner.core.fusions import TensorType
 from tuner.core.programs import CompiledFusion
-from tuner.payload.packed_weights import pack, packed_shape
+from tuner.programs.run.program_weights import (
+    ALIGNMENT_BYTES,
+    WeightPlan,
+    aligned_bytes,
+    packed_weights,
+    shared_weights,
+)
 from tuner.runtime.cpu.host import REFUSED, may_use_tiles, missing_sets, own_flags
 from tuner.runtime.cpu.team_threads import process_team
 
@@ -37,9 +41,7 @@ ARRIVALS_OFFSET = 64
 CALL_BYTES = 128
 Array = npt.NDArray[Any]
 AMX = "amx-"  # begins the names of instruction sets that need a permission
-ALIGNMENT_BYTES = 64
 POOL_LIMIT = 4  # sets of results that are kept; a caller that holds more gets new ones
-Key = tuple[int, View | None, WeightPacking | None]  # index of the buffer; the view only of a packed one
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Fill:
 class FusedCode:
     """A program of fusions: its types, its machine code, and what the code expects in memory.
 
-    The code takes a frame: an array of pointers to the arguments, the results, the packed weights and the
+    The code takes a frame: an array of pointers to the arguments, the results, each packed weight and the
     arena, and a word. Code that ``asserts`` expects 0 there, and writes the address of the first text of a
     failing assertion; the results are then not defined.
     """
@@ -65,13 +67,18 @@ class FusedCode:
     results: tuple[TensorType, ...]
     arena_bytes: int
     fills: tuple[Fill, ...]
-    weights_bytes: int  # of the packed weights
+    weight_bytes: tuple[int, ...]  # size of each packed weight
     needs: tuple[str, ...]  # instruction sets, as in tuner.core.processors
     compiler: str  # fingerprint
     fusions: tuple[CompiledFusion, ...]
     object_code: bytes  # an object file of x86-64
     threads: int = 1  # that the program was compiled for, or that ``tuner.load`` was given
     asserts: bool = False
+
+    @property
+    def weights_bytes(self) -> int:
+        """Returns the size of all packed weights in bytes."""
+        return sum(self.weight_bytes)
 
     @property
     def program(self) -> DeviceProgram:
@@ -91,8 +98,8 @@ class FusedImage:
     """
 
     code: FusedCode
-    weights: Array  # bytes
-    plan: "WeightPlan | None" = None
+    weights: tuple[Array, ...]  # of bytes; programs of a process share those of equal contents
+    plan: WeightPlan | None = None
 
     def with_weights(self, weights: Sequence[Array]) -> Self:
         """Returns the program with other weights, the arrays in the order of their numbers.
@@ -101,7 +108,11 @@ class FusedImage:
         """
         if self.plan is None:
             raise ValueError("a loaded program does not say how its weights are packed")
-        return replace(self, weights=packed_block(self.plan, weights))
+        return replace(self, weights=packed_weights(self.plan, weights))
+
+    def with_shared_weights(self) -> Self:
+        """Returns a program that came from another process, with the equal weights that this process has."""
+        return replace(self, weights=shared_weights(self.weights))
 
 
 def require_processor(needs: tuple[str, ...], what: str) -> None:
@@ -178,12 +189,6 @@ class ResultPool:
         return made
 
 
-def aligned_bytes(size: int) -> Array:
-    """Returns an array of bytes that begins at a multiple of 64 bytes."""
-    owner = np.empty(size + ALIGNMENT_BYTES, np.uint8)
-    return _aligned(owner, ArrayType((size,), owner.dtype))
-
-
 def _bytes(type_: ArrayType) -> int:
     return prod(type_.shape) * type_.dtype.itemsize
 
@@ -191,95 +196,6 @@ def _bytes(type_: ArrayType) -> int:
 def _aligned(owner: Array, type_: ArrayType) -> Array:
     start = -owner.ctypes.data % ALIGNMENT_BYTES
     return owner[start : start + _bytes(type_)].view(type_.dtype).reshape(type_.shape)
-
-
-# Lays out the weights of a program in one block of memory: packed as the fusions' scripts read them.
-#
-# A weight that two fusions read alike is stored once, one that they read differently twice.
-
-
-@dataclass(frozen=True)
-class WeightPlace:
-    """The position of one weight in the memory block of a program's packed weights, and its packing."""
-
-    weight: int  # which of the program's weights
-    offset_bytes: int
-    bytes: int
-    view: View | None = None  # of the weight's buffer, where a part of it is packed
-    packing: WeightPacking | None = None  # None: the buffer as it is
-
-
-@dataclass(frozen=True)
-class WeightPlan:
-    """The layout of the memory block that has a program's packed weights."""
-
-    places: tuple[WeightPlace, ...]
-    bytes: int
-    by_key: tuple[tuple[Key, int], ...]  # -> index into ``places``
-
-    def offset_bytes(self, view: View, packing: WeightPacking | None) -> int:
-        """Returns the offset in the block of the first element that a fusion reads of a weight.
-
-        ``view``: the weight's view that the fusion reads; ``packing``: None for a weight that is not packed.
-        """
-        place = self.places[dict(self.by_key)[_key(view, packing)]]
-        inside = 0 if packing else view.offset * number_type(view.type.element).bytes
-        return place.offset_bytes + inside
-
-
-def weight_plan(program: FusedProgram, codes: Sequence[FusionCode]) -> WeightPlan:
-    """Returns the offset of each weight, once per packing, in the memory block of a program's packed weights.
-
-    ``codes``: the code of each of ``program.fusions``, in order. Fusions that read a weight in the same
-    packing share its place. Raises ValueError for a packed view that is not a matrix.
-    """
-    places: dict[Key, WeightPlace] = {}
-    offset_bytes = 0
-    for fusion, code in zip(program.fusions, codes, strict=True):
-        for view, packing in zip(fusion.inputs, code.packings, strict=True):
-            buffer = program.buffers[view.buffer]
-            key = _key(view, packing)
-            if buffer.owner != WEIGHT or key in places:
-                continue
-            size = packed_bytes(view, packing) if packing else buffer.type.bytes
-            _, packed_view, _ = key
-            places[key] = WeightPlace(buffer.number, offset_bytes, size, packed_view, packing)
-            offset_bytes += -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-    by_key = tuple((key, number) for number, key in enumerate(places))
-    return WeightPlan(tuple(places.values()), offset_bytes, by_key)
-
-
-def packed_bytes(view: View, packing: WeightPacking) -> int:
-    """Returns the number of bytes of a packed weight. Raises ValueError for a view that is not a matrix."""
-    return prod(packed_shape(view.type.shape, packing)) * number_type(view.type.element).bytes
-
-
-def fill_weights(plan: WeightPlan, weights: Sequence[Array], block: Array) -> None:
-    """Packs ``weights``, arrays by number, into ``block``, an array of bytes, as ``plan`` says."""
-    for place in plan.places:
-        weight = np.ascontiguousarray(weights[place.weight])
-        flat = weight.reshape(-1)
-        target = block[place.offset_bytes :][: place.bytes].view(weight.dtype)
-        if place.packing is None or place.view is None:
-            target[...] = flat
-        else:
-            strides = [stride * weight.itemsize for stride in place.view.strides]
-            matrix = np.lib.stride_tricks.as_strided(
-                flat[place.view.offset :], place.view.type.shape, strides, writeable=False
-            )
-            pack(matrix, place.packing, target)
-
-
-def packed_block(plan: WeightPlan, weights: Sequence[Array]) -> Array:
-    """Packs the weights of a program into a new block of bytes; bytes between weights are 0."""
-    block = aligned_bytes(plan.bytes)
-    block[...] = 0  # also between the weights: equal programs have equal files
-    fill_weights(plan, weights, block)
-    return block
-
-
-def _key(view: View, packing: WeightPacking | None) -> Key:
-    return (view.buffer, view if packing else None, packing)
 
 
 class TeamCall:

@@ -22,10 +22,10 @@ from tuner.programs.run.fused_code import (
     FusedCode,
     ResultPool,
     TeamCall,
-    aligned_bytes,
     require_processor,
 )
 from tuner.programs.run.host_program import AbstractHostProgram, failed_assertion
+from tuner.programs.run.program_weights import aligned_bytes
 from tuner.runtime.cpu.object_files import LoadedObject
 from tuner.runtime.cpu.team_threads import checked_threads
 from tuner.runtime.process_state import thread_lock
@@ -49,8 +49,8 @@ class FusedFunction(AbstractHostProgram):
     load_again = "tuner.compile_program(payload), or tuner.load(folder)"
     why_no_fusions = ""
 
-    def __init__(self, code: FusedCode, weights: Array) -> None:
-        """Loads a program's code; ``weights``: its packed weights, which must not change.
+    def __init__(self, code: FusedCode, weights: tuple[Array, ...]) -> None:
+        """Loads a program's code; ``weights``: its packed weights, arrays of bytes that must not change.
 
         Raises CandidateError(LOAD) where the code cannot be loaded or this processor cannot run it.
         """
@@ -65,7 +65,8 @@ class FusedFunction(AbstractHostProgram):
         )
         types = list(map(_array_type, code.arguments))
         self._expected = tuple((type_.shape, type_.dtype, True) for type_ in types)
-        last = (weights.ctypes.data, self._arena.ctypes.data, 0)
+        constants = (*weights, self._arena)
+        last = (*[array.ctypes.data for array in constants], 0)
         if code.asserts:
             word = len(code.arguments) + len(code.results) + len(last) - 1
             self._function, self._single = (

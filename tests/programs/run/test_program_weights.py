@@ -1,0 +1,189 @@
+"""Weights are packed as fusions read them, and programs of a process share the arrays of equal contents."""
+
+import gc
+import threading
+import weakref
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tuner
+from tests.programs.fusions.hand_written import compiled_function, fusion
+from tests.programs.fusions.payload_text import PayloadText
+from tuner.core.fusions import ARGUMENT, WEIGHT, Buffer, FusedProgram, TensorType, View
+from tuner.core.numpy_types import DTYPES
+from tuner.core.packings import FusionCode, WeightPacking
+from tuner.programs.run.fused_program import load
+from tuner.programs.run.program_weights import (
+    ALIGNMENT_BYTES,
+    LARGE_PAGE_BYTES,
+    SharedWeights,
+    WeightPlan,
+    packed_weights,
+    weight_plan,
+)
+
+RNG = np.random.default_rng(7)
+PANELS = WeightPacking(4)
+PAIRS = WeightPacking(4, interleave=2)
+THREADS = 8
+
+
+def matrix(buffer: int, rows: int, columns: int, element: str = "f32", offset: int = 0) -> View:
+    return View(buffer, offset, TensorType((rows, columns), element), (columns, 1))
+
+
+def plan_of(buffers: tuple[Buffer, ...], *reads: tuple[View, WeightPacking | None]) -> WeightPlan:
+    fusions = tuple(fusion((view,), view) for view, _ in reads)
+    codes = tuple(FusionCode("", (packing,)) for _, packing in reads)
+    return weight_plan(FusedProgram(fusions, buffers, (), ()), codes)
+
+
+@pytest.mark.parametrize(
+    ("weight", "element", "packing", "expected"),
+    [
+        # panels of columns are padded with zeros
+        (np.arange(12).reshape(2, 6), "f32", PANELS, [0, 1, 2, 3, 6, 7, 8, 9, 4, 5, 0, 0, 10, 11, 0, 0]),
+        # pairs of rows lie next to each other
+        (np.arange(12).reshape(3, 4), "bf16", PAIRS, [0, 4, 1, 5, 2, 6, 3, 7, 8, 0, 9, 0, 10, 0, 11, 0]),
+    ],
+)
+def test_a_weight_is_packed(weight: Any, element: str, packing: WeightPacking, expected: list[int]) -> None:
+    dtype, view = DTYPES[element], matrix(0, weight.shape[0], weight.shape[1], element)
+    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, packing))
+    (found,) = packed_weights(plan, [weight.astype(dtype)])
+    assert found.view(dtype).astype(int).tolist() == expected
+
+
+def test_a_transposed_part_and_filters_are_packed_as_the_fusion_sees_them() -> None:
+    weight = np.arange(24, dtype=np.float32).reshape(4, 6)
+    view = View(0, 6, TensorType((6, 2), "f32"), (1, 6))  # columns 1 and 2 are rows 1 and 2 of the buffer
+    plan = plan_of((Buffer(WEIGHT, 0, TensorType((4, 6), "f32")),), (view, WeightPacking(2)))
+    (found,) = packed_weights(plan, [weight])
+    assert found.view(np.float32).tolist() == weight[1:3].T.reshape(-1).tolist()
+    filters = np.arange(36, dtype=np.float32).reshape(6, 2, 3)  # filters x channels x window
+    view = View(0, 0, TensorType((6, 2, 3), "f32"), (6, 3, 1))
+    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, WeightPacking(3, order=(2, 1, 0))))
+    (panels,) = packed_weights(plan, [filters])  # panels x window x channels x 3 filters
+    np.testing.assert_array_equal(
+        panels.view(np.float32), filters.reshape(2, 3, 2, 3).transpose(0, 3, 2, 1).reshape(-1)
+    )
+
+
+def test_what_is_read_alike_is_stored_once_and_what_is_not_packed_in_its_buffer() -> None:
+    view = matrix(0, 2, 6)
+    packings = (PANELS, None, WeightPacking(2))
+    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, PANELS), *((view, each) for each in packings))
+    assert [planned.packing for planned in plan.weights] == [*packings]
+    assert [planned.bytes for planned in plan.weights] == [64, 48, 48]
+    assert [plan.place(view, packing) for packing in packings] == [(0, 0), (1, 0), (2, 0)]
+    whole, part = matrix(1, 4, 6), matrix(1, 2, 6, offset=12)
+    buffers = (Buffer(ARGUMENT, 0, whole.type), Buffer(WEIGHT, 0, whole.type))
+    plan = plan_of(buffers, (whole, None), (part, None))
+    assert (len(plan.weights), plan.place(part, None)) == (1, (0, 48))
+    (found,) = packed_weights(plan, [np.arange(24, dtype=np.float32).reshape(4, 6)])
+    assert found.view(np.float32).tolist() == [*range(24)]
+
+
+def test_only_a_matrix_is_packed() -> None:
+    view = View(0, 0, TensorType((2, 3, 4), "f32"), (12, 4, 1))
+    with pytest.raises(ValueError, match=r"shape \(2, 3, 4\) cannot be packed: it is not a matrix"):
+        plan_of((Buffer(WEIGHT, 0, view.type),), (view, PANELS))
+
+
+def contents(seed: int, size: int = 200) -> np.ndarray:
+    """Returns bytes that do not begin at a multiple of 64 bytes."""
+    return np.random.default_rng(seed).integers(0, 256, size + 1, np.uint8)[1:]
+
+
+def test_equal_contents_are_one_array_that_nobody_changes() -> None:
+    weights = SharedWeights()
+    first = weights.array_like(contents(0))
+    assert weights.array_like(contents(0)) is first
+    assert first.ctypes.data % ALIGNMENT_BYTES == 0
+    assert first.tobytes() == contents(0).tobytes()
+    for other in (contents(1), contents(0)[:-1]):
+        assert weights.array_like(other).tobytes() == other.tobytes()
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 1
+
+
+def test_a_large_weight_begins_at_a_large_page_and_is_freed_with_its_last_view() -> None:
+    size = LARGE_PAGE_BYTES + 100
+    held = SharedWeights().array_like(contents(3, size))
+    assert held.ctypes.data % LARGE_PAGE_BYTES == 0
+    assert held.tobytes() == contents(3, size).tobytes()
+    memory = weakref.ref(held.base)
+    view = held[5:]
+    del held
+    assert memory() is not None
+    del view
+    assert memory() is None
+
+
+def test_weights_of_one_checksum_are_not_mistaken_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zlib, "crc32", lambda _: 0)
+    weights = SharedWeights()
+    held = [weights.array_like(contents(seed)) for seed in (0, 1, 0, 1)]
+    assert [array.tobytes() for array in held] == [contents(seed).tobytes() for seed in (0, 1, 0, 1)]
+    assert held[0] is held[2]
+
+
+def test_an_array_that_nobody_holds_is_freed() -> None:
+    weights = SharedWeights()
+    held = weights.array_like(contents(0))
+    freed = weakref.ref(held)
+    assert weights.array_like(contents(0)) is held
+    del held
+    assert freed() is None
+    assert weights.array_like(contents(0)).tobytes() == contents(0).tobytes()
+
+
+def test_threads_that_pack_at_the_same_time_get_one_array() -> None:
+    weights = SharedWeights()
+    together = threading.Barrier(THREADS)
+    found: list[np.ndarray] = []
+
+    def pack() -> None:
+        together.wait()
+        found.append(weights.array_like(contents(0, 100_000)))
+
+    threads = [threading.Thread(target=pack) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(array) for array in found}) == 1
+
+
+def program_of(rows: int, weight: np.ndarray) -> Any:
+    payload = PayloadText()
+    product = payload.matmul(payload.argument(rows, weight.shape[0]), payload.weight(weight))
+    return tuner.compile_program(payload.text(product), target="cpu")
+
+
+def test_programs_of_other_rows_share_their_weights_which_are_freed_with_the_last_one() -> None:
+    weight = RNG.standard_normal((48, 64)).astype(np.float32)
+    few, more = program_of(40, weight), program_of(70, weight)
+    assert few.code != more.code
+    (shared,) = few.weights
+    assert more.weights[0] is shared
+    (other,) = program_of(40, weight + 1).weights
+    assert other.tobytes() != shared.tobytes()
+    x = RNG.standard_normal((70, 48)).astype(np.float32)
+    np.testing.assert_allclose(more(x), x @ weight, rtol=1e-4, atol=1e-5)
+    freed = weakref.ref(shared)
+    del few, shared
+    np.testing.assert_allclose(more(x), x @ weight, rtol=1e-4, atol=1e-5)
+    assert freed() is not None
+    del more
+    gc.collect()
+    assert freed() is None
+
+
+def test_a_loaded_program_shares_the_weights_of_the_exported_one(tmp_path: Any) -> None:
+    program = compiled_function(np.linspace(0, 3, 8).astype(np.float32))
+    program.export(tmp_path / "program")
+    assert load(tmp_path / "program").weights[0] is program.weights[0]
