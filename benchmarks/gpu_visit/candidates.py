@@ -24,6 +24,7 @@ EIGHT_BITS = ("i8", "e4m3")
 TF32_CANDIDATES = 10
 THREE_PRODUCTS_CANDIDATES = 8
 SPLIT_FRAGMENTS_CANDIDATES = 2
+SIX_PRODUCTS_CANDIDATES = 6
 EIGHT_BIT_CANDIDATES = 12
 SCALED_CANDIDATES = 9
 REGRESSION_CANDIDATES = 3
@@ -177,10 +178,12 @@ def _tf32_nt() -> Iterator[dict[str, Value]]:
 
 
 def _f32_by_tensor_cores(chip: str) -> Iterator[GpuPoint]:
-    """Yields three products of tf32: blocks of 128x128, as threads hold totals as well as sums.
+    """Yields six products of bf16, then three of tf32: in blocks of 128x128, as threads hold totals as well.
 
     On mma.sync both operands are split in registers, with no kernel before.
     """
+    for sizes in (SQUARE, FOUNDING):
+        yield from _six_products(Matmul(*sizes, "bf16x6"), chip)
     block: dict[str, Value] = {"block_m": 128, "block_n": 128, "block_k": 32}
     variants = [
         block | {"cluster": cluster, "tiles": tiles, "bands": "columns"}
@@ -195,6 +198,19 @@ def _f32_by_tensor_cores(chip: str) -> Iterator[GpuPoint]:
         points = dict.fromkeys((*first_points(problem, HOPPER, chip), *_allowed(problem, near, chip)))
         yield from itertools.islice(points, THREE_PRODUCTS_CANDIDATES)
         yield from first_points(problem, TENSOR_CORES, chip)[:SPLIT_FRAGMENTS_CANDIDATES]
+
+
+def _six_products(problem: Problem, chip: str) -> Iterator[GpuPoint]:
+    """Yields what a search tries first, and its first block in other clusters and with several tiles."""
+    block: dict[str, Value] = {"block_m": 128, "block_n": 128, "block_k": 64, "stages": 2, "group": 8}
+    variants = (("1x2", 1), ("1x1", 1), ("2x1", 4))
+    near = (
+        Candidate.of(HOPPER, USUAL[HOPPER] | block | {"cluster": cluster, "tiles": tiles})
+        for cluster, tiles in variants
+    )
+    first = first_points(problem, HOPPER, chip)[: SIX_PRODUCTS_CANDIDATES - len(variants)]
+    points = dict.fromkeys((*first, *_allowed(problem, near, chip)))
+    yield from itertools.islice(points, SIX_PRODUCTS_CANDIDATES)
 
 
 def _eight_bits(chip: str) -> Iterator[GpuPoint]:

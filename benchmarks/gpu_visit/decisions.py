@@ -227,6 +227,14 @@ QUESTIONS: tuple[Callable[[Rows], VisitFinding], ...] = (
         "matmul 4096x4096x4096 tf32x3 tn none",
         "Do three products of tf32 tn beat cuBLAS's f32, by wgmma or by mma.sync?",
     ),
+    fastest_of(
+        "matmul 4096x4096x4096 bf16x6 nn none",
+        "Do six products of bf16 beat cuBLAS's f32 at 4096^3, and by which configuration?",
+    ),
+    fastest_of(
+        "matmul 5376x2048x5376 bf16x6 nn none",
+        "Do six products of bf16 beat cuBLAS's f32 at 5376x2048x5376, and by which configuration?",
+    ),
     fastest_of("matmul 4096x4096x4096 i8 nt none", "Which configuration of i8 nt comes first?"),
     fastest_of(UNSCALED, "Which configuration of e4m3 nt comes first?"),
     fastest_of(WITH_SCALES, "Which configuration of e4m3 with scales of blocks comes first?"),

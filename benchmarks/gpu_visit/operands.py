@@ -36,6 +36,7 @@ from tuner.targets.gpu.event_timing import Enqueue
 RANDOM_BITS: dict[str, tuple[Any, int, int]] = {
     "f32": (np.uint32, 0x80FFFFFF, 0x3F000000),
     "tf32x3": (np.uint32, 0x80FFFFFF, 0x3F000000),
+    "bf16x6": (np.uint32, 0x80FFFFFF, 0x3F000000),
     "tf32": (np.uint32, 0x80FFE000, 0x3F000000),
     "f16": (np.uint16, 0x87FF, 0x3800),
     "bf16": (np.uint16, 0x80FF, 0x3F00),

@@ -19,7 +19,7 @@ SECTIONS = (
     VisitSection("micro_kernels", 25, "register ports or the path to shared memory; bits that a sum keeps"),
     VisitSection("f32", 60, "the first configurations of f32; what products in rows and a transposed A gain"),
     VisitSection("tf32", 45, "whether the winner of f16 wins for tf32 too, nn by registers as well"),
-    VisitSection("f32_by_tensor_cores", 50, "whether three products of tf32 beat cuBLAS's f32"),
+    VisitSection("f32_by_tensor_cores", 50, "whether products of bf16 or tf32 beat cuBLAS's f32"),
     VisitSection("eight_bits", 40, "i8 and e4m3 against cuBLAS and cuBLASLt; e4m3 with scales of blocks"),
     VisitSection("decode", 60, "the share of the memory's bandwidth with 1, 16 and 64 rows"),
     VisitSection("regression", 35, "whether f16 and bf16 are as fast as before; one search in f32"),

@@ -17,7 +17,7 @@ from docs.generators.transform_ops import transform_ops
 from tests.cli.conftest import Tuner
 from tests.docs.guide import ROOT
 from tuner.mlir.transform import OPS
-from tuner.payload.gpu import COMMENT
+from tuner.payload.scratch import COMMENT
 from tuner.space.scripts.header import ScriptProvenance
 
 DOCS = ROOT / "docs"

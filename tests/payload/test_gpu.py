@@ -4,6 +4,7 @@ import itertools
 import re
 from collections.abc import Callable
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -15,7 +16,8 @@ from tuner.core.problem import Problem
 from tuner.mlir.cpu.lowering import lower_to_llvm
 from tuner.mlir.ir.memrefs import copy_by_loops
 from tuner.mlir.passes import run_passes
-from tuner.payload.gpu import Scratch, gpu_payload_mlir, scratch_in
+from tuner.payload.gpu import gpu_payload_mlir
+from tuner.payload.scratch import Scratch, scratch_in
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 PROBLEM = Matmul(200, 136, 72, "f16")
@@ -143,6 +145,39 @@ def test_an_operand_is_copied_by_columns_and_its_low_bits_are_those_of_the_copy(
     high = (np.ascontiguousarray(copy).view(np.int32) & -0x2000).view(np.float32)
     np.testing.assert_array_equal(arrays[f"low_{name}"], copy - high)
     np.testing.assert_allclose(arrays["c"], (a.T if layout == "tn" else a) @ b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.mlir
+def test_operands_are_sums_of_three_matrices_of_bf16_and_what_is_beside_them_is_not_written() -> None:
+    problem = Matmul(15, 31, 7, "bf16x6")
+    scratch = scratch_in("// planes: a b\nmodule {\n}\n", problem)
+    assert scratch == Scratch(planes=("a", "b"))
+    rng = np.random.default_rng(3)
+    largest = np.finfo(np.float32).max
+    inputs = {name: rng.standard_normal(shape) for name, shape in (("a", (15, 7)), ("b", (7, 31)))}
+    arrays = {name: array.astype(np.float32) for name, array in inputs.items()}
+    arrays["a"][0, :3] = largest, -largest, 2.0**-100
+    buffers = {"a": (15, 8), "b": (7, 32)}  # rows of whole 16 bytes
+    for name, shape in buffers.items():
+        for plane in ("high", "middle", "low"):
+            arrays[f"{plane}_{name}"] = np.ones(shape, ml_dtypes.bfloat16)
+    call_functions(gpu_payload_mlir(problem, scratch), arrays | {"c": np.empty((15, 31), np.float32)})
+    for name, shape in buffers.items():
+        planes = [arrays[f"{plane}_{name}"].astype(float) for plane in ("high", "middle", "low")]
+        assert all((plane[:, shape[1] - 1] == 1).all() for plane in planes)
+        total = np.add.reduce(planes)[:, : shape[1] - 1]
+        np.testing.assert_array_equal(total, arrays[name])
+
+
+@pytest.mark.parametrize(
+    "script", ["// planes: a", "// planes: a b\n// packed: a", "// planes: a b\n// low: a"]
+)
+def test_planes_are_of_both_operands_without_other_copies(script: str) -> None:
+    reason = "script: planes: found [ab ]*, allowed a b, of f32, without other copies of operands"
+    with pytest.raises(UsageError, match=reason):
+        scratch_in(script, Matmul(64, 64, 64, "bf16x6"))
+    with pytest.raises(UsageError, match=reason):
+        scratch_in("// planes: a b", Matmul(64, 64, 64, "bf16"))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from tuner.core.problem_documents import ProblemDocument
 from tuner.core.problem_text import shape_text, tune_command
 from tuner.core.queries import TaskQuery
 from tuner.db.rows import problem_of, problem_row
-from tuner.payload.gpu import scratch_in
 from tuner.payload.group_offsets import draw_offsets, few_rows, groups_of_rows, offsets_of
 from tuner.payload.inputs import draw_extremes
 from tuner.payload.reference import (
@@ -35,6 +34,7 @@ from tuner.payload.reference import (
     reference_bytes,
     with_special_numbers,
 )
+from tuner.payload.scratch import scratch_in
 
 PROBLEMS = (
     GroupedMatmul(5, 100, 30, 20, layout="nt"),

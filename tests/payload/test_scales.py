@@ -21,10 +21,10 @@ from tuner.core.problem_text import tune_command
 from tuner.core.queries import TaskQuery
 from tuner.db.rows import problem_of, problem_row
 from tuner.payload.cpu import tensor_type
-from tuner.payload.gpu import scratch_in
 from tuner.payload.inputs import draw_extremes
 from tuner.payload.reference import Float64, Inputs, changed_inputs, compare, draw, draw_base
 from tuner.payload.scaled_product import factor_types, scaled_product
+from tuner.payload.scratch import scratch_in
 from tuner.programs.interpreter.host_functions import read_function
 
 BLOCK = 128

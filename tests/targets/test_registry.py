@@ -20,7 +20,7 @@ from tests.texts import text_beside
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.dtypes import CPU_DTYPES, FLOAT8S, INPUT_DTYPES, NARROW_OUTPUTS, TILE_DTYPES
 from tuner.core.errors import CandidateError, DeviceError, Stage, TunerError, UsageError
-from tuner.core.gpu import chip_of
+from tuner.core.gpu import CHIPS, chip_of
 from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator, Effort
 from tuner.core.machine import variables_of
 from tuner.core.matmul import Matmul
@@ -158,12 +158,12 @@ def test_the_source_for_a_gpu_has_true_sizes_and_the_buffers_that_the_script_add
 
 
 @pytest.mark.parametrize("kind", [TARGETS["cuda"], TARGETS["simulator"]], ids=lambda kind: str(kind.name))
-def test_gpus_refuse_f32_by_tiles_of_a_processor(kind: Target) -> None:
-    message = (
-        rf"^math: found 'bf16x6', allowed ieee, tf32, tf32x3 on {kind.name}:sm_90a; a CPU with AMX takes it"
-    )
-    with pytest.raises(UsageError, match=message):
-        kind.require_types(Matmul(8, 8, 8, "bf16x6"), TargetName(kind.name, "sm_90a"))
+def test_gpus_without_wgmma_refuse_f32_by_six_products(kind: Target) -> None:
+    kind.require_types(Matmul(8, 8, 8, "bf16x6"), TargetName(kind.name, "sm_90a"))
+    for chip in sorted(CHIPS.keys() - {"sm_90a"}):
+        allowed = f"ieee, tf32, tf32x3 on {kind.name}:{chip}; sm_90a and CPUs with AMX take it"
+        with pytest.raises(UsageError, match=f"^math: found 'bf16x6', allowed {allowed}"):
+            kind.require_types(Matmul(8, 8, 8, "bf16x6"), TargetName(kind.name, chip))
 
 
 @pytest.mark.parametrize("kind", [TARGETS["cuda"], TARGETS["simulator"]], ids=lambda kind: str(kind.name))

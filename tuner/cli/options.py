@@ -59,7 +59,9 @@ DTYPE_HELP = f"{', '.join(CPU_DTYPES)}; on GPUs also {', '.join(OTHER_DTYPES)}."
 MODE = f"[{'|'.join(MATH)}]"
 TILE_MODES = tuple(MODES[dtype] for dtype in TILE_DTYPES)
 GPU_MODES = tuple(math for math in MATH if math not in (IEEE, *TILE_MODES))
-MATH_HELP = f"How f32 is multiplied; on GPUs also {', '.join(GPU_MODES)}, by AMX {', '.join(TILE_MODES)}."
+MATH_HELP = (
+    f"How f32 is multiplied; on GPUs also {', '.join(GPU_MODES)}, by AMX and wgmma {', '.join(TILE_MODES)}."
+)
 EXPORTED = "tuner export matmul 512x512x512 -o best.mlir"  # makes a script, and its payload
 SUFFIX = ".mlir"  # of a file with a payload
 # options whose values a payload determines

@@ -216,7 +216,7 @@ _ROWS = (
         promised="f32",
         extremes=ExtremeExponents(60, -60, 20),
     ),
-    NumberType(  # f32, multiplied by six products of bf16
+    NumberType(  # f32, multiplied by six products of bf16, by a CPU's tiles or by wgmma
         "bf16x6",
         32,
         "float32",
@@ -281,7 +281,7 @@ SUM_DTYPES: Final = tuple(dict.fromkeys(row.sums for row in _ROWS if row.sums))
 NARROW_OUTPUTS: Final = {row.name: row.narrow for row in _ROWS if row.narrow}
 OUTPUTS: Final = (*SUM_DTYPES, *dict.fromkeys(chain.from_iterable(NARROW_OUTPUTS.values())))
 CPU_DTYPES: Final = _with("vector")
-TILE_DTYPES: Final = _with("tiles")  # that only tiles of a CPU multiply
+TILE_DTYPES: Final = _with("tiles")  # that CPUs multiply by tiles, and GPUs by wgmma alone
 TENSOR_DTYPES: Final = _with("ptx")  # that tensor cores multiply
 FLOAT8S: Final = tuple(row.name for row in _ROWS if row.is_float and row.bits == 8)
 FLOATS: Final = tuple(row.name for row in _ROWS if row.is_float and row.bits > 8 and not row.stored)

@@ -32,7 +32,7 @@ CLOCK_FLOP = {
     "sm_80": {"f16": 2048, "bf16": 2048, "tf32": 1024, "f32": 128, "f64": 128, "i8": 4096}
     | {"tf32x3": 1024 // 3},  # three products for each
     "sm_90": {"f16": 4096, "bf16": 4096, "tf32": 2048, "f32": 256, "f64": 256}
-    | {"tf32x3": 2048 // 3}
+    | {"tf32x3": 2048 // 3, "bf16x6": 4096 // 6}
     | dict.fromkeys(("i8", "e4m3", "e5m2"), 8192),
 }
 
@@ -71,6 +71,11 @@ class Chip:
     def is_specific(self) -> bool:
         """Returns whether code may use features of this architecture alone, such as wgmma on sm_90a."""
         return self.name.endswith("a")
+
+    @property
+    def has_wgmma(self) -> bool:
+        """Returns whether code may multiply by wgmma."""
+        return self.is_specific and self.capability == 90
 
 
 CHIPS = {

@@ -72,7 +72,7 @@ class Machine:
             chip = chip_of(self.chip)
             return (
                 ("compute_capability", chip.capability),
-                ("has_wgmma", int(chip.is_specific and chip.capability == 90)),
+                ("has_wgmma", int(chip.has_wgmma)),
                 ("max_shared_bytes", chip.max_shared_bytes),  # of one block, when the host asks for it
                 ("registers_per_block", REGISTERS),
                 ("max_threads", MAX_THREADS_PER_BLOCK),

@@ -78,8 +78,9 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         scales: "", or "1x128,128x128": fp8 with layout nt, f32 or bf16 as output and two more arguments in
             f32, a scale for each row and 128 of K of A, and for each 128 rows and 128 of K of B as stored.
             Kernels are for sm_90a, with K a multiple of 16.
-        math: how f32 is multiplied: "ieee"; on GPUs "tf32", or "tf32x3" (three products of tf32); by AMX
-            "bf16x6" (six products of bf16). Never chosen by a run itself. The problem then has that dtype.
+        math: how f32 is multiplied: "ieee"; on GPUs "tf32", or "tf32x3" (three products of tf32); on sm_90a
+            and by AMX "bf16x6" (six products of bf16). Never chosen by a run itself. The problem then has
+            that dtype.
 
     Returns:
         The problem, a frozen value.

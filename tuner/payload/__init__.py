@@ -10,4 +10,5 @@ __all__ = [
     "partitions",
     "reference",
     "scaled_product",
+    "scratch",
 ]

@@ -1,32 +1,22 @@
 """The payload of a GPU: a problem's MLIR, with functions that pack before and reduce after.
 
 All types have the true sizes of memory, and each function is MLIR that any compiler may take: padding to
-sizes that tiles divide is a step of the script (``tuner.pad_views``). A script whose kernels pass results to
-one another states the buffers for these in comments at its top::
-
-    // workspace: 4 256 192    sizes (slices, m, n) of the sums of 4 parts of K; @reduce adds the slices
-    // packed: a b             operands copied first into rows of whole 16 bytes, by @pack_a and @pack_b
-    // transposed: a           an operand of which a copy has k innermost, made by @transpose_a
-    // low: a                  an operand whose bits beyond tf32 are another matrix, made by @split_a
-    // parts: 4 256 192        as a workspace, but @matmul itself adds the slices and writes C
-    // zeroed: 12              a number of i32 that are zero before a run, and that the run sets back to zero
-
-A buffer may be larger than the matrix in it. A function then takes the whole buffer and works on a
-``memref.subview``, the matrix. What else is in a packed row are zeros.
+sizes that tiles divide is a step of the script (``tuner.pad_views``). A script says by which buffers its
+kernels pass results to one another (``tuner.payload.scratch``). A buffer may be larger than the matrix in it.
+A function then takes the whole buffer and works on a ``memref.subview``, the matrix. What else is in a row
+are zeros.
 """
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 from tuner.core.epilogues import BEFORE, Epilogue
-from tuner.core.errors import UsageError
-from tuner.core.problem import SIZE_LIMIT, Argument, Problem
+from tuner.core.problem import Argument, Problem
 from tuner.payload.cpu import (
     ENTRY,
-    MAPS,
     batch_comment,
     has_epilogue,
     indexing_maps,
@@ -36,81 +26,17 @@ from tuner.payload.cpu import (
 )
 from tuner.payload.grouped_product import grouped_payload_mlir
 from tuner.payload.scaled_product import scaled_product
+from tuner.payload.scratch import Scratch
 
-COMMENT = re.compile(r"// (workspace|packed|transposed|low|parts|zeroed): (.*)")
 HIGH_BITS = -0x2000  # of an f32: those of a tf32, as tensor cores read it
+UPPER_HALF = -0x10000  # of an f32: a bf16
+PLANES = ("high", "middle", "low")  # of bf16, whose sum is an f32
+PLANE_ELEMENT = "bf16"
+PLANE_BYTES = 2  # of an element
 PACKED_BYTES = 16  # of which a packed row is a multiple: the widest copy
-SLICES_LIMIT = 64
 PARTS = "parts"  # buffers of a kernel's blocks, by name
 ZEROED = "zeroed"
 KEEPS_ZEROS = ", tuner.zeroed, tuner.keeps_zeros"
-
-
-@dataclass(frozen=True)
-class Scratch:
-    """Buffers by which a script's kernels pass results on: sums of parts of K, and packed operands."""
-
-    workspace: tuple[int, int, int] | None = None  # (slices, m, n), m and n each at least the problem's
-    packed: tuple[str, ...] = ()  # packed operands: "a", "b", both or none
-    low: tuple[str, ...] = ()  # split operands: "a", "b" or none
-    transposed: tuple[str, ...] = ()  # copied operands: "a", "b" or none; low bits are of the copy then
-    parts: tuple[int, int, int] | None = None  # as workspace, of sums that @matmul itself adds up
-    zeroed: int = 0  # words of 4 bytes that are zero before and after a run
-
-
-def scratch_in(script: str, problem: Problem) -> Scratch:
-    """Returns the buffers that a script's comments state, see the module docstring.
-
-    Raises UsageError for an operand other than a or b, for a workspace that is not three numbers in range,
-    for a low operand together with other buffers or of a type other than f32, for an operand to be
-    transposed that has k innermost, or is packed, for packed operands with scales, and for any buffer of a
-    grouped_matmul.
-    """
-    found = {match[1]: match[2].split() for match in map(COMMENT.match, script.splitlines()) if match}
-    if problem.groups and found:
-        raise UsageError(f"script: {', '.join(found)}: allowed without groups of rows only")
-    workspace = _slices("workspace", found, problem)
-    parts = _slices("parts", found, problem)
-    if workspace and parts:
-        raise UsageError("script: workspace: cannot be combined with parts, which @matmul adds up")
-    zeroed = " ".join(found.get("zeroed", ["0"]))
-    if not re.fullmatch("[0-9]{1,9}", zeroed):
-        raise UsageError(f"script: zeroed: expected a number of words, got {zeroed!r}")
-    packed = tuple(found.get("packed", ()))
-    if packed not in ((), ("a",), ("b",), ("a", "b")):
-        raise UsageError(f"script: packed: found {' '.join(packed)}, allowed a, b")
-    if problem.scales and packed:
-        raise UsageError(f"script: packed: found {' '.join(packed)}, allowed none with scales of blocks")
-    low = tuple(found.get("low", ()))
-    if low not in ((), ("a",), ("b",)) or (low and (workspace or packed or problem.stored_dtype != "f32")):
-        raise UsageError(f"script: low: found {' '.join(low)}, allowed a or b, of f32, without other buffers")
-    transposed = _transposed_in(found.get("transposed", []), problem, packed)
-    return Scratch(workspace, packed, low, transposed, parts, int(zeroed))
-
-
-def _transposed_in(words: list[str], problem: Problem, packed: tuple[str, ...]) -> tuple[str, ...]:
-    for word in words:
-        dimensions = dict(zip("ab", MAPS[problem.layout], strict=True)).get(word, "k")
-        if dimensions.endswith("k") or packed or len(words) > 1:
-            allowed = "one operand with k not innermost, without packed ones"
-            raise UsageError(f"script: transposed: found {' '.join(words)}, allowed {allowed}")
-    return tuple(words)
-
-
-def _slices(comment: str, found: dict[str, list[str]], problem: Problem) -> tuple[int, int, int] | None:
-    if comment not in found:
-        return None
-    words = found[comment]
-    if len(words) != 3 or not all(re.fullmatch("[0-9]{1,18}", word) for word in words):
-        raise UsageError(f"script: {comment}: expected 3 numbers (slices, m, n), got {' '.join(words)!r}")
-    slices, m, n = map(int, words)
-    if not 1 <= slices <= SLICES_LIMIT:
-        raise UsageError(f"script: {comment}: found {slices} slices, allowed 1..{SLICES_LIMIT}")
-    for name, size, stored in zip("mn", problem.sizes[:2], (m, n), strict=True):
-        least = size if comment == "workspace" else 1
-        if not least <= stored <= SIZE_LIMIT:
-            raise UsageError(f"script: {comment} {name}: found {stored}, allowed {least}..{SIZE_LIMIT}")
-    return slices, m, n
 
 
 def gpu_payload_mlir(problem: Problem, scratch: Scratch) -> str:
@@ -118,14 +44,15 @@ def gpu_payload_mlir(problem: Problem, scratch: Scratch) -> str:
 
     A function is for one pair of a batch. @matmul takes A, B, their scales if any, the epilogue's arguments
     and C. With a workspace it takes A, B, scales and one slice, which gets all sums until a script splits K,
-    and @reduce writes C. A transposed copy, a matrix of low bits, parts and zeroed words are arguments
-    before C, of which only a script makes use.
+    and @reduce writes C. A transposed copy, matrices of low bits or planes, parts and zeroed words are
+    arguments before C, of which only a script makes use.
     """
     if problem.groups:
         return grouped_payload_mlir(problem)
     functions = [_pack(problem, name) for name in scratch.packed]
     functions += map(partial(_transpose, problem), scratch.transposed)
     functions += map(partial(_split, problem, scratch), scratch.low)
+    functions += map(partial(_split_into_planes, problem), scratch.planes)
     if scratch.workspace is None:
         functions.append(_matmul(problem, scratch))
     else:
@@ -237,8 +164,13 @@ def _stored(problem: Problem, name: str) -> tuple[int, int]:
 
 
 def _packed(problem: Problem, name: str) -> tuple[int, int]:
-    rows, columns = _stored(problem, name)
-    multiple = PACKED_BYTES // problem.input_bytes
+    return _whole_rows(_stored(problem, name), problem.input_bytes)
+
+
+def _whole_rows(sizes: tuple[int, int], item_bytes: int) -> tuple[int, int]:
+    """Returns the sizes of a buffer whose rows are whole 16 bytes."""
+    rows, columns = sizes
+    multiple = PACKED_BYTES // item_bytes
     return rows, -(-columns // multiple) * multiple
 
 
@@ -284,7 +216,8 @@ def _unread(problem: Problem, scratch: Scratch) -> list[_Array]:
     """Returns the arguments of @matmul of which only a script makes use."""
     copies = map(partial(_transposed, problem), scratch.transposed)
     low_bits = map(partial(_low, problem, scratch), scratch.low)
-    return [*copies, *low_bits, *_scratch_of_kernel(scratch, problem)]
+    planes = chain.from_iterable(map(partial(_planes, problem), scratch.planes))
+    return [*copies, *low_bits, *planes, *_scratch_of_kernel(scratch, problem)]
 
 
 def _scratch_of_kernel(scratch: Scratch, problem: Problem) -> list[_Array]:
@@ -305,6 +238,17 @@ def _transposed(problem: Problem, name: str) -> _Array:
 def _low(problem: Problem, scratch: Scratch, name: str) -> _Array:
     source = _split_source(problem, scratch, name)
     return replace(source, name=f"low_{name}", buffer=f"low_{name}")
+
+
+def _planes(problem: Problem, name: str) -> list[_Array]:
+    """Returns the matrices of bf16 that an operand is the sum of, in rows of whole 16 bytes."""
+    sizes = _stored(problem, name)
+    buffer_sizes = _whole_rows(sizes, PLANE_BYTES)
+    arrays = []
+    for plane in PLANES:
+        buffer = f"{plane}_{name}"
+        arrays.append(_Array(buffer, sizes, PLANE_ELEMENT, buffer, buffer_sizes))
+    return arrays
 
 
 def _split_source(problem: Problem, scratch: Scratch, name: str) -> _Array:
@@ -346,6 +290,38 @@ def _split(problem: Problem, scratch: Scratch, name: str) -> str:
     }} -> {target.tensor}
 """
     return _function(f"split_{name}", [source], target, "f32", body, "%low")
+
+
+def _split_into_planes(problem: Problem, name: str) -> str:
+    """Returns the function that writes an operand as the sum of three matrices of bf16.
+
+    The first has the upper half of the bits, so that the largest numbers stay finite, the second is what is
+    left, rounded, the third what is left of that.
+    """
+    source = _Array("source", _stored(problem, name), problem.stored_dtype, name)
+    targets = _planes(problem, name)
+    tensor = targets[0].tensor
+    maps = ", ".join(["affine_map<(m, n) -> (m, n)>"] * (1 + len(targets)))
+    outputs = ", ".join(f"%{target.name.upper()}" for target in targets)
+    body = f"""    %mask = arith.constant {UPPER_HALF} : i32
+    %planes:3 = linalg.generic {{indexing_maps = [{maps}],
+      iterator_types = ["parallel", "parallel"]}}
+      ins(%SOURCE : {source.tensor}) outs({outputs} : {tensor}, {tensor}, {tensor}) {{
+    ^bb0(%number: f32, %old_high: bf16, %old_middle: bf16, %old_low: bf16):
+      %bits = arith.bitcast %number : f32 to i32
+      %kept = arith.andi %bits, %mask : i32
+      %upper = arith.bitcast %kept : i32 to f32
+      %high = arith.truncf %upper : f32 to bf16
+      %rest = arith.subf %number, %upper : f32
+      %middle = arith.truncf %rest : f32 to bf16
+      %taken = arith.extf %middle : bf16 to f32
+      %last = arith.subf %rest, %taken : f32
+      %low = arith.truncf %last : f32 to bf16
+      linalg.yield %high, %middle, %low : bf16, bf16, bf16
+    }} -> ({tensor}, {tensor}, {tensor})
+"""
+    results = [(f"%planes#{number}", target) for number, target in enumerate(targets)]
+    return _function_of(f"split_{name}", [source], results, "f32", body)
 
 
 def _partial_matmul(problem: Problem, scratch: Scratch, workspace: tuple[int, int, int]) -> str:
@@ -405,14 +381,29 @@ def _function(
     last: str,
     unread: Sequence[_Array] = (),
 ) -> str:
-    arguments = ", ".join(view.declaration for view in (*inputs, *unread, c))
-    reads = "".join(view.as_tensor() for view in inputs)
-    return f"""  func.func @{name}({arguments}) {{
+    return _function_of(name, inputs, [(last, c)], sums, body, unread)
+
+
+def _function_of(
+    name: str,
+    inputs: list[_Array],
+    results: Sequence[tuple[str, _Array]],
+    sums: str,
+    body: str,
+    unread: Sequence[_Array] = (),
+) -> str:
+    """Returns a function that writes ``results``: names of tensors, and the arrays that they go to."""
+    arguments = [array.declaration for array in (*inputs, *unread)]
+    reads = "".join(array.as_tensor() for array in inputs)
+    writes = ""
+    for last, array in results:
+        arguments.append(array.declaration)
+        reads += array.as_tensor("restrict writable")
+        writes += f"    bufferization.materialize_in_destination {last} in restrict writable {array.memory}\n"
+        writes += f"      : ({array.tensor}, {array.memory_type}) -> ()\n"
+    return f"""  func.func @{name}({", ".join(arguments)}) {{
     %zero = arith.constant {zero(sums)}
-{reads}{c.as_tensor("restrict writable")}{body}\
-    bufferization.materialize_in_destination {last} in restrict writable {c.memory}
-      : ({c.tensor}, {c.memory_type}) -> ()
-    return
+{reads}{body}{writes}    return
   }}
 """
 

@@ -24,7 +24,7 @@ from tuner.core.quantization import CONSTANT
 from tuner.core.queries import RunQuery, TaskQuery, TrialQuery
 from tuner.core.runs import Run
 from tuner.core.trials import StoredTrial
-from tuner.payload.gpu import Scratch, scratch_in
+from tuner.payload.scratch import Scratch, scratch_in
 from tuner.results.best_trials import best_results, is_measured_there
 from tuner.space.scripts.choice import projected_script
 

@@ -24,7 +24,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 MAX_STREAMS = 8
 LoweringStep = Literal["device-memory", "async", "streams", "gpux", "llvm", "ptx"]
 STEPS: tuple[LoweringStep, ...] = get_args(LoweringStep)
-# Keys of MATH: tiles of a CPU multiply single operations only
+# Keys of MATH: what a CPU multiplies by tiles is for single operations only, on GPUs too
 PROGRAM_MODES: Final = tuple(math for math, dtype in MATH.items() if dtype not in TILE_DTYPES)
 # Steps whose text differs by ``form``, which only these take; each earlier step shows one fixed form.
 WITH_FORM: tuple[LoweringStep, ...] = ("llvm", "ptx")

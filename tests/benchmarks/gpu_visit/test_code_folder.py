@@ -104,7 +104,7 @@ def test_the_plan_has_candidates_for_each_section_and_names_none_twice() -> None
     assert counts == {
         "f32": 59,
         "tf32": 31,
-        "f32_by_tensor_cores": 40,
+        "f32_by_tensor_cores": 52,
         "eight_bits": 33,
         "decode": 105,
         "regression": 6,

@@ -42,6 +42,21 @@ def test_a_mode_is_in_the_key_of_what_is_tuned_listed_exported_and_lowered(
 
 
 @pytest.mark.slow
+def test_six_products_are_tuned_listed_exported_and_lowered_where_the_gpu_has_wgmma(
+    tuner: Tuner, tmp_path: Path
+) -> None:
+    key = "matmul 67x35x71 bf16x6 tn none"
+    sizes = "matmul 67x35x71 --layout tn --math bf16x6 --target simulator:sm_90a"
+    require(tuner.done(f"tune {sizes} --trials 2").out, key, "2 trials: 2 verified, 0 failed")
+    assert len(tuner("history --math bf16x6 --json").json) == 2
+    path = tmp_path / "verified.mlir"
+    tuner.done("export --trial 1 -o", str(path))
+    require(path.read_text(), f"// {key} on simulator:sm_90a", "// planes: a b")
+    require(tuner.done("show 1").out, key, "split_a_kernel")
+    assert "wgmma.mma_async" in tuner.done("lower --trial 1 --to code").out
+
+
+@pytest.mark.slow
 def test_a_run_in_f32_and_one_in_a_mode_of_it_do_not_see_each_other(tuner: Tuner) -> None:
     tuner.done(f"tune {SIZES} --math tf32 {GPU} --trials 1")
     tuned = tuner.done(f"tune {SIZES} {GPU} --trials 1").out
@@ -68,8 +83,8 @@ REFUSALS = {
         "hint: --math ieee"
     ),
     f"tune {SIZES} --math bf16x6 {GPU}": (
-        "math: found 'bf16x6', allowed ieee, tf32, tf32x3 on simulator:sm_90; a CPU with AMX takes it\n"
-        "hint: --math ieee"
+        "math: found 'bf16x6', allowed ieee, tf32, tf32x3 on simulator:sm_90; "
+        "sm_90a and CPUs with AMX take it\nhint: --math ieee"
     ),
     "history --math tf32x4": (
         "math: found 'tf32x4', allowed ieee, tf32, tf32x3, bf16x6\nhint: did you mean tf32x3?"

@@ -47,6 +47,7 @@ SECOND = """vector.store %sums, %scale[%i] : memref<64xf32>, vector<4xf32>
 BECOMES = {
     "finish_stores_guarded": (LINE.format("store"), payload()),
     "finish_stores_whole": (LINE.format("store"), payload(row=64, bounds="64, 64")),
+    "finish_stores_of_two": (LINE.format("store"), payload(store=SECOND)),
     "finish_stores_narrow": (LINE.format("store"), payload(row=61, bounds="64, 61")),
     "finish_stores_epilogue": (LINE.format("store"), payload(row=64, bounds="50, 64", epilogue=EPILOGUE)),
     "finish_stores_atomic": (LINE.format("atomic"), payload(row=64, bounds="64, 64")),
@@ -58,8 +59,17 @@ BECOMES = {
 ROWS_OF_62 = r"memref<64x64xf32, strided<\[62, 1\]>>"
 REFUSED = [
     (LINE.format("add"), payload(), "mode: found 'add', allowed store, atomic, workspace"),
-    (LINE.format("store"), payload(store="//"), "found 0 stores to arguments, allowed some, all to one"),
-    (LINE.format("store"), payload(store=SECOND), "found 2 stores to arguments, allowed some, all to one"),
+    (LINE.format("store"), payload(store="//"), "found 0 stores to 0 arguments, allowed some, all to one"),
+    (
+        LINE.format("atomic"),
+        payload(store=SECOND),
+        "found 2 stores to 2 arguments, allowed some, all to one, or in mode store without an epilogue",
+    ),
+    (
+        LINE.format("store"),
+        payload(store=SECOND, epilogue=EPILOGUE),
+        "found 2 stores to 2 arguments, allowed",
+    ),
     (LINE.format("atomic"), payload(epilogue=EPILOGUE), "found 'atomic' and an epilogue, allowed store"),
     (LINE.format("workspace"), payload(), rf"workspace: expected whole tiles, got {ROWS_OF_62}"),
     (LINE.format("store"), payload(store="vector.transfer_write"), r"vector\.transfer_write to an argument"),

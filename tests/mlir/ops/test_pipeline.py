@@ -50,6 +50,7 @@ REFUSED = [
     (line(), payload(k=100), "A: found rows of 200 bytes, allowed multiples of 16"),
     (line(block_k=64), payload("f32", k=64), "B: found 64 k of 4-byte elements read by lanes, allowed 32"),
     (line(block_k=32, products=3), payload("f32", k=64), "no argument with tuner.buffer = 'low_a'"),
+    (line(products=6), payload("f32", k=64), "no argument with tuner.buffer = 'high_a'"),
     (line(block_k=128), payload("i8", k=128), "found elements i8 summed in f32, allowed bf16"),
     (line(block_k=32, consumers=3), payload("f32", k=64), "found 3, allowed some that divide 64 columns"),
     (line(consumers=3), payload(), "consumers: found 3, allowed some that divide 64 rows"),

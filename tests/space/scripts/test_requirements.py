@@ -15,8 +15,9 @@ from tuner.core.problem import Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.payload.cpu import payload_mlir
-from tuner.payload.gpu import Scratch, gpu_payload_mlir
+from tuner.payload.gpu import gpu_payload_mlir
 from tuner.payload.partitions import partitions_in
+from tuner.payload.scratch import Scratch
 from tuner.space.scripts.header import custom_ops, instructions_needed
 
 pytestmark = pytest.mark.mlir

@@ -115,10 +115,11 @@ def _joined(words: list[Value], element: ir.Type) -> Value:
 class FinishStoresOp(InPlaceOp, name="finish_stores"):
     """``tuner.finish_stores``: completes stores to the output; the last op of a script.
 
-    Takes a function that stores vectors of sums to one argument by 1-D ``vector.store``. The argument may be
-    a padded view (of ``tuner.pad_views``: a type larger than the memory, with true sizes ``tuner.bounds``),
-    and ``tuner.set_aside_epilogue`` may have moved the epilogue out of the function. Gives stores of final
-    elements, as wide as the alignment of output rows allows, within the true sizes.
+    Takes a function that stores vectors of sums to one argument by 1-D ``vector.store``, or to several ones
+    in mode ``"store"`` without an epilogue. An argument may be a padded view (of ``tuner.pad_views``: a type
+    larger than the memory, with true sizes ``tuner.bounds``), and ``tuner.set_aside_epilogue`` may have moved
+    the epilogue out of the function. Gives stores of final elements, as wide as the alignment of output rows
+    allows, within the true sizes.
 
         vector.store %sums, %c[%i, %j] : memref<64x64xf32, strided<[62, 1]>>, vector<4xf32>
       of %c with tuner.bounds = array<i64: 50, 62>, whose rows are multiples of 2 elements, becomes twice
@@ -134,8 +135,9 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
     as ``mma.sync`` leaves them; with mode ``"store"``, lanes then exchange pieces and store 16 bytes each
     where rows are aligned and whole, and no epilogue reads the output: a lane would read what another one
     stores. Types of arguments change; the handle (a func.func) stays valid.
-    Silenceable failure, with nothing changed: an unknown mode, no store, stores to several arguments or in
-    another form, an epilogue with a mode other than ``"store"``, a workspace that is a padded view.
+    Silenceable failure, with nothing changed: an unknown mode, no store, stores to several arguments with an
+    epilogue or in another mode, stores in another form, an epilogue with a mode other than ``"store"``, a
+    workspace that is a padded view.
     """
 
     def change(self, function: Op) -> Refusal | None:
@@ -146,29 +148,11 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
         if reason is not None:
             return reason
         is_exchanged = attribute(self, "exchange", 0) == 1
-        output = _Output(function, stores[0].operands[1], mode)
-        if mode == "workspace":
-            _become_workspace(output, slices)
-        elif mode == "atomic":
-            number = ir.BlockArgument(output.argument).arg_number
-            memrefs.set_argument_attribute(function, number, "tuner.zeroed", ir.UnitAttr.get())
-        elif output.epilogue is not None:
-            memrefs.retype_argument(output.argument, output_type(output.epilogue))
-            memrefs.sync_function_type(function)
-        if is_exchanged and mode == "store":
-            stores = _exchange(stores, output)
+        by_argument: dict[Value, list[Op]] = {}
         for store in stores:
-            vector, _, *indices = store.operands
-            whole = ir.VectorType(vector.type).shape[0]
-            width = output.width(whole)
-            with store.location, ir.InsertionPoint(store):
-                for offset in range(0, whole, width):
-                    _store_part(
-                        piece(vector, offset, width), [*indices[:-1], plus(indices[-1], offset)], output
-                    )
-            store.erase()
-        if output.epilogue is not None:
-            output.epilogue.erase()
+            by_argument.setdefault(store.operands[1], []).append(store)
+        for argument, own in by_argument.items():
+            _finish(own, _Output(function, argument, mode), slices, is_exchanged=is_exchanged)
         return None
 
 
@@ -240,6 +224,31 @@ class _Output:
         return math.gcd(whole, self.row)
 
 
+def _finish(stores: list[Op], output: _Output, slices: int, *, is_exchanged: bool) -> None:
+    """Completes the stores to one argument, in place."""
+    if output.mode == "workspace":
+        _become_workspace(output, slices)
+    elif output.mode == "atomic":
+        number = ir.BlockArgument(output.argument).arg_number
+        memrefs.set_argument_attribute(output.function, number, "tuner.zeroed", ir.UnitAttr.get())
+    elif output.epilogue is not None:
+        memrefs.retype_argument(output.argument, output_type(output.epilogue))
+        memrefs.sync_function_type(output.function)
+    if is_exchanged and output.mode == "store":
+        stores = _exchange(stores, output)
+    for store in stores:
+        vector, _, *indices = store.operands
+        whole = ir.VectorType(vector.type).shape[0]
+        width = output.width(whole)
+        with store.location, ir.InsertionPoint(store):
+            for offset in range(0, whole, width):
+                part = piece(vector, offset, width)
+                _store_part(part, [*indices[:-1], plus(indices[-1], offset)], output)
+        store.erase()
+    if output.epilogue is not None:
+        output.epilogue.erase()
+
+
 def _is_output(view: Value) -> bool:
     """Returns whether a memref is an argument, and not the one with which ``tuner.add_parts`` adds up."""
     if not memrefs.is_argument(view):
@@ -255,13 +264,16 @@ def _why_not(function: Op, stores: list[Op], mode: str) -> Refusal | None:
     other = next((store for store in others if memrefs.is_argument(store.operands[1])), None)
     if other is not None:
         return Refusal(f"found {other.name} to an argument, allowed vector.store")
-    if len({store.operands[1] for store in stores}) != 1:
-        return Refusal(f"found {len(stores)} stores to arguments, allowed some, all to one")
+    has_epilogue = find_epilogue(function) is not None
+    arguments = {store.operands[1] for store in stores}
+    if not arguments or (len(arguments) > 1 and (mode != "store" or has_epilogue)):
+        allowed = "some, all to one, or in mode store without an epilogue"
+        return Refusal(f"found {len(stores)} stores to {len(arguments)} arguments, allowed {allowed}")
     if mode == "workspace" and padded_views.bounds_of(stores[0].operands[1]):
         return Refusal(
             f"workspace: expected whole tiles, got {stores[0].operands[1].type} with {padded_views.BOUNDS}"
         )
-    if mode != "store" and find_epilogue(function) is not None:
+    if mode != "store" and has_epilogue:
         return Refusal(f"mode: found {mode!r} and an epilogue, allowed store: sums of a part of K get none")
     return None
 

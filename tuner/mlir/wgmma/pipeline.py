@@ -1,6 +1,6 @@
 """The transform op ``tuner.wgmma_pipeline``, and the stores of its sums to C."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from tuner.core.errors import Refusal
@@ -11,6 +11,7 @@ from tuner.mlir.ir.padded_views import bounds_of
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.ir.scalar_epilogues import apply_epilogue, find_epilogue
 from tuner.mlir.ir.warps import synchronise_warp
+from tuner.mlir.wgmma.block_matmul import BlockMatmul, Knobs, read_matmul
 from tuner.mlir.wgmma.block_tiles import BlockTiles, Corner
 from tuner.mlir.wgmma.integers import as_i32, as_index, calculate, compare, shared_pointer
 from tuner.mlir.wgmma.launch import (
@@ -30,12 +31,11 @@ from tuner.mlir.wgmma.plan import (
     BOX_COLUMNS,
     BOXES,
     MMA_ROWS,
+    PARTS,
     WARPGROUP,
-    BlockMatmul,
-    Knobs,
     PipelinePlan,
-    read_matmul,
 )
+from tuner.mlir.wgmma.plane_products import PlaneConsumer
 from tuner.mlir.wgmma.register_operand import Lane, RegisterConsumer
 from tuner.mlir.wgmma.scaled_consumer import ScaledConsumer
 from tuner.mlir.wgmma.split_operands import SplitConsumer
@@ -310,14 +310,16 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     ``splits`` (1): above 1, each of that many blocks along z sums a part of k, a multiple of ``block_k``,
     for ``tuner.finish_stores`` in a mode that adds the parts. ``products`` (1): 3 multiplies f32 by three
     products of tf32, where lanes read one operand; the low bits of the other, each number less itself with
-    its last 13 bits cleared, are an argument whose ``tuner.buffer`` is "low_a" or "low_b". Scales that
+    its last 13 bits cleared, are an argument whose ``tuner.buffer`` is "low_a" or "low_b". 6 multiplies f32
+    by six products of bf16: arguments "high_a", "middle_a", "low_a", and so of B, are three matrices of bf16
+    whose sum is A or B, and take their places. Scales that
     ``tuner.set_aside_scales`` marked multiply the sums of each stage, of 128 k. The handle (a
     func.func) stays valid; handles to the launch's linalg ops do not. Silenceable failure, with launches
     before it rewritten: no such launch; types, attributes or tiles that are not supported, k not innermost in
     an operand of 1 byte or in both of 4 bytes, rows whose size is not a multiple of 16 bytes; too many sums
     for the registers of a thread; several tiles per block where the grid is not constant or the tile's origin
-    depends on more than block ids; three products without an argument of low bits; scales with stages of
-    other than 128 k.
+    depends on more than block ids; three or six products without the arguments of low bits or planes; scales
+    with stages of other than 128 k.
     """
 
     def change(self, function: Op) -> Refusal | None:
@@ -354,13 +356,11 @@ def _rewrite(matmul: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles) -> None
     launch = matmul.launch
     product = matmul.product
     with launch.location, ir.InsertionPoint(launch):
-        is_rounded = plan.element == "tf32" and plan.products == 1  # of three products, low bits are in use
         maps = [
-            create_tensor_map(matrix, tile.box, is_tf32=is_rounded)
-            for matrix, tile in zip(matmul.operands(plan), (plan.a, plan.b), strict=True)
+            create_tensor_map(matrix.memory, tile.box, is_tf32=matrix.is_rounded)
+            for matrices, tile in zip(matmul.operands(plan), (plan.a, plan.b), strict=True)
+            for matrix in matrices
         ]
-        if plan.products == 3:
-            maps.append(create_tensor_map(matmul.low_of(plan), plan.b.box, is_tf32=True))
         if plan.stores == "tma" and matmul.epilogue is not None:
             matmul.retype_output(matmul.epilogue)
             maps.append(create_tensor_map(matmul.matrices[2], plan.box, is_tf32=False))
@@ -429,17 +429,21 @@ def _create_block(matmul: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, ma
 def _sources(
     plan: PipelinePlan, maps: list[Value], first_rows: tuple[Value, Value], rank: Value | None
 ) -> tuple[Source, ...]:
-    """Returns what the producer copies: the left operand, the right one, and low bits of that, if any."""
-    a = Source(plan.a, 0, maps[0], first_rows[0], rank if plan.a.parts > 1 else None)
-    b = Source(plan.b, plan.a.bytes, maps[1], first_rows[1], rank if plan.b.parts > 1 else None)
-    if plan.products == 1:
-        return a, b
-    return a, b, replace(b, offset_bytes=plan.low_offset_bytes, tensor_map=maps[2])
+    """Returns what the producer copies: the matrices of the left operand, then those of the right one."""
+    sources: list[Source] = []
+    offset_bytes = 0
+    for tile, first_row, parts in zip((plan.a, plan.b), first_rows, PARTS[plan.products], strict=True):
+        for _ in range(parts):
+            tensor_map = maps[len(sources)]
+            own_rank = rank if tile.parts > 1 else None
+            sources.append(Source(tile, offset_bytes, tensor_map, first_row, own_rank))
+            offset_bytes += tile.bytes
+    return tuple(sources)
 
 
 def _consumer(
     matmul: BlockMatmul, ring: Ring, number: Value, thread: Value, corner: Corner
-) -> Consumer | RegisterConsumer | ScaledConsumer | SplitConsumer:
+) -> Consumer | PlaneConsumer | RegisterConsumer | ScaledConsumer | SplitConsumer:
     """Returns the generator of the code of the consumers, for one tile of C."""
     scales = matmul.scales
     if scales is not None:
@@ -449,6 +453,8 @@ def _consumer(
         return ScaledConsumer(Consumer(ring, number, thread), scales, corner(), first_step)
     if ring.plan.products == 3:
         return SplitConsumer(ring, number, thread)
+    if ring.plan.products == 6:
+        return PlaneConsumer(Consumer(ring, number, thread))
     if ring.plan.a.is_read_by_lanes:
         return RegisterConsumer(ring, number, thread)
     return Consumer(ring, number, thread)

@@ -1,15 +1,10 @@
-"""The plan of a pipeline: the matmul of a block as read from a launch; tiles, stages, shared memory."""
+"""The plan of a pipeline: layouts of tiles in shared memory, stages, registers."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tuner.core.dtypes import TENSOR_DTYPES, number_type
 from tuner.core.errors import Refusal
 from tuner.core.problem import SCALED_DEPTH
-from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.memrefs import BUFFER, element_bytes, named_arguments, retype_argument, sync_function_type
-from tuner.mlir.ir.reading import source_of, walk
-from tuner.mlir.ir.scalar_epilogues import find_epilogue, output_type
-from tuner.mlir.ir.scaled_sums import Scales, find_scales
 
 # The layout of one operand's tile in shared memory: boxes that the TMA copies, descriptors that wgmma reads.
 #
@@ -50,11 +45,10 @@ WARPS_OF_CONSUMER = 4
 UNEQUAL_REGISTERS = (40, 232)  # per thread of the producer, of each of two consumers; CUTLASS's numbers
 # Element type -> wgmma's spelling; sums are f32, of integers i32
 ELEMENTS = {dtype.mlir: dtype.ptx for dtype in map(number_type, TENSOR_DTYPES)}
-# elements of C that are stored through shared memory
-STAGED_RESULTS = ("f16", "bf16")
-STAGED_BYTES = 2
-ROW_BYTES = 16  # a matrix row must be a multiple of this; cuTensorMapEncodeTiled, globalStrides
-TRANSPOSED = ("transposed_a", "transposed_b")  # names of copies of A, of B, with k innermost
+# Products of a pair of numbers -> matrices that make up the left and the right operand, each with a tile in a
+# stage. Of three the left numbers are split in registers.
+PARTS = {1: (1, 1), 3: (1, 2), 6: (3, 3)}
+PLANES = ("high", "middle", "low")  # of an operand that is the sum of three matrices; names of their buffers
 
 
 @dataclass(frozen=True)
@@ -187,7 +181,7 @@ class PipelinePlan:
     stores: str = "direct"  # or "tma": results of 16 bits, through boxes in shared memory
     splits: int = 1  # parts of the sum, each computed by other blocks
     is_swapped: bool = False  # C^T = B^T A^T: ``a`` is the tile of B, whose rows are columns of C
-    products: int = 1  # 3: of high and low bits, and sums are added up outside of the tensor cores
+    products: int = 1  # a key of PARTS; above 1 sums of a stage are added up outside of the tensor cores
     is_scaled: bool = False  # sums of each stage are multiplied by scales, and added up outside as well
 
     @property
@@ -235,28 +229,30 @@ class PipelinePlan:
         """Returns the registers per thread that hold sums, and fragments if lanes read these.
 
         Fragments are in two sets, of a stage and of the next one; with three products in three, the numbers,
-        their high bits and their low bits.
+        their high bits and their low bits. Six products have sums of large ones, of small ones, and totals.
         """
-        has_totals = self.products == 3 or self.is_scaled
         if not self.a.is_read_by_lanes:
             sets = 0
         elif self.products == 3:
             sets = 3
         else:
             sets = 2
-        sums = self.sums
-        if has_totals:
+        if self.products == 6:
+            sums = 3 * self.sums
+        elif self.products == 3 or self.is_scaled:
             sums = 2 * self.sums
+        else:
+            sums = self.sums
         return self.fragments * (sums + sets * FRAGMENT_WORDS * self.a.steps)
 
     @property
-    def low_offset_bytes(self) -> int:
-        """Returns the byte offset in a stage of the right operand's low bits, which follow both tiles."""
-        return self.a.bytes + self.b.bytes
+    def right_offset_bytes(self) -> int:
+        """Returns the byte offset in a stage of the right operand's tiles, which follow the left one's."""
+        return PARTS[self.products][0] * self.a.bytes
 
     @property
     def stage_bytes(self) -> int:
-        return self.low_offset_bytes + (self.b.bytes if self.products == 3 else 0)
+        return self.right_offset_bytes + PARTS[self.products][1] * self.b.bytes
 
     @property
     def box(self) -> tuple[int, int]:
@@ -305,8 +301,9 @@ class PipelinePlan:
             return Refusal(f"stages: found {self.stages}, allowed 2 or more: one is filled while one is read")
         if self.tiles < 1:
             return Refusal(f"tiles: found {self.tiles}, allowed 1 or more")
-        if self.products not in (1, 3) or (self.products == 3 and not self.a.is_read_by_lanes):
-            return Refusal(f"products: found {self.products}, allowed 1, and 3 where lanes read one operand")
+        if self.products not in PARTS or (self.products == 3 and not self.a.is_read_by_lanes):
+            allowed = "1, 6, and 3 where lanes read one operand"
+            return Refusal(f"products: found {self.products}, allowed {allowed}")
         if self.b.rows > N_LIMIT:
             name, lines = ("A", "rows") if self.is_swapped else ("B", "columns")
             return Refusal(f"{name}: found {self.b.rows} {lines} of C, allowed {N_LIMIT}")
@@ -348,168 +345,3 @@ class PipelinePlan:
                 f"stores: found tma for {self.b.rows} columns of C, allowed multiples of {BOX_COLUMNS}"
             )
         return None
-
-
-@dataclass(frozen=True)
-class Knobs:
-    """The values of the attributes of a ``tuner.wgmma_pipeline`` op, such as tile size along k and stages."""
-
-    block_k: int
-    stages: int
-    consumers: int
-    cluster: tuple[int, int]  # blocks along m and n
-    tiles: int  # tiles of C that a block computes, one after another
-    stores: str  # "direct" or "tma"
-    splits: int  # parts of k, each summed by other blocks
-    products: int  # 3: of high and low bits of f32
-
-
-def low_buffer(plan: PipelinePlan) -> str:
-    """Returns the name of the buffer with the low bits, those beyond tf32, of the right operand's numbers."""
-    if plan.is_swapped:
-        return "low_a"
-    return "low_b"
-
-
-@dataclass(frozen=True)
-class BlockMatmul:
-    """The matmul of each thread block of a launch: the tile of C at ``origin``, summed over ``k``."""
-
-    function: Op
-    launch: Op
-    fill: Op
-    product: Op
-    matrices: tuple[Value, Value, Value]  # A, B, C: arguments of the function
-    origin: tuple[Value | int, Value | int]  # row and column in C
-    tile: tuple[int, int]  # rows and columns of C
-    k: int
-    k_is_last: tuple[bool, bool]  # whether k is the innermost dimension of A, of B
-
-    def plan(self, knobs: Knobs) -> PipelinePlan | Refusal:
-        """Returns the sizes of the pipeline for ``knobs``; a Refusal if it cannot be built."""
-        element, result = (ir.MemRefType(self.matrices[number].type).element_type for number in (0, 2))
-        if str(element) not in ELEMENTS or str(result) != ("i32" if str(element) == "i8" else "f32"):
-            allowed = f"{', '.join(ELEMENTS)} summed in f32, i8 in i32"
-            return Refusal(f"matmul: found elements {element} summed in {result}, allowed {allowed}")
-        item_bytes = element_bytes(element)
-        for name, matrix in zip("AB", self.matrices, strict=False):
-            pitch = ir.MemRefType(matrix.type).get_strides_and_offset()[0][0] * item_bytes
-            if pitch % ROW_BYTES:
-                return Refusal(f"{name}: found rows of {pitch} bytes, allowed multiples of {ROW_BYTES}")
-        tiles = [
-            OperandTile(rows, knobs.block_k, item_bytes, is_last, parts)
-            for rows, is_last, parts in zip(self.tile, self.k_is_last, knobs.cluster[::-1], strict=True)
-        ]
-        is_swapped = self._is_swapped(item_bytes)
-        left, right = tiles[::-1] if is_swapped else tiles
-        if knobs.consumers < 1 or left.rows % knobs.consumers:
-            lines = "columns" if is_swapped else "rows"
-            return Refusal(
-                f"consumers: found {knobs.consumers}, allowed some that divide {left.rows} {lines}"
-            )
-        if item_bytes == LANE_BYTES and (knobs.products == 3 or not left.is_k_major):
-            left = replace(left, is_read_by_lanes=True)
-        plan = PipelinePlan(
-            left,
-            right,
-            self.k,
-            knobs.stages,
-            knobs.consumers,
-            ELEMENTS[str(element)],
-            knobs.cluster,
-            knobs.tiles,
-            knobs.stores,
-            knobs.splits,
-            is_swapped,
-            knobs.products,
-            self.scales is not None,
-        )
-        if plan.products == 3 and self.low_of(plan) is None:
-            return Refusal(f"products: found no argument with {BUFFER} = {low_buffer(plan)!r}")
-        return plan.why_not() or (self._why_not_staged() if plan.stores == "tma" else None) or plan
-
-    def _is_swapped(self, item_bytes: int) -> bool:
-        """Returns whether operands change places: B goes through registers, or A has too few rows."""
-        if item_bytes == LANE_BYTES and self.k_is_last == (True, False):
-            return True
-        return self.tile[0] < MMA_ROWS and self.k_is_last[0]
-
-    def _why_not_staged(self) -> Refusal | None:
-        result = "sums" if self.epilogue is None else output_type(self.epilogue)
-        if str(result) not in STAGED_RESULTS:
-            return Refusal(
-                f"stores: found tma for {result}, allowed an epilogue to {' or '.join(STAGED_RESULTS)}"
-            )
-        pitch = ir.MemRefType(self.matrices[2].type).get_strides_and_offset()[0][0] * STAGED_BYTES
-        if pitch % ROW_BYTES:
-            return Refusal(f"stores: found tma for rows of {pitch} bytes, allowed multiples of {ROW_BYTES}")
-        return None
-
-    def operands(self, plan: PipelinePlan) -> tuple[Value, Value]:
-        """Returns the matrices of the left and of the right operand of ``plan``."""
-        a, b, _ = self.matrices
-        if plan.is_swapped:
-            return (b, a)
-        return (a, b)
-
-    def low_of(self, plan: PipelinePlan) -> Value | None:
-        """Returns the argument with the low bits of the right operand's numbers; None if there is none."""
-        return named_arguments(self.function, BUFFER).get(low_buffer(plan))
-
-    @property
-    def epilogue(self) -> Op | None:
-        return find_epilogue(self.function)
-
-    @property
-    def scales(self) -> Scales | None:
-        return find_scales(self.function)
-
-    def retype_output(self, epilogue: Op) -> None:
-        """Changes the element type of argument C to the result type of ``epilogue``, in place."""
-        retype_argument(self.matrices[2], output_type(epilogue))
-        sync_function_type(self.function)
-
-
-def read_matmul(function: Op, launch: Op) -> BlockMatmul | Refusal:
-    """Returns a launch's only matmul, of subviews of arguments, and its only fill; else a Refusal."""
-    fills = walk(launch, "linalg.fill")
-    products = walk(launch, "linalg.matmul")
-    if len(fills) != 1 or len(products) != 1:
-        return Refusal(
-            f"launch: found {len(products)} linalg.matmul and {len(fills)} linalg.fill, allowed one of each"
-        )
-    views = list(products[0].operands)
-    bases = [source_of(view, ("memref.subview", "memref.cast")) for view in views]
-    if any(not isinstance(base.owner, ir.Block) for base in bases):
-        return Refusal("matmul: found operands computed before, allowed subviews of arguments")
-    rows, columns = ir.MemRefType(views[2].type).shape
-    maps = list(map(str, ir.ArrayAttr(products[0].attributes["indexing_maps"])))
-    k_is_last = ["d2)>" in text.replace(" ", "") for text in maps[:2]]
-    sizes = ir.MemRefType(views[0].type).shape
-    k = sizes[1 if k_is_last[0] else 0]
-    buffers = named_arguments(function, BUFFER)
-    for number, name in enumerate(TRANSPOSED):
-        if name in buffers:
-            bases[number] = buffers[name]
-            k_is_last[number] = True
-    return BlockMatmul(
-        function,
-        launch,
-        fills[0],
-        products[0],
-        (bases[0], bases[1], bases[2]),
-        _origin(views[2]),
-        (rows, columns),
-        k,
-        (k_is_last[0], k_is_last[1]),
-    )
-
-
-def _origin(view: Value) -> tuple[Value | int, Value | int]:
-    if isinstance(view.owner, ir.Block):
-        return 0, 0
-    dynamic = iter(list(view.owner.operands)[1:])
-    marker = ir.ShapedType.get_dynamic_stride_or_offset()
-    static = list(ir.DenseI64ArrayAttr(view.owner.attributes["static_offsets"]))
-    row, column = (next(dynamic) if offset == marker else offset for offset in static)
-    return row, column

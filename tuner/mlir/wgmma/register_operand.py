@@ -199,7 +199,7 @@ class RegisterConsumer:
         self, stage: Value, words: Sequence[Value], sums: Sequence[Value | None]
     ) -> tuple[Value, ...]:
         plan = self.ring.plan
-        right = right_operand(self.ring, stage, plan.a.bytes)
+        right = right_operand(self.ring, stage, plan.right_offset_bytes)
         create("nvvm.wgmma.fence.aligned")
         new = []
         for number, so_far in enumerate(sums):

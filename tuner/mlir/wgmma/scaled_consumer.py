@@ -23,7 +23,7 @@ from tuner.mlir.wgmma.warpgroups import (
     RingPosition,
     completed,
     multiplied,
-    struct_with,
+    structs_with,
     undefined_sums,
     word_of,
 )
@@ -80,8 +80,7 @@ class ScaledConsumer:
 
         stage, parity, *rest = loop_i32(0, plan.k_tiles, [*first.values, *scales, *totals], step)
         totals = rest[len(scales) :]
-        structs = [struct_with(totals[at : at + plan.sums]) for at in range(0, len(totals), plan.sums)]
-        return structs, RingPosition(stage, parity)
+        return structs_with(totals, plan), RingPosition(stage, parity)
 
     def _multiply(self, position: RingPosition) -> list[Value]:
         """Creates the products of a stage, without a wait for them; returns a struct of sums per 64 rows."""
@@ -90,7 +89,7 @@ class ScaledConsumer:
         ring.wait(ring.full(position.stage), position)
         lines = calculate("muli", self.consumer.number, plan.a.offset_bytes(plan.consumer_rows, 0))
         left = descriptor_of(ring, plan.a, position.stage, lines)
-        right = right_operand(ring, position.stage, plan.a.bytes)
+        right = right_operand(ring, position.stage, plan.right_offset_bytes)
         create("nvvm.wgmma.fence.aligned")
         structs = []
         for fragment in range(plan.fragments):

@@ -25,7 +25,15 @@ from tuner.mlir.wgmma.register_operand import (
     release_by_warps,
     right_operand,
 )
-from tuner.mlir.wgmma.warpgroups import POSITION_WORDS, Ring, RingPosition, completed, struct_with, word_of
+from tuner.mlir.wgmma.warpgroups import (
+    POSITION_WORDS,
+    Ring,
+    RingPosition,
+    added,
+    completed,
+    structs_with,
+    words_of,
+)
 
 # A step, of one stage:
 #
@@ -58,18 +66,17 @@ class SplitConsumer:
         def step(_number: Value, carried: list[Value]) -> list[Value]:
             position, words, totals = self._unpacked(carried)
             following, read, sums = self._next(position, words, own)
-            return [*following.values, *read, *map(_add, totals, sums)]
+            return [*following.values, *read, *added(totals, sums)]
 
         if plan.k_tiles > 1:
             position, words, totals = self._next(first, words, own)
             carried = loop_i32(2, plan.k_tiles, [*position.values, *words, *totals], step)
             position, words, totals = self._unpacked(carried)
-            totals = tuple(map(_add, totals, self._multiplied(position, words)))
+            totals = tuple(added(totals, self._multiplied(position, words)))
         else:
             position = first
             totals = self._multiplied(first, words)
-        structs = [struct_with(totals[at : at + plan.sums]) for at in range(0, len(totals), plan.sums)]
-        return structs, ring.next_position(position)
+        return structs_with(totals, plan), ring.next_position(position)
 
     def _unpacked(
         self, carried: Sequence[Value]
@@ -86,13 +93,13 @@ class SplitConsumer:
         structs = self._issue(position, words)
         following = self.ring.next_position(position)
         read = read_fragments(self.ring, following, own)
-        sums = tuple(number for struct in structs for number in _completed(struct, self.ring.plan))
+        sums = _completed(structs, self.ring.plan)
         release_by_warps(self.ring, self.thread, position.stage)
         return following, read, sums
 
     def _multiplied(self, position: RingPosition, words: Sequence[Value]) -> tuple[Value, ...]:
         structs = self._issue(position, words)
-        sums = tuple(number for struct in structs for number in _completed(struct, self.ring.plan))
+        sums = _completed(structs, self.ring.plan)
         if self.ring.plan.tiles > 1:
             release_by_warps(self.ring, self.thread, position.stage)
         return sums
@@ -100,7 +107,7 @@ class SplitConsumer:
     def _issue(self, position: RingPosition, words: Sequence[Value]) -> list[Value]:
         """Creates the products of a stage, without a wait; returns the sums, one LLVM struct per 64 rows."""
         plan = self.ring.plan
-        right = right_operand(self.ring, position.stage, plan.a.bytes)
+        right = right_operand(self.ring, position.stage, plan.right_offset_bytes)
         parts = list(map(_split, words))
         create("nvvm.wgmma.fence.aligned")
         structs = []
@@ -128,11 +135,6 @@ def _split(word: Value) -> tuple[Value, Value]:
     return high, value("arith.bitcast", i32(), rest)
 
 
-def _add(total: Value, number: Value) -> Value:
-    return value("arith.addf", total.type, total, number)
-
-
-def _completed(sums: Value, plan: PipelinePlan) -> list[Value]:
-    """Creates the wait for all products; returns the sums, one f32 per register."""
-    complete = completed(sums, plan)
-    return [word_of(complete, ir.F32Type.get(), number) for number in range(plan.sums)]
+def _completed(structs: Sequence[Value], plan: PipelinePlan) -> tuple[Value, ...]:
+    """Creates the waits for all products; returns the sums, one f32 per register."""
+    return (*words_of([completed(struct, plan) for struct in structs], plan),)

@@ -161,7 +161,7 @@ class Consumer:
         ring.wait(ring.full(position.stage), position)
         rows_before = calculate("muli", self.number, plan.a.offset_bytes(plan.consumer_rows, 0))
         a = _descriptor(plan.a, calculate("addi", ring.address(position.stage), rows_before))
-        b = _descriptor(plan.b, ring.address(position.stage, plan.a.bytes))
+        b = _descriptor(plan.b, ring.address(position.stage, plan.right_offset_bytes))
         create("nvvm.wgmma.fence.aligned")
         new = list(sums)
         for fragment in range(plan.fragments):
@@ -223,18 +223,19 @@ def wait_for_older_groups() -> None:
     create("nvvm.wgmma.wait.group.sync.aligned", group=ir.IntegerAttr.get(i64, 1))
 
 
-def completed(sums: Value, plan: PipelinePlan) -> Value:
-    """Creates the wait until all products are complete; returns their sums (an LLVM struct) as of then.
+def completed(sums: Value, plan: PipelinePlan, newest: int = 0) -> Value:
+    """Creates the wait until all groups of products but the ``newest`` are complete.
 
-    The wait takes and returns each sum, because LLVM sees no other reason not to read a register before it:
-    LLVM moves the first operation of an epilogue, such as an absolute value, above a wait without operands.
+    Returns ``sums`` (an LLVM struct), of products that are complete then, as of then. The wait takes and
+    returns each sum, because LLVM sees no other reason not to read a register before it: LLVM moves the first
+    operation of an epilogue, such as an absolute value, above a wait without operands.
     """
     element = plan.accumulator_kinds[1]
     type_ = ir.Type.parse(element)
     numbers = [word_of(sums, type_, number) for number in range(plan.sums)]
     output = REGISTER_OUTPUTS[element]
     constraints = [output] * plan.sums + list(map(str, range(plan.sums)))
-    text = "wgmma.wait_group.sync.aligned 0;"
+    text = f"wgmma.wait_group.sync.aligned {newest};"
     return value("llvm.inline_asm", sums.type, *numbers, **assembly(text, ",".join(constraints)))
 
 
@@ -250,6 +251,23 @@ def struct_with(numbers: Sequence[Value]) -> Value:
         position = ir.DenseI64ArrayAttr.get([number])
         struct = value("llvm.insertvalue", struct.type, struct, element, position=position)
     return struct
+
+
+def structs_with(numbers: Sequence[Value], plan: PipelinePlan) -> list[Value]:
+    """Creates an LLVM struct per 64 rows with a thread's f32 values; returns them."""
+    return [struct_with(numbers[at : at + plan.sums]) for at in range(0, len(numbers), plan.sums)]
+
+
+def words_of(structs: Sequence[Value], plan: PipelinePlan) -> list[Value]:
+    """Creates the reads of a thread's f32 values in LLVM structs per 64 rows; undoes ``structs_with``."""
+    type_ = ir.F32Type.get()
+    return [word_of(struct, type_, number) for struct in structs for number in range(plan.sums)]
+
+
+def added(totals: Sequence[Value], numbers: Sequence[Value]) -> list[Value]:
+    """Creates the sums of as many f32 values, each rounded to nearest."""
+    pairs = zip(totals, numbers, strict=True)
+    return [value("arith.addf", total.type, total, number) for total, number in pairs]
 
 
 def word_of(structure: Value, type_: ir.Type, position: int) -> Value:

@@ -27,13 +27,8 @@ from tuner.mlir.ir.building import load, store, value
 from tuner.mlir.ir.memrefs import is_row_major, memref_bytes
 from tuner.mlir.ir.reading import maps_in, op_of, walk
 from tuner.mlir.transform import parse
-from tuner.payload.gpu import (
-    EpilogueOperand,
-    Scratch,
-    gpu_payload_mlir,
-    matmul_with_epilogue_mlir,
-    scratch_in,
-)
+from tuner.payload.gpu import EpilogueOperand, gpu_payload_mlir, matmul_with_epilogue_mlir
+from tuner.payload.scratch import Scratch, scratch_in
 from tuner.programs.fusions.operations import (
     GENERIC,
     body_of,

@@ -19,7 +19,8 @@ from tuner.mlir.ir.launches import ARGUMENTS, SEGMENTS, launches_of, operands
 from tuner.mlir.ir.memrefs import element_bytes
 from tuner.mlir.ir.reading import function_type, name_of, set_operands, types_of, uses_of, walk
 from tuner.mlir.transform import apply_script, parse
-from tuner.payload.gpu import gpu_payload_mlir, scratch_in
+from tuner.payload.gpu import gpu_payload_mlir
+from tuner.payload.scratch import scratch_in
 from tuner.programs.lowering.matmul_calls import allocate, replace_matmuls
 from tuner.programs.lowering.matmul_recognition import MatmulMatch
 

@@ -24,7 +24,8 @@ from tuner.core.runs import Compiler
 from tuner.mlir import bindings, transform
 from tuner.mlir.fingerprint import Sources, llvm_version, packages, sources_sha256, verifier_of
 from tuner.mlir.gpu import lowering
-from tuner.payload.gpu import gpu_payload_mlir, scratch_in
+from tuner.payload.gpu import gpu_payload_mlir
+from tuner.payload.scratch import scratch_in
 from tuner.runtime.workers.processes import run_command
 from tuner.search.cost_model.occupancy import (
     BlockNeeds,

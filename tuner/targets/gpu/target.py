@@ -19,7 +19,8 @@ from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline, Compiler
 from tuner.core.trials import StoredTrial
 from tuner.mlir.fingerprint import GPU_SOURCES, Sources
-from tuner.payload.gpu import gpu_payload_mlir, scratch_in
+from tuner.payload.gpu import gpu_payload_mlir
+from tuner.payload.scratch import scratch_in
 from tuner.runtime.cuda import probe
 from tuner.runtime.cuda.probe import machine_for, open_device
 from tuner.runtime.cuda.sensors import GpuSensors, SensorsError
@@ -123,9 +124,11 @@ class NvidiaGpu(CompiledTarget):
                 f"--cache {problem.cache} cannot be combined with {target.text}: "
                 "a GPU's result has both times"
             )
-        if problem.dtype in TILE_DTYPES:
+        if problem.dtype in TILE_DTYPES and not chip_of(target.detail).has_wgmma:
             taken = tuple(dtype for dtype in INPUT_DTYPES if dtype not in TILE_DTYPES)
-            raise unsupported_type(problem.dtype, taken, f"on {target.text}; a CPU with AMX takes it")
+            others = ", ".join(chip.name for chip in CHIPS.values() if chip.has_wgmma)
+            where = f"on {target.text}; {others} and CPUs with AMX take it"
+            raise unsupported_type(problem.dtype, taken, where)
         if problem.dtype in FLOAT8S and chip_of(target.detail).capability < FLOAT8_CAPABILITY:
             taken = tuple(dtype for dtype in INPUT_DTYPES if dtype not in FLOAT8S)
             later = f"sm_{FLOAT8_CAPABILITY} and later take it"

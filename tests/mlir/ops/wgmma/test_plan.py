@@ -55,8 +55,21 @@ def test_lanes_that_read_the_left_operand_hold_two_sets_of_fragments_and_each_wa
 def test_three_products_hold_totals_and_three_sets_of_words_and_a_stage_has_two_right_tiles() -> None:
     found = replace(of_lanes(columns=128), products=3)
     assert (found.why_not(), found.held) == (None, 2 * 64 + 3 * 16)
-    assert found.low_offset_bytes == 2 * 128 * 128
+    assert found.right_offset_bytes == 128 * 128
     assert found.stage_bytes == 3 * 128 * 128
+
+
+def of_planes(rows: int = 128, columns: int = 128) -> PipelinePlan:
+    """Returns a plan of f32 by six products of bf16."""
+    return replace(plan(rows, columns, stages=2), element="bf16", products=6)
+
+
+def test_six_products_hold_large_and_small_sums_and_totals_and_a_stage_has_three_tiles_of_each_operand() -> (
+    None
+):
+    found = of_planes()
+    assert (found.why_not(), found.held, found.registers) == (None, 3 * 64, (40, 232))
+    assert (found.right_offset_bytes, found.stage_bytes) == (3 * 128 * 128, 6 * 128 * 128)
 
 
 def of_scales(rows: int = 128, columns: int = 128, depth: int = 128, item_bytes: int = 1) -> PipelinePlan:
@@ -74,6 +87,7 @@ def test_scaled_sums_hold_totals_as_well() -> None:
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
+        (of_planes(columns=192), "consumers: found 288 sums per thread, allowed 192 with 2"),
         (of_scales(depth=256), "scales: found stages of 256 k, allowed 128, of one scale"),
         (of_scales(item_bytes=2), "scales: found another matmul, allowed 8-bit elements with k innermost"),
         (of_scales(columns=256), "consumers: found 256 sums per thread, allowed 192 with 2"),
@@ -89,8 +103,8 @@ def test_scaled_sums_hold_totals_as_well() -> None:
         (plan(rows=192, consumers=3), "consumers: found 128 sums per thread, allowed 80 with 3"),
         (plan(rows=192, columns=64), "A: found 192 rows, allowed multiples of 128"),
         (replace(of_lanes(), products=3), "consumers: found 304 sums and fragments per thread, allowed 192"),
-        (replace(plan(), products=3), "products: found 3, allowed 1, and 3 where lanes read one operand"),
-        (replace(of_lanes(), products=2), "products: found 2, allowed 1, and 3 where lanes read"),
+        (replace(plan(), products=3), "products: found 3, allowed 1, 6, and 3 where lanes read one operand"),
+        (replace(of_lanes(), products=2), "products: found 2, allowed 1, 6, and 3 where lanes read"),
         (replace(plan(), is_swapped=True, stores="tma"), "stores: found tma of operands that change places"),
         (of_lanes(columns=320), "A: found 320 rows of C, allowed 256"),
         (of_lanes(rows=192), "B: found 192 rows, allowed multiples of 128"),

@@ -14,7 +14,8 @@ from tuner.core.matmul import (
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.gpu.lowering import lower_to_program
-from tuner.payload.gpu import Scratch, gpu_payload_mlir
+from tuner.payload.gpu import gpu_payload_mlir
+from tuner.payload.scratch import Scratch
 from tuner.simulator.target.evaluator import simulate_program
 
 pytestmark = pytest.mark.mlir

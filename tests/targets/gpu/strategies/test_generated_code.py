@@ -334,19 +334,25 @@ def test_a_kernel_without_tma_has_no_bytes_in_flight_and_the_prediction_prints_t
         ("tf32x3", "nn", 12, 153),
         ("tf32x3", "nt", 12, 151),
         ("tf32x3", "tn", 12, 153),
+        ("bf16x6", "nn", 24, 178),  # of 64 of K, without fragments
+        ("bf16x6", "nt", 24, 178),
+        ("bf16x6", "tn", 24, 178),
     ],
 )
-def test_a_step_of_what_lanes_read_takes_few_instructions(
+def test_a_step_of_f32_on_tensor_cores_takes_few_instructions(
     ptxas: Ptxas, dtype: str, layout: str, products: int, most: int
 ) -> None:
     nvdisasm = locate("nvdisasm")
     if nvdisasm is None:
         pytest.skip("needs nvdisasm")
     block: Knobs = {"block_m": 256 if dtype == "tf32" else 128, "block_n": 128, "block_k": 32}
+    name = f"HGMMA.64x{block['block_m']}x8.F32.TF32"
+    if dtype == "bf16x6":
+        block |= {"block_k": 64, "stages": 2}
+        name = "HGMMA.64x128x16.F32.BF16"
     one = large_wgmma(Matmul(4096, 4096, 4096, dtype, layout), **block)
     kernels = read_kernels(listing_of(ptxas.assemble(one.program()).binary, nvdisasm.path))
     kernel = next(kernel for kernel in kernels if kernel.name == "matmul_kernel")
     loop = kernel.code[slice(*present(main_loop(kernel)))]
-    name = f"HGMMA.64x{block['block_m']}x8.F32.TF32"
     assert sum(instruction.name.startswith(name) for instruction in loop) == products
     assert len(loop) <= most

@@ -22,7 +22,8 @@ from tuner.mlir.bindings import Op, ir
 from tuner.mlir.gpu.lowering import lower_to_program
 from tuner.mlir.ir.building import value
 from tuner.mlir.ir.reading import walk
-from tuner.payload.gpu import gpu_payload_mlir, scratch_in
+from tuner.payload.gpu import gpu_payload_mlir
+from tuner.payload.scratch import scratch_in
 
 pytestmark = pytest.mark.mlir
 TINY_SIMT: Knobs = {"block_m": 32, "block_n": 32, "split_n": 1, "prefetch": 1}

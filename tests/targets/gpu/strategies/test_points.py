@@ -493,7 +493,7 @@ def test_other_chips_and_layouts_that_wgmma_refuses_have_no_point() -> None:
     for problem, chip, why in (
         (Matmul(64, 64, 64, "f16"), "sm_90", "matmul_gpu_wgmma: the GPU has no wgmma"),
         (Matmul(64, 64, 64, "e4m3"), points.HOPPER, "input_bytes != 1 or layout == 'nt'"),
-        (Matmul(64, 64, 63, "tf32x3"), points.HOPPER, "row_a * input_bytes % 16 == 0"),
+        (Matmul(64, 64, 63, "tf32x3"), points.HOPPER, "has_whole_rows == 1"),
     ):
         with pytest.raises(UsageError, match=re.escape(why)):
             feasible_set(problem, points.WGMMA, chip)

@@ -1,0 +1,141 @@
+"""A consumer of f32 by six products of bf16: each operand is the sum of three matrices of bf16.
+
+x = high + middle + low, where kernels before have written the three planes of each operand. Of the nine
+products of planes the three smallest are left out, which together are about 2^-24 of the product. All planes
+are in shared memory, so any operand may have k not innermost, as wgmma takes elements of 2 bytes so.
+
+Tensor cores cut their sums off, always towards zero, an error that grows with K. So sums of high x high start
+anew with each stage, and are added to totals in f32 (promotion). The other five products have sums of their
+own, of all of K: these are 2^-8 of the result, and so is what is cut off them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Value
+from tuner.mlir.ir.building import create
+from tuner.mlir.wgmma.integers import calculate, loop_i32
+from tuner.mlir.wgmma.plan import MMA_ROWS, PLANES, PipelinePlan
+from tuner.mlir.wgmma.register_operand import Descriptor, descriptor_of
+from tuner.mlir.wgmma.warpgroups import (
+    POSITION_WORDS,
+    Consumer,
+    RingPosition,
+    added,
+    completed,
+    multiplied,
+    structs_with,
+    undefined_sums,
+    words_of,
+)
+
+# A step, of one stage:
+#
+# wait until the stage is full; fence; large products, the first of which sets their sums; commit; small
+# products; commit; wait for the large ones, and so for all of the stage before; release that; add the sums of
+# the large products to the totals
+#
+# Additions overlap the small products, five sixths of a stage, of the same warpgroup.
+
+HIGH, MIDDLE, LOW = range(len(PLANES))
+LARGE = ((HIGH, HIGH),)  # planes of the left and of the right operand
+SMALL = ((LOW, HIGH), (HIGH, LOW), (MIDDLE, MIDDLE), (MIDDLE, HIGH), (HIGH, MIDDLE))  # the smallest first
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """The operands of a stage that is full: descriptors of the first plane of each, others follow it."""
+
+    left: Descriptor
+    right: Descriptor
+
+
+@dataclass(frozen=True)
+class PlaneConsumer:
+    """A generator of the code of one consumer: a warpgroup that multiplies planes of both operands."""
+
+    consumer: Consumer
+
+    @property
+    def plan(self) -> PipelinePlan:
+        return self.consumer.ring.plan
+
+    def create(self, first: RingPosition) -> tuple[list[Value], RingPosition]:
+        """Creates the loop over tiles of k from position ``first`` on; returns (sums, position after it).
+
+        ``sums``: one LLVM struct of a thread's totals per 64 rows of the left operand.
+        """
+        plan = self.plan
+        ring = self.consumer.ring
+        nothing = [undefined_sums(plan) for _ in range(plan.fragments)]
+        totals, small = self._multiply(first, nothing, is_first=True)
+        after_small = POSITION_WORDS + 1 + plan.fragments
+
+        def step(_number: Value, carried: list[Value]) -> list[Value]:
+            position = RingPosition(*carried[:POSITION_WORDS])
+            before, *so_far = carried[POSITION_WORDS:after_small]
+            large, small = self._multiply(position, so_far, is_first=False)
+            self.consumer.release(before)
+            more = added(carried[after_small:], large)
+            return [*ring.next_position(position).values, position.stage, *small, *more]
+
+        carried = [*ring.next_position(first).values, first.stage, *small, *totals]
+        stage, parity, last, *rest = loop_i32(1, plan.k_tiles, carried, step)
+        small_sums = words_of([completed(struct, plan) for struct in rest[: plan.fragments]], plan)
+        sums = added(rest[plan.fragments :], small_sums)
+        if plan.tiles > 1:
+            self.consumer.release(last)
+        return structs_with(sums, plan), RingPosition(stage, parity)
+
+    def _multiply(
+        self, position: RingPosition, small: Sequence[Value], *, is_first: bool
+    ) -> tuple[list[Value], list[Value]]:
+        """Creates the products of a stage, and the wait for the large ones.
+
+        Returns the sums of these, one f32 per register, and of the small ones, which are not complete, an
+        LLVM struct per 64 rows.
+        """
+        plan = self.plan
+        ring = self.consumer.ring
+        ring.wait(ring.full(position.stage), position)
+        stage = self._stage(position.stage)
+        create("nvvm.wgmma.fence.aligned")
+        nothing = [undefined_sums(plan) for _ in range(plan.fragments)]
+        large = self._group(stage, LARGE, nothing, is_set=True)
+        more = self._group(stage, SMALL, small, is_set=is_first)
+        return words_of([completed(struct, plan, newest=1) for struct in large], plan), more
+
+    def _stage(self, number: Value) -> _Stage:
+        plan = self.plan
+        ring = self.consumer.ring
+        rows_before = calculate("muli", self.consumer.number, plan.a.offset_bytes(plan.consumer_rows, 0))
+        left = descriptor_of(ring, plan.a, number, rows_before)
+        right = descriptor_of(ring, plan.b, number, plan.right_offset_bytes)
+        return _Stage(left, right)
+
+    def _group(
+        self,
+        stage: _Stage,
+        pairs: Sequence[tuple[int, int]],
+        sums: Sequence[Value],
+        *,
+        is_set: bool,
+    ) -> list[Value]:
+        """Creates a group of products of pairs of planes; returns the sums, an LLVM struct per 64 rows."""
+        plan = self.plan
+        new = []
+        for fragment, so_far in enumerate(sums):
+            for step in range(plan.a.steps):
+                at_left = plan.a.offset_bytes(fragment * MMA_ROWS, step)
+                at_right = plan.b.offset_bytes(0, step)
+                for left, right in pairs:
+                    so_far = multiplied(
+                        plan,
+                        so_far,
+                        stage.left.at(left * plan.a.bytes + at_left),
+                        stage.right.at(right * plan.b.bytes + at_right),
+                        is_set=is_set and step == 0 and (left, right) == pairs[0],
+                    )
+            new.append(so_far)
+        create("nvvm.wgmma.commit.group.sync.aligned")
+        return new
