@@ -1,4 +1,4 @@
-"""Infinity, NaN and the largest numbers in f32 by three products of tf32: results are those of f32."""
+"""Infinity, NaN and the largest numbers in f32 by products of tensor cores: results are those of f32."""
 
 from functools import partial
 from typing import Any
@@ -24,6 +24,8 @@ POINTS = [
     of_hopper(Matmul(100, 72, 64, "tf32x3", "tn")),
     of_hopper(Matmul(16, 68, 64, "tf32x3", "nt"), block_m=16),
     of_hopper(Matmul(130, 68, 64, "tf32x3"), tiles=3),
+    wgmma(Matmul(70, 67, 99, "bf16x6", "nt"), block_k=64),
+    wgmma(Matmul(67, 41, 99, "bf16x6", "tn"), block_k=64),
     of_one_warp(Matmul(33, 35, 45, "tf32x3")),
     of_one_warp(Matmul(40, 36, 72, "tf32x3", "nt"), depth=1),
     of_one_warp(Matmul(33, 35, 45, "tf32x3", "tn")),
