@@ -103,11 +103,15 @@ def test_a_strategy_of_ones_own_space_without_a_configuration_is_warned_of(
 def test_a_kernel_is_loaded_untuned_until_the_database_of_the_environment_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    problem = tuner.Matmul(64, 64, 64)
+    shipped = tmp_path / "shipped"
+    shipped.mkdir()
+    ship(shipped, monkeypatch, rule_of({problem: (1e-3, 2e-3)}))
     monkeypatch.setenv("TUNER_DB", str(tmp_path / "later" / "results.db"))
-    kernel = tuner.load_best(tuner.Matmul(64, 64, 64), target="cpu")
+    kernel = tuner.load_best(problem, target="cpu")
     ones = np.ones((64, 64), np.float32)
     np.testing.assert_array_equal(kernel(ones, ones), 64 * ones)
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [shipped]
 
 
 @pytest.mark.parametrize("name", ["history", "runs", "export", "load_best", "report", "resume"])

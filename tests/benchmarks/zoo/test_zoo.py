@@ -76,7 +76,7 @@ def test_there_are_sixty_models_of_each_kind_but_for_the_libraries_of_vision() -
 
 
 def test_each_model_generates_with_each_cache_greedy_and_sampled() -> None:
-    starts = generation.starts(("llama", "gpt2"), ("dynamic", "static"), is_greedy=False)
+    starts = generation.starts(("llama", "gpt2"), ("dynamic", "static"), "float32", is_greedy=False)
     assert len(starts) == 8
     ended = replace(starts[0], is_equal=True, taken=3, tokens_per_s={"tuner": 30.0, "inductor": 20.0})
     summary = generation.summary_of([ended, starts[1]])
@@ -86,7 +86,11 @@ def test_each_model_generates_with_each_cache_greedy_and_sampled() -> None:
         "all graphs taken": 1,
         "least speed over inductor": 1.5,
     }
-    assert ended.text == "llama dynamic greedy: equal; 3 graphs taken, 0 left; tuner 30.0, inductor 20.0"
+    assert (
+        ended.text == "llama dynamic greedy float32: equal; 3 graphs taken, 0 left; tuner 30.0, inductor 20.0"
+    )
+    assert [each.is_right for each in (ended, starts[1])] == [True, False]
+    assert replace(starts[1], dtype="bfloat16").is_right
     assert generation.sizes_of(1024, 4)["num_attention_heads"] == 16
 
 
