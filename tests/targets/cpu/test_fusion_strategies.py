@@ -147,6 +147,27 @@ def test_the_first_configuration_of_a_processor_with_16_registers_shares_them(
     assert (knobs["tile_m"], knobs.get("panel", knobs.get("tile_n"))) == (rows, columns)
 
 
+@pytest.mark.parametrize(
+    ("element", "strategy", "counts"),
+    [
+        ("f32", "contraction_cpu_packed", (1, 2, 3, 4, 5, 8, 16, 128)),
+        ("bf16", PAIRS, (1, 2, 3, 8, 16, 128)),
+    ],
+)
+def test_initial_configurations_of_few_and_many_rows_pack_a_weight_alike(
+    element: str, strategy: str, counts: tuple[int, ...]
+) -> None:
+    processor = replace(EMULATED, has_amx_bf16=False, has_bf16=True)
+    columns = set()
+    for rows in counts:
+        text = texts.product(rows, 1024, 512, element=element, sums="f32")
+        candidate, *_ = present(first_configuration(as_problem("contraction", text), processor))
+        knobs = dict(candidate.choices)
+        assert candidate.strategy == strategy
+        columns.add(knobs.get("panel", knobs.get("tile_n")))
+    assert columns == {64}
+
+
 @pytest.mark.parametrize(("sizes", "batch"), FIRST_SIZES)
 @pytest.mark.parametrize("has", ["amx", "bf16", "slow bf16", "neither", "avx2"])
 def test_each_processor_has_a_first_configuration_for_bf16(sizes: Sizes, batch: int, has: str) -> None:
