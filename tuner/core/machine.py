@@ -1,6 +1,5 @@
 """The machine that a time was measured on: its name, its instruction sets, its limits for constraints."""
 
-import re
 from dataclasses import dataclass, replace
 
 from tuner.core.candidate import Value
@@ -11,9 +10,10 @@ BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
 # Field of Machine -> the word for it in the machine's name
 EXTENSIONS = {"has_bf16": "bf16", "has_vnni": "vnni", "has_amx_bf16": "amx_bf16", "has_amx_int8": "amx_int8"}
 ADDED_LATER = ("amx_bf16", "amx_int8")  # words that names of the same machines did not have at first
-# Names of machines whose dot products of bf16 are slower than multiply-adds of f32: Intel since Golden Cove,
-# which leave bf16 to AMX. docs/decisions/cpu-schedules.md has the figures.
-SLOW_PAIRS = re.compile(r"\(family 6 model (?!85\b)|^(sapphire|granite)rapids \(")
+# In names of machines whose dot products of bf16 are slower than multiply-adds of f32: Intel's since Golden
+# Cove, which leave bf16 to AMX. docs/decisions/cpu-schedules.md has the figures.
+SLOW_PAIRS = ("(family 6 model ", "sapphirerapids (", "graniterapids (")
+COOPER_LAKE = "(family 6 model 85,"
 BEFORE_CACHES = ", caches "  # in a processor's name, after the words
 
 
@@ -55,7 +55,8 @@ class Machine:
     @property
     def has_fast_bf16(self) -> bool:
         """Returns whether a processor's dot products of bf16 are faster than fused multiply-adds of f32."""
-        return self.has_bf16 and SLOW_PAIRS.search(self.name) is None
+        is_slow = COOPER_LAKE not in self.name and any(part in self.name for part in SLOW_PAIRS)
+        return self.has_bf16 and not is_slow
 
     @property
     def multiplies_pairs(self) -> bool:

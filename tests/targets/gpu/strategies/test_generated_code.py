@@ -329,8 +329,8 @@ def test_a_kernel_without_tma_has_no_bytes_in_flight_and_the_prediction_prints_t
 @pytest.mark.parametrize(
     ("dtype", "layout", "products", "most"),
     [
-        ("tf32", "nn", 8, 2 * 43),  # two steps of 32 of K
-        ("tf32", "tn", 8, 2 * 43),
+        ("tf32", "nn", 8, 2 * 45),  # two steps of 32 of K: 42.5 each by ptxas 13.5, 44.5 by 13.0
+        ("tf32", "tn", 8, 2 * 45),
         ("tf32x3", "nn", 12, 153),
         ("tf32x3", "nt", 12, 151),
         ("tf32x3", "tn", 12, 153),
