@@ -7,9 +7,10 @@ last block over rows that are there already or over rows of padding. Measured ti
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import fsum
+from operator import attrgetter, mul
+from statistics import median
 from typing import final
-
-import numpy as np
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import NamedProblem, Problem
@@ -125,15 +126,34 @@ def smoothed_blocks(blocks: Sequence[RowBlock]) -> tuple[RowBlock, ...]:
     seem to be faster than a long one. The line has the least sum of squared relative errors, and costs of 0
     or more.
     """
-    rows = np.array([block.rows for block in blocks], np.float64)
-    times_s = np.array([block.time_s for block in blocks], np.float64)
-    terms = np.stack([1 / times_s, rows / times_s], axis=1)  # [block, (of a call, of a row)], relative
-    (of_call_s, of_row_s), *_ = np.linalg.lstsq(terms, np.ones(len(blocks)), rcond=None)
+    of_call_s, of_row_s = _line(blocks)
     if of_call_s < 0 or of_row_s <= 0:  # then the median time of a row counts alone
         of_call_s = 0.0
-        of_row_s = float(np.median(times_s / rows))
-    line_s = of_call_s + of_row_s * rows
-    return tuple(RowBlock(block.rows, float(time_s)) for block, time_s in zip(blocks, line_s, strict=True))
+        of_row_s = median(block.time_s / block.rows for block in blocks)
+    return tuple(RowBlock(block.rows, of_call_s + of_row_s * block.rows) for block in blocks)
+
+
+def _sum_of_products(left: Sequence[float], right: Sequence[float]) -> float:
+    return fsum(map(mul, left, right))
+
+
+def _line(blocks: Sequence[RowBlock]) -> tuple[float, float]:
+    """Returns the seconds of a call and of a row with the least sum of squared relative errors.
+
+    (0, 0) where blocks of one number of rows leave them open.
+    """
+    if len(set(map(attrgetter("rows"), blocks))) == 1:
+        return 0.0, 0.0
+    calls = [1 / block.time_s for block in blocks]
+    rows = [block.rows / block.time_s for block in blocks]
+    # the normal equations of call_s * calls + row_s * rows = 1
+    of_calls = _sum_of_products(calls, calls)
+    of_rows = _sum_of_products(rows, rows)
+    of_both = _sum_of_products(calls, rows)
+    determinant = of_calls * of_rows - of_both * of_both
+    call_s = (of_rows * sum(calls) - of_both * sum(rows)) / determinant
+    row_s = (of_calls * sum(rows) - of_both * sum(calls)) / determinant
+    return call_s, row_s
 
 
 @dataclass(frozen=True)
