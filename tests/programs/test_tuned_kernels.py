@@ -24,9 +24,7 @@ from tuner.programs.service import lowered
 from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
-EXAMPLE = (Path(__file__).parents[2] / "examples" / "async_matmul.mlir").read_text()
-# the asynchronous matmul of buddy-mlir's GPU examples
-SEEDS = EXAMPLE.replace("84x32", "5376x2048").replace("32x84", "2048x5376").replace("84x84", "5376x5376")
+EXAMPLE = Path(__file__).parents[2] / "examples" / "async_matmul.mlir"
 SEEDS_PROBLEM = Matmul(5376, 5376, 2048)
 PROBLEM = Matmul(84, 84, 32)
 SIMULATOR = TargetName("simulator", "sm_90")
@@ -47,6 +45,12 @@ func.func @main(%x: tensor<64x32xf32>, %w: tensor<32x64xf32>) -> tensor<64x64xf3
   return %y : tensor<64x64xf32>
 }
 """
+
+
+def seeds() -> str:
+    """Returns the asynchronous matmul of buddy-mlir's GPU examples, at its size."""
+    text = EXAMPLE.read_text()
+    return text.replace("84x32", "5376x2048").replace("32x84", "2048x5376").replace("84x84", "5376x5376")
 
 
 def scheduled(store: Store, target: TargetName = SIMULATOR) -> ProgramCompiler:
@@ -75,7 +79,7 @@ def test_by_math_the_program_of_5376_rows_takes_trials_of_the_mode_alone(
     }
     for math, trial in trials.items():
         options = ProgramOptions(math=math)
-        request = ProgramRequest(SEEDS, SIMULATOR, options=options, database=str(tmp_path / "results.db"))
+        request = ProgramRequest(seeds(), SIMULATOR, options=options, database=str(tmp_path / "results.db"))
         done = lowered(request, "ptx", real_backends())
         assert [kernel.schedule.trial for kernel in done.tuned] == [trial]
         assert [kernel.problem for kernel in done.tuned] == [SEEDS_PROBLEM.multiplied_as(math)]
@@ -98,15 +102,15 @@ def test_the_program_of_5376_rows_takes_the_best_timed_kernel_of_its_matmul(
     assert chosen != configuration(SEEDS_PROBLEM)
     store_gpu_trial(store, SEEDS_PROBLEM, configuration(SEEDS_PROBLEM), 2e-3)
     trial = store_gpu_trial(store, SEEDS_PROBLEM, chosen, 1e-3)
-    request = ProgramRequest(SEEDS, target, database=str(tmp_path / "results.db"))
+    request = ProgramRequest(seeds(), target, database=str(tmp_path / "results.db"))
     done = lowered(request, "ptx", real_backends())
     (kernel,) = done.tuned
     assert kernel.problem == SEEDS_PROBLEM
     assert (kernel.schedule.origin, kernel.schedule.trial) == (TUNED, trial)
     assert kernel.schedule.script == chosen[1].text
-    bound = compiler_of(target).compile(SEEDS, scripts={SEEDS_PROBLEM: chosen[1]})
-    assert scheduled(store, target).compile(SEEDS).code.llvm == bound.code.llvm
-    assert done.text != ptx(SEEDS, target)
+    bound = compiler_of(target).compile(seeds(), scripts={SEEDS_PROBLEM: chosen[1]})
+    assert scheduled(store, target).compile(seeds()).code.llvm == bound.code.llvm
+    assert done.text != ptx(seeds(), target)
 
 
 def test_trials_of_tf32_of_other_chips_and_machines_and_those_without_times_are_not_taken(
@@ -143,8 +147,8 @@ def test_a_script_that_fails_is_given_up_with_its_trial_and_reason(store: Store)
     candidate, _ = configuration(PROBLEM)
     broken = Script.of("module attributes {transform.with_named_sequence} {}\n")
     trial = store_gpu_trial(store, PROBLEM, (candidate, broken))
-    compiled = scheduled(store).compile(EXAMPLE)
+    compiled = scheduled(store).compile(EXAMPLE.read_text())
     assert compiled.tuned == ()
     assert compiled.given_up.startswith(f"trial {trial}: ")
     assert compiled.problems == (PROBLEM,)
-    assert compiled.code.llvm == compiler_of(SIMULATOR).compile(EXAMPLE).code.llvm
+    assert compiled.code.llvm == compiler_of(SIMULATOR).compile(EXAMPLE.read_text()).code.llvm
