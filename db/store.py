@@ -2,11 +2,11 @@
 
 import datetime
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar, final
+from typing import TYPE_CHECKING, Self, TypeVar, cast, final
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -150,6 +150,12 @@ class Store:
         with self._database.reading() as session:
             campaigns = session.scalars(sa.select(CampaignRow).order_by(CampaignRow.id.desc())).all()
             return tuple(writes.stored_campaign(session, row) for row in campaigns)
+
+    def campaigns_of_runs(self) -> dict[int, int]:
+        """Returns run id -> campaign id, of the runs of campaigns alone."""
+        with self._database.reading() as session:
+            pairs = sa.select(RunRow.id, RunRow.campaign_id).where(RunRow.campaign_id.is_not(None))
+            return dict(cast("Sequence[tuple[int, int]]", session.execute(pairs).all()))
 
     def campaign_proposals(self, campaign_id: int) -> tuple[CampaignProposal, ...]:
         """Returns all candidates that a campaign has proposed, by number, with their outcomes."""

@@ -273,10 +273,10 @@ def tune_many(
     if isinstance(problems, RowRange):
         source = problems.text
         require_on_cpu(source, target)
-        named = problems.tuned_problems
-        counts = {each.problem: each.count for each in named} | counts
-        called = {each.problem: each.name for each in named} | called
-        problems = [each.problem for each in named]
+        tuned = problems.tuned_problems
+        counts = {named.problem: named.count for named in tuned} | counts
+        called = {named.problem: named.name for named in tuned} | called
+        problems = [named.problem for named in tuned]
     for problem in (*counts, *called):
         if problem not in problems:
             raise UsageError(f"count and names: found {problem!r}, allowed one of the problems")

@@ -1,7 +1,7 @@
 """Random inputs, their product in float64, and the tolerance of each element, of all rows or of samples."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, STORED, number_type, sum_roundings
 from tuner.core.epilogues import BEFORE
-from tuner.core.errors import UsageError
+from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.numpy_types import (
     BF16,
     DTYPES,
@@ -652,6 +652,23 @@ def compare_tile(
     text = f"worst at {place}: found {found[row, column]:.9g}, expected {expected[row, column]:.9g}"
     verdict = Verdict(float(error[row, column]), error.size)
     return verdict, f"{wrong} of {error.size} {elements} are wrong; {text}"
+
+
+def compare_parts(
+    inputs: Inputs, result: Array, parts: Iterable[tuple[slice | Array, slice]], note: str
+) -> Verdict:
+    """Compares parts of C, each given by rows and columns; returns a verdict of all with ``note``.
+
+    Raises CandidateError(VERIFY) for the first part with a wrong element.
+    """
+    verdicts = []
+    for rows, columns in parts:
+        verdict, worst = compare_tile(inputs, result, rows, columns)
+        if not verdict.max_error <= 1.0:
+            raise CandidateError(Stage.VERIFY, worst)
+        verdicts.append(verdict)
+    largest = max(verdict.max_error for verdict in verdicts)
+    return Verdict(largest, sum(verdict.elements for verdict in verdicts), (note,))
 
 
 def _in_tolerances(found: Array, expected: Float64, tolerance: Float64) -> Float64:

@@ -66,13 +66,10 @@ def result_of_range(tuned: TunedCampaign) -> TunedRange | None:
 
 def range_lines(store: "Store", runs: Iterable[int]) -> list[str]:
     """Returns a line per range of rows that runs, given by their ids, were tuned for."""
-    campaigns = dict.fromkeys(
-        place.campaign
-        for place in (store.run(run).campaign for run in dict.fromkeys(runs))
-        if place is not None
-    )
+    campaigns = store.campaigns_of_runs()
     lines = []
-    for campaign in map(store.campaign, campaigns):
+    for number in dict.fromkeys(campaigns[run] for run in runs if run in campaigns):
+        campaign = store.campaign(number)
         row_range = range_of(campaign)
         if row_range is not None:
             first = campaign.runs[0].id

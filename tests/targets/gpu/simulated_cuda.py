@@ -4,13 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import DeviceError
+from tuner.core.interfaces import Artifact, Effort
+from tuner.core.problem import Problem
 from tuner.core.records import GpuState
 from tuner.payload.reference import Array
 from tuner.runtime.cuda.driver import CudaFacts
 from tuner.runtime.cuda.probe import GpuHere
 from tuner.simulator.device.simulated_device import SimulatedDevice
+from tuner.targets.gpu import evaluator as gpu_evaluator
+from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.evaluator import GpuEvaluator, LocalGpu
 
 FACTS = CudaFacts(
@@ -63,3 +69,16 @@ def upload(device: SimulatedDevice, address: int, array: Array) -> None:
 def evaluator_on(device: SimulatedDevice, chip: str = "sm_90") -> GpuEvaluator:
     gpu = LocalGpu(device, FACTS.l2_bytes, Reading(lambda: COOL))
     return GpuEvaluator(chip, lambda: HERE, lambda here: gpu)
+
+
+def require_watched(
+    gpu: GpuEvaluator, problem: Problem, code: KernelCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requires that a kernel is right when it is verified, and in each sample while it is timed."""
+    monkeypatch.setattr(event_timing, "MIN_SAMPLES", 2)
+    monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
+    monkeypatch.setattr(gpu_evaluator, "MIN_SAMPLES", 1)  # each sample is verified
+    rng = np.random.default_rng(0)
+    loaded = gpu.load(problem, Artifact(code, ""))
+    assert gpu.verify(problem, loaded, rng).max_error <= 1.0
+    assert gpu.measure(problem, loaded, Effort(0.0, 2), rng).median_s == SAMPLE_S

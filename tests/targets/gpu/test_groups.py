@@ -6,39 +6,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.targets.gpu.simulated_cuda import FACTS, HERE, SAMPLE_S, device_with_a_clock
+from tests.targets.gpu.simulated_cuda import device_with_a_clock, evaluator_on, require_watched
 from tests.targets.gpu.strategies.points import compiled, mma_sync
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.interfaces import Artifact, Effort
 from tuner.core.matmul import GroupedMatmul
 from tuner.payload.group_offsets import offsets_of
 from tuner.payload.reference import Array, Inputs, compare, draw, draw_base
-from tuner.runtime.cuda.probe import GpuHere
-from tuner.targets.gpu import evaluator as gpu_evaluator
-from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.callables import GpuCallable
-from tuner.targets.gpu.evaluator import GpuEvaluator, LocalGpu
 
 pytestmark = pytest.mark.mlir
 POINT = mma_sync(GroupedMatmul(4, 60, 64, 64, layout="nt"), group=1, block_m=32)
 
 
-def evaluator() -> GpuEvaluator:
-    def opened(_here: GpuHere) -> LocalGpu:
-        return LocalGpu(device_with_a_clock(), FACTS.l2_bytes)
-
-    return GpuEvaluator(FACTS.chip, lambda: HERE, opened)
-
-
 def test_a_kernel_is_verified_and_watched_while_it_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_timing, "MIN_SAMPLES", 2)
-    monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
-    monkeypatch.setattr(gpu_evaluator, "MIN_SAMPLES", 1)  # each sample is verified
-    gpu = evaluator()
-    rng = np.random.default_rng(0)
-    loaded = gpu.load(POINT.problem, Artifact(compiled(POINT), ""))
-    assert gpu.verify(POINT.problem, loaded, rng).max_error <= 1.0
-    assert gpu.measure(POINT.problem, loaded, Effort(0.0, 2), rng).median_s == SAMPLE_S
+    require_watched(evaluator_on(device_with_a_clock()), POINT.problem, compiled(POINT), monkeypatch)
 
 
 def inputs_of(offsets: Array) -> Inputs:
@@ -76,4 +57,4 @@ def test_offsets_that_fall_or_leave_the_rows_are_refused(offsets: list[int], fou
 
 def test_cublas_is_no_baseline() -> None:
     with pytest.raises(TunerError, match=r"^cuBLAS: products of groups of rows are not compared$"):
-        evaluator().load_baselines(POINT.problem, np.random.default_rng(0))
+        evaluator_on(device_with_a_clock()).load_baselines(POINT.problem, np.random.default_rng(0))

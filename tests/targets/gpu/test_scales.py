@@ -5,17 +5,14 @@ import numpy as np
 import pytest
 
 from tests.runtime.cuda.stub_cublas import stub_cublas
-from tests.targets.gpu.simulated_cuda import FACTS, HERE, SAMPLE_S
+from tests.targets.gpu.simulated_cuda import FACTS, HERE, SAMPLE_S, require_watched
 from tests.targets.gpu.strategies.points import compiled, wgmma
 from tuner.core.errors import TunerError
-from tuner.core.interfaces import Artifact, Effort
 from tuner.core.matmul import Matmul
 from tuner.core.problem import SCALES
 from tuner.payload.reference import compare, draw, draw_base
 from tuner.runtime.cuda.probe import GpuHere
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.targets.gpu import evaluator as gpu_evaluator
-from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.callables import GpuCallable
 from tuner.targets.gpu.evaluator import GpuEvaluator, LocalGpu
 
@@ -38,14 +35,7 @@ def evaluator() -> GpuEvaluator:
 
 
 def test_a_kernel_is_verified_and_watched_while_it_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_timing, "MIN_SAMPLES", 2)
-    monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
-    monkeypatch.setattr(gpu_evaluator, "MIN_SAMPLES", 1)  # each sample is verified
-    gpu = evaluator()
-    rng = np.random.default_rng(0)
-    loaded = gpu.load(POINT.problem, Artifact(compiled(POINT), ""))
-    assert gpu.verify(POINT.problem, loaded, rng).max_error <= 1.0
-    assert gpu.measure(POINT.problem, loaded, Effort(0.0, 2), rng).median_s == SAMPLE_S
+    require_watched(evaluator(), POINT.problem, compiled(POINT), monkeypatch)
 
 
 def test_a_kernel_is_called_with_both_scales_after_a_and_b() -> None:

@@ -137,7 +137,9 @@ def _list_trials(query: TrialQuery, database: str | None, listed: int | None, fo
         info = store.info()
         of_trials = dict.fromkeys(trial.run for trial in trials) if form == "t4" else ()
         runs = tuple(map(store.run, of_trials))
-        ranges = range_lines(store, map(RUN_OF_TRIAL, trials))
+        ranges: list[str] = []
+        if form == "table":
+            ranges = range_lines(store, map(RUN_OF_TRIAL, trials))
     best = {best_of_run.best.id for best_of_run in best_of_runs}
     match form:
         case "json" | "csv":
@@ -176,7 +178,9 @@ def _list_runs(query: RunQuery, database: str | None, listed: int | None, as_jso
         runs = store.matching_runs(query)
         info = store.info()
         shown = tuple(tuned_run(store, run.id) for run in (runs if as_json else runs[:listed]))
-        ranges = range_lines(store, map(RUN_OF_TUNED, shown))
+        ranges: list[str] = []
+        if not as_json:
+            ranges = range_lines(store, map(RUN_OF_TUNED, shown))
     if as_json:
         print_json(list(map(listed_run_document, shown)))
     elif not shown:

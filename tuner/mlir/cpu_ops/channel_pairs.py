@@ -13,6 +13,7 @@ from tuner.mlir.cpu_ops.vnni_packing import (
     HALF_BITS,
     K_GROUPS,
     allocated,
+    as_floats,
     first_half,
     k_group_type,
     k_groups_type,
@@ -50,7 +51,7 @@ def as_tensor(memory: Value) -> Value:
 def add_products(left: Value, right: Value, before: Value) -> Value:
     """Creates ``before``, an f32, plus the two products of the bf16 in two K groups; returns the sum."""
     for half in (first_half, second_half):
-        numbers = [value("arith.bitcast", ir.F32Type.get(), half(k_group)) for k_group in (left, right)]
+        numbers = [as_floats(half(k_group)) for k_group in (left, right)]
         product = value("arith.mulf", before.type, *numbers)
         before = value("arith.addf", before.type, before, product)
     return before

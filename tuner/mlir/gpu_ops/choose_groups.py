@@ -128,7 +128,9 @@ class _Choice:
         for comparison in self.comparisons:
             comparison.operands[1] = tile.count
         self._move_into_branch(own, is_some)
-        rows, matrices, results = self.groups.rows, self.groups.matrices, self.groups.results
+        rows = self.groups.rows
+        matrices = self.groups.matrices
+        results = self.groups.results
         matrix = _true_sizes(self.function, matrices)
         with ir.InsertionPoint(own):
             shifts = [(rows, times(tile.first, _pitch(rows))), (results, times(tile.first, _pitch(results)))]

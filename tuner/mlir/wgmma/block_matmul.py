@@ -147,7 +147,7 @@ class BlockMatmul:
             if element != PLANE_ELEMENT:
                 return Refusal(f"products: found {name} of {element}, allowed {PLANE_ELEMENT}")
             planes.append(buffers[name])
-        return (*planes,)
+        return tuple(planes)
 
     def low_bits(self, plan: PipelinePlan) -> Value | Refusal | None:
         """Returns the argument with the low bits, beyond tf32, of the right operand's numbers.

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Value
 from tuner.mlir.ir.building import create
-from tuner.mlir.wgmma.integers import calculate, loop_i32
+from tuner.mlir.wgmma.integers import loop_i32
 from tuner.mlir.wgmma.plan import MMA_ROWS, PLANES, PipelinePlan
-from tuner.mlir.wgmma.register_operand import Descriptor, descriptor_of
+from tuner.mlir.wgmma.register_operand import Descriptor, left_operand, right_operand
 from tuner.mlir.wgmma.warpgroups import (
     POSITION_WORDS,
     Consumer,
@@ -98,20 +98,13 @@ class PlaneConsumer:
         plan = self.plan
         ring = self.consumer.ring
         ring.wait(ring.full(position.stage), position)
-        stage = self._stage(position.stage)
+        left = left_operand(ring, position.stage, self.consumer.number)
+        stage = _Stage(left, right_operand(ring, position.stage))
         create("nvvm.wgmma.fence.aligned")
         nothing = [undefined_sums(plan) for _ in range(plan.fragments)]
         large = self._group(stage, LARGE, nothing, is_set=True)
         more = self._group(stage, SMALL, small, is_set=is_first)
         return words_of([completed(struct, plan, newest=1) for struct in large], plan), more
-
-    def _stage(self, number: Value) -> _Stage:
-        plan = self.plan
-        ring = self.consumer.ring
-        rows_before = calculate("muli", self.consumer.number, plan.a.offset_bytes(plan.consumer_rows, 0))
-        left = descriptor_of(ring, plan.a, number, rows_before)
-        right = descriptor_of(ring, plan.b, number, plan.right_offset_bytes)
-        return _Stage(left, right)
 
     def _group(
         self,

@@ -199,7 +199,7 @@ class RegisterConsumer:
         self, stage: Value, words: Sequence[Value], sums: Sequence[Value | None]
     ) -> tuple[Value, ...]:
         plan = self.ring.plan
-        right = right_operand(self.ring, stage, plan.right_offset_bytes)
+        right = right_operand(self.ring, stage)
         create("nvvm.wgmma.fence.aligned")
         new = []
         for number, so_far in enumerate(sums):
@@ -231,15 +231,22 @@ class Descriptor:
         return value("arith.addi", wide.type, base, long_word(offset_bytes // UNIT_BYTES))
 
 
-def right_operand(ring: Ring, stage: Value, offset_bytes: int) -> Descriptor:
-    """Creates the wgmma descriptor of the right operand's tile in a stage of the ring.
+def left_operand(ring: Ring, stage: Value, consumer: Value) -> Descriptor:
+    """Creates the wgmma descriptor of a consumer's rows of the left operand's first tile in a stage.
 
-    ``stage``: its number, an i32; ``offset_bytes``: of the tile in the stage.
+    ``stage``, ``consumer``: their numbers, i32.
     """
-    return descriptor_of(ring, ring.plan.b, stage, offset_bytes)
+    plan = ring.plan
+    offset_bytes = calculate("muli", consumer, plan.a.offset_bytes(plan.consumer_rows, 0))
+    return _descriptor_of(ring, plan.a, stage, offset_bytes)
 
 
-def descriptor_of(ring: Ring, tile: OperandTile, stage: Value, offset_bytes: int | Value) -> Descriptor:
+def right_operand(ring: Ring, stage: Value) -> Descriptor:
+    """Creates the wgmma descriptor of the right operand's first tile in stage number ``stage``, an i32."""
+    return _descriptor_of(ring, ring.plan.b, stage, ring.plan.right_offset_bytes)
+
+
+def _descriptor_of(ring: Ring, tile: OperandTile, stage: Value, offset_bytes: int | Value) -> Descriptor:
     """Creates the wgmma descriptor of ``tile``, or a part of it, ``offset_bytes`` from a stage's beginning.
 
     ``stage``, and ``offset_bytes`` if it is a value, are i32.

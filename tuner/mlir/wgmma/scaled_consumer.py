@@ -16,7 +16,7 @@ from tuner.mlir.ir.scaled_sums import Scales
 from tuner.mlir.ir.warps import assembly, word
 from tuner.mlir.wgmma.integers import as_index, calculate, long_word, loop_i32
 from tuner.mlir.wgmma.plan import MMA_ROWS, PipelinePlan
-from tuner.mlir.wgmma.register_operand import descriptor_of, right_operand
+from tuner.mlir.wgmma.register_operand import left_operand, right_operand
 from tuner.mlir.wgmma.warpgroups import (
     POSITION_WORDS,
     Consumer,
@@ -87,9 +87,8 @@ class ScaledConsumer:
         plan = self.plan
         ring = self.consumer.ring
         ring.wait(ring.full(position.stage), position)
-        lines = calculate("muli", self.consumer.number, plan.a.offset_bytes(plan.consumer_rows, 0))
-        left = descriptor_of(ring, plan.a, position.stage, lines)
-        right = right_operand(ring, position.stage, plan.right_offset_bytes)
+        left = left_operand(ring, position.stage, self.consumer.number)
+        right = right_operand(ring, position.stage)
         create("nvvm.wgmma.fence.aligned")
         structs = []
         for fragment in range(plan.fragments):

@@ -107,7 +107,7 @@ class SplitConsumer:
     def _issue(self, position: RingPosition, words: Sequence[Value]) -> list[Value]:
         """Creates the products of a stage, without a wait; returns the sums, one LLVM struct per 64 rows."""
         plan = self.ring.plan
-        right = right_operand(self.ring, position.stage, plan.right_offset_bytes)
+        right = right_operand(self.ring, position.stage)
         parts = list(map(_split, words))
         create("nvvm.wgmma.fence.aligned")
         structs = []

@@ -20,7 +20,7 @@ from tuner.payload.reference import (
     Array,
     Inputs,
     compare,
-    compare_tile,
+    compare_parts,
     draw,
     draw_base,
     with_special_bias,
@@ -285,15 +285,8 @@ def _written(problem: Problem, program: KernelCode, c: Array, stored: Mask) -> M
 
 
 def _compare_tiles(inputs: Inputs, c: Array, tiles: tuple[Tile, ...]) -> Verdict:
-    verdicts = []
-    for tile in tiles:
-        verdict, worst = compare_tile(inputs, c, tile.rows, tile.columns)
-        if not verdict.max_error <= 1.0:
-            raise CandidateError(Stage.VERIFY, worst)
-        verdicts.append(verdict)
-    largest = max(verdict.max_error for verdict in verdicts)
     note = f"C: {corners(tiles, c.shape)} of its 4 corners are in the tiles that were compared"
-    return Verdict(largest, sum(verdict.elements for verdict in verdicts), (note,))
+    return compare_parts(inputs, c, [(tile.rows, tile.columns) for tile in tiles], note)
 
 
 def _tiles_of_batch(

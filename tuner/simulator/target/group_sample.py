@@ -14,7 +14,7 @@ from tuner.core.numpy_types import is_nan
 from tuner.core.problem import Problem
 from tuner.core.records import Verdict
 from tuner.payload.group_offsets import NO_GROUP, few_rows, groups_of_rows
-from tuner.payload.reference import Array, Inputs, compare_tile, draw, draw_base
+from tuner.payload.reference import Array, Inputs, compare_parts, draw, draw_base
 from tuner.targets.gpu.block_sample import Block
 
 ROWS = 96  # of the sample: with one row, a part of a tile and most of one in groups
@@ -55,15 +55,9 @@ def verdict_of_columns(inputs: Inputs, c: Array, launch: Launch) -> Verdict:
     expected = _expected_spans(launch.grid[0], c.shape[1], spans)
     if spans != expected:
         raise CandidateError(Stage.VERIFY, f"wrote columns {spans}, expected {expected}")
-    verdicts = []
-    for first, end in spans:
-        verdict, worst = compare_tile(inputs, c, numbers[in_groups], slice(first, end))
-        if not verdict.max_error <= 1.0:
-            raise CandidateError(Stage.VERIFY, worst)
-        verdicts.append(verdict)
-    largest = max(verdict.max_error for verdict in verdicts)
-    note = f"C: {np.count_nonzero(in_groups)} rows in groups, {np.count_nonzero(is_column)} columns compared"
-    return Verdict(largest, sum(verdict.elements for verdict in verdicts), (note,))
+    rows = numbers[in_groups]
+    note = f"C: {len(rows)} rows in groups, {np.count_nonzero(is_column)} columns compared"
+    return compare_parts(inputs, c, [(rows, slice(first, end)) for first, end in spans], note)
 
 
 def _spans(is_column: Array) -> list[tuple[int, int]]:

@@ -5,10 +5,13 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from tests.simulator.ptx.matmuls import Edit
 from tests.support.gpu_point import GpuPoint, gpu_variables
 from tests.support.gpu_points import CUDA_CORES, TENSOR_CORES, USUAL
 from tests.support.gpu_points import HOPPER as HOPPER_CORES
+from tests.targets.gpu.strategies.three_products import Floats
 from tuner.core.candidate import Candidate
 from tuner.core.compiled_code import KernelCode
 from tuner.core.matmul import Matmul
@@ -16,6 +19,7 @@ from tuner.core.problem import Problem
 from tuner.search.cost_model.untimed import is_serialized
 from tuner.simulator.launch import Simulation
 from tuner.simulator.ptx.defects import SimulationError
+from tuner.simulator.target.evaluator import simulate_program
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
 from tuner.space.search_space import SearchSpace
@@ -113,3 +117,24 @@ def require_large_tile_kept(program: KernelCode) -> None:
 def by_name(each: object) -> str:
     """Names a parameter of a test: a point by its problem and its knobs."""
     return f"{each.problem.key} {each.candidate.text}" if isinstance(each, GpuPoint) else str(each)
+
+
+def stored(a: Floats, b: Floats, layout: str) -> dict[str, Floats]:
+    """Returns A and B as they lie in memory, and C full of NaN."""
+    c = np.full((len(a), b.shape[1]), np.nan, np.float32)
+    in_memory = {"a": a.T if layout == "tn" else a, "b": b.T if layout == "nt" else b, "c": c}
+    return {name: np.ascontiguousarray(array) for name, array in in_memory.items()}
+
+
+def simulated_draw(one: GpuPoint) -> tuple[Floats, Floats, Floats]:
+    """Returns random A and B, and C as the kernel of a point computes it, without hazards and conflicts."""
+    assert is_feasible(one)
+    m, n, k = one.problem.sizes
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((m, k)).astype(np.float32)
+    b = rng.standard_normal((k, n)).astype(np.float32)
+    arrays = stored(a, b, one.problem.layout)
+    simulations = simulate_program(compiled(one), arrays, schedule_seed=1)
+    assert {simulation.hazards for simulation in simulations} == {()}
+    assert {simulation.conflict_ratio for simulation in simulations} == {1.0}
+    return a, b, arrays["c"]

@@ -14,6 +14,8 @@ from tests.targets.gpu.strategies.points import (
     is_feasible,
     large_wgmma,
     require_right,
+    simulated_draw,
+    stored,
     wgmma,
 )
 from tests.targets.gpu.strategies.six_products import PROMOTE, six_products, split
@@ -50,13 +52,6 @@ def kernel_model(a: Floats, b: Floats, accumulate: Accumulate, *, is_swapped: bo
     return six_products(split(a), split(b), accumulate)
 
 
-def stored(a: Floats, b: Floats, layout: str) -> dict[str, Floats]:
-    """Returns A and B as they lie in memory, and C full of NaN."""
-    c = np.full((len(a), b.shape[1]), np.nan, np.float32)
-    in_memory = {"a": a.T if layout == "tn" else a, "b": b.T if layout == "nt" else b, "c": c}
-    return {name: np.ascontiguousarray(array) for name, array in in_memory.items()}
-
-
 @pytest.mark.parametrize(
     ("layout", "sizes", "knobs"),
     [
@@ -74,18 +69,9 @@ def stored(a: Floats, b: Floats, layout: str) -> dict[str, Floats]:
 def test_the_kernel_computes_what_the_model_does_to_the_last_bit(
     layout: str, sizes: tuple[int, int, int], knobs: Knobs
 ) -> None:
-    m, n, k = sizes
-    one = wgmma(Matmul(m, n, k, "bf16x6", layout), **knobs)
-    assert is_feasible(one)
-    rng = np.random.default_rng(0)
-    a = rng.standard_normal((m, k)).astype(np.float32)
-    b = rng.standard_normal((k, n)).astype(np.float32)
-    arrays = stored(a, b, layout)
-    simulations = simulate_program(compiled(one), arrays, schedule_seed=1)
-    assert {simulation.hazards for simulation in simulations} == {()}
-    assert {simulation.conflict_ratio for simulation in simulations} == {1.0}
+    a, b, c = simulated_draw(wgmma(Matmul(*sizes, "bf16x6", layout), **knobs))
     is_swapped = int(knobs.get("block_m", 64)) < 64
-    np.testing.assert_array_equal(arrays["c"], kernel_model(a, b, rounded, is_swapped=is_swapped))
+    np.testing.assert_array_equal(c, kernel_model(a, b, rounded, is_swapped=is_swapped))
 
 
 @pytest.mark.drawn(2)

@@ -12,6 +12,7 @@ from tests.targets.gpu.strategies.points import (
     is_feasible,
     is_noticed,
     large_wgmma,
+    simulated_draw,
     wgmma,
 )
 from tests.targets.gpu.strategies.test_initial_configurations import SQUARE, first_of
@@ -62,20 +63,8 @@ def kernel_model(a: Floats, b: Floats, accumulate: Accumulate, layout: str = "nn
 def test_the_kernel_computes_what_the_model_does_to_the_last_bit(
     layout: str, sizes: tuple[int, int, int], knobs: Knobs
 ) -> None:
-    m, n, k = sizes
-    one = wgmma(Matmul(m, n, k, "tf32x3", layout), block_k=32, **knobs)
-    assert is_feasible(one)
-    rng = np.random.default_rng(0)
-    a = rng.standard_normal((m, k)).astype(np.float32)
-    b = rng.standard_normal((k, n)).astype(np.float32)
-    c = np.full((m, n), np.nan, np.float32)
-    stored_a = a.T if layout == "tn" else a
-    stored_b = b.T if layout == "nt" else b
-    stored = {"a": np.ascontiguousarray(stored_a), "b": np.ascontiguousarray(stored_b), "c": c}
-    simulations = simulate_program(compiled(one), stored, schedule_seed=1)
-    assert {simulation.hazards for simulation in simulations} == {()}
-    assert {simulation.conflict_ratio for simulation in simulations} == {1.0}
-    zeros = -k % STAGE  # that the TMA reads beyond the end
+    a, b, c = simulated_draw(wgmma(Matmul(*sizes, "tf32x3", layout), block_k=32, **knobs))
+    zeros = -a.shape[1] % STAGE  # that the TMA reads beyond the end
     padded = np.pad(a, ((0, 0), (0, zeros))), np.pad(b, ((0, zeros), (0, 0)))
     np.testing.assert_array_equal(c, kernel_model(*padded, rounded, layout))
 
