@@ -12,6 +12,7 @@ import pytest
 import tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.docs.guide import ROOT, blocks_of
+from tests.programs.dynamic.programs import EXAMPLES as SIZED_EXAMPLES
 from tests.tuning import fakes
 from tuner.core.candidate import TargetName
 from tuner.db.store import Store
@@ -25,7 +26,8 @@ def python_of(page: str) -> str:
 
 README = blocks_of((ROOT / "README.md").read_text())
 MODULE, TUNED = (block.text for block in README if block.language == "python")
-PROGRAM = python_of("docs/guides/programs.md")
+PROGRAMS = blocks_of((ROOT / "docs/guides/programs.md").read_text())
+PROGRAM, SIZED = (block.text for block in PROGRAMS if block.language == "python")
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
@@ -90,6 +92,14 @@ def test_a_program_is_compiled_and_called(monkeypatch: pytest.MonkeyPatch) -> No
     a, b, c, d = (names[name] for name in "abcd")
     np.testing.assert_allclose(names["sums"], a @ b + c @ d, rtol=1e-5)
     names["program"].close()
+
+
+@pytest.mark.mlir
+def test_a_program_of_a_dynamic_size_is_called(here: Path) -> None:
+    softmax = next(example for example in SIZED_EXAMPLES if example.name == "SOFTMAX")
+    (here / "softmax.mlir").write_text(softmax.text)
+    program = executed(f"import numpy as np\nimport tuner\n{SIZED}")["program"]
+    assert f"({program.compiled_sizes[0]},): static programs" in SIZED
 
 
 @pytest.mark.usefixtures("on_fakes")

@@ -37,6 +37,7 @@ __all__ = [
     "round_quality",
     "runs",
     "serialization",
+    "size_ladder",
     "text_files",
     "trials",
     "typed_arguments",

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tuner.core.candidate import TargetName
 from tuner.core.dtypes import IEEE
-from tuner.core.errors import TIMED_OUT, CandidateError, Stage, UsageError
+from tuner.core.errors import TIMED_OUT, CandidateError, Refusal, Stage, UsageError
 from tuner.core.fusions import Fusion
 from tuner.core.problem import Problem
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.children import CompilingChildren
 from tuner.programs.compiler import CompiledProgram, payload_text
+from tuner.programs.dynamic.size_range import SizeRange
+from tuner.programs.dynamic.sized_function import SizedFunction
+from tuner.programs.dynamic.specialization import StaticProgram, specialized
 from tuner.programs.execution import host_function
 from tuner.programs.lowering.resources import SplitPayload, joined_payload, split_payload, without_data
 from tuner.programs.payload_errors import named_in_errors
@@ -60,7 +63,8 @@ def compile_program(
     db: str | Path | None = None,
     threads: int = 1,
     math: str = IEEE,
-) -> "DeviceFunction | FusedFunction | HostFunction":
+    sizes: str = "",
+) -> "DeviceFunction | FusedFunction | HostFunction | SizedFunction":
     """Compiles a function of MLIR text, or of a file, into ``program(*arrays, stream=None)``.
 
     The compiler runs in a child process, so that its crash becomes a CandidateError.
@@ -90,12 +94,16 @@ def compile_program(
             on the caller's thread alone.
         math: for GPUs: how matmuls of f32 multiply, "ieee", "tf32" or "tf32x3", as of ``Matmul``; they then
             take trials of that mode.
+        sizes: for the CPU: the range of the one size n that every ``?`` of the payload's tensors is, such as
+            "1..4096".
 
     Returns:
         The function. Where the program allows it, the function runs as fusions, else as a whole, and
         ``why_no_fusions`` says why. On the CPU each fusion has a schedule and constants are packed once. On a
         GPU and on the simulator fusions become kernels, constants stay on the device from call to call, and
-        ``as_graph(*arrays)`` captures a call as a CUDA graph. Close the function with ``close()``.
+        ``as_graph(*arrays)`` captures a call as a CUDA graph. Close the function with ``close()``. With
+        ``sizes`` a ``SizedFunction``, called with arrays of any n of the range: it compiles programs of a few
+        static sizes, each at the first call that needs it (``prepare`` does so before).
 
     Raises:
         UsageError: an argument does not fit, a named database does not exist, or the payload does not parse
@@ -124,8 +132,12 @@ def compile_program(
     support = program_support(resolved, backends)
     with naming_database(db):
         database = known_url(db)
-    with named_in_errors("payload" if text == payload else str(payload), text):
-        compiled = compile_in_child(ProgramRequest(text, resolved, entry, options, bound, database=database))
+    request = ProgramRequest(text, resolved, entry, options, bound, database=database)
+    name = "payload" if text == payload else str(payload)
+    if sizes:
+        return sized_function(request, SizeRange.parse(sizes), name)
+    with named_in_errors(name, text):
+        compiled = compile_in_child(request)
     if not support.has_device:
         return host_function(compiled)
     opened = support.open_device(resolved.detail, order, seed)
@@ -167,6 +179,37 @@ def _compiled_in_child(request: ProgramRequest) -> CompiledProgram:
     if compiled.image is None:
         return compiled
     return replace(compiled, image=compiled.image.with_shared_weights())
+
+
+def sized_function(request: ProgramRequest, sizes: SizeRange, name: str) -> SizedFunction:
+    """Returns a program of a dynamic size for the CPU; each static program is compiled at its first call.
+
+    ``name``: the program's, for error messages. Raises UsageError for another target, for scripts, and for a
+    program with an operation that could be wrong at a padded size.
+    """
+    if not request.target.is_on_cpu:
+        line = f"sizes {sizes.text} cannot be combined with target {request.target}"
+        raise UsageError(f"{line}: programs of a dynamic size run on a CPU", "--target cpu")
+    if request.scripts:
+        raise UsageError(f"sizes {sizes.text} cannot be combined with scripts: matmuls differ by size")
+
+    def specialize(size: int) -> StaticProgram:
+        with named_in_errors(name, request.text):
+            try:
+                static = call_in_kept_child(partial(specialized, request.text, request.entry, size))
+            except CandidateError as error:
+                if error.failure.stage is Stage.BIND:
+                    raise UsageError(error.failure.reason) from error
+                raise
+            if isinstance(static, Refusal):
+                raise UsageError(static.text, static.hint)
+            return static
+
+    def compile_static(static: StaticProgram) -> "FusedFunction | HostFunction":
+        with named_in_errors(f"{name} at n = {static.size}", ""):
+            return host_function(compile_in_child(replace(request, text=static.text, entry=None)))
+
+    return SizedFunction(sizes, specialize, compile_static)
 
 
 def compile_on_host(

@@ -1,5 +1,7 @@
 """Brings the operations of a program into the few forms that fusions are formed of, in place."""
 
+from collections.abc import Sequence
+
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ir.reading import op_of, walk_where
 from tuner.mlir.passes import run_passes
@@ -42,13 +44,27 @@ def generalize(module: ir.Module) -> None:
     Also of matmuls of broadcast operands, and of fills whose number is not a constant. Fills with a constant
     stay, since each fusion that reads one gets its own copy; so do softmax and packing.
     """
+    if generalize_named(module):
+        run_passes(module, INLINE_NUMBERS)
+
+
+def generalize_named(module: ir.Module) -> bool:
+    """Makes ``linalg.generic`` of the same operations as ``generalize``; returns whether there are any.
+
+    Operands of rank 0 stay operands.
+    """
     ops = walk_where(module, _is_generalized)
+    generalize_ops(module, ops)
+    return bool(ops)
+
+
+def generalize_ops(module: ir.Module, ops: Sequence[Op]) -> None:
+    """Makes ``linalg.generic`` of named operations of a module, in place."""
     if not ops:
         return
     for op in ops:
         op.attributes[MARK] = ir.UnitAttr.get()
     apply_script(module, parse(GENERALIZE, "generalize"))
-    run_passes(module, INLINE_NUMBERS)
     for op in walk_where(module, lambda op: MARK in op.attributes):
         del op.attributes[MARK]
 

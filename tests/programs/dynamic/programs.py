@@ -1,0 +1,86 @@
+"""Programs of a dynamic size n, with numpy's results: what tests of rules, functions and commands share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tests.texts import text_beside
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A program by the name of its text, with the draws of its arguments and numpy's results."""
+
+    name: str
+    draw: Callable[[np.random.Generator, int], tuple[Array, ...]]
+    results: Callable[..., tuple[Array, ...]]
+
+    @property
+    def text(self) -> str:
+        return text_beside(__file__.replace("programs.py", "test_specialization.py"), self.name)
+
+
+def normal(*shape: int) -> Callable[[np.random.Generator, int], Array]:
+    """Returns a draw of f32 numbers of a shape, in which 0 stands for n."""
+
+    def draw(rng: np.random.Generator, size: int) -> Array:
+        return rng.standard_normal([length or size for length in shape]).astype(np.float32)
+
+    return draw
+
+
+def drawn(*draws: Callable[[np.random.Generator, int], Array]) -> Callable[..., tuple[Array, ...]]:
+    return lambda rng, size: tuple(draw(rng, size) for draw in draws)
+
+
+def positive(*shape: int) -> Callable[[np.random.Generator, int], Array]:
+    return lambda rng, size: np.abs(normal(*shape)(rng, size)) + np.float32(0.1)
+
+
+def softmax(x: Array) -> Array:
+    exponentials = np.exp(x - x.max(-1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(-1, keepdims=True))
+
+
+def attention(q: Array, k: Array, v: Array) -> tuple[Array]:
+    return (softmax(q @ k.transpose(0, 2, 1)) @ v,)
+
+
+def windows(x: Array, w: Array) -> tuple[Array]:
+    padded = np.pad(x, ((0, 0), (1, 2), (0, 0)), constant_values=0.5)
+    places = range(padded.shape[1] - 2)
+    return (np.stack([np.einsum("bkc,kcf->bf", padded[:, at : at + 3], w) for at in places], axis=1),)
+
+
+def views(x: Array) -> tuple[Array, Array, Array]:
+    return (x.ravel(), x[:, 1:4:2], np.concatenate([np.full((1, 4), 2, np.float32), x]))
+
+
+EXAMPLES = (
+    Example(
+        "LINEAR",
+        drawn(normal(0, 8), normal(8, 12), normal(12)),
+        lambda x, w, b: (np.maximum(x @ w + b, 0),),
+    ),
+    Example(
+        "MLP",
+        drawn(normal(0, 8), normal(8, 16), normal(16, 4)),
+        lambda x, up, down: (np.tanh(x @ up) @ down,),
+    ),
+    Example("SOFTMAX", drawn(normal(3, 0)), lambda x: (softmax(x),)),
+    Example("ATTENTION", drawn(normal(2, 0, 4), normal(2, 0, 4), normal(2, 0, 4)), attention),
+    Example("MEAN", drawn(normal(0, 5)), lambda x: (np.exp(x).mean(0),)),
+    Example("PRODUCT_OVER_N", drawn(positive(0, 3)), lambda x: (np.log(x.T) @ x,)),
+    Example("WINDOWS", drawn(normal(1, 0, 2), normal(3, 2, 4)), windows),
+    Example(
+        "TOKENS",
+        drawn(lambda rng, size: rng.integers(0, 9, size), normal(9, 6), normal(1, 6)),
+        lambda ids, table, first: (np.concatenate([first, table[ids]]).reshape(-1, 2, 3),),
+    ),
+    Example("GREATEST", drawn(normal(3, 0)), lambda x: (x.max(1), x.argmax(1))),
+    Example("VIEWS", drawn(normal(0, 4)), views),
+)

@@ -1,0 +1,49 @@
+"""What a program of a dynamic size cannot have: refused by operation, line and a hint."""
+
+import re
+
+import pytest
+
+from tests.texts import text_beside
+from tuner.core.errors import CandidateError, Refusal
+from tuner.programs.dynamic.specialization import specialized
+
+# the body of a program -> the type of its result, and how its refusal begins
+REFUSED = {
+    "RESHAPED": ("tensor<?x?xf32>", "tensor.reshape at line 10:8: there is no rule"),
+    "SOFTMAX": ("tensor<?x4xf32>", "linalg.softmax at line 10:8: there is no rule"),
+    "TWICE": ("tensor<?x4xf32>", "tensor.insert_slice at line 10:8: n elements at 0 of 2n: its padding"),
+    "BEFORE_OTHERS": ("tensor<?x4xf32>", "tensor.concat at line 9:8: only the last part may have"),
+    "LAST": ("tensor<1x4xf32>", "tensor.extract_slice at line 9:8: it begins or steps at n-1"),
+    "INNER": ("tensor<?xf32>", "tensor.collapse_shape at line 10:8: a dimension that depends on n"),
+    "HALF": ("tensor<?xf32>", "tensor.empty at line 10:8: a size that is not a multiple of"),
+    "DIVISOR": ("tensor<?xi32>", "arith.divsi at line 13:10: a divisor that padding may make 0"),
+    "INDEX": ("tensor<?xf32>", "tensor.extract at line 15:16: an index that padding may put outside"),
+    "ELEMENT": ("tensor<4xf32>", "tensor.extract at line 9:15: its number depends on the size n"),
+    "WINDOW": ("tensor<1xf32>", "linalg.conv_1d at line 11:8: it reduces over n at the index"),
+    "TWO_SIZES": ("tensor<?x4xf32>", "linalg.generic at line 10:8: sizes n and n-1 of one loop"),
+    "CONTROL": ("tensor<?x4xf32>", "scf.if at line 10:8: there is no rule"),
+    "PADDED_BY_N": ("tensor<?x4xf32>", "tensor.pad at line 9:8: it pads by n and 0: allowed"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_operation_that_padding_would_make_wrong_is_refused_by_its_name_and_line(name: str) -> None:
+    type_, begins = REFUSED[name]
+    body = text_beside(__file__, name).rstrip()
+    text = text_beside(__file__, "WHOLE").replace("BODY", body).replace("TYPE", type_)
+    refused = specialized(text, None, 8)
+    assert isinstance(refused, Refusal)
+    assert refused.text.startswith(f"payload: {begins}"), refused.text
+    assert refused.hint
+
+
+def test_a_program_without_a_dynamic_size_has_none_to_choose() -> None:
+    refused = specialized(text_beside(__file__, "STATIC"), None, 8)
+    assert isinstance(refused, Refusal)
+    assert re.match("payload: func.func at line 1:1: no argument has a dynamic size", refused.text)
+
+
+def test_a_program_on_memory_is_refused_by_its_argument() -> None:
+    with pytest.raises(CandidateError, match=r"argument 0: found memref<\?x4xf32>, allowed tensors"):
+        specialized(text_beside(__file__, "MEMORY"), None, 8)

@@ -1,0 +1,47 @@
+"""Programs of a dynamic size as static ones: right at each n below their size, and what is refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.programs.dynamic.programs import EXAMPLES, Example
+from tuner.programs.dynamic.size_range import SizeRange
+from tuner.programs.dynamic.sized_function import SizedFunction
+from tuner.programs.dynamic.specialization import StaticProgram, specialized
+from tuner.programs.interpreter.host_functions import read_function
+
+SIZES = SizeRange(1, 70)
+
+
+def static_program(text: str, size: int) -> StaticProgram:
+    static = specialized(text, None, size)
+    assert isinstance(static, StaticProgram), static
+    return static
+
+
+def interpreted(static: StaticProgram) -> Any:
+    """Returns a static program as a function that interprets its text: no compiler has a part in it."""
+    function = read_function(static.text, static.signature.entry)
+
+    def call(*arguments: Any) -> Any:
+        results = function(arguments, lambda _text: None)
+        return results[0] if len(results) == 1 else results
+
+    return call
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+@pytest.mark.parametrize("size", [1, 4, 12, 70])
+def test_a_static_program_is_right_at_each_size_that_it_serves(example: Example, size: int) -> None:
+    sizes = SizeRange(1, size)
+    function = SizedFunction(sizes, lambda at: static_program(example.text, at), interpreted)
+    function.ladder = (size,)  # one program serves all
+    rng = np.random.default_rng(size)
+    for n in {*range(1, min(size, 9) + 1), size // 2 + 1, size - 1, size} - {0}:
+        arguments = example.draw(rng, n)
+        results = function(*arguments)
+        listed = results if isinstance(results, tuple) else (results,)
+        for result, expected in zip(listed, example.results(*arguments), strict=True):
+            assert result.shape == expected.shape
+            np.testing.assert_allclose(result, expected, rtol=0, atol=2e-4)

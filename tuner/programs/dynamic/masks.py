@@ -1,0 +1,199 @@
+"""Masks: what a program reduces over n is made neutral where an index is beyond the size of the call.
+
+A mask is an argument of the static program, one f32 for each index: 1 where the index counts, else 0. It is
+an argument and not a comparison with n, because the fusions of a CPU read arrays, and no loop numbers.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from tuner.mlir.bindings import Op, Value, indexing_maps_of, ir
+from tuner.mlir.ir import building
+from tuner.mlir.ir.building import recreated, value, zero
+from tuner.mlir.ir.reading import maps_in, types_of
+from tuner.programs.dynamic.linear_sizes import LinearSize
+from tuner.programs.dynamic.loop_rules import ReductionOverN
+from tuner.programs.fusions.generics import empty, maps_attribute, selecting
+from tuner.programs.fusions.operations import (
+    body_of,
+    clone_into,
+    defining,
+    inputs_of,
+    is_tensor,
+)
+
+MaskOf = Callable[[LinearSize], Value]  # the mask of indices below a size; 1-D
+GREATER = 2  # arith.cmpf ogt
+
+
+def _least(type_: ir.Type) -> ir.Attribute:
+    if isinstance(type_, ir.IntegerType):
+        return ir.IntegerAttr.get(type_, -(1 << type_.width - 1))
+    return ir.FloatAttr.get(type_, -math.inf)
+
+
+def _greatest(type_: ir.Type) -> ir.Attribute:
+    if isinstance(type_, ir.IntegerType):
+        return ir.IntegerAttr.get(type_, (1 << type_.width - 1) - 1)
+    return ir.FloatAttr.get(type_, math.inf)
+
+
+def _zero(type_: ir.Type) -> ir.Attribute:
+    return building.zero_attribute(type_)
+
+
+def _one(type_: ir.Type) -> ir.Attribute:
+    if isinstance(type_, ir.IntegerType):
+        return ir.IntegerAttr.get(type_, 1)
+    return ir.FloatAttr.get(type_, 1.0)
+
+
+def _ones(type_: ir.Type) -> ir.Attribute:
+    return ir.IntegerAttr.get(type_, -1)
+
+
+# Combining operation -> the number that changes no other number that it is combined with.
+IDENTITIES: Mapping[str, Callable[[ir.Type], ir.Attribute]] = {
+    "arith.addf": _zero,
+    "arith.addi": _zero,
+    "arith.mulf": _one,
+    "arith.muli": _one,
+    "arith.maximumf": _least,
+    "arith.maxnumf": _least,
+    "arith.minimumf": _greatest,
+    "arith.minnumf": _greatest,
+    "arith.maxsi": _least,
+    "arith.minsi": _greatest,
+    "arith.maxui": _zero,
+    "arith.minui": _ones,
+    "arith.ori": _zero,
+    "arith.xori": _zero,
+    "arith.andi": _ones,
+}
+
+
+def add_masks(reduction: ReductionOverN, mask_of: MaskOf, zero_padded: set[Value]) -> None:
+    """Makes padding neutral in a linalg operation of static sizes that reduces over n, in place.
+
+    A sum of products reads its operands through masks, so that it stays a matmul; another operation is a
+    ``linalg.generic``, whose body gets the masks. ``zero_padded``: tensors whose padding is 0.
+    """
+    if reduction.is_product:
+        _mask_operands(reduction, mask_of, zero_padded)
+    else:
+        _mask_body(reduction, mask_of)
+
+
+def _mask_operands(reduction: ReductionOverN, mask_of: MaskOf, zero_padded: set[Value]) -> None:
+    """Replaces both operands of a sum of products by 0 where an index is beyond the size.
+
+    Both, since 0 times an infinity that the padding of the other has is NaN.
+    """
+    op = reduction.op
+    maps = indexing_maps_of(op)
+    assert maps is not None
+    for number, operand in enumerate(inputs_of(op)):
+        if operand not in zero_padded:
+            op.operands[number] = _masked(reduction, operand, maps[number], mask_of)
+
+
+def _masked(reduction: ReductionOverN, tensor: Value, mapping: ir.AffineMap, mask_of: MaskOf) -> Value:
+    """Creates an operand of a sum of products with 0 in its padding along the reduced loops."""
+    for dimension, index in enumerate(mapping.results):
+        for loop, size in reduction.loops:
+            if index == ir.AffineDimExpr.get(loop):
+                tensor = masked_along(reduction.op, tensor, dimension, mask_of(size), zero)
+    return tensor
+
+
+def masked_along(
+    before: Op, tensor: Value, dimension: int, mask: Value, number: Callable[[ir.Type], Value]
+) -> Value:
+    """Creates a copy of a tensor with ``number(type)`` where the mask of a dimension is 0; before an op."""
+    type_ = tensor.type
+    loops = building.dimensions(type_.rank)
+
+    def body(element: Value, kept: Value, _: Value) -> Value:
+        return value("arith.select", element.type, is_kept(kept), element, number(element.type))
+
+    with ir.InsertionPoint(before), before.location:
+        start = empty(type_.shape, type_.element_type)
+        maps = [loops, [loops[dimension]], loops]
+        return building.generic([tensor, mask], start, maps, [building.PARALLEL] * type_.rank, body).results[
+            0
+        ]
+
+
+def is_kept(mask: Value) -> Value:
+    """Creates the comparison of a mask's element with 0 at the insertion point; returns an i1."""
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), GREATER)
+    return value("arith.cmpf", ir.IntegerType.get_signless(1), mask, zero(mask.type), predicate=predicate)
+
+
+def _mask_body(reduction: ReductionOverN, mask_of: MaskOf) -> None:
+    loops = maps_in(reduction.op)[0].n_dims
+    added = [(mask_of(size), selecting(loops, [loop])) for loop, size in reduction.loops]
+    op, masks = with_inputs(reduction.op, added)
+    block = op.regions[0].blocks[0]
+    with op.location, ir.InsertionPoint.at_block_begin(block):
+        kept = is_kept(masks[0])
+        for mask in masks[1:]:
+            kept = value("arith.andi", kept.type, kept, is_kept(mask))
+    end = body_of(op)[-1]
+    first = len(inputs_of(op))
+    for number, result in enumerate(end.operands):
+        _keep_neutral(end, number, result, block.arguments[first + number], kept)
+
+
+def _keep_neutral(end: Op, number: int, result: Value, total: Value, kept: Value) -> None:
+    """Makes a yielded value the ``total`` that it was before, wherever ``kept`` is false.
+
+    A term that a known operation combines becomes its identity: that form is vectorized. Of another
+    operation the result is not taken.
+    """
+    combine = defining(result)
+    if combine is not None and combine.name in IDENTITIES and len(list(total.uses)) == 1:
+        terms = [place for place, term in enumerate(combine.operands) if term != total]
+        if len(terms) == 1:
+            term = combine.operands[terms[0]]
+            with combine.location, ir.InsertionPoint(combine):
+                identity = value("arith.constant", term.type, value=IDENTITIES[combine.name](term.type))
+                combine.operands[terms[0]] = value("arith.select", term.type, kept, term, identity)
+            return
+    with end.location, ir.InsertionPoint(end):
+        end.operands[number] = value("arith.select", result.type, kept, result, total)
+
+
+def with_inputs(op: Op, added: Sequence[tuple[Value, ir.AffineMap]]) -> tuple[Op, list[Value]]:
+    """Replaces a ``linalg.generic`` by one that reads more tensors, each by its indexing map.
+
+    Returns the new operation, and the arguments of its body that are elements of the added tensors.
+    """
+    count = len(inputs_of(op))
+    operands = list(op.operands)
+    maps = maps_in(op)
+    for tensor, mapping in reversed(added):
+        operands.insert(count, tensor)
+        maps.insert(count, mapping)
+    segments = ir.DenseI32ArrayAttr.get([count + len(added), len(op.results)])
+    with op.location, ir.InsertionPoint(op):
+        new = recreated(
+            *(op, types_of(op.results), operands),
+            indexing_maps=maps_attribute(maps),
+            operandSegmentSizes=segments,
+        )
+    old = op.regions[0].blocks[0]
+    block = new.regions[0].blocks.append()
+    for operand in operands:
+        element = operand.type.element_type if is_tensor(operand) else operand.type
+        block.add_argument(element, op.location)
+    arguments = list(block.arguments)
+    elements = arguments[count : count + len(added)]
+    values = dict(zip(old.arguments, (*arguments[:count], *arguments[count + len(added) :]), strict=True))
+    with ir.InsertionPoint(block):
+        for inner in body_of(op):
+            clone_into(inner, values)
+    for result, replacement in zip(op.results, new.results, strict=True):
+        result.replace_all_uses_with(replacement)
+    op.erase()
+    return new, elements

@@ -1,0 +1,195 @@
+"""Which sizes, and which numbers that a program computes, are linear in its dynamic size n.
+
+Every ``?`` of the arguments is n. From there each operation on indices gives a number, and each operation on
+tensors a shape, in the order of the function.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tuner.core.errors import UsageError
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.reading import constant_of, location_of, op_of
+from tuner.programs.dynamic.linear_sizes import SIZE_N, LinearSize, Shape, static_size
+from tuner.programs.fusions.operations import is_tensor
+
+DYNAMIC_SIZE = ir.ShapedType.get_dynamic_size()
+CONVERSIONS = ("arith.sitofp", "arith.uitofp")
+HINT = "compile it at one size: replace each ? by a number"
+
+
+def refusal(op: Op, why: str, hint: str = HINT) -> UsageError:
+    """Returns the error for an operation that has no place in a program of a dynamic size."""
+    return UsageError(f"{op.name} {location_of(op)}: {why}", hint)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownSizes:
+    """The shapes of tensors and the values of index numbers, as far as the function was read.
+
+    ``zero_padded``: tensors whose elements are 0 wherever a size is beyond that of the call.
+    """
+
+    shapes: dict[Value, Shape] = field(default_factory=dict)
+    numbers: dict[Value, LinearSize] = field(default_factory=dict)
+    zero_padded: set[Value] = field(default_factory=set)
+
+    def shape(self, tensor: Value) -> Shape:
+        """Returns the shape of a tensor of the function."""
+        return self.shapes[tensor]
+
+    def is_dynamic(self, tensor: Value) -> bool:
+        """Returns whether the shape of a tensor depends on n."""
+        return not all(dimension.is_static for dimension in self.shapes[tensor])
+
+    def number(self, op: Op, value: Value) -> LinearSize:
+        """Returns the value of an index that ``op`` takes as a size or an offset.
+
+        Raises UsageError where the value is not known, or not linear in n.
+        """
+        known = self.numbers.get(value)
+        if known is None:
+            raise refusal(op, "a size that is not a multiple of the program's size n, plus a constant")
+        return known
+
+    def mixed(self, op: Op, attribute: str, operands: Sequence[Value]) -> Shape:
+        """Returns sizes or offsets that are integers of an attribute, or operands where they are dynamic."""
+        dynamic = iter(operands)
+        sizes = []
+        for number in ir.DenseI64ArrayAttr(op.attributes[attribute]):
+            if number == DYNAMIC_SIZE:
+                sizes.append(self.number(op, next(dynamic)))
+            else:
+                sizes.append(static_size(number))
+        return tuple(sizes)
+
+    def note_argument(self, argument: Value) -> None:
+        """Records the shape of an argument: each dynamic size is n; the caller pads with zeros."""
+        self.shapes[argument] = tuple(
+            SIZE_N if argument.type.is_dynamic_dim(dimension) else static_size(argument.type.shape[dimension])
+            for dimension in range(argument.type.rank)
+        )
+        self.zero_padded.add(argument)
+
+    def note_static(self, tensor: Value) -> None:
+        """Records the shape of a tensor of static sizes, which has no padding."""
+        self.shapes[tensor] = tuple(map(static_size, tensor.type.shape))
+        self.zero_padded.add(tensor)
+
+
+NumberRule = Callable[[Op, KnownSizes], LinearSize | None]
+
+
+def _binary(compute: Callable[[LinearSize, LinearSize], LinearSize | None]) -> NumberRule:
+    def rule(op: Op, known: KnownSizes) -> LinearSize | None:
+        left, right = (known.numbers.get(operand) for operand in op.operands)
+        if left is None or right is None:
+            return None
+        return compute(left, right)
+
+    return rule
+
+
+def _constant(op: Op, _known: KnownSizes) -> LinearSize | None:
+    number = constant_of(op.results[0])
+    if number is None:
+        return None
+    return static_size(number)
+
+
+def _same(op: Op, known: KnownSizes) -> LinearSize | None:
+    return known.numbers.get(op.operands[0])
+
+
+def _dimension(op: Op, known: KnownSizes) -> LinearSize | None:
+    tensor, dimension = op.operands
+    number = known.numbers.get(dimension)
+    shape = known.shapes.get(tensor)
+    if number is None or shape is None or not number.is_static:
+        return None
+    return shape[number.constant]
+
+
+def _affine(op: Op, known: KnownSizes) -> LinearSize | None:
+    mapping = ir.AffineMapAttr(op.attributes["map"]).value
+    operands = [known.numbers.get(operand) for operand in op.operands]
+    return _evaluated(mapping.results[0], operands[: mapping.n_dims], operands[mapping.n_dims :])
+
+
+def _evaluated(
+    expression: ir.AffineExpr, dims: Sequence[LinearSize | None], symbols: Sequence[LinearSize | None]
+) -> LinearSize | None:
+    number: LinearSize | None = None
+    if isinstance(expression, ir.AffineConstantExpr):
+        number = static_size(expression.value)
+    elif isinstance(expression, ir.AffineDimExpr):
+        number = dims[expression.position]
+    elif isinstance(expression, ir.AffineSymbolExpr):
+        number = symbols[expression.position]
+    if number is not None:
+        return number
+    compute = next((rule for kind, rule in AFFINE if isinstance(expression, kind)), None)
+    if compute is None:
+        return None
+    left = _evaluated(expression.lhs, dims, symbols)
+    right = _evaluated(expression.rhs, dims, symbols)
+    if left is None or right is None:
+        return None
+    return compute(left, right)
+
+
+AFFINE: Sequence[tuple[type, Callable[[LinearSize, LinearSize], LinearSize | None]]] = (
+    (ir.AffineAddExpr, LinearSize.plus),
+    (ir.AffineMulExpr, LinearSize.times),
+    (ir.AffineFloorDivExpr, LinearSize.divided),
+    (ir.AffineCeilDivExpr, LinearSize.divided),
+)
+# Operation -> the value of its result where that is linear in n; None where it is not.
+NUMBER_RULES: Mapping[str, NumberRule] = {
+    "arith.constant": _constant,
+    "arith.addi": _binary(LinearSize.plus),
+    "arith.subi": _binary(LinearSize.minus),
+    "arith.muli": _binary(LinearSize.times),
+    "arith.divsi": _binary(LinearSize.divided),
+    "arith.divui": _binary(LinearSize.divided),
+    "arith.floordivsi": _binary(LinearSize.divided),
+    "arith.ceildivsi": _binary(LinearSize.divided),
+    "arith.ceildivui": _binary(LinearSize.divided),
+    "arith.index_cast": _same,
+    "arith.index_castui": _same,
+    "arith.extsi": _same,
+    "arith.extui": _same,
+    "arith.trunci": _same,
+    "affine.apply": _affine,
+    "tensor.dim": _dimension,
+}
+
+
+def note_number(op: Op, known: KnownSizes) -> None:
+    """Records the value of a scalar operation where it is linear in n."""
+    rule = NUMBER_RULES.get(op.name)
+    if rule is None or len(op.results) != 1 or is_tensor(op.results[0]):
+        return
+    number = rule(op, known)
+    if number is not None:
+        known.numbers[op.results[0]] = number
+
+
+def size_below(value: Value, known: KnownSizes) -> LinearSize | None:
+    """Returns the size that depends on n and that a scalar is, possibly converted to a float; else None."""
+    conversion = op_of(value, *CONVERSIONS)
+    number = known.numbers.get(conversion.operands[0] if conversion is not None else value)
+    if number is None or number.is_static:
+        return None
+    return number
+
+
+def reads_size(value: Value, known: KnownSizes) -> bool:
+    """Returns whether a scalar that is computed outside of all loops depends on n."""
+    if isinstance(value.owner, ir.Block) or is_tensor(value):
+        return False
+    if size_below(value, known) is not None:
+        return True
+    if value in known.numbers:
+        return False
+    return any(reads_size(operand, known) for operand in value.owner.operation.operands)

@@ -1,0 +1,165 @@
+"""Reads a program of one dynamic size n, and makes programs of static sizes of it, each for the n up to one.
+
+Runs in a child process, as all that reads a user's MLIR does.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tuner.core.device_programs import BufferType
+from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.reading import function_type, name_of, ops_in
+from tuner.mlir.passes import run_passes
+from tuner.mlir.transform import new_context, parse
+from tuner.programs.dynamic.linear_sizes import Shape
+from tuner.programs.dynamic.loop_rules import PRODUCTS, ReductionOverN, note_loops
+from tuner.programs.dynamic.size_analysis import KnownSizes, note_number, refusal
+from tuner.programs.dynamic.static_sizes import SizeArgument, StaticFunction
+from tuner.programs.dynamic.tensor_rules import note_tensor
+from tuner.programs.fusions import normal_forms
+from tuner.programs.fusions.operations import is_tensor
+from tuner.programs.fusions.payload import INLINE, TERMINATOR
+from tuner.programs.lowering.entry import entry_of, function_named, hide_others, require_few_operations
+from tuner.programs.lowering.resources import joined_payload, split_payload
+
+CLEAN = "builtin.module(canonicalize,cse)"
+SCALARS = ("arith.", "math.", "affine.apply", "tensor.dim")
+
+
+@dataclass(frozen=True)
+class SizedType:
+    """The type of an argument or result: its shape in n, and its elements."""
+
+    shape: Shape
+    element: str
+
+    @property
+    def is_static(self) -> bool:
+        """Returns whether the shape does not depend on n."""
+        return all(length.is_static for length in self.shape)
+
+    @property
+    def buffer(self) -> BufferType:
+        """Returns the type of an array that has this type at some n."""
+        shape: list[int | None] = [None] * len(self.shape)
+        for dimension, length in enumerate(self.shape):
+            if length.is_static:
+                shape[dimension] = length.constant
+        return BufferType(self.element, tuple(shape))
+
+
+@dataclass(frozen=True)
+class SizedSignature:
+    """The name and the types of a program of a dynamic size."""
+
+    entry: str
+    arguments: tuple[SizedType, ...]
+    results: tuple[SizedType, ...]
+
+
+@dataclass(frozen=True)
+class StaticProgram:
+    """A program of static sizes that computes another one, of a dynamic size n, for each n up to ``size``."""
+
+    text: str  # MLIR, with the data of constants
+    size: int
+    signature: SizedSignature  # of the program of the dynamic size
+    added: tuple[SizeArgument, ...]  # arguments that follow those of the signature
+
+
+def specialized(text: str, entry: str | None, size: int) -> StaticProgram | Refusal:
+    """Returns the static program of a payload for n = ``size``, which runs at each n from 1 to ``size``.
+
+    ``entry``: name of the function; None: ``main``, or the only public function. Returns a Refusal, with
+    operation and line, for an operation that could be wrong or fail at a padded size. Raises CandidateError
+    (BIND) for text that does not parse, and for a function that takes other arguments than tensors.
+    """
+    split = split_payload(text)
+    with new_context(), ir.Location.unknown():
+        module = parse(split.text, "payload")
+        require_few_operations(module)
+        name = entry_of(module, entry)
+        hide_others(module, name)
+        run_passes(module, INLINE)
+        try:
+            static = _static(module, name, size)
+        except UsageError as error:
+            return Refusal(f"payload: {error.message}", error.hint)
+    joined = joined_payload(static.text, split.resources)
+    return StaticProgram(joined, size, static.signature, static.added)
+
+
+def _static(module: ir.Module, name: str, size: int) -> StaticProgram:
+    function = function_named(module, name)
+    _require_block_of_tensors(function)
+    normal_forms.prepare(module)
+    normal_forms.generalize_named(module)
+    _generalize_reductions(module, name)
+    function = function_named(module, name)
+    known, reductions = _analyzed(function)
+    signature = _signature(function, known)
+    added = StaticFunction(function, known, size).make(reductions)
+    run_passes(module, CLEAN)
+    return StaticProgram(str(module), size, signature, added)
+
+
+def _analyzed(function: Op) -> tuple[KnownSizes, list[ReductionOverN]]:
+    known = KnownSizes()
+    reductions = []
+    block = function.regions[0].blocks[0]
+    for argument in block.arguments:
+        known.note_argument(argument)
+    for op in ops_in(block):
+        tensors = list(filter(is_tensor, (*op.operands, *op.results)))
+        is_static = all(value.type.has_static_shape for value in tensors)
+        is_padded = any(map(known.is_dynamic, filter(is_tensor, op.operands)))
+        if op.name == TERMINATOR or op.name.startswith(SCALARS):
+            note_number(op, known)
+            for result in filter(is_tensor, op.results):
+                known.note_static(result)
+        elif is_static and not is_padded:
+            for result in filter(is_tensor, op.results):
+                known.note_static(result)
+        elif op.name.startswith("linalg."):
+            reduction = note_loops(op, known)
+            if reduction is not None:
+                reductions.append(reduction)
+        else:
+            note_tensor(op, known)
+    return known, reductions
+
+
+def _generalize_reductions(module: ir.Module, name: str) -> None:
+    """Makes named operations generic that reduce over n, other than products: their bodies get masks."""
+    _, reductions = _analyzed(function_named(module, name))
+    ops = [
+        reduction.op
+        for reduction in reductions
+        if reduction.op.name != "linalg.generic" and reduction.op.name not in PRODUCTS
+    ]
+    normal_forms.generalize_ops(module, ops)
+
+
+def _signature(function: Op, known: KnownSizes) -> SizedSignature:
+    block = function.regions[0].blocks[0]
+    returned = ops_in(block)[-1].operands
+    arguments = _types(block.arguments, known)
+    return SizedSignature(name_of(function), arguments, _types(returned, known))
+
+
+def _types(values: Iterable[Value], known: KnownSizes) -> tuple[SizedType, ...]:
+    return tuple(SizedType(known.shape(value), str(value.type.element_type)) for value in values)
+
+
+def _require_block_of_tensors(function: Op) -> None:
+    signature = function_type(function)
+    for what, kinds in (("argument", signature.inputs), ("result", signature.results)):
+        for number, type_ in enumerate(kinds):
+            if not isinstance(type_, ir.RankedTensorType):
+                line = f"payload: {what} {number}: found {type_}, allowed tensors in a program of a size n"
+                raise CandidateError(Stage.BIND, line)
+    if len(function.regions[0].blocks) != 1:
+        raise refusal(function, "it has several blocks: a program of a size n has no control flow")
+    if all(type_.has_static_shape for type_ in signature.inputs):
+        raise refusal(function, "no argument has a dynamic size", "leave out the option sizes")

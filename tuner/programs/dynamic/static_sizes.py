@@ -1,0 +1,175 @@
+"""Makes a function of a dynamic size n one of static sizes, in place, for one value of n.
+
+Shapes become static, sizes that operations take become attributes. What the function computes from n itself,
+such as the divisor of a mean, becomes an argument, as does the mask of what it reduces over n: the caller
+gives both for the n of each call.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.building import recreated, value
+from tuner.mlir.ir.reading import ops_in, types_of
+from tuner.programs.dynamic.linear_sizes import LinearSize, shape_at
+from tuner.programs.dynamic.loop_rules import ReductionOverN
+from tuner.programs.dynamic.masks import add_masks, masked_along
+from tuner.programs.dynamic.size_analysis import KnownSizes, reads_size, refusal
+from tuner.programs.dynamic.size_numbers import pass_numbers
+from tuner.programs.dynamic.tensor_rules import pads_after, segments
+from tuner.programs.fusions.operations import (
+    EMPTY,
+    EXPAND,
+    GENERIC,
+    INSERT,
+    PAD,
+    SLICE,
+    body_of,
+    defining,
+    is_scalar_op,
+)
+
+MASK = "mask"
+NUMBER = "number"
+SPLAT = "tensor.splat"
+# Operation -> its attributes of sizes and offsets, in the order of the operands that are dynamic ones
+MIXED: Mapping[str, tuple[str, ...]] = {
+    EMPTY: (),
+    EXPAND: ("static_output_shape",),
+    INSERT: ("static_offsets", "static_sizes", "static_strides"),
+    PAD: ("static_low", "static_high"),
+    SLICE: ("static_offsets", "static_sizes", "static_strides"),
+    SPLAT: (),
+}
+TENSORS = {EMPTY: 0, EXPAND: 1, INSERT: 2, PAD: 1, SLICE: 1, SPLAT: 1}  # operands before those of sizes
+
+
+@dataclass(frozen=True)
+class SizeArgument:
+    """An argument of the static program that the caller makes from the size n of a call."""
+
+    use: str  # MASK: 1 for each index below ``size``, else 0; NUMBER: ``size`` itself
+    size: LinearSize
+    shape: tuple[int, ...]
+    element: str
+
+
+@dataclass(frozen=True, eq=False)
+class StaticFunction:
+    """A function that becomes one of static sizes, for n = ``size``."""
+
+    function: Op
+    known: KnownSizes
+    size: int
+    arguments: dict[SizeArgument, Value] = field(default_factory=dict)
+
+    def make(self, reductions: Sequence[ReductionOverN]) -> tuple[SizeArgument, ...]:
+        """Changes the function in place; returns what follows its arguments.
+
+        Raises UsageError where an operation other than linalg's reads a number that depends on n.
+        """
+        block = self.function.regions[0].blocks[0]
+        pads = {op: pads_after(op, self.known) for op in ops_in(block) if op.name == PAD}
+        for argument in block.arguments:
+            self._make_static(argument)
+        for op in ops_in(block):
+            for dimension, size in pads.get(op, ()):
+                self._mask_padded(op, dimension, size)
+            self._with_sizes(op)
+        for reduction in reductions:
+            add_masks(reduction, self._mask, self.known.zero_padded)
+        for op in ops_in(block):
+            if op.name == GENERIC:
+                pass_numbers(op, self.known, self._number)
+        self._require_no_size(block)
+        self._set_type(block)
+        return tuple(self.arguments)
+
+    def _make_static(self, tensor: Value) -> None:
+        shape = list(shape_at(self.known.shapes[tensor], self.size))
+        tensor.set_type(ir.RankedTensorType.get(shape, tensor.type.element_type, tensor.type.encoding))
+
+    def _with_sizes(self, op: Op) -> None:
+        """Gives the results of an operation their static types, and its sizes as attributes."""
+        results = [result for result in op.results if result in self.known.shapes]
+        if op.name not in MIXED:
+            for result in results:
+                self._make_static(result)
+            return
+        operands = list(op.operands)
+        kept = operands[: TENSORS[op.name]]
+        if len(kept) == len(operands):
+            self._make_static(op.results[0])
+            return
+        attributes = self._mixed(op)
+        if "operandSegmentSizes" in op.attributes:
+            sizes = [1] * len(kept) + [0] * len(MIXED[op.name])
+            attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(sizes)
+        old = op.results[0]
+        shape = list(shape_at(self.known.shapes[old], self.size))
+        type_ = ir.RankedTensorType.get(shape, old.type.element_type)
+        with op.location, ir.InsertionPoint(op):
+            new = recreated(op, [type_], kept, **attributes)
+        for region, target in zip(op.regions, new.regions, strict=True):
+            region.blocks[0].append_to(target)
+        self.known.shapes[new.results[0]] = self.known.shapes[old]
+        if old in self.known.zero_padded:
+            self.known.zero_padded.add(new.results[0])
+        old.replace_all_uses_with(new.results[0])
+        op.erase()
+
+    def _mixed(self, op: Op) -> dict[str, ir.Attribute]:
+        """Returns the attributes of an operation's sizes and offsets, as numbers."""
+        groups = [list(op.operands)[1:]]
+        if "operandSegmentSizes" in op.attributes:
+            groups = segments(op)[TENSORS[op.name] :]
+        attributes = {}
+        for name, group in zip(MIXED[op.name], groups, strict=False):
+            numbers = shape_at(self.known.mixed(op, name, group), self.size)
+            attributes[name] = ir.DenseI64ArrayAttr.get(list(numbers))
+        return attributes
+
+    def _mask_padded(self, op: Op, dimension: int, size: LinearSize) -> None:
+        """Makes the padding of a ``tensor.pad``'s source the number that it pads with."""
+        number = body_of(op)[-1].operands[0]
+        made = defining(number)
+        if made is not None and made.block == op.regions[0].blocks[0] and made.name != "arith.constant":
+            raise refusal(op, "it pads with numbers that differ, after a size that depends on n")
+        if made is None and number.owner == op.regions[0].blocks[0]:
+            raise refusal(op, "it pads with the numbers of its indices, after a size that depends on n")
+
+        def padding(_type: ir.Type) -> Value:
+            if made is not None and made.name == "arith.constant":
+                return value("arith.constant", number.type, value=made.attributes["value"])
+            return number
+
+        op.operands[0] = masked_along(op, op.operands[0], dimension, self._mask(size), padding)
+
+    def _argument(self, added: SizeArgument) -> Value:
+        if added not in self.arguments:
+            element = ir.Type.parse(added.element)
+            type_ = ir.RankedTensorType.get(list(added.shape), element)
+            block = self.function.regions[0].blocks[0]
+            self.arguments[added] = block.add_argument(type_, self.function.location)
+        return self.arguments[added]
+
+    def _number(self, size: LinearSize, element: str) -> Value:
+        return self._argument(SizeArgument(NUMBER, size, (), element))
+
+    def _mask(self, size: LinearSize) -> Value:
+        return self._argument(SizeArgument(MASK, size, (size.at(self.size),), "f32"))
+
+    def _require_no_size(self, block: ir.Block) -> None:
+        for op in ops_in(block):
+            if is_scalar_op(op) and not op.name.startswith("tensor.extract"):
+                continue
+            if any(reads_size(operand, self.known) for operand in op.operands):
+                raise refusal(op, "it reads a number that depends on the size n: only linalg operations may")
+
+    def _set_type(self, block: ir.Block) -> None:
+        returned = ops_in(block)[-1].operands
+        type_ = ir.FunctionType.get(types_of(block.arguments), types_of(returned))
+        self.function.attributes["function_type"] = ir.TypeAttr.get(type_)
+        for name in ("arg_attrs", "res_attrs"):
+            if name in self.function.attributes:
+                del self.function.attributes[name]
