@@ -1,12 +1,8 @@
-"""``python -m docs.generators`` writes the generated parts of the reference and ``llms.txt``."""
+"""``python -m docs.generators`` writes the generated parts of the reference into its pages."""
 
 from pathlib import Path
 
 from docs.generators import with_generated_parts
-from docs.generators.page_list import page_list
 
-DOCS = Path(__file__).parents[1]
-
-for page in sorted(DOCS.glob("reference/*.md")):
+for page in sorted(Path(__file__).parents[1].glob("reference/*.md")):
     page.write_text(with_generated_parts(page.read_text()))
-(DOCS.parent / "llms.txt").write_text(page_list((DOCS / "README.md").read_text()))

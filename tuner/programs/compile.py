@@ -18,7 +18,7 @@ from tuner.core.problem import Problem
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.children import CompilingChildren
 from tuner.programs.compiler import CompiledProgram, payload_text
-from tuner.programs.dynamic.size_range import SizeRange
+from tuner.programs.dynamic.size_range import SizeRange, require_on_cpu
 from tuner.programs.dynamic.sized_function import SizedFunction
 from tuner.programs.dynamic.specialization import StaticProgram, specialized
 from tuner.programs.execution import host_function
@@ -187,9 +187,7 @@ def sized_function(request: ProgramRequest, sizes: SizeRange, name: str) -> Size
     ``name``: the program's, for error messages. Raises UsageError for another target, for scripts, and for a
     program with an operation that could be wrong at a padded size.
     """
-    if not request.target.is_on_cpu:
-        line = f"sizes {sizes.text} cannot be combined with target {request.target}"
-        raise UsageError(f"{line}: programs of a dynamic size run on a CPU", "--target cpu")
+    require_on_cpu(request.target, sizes)
     if request.scripts:
         raise UsageError(f"sizes {sizes.text} cannot be combined with scripts: matmuls differ by size")
 

@@ -6,6 +6,7 @@ from typing import Any
 from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core.candidate import candidate_document
 from tuner.core.programs import TunedKernel
+from tuner.programs.dynamic.checked_run import CheckedSize, SizedReport
 from tuner.programs.program_times import ProgramTimes
 from tuner.programs.report import Comparison, KernelSample, ProgramReport
 from tuner.programs.request import ProgramRequest
@@ -49,6 +50,30 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
         "why_no_fusions": report.why_no_fusions or None,
         "printed": report.printed,
         "right": report.is_right,
+    }
+
+
+def sized_run_document(request: ProgramRequest, report: SizedReport) -> dict[str, Any]:
+    """Returns the JSON document of ``tuner run --sizes --json``: calls of a program at several sizes n."""
+    return {
+        "entry": report.entry,
+        "target": request.target.text,
+        "sizes": [report.sizes.least, report.sizes.greatest],
+        "arguments": list(report.arguments),
+        "results": list(report.results),
+        "compiled_sizes": list(report.compiled_sizes),
+        "checks": list(map(_checked_size, report.checks)),
+        "why_no_fusions": report.whole or None,
+        "right": report.is_right,
+    }
+
+
+def _checked_size(check: CheckedSize) -> dict[str, Any]:
+    return {
+        "n": check.size,
+        "compiled_size": check.compiled_size,
+        "comparisons": list(map(_comparison, check.comparisons)),
+        "reference": check.reference,
     }
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -20,21 +20,25 @@ from tuner.cli.options import (
     database_option,
     json_option,
     math_option,
+    print_found,
     print_json,
     shown_choices,
     target_options,
 )
 from tuner.core.dtypes import IEEE
-from tuner.core.errors import UsageError
+from tuner.core.errors import Refusal, UsageError
 from tuner.core.programs import LOOPS, TUNED
 from tuner.core.serialization import seconds_text
 from tuner.programs.commands.payload_text import read_payload_text
-from tuner.programs.documents import run_document
+from tuner.programs.commands.sized_lines import comparison_line, sized_lines
+from tuner.programs.documents import run_document, sized_run_document
+from tuner.programs.dynamic.checked_run import run_sizes
+from tuner.programs.dynamic.size_range import SizeRange, require_on_cpu
 from tuner.programs.payload_errors import in_file, named_in_errors
 from tuner.programs.report import KernelSample, ProgramReport
 from tuner.programs.request import FORMS, DeviceOptions, ProgramOptions, ProgramRequest, program_support
 from tuner.programs.run.recording_device import DeviceWork
-from tuner.programs.service import run_in_child
+from tuner.programs.service import in_child, run_in_child
 from tuner.results.database import known_url
 from tuner.results.database_name import database_text
 from tuner.results.output.formatting import count_text, wrapped
@@ -72,6 +76,11 @@ SLOW_S = 10.0  # after which a command says that it is still at work
 @click.option("--pinned", is_flag=True, help="Page-lock the host memory that is copied.")
 @click.option("--trace", is_flag=True, help="Print what the program asks of the device, one line per call.")
 @click.option("--explain", "is_explained", is_flag=True, help="On the CPU: list the fusions, time each.")
+@click.option(
+    "--sizes",
+    metavar="A..B",
+    help="Range of the one dynamic size n of a program; some sizes are run and compared.",
+)
 @click.option("--compare", is_flag=True, help="Compare with the payload as written.")
 @click.option(
     "--sample",
@@ -83,7 +92,7 @@ SLOW_S = 10.0  # after which a command says that it is still at work
 @database_option
 @json_option
 @click.pass_context
-def run(context: click.Context, /, payload: Path, as_json: bool, **options: Any) -> None:
+def run(context: click.Context, /, payload: Path, as_json: bool, sizes: str | None, **options: Any) -> None:
     """Compiles and runs an MLIR program of one or more operations; '-' reads the program from stdin.
 
     A PyTorch model is a program, too: MODEL.py:FUNCTION, where the function returns (module, inputs), or a
@@ -97,6 +106,8 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **options: Any)
     program = read_payload_text(payload)
     text = program.text
     request = replace(_request(context, text, **options), written=program.written)
+    if sizes is not None:
+        _run_sizes(context, payload, request, SizeRange.parse(sizes), as_json)
     with named_in_errors(str(payload), text), noting_slowness(payload, text):
         report = run_in_child(request, RUN_TIMEOUT_S, partial(click.echo, nl=False, err=as_json))
     report = replace(report, reports=tuple(in_file(defect, str(payload), text) for defect in report.reports))
@@ -109,6 +120,23 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **options: Any)
             explained = explained_lines(report, payload, database_text(options["database"]))
             lines += wrapped(explained, screen_columns())
         print("\n".join(lines))
+    context.exit(DONE if report.is_right else FAILED)
+
+
+def _run_sizes(
+    context: click.Context, payload: Path, request: ProgramRequest, sizes: SizeRange, as_json: bool
+) -> NoReturn:
+    """Runs and compares a program of a dynamic size at some sizes, prints the outcome, and exits."""
+    require_on_cpu(request.target, sizes)
+    for option, is_typed in (("--explain", request.is_explained), ("--sample", request.options.sample)):
+        if is_typed:
+            raise UsageError(f"{option} cannot be combined with --sizes")
+    with named_in_errors(str(payload), request.text), noting_slowness(payload, request.text):
+        report = in_child(run_sizes, request, sizes, timeout_s=RUN_TIMEOUT_S)
+        if isinstance(report, Refusal):
+            raise UsageError(report.text, report.hint)
+    lines = wrapped(sized_lines(request.target, report), screen_columns())
+    print_found(as_json, sized_run_document(request, report), *lines)
     context.exit(DONE if report.is_right else FAILED)
 
 
@@ -159,10 +187,7 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
     lines.append(ran)
     lines += work_lines(report)
     lines += [f"result  {result}" for result in report.results]
-    for comparison in report.comparisons:
-        blind = ", which zeros are within as well" if comparison.verdict == "unclear" else ""
-        error = f"error {comparison.max_error:.3g}, allowed {comparison.tolerance:.3g}"
-        lines.append(f"{comparison.verdict:8}{comparison.name}: {error}{blind}")
+    lines += list(map(comparison_line, report.comparisons))
     if report.comparisons:
         lines.append(f"against {report.reference}")
     lines += list(chain.from_iterable(map(sample_lines, report.samples)))

@@ -2,10 +2,14 @@
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
 
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.size_ladder import size_ladder
 
+T = TypeVar("T")
 GREATEST_SIZE = 1 << 20
 TEXT = re.compile(r"([0-9]{1,7})(?:\.\.([0-9]{1,7}))?")
 TUNED_SIZES = 4  # of a range: with the fallback to a similar fusion the sizes between them are near
@@ -55,15 +59,23 @@ class SizeRange:
 
     @property
     def checked_sizes(self) -> tuple[int, ...]:
-        """Returns the sizes to check: both ends, and sizes that lie one or more below a compiled one."""
-        ends = {self.least, self.greatest}
-        inner = (max(self.least, size - size // 8 - 1) for size in _spread(self.ladder, CHECKED_SIZES))
-        return tuple(sorted(ends.union(inner)))
+        """Returns the sizes to check: both ends, and sizes between two compiled ones."""
+        sizes = {self.least, self.greatest}
+        for below, above in _spread(tuple(pairwise(self.ladder)), CHECKED_SIZES):
+            sizes.add((below + above) // 2)
+        return tuple(sorted(sizes))
 
 
-def _spread(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Returns up to ``count`` of ascending sizes, evenly by their number in the list, with both ends."""
-    if len(sizes) <= count:
-        return sizes
-    last = len(sizes) - 1
-    return tuple(sizes[round(number * last / (count - 1))] for number in range(count))
+def require_on_cpu(target: TargetName, sizes: SizeRange) -> None:
+    """Raises UsageError for a range of sizes on another target than a CPU."""
+    if not target.is_on_cpu:
+        line = f"sizes {sizes.text} cannot be combined with target {target}"
+        raise UsageError(f"{line}: programs of a dynamic size run on a CPU", "--target cpu")
+
+
+def _spread(items: tuple[T, ...], count: int) -> tuple[T, ...]:
+    """Returns up to ``count`` items, evenly by their place, with both ends."""
+    if len(items) <= count:
+        return items
+    last = len(items) - 1
+    return tuple(items[round(number * last / (count - 1))] for number in range(count))

@@ -1,0 +1,131 @@
+"""Runs a program of a dynamic size at several sizes of its range, each compared with the text as written."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tuner.core.device_programs import BufferType, DeviceProgram
+from tuner.core.errors import Refusal, UsageError
+from tuner.core.size_ladder import ladder_size
+from tuner.programs.arguments import make_arguments, type_text
+from tuner.programs.comparison import compare, outputs
+from tuner.programs.compiler import CompiledProgram
+from tuner.programs.dynamic.linear_sizes import shape_at
+from tuner.programs.dynamic.size_range import SizeRange
+from tuner.programs.dynamic.sized_function import SizedFunction
+from tuner.programs.dynamic.specialization import SizedSignature, SizedType, StaticProgram, specialized
+from tuner.programs.execution import host_function
+from tuner.programs.reference import reference_of
+from tuner.programs.report import Comparison
+from tuner.programs.request import ProgramRequest
+from tuner.programs.service import compile_and_check
+from tuner.targets.registry import real_backends
+
+
+@dataclass(frozen=True)
+class CheckedSize:
+    """One call of a program of a dynamic size, compared with a reference."""
+
+    size: int  # n of the call
+    compiled_size: int  # of the static program that ran
+    comparisons: tuple[Comparison, ...]
+    reference: str
+
+    @property
+    def is_right(self) -> bool:
+        """Returns whether every result is equal to the reference's."""
+        return all(comparison.is_equal for comparison in self.comparisons)
+
+
+@dataclass(frozen=True)
+class SizedReport:
+    """The outcome of calls of a program of a dynamic size at several sizes."""
+
+    entry: str
+    sizes: SizeRange
+    arguments: tuple[str, ...]  # "nx32xf32"
+    results: tuple[str, ...]
+    checks: tuple[CheckedSize, ...]
+    whole: str  # why static programs are compiled as a whole; "": they are fusions
+
+    @property
+    def compiled_sizes(self) -> tuple[int, ...]:
+        """Returns the sizes of the static programs that were compiled, ascending."""
+        return tuple(sorted({check.compiled_size for check in self.checks}))
+
+    @property
+    def is_right(self) -> bool:
+        """Returns whether every result at every size is equal to the reference's."""
+        return all(check.is_right for check in self.checks)
+
+
+def run_sizes(request: ProgramRequest, sizes: SizeRange) -> SizedReport | Refusal:
+    """Compiles a program of a dynamic size, calls it at some sizes of a range and compares the results.
+
+    Returns why there is no such program, with operation and line. Raises CandidateError where the payload or
+    a static program does not compile, or a call fails; UsageError for arguments that do not fit.
+    """
+    compiled: dict[int, CompiledProgram] = {}
+
+    def compile_static(program: StaticProgram) -> Callable[..., Any]:
+        made = compile_and_check(replace(request, text=program.text, entry=None))
+        compiled[program.size] = made
+        return host_function(made)
+
+    first = specialized(request.text, request.entry, sizes.greatest)
+    if isinstance(first, Refusal):
+        return first
+    function = SizedFunction(sizes, lambda size: static_at(request, size), compile_static)
+    rng = np.random.default_rng(request.options.seed)
+    checks = tuple(_checked(request, function, size, rng) for size in sizes.checked_sizes)
+    signature = first.signature
+    return SizedReport(
+        signature.entry,
+        sizes,
+        tuple(map(sized_text, signature.arguments)),
+        tuple(map(sized_text, signature.results)),
+        checks,
+        next((made.why_no_fusions for made in compiled.values() if made.image is None), ""),
+    )
+
+
+def static_at(request: ProgramRequest, size: int) -> StaticProgram:
+    """Returns the static program of a request's payload for n = ``size``.
+
+    Raises UsageError where there is none, with operation and line.
+    """
+    program = specialized(request.text, request.entry, size)
+    if isinstance(program, Refusal):
+        raise UsageError(program.text, program.hint)
+    return program
+
+
+def _checked(
+    request: ProgramRequest, function: SizedFunction, size: int, rng: np.random.Generator
+) -> CheckedSize:
+    code = types_at(function.signature, size)
+    arguments = make_arguments(code.arguments, request.arguments, rng)
+    results = outputs(code, function(*arguments), arguments)
+    reference = reference_of(request, code, arguments, real_backends())
+    comparisons = compare(code, results, reference.outputs)
+    return CheckedSize(size, ladder_size(function.ladder, size), comparisons, reference.name)
+
+
+def types_at(signature: SizedSignature, size: int) -> DeviceProgram:
+    """Returns the types of a program's arguments and results at n = ``size``, as a program without code."""
+    arguments = _buffers_at(signature.arguments, size)
+    results = _buffers_at(signature.results, size)
+    return DeviceProgram("", signature.entry, arguments, results, (False,) * len(arguments))
+
+
+def _buffers_at(types: tuple[SizedType, ...], size: int) -> tuple[BufferType, ...]:
+    return tuple(BufferType(type_.element, shape_at(type_.shape, size)) for type_ in types)
+
+
+def sized_text(type_: SizedType) -> str:
+    """Returns a type as text: ``nx32xf32``."""
+    if type_.is_static:
+        return type_text(type_.buffer)
+    return "x".join([*(length.text for length in type_.shape), type_.element])
