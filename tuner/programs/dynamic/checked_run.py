@@ -1,7 +1,8 @@
 """Runs a program of a dynamic size at several sizes of its range, each compared with the text as written."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class CheckedSize:
     @property
     def is_right(self) -> bool:
         """Returns whether every result is equal to the reference's."""
-        return all(comparison.is_equal for comparison in self.comparisons)
+        return all(map(attrgetter("is_equal"), self.comparisons))
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class SizedReport:
     @property
     def is_right(self) -> bool:
         """Returns whether every result at every size is equal to the reference's."""
-        return all(check.is_right for check in self.checks)
+        return all(map(attrgetter("is_right"), self.checks))
 
 
 def run_sizes(request: ProgramRequest, sizes: SizeRange) -> SizedReport | Refusal:
@@ -87,8 +88,15 @@ def run_sizes(request: ProgramRequest, sizes: SizeRange) -> SizedReport | Refusa
         tuple(map(sized_text, signature.arguments)),
         tuple(map(sized_text, signature.results)),
         checks,
-        next((made.why_no_fusions for made in compiled.values() if made.image is None), ""),
+        _why_whole(compiled),
     )
+
+
+def _why_whole(compiled: Mapping[int, CompiledProgram]) -> str:
+    for made in compiled.values():
+        if made.image is None:
+            return made.why_no_fusions
+    return ""
 
 
 def static_at(request: ProgramRequest, size: int) -> StaticProgram:
