@@ -8,7 +8,15 @@ import numpy as np
 from tuner.core.compiled_code import KernelCode
 from tuner.core.device import AbstractDevice
 from tuner.core.problem import Problem
-from tuner.payload.reference import Array, Inputs, compare, draw, draw_base, output_dtype
+from tuner.payload.reference import (
+    Array,
+    Inputs,
+    compare,
+    draw,
+    draw_base,
+    output_dtype,
+    with_special_numbers,
+)
 from tuner.runtime.cpu.memory import GUARD_BYTES, GuardedArray
 from tuner.targets.gpu.arrays import LoadedKernels
 
@@ -46,11 +54,19 @@ def named(inputs: Inputs) -> dict[str, Array]:
 
 
 def fault_of(device: AbstractDevice, problem: Problem, program: KernelCode) -> str:
-    """Runs a program on random inputs; returns "" if C is right, else what is wrong. Raises TunerError."""
+    """Runs a program on usual inputs, then on some with infinity and NaN where their type has these.
+
+    Returns "" if C is right both times, else what is wrong. Raises TunerError.
+    """
     rng = np.random.default_rng(0)
-    inputs = draw(problem, draw_base(problem, rng), rng)
+    usual = draw(problem, draw_base(problem, rng), rng)
+    return _fault(device, program, usual) or _fault(device, program, with_special_numbers(usual, rng))
+
+
+def _fault(device: AbstractDevice, program: KernelCode, inputs: Inputs) -> str:
     found, stray_bytes = run_on(device, program, inputs)
     evaluation, phrase = compare(inputs, found)
+    kind = "" if inputs.special is None else "with special numbers: "
     if stray_bytes:
-        return f"wrote {stray_bytes} bytes outside of C"
-    return "" if evaluation.max_error <= 1.0 else phrase
+        return f"{kind}wrote {stray_bytes} bytes outside of C"
+    return "" if evaluation.max_error <= 1.0 else f"{kind}{phrase}"

@@ -12,9 +12,10 @@ from tuner.core.candidate import TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import narrow_output, output_names
 from tuner.core.errors import CandidateError
-from tuner.core.matmul import Matmul
+from tuner.core.matmul import GroupedMatmul, Matmul
 from tuner.core.problem import (
     BATCH_MATMUL,
+    GROUPED,
     Problem,
     epilogues_of,
 )
@@ -29,7 +30,12 @@ from tuner.targets.registry import real_backends
 # (m, n, k): whole tiles, none, more than one block of each kind, one row, long K
 SIZES = ((128, 128, 64), (67, 130, 91), (193, 66, 160), (1, 97, 33), (64, 72, 264), (136, 40, 24))
 BATCH_ROUND = 1  # whose problems are of two matrices
-ROUNDS = 3  # of sizes, for each dtype and layout
+GROUPED_CASES = (  # by round
+    GroupedMatmul(4, 100, 130, 96, layout="nt"),
+    GroupedMatmul(12, 9, 72, 80, "f16", output="f16"),
+    GroupedMatmul(3, 150, 65, 33),
+)
+ROUNDS = len(GROUPED_CASES)  # of sizes, for each dtype and layout
 DRAWS = 8  # points that are tried until one can be launched
 
 
@@ -78,6 +84,8 @@ def _cases_of(entry: StrategyEntry, chip: str, rounds: int) -> Iterator[Case]:
                 if is_allowed(entry, problem, chip):
                     yield Case(entry.name, problem)
                     break
+        if GROUPED in entry.operations:
+            yield Case(entry.name, GROUPED_CASES[number])
 
 
 def is_allowed(entry: StrategyEntry, problem: Problem, chip: str) -> bool:

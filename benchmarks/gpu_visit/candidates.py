@@ -10,7 +10,7 @@ from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.support.gpu_points import CUDA_CORES, HOPPER, TENSOR_CORES, USUAL
 from tuner.core.candidate import Candidate, Value
 from tuner.core.gpu import USUAL_MULTIPROCESSORS
-from tuner.core.matmul import Matmul
+from tuner.core.matmul import GroupedMatmul, Matmul
 from tuner.core.problem import SCALES, Problem
 from tuner.space.file.reading import first_rows, load_space_file
 from tuner.space.file.yaml import default_space_file
@@ -74,6 +74,9 @@ DECODE_SWAPPED: tuple[dict[str, Value], ...] = (
     {"block_n": 64, "stages": 11, "consumers": 1, "splits": 1},
 )
 DECODE_ROWS = (16, 8)
+# Experts of language models: 8 with 512 rows each on average, and 64 with 64
+EXPERTS = (GroupedMatmul(8, 4096, 4096, 4096, layout="nt"), GroupedMatmul(64, 4096, 1408, 2048, layout="nt"))
+EXPERTS_CANDIDATES = 3
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ def planned(chip: str, *, is_quick: bool = False) -> tuple[PlannedCandidate, ...
         "f32_by_tensor_cores": _f32_by_tensor_cores(chip),
         "eight_bits": _eight_bits(chip),
         "decode": _decode(chip),
+        "experts": _experts(chip),
         "regression": _regression(chip),
         "ranking": _ranking(chip),
     }
@@ -250,6 +254,14 @@ def _few_rows(problem: Problem, chip: str) -> Iterator[GpuPoint]:
     if not problem.scales:
         points |= dict.fromkeys(first_points(problem, TENSOR_CORES, chip))
     yield from itertools.islice(points, DECODE_CANDIDATES)
+
+
+def _experts(chip: str) -> Iterator[GpuPoint]:
+    """Yields products of groups of rows, and as many rows of one matrix, which they are compared with."""
+    for problem in EXPERTS:
+        yield from first_points(problem, TENSOR_CORES, chip)[:EXPERTS_CANDIDATES]
+        one = Matmul(*problem.sizes, problem.dtype, problem.layout)
+        yield from first_points(one, TENSOR_CORES, chip)[:EXPERTS_CANDIDATES]
 
 
 def _regression(chip: str) -> Iterator[GpuPoint]:

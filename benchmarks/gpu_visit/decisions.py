@@ -25,6 +25,10 @@ LEAST_POINTS = 8
 THREE_PRODUCTS = "Do three products of tf32 beat cuBLAS's f32 at 4096^3, and by which configuration?"
 UNSCALED = "matmul 4096x4096x4096 e4m3 nt none"
 WITH_SCALES = "scaled_matmul 4096x4096x4096 e4m3 nt none scales=1x128,128x128"
+EXPERTS = {  # groups of rows -> as many rows of one matrix
+    "grouped_matmul 8x4096x4096x4096 bf16 nt none": "matmul 4096x4096x4096 bf16 nt none",
+    "grouped_matmul 64x4096x1408x2048 bf16 nt none": "matmul 4096x1408x2048 bf16 nt none",
+}
 F32_SQUARE, F32_FOUNDING = "matmul 4096x4096x4096 f32", "matmul 5376x2048x5376 f32"
 
 
@@ -162,14 +166,26 @@ def fastest_of(problem: str, question: str) -> Callable[[Rows], VisitFinding]:
 def scales_against_none(rows: Rows) -> VisitFinding:
     """Reports the time of e4m3 without scales in that with scales of blocks, each by its fastest kernel."""
     question = "How much of the speed of e4m3 is left with scales of blocks (.9 is wanted)?"
-    fastest = {}
-    for name, problem in (("unscaled_s", UNSCALED), ("scaled_s", WITH_SCALES)):
-        times = [_median_s(row) for row in rows if row.get("problem") == problem and "knobs" in row]
-        if not times:
-            return VisitFinding(question, OPEN)
-        fastest[name] = min(times)
-    ratio = fastest["unscaled_s"] / fastest["scaled_s"]
-    return VisitFinding(question, f"{ratio:.3f}", fastest | {"ratio": ratio})
+    unscaled_s = _fastest_s(rows, UNSCALED)
+    scaled_s = _fastest_s(rows, WITH_SCALES)
+    if unscaled_s is None or scaled_s is None:
+        return VisitFinding(question, OPEN)
+    ratio = unscaled_s / scaled_s
+    figures = {"unscaled_s": unscaled_s, "scaled_s": scaled_s, "ratio": ratio}
+    return VisitFinding(question, f"{ratio:.3f}", figures)
+
+
+def groups_against_one(rows: Rows) -> VisitFinding:
+    """Reports the time of as many rows of one matrix in that of groups, each by its fastest kernel."""
+    question = "How fast are products of groups next to as many rows of one matrix?"
+    figures = {}
+    for grouped, one in EXPERTS.items():
+        one_s = _fastest_s(rows, one)
+        grouped_s = _fastest_s(rows, grouped)
+        if one_s is not None and grouped_s is not None:
+            figures[grouped] = one_s / grouped_s
+    answer = ", ".join(f"{key}: {ratio:.3f}" for key, ratio in figures.items())
+    return VisitFinding(question, answer or OPEN, figures)
 
 
 def order_of_models(rows: Rows) -> VisitFinding:
@@ -195,6 +211,13 @@ def order_of_models(rows: Rows) -> VisitFinding:
 def _library_shares(row: Row) -> float:
     """Returns a kernel's time in those of the library next to it: clocks differ from minute to minute."""
     return 1 / float(row["ratio"])
+
+
+def _fastest_s(rows: Rows, problem: str) -> float | None:
+    """Returns the time of a problem's fastest kernel; None where none was timed."""
+    return min(
+        (_median_s(row) for row in rows if row.get("problem") == problem and "knobs" in row), default=None
+    )
 
 
 def _median_s(row: Row) -> float:
@@ -239,6 +262,7 @@ QUESTIONS: tuple[Callable[[Rows], VisitFinding], ...] = (
     fastest_of(UNSCALED, "Which configuration of e4m3 nt comes first?"),
     fastest_of(WITH_SCALES, "Which configuration of e4m3 with scales of blocks comes first?"),
     scales_against_none,
+    groups_against_one,
     fastest_of("matmul 4096x4096x4096 f16 nn none", "Is f16 as fast as before (1.014 of cuBLAS)?"),
     fastest_of("matmul 4096x4096x4096 bf16 nn none", "Is bf16 as fast as before (1.016 of cuBLAS)?"),
     order_of_models,

@@ -25,6 +25,7 @@ from tuner.payload.reference import (
     Array,
     BaseDraw,
     Inputs,
+    draw_offsets_of,
     output_dtype,
 )
 from tuner.runtime.cuda.cublas import Cublas
@@ -61,16 +62,17 @@ def random_operand(shape: tuple[int, ...], dtype: str, rng: np.random.Generator)
 
 
 def random_inputs(problem: Problem, rng: np.random.Generator) -> Inputs:
-    """Draws A and B of a problem without a batch; the product is not computed."""
+    """Draws A and B of a problem without a batch, with groups of all rows; the product is not computed."""
     m, n, k = problem.sizes
     a = random_operand((k, m) if problem.layout == "tn" else (m, k), problem.dtype, rng)
-    b = random_operand((n, k) if problem.layout == "nt" else (k, n), problem.dtype, rng)
+    b = random_operand(problem.b_shape, problem.dtype, rng)
     scales = tuple(np.abs(random_operand(scale.shape, scale.dtype, rng)) for scale in problem.scales)
     wide_a, wide_b = widened_operands(a, b, scales)
     rows = _norms(wide_a, int(problem.layout != "tn"))
     columns = _norms(wide_b, int(problem.layout == "nt"))
-    base = BaseDraw(a, b, problem.layout, rows, columns[None], scales)
-    return Inputs(problem, base, a, b, (), np.ones(m), np.ones((1, n)))
+    offsets = draw_offsets_of(problem, rng)
+    base = BaseDraw(a, b, problem.layout, rows, columns.reshape(-1, n), scales, offsets)
+    return Inputs(problem, base, a, b, (), np.ones(m), np.ones((problem.b_matrices, n)))
 
 
 def widened_operands(
@@ -87,7 +89,9 @@ def widened_operands(
 
 
 def _norms(wide: npt.NDArray[np.float32], axis: int) -> npt.NDArray[np.float64]:
-    square: npt.NDArray[np.float32] = np.einsum("ij,ij->i" if axis else "ij,ij->j", wide, wide)
+    square: npt.NDArray[np.float32] = np.einsum(
+        "...ij,...ij->...i" if axis else "...ij,...ij->...j", wide, wide
+    )
     return np.sqrt(square.astype(np.float64))
 
 
@@ -179,8 +183,13 @@ class DeviceOperands:
         return float(errors[place, column]), text
 
     def _reference_by_cublas(self, find: Callable[[], str]) -> int | None:
-        """Returns the address of the result in f32, of operands that were widened; None without cuBLAS."""
+        """Returns the address of the result in f32, of operands that were widened.
+
+        None without cuBLAS, and of groups of rows, which it does not multiply.
+        """
         m, n, k = self.problem.sizes
+        if self.problem.groups:
+            return None
         try:
             library = Cublas(self._gpu.device, find())
         except TunerError:

@@ -21,11 +21,12 @@ SECTIONS = (
     VisitSection("tf32", 45, "whether the winner of f16 wins for tf32 too, nn by registers as well"),
     VisitSection("f32_by_tensor_cores", 50, "whether products of bf16 or tf32 beat cuBLAS's f32"),
     VisitSection("eight_bits", 40, "i8 and e4m3 against cuBLAS and cuBLASLt; e4m3 with scales of blocks"),
-    VisitSection("decode", 60, "the share of the memory's bandwidth with 1, 16 and 64 rows"),
+    VisitSection("decode", 50, "the share of the memory's bandwidth with 1, 16 and 64 rows"),
+    VisitSection("experts", 20, "what finding its group costs a block of a grouped product"),
     VisitSection("regression", 35, "whether f16 and bf16 are as fast as before; one search in f32"),
     VisitSection(
         "correctness", 100, "whether strategies whose code changed are right, also by the sanitizer"
     ),
-    VisitSection("ranking", 25, "whether the cost models order new points as their times do"),
+    VisitSection("ranking", 15, "whether the cost models order new points as their times do"),
 )
 WEIGHTS = {section.name: section.seconds for section in SECTIONS}

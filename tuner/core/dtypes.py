@@ -285,6 +285,7 @@ TILE_DTYPES: Final = _with("tiles")  # that CPUs multiply by tiles, and GPUs by 
 TENSOR_DTYPES: Final = _with("ptx")  # that tensor cores multiply
 FLOAT8S: Final = tuple(row.name for row in _ROWS if row.is_float and row.bits == 8)
 FLOATS: Final = tuple(row.name for row in _ROWS if row.is_float and row.bits > 8 and not row.stored)
+PROMISED: Final = _with("promised")  # computed by others' products, to the errors of that type
 # numpy's name -> dtype; "float32" means f32, not tf32
 NUMPY_NAMES: Final = {
     row.numpy_name: row.name

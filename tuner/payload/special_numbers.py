@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.dtypes import FLOATS, number_type
+from tuner.core.dtypes import FLOATS, PROMISED, number_type
 from tuner.core.numpy_types import widened
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
 Kinds = tuple[int, ...]
 Places = tuple[list[int], list[int], list[int]]  # by kind: of 1, of infinity and its negative, of NaN
-DTYPES = FLOATS  # that have infinity, and no rounding of a single product but that of the sums
+DTYPES = (*FLOATS, *PROMISED)  # that have infinity, and no rounding of a single product but that of the sums
 FEW = 4  # fewer rows than this stay usual, unless C has as few columns; likewise columns
 UNIT, INFINITE, NAN = range(3)  # kinds of rows and columns: a unit vector, one with infinities, one with NaN
 # In this order, a single row is a unit vector, whose zeros meet the NaN of a single column.

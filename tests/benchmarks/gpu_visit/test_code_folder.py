@@ -94,7 +94,7 @@ def test_a_folder_above_the_limit_is_reported_with_its_size(
 def test_sections_take_their_seconds_in_the_order_of_what_they_decide() -> None:
     assert sum(section.seconds for section in SECTIONS) == TOTAL_S == 450
     assert [section.name for section in SECTIONS[:4]] == ["code", "micro_kernels", "f32", "tf32"]
-    assert len(SECTIONS) == 10
+    assert len(SECTIONS) == 11
 
 
 @pytest.mark.slow
@@ -107,6 +107,7 @@ def test_the_plan_has_candidates_for_each_section_and_names_none_twice() -> None
         "f32_by_tensor_cores": 52,
         "eight_bits": 33,
         "decode": 105,
+        "experts": 12,
         "regression": 6,
         "ranking": 40,
     }

@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu_visit.decisions import OPEN, QUESTIONS, UNSCALED, WITH_SCALES, VisitFinding, decided
+from benchmarks.gpu_visit.candidates import EXPERTS as TIMED_EXPERTS
+from benchmarks.gpu_visit.decisions import (
+    EXPERTS,
+    OPEN,
+    QUESTIONS,
+    UNSCALED,
+    WITH_SCALES,
+    VisitFinding,
+    decided,
+)
+from tuner.core.matmul import Matmul
 
 F32 = "matmul 4096x4096x4096 f32"
 
@@ -118,3 +128,13 @@ def test_scales_of_blocks_are_compared_with_none_by_the_fastest_of_both() -> Non
     finding = found("is left with scales", *unscaled, *scaled)
     assert finding.answer == "0.944"
     assert finding.figures == {"unscaled_s": 118e-6, "scaled_s": 125e-6, "ratio": 118 / 125}
+
+
+def test_groups_are_compared_with_as_many_rows_of_one_matrix_which_are_timed_too() -> None:
+    assert list(EXPERTS) == [problem.key for problem in TIMED_EXPERTS]
+    assert list(EXPERTS.values()) == [Matmul(*each.sizes, "bf16", "nt").key for each in TIMED_EXPERTS]
+    (grouped, one), other = EXPERTS.items()
+    rows = [timed(one, 64, 90e-6), timed(one, 128, 80e-6)]
+    assert found("next to as many rows", *rows).answer == OPEN
+    finding = found("next to as many rows", *rows, timed(grouped, 64, 100e-6), timed(other[0], 64, 1e-6))
+    assert finding.figures == {grouped: pytest.approx(0.8)}

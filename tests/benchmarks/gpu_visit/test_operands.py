@@ -1,5 +1,7 @@
 """Operands on a stand-in for the driver whose kernels run: right results pass, wrong ones are found."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -15,9 +17,9 @@ from benchmarks.gpu_visit.operands import (
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.support.stub_driver import StubDriver
-from tests.targets.gpu.strategies.points import compiled, wgmma
+from tests.targets.gpu.strategies.points import compiled, mma_sync, wgmma
 from tuner.core.errors import TunerError
-from tuner.core.matmul import Matmul
+from tuner.core.matmul import GroupedMatmul, Matmul
 from tuner.core.problem import SCALES, Problem
 from tuner.payload.reference import scaled_operands
 from tuner.simulator.device.simulated_device import SimulatedDevice
@@ -60,6 +62,31 @@ def test_scales_are_positive_and_in_the_norms_and_in_the_reference_operands() ->
     wide = widened_operands(inputs.a, inputs.b, inputs.base.scales)
     for rounded, exact in zip(wide, (a, b.T), strict=True):
         np.testing.assert_allclose(rounded, exact, rtol=2.0**-24)
+
+
+def test_each_group_has_norms_of_its_own_matrix_and_the_rows_of_a_group_its_product() -> None:
+    problem = GroupedMatmul(3, 20, 10, 8, layout="nt")
+    inputs = random_inputs(problem, np.random.default_rng(0))
+    (offsets,) = inputs.base.offsets
+    b = inputs.b.astype(np.float64)
+    np.testing.assert_allclose(inputs.base.column_norm, np.linalg.norm(b, axis=2), rtol=1e-6)
+    expected, _ = inputs.tile(np.arange(20), slice(None))
+    for group, (first, end) in enumerate(itertools.pairwise(offsets.tolist())):
+        own = inputs.a[first:end].astype(np.float64) @ b[group].T
+        np.testing.assert_allclose(expected[first:end], own, rtol=1e-12)
+
+
+@pytest.mark.mlir
+def test_a_grouped_result_is_right_and_that_of_another_a_is_not() -> None:
+    device = SimulatedDevice("sm_90a")
+    problem = GroupedMatmul(4, 100, 64, 64, layout="nt")
+    operands = DeviceOperands(LocalGpu(device, 4096), problem, comparison.comparison(CHIP, "f32"), no_cublas)
+    loaded = LoadedKernels(device, compiled(mma_sync(problem, group=1)))
+    errors = operands.errors_of(loaded.work(operands.addresses))
+    assert errors.is_right, errors
+    exchanged = operands.addresses | {"a": operands.addresses["b"]}
+    assert not operands.errors_of(loaded.work(exchanged)).is_right
+    operands.close()
 
 
 def no_cublas() -> str:

@@ -12,6 +12,8 @@ from tests.support.special_values import LARGEST, NUMBERS, require_f32, special_
 from tests.targets.gpu.strategies.points import by_name, compiled, is_feasible, mma_sync, wgmma
 from tests.targets.gpu.strategies.three_products import Floats, chain
 from tuner.core.matmul import BatchMatmul, Matmul
+from tuner.core.problem import Problem
+from tuner.payload.reference import Inputs, compare, draw, draw_base, with_special_numbers
 from tuner.simulator.target.evaluator import simulate_program
 
 pytestmark = pytest.mark.mlir
@@ -117,3 +119,20 @@ def test_without_the_check_infinity_is_nan(point: Any) -> None:
     c = simulated(one, a, b)
     assert np.isinf(c).any()
     assert np.isnan(simulated(one, a, b, without_check(one.script()))[np.isinf(c)]).all()
+
+
+@pytest.mark.parametrize("point", [of_hopper, of_one_warp], ids=["wgmma", "mma.sync"])
+def test_verification_notices_a_kernel_without_the_check(point: Any) -> None:
+    one = point(Matmul(40, 36, 32, "tf32x3"))
+    for script, is_right in ((one.script(), True), (without_check(one.script()), False)):
+        inputs = special_draw(one.problem)
+        c = inputs.output_before
+        with np.errstate(invalid="ignore", over="ignore"):
+            simulate_program(one.program(script), inputs.named | {"c": c}, schedule_seed=1)
+        assert (compare(inputs, c)[0].max_error <= 1.0) == is_right
+
+
+def special_draw(problem: Problem) -> Inputs:
+    """Returns inputs with the numbers that kernels are verified with."""
+    rng = np.random.default_rng(1)
+    return with_special_numbers(draw(problem, draw_base(problem, rng), rng), rng)
