@@ -13,7 +13,7 @@ COMMIT ?= HEAD^
 # A folder of wheels to install from, where there is no network: docs/guides/gpu-check.md
 WHEELS ?=
 
-.PHONY: help demo test test-slow test-all torch check docs pictures lint bench bench-start stress gpu-check gpu-visit-prepare gpu-visit wheel clean
+.PHONY: help demo test test-slow test-all torch check docs pictures lint bench bench-start stress gpu-check gpu-visit-prepare gpu-visit wheel release clean
 
 help:
 	@echo "make demo       tunes a matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST),"
@@ -32,6 +32,7 @@ help:
 	@echo "make gpu-visit  decides what is open on the GPU here within 8 minutes,"
 	@echo "                with that code"
 	@echo "make wheel      builds sdist and wheel into dist/"
+	@echo "make release    builds both, and tries each in a bare environment"
 	@echo "make clean      removes the environment and what was built"
 
 demo: $(VENV)/.installed
@@ -99,6 +100,12 @@ gpu-visit: $(VENV)/.installed-cuda
 wheel: $(VENV)/.installed-dev
 	rm -rf build dist
 	$(BIN)/python -m build
+
+# TAG: of the release, v and the version; the workflow of releases gives it.
+TAG ?=
+release: wheel
+	$(BIN)/python -m twine check --strict dist/*
+	PYTHON=$(PYTHON) .ci/try-distributions $(TAG)
 
 clean:
 	rm -rf $(VENV) build dist mlir_tuner.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

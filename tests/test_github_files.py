@@ -6,8 +6,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
+
+from tuner.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 GITHUB = ROOT / ".github"
@@ -46,6 +49,67 @@ def test_the_nightly_workflow_calls_targets_of_make_and_tries_the_newest_pinned_
     ].values()
     needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     assert set(newer) == {need.partition("==")[0] for need in needs if "==" in need} | {"optuna"}
+
+
+WORKFLOWS = (*sorted((GITHUB / "workflows").glob("*.yml")), ROOT / "action.yml")
+
+
+def test_actions_of_others_are_pinned_by_hash_each_to_one_version() -> None:
+    uses = re.findall(r"uses: (.+)", "".join(path.read_text() for path in WORKFLOWS))
+    assert len(uses) > 10
+    unpinned = [use for use in uses if not re.fullmatch(r"[\w/.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)]
+    assert unpinned == []
+    assert len(set(uses)) == len({use.partition("@")[0] for use in uses})
+
+
+@pytest.mark.parametrize("name", ["ci", "nightly", "release", "docs"])
+def test_a_workflow_may_write_only_where_it_uploads(name: str) -> None:
+    workflow = yaml_of(GITHUB / "workflows" / f"{name}.yml")
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in workflow["jobs"].values():
+        writes = "write" in job.get("permissions", {}).values()
+        assert writes == ("environment" in job)
+        assert not writes or re.fullmatch(r"vars\.[A-Z]+ == 'yes'", job["if"])  # off until somebody owns it
+
+
+def test_a_release_and_the_pages_are_made_by_make() -> None:
+    rules = (ROOT / "Makefile").read_text()
+    for name, command in (("release", "make release TAG=${{ github.ref_name }}"), ("docs", "make docs")):
+        jobs = yaml_of(GITHUB / "workflows" / f"{name}.yml")["jobs"].values()
+        assert [step["run"] for job in jobs for step in job["steps"] if "run" in step] == [command]
+        assert re.search(rf"^{name}:", rules, re.MULTILINE)
+    script = ROOT / ".ci" / "try-distributions"
+    assert script.stat().st_mode & 0o111
+    subprocess.run(["bash", "-n", script], check=True)
+
+
+def test_the_action_gives_its_inputs_to_options_that_the_command_has() -> None:
+    action = yaml_of(ROOT / "action.yml")
+    *_, step = action["runs"]["steps"]
+    _, name, *words = step["run"].split()
+    command = main.get_command(click.Context(main), name)
+    assert isinstance(command, click.Command)
+    known = {option for parameter in command.params for option in parameter.opts}
+    assert {word for word in words if word.startswith("--")} <= known
+    given = {
+        value
+        for each in action["runs"]["steps"]
+        for value in {**each.get("env", {}), **each.get("with", {})}.values()
+    }
+    assert {f"${{{{ inputs.{name} }}}}" for name in action["inputs"]} <= given
+
+
+def test_the_image_runs_as_a_user_who_is_not_root_and_has_no_environment_of_the_clone() -> None:
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    steps = [line.split()[0] for line in lines if line and not line.startswith("#")]
+    assert steps == ["FROM", "RUN", "COPY", "RUN", "USER", "WORKDIR", "ENV", "ENTRYPOINT"]
+    page = (ROOT / "docs" / "guides" / "untrusted-scripts.md").read_text()
+    told = re.findall(r"^docker .+ tuner ", page.replace("\\\n", " "), re.MULTILINE)
+    comments = {word for line in lines if line.startswith("#") for word in line.split()}
+    assert len(told) == 2
+    assert {word for command in told for word in command.split()} <= comments
+    ignored = (ROOT / ".dockerignore").read_text().split()
+    assert {".git", ".venv", "build", "dist"} <= set(ignored)
 
 
 def test_ci_leaves_tests_of_the_repository_out_where_it_tests_the_wheel() -> None:

@@ -11,6 +11,7 @@ from docs.generators import GENERATORS, PART, with_generated_parts
 from docs.generators.commands import all_commands, commands
 from docs.generators.documents import PRINTED, command_documents, json_type, stored_documents
 from docs.generators.navigation import with_menu
+from docs.generators.page_list import page_list
 from docs.generators.python_api import RETURNED, python_api
 from docs.generators.template_comments import documented_comments
 from docs.generators.transform_ops import transform_ops
@@ -48,6 +49,17 @@ def test_pages_have_every_part_as_it_is_generated_today_and_the_index_names_ever
     pages = {str(page.relative_to(DOCS).with_suffix("")) for page in DOCS.rglob("*.md")}
     assert named == pages - {"README"}
     assert "(docs/README.md)" in (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def test_the_list_of_pages_for_programs_is_as_it_is_generated_today_and_has_every_page() -> None:
+    text = (ROOT / "llms.txt").read_text()
+    assert text == page_list((DOCS / "README.md").read_text()), "python -m docs.generators writes it anew"
+    decisions = set(DOCS.glob("decisions/[!R]*.md"))
+    listed = {ROOT / page for page in re.findall(r"\]\((.+?)\): \S", text)}
+    assert listed == set(DOCS.rglob("*.md")) - decisions - {
+        DOCS / "README.md",
+        DOCS / "decisions" / "README.md",
+    }
 
 
 def test_every_command_with_its_options_and_every_public_name_and_returned_class_is_listed() -> None:

@@ -36,6 +36,7 @@ SHELL = {  # how a line of a page's shell block begins -> the test that runs it
     r"python -m pytest .*my_strategy": "test_guides.py",
     r"python3 -m venv |\. |pip |make |python -m benchmarks|PYTHONPATH=|for file in .* unzip ": THIS,
     r"\.venv/bin/python -m pytest tests/": THIS,
+    r"docker ": "../test_github_files.py",  # compared with the image's file: few machines have docker
 }
 MAKE = re.compile(r"(?<=[`\n])make [\w-]+(?: [A-Z]+=\w+)*(?=[`\n ])")
 PIP = re.compile(r"(?<=[`\n/])pip (?:install|download) [^`\n#]+")
@@ -98,7 +99,9 @@ def test_every_line_of_a_shell_block_is_run_by_some_test_and_make_has_what_pages
     assert all((Path(__file__).parent / test).exists() for test in SHELL.values())
     named = {arguments.split()[1] for arguments in RECIPES}
     assert named >= {"demo", "test", "check", "bench", "gpu-check", "wheel", "clean"}
-    tools = r"none/bin/(tuner|pip|ruff|mypy)\b|(\w+=\S* )*none/bin/python -m |python3 -m venv "
+    tools = (
+        r"none/bin/(tuner|pip|ruff|mypy)\b|(\w+=\S* )*none/bin/python -m |python3 -m venv |PYTHON=\S+ \.ci/"
+    )
     left = [line for line in TYPED if not re.match(rf"{tools}|touch none/|rm -rf ", line)]
     assert all("sys.version_info" in line for line in left)  # one that is too old is refused
     for line in TYPED:

@@ -15,6 +15,7 @@ from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
 from tuner.core.runs import ChosenStrategy
 from tuner.db.store import Store
 from tuner.programs.fusion_schedules import fusion_schedules
+from tuner.space.scripts.choice import first_configuration
 from tuner.tuning.earlier_results import EarlierRuns
 
 pytestmark = pytest.mark.mlir
@@ -25,6 +26,15 @@ SMALL = Candidate.of("contraction_cpu_packed", KNOBS)
 LARGE = Candidate.of("contraction_cpu_packed", KNOBS | {"panel": 32})
 ROWS = Candidate.of("rows_cpu", {"chunk": 16})
 SCRIPT = "// a stored script\n"
+ACTIVATIONS = """func.func @main(%a: tensor<8x24xf32>, %b: tensor<24x32xf32>) -> tensor<8x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<8x32xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<8x32xf32>) -> tensor<8x32xf32>
+  %product = linalg.matmul ins(%a, %b : tensor<8x24xf32>, tensor<24x32xf32>)
+    outs(%zeros : tensor<8x32xf32>) -> tensor<8x32xf32>
+  return %product : tensor<8x32xf32>
+}
+"""
 
 
 def problems(rows: int = 8, hidden: int = 32) -> tuple[TextProblem, ...]:
@@ -65,6 +75,27 @@ def test_the_best_trial_of_the_fusion_itself_comes_first(store: Store) -> None:
     store_trial(store, problem, LARGE, None)
     first = found(store, problem)[0]
     assert (first.origin, first.trial, first.candidate, first.script) == (TUNED, best, SMALL, SCRIPT)
+
+
+def test_a_trial_that_packs_weights_as_untuned_programs_do_is_taken_where_it_is_as_fast(store: Store) -> None:
+    problem = problems()[0]
+    initial = first_configuration(problem, MACHINE)
+    assert initial is not None
+    width = dict(initial[0].choices)["panel"]
+    usual = Candidate.of("contraction_cpu_packed", KNOBS | {"panel": width})
+    other = Candidate.of("contraction_cpu_packed", KNOBS | {"panel": 8})
+    assert width != 8
+    store_trial(store, problem, usual, 1.04e-6)
+    store_trial(store, problem, usual, 0.5e-6, threads=4)  # times on other threads are not compared
+    store_trial(store, problem, other, 1e-6)
+    assert found(store, problem)[0].candidate == other
+    store_trial(store, problem, usual, 1.02e-6)
+    assert found(store, problem)[0].candidate == usual
+    without_weights = fusion_problems(ACTIVATIONS)[0]
+    assert not without_weights.facts.weights
+    store_trial(store, without_weights, usual, 1.02e-6)
+    store_trial(store, without_weights, other, 1e-6)
+    assert found(store, without_weights)[0].candidate == other
 
 
 def test_times_with_the_same_caches_count_first(store: Store) -> None:

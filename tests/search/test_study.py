@@ -90,7 +90,10 @@ def test_optuna_reports_the_importance_of_each_knob(strategy: str | None) -> Non
     common = {"strategy"}.union(set.intersection(*knobs.values()))
     names = None if strategy is None else sorted(knobs[strategy])
     found = get_param_importances(searched().study, evaluator=PedAnovaImportanceEvaluator(), params=names)
-    assert set(found) == (common if strategy is None else knobs[strategy])
+    if strategy is None:
+        assert common <= set(found)  # Optuna 5 adds knobs that only one of the strategies has
+    else:
+        assert set(found) == knobs[strategy]
     assert sum(found.values()) == pytest.approx(1)
     assert found["block_m"] == 0 < found["tile_n"]
 

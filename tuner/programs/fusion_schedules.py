@@ -2,20 +2,21 @@
 
 Of a fusion on the CPU: its own, those of similar and of near fusions.
 
-First the best schedule of the fusion itself, or of the matmul by a constant B with its epilogue; then of the
-same contraction with another epilogue, or of the matmul with this epilogue that packs B at each call; then of
-the fusion of the same kind with the nearest sizes, if these are near. Only trials that were timed on the same
+First the best schedule of the fusion itself, or of the matmul by a constant B with its epilogue; of one with
+a weight, a schedule that packs it as untuned programs do is taken where it is as fast. Then of the same
+contraction with another epilogue, or of the matmul with this epilogue that packs B at each call; then of the
+fusion of the same kind with the nearest sizes, if these are near. Only trials that were timed on the same
 class of machine count, those on the nearest number of threads first: the code is right for any number.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from tuner.analysis.warm_start import TuningTask, distance, nearest_first
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import Candidate, Value
 from tuner.core.dtypes import narrow_output
 from tuner.core.machine import Machine
 from tuner.core.problem import CACHES, MATMUL, Problem, TextProblem
@@ -25,8 +26,8 @@ from tuner.core.queries import RunQuery, TaskQuery, TrialQuery
 from tuner.core.runs import Run
 from tuner.core.trials import StoredTrial
 from tuner.payload.scratch import Scratch, scratch_in
-from tuner.results.best_trials import best_results, is_measured_there
-from tuner.space.scripts.choice import projected_script
+from tuner.results.best_trials import any_trial, best_results, is_measured_there
+from tuner.space.scripts.choice import first_configuration, projected_script
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -39,6 +40,10 @@ NEAREST_RUNS = 3  # so many runs are asked for a configuration: the nearest run 
 NEAR_OCTAVES = 3.0
 PACKED = "contraction_cpu_packed"
 DIRECT = "contraction_cpu_direct"
+# Programs of a process share a weight that they pack alike. So a schedule that packs as the initial
+# configuration does, for any number of rows, is taken where its time is at most this times the best.
+PRICE_OF_SHARING = 1.03
+PANELS = ("panel", "tile_n", "tiles_n")  # knobs that say how wide the panels of a packed weight are
 OF_MATMULS = {"tile_n": "panel"}  # knobs of the CPU's matmul strategies with another name in these two
 
 
@@ -51,8 +56,8 @@ def fusion_schedules(
     """
     there = _Trials(store, machine, threads)
     states = (problem.cache, *(cache for cache in CACHES if cache != problem.cache))
-    problems = tuple(replace(problem, cache=state) for state in states)
-    tuned = next((trial for cached in problems if (trial := there.best(TaskQuery.of(cached)))), None)
+    tasks = tuple(TaskQuery.of(replace(problem, cache=state)) for state in states)
+    tuned = next((trial for task in tasks if (trial := there.best_that_shares(task, problem))), None)
     if tuned is None:
         tuned = there.best_of_constant(problem)
     if tuned is not None:
@@ -102,13 +107,35 @@ class _Trials:
     machine: Machine
     threads: int
 
-    def best(self, task: TaskQuery) -> StoredTrial | None:
+    def best(
+        self, task: TaskQuery, is_wanted: Callable[[StoredTrial], bool] = any_trial
+    ) -> StoredTrial | None:
         query = replace(task, target=CPU, machine=self.machine.name)
-        best_by_group = best_results(self.store, TrialQuery(query), is_measured_there)
+        best_by_group = best_results(self.store, TrialQuery(query), is_measured_there, is_wanted)
         ranked = ((self.octaves(group.threads), tuned.rank, tuned) for group, tuned in best_by_group.items())
         if best_by_group:
             return min(ranked, key=lambda ranks: ranks[:2])[2].best
         return None
+
+    def best_that_shares(self, task: TaskQuery, problem: TextProblem) -> StoredTrial | None:
+        """Returns the best trial of a task; of a fusion with weights, one that packs them as others do.
+
+        As the initial configuration does, if such a trial is at most ``PRICE_OF_SHARING`` slower.
+        """
+        best = self.best(task)
+        if best is None or best.best_s is None or not problem.facts.weights:
+            return best
+        initial = first_configuration(problem, self.machine)
+        if initial is None:
+            return best
+        packing = _packing(initial[0])
+        limit_s = PRICE_OF_SHARING * best.best_s
+
+        def shares(trial: StoredTrial) -> bool:
+            is_alike = trial.threads == best.threads and _packing(trial.record.candidate) == packing
+            return is_alike and trial.best_s is not None and trial.best_s <= limit_s
+
+        return self.best(task, shares) or best
 
     def best_of_constant(self, problem: TextProblem) -> StoredTrial | None:
         """Returns the best trial of the matmul by a constant B with the epilogue of the fusion."""
@@ -131,6 +158,12 @@ class _Trials:
 
     def octaves(self, threads: int) -> float:
         return abs(math.log2(max(threads, 1) / self.threads))
+
+
+def _packing(candidate: Candidate) -> tuple[str, Value | None]:
+    """Returns the strategy and the width of its panels, which decide how a weight is packed."""
+    choices = dict(candidate.choices)
+    return candidate.strategy, next((choices[knob] for knob in PANELS if knob in choices), None)
 
 
 def _of_same_contraction(there: _Trials, problem: TextProblem) -> Iterator[FusionSchedule]:
