@@ -19,6 +19,9 @@ NOT_COUNTED = (
     "aten::lstm",
     "aten::gru",
 )
+# packages of operators of products of groups, which the flop counter of PyTorch does not know
+GROUPED = (("aten", "_grouped_mm"), ("transformers", "grouped_mm_fallback"))
+Shape = Sequence[int]
 
 
 class CountedArithmetic:
@@ -39,7 +42,7 @@ class CountedArithmetic:
     def backend(self, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         """Compiles a graph as the back end "tuner" does."""
         compiled = dynamo_backend.backend(graph, inputs)
-        with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        with torch.no_grad(), _flop_counter() as counter:
             graph.forward(*_copied(inputs))
         self._total += counter.get_total_flops()
         if isinstance(compiled, BoundGraph):
@@ -57,6 +60,20 @@ class CountedArithmetic:
                 self._in_torch += event.flops
             elif event.key.startswith(NOT_COUNTED):
                 self._is_known = False
+
+
+def _flop_counter() -> FlopCounterMode:
+    known: dict[Any, Any] = {}
+    for package, name in GROUPED:
+        operator = getattr(getattr(torch.ops, package), name, None)  # None: the package is not imported
+        if operator is not None:
+            known[operator] = _operations_of_groups
+    return FlopCounterMode(display=False, custom_mapping=known)
+
+
+def _operations_of_groups(rows: Shape, matrices: Shape, *_: object, **__: object) -> int:
+    """Returns the operations of a product of rows, (all, k), and a matrix per group, (groups, k, n)."""
+    return 2 * rows[0] * matrices[1] * matrices[2]
 
 
 def _copied(inputs: Sequence[Any]) -> list[Any]:

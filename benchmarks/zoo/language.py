@@ -41,7 +41,7 @@ LATENT = {
 # what a configuration needs besides
 OWN_SIZES: dict[str, dict[str, Any]] = {
     "deepseek_v2": LATENT,
-    "deepseek_v3": LATENT,
+    "deepseek_v3": {**LATENT, "first_k_dense_replace": 1},  # else both layers are without experts
     "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
     "mamba2": {"num_heads": 8},
 }

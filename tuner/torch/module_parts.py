@@ -28,6 +28,7 @@ from tuner.torch.graph_outputs import (
     returned_values,
     returned_views,
 )
+from tuner.torch.grouped_products import GroupedProducts
 from tuner.torch.parted_function import ChangedTensor, PartedFunction, TensorPart, Tensors
 
 
@@ -108,12 +109,16 @@ class ModuleGraph:
         )
 
     def piece(
-        self, nodes: Sequence[Node], outputs: Sequence[Node], in_place: frozenset[Node] = frozenset()
+        self,
+        nodes: Sequence[Node],
+        outputs: Sequence[Node],
+        in_place: frozenset[Node] = frozenset(),
+        products: GroupedProducts = MappingProxyType({}),
     ) -> tuple[Any, tuple[Node, ...]]:
         """Returns a module that computes ``outputs`` by ``nodes``, and the nodes that it reads.
 
         The module takes a tensor per node that it reads, holds copies of weights, and returns a tuple of
-        outputs. The nodes ``in_place`` write their first input.
+        outputs. The nodes ``in_place`` write their first input; ``products``: those of groups by their nodes.
         """
         graph = torch.fx.Graph()
         root = torch.nn.Module()
@@ -131,6 +136,11 @@ class ModuleGraph:
                 name = f"weight_{len(known)}"
                 root.register_buffer(name, self.weights[node].detach().clone())
                 known[node] = graph.get_attr(name)
+            elif node not in known and node in products:
+                product, operands = products[node]
+                name = f"product_{len(known)}"
+                root.add_module(name, product)
+                known[node] = graph.call_module(name, tuple(map(copied, operands)))
             elif node not in known and node in in_place:
                 known[node] = written(graph, node, copied)
             elif node not in known:
@@ -141,6 +151,16 @@ class ModuleGraph:
             copied(node)
         graph.output(tuple(map(copied, outputs)))
         return torch.fx.GraphModule(root, graph), reads
+
+    def constant(self, node: Node) -> torch.Tensor | None:
+        """Returns the value of a node that depends on weights alone, else None."""
+        if node in self.weights:
+            return self.weights[node].detach()
+        if node not in self.constants:
+            return None
+        arguments, keywords = torch.fx.node.map_arg((node.args, node.kwargs), self.constant)
+        value: torch.Tensor = node.target(*arguments, **keywords)  # type: ignore[operator,unused-ignore]
+        return value
 
     def values(self, wanted: Sequence[Node]) -> dict[Node, torch.Tensor]:
         """Returns the tensors of the nodes ``wanted`` in the example call, computed in eager mode."""
@@ -200,13 +220,14 @@ def parted_function(
     compiled: PartCompiler,
     *,
     keeps_views: bool = False,
+    products: GroupedProducts = MappingProxyType({}),
 ) -> PartedFunction:
     """Returns a function that runs the nodes ``in_torch`` by PyTorch, and the others as compiled programs.
 
     ``compiled`` takes a module and example tensors and returns a function of a tuple of such tensors;
     ``text`` names the operators in PyTorch, for messages; ``keeps_views``: whether results that are views of
-    inputs or of other results are such views, not copies. Parts of views alone run by PyTorch, too. Raises
-    what ``compiled`` raises.
+    inputs or of other results are such views, not copies; ``products``: those of groups, by their nodes,
+    which are in ``in_torch``. Parts of views alone run by PyTorch, too. Raises what ``compiled`` raises.
     """
     levels = _levels(graph, in_torch | graph.writes)
     views = ReturnedViews()
@@ -224,7 +245,7 @@ def parted_function(
             if node in returned or any(levels.get(user, level) != level for user in node.users)
         ]
         is_compiled = level % 2 == 0 and not all(map(is_view, nodes))
-        pieces.append((is_compiled, outputs, *graph.piece(nodes, outputs, graph.in_place)))
+        pieces.append((is_compiled, outputs, *graph.piece(nodes, outputs, graph.in_place, products)))
     values = graph.values(
         [*dict.fromkeys(node for is_compiled, *_, reads in pieces if is_compiled for node in reads)]
     )

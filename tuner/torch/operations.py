@@ -271,19 +271,20 @@ def _function_of_weight(product: Product, weight: torch.Tensor, *, is_transposed
     key = (product, is_transposed)
     if key not in packed.functions:
         matrix = weight.detach().t() if is_transposed else weight.detach()
-        image = _image(product).with_weights([matrix.contiguous().numpy()])
+        image = compiled_product(product).with_weights([matrix.contiguous().numpy()])
         packed.functions[key] = FusedFunction(image.code, image.weights)
     return packed.functions[key]
 
 
 @lru_cache(maxsize=SHAPES_LIMIT)
 def _function(product: Product) -> FusedFunction:
-    image = _image(product)
+    image = compiled_product(product)
     return FusedFunction(image.code, image.weights)
 
 
 @lru_cache(maxsize=SHAPES_LIMIT)
-def _image(product: Product) -> FusedImage:
+def compiled_product(product: Product) -> FusedImage:
+    """Returns the code of a product; raises UsageError where it cannot be compiled."""
     compiled = compile_in_child(ProgramRequest(product.text, TargetName("cpu")))
     if compiled.image is None:
         raise UsageError(f"the product cannot be compiled: {compiled.why_no_fusions}")

@@ -17,6 +17,7 @@ from tuner.core.errors import CandidateError, UsageError
 from tuner.torch.dynamic_sizes import dynamic_nodes
 from tuner.torch.export import CallForm, call_form, exported_graph, require_static
 from tuner.torch.graph_outputs import is_view
+from tuner.torch.grouped_products import GroupedProducts, grouped_products
 from tuner.torch.module_parts import ModuleGraph, by_pytorch, functional_graph, parted_function
 from tuner.torch.parted_function import PartedFunction, Tensors
 from tuner.torch.program import TensorProgram
@@ -81,8 +82,11 @@ def partitioned(
     form = call_form(module, exported)
     buffers = {} if isinstance(module, torch.export.ExportedProgram) else dict(module.named_buffers())
     graph = ModuleGraph.of(exported, form.tensors_of(arguments, keywords), buffers)
-    split = partial(parted_function, graph, keeps_views=keeps_views)
-    function, operators = _parted(graph, refusal, split, compiled, is_all_supported)
+    products: GroupedProducts = {}
+    if not is_all_supported:
+        products = grouped_products(graph.nodes, graph.constant)
+    split = partial(parted_function, graph, keeps_views=keeps_views, products=products)
+    function, operators = _parted(graph, refusal, split, compiled, is_all_supported, products)
     return ModuleInParts(function, form, operators)
 
 
@@ -92,16 +96,20 @@ def _parted(
     split: Callable[..., PartedFunction],
     compiled: Compiled,
     is_all_supported: bool,
+    products: GroupedProducts,
 ) -> tuple[PartedFunction, tuple[RefusedOperator, ...]]:
     """Splits a graph, again where a part refuses further operators, until all parts are compiled."""
-    in_torch = dynamic_nodes(graph.nodes)
-    operators = _operators_of(in_torch)
+    dynamic = dynamic_nodes(graph.nodes)
+    operators = _operators_of(dynamic)
+    in_torch = dynamic.union(products)
     latest = refusal
     while True:
         if isinstance(latest, RefusedOperatorsError):
-            unsupported = [known for known in latest.operators if not _is_write(graph, known)]
+            special = graph.writes.union(products)
+            unsupported = [known for known in latest.operators if not _is_among(special, graph, known)]
             more = _nodes_of(graph, unsupported) - in_torch
-            if not more or latest.is_whole or is_all_supported:
+            is_new = bool(more) or (latest is refusal and bool(products))
+            if not is_new or latest.is_whole or is_all_supported:
                 raise latest
             in_torch |= more
             operators |= dict.fromkeys(unsupported)
@@ -111,7 +119,7 @@ def _parted(
         except RefusedOperatorsError as error:
             latest = error
             continue
-        if not parts.programs:
+        if not parts.programs and not products:
             raise refusal
         return function, tuple(operators)
 
@@ -167,10 +175,10 @@ def _elements(node: Node) -> int:
     return 0
 
 
-def _is_write(graph: ModuleGraph, operator: RefusedOperator) -> bool:
-    """Returns whether all nodes of an operator write parts of buffers and inputs, by PyTorch anyhow."""
+def _is_among(special: frozenset[Node], graph: ModuleGraph, operator: RefusedOperator) -> bool:
+    """Returns whether all nodes of an operator are ``special``: what is done with them is known."""
     nodes = _nodes_of(graph, [operator])
-    return bool(nodes) and nodes <= graph.writes
+    return bool(nodes) and nodes <= special
 
 
 def _nodes_of(graph: ModuleGraph, operators: Iterable[RefusedOperator]) -> frozenset[Node]:

@@ -126,6 +126,37 @@ class FusedFunction(AbstractHostProgram):
             self._function(results.address)
             return [*results.arrays]  # references, before another thread looks for free results
 
+    def run_into(self, arguments: Sequence[int], results: Sequence[int], weights: Sequence[int]) -> None:
+        """Calls the code on arguments, results and packed weights at addresses that are not checked.
+
+        Args:
+            arguments: where the arguments begin, C-contiguous memory; the caller keeps all memory alive.
+            results: where the results are written.
+            weights: where weights begin that are packed as the program's own, which they replace.
+
+        Returns:
+            None.
+
+        Raises:
+            CandidateError: an assertion of the program failed (stage RUN); it is an IndexError, too, where an
+                index is out of range.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> twice = "func.func @twice(%x: !t) -> !t { %y = arith.addf %x, %x : !t return %y : !t }"
+            >>> payload = f"!t = tensor<4xf32> {twice}"
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> x = np.ones(4, np.float32)
+            >>> program.run_into([x.ctypes.data], [x.ctypes.data], [])
+            >>> x
+            array([2., 2., 2., 2.], dtype=float32)
+        """
+        addresses = (*arguments, *results, *weights, self._arena.ctypes.data, 0)
+        frame = (ctypes.c_uint64 * len(addresses))(*addresses)
+        with self._lock:
+            self._function(ctypes.addressof(frame))
+
     def _fill(self, frame: "ctypes.Array[ctypes.c_uint64]", arguments: tuple[Any, ...]) -> bool:
         if len(arguments) != len(self._expected):
             return False

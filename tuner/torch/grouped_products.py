@@ -1,0 +1,162 @@
+"""Products of groups of rows with a matrix for each group, as of the experts of a mixture.
+
+How many rows a group has is known when it is called. The matrices are packed once; code is compiled for a
+few numbers of rows, and a group takes the next greater one. The rows after its own are then computed in vain:
+they belong to the next group, which is computed later and writes them again.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from tuner.core.errors import CandidateError, UsageError
+from tuner.programs.run.fused_program import FusedFunction
+from tuner.torch.operations import ELEMENTS, Product, compiled_product
+
+# operators of rows (all, k), matrices (groups, k, n) and the end of each group
+GROUPED = frozenset({"aten::_grouped_mm", "transformers::grouped_mm_fallback"})
+OPERANDS = 3
+# that code is compiled for; a weight that does not fit in caches takes as long for 1 to 32 rows, about
+ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Consecutive rows of one group: its number, the first row, and for how many rows the code is."""
+
+    group: int
+    start: int
+    rows: int
+
+    @property
+    def end(self) -> int:
+        """Returns the number of rows before the end of what is computed."""
+        return self.start + self.rows
+
+
+class GroupedCode:
+    """Code for a number of rows, and each group's packed matrix, shared by code that packs alike."""
+
+    def __init__(self, product: Product, matrices: torch.Tensor) -> None:
+        image = compiled_product(product)
+        self._function = FusedFunction(image.code, image.weights)
+        self._packed = []
+        self.addresses: list[list[int]] = []  # of each group's packed matrix
+        for matrix in matrices:
+            packed = image.with_weights([matrix.contiguous().numpy()]).weights
+            self._packed.append(packed)
+            self.addresses.append([array.ctypes.data for array in packed])
+
+    def run(self, group: int, argument: int, result: int) -> None:
+        """Computes the rows at the address ``argument`` with a group's matrix; writes to ``result``."""
+        self._function.run_into([argument], [result], self.addresses[group])
+
+
+class GroupedProduct(torch.nn.Module):  # type: ignore[misc,unused-ignore]
+    """A product of groups of rows with constant matrices."""
+
+    def __init__(self, operator: Callable[..., torch.Tensor], matrices: torch.Tensor, rows: int) -> None:
+        """Compiles code for up to ``rows`` rows of all groups, and packs ``matrices``: (groups, k, n).
+
+        ``operator``: of PyTorch, which is called where the ends of groups are out of order. Raises UsageError
+        or CandidateError where there is no such code.
+        """
+        super().__init__()
+        self._operator = operator
+        self._matrices = matrices
+        element = ELEMENTS[matrices.dtype]
+        _, k, n = matrices.shape
+        self._of_rows: dict[int, GroupedCode] = {}
+        for size in _sizes(rows):
+            self._of_rows[size] = GroupedCode(Product(element, size, n, k, is_weight=True), matrices)
+
+    @property
+    def codes(self) -> tuple[GroupedCode, ...]:
+        """Returns the code for each number of rows."""
+        return tuple(self._of_rows.values())
+
+    def forward(self, rows: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+        """Returns the product of ``rows``, (all, k), where group i ends before row ``ends[i]``: (all, n).
+
+        Rows of no group are 0.
+        """
+        count = rows.shape[0]
+        bounds = [0, *ends.tolist()]
+        if sorted(bounds) != bounds or bounds[-1] > count:
+            return self._operator(rows, self._matrices, ends)
+        pieces = list(_pieces(bounds, tuple(self._of_rows)))
+        computed = max([count, *map(attrgetter("end"), pieces)])
+        held = rows.detach().contiguous()
+        if computed > count:
+            held = torch.nn.functional.pad(held, (0, 0, 0, computed - count))
+        result = held.new_empty((computed, self._matrices.shape[2]))
+        row_bytes = held.shape[1] * held.element_size()
+        result_bytes = result.shape[1] * result.element_size()
+        for piece in pieces:
+            argument = held.data_ptr() + piece.start * row_bytes
+            written = result.data_ptr() + piece.start * result_bytes
+            self._of_rows[piece.rows].run(piece.group, argument, written)
+        result[bounds[-1] : count] = 0
+        return result[:count]
+
+
+# by the node of a product: it, and the nodes of its rows and of the ends of groups
+GroupedProducts = Mapping[Node, tuple[GroupedProduct, tuple[Node, Node]]]
+
+
+def _sizes(rows: int) -> tuple[int, ...]:
+    """Returns the numbers of rows to compile for, where all groups together have ``rows``."""
+    return ROWS[: bisect_left(ROWS, rows) + 1]
+
+
+def _pieces(bounds: Sequence[int], sizes: Sequence[int]) -> Iterator[Piece]:
+    """Divides groups into pieces of ``sizes``, ascending; of each group, the last one may be too large."""
+    for group, (start, end) in enumerate(pairwise(bounds)):
+        while start < end:
+            least = bisect_left(sizes, end - start)
+            size = sizes[min(least, len(sizes) - 1)]
+            yield Piece(group, start, size)
+            start += size
+
+
+def grouped_products(
+    nodes: Sequence[Node], constant: Callable[[Node], torch.Tensor | None]
+) -> GroupedProducts:
+    """Returns, by node, the compiled products of a graph, and the nodes of their rows and ends of groups.
+
+    ``constant``: returns the value of a node that depends on weights alone, else None. A product of other
+    matrices, or one that cannot be compiled, is left out: PyTorch computes it.
+    """
+    products = {}
+    for node in filter(_is_grouped, nodes):
+        rows, matrices, ends = node.args
+        value = constant(matrices)
+        if value is None or not _is_supported(rows, value):
+            continue
+        try:
+            product = GroupedProduct(node.target, value, rows.meta["val"].shape[0])
+        except (UsageError, CandidateError):
+            continue
+        products[node] = (product, (rows, ends))
+    return products
+
+
+def _is_grouped(node: Node) -> bool:
+    schema: Any = getattr(node.target, "_schema", None)
+    if schema is None or schema.name not in GROUPED or len(node.args) != OPERANDS or node.kwargs:
+        return False
+    return all(isinstance(operand, Node) for operand in node.args)
+
+
+def _is_supported(rows: Node, matrices: torch.Tensor) -> bool:
+    value = rows.meta["val"]
+    if value.dtype != matrices.dtype or matrices.dtype not in ELEMENTS:
+        return False
+    has_elements = bool(value.numel()) and bool(matrices.numel())
+    return has_elements and (value.dim(), matrices.dim()) == (2, 3)
