@@ -100,6 +100,21 @@ def test_a_module_that_would_not_be_as_in_eager_mode_is_refused_whole(between: A
         tuner.torch.compile(module, (X,), fallback="eager")
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, at: x.scatter(-1, at, 2.0),
+        lambda x, at: x.scatter(-2, at, x),
+        lambda x, at: x.scatter_add(-1, at, x),
+        lambda x, at: x.scatter_reduce(-1, at, x, "amax"),
+    ],
+)
+def test_scatters_along_a_dimension_from_the_end_are_refused_by_name(write: Any) -> None:
+    module = seeded(lambda: Sorted(lambda x: write(x, x.argmax(-1, keepdim=True))))
+    with pytest.raises(UsageError, match=r"operators that are not supported: aten\.scatter"):
+        tuner.torch.compile(module, (X,))
+
+
 def test_where_nothing_is_left_to_compile_the_module_is_refused() -> None:
     class Little(nn.Module):  # type: ignore[misc,unused-ignore]
         def forward(self, x: Any) -> Any:

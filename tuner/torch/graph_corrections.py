@@ -1,6 +1,7 @@
 """Changes an exported graph where torch-mlir would compile it wrongly, before torch-mlir reads the graph.
 
-``fold_uniform`` lets PyTorch compute operations of constants; ``promote_unsigned`` converts uint8 operands.
+``fold_uniform`` lets PyTorch compute operations of constants; ``count_from_front`` numbers dimensions;
+``promote_unsigned`` converts uint8 operands.
 """
 
 from typing import Any
@@ -20,6 +21,11 @@ FACTORIES = (ATEN.full.default, ATEN.scalar_tensor.default, LIKE)
 ELEMENTWISE_SUMS = (
     *(ATEN.add.Tensor, ATEN.sub.Tensor, ATEN.mul.Tensor),
     *(ATEN.add.Scalar, ATEN.sub.Scalar, ATEN.mul.Scalar),
+)
+# torch-mlir 20261001 takes a negative dimension of these as an index of its own, and crashes
+SCATTERS = (
+    *(ATEN.scatter.value, ATEN.scatter.src, ATEN.scatter.reduce, ATEN.scatter.value_reduce),
+    *(ATEN.scatter_add.default, ATEN.scatter_reduce.two),
 )
 UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
 CONVERSIONS = (ATEN._to_copy.default, torch.ops.prims.convert_element_type.default)  # noqa: SLF001
@@ -99,6 +105,14 @@ def _is_uniform(result: torch.Tensor) -> bool:
     if first != first:
         return bool((result != result).all())
     return bool((result == first).all()) and bool((result.signbit() == first.signbit()).all())
+
+
+def count_from_front(graph: torch.fx.Graph) -> None:
+    """Replaces negative dimensions of scatters, which count from the last one; in place."""
+    for node in graph.nodes:
+        if node.target in SCATTERS and node.args[1] < 0:
+            written, dimension, *others = node.args
+            node.args = (written, dimension + written.meta["val"].dim(), *others)
 
 
 # Unsigned integers: MLIR's integers have no sign, so an operation on uint8 is accepted only where its result
