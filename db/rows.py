@@ -142,7 +142,9 @@ OPTIONS_OF_PROBLEM = ("dtype", "layout", "epilogue", "output", "align", "cache")
 OF_MACHINE = _same_named(Machine)
 OF_COMPILER = _same_named(Compiler, "packages")
 OF_VERDICT = _same_named(Verdict, "notes")
-OF_SETTINGS = _same_named(RunSettings, "problem", "target", "strategies", "warm_files", "first", "space_name")
+OF_SETTINGS = _same_named(
+    RunSettings, "problem", "target", "strategies", "warm_files", "first", "seeds", "space_name"
+)
 OF_RUN = _same_named(
     Run,
     *(

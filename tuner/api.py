@@ -77,6 +77,7 @@ def tune(
     workers: int | None = None,
     fresh: bool = False,
     warm_start: bool | Path | str | tuple[Path | str, ...] = True,
+    seeds: Path | str | tuple[Path | str, ...] = (),
     baseline: str = "",
     db: str | Path | None = None,
     observe: Observer | None = None,
@@ -113,6 +114,8 @@ def tune(
             that ``warm_start`` names.
         warm_start: whether to begin with the best candidates of the nearest problems in the database; or
             paths of recorded spaces (T4) to take warm-start points from as well.
+        seeds: paths of files of configurations to try before all others, one or several; of JSON lines, such
+            as ``{"strategy": "matmul_cpu_packed", "knobs": {"tile_m": 8, ...}}``.
         baseline: library that a CPU's kernels are compared with, such as "openblas", "mkl" or "onednn" (the
             guide on tuning lists all), or "best", the fastest installed one that can multiply the type; "":
             OpenBLAS; for bf16, f16 and i8 oneDNN, or OpenBLAS on f32 where it is not installed; for quantized
@@ -144,6 +147,7 @@ def tune(
         **_request_fields(locals()),
         warm_start=warm_start is not False,
         warm_files=() if isinstance(warm_start, bool) else _several(warm_start),
+        seeds=_several(seeds),
     )
     settings = run_settings(request, registry.real_backends())  # before a database is opened, which makes one
     return _session(open_or_create, db, partial(begin, settings, began_s=began_s), observe, progress)

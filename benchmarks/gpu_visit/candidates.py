@@ -260,8 +260,13 @@ def _experts(chip: str) -> Iterator[GpuPoint]:
     """Yields products of groups of rows, and as many rows of one matrix, which they are compared with."""
     for problem in EXPERTS:
         yield from first_points(problem, TENSOR_CORES, chip)[:EXPERTS_CANDIDATES]
-        one = Matmul(*problem.sizes, problem.dtype, problem.layout)
-        yield from first_points(one, TENSOR_CORES, chip)[:EXPERTS_CANDIDATES]
+        yield from first_points(as_one_matmul(problem), TENSOR_CORES, chip)[:EXPERTS_CANDIDATES]
+
+
+def as_one_matmul(grouped: Problem) -> Problem:
+    """Returns the product of as many rows by one matrix."""
+    m, n, k = grouped.sizes
+    return Matmul(m, n, k, grouped.dtype, grouped.layout)
 
 
 def _regression(chip: str) -> Iterator[GpuPoint]:

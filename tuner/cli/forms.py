@@ -219,6 +219,7 @@ class WarmOptions:
 
     warm_start: bool = True
     warm_files: tuple[Path, ...] = ()
+    seeds: tuple[Path, ...] = ()
 
 
 COLD_START = WarmOptions(warm_start=False)
@@ -269,6 +270,7 @@ class RunOptions:
             budget_s=budget_s,
             warm_start=warm.warm_start,
             warm_files=warm.warm_files,
+            seeds=warm.seeds,
             **same,
         )
 

@@ -75,7 +75,7 @@ SEARCH_OPTIONS = (
         "workers",
         "fresh",
     ),
-    *("warm_start", "warm_files", "baseline", "as_json"),
+    *("warm_start", "warm_files", "seeds", "baseline", "as_json"),
 )
 EXAMPLE_SIZES = "512x512x512"
 

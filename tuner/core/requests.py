@@ -92,6 +92,7 @@ class RunRequest:
     fresh: bool = False  # run again what earlier runs measured
     warm_start: bool = True  # begin with the best candidates of the nearest problems; not when ``fresh``
     warm_files: tuple[Path | str, ...] = ()  # recordings to learn from as well
+    seeds: tuple[Path | str, ...] = ()  # files of configurations to try before all others
     baseline: str = ""  # "best", or a library by name, such as "mkl"; "": the default of the target
 
     def __post_init__(self) -> None:

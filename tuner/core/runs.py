@@ -12,11 +12,12 @@ from tuner.core.reliability import Reliability, unknown
 from tuner.core.roofline import Roofline
 
 # Origins of an initial configuration.
+GIVEN = "given"  # in a file of the user
 WARM_START = "warm start"  # among the best of a similar problem
 SHIPPED = "shipped"  # chosen by results that come with tuner
 SPACE_FILE = "space file"  # listed under ``first`` in the search-space file
 SEED = "seed"  # ranked high by a cost model of the machine
-ORIGINS = (WARM_START, SHIPPED, SPACE_FILE, SEED)
+ORIGINS = (GIVEN, WARM_START, SHIPPED, SPACE_FILE, SEED)
 
 NO_ROUND = unknown("no final re-measurement with a noise floor")
 
@@ -91,6 +92,7 @@ class RunSettings:
     prior: str = field(default="", repr=False)
     recording: str = ""  # of a replay: the path of its file
     baseline_library: str = ""  # "best", or a library by name; "": the default of the target and the type
+    seeds: tuple[Candidate, ...] = field(default=(), compare=False)  # of the user; ``first`` has them
     # Names the search space in messages: its file; the default for a stored run, whose file may have changed
     space_name: str = field(default="search space", compare=False)
 

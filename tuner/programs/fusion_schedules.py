@@ -162,8 +162,10 @@ class _Trials:
 
 def _packing(candidate: Candidate) -> tuple[str, Value | None]:
     """Returns the strategy and the width of its panels, which decide how a weight is packed."""
-    choices = dict(candidate.choices)
-    return candidate.strategy, next((choices[knob] for knob in PANELS if knob in choices), None)
+    for name, value in candidate.choices:
+        if name in PANELS:
+            return candidate.strategy, value
+    return candidate.strategy, None
 
 
 def _of_same_contraction(there: _Trials, problem: TextProblem) -> Iterator[FusionSchedule]:

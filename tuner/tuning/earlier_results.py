@@ -27,7 +27,7 @@ from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.queries import BestGroup, TrialQuery
-from tuner.core.runs import SEED, SHIPPED, SPACE_FILE, InitialConfiguration, Run, RunSettings
+from tuner.core.runs import GIVEN, SEED, SHIPPED, SPACE_FILE, InitialConfiguration, Run, RunSettings
 from tuner.core.trials import StoredTrial
 from tuner.search.prior import encoded
 from tuner.space.feasible_set import FeasibleSet, nearest_row
@@ -232,7 +232,9 @@ def planned(
     warm_start_points = warm_points(task, earlier.known_tasks(settings, machine))
     shipped = _shipped_points(settings, machine)
     # a plan of a sampled space also contains those of these points that are feasible
-    plan = source.plan(replace(settings, first=warm_start_points + shipped), machine)
+    given = tuple(map(_given, settings.seeds))
+    plan = source.plan(replace(settings, first=given + warm_start_points + shipped), machine)
+    require_feasible(settings.seeds, plan.feasible)
     seeds = plan.seeds(earlier.known_resources(settings, machine))
     feasible = plan.feasible
     settings = replace(settings, prior=earlier.prior(settings, machine, feasible))
@@ -243,7 +245,23 @@ def planned(
     shipped = tuple(point for point in shipped if feasible.row_of(point.candidate) is not None)
     listed = (InitialConfiguration(feasible.candidate(row), SPACE_FILE) for row in plan.first)
     seeded = (InitialConfiguration(feasible.candidate(row), SEED) for row in seeds)
-    return replace(settings, first=interleaved(made_feasible, (*shipped, *listed, *seeded))), plan
+    others = interleaved(made_feasible, (*shipped, *listed, *seeded))
+    return replace(settings, first=_distinct((*given, *others))), plan
+
+
+def _given(candidate: Candidate) -> InitialConfiguration:
+    return InitialConfiguration(candidate, GIVEN)
+
+
+def require_feasible(seeds: tuple[Candidate, ...], feasible: FeasibleSet) -> None:
+    """Raises UsageError for the first of the user's configurations that is not one of the search space."""
+    for candidate in seeds:
+        if feasible.row_of(candidate) is None:
+            reason = "the search space lacks it"
+            constraint = feasible.violated(candidate)
+            if constraint is not None:
+                reason = constraint.full_text
+            raise UsageError(f"seed {candidate.text}: is not feasible: {reason}")
 
 
 def _shipped_points(settings: RunSettings, machine: Machine) -> tuple[InitialConfiguration, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from tuner.core.candidate import TargetName
@@ -165,6 +166,7 @@ def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
     Raises UsageError for a request with a wrong value.
     """
     from tuner.space.file.reading import load_space_file  # not at start-up
+    from tuner.space.file.seeds import read_seeds  # not at start-up
     from tuner.space.file.yaml import default_space_file  # not at start-up
     from tuner.space.scripts.choice import choose  # not at start-up
 
@@ -198,6 +200,7 @@ def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
         fresh=request.fresh,
         warm_start=request.warm_start and not request.fresh,
         warm_files=request.warm_paths,
+        seeds=tuple(chain.from_iterable(read_seeds(Path(file)) for file in request.seeds)),
         baseline_library=request.baseline,
     )
 

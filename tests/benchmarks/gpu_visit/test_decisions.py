@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from benchmarks.gpu_visit.candidates import EXPERTS as TIMED_EXPERTS
+from benchmarks.gpu_visit.candidates import as_one_matmul
 from benchmarks.gpu_visit.decisions import (
     EXPERTS,
     OPEN,
@@ -14,7 +15,6 @@ from benchmarks.gpu_visit.decisions import (
     VisitFinding,
     decided,
 )
-from tuner.core.matmul import Matmul
 
 F32 = "matmul 4096x4096x4096 f32"
 
@@ -132,7 +132,7 @@ def test_scales_of_blocks_are_compared_with_none_by_the_fastest_of_both() -> Non
 
 def test_groups_are_compared_with_as_many_rows_of_one_matrix_which_are_timed_too() -> None:
     assert list(EXPERTS) == [problem.key for problem in TIMED_EXPERTS]
-    assert list(EXPERTS.values()) == [Matmul(*each.sizes, "bf16", "nt").key for each in TIMED_EXPERTS]
+    assert [as_one_matmul(problem).key for problem in TIMED_EXPERTS] == list(EXPERTS.values())
     (grouped, one), other = EXPERTS.items()
     rows = [timed(one, 64, 90e-6), timed(one, 128, 80e-6)]
     assert found("next to as many rows", *rows).answer == OPEN

@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -223,6 +224,25 @@ def test_a_replay_learns_from_recordings_that_are_named_and_readable(tuner: Tune
     warm = tuner(text, "--warm-start", str(file)).json
     assert (len(warm["first"]), warm["best"]["median_s"]) == (4, best)  # of its own space: that differ most
     assert "gone.t4.json: cannot be read" in tuner.refused(text, "--warm-start", "gone.t4.json")
+
+
+def test_seeds_are_tried_before_all_others_and_those_that_are_not_feasible_are_refused(
+    tuner: Tuner, tmp_path: Path
+) -> None:
+    recording = values.write_recording(tmp_path)
+    text = f"tune matmul 8x8x8 --target replay:{recording} --trials 3 --json"
+    tried = tuner(text).json["best"]
+    seed = {"strategy": tried["strategy"], "knobs": tried["knobs"]}
+    seeds = tmp_path / "seeds.jsonl"
+    seeds.write_text(f"{json.dumps(seed)}\n{json.dumps(seed)}\n")
+    done = tuner(text, "--trials", "1", "--seeds", str(seeds))
+    assert [point["origin"] for point in done.json["first"]] == ["given"]
+    assert "initial configurations: 1 of --seeds" in done.err
+    assert done.json["best"]["knobs"] == tried["knobs"]
+    seeds.write_text(json.dumps({"strategy": "nothing", "knobs": {}}))
+    assert "strategy: found 'nothing'" in tuner.refused(text, "--seeds", str(seeds))
+    refused = tuner.refused("tune matmul 1..8x8x8 --seeds", str(seeds))
+    assert "--seeds cannot be combined with a range of m" in refused
 
 
 def test_first_points_are_reported_by_where_they_come_from() -> None:

@@ -21,7 +21,7 @@ HEADINGS = {  # of the help -> options
     "Problem": "dtype math layout epilogue output-dtype align cache constant scales target cpu entry arg "
     "shapes",
     "Search": "strategy library reopen space sampler trials budget seed workers fresh no-warm-start "
-    "warm-start resume",
+    "warm-start seeds resume",
     "Measurement": "threads baseline retime",
     "Output": "db json debug help",
     "GPUs": "chip",
@@ -93,6 +93,14 @@ class UnderHeadings(click.Command):
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="Begin with the best of a recorded space (T4 file), too; may be repeated.",
+)
+@click.option(
+    "--seeds",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Try the configurations of this file before all others: JSON lines with strategy and knobs; may be "
+    "repeated.",
 )
 @click.option(
     "--baseline",

@@ -135,7 +135,7 @@ def _tuned_fusions(form: ProgramForm, backends: "Backends", request: ProgramRequ
             _require_cache_of_program(form)
             _note_untuned(fusions)
             return None
-        warm = form.flag("warm_start") or form.flag("warm_files")
+        warm = form.flag("warm_start") or form.flag("warm_files") or form.flag("seeds")
         if warm:  # fusions of a program are each other's warm start
             raise UsageError(f"{warm} cannot be combined with a program, whose fusions share one budget")
         payload = str(Path(form.operation).absolute())

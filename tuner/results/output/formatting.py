@@ -12,7 +12,7 @@ from tuner.core.fusions import text_hash
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import FusedProblem
 from tuner.core.records import Measurement
-from tuner.core.runs import SEED, SHIPPED, SPACE_FILE, WARM_START, InitialConfiguration
+from tuner.core.runs import GIVEN, SEED, SHIPPED, SPACE_FILE, WARM_START, InitialConfiguration
 from tuner.core.serialization import printable, seconds_text
 from tuner.core.trials import StoredTrial
 
@@ -28,6 +28,7 @@ SUMMARY_COLUMNS = 80
 SUMMARY_INDENT = 10
 COMMAND = re.compile(r"\btuner [a-z]")  # a command to type, unlike the version text "tuner 0.1.0"
 ORIGIN_TEXTS = {  # origin -> text of a count
+    GIVEN: "{} of --seeds",
     SHIPPED: "{} of shipped results",
     SPACE_FILE: "{} of the search-space file",
     SEED: "{} of the cost model",

@@ -1,0 +1,44 @@
+"""Reads a file of configurations to try first: of a colleague, another tuner, or a program that writes them.
+
+JSON lines, a configuration each: ``{"strategy": "matmul_cpu_packed", "knobs": {"tile_m": 8, ...}}``. Other
+keys are left unread, so a line may say where its configuration is from.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
+from tuner.core.serialization import parsed
+from tuner.core.text_files import read_text
+
+LIMIT_BYTES = 64 * 2**20
+FORM = '{"strategy": NAME, "knobs": {NAME: VALUE, ...}}'
+
+
+def read_seeds(path: Path) -> tuple[Candidate, ...]:
+    """Returns the configurations of a file in its order. Raises UsageError with the line that is wrong."""
+    seeds = tuple(_seeds(read_text(path, "a file of seeds", LIMIT_BYTES), path))
+    if not seeds:
+        raise UsageError(f"{path}: found no line, allowed {FORM} on each")
+    return seeds
+
+
+def _seeds(text: str, path: Path) -> Iterator[Candidate]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            place = f"{path}, line {number}"
+            yield _seed(parsed(line, place), place)
+
+
+def _seed(document: Any, place: str) -> Candidate:
+    match document:
+        case {"strategy": str(strategy), "knobs": dict(knobs)}:
+            pass
+        case _:
+            raise UsageError(f"{place}: found another form, allowed {FORM}")
+    for name, value in knobs.items():
+        if type(value) not in (int, str):
+            raise UsageError(f"{place}: knob {name}: found {value!r}, allowed whole numbers and texts")
+    return Candidate.of(strategy, knobs)
