@@ -82,6 +82,7 @@ class ProgramForm(CommandForm):
     cache: str
     entry: str | None
     arguments: tuple[str, ...]
+    sizes: str | None  # the range of the program's dynamic size: 1..4096
     run: RunOptions
     warm: WarmOptions
     fleet: FleetOptions

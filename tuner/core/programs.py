@@ -161,6 +161,7 @@ class ProgramSource:
     cache: str  # what the caches hold when a fusion is timed
     baselines: tuple[str, ...]  # names of those that are timed next to the program
     threads: int = 1  # of the program's calls
+    size: int = 0  # n of the static program, where the payload has a dynamic size n; 0: it has none
 
 
 def chosen_baselines(choice: str) -> tuple[str, ...]:

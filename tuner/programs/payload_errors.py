@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 
 from tuner.core.errors import CandidateError, TunerError, UsageError
-from tuner.core.problem import MATMUL
 
 OPERATION = re.compile(r'"?([a-z_]\w*(?:\.\w+)+|[a-z_]\w+)')  # memref.load, "gpux.wait", call
 # "line 8:3" in the forms of messages: after "error:", in parentheses, after the name of an operation.
@@ -62,14 +61,3 @@ def named_in_errors(name: str, text: str) -> Iterator[None]:
         if type(error) not in (TunerError, UsageError):
             raise
         raise type(error)(in_file(error.message, name, text), error.hint) from error
-
-
-def row_range_hint(payload: str) -> str:
-    """Returns the command that tunes the first matmul of MLIR text whose number of rows is dynamic.
-
-    "" where there is no such matmul.
-    """
-    found = re.search(r"tensor<\?x(\d+)x\w+>, tensor<\1x(\d+)x\w+>\s*\)", payload)
-    if found is None:
-        return ""
-    return f"tuner tune {MATMUL} 1..4096x{found[2]}x{found[1]}"

@@ -21,7 +21,7 @@ from tuner.core.reliability import NOT_RECORDED
 from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings
 from tuner.core.trials import StoredTrial
-from tuner.programs.payload_errors import named_in_errors, row_range_hint
+from tuner.programs.payload_errors import named_in_errors
 from tuner.programs.report import ProgramReport
 from tuner.programs.request import ProgramOptions, ProgramRequest
 from tuner.programs.service import (
@@ -169,8 +169,7 @@ class ProgramTuning:
             of_text = self.steps.problems(request.text, request.entry)
             problems = tuple(problem.multiplied_as(request.options.math) for problem in of_text)
             if not problems:
-                line = "no matmul of static sizes and known types"
-                raise UsageError(line, row_range_hint(request.text))
+                raise UsageError("no matmul of static sizes and known types")
         tuned: list[TunedProblem] = []
         for problem in problems:
             tuned.append(self._tune_one(problem, settings_of))

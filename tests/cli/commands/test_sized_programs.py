@@ -1,18 +1,25 @@
-"""``tuner run --sizes``: which sizes are called and compared, and what cannot be combined with it."""
+"""``tuner run`` and ``tuner tune`` with ``--sizes``: which sizes are called, compared and tuned; errors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tuner as api
 from tests.cli.conftest import Tuner
+from tests.cli.real import BRIEF, brief_remeasurement, real_candidates
 from tests.docs.guide import ROOT, blocks_of
 from tests.programs.dynamic.programs import EXAMPLES
+from tests.tuning import fakes
+from tuner.db.store import Store
 from tuner.programs import execution, service
 from tuner.programs.dynamic import checked_run
+from tuner.programs.dynamic.sized_function import SizedFunction
+from tuner.programs.dynamic.tuned_sizes import SharedLimits
 from tuner.programs.run.fused_program import FusedFunction
-from tuner.targets.registry import real_backends
+from tuner.programs.service import find_fusions, run_and_time
+from tuner.programs.tuning import FusionSteps
 
 pytestmark = pytest.mark.mlir
 
@@ -25,8 +32,21 @@ def tuner(here: Path, monkeypatch: pytest.MonkeyPatch) -> Tuner:
         return work()
 
     monkeypatch.setattr(service, "call_in_child", call)
-    (here / "softmax.mlir").write_text(TEXTS["SOFTMAX"])
-    return Tuner(here / "results.db", real_backends())
+    for name in ("SOFTMAX", "LINEAR"):
+        (here / f"{name.lower()}.mlir").write_text(TEXTS[name])
+    return Tuner(here / "results.db", real_candidates())
+
+
+@pytest.fixture
+def briefly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Tunes, compiles, runs and times programs in this process, each time briefly."""
+    steps = FusionSteps(find_fusions, run_and_time)
+    monkeypatch.setattr("tuner.programs.commands.tune_program.child_fusion_steps", lambda: steps)
+    monkeypatch.setattr("tuner.programs.fusion_times.measure_roofline", lambda *_: fakes.ROOFLINE)
+    for module in ("execution", "speedup"):
+        monkeypatch.setattr(f"tuner.programs.{module}.FINAL_EFFORT", BRIEF)
+    with brief_remeasurement():
+        yield
 
 
 @pytest.mark.slow
@@ -82,3 +102,70 @@ def test_a_refused_operation_has_the_files_name_its_line_and_a_hint(tuner: Tuner
 def test_what_does_not_go_together_is_one_line(tuner: Tuner, options: str, message: str) -> None:
     target = "" if "--target" in options else "--target cpu "
     assert message in tuner.refused(f"run softmax.mlir {target}{options}")
+
+
+@pytest.mark.usefixtures("briefly")
+def test_sizes_of_a_range_are_tuned_as_static_programs_that_the_dynamic_one_then_runs(tuner: Tuner) -> None:
+    documents = tuner.done("tune linear.mlir --target cpu --workers 1 --sizes 3..4 --trials 2 --json").json
+    assert [document["n"] for document in documents] == [4, 3]
+    for document in documents:
+        assert document["program"]["right"]
+        assert [fusion["origin"] for fusion in document["fusions"]] == ["tuned"]
+        (problem,) = document["problems"]
+        assert problem["run"]["counts"]["proposed"] == 1
+    with Store.open(str(tuner.database)) as store:
+        campaigns = [store.campaign(document["campaign"]) for document in documents]
+    assert [campaign.settings.source for campaign in campaigns] == ["linear.mlir n=4", "linear.mlir n=3"]
+    assert [campaign.settings.program.size for campaign in campaigns if campaign.settings.program] == [4, 3]
+    assert "3x12x8" in tuner.done("history").out
+    program = api.compile_program("linear.mlir", "cpu", sizes="3..4", db=tuner.database)
+    assert isinstance(program, SizedFunction)
+    for size in (3, 4):
+        static = program.static(size)
+        assert isinstance(static, FusedFunction)
+        assert [fusion.origin for fusion in static.code.fusions] == ["tuned"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("briefly")
+def test_the_tuning_of_one_size_is_resumed(tuner: Tuner) -> None:
+    out = tuner.done("tune softmax.mlir --target cpu --workers 1 --sizes 5..6 --trials 2").out
+    assert "size    n = 6, of 5..6" in out
+    document = tuner.done("tune --resume campaign:2 --trials 2 --json").json
+    assert document["program"]["right"]
+    assert document["program"]["results"] == ["3x5xf32"]
+
+
+def test_a_program_of_a_dynamic_size_without_a_range_has_the_command_with_one(tuner: Tuner) -> None:
+    refused = tuner.done("tune linear.mlir --target cpu", code=2).err
+    assert "error: linear.mlir: no matmul of static sizes and known types" in refused
+    assert "hint: tuner tune linear.mlir --sizes 1..4096" in refused
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("tune linear.mlir --target simulator --sizes 1..8", "programs of a dynamic size run on a CPU"),
+        ("tune model.py:layer --target cpu --sizes 1..8", "cannot be combined with model.py:layer"),
+        ("tune linear.mlir --target cpu --sizes 1..8 --space default", "cannot be combined with --sizes"),
+        ("tune matmul 8x8x8 --sizes 1..8", "--sizes needs a program"),
+    ],
+)
+def test_sizes_are_of_a_program_on_a_cpu(tuner: Tuner, here: Path, options: str, message: str) -> None:
+    (here / "model.py").write_text("layer = None")
+    assert message in tuner.refused(options)
+
+
+def test_programs_share_what_is_left_of_a_budget() -> None:
+    def share(limits: SharedLimits, left: int, spent: int, seconds: float) -> SharedLimits:
+        return limits.share(left, spent, began_s=10.0, now_s=10.0 + seconds)
+
+    assert share(SharedLimits(10, None), 4, 0, 0.0) == SharedLimits(2, None)
+    assert share(SharedLimits(10, None), 1, 6, 0.0) == SharedLimits(4, None)
+    assert share(SharedLimits(2, None), 4, 2, 0.0) == SharedLimits(1, None)
+    assert share(SharedLimits(None, 60.0), 3, 0, 30.0) == SharedLimits(None, 10.0)
+    assert share(SharedLimits(None, 60.0), 3, 0, 30.0).budget == "10.000s"
+    assert not share(SharedLimits(None, 60.0), 3, 0, 30.0).is_over
+    assert share(SharedLimits(None, 60.0), 1, 0, 70.0).is_over
+    assert not SharedLimits(None, None).is_over
+    assert SharedLimits(5, None).budget is None

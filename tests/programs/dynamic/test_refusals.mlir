@@ -66,6 +66,10 @@ func.func @f(%x: tensor<?x4xf32>, %one: tensor<1x4xf32>, %ids: tensor<?xi32>) ->
     %other = tensor.empty(%n) : tensor<?x4xf32>
     scf.yield %other : tensor<?x4xf32>
   }
+// ----- CHOSEN
+%is = arith.cmpi ugt, %n, %c2 : index
+  %e = tensor.empty(%n) : tensor<?x4xf32>
+  %r = arith.select %is, %x, %e : tensor<?x4xf32>
 // ----- PADDED_BY_N
 %r = tensor.pad %x low[%n, 0] high[0, 0] {
   ^bb0(%i: index, %j: index):

@@ -23,6 +23,7 @@ REFUSED = {
     "WINDOW": ("tensor<1xf32>", "linalg.conv_1d at line 11:8: it reduces over n at the index"),
     "TWO_SIZES": ("tensor<?x4xf32>", "linalg.generic at line 10:8: sizes n and n-1 of one loop"),
     "CONTROL": ("tensor<?x4xf32>", "scf.if at line 10:8: there is no rule"),
+    "CHOSEN": ("tensor<?x4xf32>", "linalg.generic at line 11:8: a number that depends on"),
     "PADDED_BY_N": ("tensor<?x4xf32>", "tensor.pad at line 9:8: it pads by n and 0: allowed"),
 }
 

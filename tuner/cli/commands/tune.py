@@ -19,7 +19,7 @@ from tuner.search.samplers import OPTUNA, SAMPLERS
 
 HEADINGS = {  # of the help -> options
     "Problem": "dtype math layout epilogue output-dtype align cache constant scales target cpu entry arg "
-    "shapes",
+    "sizes shapes",
     "Search": "strategy library reopen space sampler trials budget seed workers fresh no-warm-start "
     "warm-start seeds resume",
     "Measurement": "threads baseline retime",
@@ -118,6 +118,11 @@ class UnderHeadings(click.Command):
     multiple=True,
     metavar="N=[SIZES]CONTENT",
     help="An argument of a payload, as for tuner run; others are random.",
+)
+@click.option(
+    "--sizes",
+    metavar="A..B",
+    help="Range of the one dynamic size n of a payload, on a CPU: some sizes of it are tuned in turn.",
 )
 @click.option(
     "--shapes",

@@ -3,7 +3,7 @@
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -15,8 +15,8 @@ import click
 from tuner.analysis.ratios import NotComparable
 from tuner.analysis.selected_result import timed
 from tuner.cli.forms import COLD_START, ResultOptions
-from tuner.cli.main import BEGAN_S, screen_columns
-from tuner.cli.options import SUFFIX, is_model, open_store, print_found
+from tuner.cli.main import BEGAN_S, DONE, screen_columns
+from tuner.cli.options import SUFFIX, is_model, open_store, print_found, print_json_list
 from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, print_stored
 from tuner.cli.tune_forms import ProgramForm
 from tuner.core.candidate import TargetName
@@ -24,12 +24,16 @@ from tuner.core.errors import Refusal, TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD
 from tuner.core.programs import ALL, BASELINE_SETS, ProgramBaseline, ProgramSource
 from tuner.core.records import Measurement
-from tuner.core.serialization import seconds_text
+from tuner.core.serialization import parse_seconds, seconds_text
 from tuner.programs.commands.payload_text import model_reader, read_payload_text
 from tuner.programs.commands.run import report_lines
 from tuner.programs.documents import program_document
+from tuner.programs.dynamic.size_range import SizeRange, require_on_cpu
+from tuner.programs.dynamic.specialization import takes_dynamic_size
+from tuner.programs.dynamic.tuned_sizes import TIMEOUT_S, SharedLimits, request_at
 from tuner.programs.lowering.matmul_recognition import model_contractions
 from tuner.programs.request import ProgramOptions, ProgramRequest, program_support
+from tuner.programs.service import in_child
 from tuner.programs.tuning import FusionTuning, ProgramTuning, child_fusion_steps, child_process_steps
 from tuner.results.database_name import database_text, which_database
 from tuner.results.output.campaign_tables import campaign_lines
@@ -63,11 +67,75 @@ def tune(form: ProgramForm, backends: "Backends") -> int:
     request_options = ProgramOptions(seed=form.run.seed, threads=form.run.threads, math=form.math)
     request_options.require_suiting(resolved, backends)
     require_runs_here(resolved, backends, f"tuner tune {shlex.quote(form.operation)}")
+    sizes = _sizes(form, resolved)
     request = _request(form.operation, resolved, request_options, form.entry, form.arguments)
+    if sizes is not None:
+        return _tune_sizes(form, backends, request, sizes)
     tuned = _tuned_fusions(form, backends, request)
     if tuned is None:
         tuned = _tuned_matmuls(form, backends, request)
     return print_program(tuned, form.result)
+
+
+def _sizes(form: ProgramForm, target: TargetName) -> SizeRange | None:
+    """Returns the range of ``--sizes``, None without it. Raises UsageError where it cannot be combined."""
+    if form.sizes is None:
+        return None
+    sizes = SizeRange.parse(form.sizes)
+    require_on_cpu(target, sizes)
+    for name in ("baseline", *OF_MATMULS):
+        if typed := form.flag(name):
+            raise UsageError(f"{typed} cannot be combined with --sizes: the fusions of a program are tuned")
+    if is_model(form.operation):
+        raise UsageError(f"--sizes cannot be combined with {form.operation}: a model has its example's sizes")
+    return sizes
+
+
+def _tune_sizes(form: ProgramForm, backends: "Backends", request: ProgramRequest, sizes: SizeRange) -> int:
+    """Tunes the static programs of some sizes of a range, prints each result, returns the exit code.
+
+    The first code that is not DONE is returned.
+    """
+    codes = []
+    documents = []
+    for size, tuned in _tuned_sizes(form, backends, request, sizes):
+        codes.append(exit_code(tuned))
+        if form.result.as_json:
+            documents.append({"n": size, **program_document(tuned)})
+            continue
+        print(f"size    n = {size}, of {sizes.text}")
+        print_program(tuned, form.result)
+    if form.result.as_json:
+        print_json_list(documents)
+    return next((code for code in codes if code != DONE), DONE)
+
+
+def _tuned_sizes(
+    form: ProgramForm, backends: "Backends", request: ProgramRequest, sizes: SizeRange
+) -> "Iterator[tuple[int, TunedProgram]]":
+    """Yields each tuned size with its program, up to the first interruption."""
+    began_s = click.get_current_context().meta[BEGAN_S]
+    budget_s = None
+    if form.run.budget is not None:
+        budget_s = parse_seconds(form.run.budget)
+    limits = SharedLimits(form.run.trials, budget_s)
+    chosen = sizes.tuned_sizes
+    spent = 0
+    for number, size in enumerate(chosen):
+        share = limits.share(len(chosen) - number, spent, began_s, time.monotonic())
+        if share.is_over:
+            untuned = ", ".join(map(str, chosen[number:]))
+            print(f"note: n = {untuned}: not tuned: the budget has ended", file=sys.stderr)
+            return
+        shared = replace(form, run=replace(form.run, trials=share.trials, budget=share.budget))
+        tuned = _tuned_fusions(shared, backends, request_at(request, size, form.operation), size)
+        if tuned is None:
+            raise UsageError(f"{form.operation}: n = {size}: has no fusion that can be tuned")
+        yield size, tuned
+        if tuned.is_interrupted:
+            return
+        if tuned.campaign is not None:
+            spent += tuned.campaign.trials
 
 
 def _tuned_matmuls(form: ProgramForm, backends: "Backends", request: ProgramRequest) -> "TunedProgram":
@@ -112,7 +180,11 @@ def _request(
     )
 
 
-def _tuned_fusions(form: ProgramForm, backends: "Backends", request: ProgramRequest) -> "TunedProgram | None":
+def _tuned_fusions(
+    form: ProgramForm, backends: "Backends", request: ProgramRequest, size: int = 0
+) -> "TunedProgram | None":
+    # size: n of the static program of a payload with a dynamic size n; 0: of a payload of static sizes
+    #
     # None, so that matmuls are tuned one by one: the target has a device; strategies, a search space or a
     # baseline library were named; or the program has no fusion that can be tuned
     if program_support(request.target, backends).has_device:
@@ -140,7 +212,7 @@ def _tuned_fusions(form: ProgramForm, backends: "Backends", request: ProgramRequ
             raise UsageError(f"{warm} cannot be combined with a program, whose fusions share one budget")
         payload = str(Path(form.operation).absolute())
         source = ProgramSource(
-            payload, request.entry, request.arguments, cache, baselines, request.options.threads
+            payload, form.entry, form.arguments, cache, baselines, request.options.threads, size
         )
 
         def request_of(problem: "Problem", threads: int) -> "RunRequest":
@@ -149,6 +221,8 @@ def _tuned_fusions(form: ProgramForm, backends: "Backends", request: ProgramRequ
 
         name = Path(form.operation).name
         began_s = click.get_current_context().meta[BEGAN_S]
+        if size:  # its share of the budget begins now
+            return tuning.tune(request, fusions, request_of, f"{name} n={size}", source)
         return tuning.tune(request, fusions, request_of, name, source, began_s)
 
 
@@ -181,6 +255,9 @@ def _hinted_problems(
         if error.hint or not is_of_text or not _has_contractions(file):
             raise
         raise type(error)(error.message, hint) from error
+    if not problems and in_child(takes_dynamic_size, text, entry, timeout_s=TIMEOUT_S):
+        hint = f"tuner tune {shlex.quote(str(file))} --sizes 1..4096"
+        raise UsageError("no matmul of static sizes and known types", hint)
     if not problems and _has_contractions(file):
         raise UsageError("no matmul of static sizes and known types", hint)
     return problems
@@ -305,6 +382,8 @@ def _read(
     options = ProgramOptions(seed=tuned.campaign.settings.seed, threads=source.threads)
     target = tuned.campaign.runs[0].settings.target
     request = _request(source.payload, target, options, source.entry, source.arguments)
+    if source.size:
+        request = request_at(request, source.size, source.payload)
     request = replace(request, baselines=source.baselines)
     fusions = tuning.find(request, source.payload, source.cache)
     if tuple(named.problem for named in fusions.problems) != tuned.problems:

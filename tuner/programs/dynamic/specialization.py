@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tuner.core.device_programs import BufferType
 from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.reading import function_type, name_of, ops_in
+from tuner.mlir.ir.reading import function_type, name_of, ops_in, types_of
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import new_context, parse
 from tuner.programs.dynamic.linear_sizes import Shape
@@ -90,6 +90,21 @@ def specialized(text: str, entry: str | None, size: int) -> StaticProgram | Refu
     return StaticProgram(joined, size, static.signature, static.added)
 
 
+def takes_dynamic_size(text: str, entry: str | None) -> bool:
+    """Returns whether a payload's function takes a tensor of a dynamic size.
+
+    Raises CandidateError(BIND) for text that does not parse, and for a missing entry.
+    """
+    with new_context(), ir.Location.unknown():
+        module = parse(split_payload(text).text, "payload")
+        function = function_named(module, entry_of(module, entry))
+        return any(map(_is_dynamic, function_type(function).inputs))
+
+
+def _is_dynamic(type_: ir.Type) -> bool:
+    return isinstance(type_, ir.RankedTensorType) and not type_.has_static_shape
+
+
 def _static(module: ir.Module, name: str, size: int) -> StaticProgram:
     function = function_named(module, name)
     _require_block_of_tensors(function)
@@ -114,7 +129,8 @@ def _analyzed(function: Op) -> tuple[KnownSizes, list[ReductionOverN]]:
         tensors = list(filter(is_tensor, (*op.operands, *op.results)))
         is_static = all(value.type.has_static_shape for value in tensors)
         is_padded = any(map(known.is_dynamic, filter(is_tensor, op.operands)))
-        if op.name == TERMINATOR or op.name.startswith(SCALARS):
+        is_scalar = op.name.startswith(SCALARS) and not any(map(_is_dynamic, types_of(op.results)))
+        if op.name == TERMINATOR or is_scalar:
             note_number(op, known)
             for result in filter(is_tensor, op.results):
                 known.note_static(result)
@@ -161,5 +177,5 @@ def _require_block_of_tensors(function: Op) -> None:
                 raise CandidateError(Stage.BIND, line)
     if len(function.regions[0].blocks) != 1:
         raise refusal(function, "it has several blocks: a program of a size n has no control flow")
-    if all(type_.has_static_shape for type_ in signature.inputs):
+    if not any(map(_is_dynamic, signature.inputs)):
         raise refusal(function, "no argument has a dynamic size", "leave out the option sizes")

@@ -164,7 +164,7 @@ class StaticFunction:
             if is_scalar_op(op) and not op.name.startswith("tensor.extract"):
                 continue
             if any(reads_size(operand, self.known) for operand in op.operands):
-                raise refusal(op, "it reads a number that depends on the size n: only linalg operations may")
+                raise refusal(op, "a number that depends on the size n: only bodies of linalg may read it")
 
     def _set_type(self, block: ir.Block) -> None:
         returned = ops_in(block)[-1].operands
