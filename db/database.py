@@ -284,7 +284,7 @@ def _identity_of(path: Path) -> tuple[int, int] | None:
 
 MIGRATIONS = files("tuner.db") / "migrations"
 # of migrations/versions, oldest first: listed here, since alembic is imported only to upgrade
-REVISIONS = ("0029",)
+REVISIONS = ("0029", "0030")
 BEFORE_RELEASE = tuple(f"{number:04}" for number in range(1, 29))  # no migration leads from them any more
 # revision -> the last commit of the tuner that upgrades older databases to it
 LAST_TO_UPGRADE = {"0026": "3304e7c", "0029": "431cb88"}

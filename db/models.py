@@ -86,6 +86,9 @@ class MachineRow(Base):
     has_vnni: Mapped[bool] = mapped_column(server_default=sa.false())
     has_amx_bf16: Mapped[bool] = mapped_column(server_default=sa.false())
     has_amx_int8: Mapped[bool] = mapped_column(server_default=sa.false())
+    has_dotprod: Mapped[bool] = mapped_column(server_default=sa.false())
+    has_i8mm: Mapped[bool] = mapped_column(server_default=sa.false())
+    has_arm_bf16: Mapped[bool] = mapped_column(server_default=sa.false())
 
 
 class EnvironmentRow(Base):

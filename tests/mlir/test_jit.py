@@ -12,7 +12,7 @@ import pytest
 from tests.source_files import ROOT
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.processors import AMX_BF16
+from tuner.core.instruction_sets import AMX_BF16
 from tuner.runtime.cpu import host as tile_permission
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments, loop_text

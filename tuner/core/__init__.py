@@ -13,6 +13,7 @@ __all__ = [
     "fusion_facts",
     "fusions",
     "gpu",
+    "instruction_sets",
     "interfaces",
     "machine",
     "matmul",

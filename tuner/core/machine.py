@@ -4,11 +4,12 @@ from dataclasses import dataclass, replace
 
 from tuner.core.candidate import Value
 from tuner.core.gpu import MAX_THREADS_PER_BLOCK, REGISTERS, Chip, chip_of
+from tuner.core.instruction_sets import AVX512, ISAS, NO_REGISTERS, NO_VECTOR_BYTES, WORDS
 from tuner.core.problem import Problem
 
 BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
 # Field of Machine -> the word for it in the machine's name
-EXTENSIONS = {"has_bf16": "bf16", "has_vnni": "vnni", "has_amx_bf16": "amx_bf16", "has_amx_int8": "amx_int8"}
+EXTENSIONS = WORDS
 ADDED_LATER = ("amx_bf16", "amx_int8")  # words that names of the same machines did not have at first
 # In names of machines whose dot products of bf16 are slower than multiply-adds of f32: Intel's since Golden
 # Cove, which leave bf16 to AMX. docs/decisions/cpu-schedules.md has the figures.
@@ -27,7 +28,7 @@ class Machine:
 
     name: str  # class of machine, see ``processor_class``; no host name
     processor: str  # as the system reports it
-    isa: str  # "avx512", "avx2" or "none" of a processor; "ptx" of a GPU
+    isa: str  # "avx512", "avx2", "neon" or "none" of a processor; "ptx" of a GPU
     has_bf16: bool  # avx512_bf16, or tensor cores for it
     physical_cores: int  # of a GPU: multiprocessors, 0 unknown
     logical_cores: int
@@ -39,18 +40,23 @@ class Machine:
     has_vnni: bool = False  # AVX512-VNNI or AVX-VNNI: dot products of four bytes
     has_amx_bf16: bool = False  # tiles of bf16, and the operating system lets processes use them
     has_amx_int8: bool = False  # tiles of bytes, likewise
+    has_dotprod: bool = False  # of AArch64: dot products of four bytes
+    has_i8mm: bool = False  # of AArch64: products of small matrices of bytes
+    has_arm_bf16: bool = False  # of AArch64: dot products and products of small matrices of bf16
 
     @property
     def vector_bytes(self) -> int:
         """Returns the bytes of one vector register of the processor: 64 for avx512, 32 for avx2, else 16."""
-        return {"avx512": 64, "avx2": 32}.get(self.isa, 16)
+        if self.isa in ISAS:
+            return ISAS[self.isa].vector_bytes
+        return NO_VECTOR_BYTES
 
     @property
     def vector_registers(self) -> int:
-        """Returns the number of vector registers of the instruction set: 32 for avx512, else 16."""
-        if self.isa == "avx512":
-            return 32
-        return 16
+        """Returns the number of vector registers: 32 for avx512 and neon, else 16."""
+        if self.isa in ISAS:
+            return ISAS[self.isa].vector_registers
+        return NO_REGISTERS
 
     @property
     def has_fast_bf16(self) -> bool:
@@ -61,7 +67,7 @@ class Machine:
     @property
     def multiplies_pairs(self) -> bool:
         """Returns whether pairs of bf16, in vectors of 512 bits or in tiles, are faster than f32."""
-        return self.isa == "avx512" and (self.has_fast_bf16 or self.has_amx_bf16)
+        return self.isa == AVX512 and (self.has_fast_bf16 or self.has_amx_bf16)
 
     def limits(self) -> tuple[tuple[str, int], ...]:
         """Returns the (name, value) pairs of the machine's properties that constraints may use.
@@ -98,7 +104,7 @@ class Machine:
 
 def processor_class(
     processor: str,
-    family: str,  # "family 6 model 143"
+    family: str,  # "family 6 model 143", "implementer 0x41 part 0xd0c"
     extensions: tuple[str, ...],  # the instruction set, then what else code is generated for: EXTENSIONS
     cache_bytes: tuple[int, ...],  # L1 data, L2, L3; 0 unknown
 ) -> str:

@@ -8,47 +8,23 @@ from typing import Final
 from tuner.core.dtypes import CPU_DTYPES, number_type
 from tuner.core.errors import Refusal, UsageError, unknown_value
 from tuner.core.gpu import CLOCK_FLOP, USUAL_MULTIPROCESSORS
+from tuner.core.instruction_sets import (
+    AMX_BF16,
+    AMX_INT8,
+    AVX512_BF16,
+    FIELDS,
+    ISAS,
+    SETS,
+    VNNI,
+)
 from tuner.core.machine import EXTENSIONS, Machine, processor_class
 from tuner.core.problem import Problem
 
-# The instruction sets that code may need beyond plain vector code, which the code generator adapts.
-# Their names are those in headers of scripts and in messages: "amx-bf16".
-
-AMX_BF16 = "amx-bf16"
-AMX_INT8 = "amx-int8"
-AVX512_BF16 = "avx512-bf16"
-VNNI = "vnni"
-# also the names of a processor's isa
-AVX2 = "avx2"
-AVX512 = "avx512"
-AVX_VNNI = "avx-vnni"  # of a processor without AVX-512: dot products in 256 bits
-FIELDS = {"has_bf16": AVX512_BF16, "has_vnni": VNNI, "has_amx_bf16": AMX_BF16, "has_amx_int8": AMX_INT8}
-WITHIN = {AVX512: (AVX2, AVX512), AVX2: (AVX2,)}  # isa of a processor -> instruction sets it includes
-# Levels: https://gitlab.com/x86-psABIs/x86-64-ABI, "Micro-Architecture Levels".
-LEVELS = {AVX512: "x86-64-v4", AVX2: "x86-64-v3"}  # isa of a machine -> level, LLVM's name
-PLAIN_LEVEL = "x86-64"  # of a machine with neither
-INSTRUCTION_SET_FEATURES = {  # instruction set -> LLVM's features beyond the level
-    VNNI: "+avx512vnni",
-    AVX_VNNI: "+avxvnni",
-    AVX512_BF16: "+avx512bf16",
-    AMX_BF16: "+amx-tile,+amx-bf16",
-    AMX_INT8: "+amx-tile,+amx-int8",
-}
 SEE_TARGETS = "tuner targets shows what this machine has"
 KIB = 2**10
 MIB = 2**20
-# Instruction set -> all of LLVM's features, those of the level too. A function that is compiled for another
-# processor has its own list of features, else LLVM adds those of the processor that it is compiled on.
-PROCESSOR_FEATURES = {
-    "avx2": ("avx2", "fma", "f16c"),
-    "avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl"),
-    "avx512-bf16": ("avx512bf16",),
-    "vnni": ("avx512vnni",),
-    "amx-bf16": ("amx-tile", "amx-bf16"),
-    "amx-int8": ("amx-tile", "amx-int8"),
-}
 FIELD_OF = {name: field for field, name in FIELDS.items()}
-AMX = ("avx512-bf16", "vnni", "amx-bf16", "amx-int8")
+AMX = (AVX512_BF16, VNNI, AMX_BF16, AMX_INT8)
 FMA = "FMA"
 WORDS = "products of 16-bit integers"
 
@@ -60,10 +36,8 @@ def instruction_sets_of(machine: Machine) -> tuple[str, ...]:
     """
     if machine.chip:
         return ()
-    return (
-        *WITHIN.get(machine.isa, ()),
-        *(name for field, name in FIELDS.items() if getattr(machine, field)),
-    )
+    always = ISAS[machine.isa].includes if machine.isa in ISAS else ()
+    return (*always, *(name for field, name in FIELDS.items() if getattr(machine, field)))
 
 
 def missing_on(machine: Machine, needs: Collection[str]) -> tuple[str, ...]:
@@ -121,10 +95,14 @@ class DescribedProcessor:
 
     @property
     def features(self) -> str:
-        """Returns the value of LLVM's attribute "target-features": "+avx2,+fma,..."."""
+        """Returns the value of LLVM's attribute "target-features": "+avx2,+fma,...".
+
+        A function that is compiled for another processor has its own list of features, else LLVM adds those
+        of the processor that it is compiled on.
+        """
         features: list[str] = []
         for name in instruction_sets_of(self.machine):
-            features += [f"+{feature}" for feature in PROCESSOR_FEATURES[name]]
+            features += [f"+{feature}" for feature in SETS[name].features]
         if self.name.startswith("znver"):
             features.append("-sse4a")  # slow among AVX's instructions: see tuner.runtime.cpu.jit
         return ",".join(dict.fromkeys(features))
@@ -220,8 +198,7 @@ def peak_text(machine: Machine) -> str:
 GPU_HZ: Final = 3.5e9  # above the highest boost clock that NVIDIA documents (GeForce RTX 50: 2.9e9)
 GPU_CLOCK_FLOP: Final = 32768  # of a multiprocessor without a documented number; B200 in fp8: 16384
 CPU_HZ: Final = 7e9  # above the highest clock that is sold (6.2e9)
-# Units of a core that multiply and add whole registers: two of 512 bits on Intel Golden Cove and AMD Zen 5.
-CPU_VECTOR_UNITS: Final = 2
+NARROW_BYTES: Final = 2  # of the numbers that products of small matrices take: bytes, bf16
 # Per cycle of a core of another instruction set, whatever the type: twice AMX with bytes.
 CPU_FLOP: Final = 4096
 # Products of bf16 by tiles that amount to one of f32: at least as many (Henry et al., 2019,
@@ -243,8 +220,12 @@ def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
     if not machine.physical_cores:
         return math.inf
     core_flop: float = CPU_FLOP
-    if machine.isa in ("avx2", "avx512"):
-        by_vectors = 2 * machine.vector_bytes // number_type(dtype).bytes * CPU_VECTOR_UNITS
+    if machine.isa in ISAS:
+        isa = ISAS[machine.isa]
+        element_bytes = number_type(dtype).bytes
+        by_vectors = 2 * isa.vector_bytes // element_bytes * isa.fma_units
+        if element_bytes <= NARROW_BYTES:
+            by_vectors *= isa.narrow_products
         core_flop = max(by_vectors, _tile_flop(dtype, machine))
     return core_flop * max(threads, 1) * CPU_HZ
 

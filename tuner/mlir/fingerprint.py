@@ -50,6 +50,7 @@ SHARED_SOURCES: Sources = (
 )
 CPU_SOURCES: Sources = (
     *SHARED_SOURCES,
+    "core/instruction_sets.py",
     "core/processors.py",
     "mlir/cpu",
     "mlir/reference",  # that a fusion's result is compared with

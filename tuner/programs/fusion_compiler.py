@@ -16,10 +16,10 @@ from tuner.core.device_programs import DeviceProgram
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.fusions import FUSION_ENTRY, QUANTIZED, FusedProgram, Fusion
 from tuner.core.fusions import LOOPS as LOOPS_KIND
+from tuner.core.instruction_sets import AVX2, AVX_VNNI, ISAS, VNNI, code_level
 from tuner.core.machine import Machine
 from tuner.core.packings import FusionCode
 from tuner.core.problem import Problem, TextProblem
-from tuner.core.processors import AVX512, AVX_VNNI, INSTRUCTION_SET_FEATURES, LEVELS, PLAIN_LEVEL, VNNI
 from tuner.core.programs import (
     FIRST,
     LOOPS,
@@ -39,7 +39,7 @@ from tuner.mlir.effects.runner_signatures import C_INTERFACE
 from tuner.mlir.fusions import fusion_problem
 from tuner.mlir.ir.reading import types_of
 from tuner.programs.fusions.hoisting import INIT, InitPart, init_parts
-from tuner.programs.fusions.linking import FusionPlaces, ProcessorLevel, linked
+from tuner.programs.fusions.linking import FusionPlaces, linked
 from tuner.programs.fusions.memory_plan import memory_plan
 from tuner.programs.fusions.operations import arithmetic_of
 from tuner.programs.fusions.payload import NotFused
@@ -488,14 +488,12 @@ def _linked(
         places = FusionPlaces(formed.program, memory, weight_plan(formed.program, codes))
     except ValueError as error:  # compiled as a whole, the program needs no such plan
         return NotFused(f"no place in memory: {error}")
-    level = (machine.isa,) if machine.isa in LEVELS else ()
+    level = (machine.isa,) if machine.isa in ISAS else ()
     called = instructions_needed("\n".join(code.llvm_text for code in codes))
-    if machine.isa != AVX512:  # LLVM encodes the same dot products of bytes as AVX-VNNI
+    if machine.isa == AVX2:  # LLVM encodes the same dot products of bytes as AVX-VNNI
         called = tuple(AVX_VNNI if name == VNNI else name for name in called)
     needs = tuple(dict.fromkeys((*level, *called)))
-    level_name = next((LEVELS[need] for need in needs if need in LEVELS), PLAIN_LEVEL)
-    features = (INSTRUCTION_SET_FEATURES[need] for need in needs if need in INSTRUCTION_SET_FEATURES)
-    llvm_text = linked(places, codes, ProcessorLevel(level_name, ",".join(features)))
+    llvm_text = linked(places, codes, code_level(machine.isa, needs))
     code = FusedCode(
         entry=formed.entry,
         arguments=formed.program.arguments,

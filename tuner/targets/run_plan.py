@@ -55,7 +55,9 @@ def plan(settings: RunSettings, machine: Machine) -> Plan:
     notes = choice.missing_provenance(settings.strategies)
     if settings.target.is_on_cpu:
         notes += choice.appended_bufferization(settings.strategies)
-    return Plan(feasible, first_rows(space_file, feasible), MachineModel(settings, machine), notes)
+    return Plan(
+        feasible, first_rows(space_file, feasible, machine.isa), MachineModel(settings, machine), notes
+    )
 
 
 def bind(

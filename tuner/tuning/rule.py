@@ -186,7 +186,8 @@ class ProblemSpaces:
     @cached_property
     def first(self) -> tuple[Candidate, ...]:
         """Returns the initial configurations that the search-space file lists, in its order."""
-        return tuple(point for entry in self.space_file.strategies for point in entry.first)
+        isa = self.machine.isa
+        return tuple(point for entry in self.space_file.strategies for point in entry.first_on(isa))
 
     def projected(self, problem: Problem, columns: Iterable[Candidate]) -> ProjectedColumns:
         """Returns ``columns`` projected onto a problem, with costs.

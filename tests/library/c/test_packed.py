@@ -20,12 +20,12 @@ from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError
 from tuner.core.fusions import QUANTIZED
+from tuner.core.instruction_sets import AVX512
 from tuner.core.interfaces import Script
 from tuner.core.matmul import Matmul
 from tuner.core.numpy_types import DTYPES
 from tuner.core.packings import packings_in, threads_comment
 from tuner.core.problem_classes import PackedProblem, quantized_problem
-from tuner.core.processors import AVX512
 from tuner.core.quantization import BY_GROUP, BY_ROW, CONSTANT, WeightFormat
 from tuner.library.c.packed import packed_name
 from tuner.library.c.writer import c_files

@@ -14,7 +14,7 @@ import pytest
 
 from tests.library.c.c_programs import BARE, NEEDS_CC, call, cc, entry_of, shared_object, write
 from tuner.analysis.ratios import Comparable, NotComparable
-from tuner.core import processors
+from tuner.core import instruction_sets
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.problem import I8_DEPTH_LIMIT, Problem
@@ -361,11 +361,11 @@ F32, I8 = Matmul(8, 8, 8), Matmul(8, 8, 8, "i8")
 
 
 def test_a_kernel_needs_the_vectors_of_its_machine_and_what_it_calls() -> None:
-    with_vnni, tiles = (processors.AVX512, processors.VNNI), (processors.AMX_INT8,)
+    with_vnni, tiles = (instruction_sets.AVX512, instruction_sets.VNNI), (instruction_sets.AMX_INT8,)
     for processor, problem, needs, expected in (
-        ("haswell", F32, (), CodeTarget("x86-64-v3", "", (processors.AVX2,))),
-        ("sapphirerapids", F32, (), CodeTarget("x86-64-v4", "", (processors.AVX512,))),
-        ("skylake-avx512", I8, (), CodeTarget("x86-64-v4", "", (processors.AVX512,))),
+        ("haswell", F32, (), CodeTarget("x86-64-v3", "", (instruction_sets.AVX2,))),
+        ("sapphirerapids", F32, (), CodeTarget("x86-64-v4", "", (instruction_sets.AVX512,))),
+        ("skylake-avx512", I8, (), CodeTarget("x86-64-v4", "", (instruction_sets.AVX512,))),
         ("cascadelake", I8, (), CodeTarget("x86-64-v4", "+avx512vnni", with_vnni)),
         ("sapphirerapids", I8, tiles, CodeTarget("x86-64-v4", WITH_TILES, with_vnni + tiles)),
     ):
@@ -373,8 +373,8 @@ def test_a_kernel_needs_the_vectors_of_its_machine_and_what_it_calls() -> None:
 
 
 def test_dot_products_without_avx_512_are_those_of_avx_vnni_and_unknown_vectors_are_not_used() -> None:
-    expected = CodeTarget("x86-64-v3", "+avxvnni", (processors.AVX2, processors.AVX_VNNI))
-    assert code_target(I8, replace(HASWELL, has_vnni=True), (processors.VNNI,)) == expected
+    expected = CodeTarget("x86-64-v3", "+avxvnni", (instruction_sets.AVX2, instruction_sets.AVX_VNNI))
+    assert code_target(I8, replace(HASWELL, has_vnni=True), (instruction_sets.VNNI,)) == expected
     assert code_target(F32, replace(HASWELL, isa="none"), ()) == CodeTarget("x86-64", "", ())
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.fusions import FUSION_ENTRY
-from tuner.core.processors import AVX512
+from tuner.core.instruction_sets import AVX512
 from tuner.core.quantization import WeightFormat, quantized_text
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir

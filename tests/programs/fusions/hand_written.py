@@ -10,16 +10,18 @@ import numpy as np
 
 from tests.programs.file_check import filled
 from tuner.core import fusions as types
+from tuner.core.instruction_sets import AARCH64, NEON, NO_ISA, code_level
 from tuner.core.packings import FusionCode
 from tuner.core.programs import CompiledFusion
-from tuner.programs.fusions.linking import FusionPlaces, ProcessorLevel, linked
+from tuner.programs.fusions.linking import FusionPlaces, linked
 from tuner.programs.fusions.memory_plan import memory_plan
 from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.program_weights import packed_weights, weight_plan
+from tuner.runtime.cpu.host import own_architecture
 from tuner.targets.cpu.compiler import write_object
 
-PLAIN = ProcessorLevel("x86-64")  # every processor that runs the tests can run it
+PLAIN = code_level(NEON if own_architecture() is AARCH64 else NO_ISA, ())  # runs wherever the tests do
 
 
 def loop_code(count: int, size: int, value: str, packings: tuple[Any, ...] = ()) -> FusionCode:

@@ -66,6 +66,8 @@ def test_each_loop_holds_as_many_sums_as_are_counted(dtype: str) -> None:
         ({"has_vnni": False}, "i8", 10 * 2 * 32, "pmaddw.d.512"),
         ({"has_bf16": False}, "bf16", 10 * 2 * 16, "llvm.intr.fma"),
         ({"has_vnni": True, "isa": "avx2"}, "i8", 10 * 2 * 32, "vpdpbusd.256"),
+        ({"has_bf16": False, "isa": "neon"}, "f32", 10 * 2 * 4, "llvm.intr.fma"),
+        ({"has_bf16": False, "isa": "neon"}, "i8", 10 * 2 * 4, "llvm.mul %wide_others"),
     ],
 )
 def test_the_loop_has_the_fastest_instruction_of_the_machine(

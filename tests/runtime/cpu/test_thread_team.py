@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from tests.texts import text_beside
 from tests.tuning.fakes import present
 from tuner.core.errors import UsageError
 from tuner.runtime.cpu import thread_team
-from tuner.runtime.cpu.jit import JittedModule, PackedArguments
+from tuner.runtime.cpu.jit import JittedModule, PackedArguments, loop_text
 from tuner.runtime.cpu.object_files import LoadedObject
 from tuner.runtime.cpu.team_threads import ProgramTeam, checked_threads
 from tuner.runtime.cpu.thread_team import ThreadTeam
@@ -233,7 +232,7 @@ def test_the_interpreter_runs_on_while_a_team_works(make: Make) -> None:
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedObject:
     file: Path = tmp_path_factory.mktemp("team") / "code.o"
-    text = (files("tuner.runtime.cpu") / "thread_team.mlir").read_text()
+    text = loop_text("thread_team")
     write_object(text.rstrip().removesuffix("}") + COUNT_PROGRAM + "}", file, entry="count")
     return LoadedObject(file.read_bytes())
 

@@ -307,7 +307,7 @@ def knob(form: str) -> object:
 
 def test_what_is_left_out_means_all_and_everything_that_is_given_is_kept() -> None:
     (entry,) = entries_of(HEAD)
-    layouts, epilogues, isas = ("nn", "nt", "tn"), tuple(EPILOGUES), ("avx512", "avx2", "none")
+    layouts, epilogues, isas = ("nn", "nt", "tn"), tuple(EPILOGUES), ("avx512", "avx2", "neon", "none")
     assert entry == StrategyEntry("s", ("matmul",), ("f32",), layouts, epilogues, isas, (), (), ())
     (entry,) = entries_of(
         HEAD
@@ -367,7 +367,7 @@ WRONG_FILES = [
     ("strategies: {s: {ops: [conv], dtypes: [f32]}}", "strategies.s.ops[0]: found 'conv', allowed matmul"),
 ]
 WRONG_LINES = [
-    ("isas: [avx2, sse]", "isas[1]: found 'sse', allowed avx512, avx2, none, ptx"),
+    ("isas: [avx2, sse]", "isas[1]: found 'sse', allowed avx512, avx2, neon, none, ptx"),
     ("layouts: []", "layouts: found [], allowed at least 1 of them"),
     ("constraint: [a]", "constraint: found the key 'constraint', allowed ops, dtypes"),
     ("constraints: true", "constraints: found True, allowed a list"),

@@ -13,23 +13,21 @@ from tuner.core.dtypes import NUMBER_TYPES, number_type
 from tuner.core.epilogues import Epilogue
 from tuner.core.errors import CandidateError, TunerError
 from tuner.core.gpu import chip_of
-from tuner.core.interfaces import Script
-from tuner.core.machine import Machine
-from tuner.core.problem import I8_DEPTH_LIMIT, NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem
-from tuner.core.problem_classes import GroupedProblem
-from tuner.core.processors import (
+from tuner.core.instruction_sets import (
     AMX_BF16,
     AMX_INT8,
     AVX2,
     AVX512,
     AVX512_BF16,
     AVX_VNNI,
-    INSTRUCTION_SET_FEATURES,
-    LEVELS,
-    PLAIN_LEVEL,
     VNNI,
-    instruction_sets_of,
+    code_level,
 )
+from tuner.core.interfaces import Script
+from tuner.core.machine import Machine
+from tuner.core.problem import I8_DEPTH_LIMIT, NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem
+from tuner.core.problem_classes import GroupedProblem
+from tuner.core.processors import instruction_sets_of
 from tuner.library.entries import LibraryEntry
 from tuner.mlir.cpu.llvm_modules import ModulePart, instructions_needed
 from tuner.payload.cpu import element_offsets
@@ -78,19 +76,15 @@ def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> C
     ``needs``: sets that its intrinsics need. VNNI is added for integers on a machine that has it: LLVM uses
     it. Without AVX-512 it is AVX-VNNI.
     """
-    level = LEVELS.get(machine.isa, PLAIN_LEVEL)
     used = {*needs}
     if not number_type(problem.dtype).is_float and VNNI in instruction_sets_of(machine):
         used.add(VNNI)
     if VNNI in used and machine.isa != AVX512:
         used = (used - {VNNI}) | {AVX_VNNI}
-    required = {machine.isa} & set(LEVELS) | used
-    features = ",".join(
-        INSTRUCTION_SET_FEATURES[name]
-        for name in BITS
-        if name in required and name in INSTRUCTION_SET_FEATURES
-    )
-    return CodeTarget(level, features, tuple(name for name in BITS if name in required))
+    required = {machine.isa} | used
+    sets = tuple(name for name in BITS if name in required)
+    level = code_level(machine.isa, sets)
+    return CodeTarget(level.name, level.features, sets)
 
 
 @dataclass(frozen=True)

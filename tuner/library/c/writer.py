@@ -18,10 +18,10 @@ from tuner.core.dtypes import INPUT_DTYPES, NUMBER_TYPES, number_type
 from tuner.core.epilogues import BEFORE
 from tuner.core.errors import CandidateError, TunerError, UsageError
 from tuner.core.gpu import chip_of
+from tuner.core.instruction_sets import AMX_BF16, AMX_INT8
 from tuner.core.interfaces import Script
 from tuner.core.packings import NIBBLE_ROWS
 from tuner.core.problem import Problem
-from tuner.core.processors import AMX_BF16, AMX_INT8
 from tuner.core.serialization import printable, seconds_text
 from tuner.library.c.kernels import (
     BITS,

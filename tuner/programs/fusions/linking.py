@@ -7,6 +7,7 @@ from importlib.resources import files
 from tuner.core.dtypes import number_type
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import ARGUMENT, FUSION_ENTRY, RESULT, WEIGHT, FusedProgram, Fusion, View
+from tuner.core.instruction_sets import SPIN_WAIT, Architecture, CodeLevel
 from tuner.core.packings import FusionCode, WeightPacking
 from tuner.mlir import transform
 from tuner.mlir.bindings import Op, ir
@@ -28,60 +29,11 @@ POINTER = "!llvm.ptr"
 # Loops before a waiting thread sleeps, some 0.1 to 0.4 ms: after a sleep it may wake on a busy processor.
 PAUSES = 8192
 SYSTEM_CALLS = "syscall"  # of the C library
-# Linux, x86-64: SYS_futex, FUTEX_WAIT and FUTEX_WAKE of one process, as many threads as there are
-FUTEX = 202
+# Linux: FUTEX_WAIT and FUTEX_WAKE of one process, as many threads as there are
 WAIT_PRIVATE = 128
 WAKE_PRIVATE = 129
 EVERYBODY = 2**31 - 1
 SYSTEM_CALL = f"vararg(!llvm.func<i64 (i64, ...)>) : (i64, {POINTER}, i64, i64, i64) -> i64"
-# The last thread that arrives wakes the sleepers. A thread counts itself as a sleeper before it sleeps, and
-# futex then compares the arrivals again, so that no wake-up is lost.
-WAIT = f"""
-llvm.func internal @wait_for_all(%arrivals: {POINTER}, %until: i64) {{
-  %zero = llvm.mlir.constant(0 : i64) : i64
-  %one = llvm.mlir.constant(1 : i64) : i64
-  %limit = llvm.mlir.constant({PAUSES} : i64) : i64
-  %futex = llvm.mlir.constant({FUTEX} : i64) : i64
-  %wait = llvm.mlir.constant({WAIT_PRIVATE} : i64) : i64
-  %wake = llvm.mlir.constant({WAKE_PRIVATE} : i64) : i64
-  %everybody = llvm.mlir.constant({EVERYBODY} : i64) : i64
-  %low_word = llvm.mlir.constant({2**32 - 1} : i64) : i64
-  %sleepers = llvm.getelementptr %arrivals[8] : ({POINTER}) -> {POINTER}, i8
-  %before = llvm.atomicrmw add %arrivals, %one seq_cst : {POINTER}, i64
-  %now = llvm.add %before, %one : i64
-  %is_last = llvm.icmp "sge" %now, %until : i64
-  llvm.cond_br %is_last, ^last, ^look(%zero : i64)
-^last:
-  %asleep = llvm.load %sleepers atomic seq_cst {{alignment = 8 : i64}} : {POINTER} -> i64
-  %is_asleep = llvm.icmp "ne" %asleep, %zero : i64
-  llvm.cond_br %is_asleep, ^wake, ^done
-^wake:
-  %woken = llvm.call @{SYSTEM_CALLS}(%futex, %arrivals, %wake, %everybody, %zero) {SYSTEM_CALL}
-  llvm.br ^done
-^look(%pauses: i64):
-  %arrived = llvm.load %arrivals atomic acquire {{alignment = 8 : i64}} : {POINTER} -> i64
-  %is_done = llvm.icmp "sge" %arrived, %until : i64
-  llvm.cond_br %is_done, ^done, ^pause
-^pause:
-  llvm.inline_asm has_side_effects "pause", "" : () -> ()
-  %more = llvm.add %pauses, %one : i64
-  %may_pause = llvm.icmp "slt" %more, %limit : i64
-  llvm.cond_br %may_pause, ^look(%more : i64), ^doze
-^doze:
-  %sleeping = llvm.atomicrmw add %sleepers, %one seq_cst : {POINTER}, i64
-  %seen = llvm.load %arrivals atomic seq_cst {{alignment = 8 : i64}} : {POINTER} -> i64
-  %is_late = llvm.icmp "sge" %seen, %until : i64
-  llvm.cond_br %is_late, ^awake, ^sleep
-^sleep:
-  %word = llvm.and %seen, %low_word : i64
-  %status = llvm.call @{SYSTEM_CALLS}(%futex, %arrivals, %wait, %word, %zero) {SYSTEM_CALL}
-  llvm.br ^awake
-^awake:
-  %left = llvm.atomicrmw sub %sleepers, %one seq_cst : {POINTER}, i64
-  llvm.br ^look(%zero : i64)
-^done:
-  llvm.return
-}}"""
 HEAD = f"""llvm.func @{PART_ENTRY}(%part: {POINTER}) {{
   %zero = llvm.mlir.constant(0 : i64) : i64
   %thread_at = llvm.getelementptr %part[8] : ({POINTER}) -> {POINTER}, i8
@@ -150,7 +102,61 @@ def _touched(fusion: Fusion, code: FusionCode, places: Sequence[Place]) -> Itera
         yield Bytes(slot, start, start + size * is_touched, is_write=number >= len(fusion.inputs))
 
 
-def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool]) -> list[str]:
+def _wait_text(architecture: Architecture) -> str:
+    """Returns ``@wait_for_all`` in LLVM dialect: returns once ``until`` arrivals were counted.
+
+    The last thread that arrives wakes the sleepers. A thread counts itself as a sleeper before it sleeps, and
+    futex then compares the arrivals again, so that no wake-up is lost.
+    """
+    return f"""
+llvm.func internal @wait_for_all(%arrivals: {POINTER}, %until: i64) {{
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %limit = llvm.mlir.constant({PAUSES} : i64) : i64
+  %futex = llvm.mlir.constant({architecture.futex} : i64) : i64
+  %wait = llvm.mlir.constant({WAIT_PRIVATE} : i64) : i64
+  %wake = llvm.mlir.constant({WAKE_PRIVATE} : i64) : i64
+  %everybody = llvm.mlir.constant({EVERYBODY} : i64) : i64
+  %low_word = llvm.mlir.constant({2**32 - 1} : i64) : i64
+  %sleepers = llvm.getelementptr %arrivals[8] : ({POINTER}) -> {POINTER}, i8
+  %before = llvm.atomicrmw add %arrivals, %one seq_cst : {POINTER}, i64
+  %now = llvm.add %before, %one : i64
+  %is_last = llvm.icmp "sge" %now, %until : i64
+  llvm.cond_br %is_last, ^last, ^look(%zero : i64)
+^last:
+  %asleep = llvm.load %sleepers atomic seq_cst {{alignment = 8 : i64}} : {POINTER} -> i64
+  %is_asleep = llvm.icmp "ne" %asleep, %zero : i64
+  llvm.cond_br %is_asleep, ^wake, ^done
+^wake:
+  %woken = llvm.call @{SYSTEM_CALLS}(%futex, %arrivals, %wake, %everybody, %zero) {SYSTEM_CALL}
+  llvm.br ^done
+^look(%pauses: i64):
+  %arrived = llvm.load %arrivals atomic acquire {{alignment = 8 : i64}} : {POINTER} -> i64
+  %is_done = llvm.icmp "sge" %arrived, %until : i64
+  llvm.cond_br %is_done, ^done, ^pause
+^pause:
+  llvm.inline_asm has_side_effects "{architecture.spin_wait}", "" : () -> ()
+  %more = llvm.add %pauses, %one : i64
+  %may_pause = llvm.icmp "slt" %more, %limit : i64
+  llvm.cond_br %may_pause, ^look(%more : i64), ^doze
+^doze:
+  %sleeping = llvm.atomicrmw add %sleepers, %one seq_cst : {POINTER}, i64
+  %seen = llvm.load %arrivals atomic seq_cst {{alignment = 8 : i64}} : {POINTER} -> i64
+  %is_late = llvm.icmp "sge" %seen, %until : i64
+  llvm.cond_br %is_late, ^awake, ^sleep
+^sleep:
+  %word = llvm.and %seen, %low_word : i64
+  %status = llvm.call @{SYSTEM_CALLS}(%futex, %arrivals, %wait, %word, %zero) {SYSTEM_CALL}
+  llvm.br ^awake
+^awake:
+  %left = llvm.atomicrmw sub %sleepers, %one seq_cst : {POINTER}, i64
+  llvm.br ^look(%zero : i64)
+^done:
+  llvm.return
+}}"""
+
+
+def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool], architecture: Architecture) -> list[str]:
     """Returns LLVM-dialect texts: of the barrier, and of ``@program_part``, which each thread runs.
 
     ``waits``: per fusion, whether all threads meet at a barrier before it.
@@ -187,7 +193,8 @@ def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool]) -> list[str]:
             f"^after_{number}:",
         ]
     lines += _wait(len(codes), barriers + 1)
-    return [f"llvm.func @{SYSTEM_CALLS}(i64, ...) -> i64", WAIT, "\n".join([*lines, "  llvm.return", "}"])]
+    calls = f"llvm.func @{SYSTEM_CALLS}(i64, ...) -> i64"
+    return [calls, _wait_text(architecture), "\n".join([*lines, "  llvm.return", "}"])]
 
 
 def call_of(number: int, code: FusionCode, thread: str, threads: str) -> str:
@@ -206,21 +213,6 @@ def _wait(number: int, barriers: int) -> list[str]:
         f"  %until_{number} = llvm.mul %barriers_{number}, %threads : i64",
         f"  llvm.call @wait_for_all(%arrivals, %until_{number}) : ({POINTER}, i64) -> ()",
     ]
-
-
-@dataclass(frozen=True)
-class ProcessorLevel:
-    """The processors that code is compiled for: LLVM's processor name, as for -mcpu, and further features."""
-
-    name: str  # "x86-64-v4"
-    features: str = ""  # "+avx512vnni"
-
-    @property
-    def attribute(self) -> str:
-        return (
-            f'["no-builtins", ["target-cpu", "{self.name}"], '
-            f'["target-features", "{self.features}"], ["prefer-vector-width", "512"]]'
-        )
 
 
 @dataclass(frozen=True)
@@ -259,7 +251,7 @@ class FusionPlaces:
         return self.slots - 1, start + offset
 
 
-def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLevel) -> str:
+def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: CodeLevel) -> str:
     """Returns the module of a program in LLVM dialect, whose ``@program`` calls its fusions in order.
 
     The frame is an array of pointers: to arguments, results, each packed weight, the arena, and the text of
@@ -300,7 +292,7 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLe
                 [places.place(*view) for view in _views(fusion, code)]
                 for fusion, code in zip(fusions, codes, strict=True)
             ]
-            texts += part_texts(codes, waits(fusions, codes, of_views))
+            texts += part_texts(codes, waits(fusions, codes, of_views), level.architecture)
         text = "\n".join(texts)
         made = transform.parse(f"module {{\n{text}\n}}", "program")
         for op in ops_in(made.body):
@@ -309,9 +301,9 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLe
         return str(whole)
 
 
-def _add_team(whole: ir.Module, declared: set[str], level: ProcessorLevel) -> None:
+def _add_team(whole: ir.Module, declared: set[str], level: CodeLevel) -> None:
     text = (files("tuner.runtime.cpu") / "thread_team.mlir").read_text()
-    team = transform.parse(text, "team")
+    team = transform.parse(text.replace(SPIN_WAIT, level.architecture.spin_wait), "team")
     for op in ops_in(team.body):
         if name_of(op) in (TEAM_ONCE, MEMBER_ENTRY, REPEAT_ENTRY) or _is_declaration(op):
             _append(whole, op, declared, level)
@@ -322,7 +314,7 @@ def _views(fusion: Fusion, code: FusionCode) -> Iterator[tuple[View, WeightPacki
     return zip((*fusion.inputs, *fusion.outputs), packings, strict=True)
 
 
-def _add(whole: ir.Module, module: ir.Module, prefix: str, declared: set[str], level: ProcessorLevel) -> None:
+def _add(whole: ir.Module, module: ir.Module, prefix: str, declared: set[str], level: CodeLevel) -> None:
     ops = ops_in(module.body)
     defined = {op.attributes["sym_name"].value: op for op in ops if not _is_declaration(op)}
     if FUSION_ENTRY not in defined:
@@ -340,17 +332,24 @@ def _add(whole: ir.Module, module: ir.Module, prefix: str, declared: set[str], l
         _append(whole, op, declared, level)
 
 
-def _append(whole: ir.Module, op: Op, declared: set[str], level: ProcessorLevel) -> None:
+def _append(whole: ir.Module, op: Op, declared: set[str], level: CodeLevel) -> None:
     if _is_declaration(op):
         if name_of(op) in declared:
             return
         declared.add(name_of(op))
     elif op.name == FUNCTION:
-        op.attributes["passthrough"] = ir.Attribute.parse(level.attribute)
+        op.attributes["passthrough"] = ir.Attribute.parse(_passthrough(level))
         if EXPORTED in op.attributes:
             del op.attributes[EXPORTED]
     op.detach_from_parent()
     whole.body.append(op)
+
+
+def _passthrough(level: CodeLevel) -> str:
+    return (
+        f'["no-builtins", ["target-cpu", "{level.name}"], '
+        f'["target-features", "{level.features}"], ["prefer-vector-width", "512"]]'
+    )
 
 
 def _is_declaration(op: Op) -> bool:

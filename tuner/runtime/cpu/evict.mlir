@@ -8,12 +8,12 @@ module {
   ^loop(%line: i64):
     %offset = llvm.mul %line, %line_bytes : i64
     %at = llvm.getelementptr %start[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
-    llvm.call_intrinsic "llvm.x86.sse2.clflush"(%at) : (!llvm.ptr) -> ()
+    FLUSH_LINE
     %next = llvm.add %line, %one : i64
     %more = llvm.icmp "slt" %next, %lines : i64
     llvm.cond_br %more, ^loop(%next : i64), ^end
   ^end:
-    llvm.call_intrinsic "llvm.x86.sse2.mfence"() : () -> ()
+    FLUSHED
     llvm.return
   }
 }

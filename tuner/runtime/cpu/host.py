@@ -10,6 +10,17 @@ from functools import cache
 from pathlib import Path
 
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.instruction_sets import (
+    AARCH64,
+    ARCHITECTURES,
+    AVX_VNNI,
+    FIELDS,
+    SETS,
+    X86_64,
+    Architecture,
+    architecture_of,
+    isa_of,
+)
 from tuner.core.machine import EXTENSIONS, Machine, processor_class
 from tuner.core.processors import PresentLoad, Processors
 
@@ -21,25 +32,29 @@ TILE_DATA = 18  # XFEATURE_XTILEDATA
 TILES = re.compile(r"\bllvm\.x86_amx\b|\bllvm\.x86\.(?:tile|tdp)")  # types and intrinsics of LLVM dialect
 REFUSED = "needs AMX, which the operating system refuses to this process"
 CPUINFO = Path("/proc/cpuinfo")
-AVX512 = frozenset({"avx512f", "avx512vl", "avx512bw", "avx512dq"})
-AVX2 = frozenset({"avx2", "fma"})
-BF16 = frozenset({"avx512_bf16"})
 AMX_TILE = "amx_tile"
-AMX_BF16 = frozenset({AMX_TILE, "amx_bf16"})
-AMX_INT8 = frozenset({AMX_TILE, "amx_int8"})
-# Instruction set, as in ``tuner.core.processors`` -> flags. LLVM's levels of x86-64 imply more flags;
-# each processor that has these has them too.
-FLAGS = {
-    "avx2": AVX2,
-    "avx512": AVX512,
-    "avx512-bf16": BF16,
-    "vnni": frozenset({"avx512_vnni"}),
-    "avx-vnni": frozenset({"avx_vnni"}),
-    "amx-bf16": AMX_BF16,
-    "amx-int8": AMX_INT8,
+# Implementer and part number of an AArch64 core, as /proc/cpuinfo prints them -> its name. Numbers: MIDR_EL1
+# in the manuals of the cores; the Linux kernel's arch/arm64/include/asm/cputype.h.
+PART = re.compile(r"^CPU implementer\s*:\s*(0x\w+)\n(?:CPU .*\n)*?CPU part\s*:\s*(0x\w+)", re.MULTILINE)
+ARM, AMPERE, APPLE = "0x41", "0xc0", "0x61"
+PARTS = {
+    (ARM, "0xd08"): "Cortex-A72",
+    (ARM, "0xd0b"): "Cortex-A76",
+    (ARM, "0xd0c"): "Neoverse N1",
+    (ARM, "0xd40"): "Neoverse V1",
+    (ARM, "0xd49"): "Neoverse N2",
+    (ARM, "0xd4f"): "Neoverse V2",
+    (ARM, "0xd84"): "Neoverse V3",
+    (ARM, "0xd8e"): "Neoverse N3",
+    (AMPERE, "0xac3"): "Ampere-1",
+    (AMPERE, "0xac4"): "Ampere-1A",
+    (APPLE, "0x000"): "Apple",  # what a virtual machine sees
+    (APPLE, "0x022"): "Apple M1 Icestorm",
+    (APPLE, "0x023"): "Apple M1 Firestorm",
+    (APPLE, "0x032"): "Apple M2 Blizzard",
+    (APPLE, "0x033"): "Apple M2 Avalanche",
 }
 PROCESSORS = Path("/sys/devices/system/cpu")
-VNNI = {"avx512_vnni", "avx_vnni"}  # either: LLVM compiles dot products of four bytes to these instructions
 PROC = Path("/proc")
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 WINDOW_S = 0.2  # twenty ticks of the counters: resolves a load of a twentieth of a processor
@@ -70,6 +85,27 @@ def require_tiles_for(llvm_text: str) -> None:
         raise CandidateError(Stage.LOAD, REFUSED)
 
 
+def own_architecture() -> Architecture:
+    """Returns the architecture of this process; x86-64 for one that no code is generated for."""
+    return architecture_of(platform.machine()) or X86_64
+
+
+def require_own_intrinsics(llvm_text: str) -> None:
+    """Raises CandidateError(LOAD) if LLVM-dialect code calls intrinsics of another architecture than this.
+
+    LLVM's code generator would end the process by SIGABRT.
+    """
+    own = own_architecture()
+    for other in ARCHITECTURES:
+        if other is own:
+            continue
+        called = re.search(rf'"({re.escape(other.intrinsics)}[\w.]+)"', llvm_text)
+        if called:
+            raise CandidateError(
+                Stage.LOAD, f"calls {called[1]}, an instruction of {other.name}; this processor is {own.name}"
+            )
+
+
 def own_flags() -> set[str]:
     """Returns the flags of this process's processor (/proc/cpuinfo); an empty set if Linux reports none."""
     return flags_of(text_of(CPUINFO))
@@ -77,9 +113,10 @@ def own_flags() -> set[str]:
 
 def flags_of(cpuinfo: str) -> set[str]:
     """Returns the flags of the first processor in the text of /proc/cpuinfo; an empty set without them."""
-    start = cpuinfo.find("\nflags")
-    line = cpuinfo[start + 1 :].partition("\n")[0] if start >= 0 else ""
-    return set(line.partition(":")[2].split())
+    flags: set[str] = set()
+    for architecture in ARCHITECTURES:
+        flags.update(_field(cpuinfo, architecture.flags_field).split())
+    return flags
 
 
 def missing_sets(needs: tuple[str, ...], flags: set[str]) -> tuple[str, ...]:
@@ -87,7 +124,7 @@ def missing_sets(needs: tuple[str, ...], flags: set[str]) -> tuple[str, ...]:
 
     Unknown names are missing, too.
     """
-    return tuple(name for name in needs if name not in FLAGS or not flags >= FLAGS[name])
+    return tuple(name for name in needs if name not in SETS or not flags >= SETS[name].flags)
 
 
 def describe_machine() -> Machine:
@@ -97,20 +134,15 @@ def describe_machine() -> Machine:
     """
     cpuinfo = text_of(CPUINFO)
     flags = flags_of(cpuinfo)
-    processor = _field(cpuinfo, "model name") or "unknown processor"
-    family = f"family {_field(cpuinfo, 'cpu family')} model {_field(cpuinfo, 'model')}"
-    if flags >= AVX512:
-        isa = "avx512"
-    elif flags >= AVX2:
-        isa = "avx2"
-    else:
-        isa = "none"
-    has = {
-        "has_bf16": bool(flags & BF16),
-        "has_vnni": bool(flags & VNNI),
-        "has_amx_bf16": flags >= AMX_BF16 and may_use_tiles(),
-        "has_amx_int8": flags >= AMX_INT8 and may_use_tiles(),
-    }
+    processor, family = _processor(cpuinfo)
+    isa = isa_of(flags)
+    has: dict[str, bool] = {}
+    for field, name in FIELDS.items():
+        has[field] = flags >= SETS[name].flags
+    # either: LLVM compiles dot products of four bytes to these instructions
+    has["has_vnni"] = has["has_vnni"] or flags >= SETS[AVX_VNNI].flags
+    if AMX_TILE in flags and not may_use_tiles():
+        has["has_amx_bf16"] = has["has_amx_int8"] = False
     extensions = (isa, *(extension for name, extension in EXTENSIONS.items() if has[name]))
     caches = (_cache_bytes(1), _cache_bytes(2), _cache_bytes(3))
     allowed = os.sched_getaffinity(0)
@@ -127,11 +159,26 @@ def describe_machine() -> Machine:
         l2_bytes=caches[1],
         l3_bytes=caches[2],
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        has_bf16=has["has_bf16"],
-        has_vnni=has["has_vnni"],
-        has_amx_bf16=has["has_amx_bf16"],
-        has_amx_int8=has["has_amx_int8"],
+        chip="",
+        **has,
     )
+
+
+def _processor(cpuinfo: str) -> tuple[str, str]:
+    """Returns the name of the processor and the numbers of its model, in the words of its architecture.
+
+    Linux names no model of AArch64: its name is that of its part number, and of all its kinds of cores.
+    """
+    parts = list(dict.fromkeys(PART.findall(cpuinfo)))
+    if not parts:
+        processor = _field(cpuinfo, "model name") or "unknown processor"
+        return processor, f"family {_field(cpuinfo, 'cpu family')} model {_field(cpuinfo, 'model')}"
+    names: dict[str, None] = {}
+    numbers = []
+    for implementer, part in parts:
+        names[PARTS.get((implementer, part), AARCH64.name)] = None
+        numbers.append(f"implementer {implementer} part {part}")
+    return " and ".join(names), " and ".join(numbers)
 
 
 def has_refused_tiles() -> bool:
@@ -169,7 +216,7 @@ def _siblings(cpu: int) -> list[int]:
 
 
 def _field(cpuinfo: str, name: str) -> str:
-    match = re.search(rf"^{name}\s*:\s*(.*)$", cpuinfo, re.MULTILINE)
+    match = re.search(rf"^{name}[ \t]*:[ \t]*(.*)$", cpuinfo, re.MULTILINE)
     if match:
         return match[1].strip()
     return ""

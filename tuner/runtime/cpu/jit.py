@@ -6,9 +6,15 @@ from importlib.resources import files
 from typing import Any
 
 from tuner.core.errors import CandidateError, Stage, reason_of
+from tuner.core.instruction_sets import AARCH64, SPIN_WAIT, X86_64
 from tuner.core.progress import code_generation
 from tuner.mlir.bindings import jit_bindings
-from tuner.runtime.cpu.host import own_flags, require_tiles_for
+from tuner.runtime.cpu.host import (
+    own_architecture,
+    own_flags,
+    require_own_intrinsics,
+    require_tiles_for,
+)
 
 # LLVM moves bytes by SSE4A's insertq where a processor has it, AMD's: an instruction of the old encoding,
 # which takes 70 ns among AVX's on a Zen 3; an i8 matmul took 13 times as long. An ExecutionEngine takes all
@@ -52,8 +58,9 @@ def module_for_host(llvm_text: str) -> Any:
     On a processor with SSE4A, functions without "target-features" get ``host_features``, all the same: LLVM
     inlines no function into one that lacks some of its features. No function may call memset, memcpy or the
     like in place of loops: for some of these the JIT of these wheels looks up another name ("oolPop") and
-    finds nothing.
+    finds nothing. Raises CandidateError(LOAD) for intrinsics of another architecture.
     """
+    require_own_intrinsics(llvm_text)
     features = host_features()
     (jit_ir, _) = jit_bindings()
     module = jit_ir.Module.parse(llvm_text)
@@ -96,9 +103,29 @@ class JittedModule:
         self.addresses = addresses  # entry -> address of its packed wrapper, void(void **arguments)
 
 
+# Architecture -> words in shipped files -> LLVM dialect. Linux lets processes use dc civac: SCTLR_EL1.UCI.
+FLUSHES = {
+    X86_64.name: {
+        "FLUSH_LINE": 'llvm.call_intrinsic "llvm.x86.sse2.clflush"(%at) : (!llvm.ptr) -> ()',
+        "FLUSHED": 'llvm.call_intrinsic "llvm.x86.sse2.mfence"() : () -> ()',
+    },
+    AARCH64.name: {
+        "FLUSH_LINE": 'llvm.inline_asm has_side_effects "dc civac, $0", "r" %at : (!llvm.ptr) -> ()',
+        "FLUSHED": 'llvm.inline_asm has_side_effects "dsb ish", "" : () -> ()',
+    },
+}
+
+
 def loop_text(name: str) -> str:
-    """Returns the MLIR text, in LLVM dialect, of the file ``name``.mlir in the folder tuner/runtime/cpu."""
-    return (files("tuner.runtime.cpu") / f"{name}.mlir").read_text()
+    """Returns the MLIR text, in LLVM dialect, of the file ``name``.mlir in the folder tuner/runtime/cpu.
+
+    What differs by architecture is filled in for this processor's.
+    """
+    text = (files("tuner.runtime.cpu") / f"{name}.mlir").read_text()
+    architecture = own_architecture()
+    for word, code in FLUSHES[architecture.name].items():
+        text = text.replace(word, code)
+    return text.replace(SPIN_WAIT, architecture.spin_wait)
 
 
 @cache

@@ -12,8 +12,9 @@ from typing import Protocol, final
 import numpy as np
 
 from tuner.core.dtypes import number_type
+from tuner.core.instruction_sets import AMX_BF16, AMX_INT8, AVX512_BF16, NEON, VNNI
 from tuner.core.machine import Machine
-from tuner.core.processors import AMX_BF16, AMX_INT8, AVX512_BF16, VNNI, peak_set, peak_source
+from tuner.core.processors import peak_set, peak_source
 from tuner.core.roofline import Roofline
 from tuner.runtime.cpu.host import may_use_tiles, processors
 from tuner.runtime.cpu.jit import JittedModule, PackedArguments, loop_text
@@ -194,6 +195,10 @@ def _step(dtype: str, machine: Machine) -> tuple[str, int]:
 
 def _i8_step(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
     lanes = machine.vector_bytes // 4
+    if machine.isa == NEON:
+        text = loop_text("multiply_words").replace("FIRST", str(list(range(lanes))))
+        types = f"!vector = vector<{lanes}xi32>\n!words = vector<{2 * lanes}xi16>\n"
+        return f"{types}!factors = vector<{lanes}xi16>\n{text}", 2 * lanes
     if is_in_fours:
         dots = 4
         factors = "i8"

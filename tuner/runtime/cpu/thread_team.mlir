@@ -21,7 +21,7 @@ module {
     %is_same = llvm.icmp "eq" %posts, %last : i64
     llvm.cond_br %is_same, ^idle, ^work(%posts : i64)
   ^idle:
-    llvm.inline_asm has_side_effects "pause", "" : () -> ()
+    llvm.inline_asm has_side_effects "SPIN_WAIT", "" : () -> ()
     %more = llvm.add %spins, %one : i64
     %patient = llvm.icmp "slt" %more, %limit : i64
     llvm.cond_br %patient, ^stay, ^doze
@@ -106,7 +106,7 @@ module {
     %after = llvm.add %waited, %one : i64
     llvm.cond_br %is_done, ^join(%after, %zero : i64, i64), ^pause
   ^pause:
-    llvm.inline_asm has_side_effects "pause", "" : () -> ()
+    llvm.inline_asm has_side_effects "SPIN_WAIT", "" : () -> ()
     %more = llvm.add %spins, %one : i64
     %patient = llvm.icmp "slt" %more, %patience : i64
     llvm.cond_br %patient, ^join(%waited, %more : i64, i64), ^yield

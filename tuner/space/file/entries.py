@@ -177,6 +177,15 @@ class StrategyEntry:
     preferences: tuple[Expression, ...] = ()  # a combination that breaks one is tried last
     let: tuple[DerivedName, ...] = ()  # written out in constraints and preferences already
     projection: tuple[tuple[str, Value], ...] = ()  # knob -> value in place of one that is not allowed
+    first_by_isa: tuple[tuple[str, Candidate], ...] = ()  # (isa, configuration), before ``first``
+
+    def first_on(self, isa: str) -> tuple[Candidate, ...]:
+        """Returns the initial configurations for machines of an ``isa``, those of it alone first."""
+        own = []
+        for name, candidate in self.first_by_isa:
+            if name == isa:
+                own.append(candidate)
+        return (*own, *self.first)
 
     def why_not(self, problem: Problem, isa: str) -> Refusal | None:
         """Returns why the strategy does not support a problem and instruction set; None where it does."""

@@ -12,6 +12,8 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.dtypes import INPUT_DTYPES, number_type
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_strategy, unknown_value
+from tuner.core.instruction_sets import ISAS as VECTOR_ISAS
+from tuner.core.instruction_sets import NO_ISA
 from tuner.core.problem import FUSION_OPERATIONS, LAYOUTS, OPERATIONS, SCALED, Problem
 from tuner.core.serialization import Only, decode, whole
 from tuner.core.text_files import read_text
@@ -36,8 +38,9 @@ from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace
 # The bounds of ``range`` and ``powers`` are inclusive: {range: [16, 64], step: 16} is 16, 32, 48, 64 and
 # {powers: [16, 64], base: 2} is 16, 32, 64.
 
-PROCESSOR_ISAS = ("avx512", "avx2", "none")
+PROCESSOR_ISAS = (*VECTOR_ISAS, NO_ISA)
 ISAS = (*PROCESSOR_ISAS, "ptx")  # the values of Machine.isa
+ISA = "isa"  # in an initial configuration: of the machines that it is for
 KNOB_FORMS = (
     "a list of integers or of texts, {range: [lo, hi], step: s}, {powers: [lo, hi], base: b} or "
     "{divisors_of: k, min: lo, max: hi, extra: [...]}"
@@ -175,6 +178,7 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
     written = written_out_names(let)
     knobs = tuple(_knob(knob, form, f"{where}.knobs.{knob}") for knob, form in given.knobs.items())
     constraints = _expressions(given.constraints, f"{where}.constraints", written)
+    first, first_by_isa = _first(name, given, knobs, f"{where}.first")
     return StrategyEntry(
         name,
         given.ops,
@@ -184,24 +188,35 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
         given.isas,
         knobs,
         constraints,
-        _first(name, given, knobs, f"{where}.first"),
+        first,
         given.template,
         given.description,
         _expressions(given.preferences, f"{where}.preferences", written),
         let,
         _projection(given, knobs, f"{where}.projection"),
+        first_by_isa,
     )
 
 
-def _first(name: str, given: _Strategy, knobs: tuple[KnobEntry, ...], where: str) -> tuple[Candidate, ...]:
-    """Returns the initial configurations: of one with an expression, one for each of its values.
+def _first(
+    name: str, given: _Strategy, knobs: tuple[KnobEntry, ...], where: str
+) -> tuple[tuple[Candidate, ...], tuple[tuple[str, Candidate], ...]]:
+    """Returns the initial configurations for all machines, and those of an isa: (isa, configuration).
 
-    An expression is evaluated for the element bytes of each of the strategy's dtypes. Of its values, those
-    that a problem does not allow are passed over later, like any other configuration.
+    An entry with an expression is one configuration for each of its values. It is evaluated for the element
+    bytes of each of the strategy's dtypes. Of its values, those that a problem does not allow are passed over
+    later, like any other configuration.
     """
     integers = {knob.name for knob in knobs if not knob.is_text}
     first: dict[Candidate, None] = {}
-    for number, point in enumerate(given.first):
+    first_by_isa: dict[tuple[str, Candidate], None] = {}
+    for number, listed in enumerate(given.first):
+        point = dict(listed)
+        isa = ""
+        if ISA not in given.knobs:
+            isa = str(point.pop(ISA, ""))
+        if isa and isa not in ISAS:
+            raise unknown_value(f"{where}[{number}].{ISA}", isa, ISAS)
         if knobs and point.keys() != given.knobs.keys():  # where only the script declares knobs, unchecked
             raise UsageError(
                 f"{where}[{number}]: gives {', '.join(point)}; must give each knob: {', '.join(given.knobs)}"
@@ -216,8 +231,12 @@ def _first(name: str, given: _Strategy, knobs: tuple[KnobEntry, ...], where: str
             values: dict[str, Value] = {
                 knob: _integer(expression, names) for knob, expression in expressions.items()
             }
-            first[Candidate.of(name, point | values)] = None
-    return tuple(first)
+            candidate = Candidate.of(name, point | values)
+            if isa:
+                first_by_isa[isa, candidate] = None
+            else:
+                first[candidate] = None
+    return tuple(first), tuple(first_by_isa)
 
 
 def _integer(expression: Expression, names: Mapping[str, Value]) -> int:
@@ -397,12 +416,12 @@ def spaces_for(
     return tuple(entry.space(variables, declared.get(entry.name, ())) for entry in able)
 
 
-def first_rows(space_file: SpaceFile, feasible: FeasibleSet) -> tuple[int, ...]:
-    """Returns the rows of the configurations that the file lists under ``first``.
+def first_rows(space_file: SpaceFile, feasible: FeasibleSet, isa: str = "") -> tuple[int, ...]:
+    """Returns the rows of the configurations that the file lists under ``first`` for machines of an ``isa``.
 
-    Leaves out those that are not feasible or break a preference.
+    "": those for all machines. Leaves out those that are not feasible or break a preference.
     """
     used = {space.strategy for space in feasible.spaces}
-    listed = [entry.first for entry in space_file.strategies if entry.name in used]
+    listed = [entry.first_on(isa) for entry in space_file.strategies if entry.name in used]
     rows = map(feasible.row_of, itertools.chain.from_iterable(listed))
     return tuple(dict.fromkeys(row for row in rows if row is not None and feasible.is_preferred[row]))

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 from tuner.core.candidate import RecordedRound, Seconds, TargetName, Value
 from tuner.core.errors import UsageError
+from tuner.core.instruction_sets import AVX512, AVX512_BF16, VNNI
 from tuner.core.problem import WARM, Problem
 from tuner.core.problem_documents import PROBLEM, with_alignment
-from tuner.core.processors import AVX512, AVX512_BF16, TILE_PRODUCTS, VNNI
+from tuner.core.processors import TILE_PRODUCTS
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.serialization import (
     decode,

@@ -9,6 +9,7 @@ from tuner.core.candidate import CPU, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import CPU_DTYPES, TILE_DTYPES, unsupported_type
 from tuner.core.errors import TunerError, UsageError
+from tuner.core.instruction_sets import NO_ISA, X86_64
 from tuner.core.interfaces import FINAL_EFFORT, Script, fastest_baseline
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem, TextProblem
@@ -18,7 +19,13 @@ from tuner.core.runs import Baseline, Compiler, LibraryTime, RunSettings
 from tuner.core.trials import StoredTrial
 from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
-from tuner.runtime.cpu.host import describe_machine, has_refused_tiles, own_flags, processors
+from tuner.runtime.cpu.host import (
+    describe_machine,
+    has_refused_tiles,
+    own_architecture,
+    own_flags,
+    processors,
+)
 from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text
 from tuner.runtime.workers.limits import REFERENCE_FLOP_PER_S, Limits
 from tuner.runtime.workers.protocol import Factory
@@ -46,10 +53,13 @@ from tuner.targets.target import (
 
 NO_CLOCK = "code for another processor is not timed"
 CROSS_COMPILES = f"compiles for {', '.join(PROCESSORS)}; verifies what this processor can run of it, no times"
+NOT_HERE = "code for x86-64 is compiled on x86-64 alone"
 BASELINE_TIMEOUT_S = 120.0  # in addition to the float64 reference
 # to load a fusion and to evaluate its draws by numpy, which is slow for some functions
 FUSION_TIMEOUT_S = 20.0
-F16C = "f16c"  # flag of /proc/cpuinfo
+# flags of /proc/cpuinfo
+F16C = "f16c"
+ASIMD = "asimd"  # NEON, which converts f16
 GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
 
 
@@ -77,9 +87,14 @@ class CrossCpu(CpuCode):
     """The target ``cpu:NAME``, another processor: verifies its code if this one can run it, times none."""
 
     def status(self) -> TargetStatus:
-        return TargetStatus(f"{CPU}:NAME", True, CROSS_COMPILES, is_timed=False)
+        name = f"{CPU}:NAME"
+        if own_architecture() is not X86_64:
+            return TargetStatus(name, False, NOT_HERE, is_timed=False)
+        return TargetStatus(name, True, CROSS_COMPILES, is_timed=False)
 
     def machine(self, target: TargetName) -> Machine:
+        if own_architecture() is not X86_64:
+            raise UsageError(f"target {CPU}:{target.detail}: {NOT_HERE}")
         return processor_of(target.detail).machine
 
     def compiler(self, target: TargetName) -> Compiler:
@@ -115,11 +130,11 @@ def host_machine() -> Machine:
 
 
 def require_conversions(problem: Problem, flags: set[str]) -> None:
-    """Raises UsageError for f16 if the processor's ``flags`` lack f16c, the conversions to f32.
+    """Raises UsageError for f16 if the processor's ``flags`` lack conversions to f32: f16c, NEON.
 
     ``flags``: as in /proc/cpuinfo.
     """
-    if "f16" in (problem.dtype, problem.result_dtype) and F16C not in flags:
+    if "f16" in (problem.dtype, problem.result_dtype) and not flags & {F16C, ASIMD}:
         raise UsageError(f"dtype f16: needs the instructions {F16C}, which this processor does not offer")
 
 
@@ -161,8 +176,8 @@ class Cpu(CpuCode):
 
     def status(self) -> TargetStatus:
         machine = host_machine()
-        if machine.isa == "none":
-            return TargetStatus("cpu", False, f"{machine.processor} has neither AVX-512 nor AVX2 with FMA")
+        if machine.isa == NO_ISA:
+            return TargetStatus("cpu", False, f"{machine.processor} has {own_architecture().requires}")
         facts = (
             f"{machine.name}, {machine.physical_cores} cores",
             f"has {', '.join(instruction_sets_of(machine))}",

@@ -1,0 +1,222 @@
+"""AArch64 Linux as the target cpu: machines as Linux describes them, their spaces, the code made for them.
+
+No ARM processor is here: the code is cross-compiled and read, not run.
+"""
+
+import platform
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.cpu.aarch64_machines import AARCH64_MACHINES, APPLE, N1, V1, V2, Aarch64Machine
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.instruction_sets import AARCH64, NEON, X86_64, code_level
+from tuner.core.machine import Machine, variables_of
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
+from tuner.core.processors import instruction_sets_of, most_flop_per_s, peak_text
+from tuner.runtime.cpu import host
+from tuner.runtime.cpu.host import describe_machine, require_own_intrinsics
+from tuner.runtime.cpu.jit import loop_text
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.reading import first_rows, load_space_file, spaces_for
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.strategy import Binder, load_strategy
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.target import Cpu, CrossCpu, require_conversions
+
+pytestmark = pytest.mark.mlir
+TOOLS = [shutil.which(f"{tool}-22") for tool in ("mlir-translate", "opt", "llc")]
+NO_TOOLS = "mlir-translate-22, opt-22 or llc-22 is not installed (Debian: mlir-22-tools, llvm-22)"
+TIMEOUT_S = 60.0
+SHAPE = (240, 240, 256)
+FMA = re.compile(r"^\s+(?:fmla|fmadd)\b")
+LABEL = re.compile(r"^(\.LBB\w+):")
+BRANCH = re.compile(r"^\s+(?:b\.\w+|cbn?z|tbn?z)\s.*?(\.LBB\w+)")
+
+
+@pytest.fixture
+def become(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Become":
+    return Become(tmp_path, monkeypatch)
+
+
+class Become:
+    """Puts an AArch64 processor in place of this machine's; caches are unknown."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._folder = folder
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, cpuinfo: str) -> Machine:
+        (self._folder / "cpuinfo").write_text(cpuinfo)
+        self._monkeypatch.setattr(host, "CPUINFO", self._folder / "cpuinfo")
+        self._monkeypatch.setattr(host, "PROCESSORS", self._folder / "none")
+        self._monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+        return describe_machine()
+
+
+@pytest.mark.parametrize("faked", AARCH64_MACHINES, ids=lambda faked: faked.named)
+def test_a_processor_is_named_by_its_part_and_has_what_linux_lists(
+    faked: Aarch64Machine, become: Become
+) -> None:
+    machine = become(faked.cpuinfo())
+    numbers = f"implementer {faked.implementer} part {faked.part}"
+    assert machine.name == f"{faked.named} ({numbers}, {faked.words}, caches ?/?/?)"
+    assert (machine.processor, machine.isa) == (faked.named, NEON)
+    assert (machine.vector_bytes, machine.vector_registers) == (16, 32)
+    words = faked.words.split()
+    assert instruction_sets_of(machine) == tuple(word.replace("bf16", "arm-bf16") for word in words)
+    limits = dict(machine.limits())
+    assert [limits[f"has_{word}"] for word in ("dotprod", "i8mm", "arm_bf16")] == [
+        int(word in words) for word in ("dotprod", "i8mm", "bf16")
+    ]
+    assert limits["has_vnni"] == limits["has_bf16"] == limits["has_amx_bf16"] == 0
+    status = Cpu().status()
+    assert status.is_available
+    assert f"has {', '.join(instruction_sets_of(machine))}" in status.reason
+    assert peak_text(machine).startswith("f32, f64")
+    require_conversions(Matmul(8, 8, 8, "f16"), host.own_flags())
+
+
+def test_kinds_of_cores_that_differ_are_both_named_and_an_unknown_part_is_its_numbers(become: Become) -> None:
+    small, large = (APPLE.cpuinfo(1).replace("0x000", part) for part in ("0x022", "0x023"))
+    machine = become(small + large)
+    assert machine.name.startswith("Apple M1 Icestorm and Apple M1 Firestorm (implementer 0x61")
+    assert become(V2.cpuinfo().replace("0xd4f", "0xfff")).name.startswith("aarch64 (implementer 0x41 part")
+
+
+def test_a_processor_without_atomics_is_refused_and_no_x86_code_is_made(become: Become) -> None:
+    assert become(N1.cpuinfo().replace(" atomics", "")).isa == "none"
+    assert "no NEON with the atomics of ARMv8.1" in Cpu().status().reason
+    assert not CrossCpu().status().is_available
+    with pytest.raises(UsageError, match=r"^target cpu:haswell: code for x86-64 is compiled on x86-64 alone"):
+        CrossCpu().machine(TargetName.parse("cpu:haswell"))
+
+
+def test_a_result_is_possible_up_to_four_units_and_products_of_matrices(become: Become) -> None:
+    machine = become(V1.cpuinfo())
+    of_f32 = most_flop_per_s(Matmul(64, 64, 64), machine, 1)
+    assert of_f32 == 4 * 4 * 2 * 7e9  # four units of four lanes
+    assert most_flop_per_s(Matmul(64, 64, 64, "f64"), machine, 1) == of_f32 / 2
+    assert most_flop_per_s(Matmul(64, 64, 64, "bf16"), machine, 1) == 4 * 32 * 7e9  # bfmmla: 16 products
+    assert most_flop_per_s(Matmul(64, 64, 64, "i8"), machine, 2) == 2 * 4 * 64 * 7e9  # smmla: 32
+
+
+def test_instructions_of_another_architecture_are_refused_by_name(become: Become) -> None:
+    x86, arm = '"llvm.x86.sse2.clflush"(%at)', '"llvm.aarch64.neon.smmla.v4i32.v16i8"(%a)'
+    require_own_intrinsics(x86)
+    with pytest.raises(CandidateError, match=r"calls llvm\.aarch64\.neon\.smmla.*of aarch64; .* is x86-64"):
+        require_own_intrinsics(arm)
+    become(V1.cpuinfo())
+    require_own_intrinsics(arm)
+    with pytest.raises(CandidateError, match=r"calls llvm\.x86\.sse2\.clflush, .* x86-64; .* is aarch64"):
+        require_own_intrinsics(x86)
+
+
+def test_shipped_loops_wait_and_flush_by_the_instructions_of_their_architecture(become: Become) -> None:
+    here = loop_text("evict") + loop_text("thread_team")
+    assert '"pause"' in here
+    assert "llvm.x86.sse2.clflush" in here
+    become(V1.cpuinfo())
+    there = loop_text("evict") + loop_text("thread_team")
+    assert "llvm.x86" not in there
+    assert all(text in there for text in ('"dc civac, $0"', '"dsb ish"', '"isb"'))
+    for text in (here, there):
+        assert "SPIN_WAIT" not in text
+        assert "FLUSH" not in text
+
+
+def test_portable_code_has_the_level_and_the_added_sets_of_its_architecture() -> None:
+    level = code_level(NEON, ("neon", "dotprod"))
+    assert (level.architecture, level.name, level.features) == (AARCH64, "generic", "+neon,+lse,+dotprod")
+    level = code_level("avx2", ("avx2", "avx-vnni"))
+    assert (level.architecture, level.name, level.features) == (X86_64, "x86-64-v3", "+avxvnni")
+
+
+# First configurations, and the innermost loop of the code that they become.
+
+
+def initial_configurations(problem: Problem, machine: Machine) -> list[Candidate]:
+    space_file = load_space_file(default_space_file())
+    variables = variables_of(problem, machine, 1)
+    feasible = FeasibleSet.of(spaces_for(space_file, problem, machine.isa, variables, None))
+    return [feasible.candidate(row) for row in first_rows(space_file, feasible, machine.isa)]
+
+
+def tiles_of(candidates: list[Candidate]) -> list[tuple[str, object, object]]:
+    knobs = ((candidate.strategy, dict(candidate.choices)) for candidate in candidates)
+    return [(strategy, chosen["tile_m"], chosen["tile_n"]) for strategy, chosen in knobs]
+
+
+@pytest.mark.parametrize("faked", AARCH64_MACHINES, ids=lambda faked: faked.named)
+def test_the_first_configurations_fill_the_registers(faked: Aarch64Machine, become: Become) -> None:
+    machine = become(faked.cpuinfo())
+    f32 = tiles_of(initial_configurations(Matmul(*SHAPE), machine))
+    assert f32[:3] == [("matmul_cpu_packed", *tile) for tile in ((8, 8), (10, 8), (6, 12))]
+    f64 = tiles_of(initial_configurations(Matmul(*SHAPE, "f64"), machine))
+    assert set(f64) == {("matmul_cpu_packed", 4, 8), ("matmul_cpu_direct", 4, 8)}
+    assert ("matmul_cpu_packed", 8, 8) in tiles_of(initial_configurations(Matmul(*SHAPE, "i8"), machine))
+    assert initial_configurations(Matmul(1, 512, 512), machine)
+
+
+def test_tiles_for_vectors_of_128_bits_are_not_tried_elsewhere() -> None:
+    machine = Machine("any", "any", "avx2", False, 4, 8, 32768, 1 << 20, 1 << 25, 1 << 34)
+    problem = Matmul(*SHAPE, "f64")
+    variables = variables_of(problem, machine, 1)
+    feasible = FeasibleSet.of(
+        spaces_for(load_space_file(default_space_file()), problem, "avx2", variables, None)
+    )
+    widths = {
+        dict(feasible.candidate(row).choices)["tile_n"]
+        for row in range(0, feasible.rows, 97)
+        if feasible.candidate(row).strategy != "matmul_cpu_dot"
+    }
+    assert widths == {8, 16, 32, 48, 64}
+
+
+def innermost_loop(assembly: str) -> list[str]:
+    """Returns the instructions of the loop without loops in it that multiplies most."""
+    lines = assembly.splitlines()
+    labels = {match[1]: number for number, line in enumerate(lines) if (match := LABEL.match(line))}
+    loops = []
+    for number, line in enumerate(lines):
+        branch = BRANCH.match(line)
+        if branch is None or labels.get(branch[1], number) >= number:
+            continue
+        body = lines[labels[branch[1]] + 1 : number + 1]
+        if not any(LABEL.match(inside) for inside in body):
+            loops.append([inside for inside in body if re.match(r"\s+[a-z]", inside)])
+    return max(loops, key=lambda body: sum(map(bool, map(FMA.match, body))))
+
+
+def cross_compiled(problem: Problem, candidate: Candidate, machine: Machine, processor: str) -> str:
+    binder = Binder((load_strategy(candidate.strategy),), problem, variables_of(problem, machine, 1), 1)
+    text = CpuCompiler().compile(problem, binder.bind(candidate)).code.text
+    translate, optimise, generate = map(str, TOOLS)
+    target = (f"-mcpu={processor}", "-mtriple=aarch64-linux-gnu", "-O3")
+    for command in ((translate, "--mlir-to-llvmir"), (optimise, "-S", *target), (generate, *target)):
+        done = subprocess.run(
+            command, input=text, capture_output=True, text=True, timeout=TIMEOUT_S, check=True
+        )
+        text = done.stdout
+    return text
+
+
+@pytest.mark.skipif(None in TOOLS, reason=NO_TOOLS)
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("processor", ["neoverse-v2", "neoverse-n1", "neoverse-v1"])
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_the_inner_loop_of_each_first_configuration_stays_in_registers(dtype: str, processor: str) -> None:
+    """B that is read where it lies needs an address per row, of f64 for half as many multiply-adds."""
+    machine = Machine("V2", "V2", NEON, False, 64, 64, 65536, 1 << 20, 1 << 25, 1 << 36)
+    problem = Matmul(*SHAPE, dtype)
+    for candidate in initial_configurations(problem, machine):
+        loop = innermost_loop(cross_compiled(problem, candidate, machine, processor))
+        assert not [line for line in loop if "[sp" in line], candidate
+        share = sum(map(bool, map(FMA.match, loop))) / len(loop)
+        is_packed = candidate.strategy == "matmul_cpu_packed"
+        assert share >= (0.75 if is_packed or dtype == "f32" else 0.7), (candidate, share)
