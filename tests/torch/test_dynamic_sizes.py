@@ -104,8 +104,15 @@ def test_changed_parameters_are_seen_between_lengths() -> None:
     assert tuner.torch.graph_counts().left == 0
 
 
-def test_where_all_sizes_are_dynamic_the_graph_is_left() -> None:
-    module = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH)).eval()
+class Scores(nn.Module):  # type: ignore[misc,unused-ignore]
+    """Products without weights, whose sizes change."""
+
+    def forward(self, x: Any) -> Any:
+        return (x @ x.t()).softmax(-1) @ x
+
+
+def test_where_no_weights_are_multiplied_and_all_sizes_are_dynamic_the_graph_is_left() -> None:
+    module = Scores()
     compiled: Any = torch.compile(module, backend="tuner", dynamic=True)
     x = torch.randn(9, WIDTH)
     with torch.no_grad():
@@ -125,7 +132,7 @@ def test_where_all_sizes_are_dynamic_the_graph_is_left() -> None:
     ],
 )
 def test_sizes_that_are_one_size_of_the_graph_are_equal_and_in_range(shapes: Any, message: str) -> None:
-    size = DynamicSize(((0, 0), (1, 1)), least=2, greatest=9)
+    size = DynamicSize("s0", ((0, 0), (1, 1)), least=2, greatest=9)
     tensors = [torch.empty(shape) for shape in shapes]
     if not message:
         size.require(tensors)

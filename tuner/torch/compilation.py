@@ -33,6 +33,8 @@ from tuner.torch.refusals import RefusedOperatorsError
 from tuner.torch.weights import ModuleWeights
 from tuner.tuning.events import CampaignObserver, both_observers, ignore_campaign
 
+DYNAMIC = "nothing of the module is compiled: all of its sizes are dynamic"
+
 
 @typed_arguments
 def compile(  # noqa: A001 - as torch.compile
@@ -40,6 +42,8 @@ def compile(  # noqa: A001 - as torch.compile
     arguments: tuple[Any, ...] = (),
     keywords: Mapping[str, Any] | None = None,
     *,
+    dynamic_shapes: Any = None,
+    sizes: Sequence[int] = (),
     db: str | Path | None = None,
     threads: int = 1,
     fallback: str = NONE,
@@ -54,6 +58,10 @@ def compile(  # noqa: A001 - as torch.compile
         module: a module, in ``eval`` mode where that matters, or a program of ``torch.export.export``.
         arguments: example inputs, a tuple; () of an exported program.
         keywords: example keyword inputs.
+        dynamic_shapes: a size that changes from call to call, as of ``torch.export.export``:
+            ``({0: torch.export.Dim("t", min=1, max=4096)},)``. A call uses the program of the next size of a
+            ladder, four for each doubling, which is compiled when a call first needs it.
+        sizes: of the dynamic size, whose programs are compiled at once, next to that of the example.
         db: path or URL of a results database, whose best trials schedule the fusions; None:
             that of ``TUNER_DB``, else the user's own, if there is one.
         threads: that the program runs on, 1 to 256, whatever ``torch.set_num_threads`` was given.
@@ -80,6 +88,16 @@ def compile(  # noqa: A001 - as torch.compile
         True
     """
     _require_fallback(fallback)
+    compiled = partial(compiled_part, db=db, threads=threads)
+    split = partial(_partitioned, module, arguments, keywords or {}, compiled=compiled, fallback=fallback)
+    if dynamic_shapes is not None:
+        if isinstance(module, torch.export.ExportedProgram):
+            raise UsageError("dynamic_shapes: found with an exported program, allowed with a module")
+        program, note = split(UsageError(DYNAMIC), dynamic_shapes=dynamic_shapes, sizes=sizes)
+        _warn(module, [note])
+        return program
+    if sizes:
+        raise UsageError("sizes: found without dynamic_shapes, which says which size is dynamic")
     try:
         with children_in_background() as start_helpers:
             exported = export_module(module, arguments, keywords, on_new=start_helpers)
@@ -88,8 +106,7 @@ def compile(  # noqa: A001 - as torch.compile
     except (RefusedOperatorsError, ChangesTensorsError) as refusal:
         if fallback != EAGER and isinstance(refusal, RefusedOperatorsError):
             raise
-        compiled = partial(compiled_part, db=db, threads=threads)
-        program, note = _partitioned(module, arguments, keywords or {}, refusal, compiled, fallback)
+        program, note = split(refusal)
         _warn(module, [note])
         return program
     program = TensorProgram(function, exported.form, weights)
@@ -111,13 +128,25 @@ def _partitioned(
     module: torch.nn.Module | torch.export.ExportedProgram,
     arguments: tuple[Any, ...],
     keywords: Mapping[str, Any],
-    refusal: RefusedOperatorsError | ChangesTensorsError,
+    refusal: UsageError,
+    *,
     compiled: Compiled,
     fallback: str,
+    dynamic_shapes: Any = None,
+    sizes: Sequence[int] = (),
 ) -> tuple[TensorProgram, str]:
     """Returns a program in parts, and a line that names the operators that run by PyTorch, "" if none do."""
     is_all_supported = fallback != EAGER
-    partition = partitioned(module, arguments, keywords, refusal, compiled, is_all_supported=is_all_supported)
+    partition = partitioned(
+        module,
+        arguments,
+        keywords,
+        refusal,
+        compiled,
+        is_all_supported=is_all_supported,
+        dynamic_shapes=dynamic_shapes,
+        sizes=sizes,
+    )
     weights = ModuleWeights(module, partition.function.changed_buffers)
     note = f"in PyTorch: {partition.text}" if partition.text else ""
     return TensorProgram(partition.function, partition.form, weights), note

@@ -1,9 +1,11 @@
 """Sizes that change from call to call: which of a graph's are, and what a call's must be.
 
-Operators whose inputs or results have such a size run by PyTorch; those of static sizes are compiled. Of one
-step of a language model with a growing cache, these are all but the attention.
+Operators whose inputs or results have such a size are compiled as a family of programs (``ProgramFamily``)
+where weights are multiplied by it, as in the prompt of a language model; else they run by PyTorch, as does
+the attention of one step with a growing cache.
 """
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +15,7 @@ from torch.fx import Node
 from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
+from tuner.torch.affine_sizes import AffineSize, OtherSizeError, size_of
 
 Place = tuple[int, int]  # numbers of a tensor and of its dimension
 Shape = tuple[int | None, ...]  # None: dynamic
@@ -23,6 +26,7 @@ SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 class DynamicSize:
     """A size that dimensions of arguments have, which is at least ``least`` and at most ``greatest``."""
 
+    symbol: str  # its name in the graph
     places: tuple[Place, ...]
     least: int
     greatest: int
@@ -67,13 +71,69 @@ def dynamic_nodes(nodes: Iterable[Node]) -> frozenset[Node]:
     """Returns the nodes that have a dynamic size, or read what has one."""
     dynamic = set()
     for node in nodes:
-        if any(map(_is_dynamic_node, (node, *node.all_input_nodes))):
+        if is_dynamic_node(node):
             dynamic.add(node)
     return frozenset(dynamic)
 
 
-def _is_dynamic_node(node: Node) -> bool:
-    return is_dynamic(node.meta.get("val"))
+def is_dynamic_node(node: Node) -> bool:
+    """Returns whether a node has a dynamic size, or reads what has one."""
+    values = [known.meta.get("val") for known in (node, *node.all_input_nodes)]
+    return any(map(is_dynamic, values))
+
+
+def is_size(node: Node) -> bool:
+    """Returns whether a node is a number that depends on a symbol."""
+    return isinstance(node.meta.get("val"), SYMBOLIC)
+
+
+def read_sizes_of_arguments(graph: torch.fx.Graph, arguments: Sequence[Node]) -> None:
+    """Makes each size that a graph computes one of its arguments' sizes, times and plus constants; in place.
+
+    Before, it may be read from the result of another operator, on which all that needs it would depend.
+    """
+    owners: dict[str, tuple[Node, int]] = {}
+    for node in arguments:
+        for dim, size in enumerate(node.meta["val"].shape):
+            if _static(size) is None:
+                owners.setdefault(str(size.node.expr), (node, dim))
+    found = tuple(graph.find_nodes(op="call_function", target=torch.ops.aten.sym_size.int))
+    start = next(node for node in graph.nodes if node.op != "placeholder")
+    known: dict[AffineSize, Node] = {}
+    with graph.inserting_before(start):
+        for node in found:
+            size = _affine(node)
+            if size is not None and size.symbol in owners and size not in known:
+                known[size] = _size_node(graph, size, owners[size.symbol])
+    for node in found:
+        size = _affine(node)
+        if size in known:
+            node.replace_all_uses_with(known[size])
+            graph.erase_node(node)
+
+
+def _affine(node: Node) -> AffineSize | None:
+    try:
+        size = size_of(node.meta["val"])
+    except OtherSizeError:
+        return None
+    return size if isinstance(size, AffineSize) else None
+
+
+def _size_node(graph: torch.fx.Graph, size: AffineSize, owner: tuple[Node, int]) -> Node:
+    node = graph.call_function(torch.ops.aten.sym_size.int, owner)
+    node.meta["val"] = owner[0].meta["val"].shape[owner[1]]
+    if size.scale != 1:
+        node = _number_node(graph, operator.mul, node, size.scale)
+    if size.offset:
+        node = _number_node(graph, operator.add, node, size.offset)
+    return node
+
+
+def _number_node(graph: torch.fx.Graph, function: Any, number: Node, constant: int) -> Node:
+    node = graph.call_function(function, (number, constant))
+    node.meta["val"] = function(number.meta["val"], constant)
+    return node
 
 
 def dynamic_sizes(program: torch.export.ExportedProgram, inputs: Sequence[Node]) -> tuple[DynamicSize, ...]:
@@ -91,7 +151,9 @@ def dynamic_sizes(program: torch.export.ExportedProgram, inputs: Sequence[Node])
         bounds = program.range_constraints.get(symbol)
         if bounds is None:
             raise UsageError(f"the module has dynamic sizes that depend on others: {symbol}")
-        sizes.append(DynamicSize(tuple(where), int(max(bounds.lower, 0)), _greatest(bounds.upper)))
+        sizes.append(
+            DynamicSize(str(symbol), tuple(where), int(max(bounds.lower, 0)), _greatest(bounds.upper))
+        )
     return tuple(sizes)
 
 

@@ -18,7 +18,7 @@ from torch.fx import Node
 
 from tuner.core.errors import UsageError
 from tuner.torch.changed_tensors import Change, changes_of, writes_of, written
-from tuner.torch.dynamic_sizes import SYMBOLIC, dynamic_sizes, shape_of
+from tuner.torch.dynamic_sizes import dynamic_sizes, is_dynamic_node, is_size, shape_of
 from tuner.torch.export import TENSOR, TRACING
 from tuner.torch.graph_outputs import (
     ReturnedViews,
@@ -58,6 +58,11 @@ class ModuleGraph:
     results: tuple[Node, ...]
     changes: tuple[Change, ...] = ()
     state: dict[Node, torch.Tensor] = field(default_factory=dict)  # buffers that the module changes
+
+    @property
+    def known(self) -> frozenset[Node]:
+        """Returns the weights, and the nodes that depend on weights alone."""
+        return self.constants | self.weights.keys()
 
     @property
     def writes(self) -> frozenset[Node]:
@@ -114,11 +119,14 @@ class ModuleGraph:
         outputs: Sequence[Node],
         in_place: frozenset[Node] = frozenset(),
         products: GroupedProducts = MappingProxyType({}),
+        *,
+        shares_weights: bool = False,
     ) -> tuple[Any, tuple[Node, ...]]:
         """Returns a module that computes ``outputs`` by ``nodes``, and the nodes that it reads.
 
-        The module takes a tensor per node that it reads, holds copies of weights, and returns a tuple of
-        outputs. The nodes ``in_place`` write their first input; ``products``: those of groups by their nodes.
+        The module takes a tensor per node that it reads, holds copies of weights, or the weights themselves
+        where it ``shares_weights``, and returns a tuple of outputs. The nodes ``in_place`` write their first
+        input; ``products``: those of groups by their nodes. Its nodes have the example values of the graph.
         """
         graph = torch.fx.Graph()
         root = torch.nn.Module()
@@ -130,12 +138,15 @@ class ModuleGraph:
         reads = tuple(node for node in read if node not in own)
         for node in reads:
             known[node] = graph.placeholder(node.name)
+            known[node].meta = dict(node.meta)
 
         def copied(node: Node) -> Node:
             if node not in known and node in self.weights:
                 name = f"weight_{len(known)}"
-                root.register_buffer(name, self.weights[node].detach().clone())
+                weight = self.weights[node].detach()
+                root.register_buffer(name, weight if shares_weights else weight.clone())
                 known[node] = graph.get_attr(name)
+                known[node].meta = dict(node.meta)
             elif node not in known and node in products:
                 product, operands = products[node]
                 name = f"product_{len(known)}"
@@ -200,13 +211,15 @@ def _is_writing(node: Node) -> bool:
     return is_overload(node) and node.target._schema.is_mutable  # noqa: SLF001
 
 
+SIZES = -1  # the level of sizes of arguments
+
+
 def _is_node(value: object) -> bool:
     return isinstance(value, Node)
 
 
 def _is_operator(node: Node) -> bool:
-    is_size = isinstance(node.meta.get("val"), SYMBOLIC)
-    return is_size or is_overload(node) or node.target is operator.getitem
+    return is_size(node) or is_overload(node) or node.target is operator.getitem
 
 
 # Compiles a module for example tensors; raises UsageError or CandidateError where it cannot be compiled.
@@ -245,7 +258,9 @@ def parted_function(
             if node in returned or any(levels.get(user, level) != level for user in node.users)
         ]
         is_compiled = level % 2 == 0 and not all(map(is_view, nodes))
-        pieces.append((is_compiled, outputs, *graph.piece(nodes, outputs, graph.in_place, products)))
+        shares_weights = is_compiled and any(map(is_dynamic_node, nodes))
+        piece = graph.piece(nodes, outputs, graph.in_place, products, shares_weights=shares_weights)
+        pieces.append((is_compiled, outputs, *piece))
     values = graph.values(
         [*dict.fromkeys(node for is_compiled, *_, reads in pieces if is_compiled for node in reads)]
     )
@@ -281,16 +296,27 @@ def _changed(change: Change) -> ChangedTensor:
 
 
 def _why_in_parts(graph: ModuleGraph, in_torch: str) -> str:
-    reasons = [f"in PyTorch: {in_torch}"] if in_torch else []
+    reasons = []
+    if any(map(is_dynamic_node, graph.inputs)):
+        reasons.append("its sizes are dynamic")
+    if in_torch:
+        reasons.append(f"in PyTorch: {in_torch}")
     if graph.changes:
         reasons.append(f"it changes {', '.join(map(attrgetter('text'), graph.changes))}")
     return "; ".join(reasons)
 
 
 def _levels(graph: ModuleGraph, in_torch: frozenset[Node]) -> dict[Node, int]:
-    """Returns the level of each node; odd: in PyTorch. A part reads what parts of lower levels return."""
+    """Returns the level of each node; odd: in PyTorch. A part reads what parts of lower levels return.
+
+    Sizes of arguments, and what is computed of these, are the first level, so that any part can read them.
+    """
     levels: dict[Node, int] = {}
     for node in graph.nodes:
+        before = set(map(levels.get, node.all_input_nodes))
+        if is_size(node) and before <= {None, SIZES}:
+            levels[node] = SIZES
+            continue
         own = node
         while own.target is operator.getitem:  # several results of an operator are not a tensor
             own = own.all_input_nodes[0]
@@ -299,6 +325,13 @@ def _levels(graph: ModuleGraph, in_torch: frozenset[Node]) -> dict[Node, int]:
         )
         levels[node] = least + (least % 2 != (own in in_torch))
     return levels
+
+
+def with_own_weights(module: torch.nn.Module) -> torch.nn.Module:
+    """Returns the module with copies of its weights, which may be those of the user's module; in place."""
+    for name, weight in tuple(module.named_buffers()):
+        module.register_buffer(name, weight.clone())
+    return module
 
 
 def by_pytorch(module: torch.nn.Module) -> Callable[..., Tensors]:

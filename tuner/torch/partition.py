@@ -5,7 +5,7 @@ little, or that no schedule is for, stays in PyTorch, too.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,18 +14,24 @@ import torch
 from torch.fx import Node
 
 from tuner.core.errors import CandidateError, UsageError
-from tuner.torch.dynamic_sizes import dynamic_nodes
+from tuner.torch.dynamic_sizes import DynamicSize, is_dynamic_node, read_sizes_of_arguments, shape_of
 from tuner.torch.export import CallForm, call_form, exported_graph, require_static
 from tuner.torch.graph_outputs import is_view
 from tuner.torch.grouped_products import GroupedProducts, grouped_products
-from tuner.torch.module_parts import ModuleGraph, by_pytorch, functional_graph, parted_function
+from tuner.torch.module_parts import (
+    ModuleGraph,
+    by_pytorch,
+    functional_graph,
+    parted_function,
+    with_own_weights,
+)
+from tuner.torch.padded_nodes import PaddedNodes, is_product, padded_nodes
 from tuner.torch.parted_function import PartedFunction, Tensors
 from tuner.torch.program import TensorProgram
+from tuner.torch.program_family import ProgramFamily
 from tuner.torch.refusals import RefusedOperator, RefusedOperatorsError, place_of
 
 LEAST_ELEMENTS = 2**14  # that a part without products computes: a call of a program takes microseconds
-PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "bilinear", "einsum"})
-OF_PRODUCTS = ("conv", "attention", "lstm", "gru")  # parts of names of operators that multiply matrices
 Compiled = Callable[[torch.nn.Module, tuple[torch.Tensor, ...]], TensorProgram]
 
 
@@ -52,6 +58,7 @@ def partitioned(
     *,
     is_all_supported: bool = False,
     dynamic_shapes: Any = None,
+    sizes: Sequence[int] = (),
     keeps_views: bool = False,
 ) -> ModuleInParts:
     """Returns a module as parts: the operators of ``refusal`` run by PyTorch, the others as programs.
@@ -65,7 +72,9 @@ def partitioned(
         refusal: why the module as a whole was not compiled.
         compiled: compiles a module for example tensors.
         is_all_supported: whether operators that are not supported are an error.
-        dynamic_shapes: as of ``torch.export.export``; operators with dynamic sizes run by PyTorch.
+        dynamic_shapes: as of ``torch.export.export``; operators with dynamic sizes are compiled as families
+            of programs (``padded_nodes``), or run by PyTorch.
+        sizes: of the dynamic size, whose programs are compiled at once.
         keeps_views: whether results that are views of inputs or of other results are such views, not copies.
 
     Raises:
@@ -79,6 +88,8 @@ def partitioned(
     exported = functional_graph(exported_graph(module, arguments, keywords, dynamic_shapes))
     if dynamic_shapes is None:
         require_static(exported)
+    else:
+        read_sizes_of_arguments(exported.graph, exported.graph.find_nodes(op="placeholder"))
     form = call_form(module, exported)
     buffers = {} if isinstance(module, torch.export.ExportedProgram) else dict(module.named_buffers())
     graph = ModuleGraph.of(exported, form.tensors_of(arguments, keywords), buffers)
@@ -86,7 +97,9 @@ def partitioned(
     if not is_all_supported:
         products = grouped_products(graph.nodes, graph.constant)
     split = partial(parted_function, graph, keeps_views=keeps_views, products=products)
-    function, operators = _parted(graph, refusal, split, compiled, is_all_supported, products)
+    padded = padded_nodes(graph, is_all_compiled=is_all_supported)
+    compiler = _PartCompiler(compiled, padded.size, tuple(sizes), is_all_supported)
+    function, operators = _parted(graph, refusal, split, compiler, padded, products)
     return ModuleInParts(function, form, operators)
 
 
@@ -94,14 +107,15 @@ def _parted(
     graph: ModuleGraph,
     refusal: UsageError,
     split: Callable[..., PartedFunction],
-    compiled: Compiled,
-    is_all_supported: bool,
+    compiler: "_PartCompiler",
+    padded: PaddedNodes,
     products: GroupedProducts,
 ) -> tuple[PartedFunction, tuple[RefusedOperator, ...]]:
     """Splits a graph, again where a part refuses further operators, until all parts are compiled."""
-    dynamic = dynamic_nodes(graph.nodes)
-    operators = _operators_of(dynamic)
-    in_torch = dynamic.union(products)
+    in_torch = frozenset((*padded.in_torch, *products))
+    operators = _operators_of(padded.in_torch)
+    if operators and compiler.is_all_supported:
+        raise RefusedOperatorsError(tuple(operators))
     latest = refusal
     while True:
         if isinstance(latest, RefusedOperatorsError):
@@ -109,17 +123,17 @@ def _parted(
             unsupported = [known for known in latest.operators if not _is_among(special, graph, known)]
             more = _nodes_of(graph, unsupported) - in_torch
             is_new = bool(more) or (latest is refusal and bool(products))
-            if not is_new or latest.is_whole or is_all_supported:
+            if not is_new or latest.is_whole or compiler.is_all_supported:
                 raise latest
             in_torch |= more
             operators |= dict.fromkeys(unsupported)
-        parts = _Parts(compiled, LEAST_ELEMENTS if in_torch else 0)
+        parts = _Parts(compiler, LEAST_ELEMENTS if in_torch else 0)
         try:
             function = split(in_torch, _text(operators), parts.compiled)
         except RefusedOperatorsError as error:
             latest = error
             continue
-        if not parts.programs and not products:
+        if not parts.count and not products:
             raise refusal
         return function, tuple(operators)
 
@@ -128,50 +142,75 @@ def _is_computing(node: Node) -> bool:
     return isinstance(node.meta.get("val"), torch.Tensor) and not is_view(node)
 
 
-def _operators_of(dynamic: Iterable[Node]) -> dict[RefusedOperator, None]:
-    places = map(place_of, filter(_is_computing, dynamic))
-    return dict.fromkeys(map(partial(RefusedOperator, reason="its sizes are dynamic"), places))
+def _operators_of(reasons: Mapping[Node, str]) -> dict[RefusedOperator, None]:
+    computing = filter(_is_computing, reasons)
+    return dict.fromkeys(RefusedOperator(place_of(node), reasons[node]) for node in computing)
+
+
+@dataclass(frozen=True, eq=False)
+class _PartCompiler:
+    """Compiles a part as a program, or as a family of programs where it has the dynamic size ``size``.
+
+    ``sizes``: of a family, whose programs are compiled at once, next to that of the example.
+    """
+
+    compiled: Compiled
+    size: DynamicSize | None
+    sizes: tuple[int, ...]
+    is_all_supported: bool
+
+    def run_of(self, module: torch.nn.Module, tensors: tuple[Any, ...]) -> Callable[..., Tensors]:
+        if not any(map(is_dynamic_node, module.graph.nodes)):
+            return self.compiled(module, tensors).run
+        assert self.size is not None  # else all operators with dynamic sizes are in PyTorch
+        family = ProgramFamily(module, self.size, self.compiled, falls_back=not self.is_all_supported)
+        family.compile_for(tensors, (family.size_of(tensors), *self.sizes))
+        return family
 
 
 class _Parts:
     """Compiles parts; those that compute little, and those without schedules, stay in PyTorch."""
 
-    def __init__(self, compiled: Compiled, least_elements: int) -> None:
-        self._compiled = compiled
+    def __init__(self, compiler: _PartCompiler, least_elements: int) -> None:
+        self._compiler = compiler
         self._least_elements = least_elements
-        self.programs: list[TensorProgram] = []
+        self.count = 0  # of those that are compiled
 
     def compiled(self, module: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> Callable[..., Tensors]:
         if _is_little(module.graph.nodes, self._least_elements):
-            return by_pytorch(module)
+            return _in_torch(module)
         try:
-            program = self._compiled(module, tensors)
+            run = self._compiler.run_of(module, tensors)
         except RefusedOperatorsError:
             raise
         except (UsageError, CandidateError):
-            return by_pytorch(module)
-        self.programs.append(program)
-        return program.run
+            if self._compiler.is_all_supported:
+                raise
+            return _in_torch(module)
+        self.count += 1
+        return run
+
+
+def _in_torch(module: torch.nn.Module) -> Callable[..., Tensors]:
+    """Returns a function that runs a part by PyTorch, which has copies of the user's weights."""
+    if any(map(is_dynamic_node, module.graph.nodes)):
+        module = with_own_weights(module)
+    return by_pytorch(module)
 
 
 def _is_little(nodes: Iterable[Node], least_elements: int) -> bool:
     """Returns whether nodes compute fewer than ``least_elements`` numbers, without a product."""
     calls = [node for node in nodes if node.op == "call_function"]
     computing = [node for node in calls if not is_view(node)]
-    if any(map(_is_product, computing)):
+    if any(map(is_product, computing)):
         return False
     return sum(map(_elements, computing)) < least_elements
-
-
-def _is_product(node: Node) -> bool:
-    name = str(getattr(node.target, "__name__", "")).partition(".")[0]
-    return name in PRODUCTS or any(part in name for part in OF_PRODUCTS)
 
 
 def _elements(node: Node) -> int:
     value = node.meta.get("val")
     if isinstance(value, torch.Tensor):
-        return math.prod(value.shape)
+        return math.prod(size or 1 for size in shape_of(value))
     return 0
 
 

@@ -1,0 +1,246 @@
+"""Makes a module of static sizes of a graph with dynamic ones: for calls of at most S rows or columns.
+
+Its tensors are padded to S. It takes n as a further input where something is masked, or depends on n:
+
+    linear: "f32[s, 8]"                        linear: "f32[16, 8]"
+    mean: "f32[8]" = mean(linear, [0])         valid: "b8[16, 1]" = unsqueeze(arange(16) < n, 1)
+                                               sum: "f32[8]" = sum(where(valid, linear, 0), [0])
+                                               mean: "f32[8]" = div(sum, n)
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch.fx import Graph, GraphModule, Node
+from torch.fx.node import map_arg
+
+from tuner.torch.affine_sizes import AffineSize, Size, size_of
+from tuner.torch.dynamic_sizes import is_dynamic_node
+from tuner.torch.graph_outputs import is_overload
+from tuner.torch.padding_rules import OTHER, Mask, OperatorCall, PaddingFill, is_symbol, masks_before
+
+ATEN = torch.ops.aten
+TRACE = "stack_trace"
+TRUE_SIZE = "true_size"
+
+
+class PaddedGraph:
+    """The graph of a module with dynamic sizes, written for one size of its symbol."""
+
+    def __init__(self, module: GraphModule, symbol: str, size: int) -> None:
+        """Takes a graph whose nodes have rules (``masks_before``), and the size S. Raises NoRuleError."""
+        self._symbol = symbol
+        self._size = size
+        self._graph = Graph()
+        self._known: dict[Node, Node] = {}
+        self._numbers: dict[AffineSize, Node] = {}
+        self._valid: dict[tuple[AffineSize, int], Node] = {}
+        self._trace: Any = None
+        for node in module.graph.find_nodes(op="placeholder"):
+            if not is_symbol(node):
+                self._known[node] = self._graph.placeholder(node.name)
+        self._true_size = self._graph.placeholder(TRUE_SIZE)  # a tensor of no dimensions, int64
+        for node in module.graph.nodes:
+            self._add(node)
+        self.takes_size = bool(self._true_size.users)
+        if not self.takes_size:
+            self._graph.erase_node(self._true_size)
+        self.module = GraphModule(module, self._graph)
+
+    def _add(self, node: Node) -> None:
+        if node in self._known or is_symbol(node):
+            return
+        self._trace = node.meta.get(TRACE)
+        if node.op == "output":
+            self._graph.output(map_arg(node.args[0], self._argument))
+        elif node.op == "call_function" and _is_dynamic_call(node):
+            self._known[node] = self._padded_call(node)
+        else:
+            self._known[node] = self._graph.node_copy(node, self._argument)
+
+    def _argument(self, node: Node) -> Any:
+        if is_symbol(node):
+            return self.at_size(size_of(node.meta["val"]))
+        return self._known[node]
+
+    def at_size(self, size: Size) -> int:
+        """Returns a size of the program: that of tensors padded to S."""
+        return size.at(self._size) if isinstance(size, AffineSize) else size
+
+    def _padded_call(self, node: Node) -> Node:
+        call = OperatorCall(node)
+        arguments = dict(call.arguments)
+        for mask in masks_before(node, self._symbol):
+            arguments[mask.argument] = self._masked(call, mask)
+        rewrite = REWRITES.get(call.name, _copied)
+        return rewrite(self, call, arguments)
+
+    def _masked(self, call: OperatorCall, mask: Mask) -> Node:
+        node = call.arguments[mask.argument]
+        sizes = call.sizes(mask.argument)
+        value = self._known[node]
+        dtype = node.meta["val"].dtype
+        for dim in mask.dims:
+            size = sizes[dim]
+            assert isinstance(size, AffineSize)
+            valid = self.valid(size, len(sizes) - dim - 1)
+            value = self.call(ATEN.where.ScalarOther, valid, value, _number(mask.fill, dtype))
+        return value
+
+    def valid(self, size: AffineSize, dims_after: int) -> Node:
+        """Returns which elements along a dimension are the call's; ``dims_after``: dimensions after it."""
+        key = (size, dims_after)
+        if key not in self._valid:
+            positions = self.call(ATEN.arange.default, self.at_size(size))
+            valid = self.call(ATEN.lt.Tensor, positions, self.number(size))
+            shape = [self.at_size(size), *(1 for _ in range(dims_after))]
+            self._valid[key] = self.call(ATEN.reshape.default, valid, shape)
+        return self._valid[key]
+
+    def number(self, size: AffineSize) -> Node:
+        """Returns a size of the call, a tensor without dimensions."""
+        if size not in self._numbers:
+            number = self._true_size
+            if size.scale != 1:
+                number = self.call(ATEN.mul.Tensor, number, size.scale)
+            if size.offset:
+                number = self.call(ATEN.add.Tensor, number, size.offset)
+            self._numbers[size] = number
+        return self._numbers[size]
+
+    def call(self, operator: Any, *arguments: Any, **keywords: Any) -> Node:
+        """Returns a new node that calls an operator, with the line of the node that is copied."""
+        node = self._graph.call_function(operator, arguments, keywords)
+        if self._trace:
+            node.meta[TRACE] = self._trace
+        return node
+
+    def copied(self, node: Node, arguments: Mapping[str, Any], target: Any = None) -> Node:
+        """Returns a call of a node's operator, or of ``target``, with arguments by name."""
+        operator: Any = node.target
+        positional = []
+        keywords = {}
+        for argument in operator._schema.arguments:  # noqa: SLF001
+            value = map_arg(arguments[argument.name], self.copied_argument)
+            if not argument.kwarg_only:
+                positional.append(value)
+            elif value is not None:
+                keywords[argument.name] = value
+        return self.call(target or operator, *positional, **keywords)
+
+    def copied_argument(self, node: Node) -> Any:
+        """Returns a node of this graph: the given one where it is of this graph, else its copy."""
+        return node if node.graph is self._graph else self._argument(node)
+
+
+def _is_dynamic_call(node: Node) -> bool:
+    return is_overload(node) and is_dynamic_node(node)
+
+
+def _number(fill: PaddingFill | float, dtype: torch.dtype) -> bool | int | float:
+    if isinstance(fill, PaddingFill):
+        return fill.number(dtype)
+    return fill if dtype.is_floating_point else int(fill)
+
+
+Rewrite = Callable[[PaddedGraph, OperatorCall, dict[str, Any]], Node]
+
+
+def _copied(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -> Node:
+    other = arguments.get(OTHER)
+    if not (isinstance(other, Node) and is_symbol(other)):
+        return graph.copied(call.node, arguments)
+    size = size_of(other.meta["val"])
+    assert isinstance(size, AffineSize)
+    arguments[OTHER] = graph.number(size)
+    target: Any = call.node.target
+    return graph.copied(call.node, arguments, target.overloadpacket)
+
+
+def _mean(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -> Node:
+    """Sums, and divides by the number of elements of the call."""
+    sizes = call.sizes("self")
+    rank = len(sizes)
+    dims = [dim % rank for dim in arguments.get("dim") or range(rank)]
+    padded = call.padded_among("self", dims)
+    if not padded:
+        return graph.copied(call.node, arguments)
+    result = call.node.meta["val"].dtype
+    wide = torch.float32 if result in (torch.float16, torch.bfloat16) else result
+    total = graph.call(
+        ATEN.sum.dim_IntList, arguments["self"], dims, arguments.get("keepdim") or False, dtype=wide
+    )
+    mean = graph.call(ATEN.div.Tensor, total, math.prod(_static_sizes(sizes, dims)))
+    for dim in padded:
+        size = sizes[dim]
+        assert isinstance(size, AffineSize)
+        mean = graph.call(ATEN.div.Tensor, mean, graph.number(size))
+    return graph.call(ATEN.to.dtype, mean, result)
+
+
+def _static_sizes(sizes: tuple[Size, ...], dims: list[int]) -> list[int]:
+    return [size for dim, size in enumerate(sizes) if dim in dims and isinstance(size, int)]
+
+
+def _attention(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -> Node:
+    """Leaves keys of the padding out: they are greater than each query where it is causal, else masked."""
+    size = call.sizes("key")[-2]
+    if isinstance(size, AffineSize) and not arguments["is_causal"]:
+        arguments["attn_mask"] = _attention_mask(graph, call, size)
+    return graph.copied(call.node, arguments)
+
+
+def _attention_mask(graph: PaddedGraph, call: OperatorCall, size: AffineSize) -> Node:
+    valid = graph.valid(size, 0)
+    mask = call.arguments["attn_mask"]
+    if mask is None:
+        queries = graph.at_size(call.sizes("query")[-2])
+        row = graph.call(ATEN.unsqueeze.default, valid, 0)
+        return graph.call(ATEN.expand.default, row, [queries, graph.at_size(size)])
+    own = graph.copied_argument(mask)
+    if mask.meta["val"].dtype is torch.bool:
+        return graph.call(ATEN.logical_and.default, own, valid)
+    return graph.call(ATEN.where.ScalarOther, valid, own, -math.inf)
+
+
+def _select(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -> Node:
+    """Reads an element that is counted from the end by its index, n - 1."""
+    rank = len(call.sizes("self"))
+    dim = arguments["dim"] % rank
+    size = call.sizes("self")[dim]
+    if arguments["index"] >= 0 or not isinstance(size, AffineSize):
+        return graph.copied(call.node, arguments)
+    row = _from_the_end(graph, graph.copied_argument(arguments["self"]), dim, size, -arguments["index"], 1)
+    return graph.call(ATEN.squeeze.dim, row, dim)
+
+
+def _slice(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -> Node:
+    """Reads the last elements by their indices, from n - k on."""
+    rank = len(call.sizes("self"))
+    dim = arguments["dim"] % rank
+    size = call.sizes("self")[dim]
+    start = arguments["start"] or 0
+    if start >= 0 or not isinstance(size, AffineSize):
+        return graph.copied(call.node, arguments)
+    return _from_the_end(graph, graph.copied_argument(arguments["self"]), dim, size, -start, -start)
+
+
+def _from_the_end(
+    graph: PaddedGraph, tensor: Node, dim: int, size: AffineSize, distance: int, count: int
+) -> Node:
+    """Returns ``count`` elements of a dimension, the first of them ``distance`` before its end."""
+    first = graph.call(ATEN.sub.Tensor, graph.number(size), distance)
+    steps = graph.call(ATEN.arange.default, count)
+    index = graph.call(ATEN.add.Tensor, steps, first)
+    return graph.call(ATEN.index_select.default, tensor, dim, index)
+
+
+# by the name of the operator in PyTorch; others are called as they are, for the size S
+REWRITES: dict[str, Rewrite] = {
+    "aten::mean": _mean,
+    "aten::scaled_dot_product_attention": _attention,
+    "aten::select": _select,
+    "aten::slice": _slice,
+}

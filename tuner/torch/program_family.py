@@ -1,0 +1,173 @@
+"""A part of a module with a dynamic size as a family of programs, each of static sizes.
+
+A call of size n uses the program of the next greater size S of a ladder, which is compiled when a call first
+needs it. Arguments are padded to S, and results cut back to n. Programs share their packed weights.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.fx import GraphModule, Node
+
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.size_ladder import ladder_size, size_ladder
+from tuner.runtime.process_state import thread_lock
+from tuner.torch.affine_sizes import AffineSize, Size, size_of, sizes_of_tensor
+from tuner.torch.dynamic_sizes import DynamicSize
+from tuner.torch.padded_graph import PaddedGraph
+from tuner.torch.padding_rules import is_symbol, padded_dims
+from tuner.torch.program import TensorProgram
+from tuner.torch.weights import WeightContents
+
+Tensors = Sequence[torch.Tensor]
+Compiled = Callable[[torch.nn.Module, tuple[torch.Tensor, ...]], TensorProgram]
+Values = Sequence[torch.Tensor | int]
+
+
+@dataclass(frozen=True, eq=False)
+class SizedProgram:
+    """The program of one size; ``takes_size``: whether its last argument is the size of the call."""
+
+    program: TensorProgram
+    takes_size: bool
+
+
+class ProgramFamily:
+    """A graph with one dynamic size, called with tensors of any size of a range."""
+
+    def __init__(self, module: GraphModule, size: DynamicSize, compiled: Compiled, falls_back: bool) -> None:
+        """Takes a graph whose operators have rules for padding (``masks_before``).
+
+        Args:
+            module: the graph; its weights may be those of the user's module.
+            size: its dynamic size, with the range.
+            compiled: compiles a module of static sizes for example tensors.
+            falls_back: whether calls run by PyTorch where the program of their size cannot be compiled.
+        """
+        self._module = module
+        self._symbol = size.symbol
+        self.ladder = size_ladder(max(size.least, 1), size.greatest)
+        self._compile = compiled
+        self._falls_back = falls_back
+        self._programs: dict[int, SizedProgram | None] = {}  # None: by PyTorch
+        self._lock = thread_lock()
+        placeholders = module.graph.find_nodes(op="placeholder")
+        self._is_number = tuple(map(is_symbol, placeholders))
+        self._arguments = tuple(map(_sizes, placeholders))
+        self._results = tuple(map(_sizes, module.graph.output_node().args[0]))
+        self._weights = tuple(module.buffers())
+        self._contents = WeightContents()
+        self._state = self._contents.of(self._weights)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Returns the sizes of which there are programs, ascending."""
+        return tuple(sorted(self._programs))
+
+    @property
+    def programs(self) -> tuple[TensorProgram, ...]:
+        """Returns the programs, by ascending size; without the sizes that run by PyTorch."""
+        made = map(self._programs.__getitem__, self.sizes)
+        return tuple(sized.program for sized in made if sized is not None)
+
+    def compile_for(self, values: Values, sizes: Iterable[int]) -> None:
+        """Compiles the programs that calls of some sizes use.
+
+        ``values``: arguments of an example call. Raises UsageError, for a size out of range as well, and
+        CandidateError.
+        """
+        for size in sizes:
+            self._program(ladder_size(self.ladder, size), values)
+
+    def size_of(self, values: Values) -> int:
+        """Returns the dynamic size of a call's arguments."""
+        for value, sizes in zip(values, self._arguments, strict=True):
+            for dim, size in enumerate(sizes):
+                if isinstance(size, AffineSize):
+                    return size.symbol_of(value if isinstance(value, int) else value.shape[dim])
+        raise AssertionError("a graph with a dynamic size reads something that has it")
+
+    def __call__(self, values: Values) -> Tensors:
+        """Returns the results of a call; ``values``: tensors, and numbers that are sizes, as of the graph.
+
+        Raises UsageError where a program has to be compiled and cannot be, or the weights have changed since
+        the first one was, and CandidateError where a program fails.
+        """
+        n = self.size_of(values)
+        if n < self.ladder[0]:  # 0 rows
+            return tuple(self._module(*values))
+        size = ladder_size(self.ladder, n)
+        program = self._program(size, values)
+        if program is None:
+            return tuple(self._module(*values))
+        tensors = self._resized(values, size)
+        if program.takes_size:
+            tensors = (*tensors, torch.tensor(n))
+        results = program.program.run(tensors)
+        if n == size:
+            return results
+        return [_cut(result, sizes, n) for result, sizes in zip(results, self._results, strict=True)]
+
+    def _program(self, size: int, values: Values) -> SizedProgram | None:
+        if size not in self._programs:
+            with self._lock:
+                if size not in self._programs:
+                    self._programs[size] = self._made(size, values)
+        return self._programs[size]
+
+    def _resized(self, values: Values, size: int) -> tuple[torch.Tensor, ...]:
+        tensors = []
+        for value, sizes, is_number in zip(values, self._arguments, self._is_number, strict=True):
+            if not is_number and isinstance(value, torch.Tensor):
+                tensors.append(_resized(value, sizes, size))
+        return tuple(tensors)
+
+    def _made(self, size: int, values: Values) -> SizedProgram | None:
+        if self._contents.of(self._weights) != self._state:
+            raise UsageError(
+                f"no program for size {size} yet, and weights have changed since the first was compiled",
+                "compile the module again",
+            )
+        padded = PaddedGraph(self._module, self._symbol, size)
+        tensors = self._resized(values, size)
+        if padded.takes_size:
+            tensors = (*tensors, torch.tensor(size))
+        try:
+            with torch.inference_mode(False), torch.no_grad():
+                program = self._compile(padded.module, tensors)
+        except (UsageError, CandidateError):
+            if not (self._falls_back and self._programs):
+                raise
+            return None
+        return SizedProgram(program, padded.takes_size)
+
+
+def _sizes(node: Node) -> tuple[Size, ...]:
+    value = node.meta["val"]
+    if isinstance(value, torch.Tensor):
+        return sizes_of_tensor(value)
+    return (size_of(value),)
+
+
+def _resized(tensor: torch.Tensor, sizes: tuple[Size, ...], size: int) -> torch.Tensor:
+    """Returns a tensor with zeros behind its elements, or cut; the tensor itself where it has the size."""
+    shape = [known.at(size) if isinstance(known, AffineSize) else known for known in sizes]
+    if list(tensor.shape) == shape:
+        return tensor
+    padded = tensor.new_zeros(shape)
+    inside = padded
+    for dim in padded_dims(sizes):
+        length = min(tensor.shape[dim], shape[dim])
+        inside = inside.narrow(dim, 0, length)
+        tensor = tensor.narrow(dim, 0, length)
+    inside.copy_(tensor)
+    return padded
+
+
+def _cut(result: torch.Tensor, sizes: tuple[Size, ...], n: int) -> torch.Tensor:
+    for dim in padded_dims(sizes):
+        size = sizes[dim]
+        assert isinstance(size, AffineSize)
+        result = result.narrow(dim, 0, size.at(n))
+    return result.contiguous()
