@@ -1,0 +1,1 @@
+"""Programs of one dynamic size next to the same programs of static sizes."""
