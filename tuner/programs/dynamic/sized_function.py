@@ -1,7 +1,6 @@
 """A program of a dynamic size n as a Python function: it runs the static program of the next greater size."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Never
 
@@ -18,6 +17,7 @@ from tuner.programs.run.marshalling import checked_host_array, dtype_of
 from tuner.runtime.process_state import thread_lock
 
 Array = npt.NDArray[Any]
+ndarray = np.ndarray
 Specialize = Callable[[int], StaticProgram]  # raises UsageError for a program that has no static form
 Compile = Callable[[StaticProgram], Callable[..., Any]]
 
@@ -42,30 +42,43 @@ class PaddedArray:
         return self._array
 
 
-@dataclass(frozen=True, eq=False)
 class CompiledSize:
     """A compiled static program, with memory for its arguments."""
 
-    program: StaticProgram
-    function: Callable[..., Any]
-    padded: dict[int, PaddedArray]  # by the number of an argument whose shape depends on n
-    added: tuple[Array, ...]  # the arguments that say the size
+    def __init__(self, program: StaticProgram, function: Callable[..., Any]) -> None:
+        self.function = function
+        self._size = program.size
+        self._arguments = program.added
+        self._added = tuple(np.zeros(added.shape, dtype_of(added.element)) for added in program.added)
+        self._said = 0  # n that the added arguments say
+        self._results = program.signature.results
+        self._padded: dict[int, PaddedArray] = {}  # by the number of an argument whose shape depends on n
+        for number, type_ in enumerate(program.signature.arguments):
+            if not type_.is_static:
+                self._padded[number] = PaddedArray(type_, program.size)
 
-    def call(self, arguments: Sequence[Array], size: int) -> tuple[Array, ...]:
-        """Returns the results for arguments of the dynamic program at ``size``."""
-        for array, argument in zip(self.added, self.program.added, strict=True):
-            set_size(array, argument, size)
+    def call(self, arguments: Sequence[Array], size: int) -> Any:
+        """Returns the results for arguments of the dynamic program at ``size``, as the program does."""
+        if self._said != size:
+            self._said = size
+            for array, argument in zip(self._added, self._arguments, strict=True):
+                set_size(array, argument, size)
+        if size == self._size:
+            return self.function(*arguments, *self._added)
         passed = list(arguments)
-        if size != self.program.size:
-            for number, padded in self.padded.items():
-                passed[number] = padded.filled(arguments[number], size)
-        results = self.function(*passed, *self.added)
-        types = self.program.signature.results
-        listed = (results,) if len(types) == 1 else results
-        return tuple(
-            result[tuple(map(slice, shape_at(type_.shape, size)))]
-            for result, type_ in zip(listed, types, strict=True)
-        )
+        for number, padded in self._padded.items():
+            passed[number] = padded.filled(arguments[number], size)
+        results = self.function(*passed, *self._added)
+        if len(self._results) == 1:
+            return cut(results, self._results[0], size)
+        return tuple(cut(result, type_, size) for result, type_ in zip(results, self._results, strict=True))
+
+
+def cut(array: Array, type_: SizedType, size: int) -> Array:
+    """Returns the part of a static program's result that is the result at ``size``, a view."""
+    if type_.is_static:
+        return array
+    return array[tuple(map(slice, shape_at(type_.shape, size)))]
 
 
 def set_size(array: Array, argument: SizeArgument, size: int) -> None:
@@ -96,6 +109,9 @@ class SizedFunction:
         self._compile = compile_static
         self._greatest = specialize(sizes.greatest)
         self._compiled: dict[int, CompiledSize] = {}
+        self._at: dict[int, int] = {}  # n -> the size that serves it
+        buffers = [type_.buffer for type_ in self._greatest.signature.arguments]
+        self._expected = [(dtype_of(buffer.element), buffer.shape) for buffer in buffers]
         self._lock = thread_lock()
 
     def __repr__(self) -> str:
@@ -135,12 +151,12 @@ class SizedFunction:
             >>> program(np.ones(3, np.float32))
             array([2., 2., 2.], dtype=float32)
         """
-        arrays, size = self._checked(arguments)
+        size = self._size_of_plain(arguments)
+        arrays: Sequence[Array] = arguments
+        if not size:  # what is slow to check, or wrong
+            arrays, size = self._checked(arguments)
         with self._lock:
-            results = self._compiled_for(size).call(arrays, size)
-        if len(results) == 1:
-            return results[0]
-        return results
+            return self._compiled_for(size).call(arrays, size)
 
     def prepare(self, *sizes: int) -> None:
         """Compiles the static programs that serve ``sizes``, or all of the range without an argument.
@@ -169,16 +185,34 @@ class SizedFunction:
             self._compiled.clear()
 
     def _compiled_for(self, size: int) -> CompiledSize:
-        at = ladder_size(self.ladder, size)
+        at = self._at.get(size)
+        if at is None:
+            at = ladder_size(self.ladder, size)
+            self._at[size] = at
         if at not in self._compiled:
             program = self._greatest if at == self.sizes.greatest else self._specialize(at)
-            padded = {}
-            for number, type_ in enumerate(program.signature.arguments):
-                if not type_.is_static:
-                    padded[number] = PaddedArray(type_, at)
-            added = tuple(np.zeros(added.shape, dtype_of(added.element)) for added in program.added)
-            self._compiled[at] = CompiledSize(program, self._compile(program), padded, added)
+            self._compiled[at] = CompiledSize(program, self._compile(program))
         return self._compiled[at]
+
+    def _size_of_plain(self, arguments: tuple[Any, ...]) -> int:
+        """Returns n of arguments that are numpy arrays and fit; 0 for all other arguments."""
+        if len(arguments) != len(self._expected):
+            return 0
+        size = 0
+        for argument, (dtype, shape) in zip(arguments, self._expected, strict=True):
+            is_plain = (
+                argument.__class__ is ndarray and argument.dtype == dtype and argument.flags.c_contiguous
+            )
+            if not is_plain or len(argument.shape) != len(shape):
+                return 0
+            for length, expected in zip(argument.shape, shape, strict=True):
+                if expected is None and size in (0, length):
+                    size = length
+                elif expected != length:
+                    return 0
+        if self.sizes.least <= size <= self.sizes.greatest:
+            return size
+        return 0
 
     def _checked(self, arguments: tuple[Any, ...]) -> tuple[list[Array], int]:
         entry = self.signature.entry

@@ -1,6 +1,6 @@
 """Times programs of a dynamic size n next to the same programs with n as a static size.
 
-    python -m benchmarks.dynamic_sizes --sizes 1 7 16 64 300 --output FILE
+    python -m benchmarks.program_sizes --sizes 1 7 16 64 300 --output FILE
 
 Each program runs untuned on one thread, with random arguments, and its two forms are timed interleaved.
 ``ratio`` above 1: the program of a dynamic size is faster. Its calls include the padding of arguments.
@@ -18,7 +18,7 @@ import numpy as np
 import tuner
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.analysis.ratios import median_interval, paired_ratio
-from tuner.programs.dynamic.checked_run import types_at
+from tuner.programs.dynamic.linear_sizes import shape_at
 from tuner.programs.dynamic.sized_function import SizedFunction
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.runtime.timing import interleaved_times
@@ -40,8 +40,8 @@ def static_text(text: str, size: int) -> str:
 
 def arguments_of(function: SizedFunction, size: int, rng: np.random.Generator) -> tuple[Any, ...]:
     """Returns random f32 arguments for a call of ``size``."""
-    shapes = [type_.shape for type_ in types_at(function.signature, size).arguments]
-    return tuple(rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    shapes = [shape_at(type_.shape, size) for type_ in function.signature.arguments]
+    return tuple(rng.standard_normal(shape, np.float32) for shape in shapes)
 
 
 def measured(program: str, function: SizedFunction, size: int, seconds: float) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def main(arguments: list[str] | None = None) -> None:
             rows.append(measured(program, function, size, options.seconds))
             print(line_of(rows[-1]), file=sys.stderr, flush=True)
     settings = {name: value for name, value in vars(options).items() if name not in ("json", "output")}
-    emit(report("dynamic_sizes", settings, rows, {}), options.json, options.output)
+    emit(report("program_sizes", settings, rows, {}), options.json, options.output)
 
 
 def line_of(row: dict[str, Any]) -> str:
