@@ -115,6 +115,33 @@ def test_scatters_along_a_dimension_from_the_end_are_refused_by_name(write: Any)
         tuner.torch.compile(module, (X,))
 
 
+class Rotated(nn.Module):  # type: ignore[misc,unused-ignore]
+    """A rotation by complex numbers between products, which are multiplied by real numbers, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(64, 64)
+        self.second = nn.Linear(64, 64)
+        self.register_buffer("angles", torch.polar(torch.ones(32, 32), torch.arange(1024.0).view(32, 32)))
+
+    def forward(self, x: Any) -> Any:
+        pairs = torch.view_as_complex((self.first(x) * 0.5).unflatten(-1, (32, 2)))
+        return self.second(torch.view_as_real(pairs * self.angles).flatten(-2)) * 2
+
+
+def test_of_operators_without_lines_those_of_complex_numbers_alone_stay_in_pytorch() -> None:
+    module = seeded(Rotated)
+    exported = torch.export.export(module, (X,))
+    for node in exported.graph.nodes:
+        node.meta.pop("stack_trace", None)
+    program = tuner.torch.compile(exported, (X,), fallback="eager")
+    with torch.no_grad():
+        require_equal(program(X), module(X))
+    function: Any = program.function
+    assert "aten.mul.Tensor (it computes with complex numbers)" in function.why_no_fusions
+    assert len(function.parts) == 3
+
+
 def test_where_nothing_is_left_to_compile_the_module_is_refused() -> None:
     class Little(nn.Module):  # type: ignore[misc,unused-ignore]
         def forward(self, x: Any) -> Any:

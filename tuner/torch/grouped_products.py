@@ -140,7 +140,7 @@ def grouped_products(
         if value is None or not _is_supported(rows, value):
             continue
         try:
-            product = GroupedProduct(node.target, value, rows.meta["val"].shape[0])
+            product = GroupedProduct(node.target, value, _most_rows(rows))
         except (UsageError, CandidateError):
             continue
         products[node] = (product, (rows, ends))
@@ -158,5 +158,13 @@ def _is_supported(rows: Node, matrices: torch.Tensor) -> bool:
     value = rows.meta["val"]
     if value.dtype != matrices.dtype or matrices.dtype not in ELEMENTS:
         return False
-    has_elements = bool(value.numel()) and bool(matrices.numel())
+    has_elements = bool(_most_rows(rows)) and bool(matrices.numel())
     return has_elements and (value.dim(), matrices.dim()) == (2, 3)
+
+
+def _most_rows(rows: Node) -> int:
+    """Returns the number of rows; where it is dynamic, that of the largest code."""
+    size = rows.meta["val"].shape[0]
+    if isinstance(size, int):
+        return size
+    return ROWS[-1]

@@ -31,6 +31,9 @@ from tuner.torch.graph_outputs import (
 from tuner.torch.grouped_products import GroupedProducts
 from tuner.torch.parted_function import ChangedTensor, PartedFunction, TensorPart, Tensors
 
+# operators without results, which torch.export has checked
+CHECKS = (torch.ops.aten._assert_tensor_metadata.default,)  # noqa: SLF001
+
 
 def functional_graph(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """Returns the program with in-place operators replaced by functional ones; as it is if there are none.
@@ -92,7 +95,7 @@ class ModuleGraph:
         constants: set[Node] = set()
         nodes = []
         for node in program.graph.nodes:
-            if node.op == "placeholder" or node.op == "output":
+            if node.op in ("placeholder", "output") or node.target in CHECKS:
                 continue
             if node.op != "call_function" or not _is_operator(node):
                 raise UsageError(f"{node.target} has a graph of its own")

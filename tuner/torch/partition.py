@@ -31,6 +31,7 @@ from tuner.torch.program import TensorProgram
 from tuner.torch.program_family import ProgramFamily
 from tuner.torch.refusals import RefusedOperator, RefusedOperatorsError, place_of
 
+OF_COMPLEX = "it computes with complex numbers"
 LEAST_ELEMENTS = 2**14  # that a part without products computes: a call of a program takes microseconds
 Compiled = Callable[[torch.nn.Module, tuple[torch.Tensor, ...]], TensorProgram]
 
@@ -112,17 +113,20 @@ def _parted(
     products: GroupedProducts,
 ) -> tuple[PartedFunction, tuple[RefusedOperator, ...]]:
     """Splits a graph, again where a part refuses further operators, until all parts are compiled."""
-    in_torch = frozenset((*padded.in_torch, *products))
+    complex_nodes = list(filter(_is_complex, graph.nodes))
+    in_torch = frozenset((*padded.in_torch, *products, *complex_nodes))
     operators = _operators_of(padded.in_torch)
     if operators and compiler.is_all_supported:
         raise RefusedOperatorsError(tuple(operators))
+    operators |= _operators_of(dict.fromkeys(complex_nodes, OF_COMPLEX))
     latest = refusal
     while True:
         if isinstance(latest, RefusedOperatorsError):
-            special = graph.writes.union(products)
-            unsupported = [known for known in latest.operators if not _is_among(special, graph, known)]
+            # an operator without a line may be refused for its complex numbers alone, at first
+            solved = frozenset(complex_nodes if latest is refusal else ())
+            unsupported = _unsupported(graph, latest.operators, graph.writes.union(products), solved)
             more = _nodes_of(graph, unsupported) - in_torch
-            is_new = bool(more) or (latest is refusal and bool(products))
+            is_new = bool(more) or (latest is refusal and bool(in_torch))
             if not is_new or latest.is_whole or compiler.is_all_supported:
                 raise latest
             in_torch |= more
@@ -140,6 +144,15 @@ def _parted(
 
 def _is_computing(node: Node) -> bool:
     return isinstance(node.meta.get("val"), torch.Tensor) and not is_view(node)
+
+
+def _is_complex(node: Node) -> bool:
+    values = map(_example_value, (node, *node.all_input_nodes))
+    return any(isinstance(value, torch.Tensor) and value.is_complex() for value in values)
+
+
+def _example_value(node: Node) -> Any:
+    return node.meta.get("val")
 
 
 def _operators_of(reasons: Mapping[Node, str]) -> dict[RefusedOperator, None]:
@@ -214,10 +227,19 @@ def _elements(node: Node) -> int:
     return 0
 
 
-def _is_among(special: frozenset[Node], graph: ModuleGraph, operator: RefusedOperator) -> bool:
-    """Returns whether all nodes of an operator are ``special``: what is done with them is known."""
-    nodes = _nodes_of(graph, [operator])
-    return bool(nodes) and nodes <= special
+def _unsupported(
+    graph: ModuleGraph,
+    operators: Iterable[RefusedOperator],
+    special: frozenset[Node],
+    solved: frozenset[Node],
+) -> list[RefusedOperator]:
+    """Returns the operators with nodes, but not where all are ``special``, or some are ``solved``."""
+    unsupported = []
+    for known in operators:
+        nodes = _nodes_of(graph, [known])
+        if not nodes <= special and nodes.isdisjoint(solved):
+            unsupported.append(known)
+    return unsupported
 
 
 def _nodes_of(graph: ModuleGraph, operators: Iterable[RefusedOperator]) -> frozenset[Node]:
