@@ -101,6 +101,7 @@ WITHOUT_RULES: dict[str, tuple[Any, str]] = {
     "normalized": (lambda _, x: nn.functional.group_norm(x.t()[None], 2), "it normalizes a dimension"),
     "order": (lambda _, x: torch.linalg.vector_norm(x, 3, 0), "neither 1 nor 2"),
     "exponent": (lambda _, x: x ** x.shape[0], "a number that it takes is a dynamic size"),
+    "rounded": (lambda _, x: x.bfloat16() / x.shape[0], "would be rounded to the type of the tensor"),
     "fill": (lambda _, x: torch.full((2,), x.shape[0]), "a number that it takes is a dynamic size"),
     "repeated": (lambda _, x: x.repeat(2, 1), "it repeats a dimension"),
     "other queries": (

@@ -24,6 +24,8 @@ from tuner.torch.graph_outputs import is_overload
 NO_RULE = "its sizes are dynamic"
 TO_THE_END = 2**62  # from here on, the end of a slice is that of its dimension
 OTHER = "other"  # the second operand of an operator of elements
+# types of elements into which a size is converted as PyTorch converts a number: narrower ones round it
+WIDE = (torch.float32, torch.float64, torch.int32, torch.int64)
 
 
 class PaddingFill(enum.Enum):
@@ -137,12 +139,14 @@ def _elements(call: OperatorCall) -> tuple[Mask, ...]:
 
 
 def _require_whole(call: OperatorCall) -> None:
-    """Raises NoRuleError unless ``other`` is a whole number next to a tensor that decides the type."""
+    """Raises NoRuleError unless ``other`` is a whole number next to a tensor of a wide type."""
     other = call.arguments[OTHER]
     first = call.arguments[call.first]
     is_whole = isinstance(other.meta["val"], torch.SymInt)
     if not is_whole or not isinstance(first, Node) or not call.sizes(call.first):
         raise NoRuleError("a number that it takes is a dynamic size")
+    if first.meta["val"].dtype not in WIDE:
+        raise NoRuleError("a dynamic size that it takes would be rounded to the type of the tensor")
 
 
 def _made(_call: OperatorCall) -> tuple[Mask, ...]:
