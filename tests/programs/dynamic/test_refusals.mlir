@@ -66,6 +66,21 @@ func.func @f(%x: tensor<?x4xf32>, %one: tensor<1x4xf32>, %ids: tensor<?xi32>) ->
     %other = tensor.empty(%n) : tensor<?x4xf32>
     scf.yield %other : tensor<?x4xf32>
   }
+// ----- LOOP_NUMBER
+%e = tensor.empty(%n) : tensor<?xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      outs(%e : tensor<?xf32>) {
+  ^bb0(%old: f32):
+    %i = linalg.index 0 : index
+    %element = tensor.extract %one[%c0, %i] : tensor<1x4xf32>
+    linalg.yield %element : f32
+  } -> tensor<?xf32>
+// ----- COMPUTED_PADDING
+%r = tensor.pad %x low[0, 0] high[1, 0] {
+  ^bb0(%i: index, %j: index):
+    %element = tensor.extract %one[%c0, %i] : tensor<1x4xf32>
+    tensor.yield %element : f32
+  } : tensor<?x4xf32> to tensor<?x4xf32>
 // ----- CHOSEN
 %is = arith.cmpi ugt, %n, %c2 : index
   %e = tensor.empty(%n) : tensor<?x4xf32>

@@ -23,6 +23,8 @@ REFUSED = {
     "WINDOW": ("tensor<1xf32>", "linalg.conv_1d at line 11:8: it reduces over n at the index"),
     "TWO_SIZES": ("tensor<?x4xf32>", "linalg.generic at line 10:8: sizes n and n-1 of one loop"),
     "CONTROL": ("tensor<?x4xf32>", "scf.if at line 10:8: there is no rule"),
+    "LOOP_NUMBER": ("tensor<?xf32>", "tensor.extract at line 14:16: an index that padding may put"),
+    "COMPUTED_PADDING": ("tensor<?x4xf32>", "tensor.pad at line 9:8: it pads with numbers that it computes"),
     "CHOSEN": ("tensor<?x4xf32>", "linalg.generic at line 11:8: a number that depends on"),
     "PADDED_BY_N": ("tensor<?x4xf32>", "tensor.pad at line 9:8: it pads by n and 0: allowed"),
 }
@@ -37,6 +39,13 @@ def test_an_operation_that_padding_would_make_wrong_is_refused_by_its_name_and_l
     assert isinstance(refused, Refusal)
     assert refused.text.startswith(f"payload: {begins}"), refused.text
     assert refused.hint
+
+
+def test_a_loops_number_is_an_index_of_a_tensor_that_is_as_long_as_the_static_size() -> None:
+    body = text_beside(__file__, "LOOP_NUMBER").rstrip()
+    text = text_beside(__file__, "WHOLE").replace("BODY", body).replace("TYPE", "tensor<?xf32>")
+    assert not isinstance(specialized(text, None, 4), Refusal)
+    assert isinstance(specialized(text, None, 5), Refusal)
 
 
 def test_a_program_without_a_dynamic_size_has_none_to_choose() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value, indexing_maps_of, ir
 from tuner.mlir.ir.building import dimensions
-from tuner.mlir.ir.reading import constant_of, walk_where
+from tuner.mlir.ir.reading import constant_of, op_of, walk_where
 from tuner.programs.dynamic.linear_sizes import LinearSize
 from tuner.programs.dynamic.size_analysis import KnownSizes, reads_size, refusal
 from tuner.programs.fusions.operations import GENERIC, body_of, defining, inits_of, is_parallel, is_tensor
@@ -61,14 +61,16 @@ def note_loops(op: Op, known: KnownSizes) -> ReductionOverN | None:
     dynamic = {loop: size for loop, size in enumerate(sizes) if size is not None and not size.is_static}
     if not dynamic:
         return None
+    for mapping in maps[len(op.operands) - len(op.results) :]:
+        _require_alone(op, mapping, dynamic, "writes")
     if op.name == GENERIC:
-        _require_safe_body(op, known)
+        _require_safe_body(op, known, sizes)
     summed = _reduced_loops(op, maps)
     reduced = {loop: size for loop, size in dynamic.items() if loop in summed}
     if not reduced:
         return None
     for mapping in maps:
-        _require_alone(op, mapping, reduced)
+        _require_alone(op, mapping, reduced, "reduces")
     is_product = op.name in PRODUCTS or (op.name == GENERIC and _adds_products(op))
     return ReductionOverN(op, tuple(reduced.items()), is_product)
 
@@ -98,12 +100,12 @@ def _reduced_loops(op: Op, maps: Sequence[ir.AffineMap]) -> set[int]:
     return set(range(maps[0].n_dims)) - written
 
 
-def _require_alone(op: Op, mapping: ir.AffineMap, reduced: Iterable[int]) -> None:
+def _require_alone(op: Op, mapping: ir.AffineMap, loops: Iterable[int], verb: str) -> None:
     for index in mapping.results:
         if isinstance(index, ir.AffineDimExpr):
             continue
-        if any(index.compose(_dropping(mapping.n_dims, loop)) != index for loop in reduced):
-            raise refusal(op, f"it reduces over n at the index {index}: allowed one loop alone")
+        if any(index.compose(_dropping(mapping.n_dims, loop)) != index for loop in loops):
+            raise refusal(op, f"it {verb} over n at the index {index}: allowed one loop alone")
 
 
 def _dropping(loops: int, dropped: int) -> ir.AffineMap:
@@ -135,7 +137,7 @@ def _unextended(value: Value) -> Value:
     return value
 
 
-def _require_safe_body(op: Op, known: KnownSizes) -> None:
+def _require_safe_body(op: Op, known: KnownSizes, sizes: Sequence[LinearSize | None]) -> None:
     block = op.regions[0].blocks[0]
     for inner in walk_where(op, lambda nested: nested != op):
         if not inner.name.startswith(ALLOWED):
@@ -144,24 +146,31 @@ def _require_safe_body(op: Op, known: KnownSizes) -> None:
             raise refusal(inner, "a divisor that padding may make 0: allowed a constant")
         if inner.name != "tensor.extract":
             continue
-        for index in list(inner.operands)[1:]:
-            if not _is_inside(index, op, block, known):
+        tensor, *indices = inner.operands
+        for index, length in zip(indices, known.shape(tensor), strict=True):
+            loop = op_of(index, "linalg.index")
+            if loop is not None:
+                iterations = sizes[ir.IntegerAttr(loop.attributes["dim"]).value]
+                is_inside = iterations is not None and iterations.at(known.size) <= length.at(known.size)
+            else:
+                is_inside = _is_inside(index, op, block, known)
+            if not is_inside:
                 raise refusal(inner, "an index that padding may put outside of the tensor")
 
 
 def _is_inside(index: Value, op: Op, block: ir.Block, known: KnownSizes) -> bool:
     """Returns whether an index is inside of its tensor for padding, too, if it is for what counts.
 
-    That is so for a loop's number, for what does not change with the loops, and for an element of a tensor
-    whose padding is 0.
+    That is so for what does not change with the loops, and for an element of a tensor whose padding is 0.
     """
     if isinstance(index.owner, ir.Block):
         if index.owner != block:
             return False
-        return op.operands[index.arg_number] in known.zero_padded
+        element = op.operands[index.arg_number]
+        return element in known.zero_padded
     inner = index.owner.operation
     if inner.block != block:
         return not reads_size(index, known)
     if inner.name in KEEP_ZERO:
         return _is_inside(inner.operands[0], op, block, known)
-    return inner.name in ("linalg.index", "arith.constant")
+    return bool(inner.name == "arith.constant")

@@ -27,9 +27,11 @@ def refusal(op: Op, why: str, hint: str = HINT) -> UsageError:
 class KnownSizes:
     """The shapes of tensors and the values of index numbers, as far as the function was read.
 
-    ``zero_padded``: tensors whose elements are 0 wherever a size is beyond that of the call.
+    ``size``: n of the static program that is made. ``zero_padded``: tensors whose elements are 0 wherever a
+    size is beyond that of the call.
     """
 
+    size: int
     shapes: dict[Value, Shape] = field(default_factory=dict)
     numbers: dict[Value, LinearSize] = field(default_factory=dict)
     zero_padded: set[Value] = field(default_factory=set)

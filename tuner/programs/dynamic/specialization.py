@@ -110,17 +110,17 @@ def _static(module: ir.Module, name: str, size: int) -> StaticProgram:
     _require_block_of_tensors(function)
     normal_forms.prepare(module)
     normal_forms.generalize_named(module)
-    _generalize_reductions(module, name)
+    _generalize_reductions(module, name, size)
     function = function_named(module, name)
-    known, reductions = _analyzed(function)
+    known, reductions = _analyzed(function, size)
     signature = _signature(function, known)
     added = StaticFunction(function, known, size).make(reductions)
     run_passes(module, CLEAN)
     return StaticProgram(str(module), size, signature, added)
 
 
-def _analyzed(function: Op) -> tuple[KnownSizes, list[ReductionOverN]]:
-    known = KnownSizes()
+def _analyzed(function: Op, size: int) -> tuple[KnownSizes, list[ReductionOverN]]:
+    known = KnownSizes(size)
     reductions = []
     block = function.regions[0].blocks[0]
     for argument in block.arguments:
@@ -146,9 +146,9 @@ def _analyzed(function: Op) -> tuple[KnownSizes, list[ReductionOverN]]:
     return known, reductions
 
 
-def _generalize_reductions(module: ir.Module, name: str) -> None:
+def _generalize_reductions(module: ir.Module, name: str, size: int) -> None:
     """Makes named operations generic that reduce over n, other than products: their bodies get masks."""
-    _, reductions = _analyzed(function_named(module, name))
+    _, reductions = _analyzed(function_named(module, name), size)
     ops = [
         reduction.op
         for reduction in reductions

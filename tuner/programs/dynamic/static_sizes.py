@@ -133,8 +133,6 @@ class StaticFunction:
         """Makes the padding of a ``tensor.pad``'s source the number that it pads with."""
         number = body_of(op)[-1].operands[0]
         made = defining(number)
-        if made is not None and made.block == op.regions[0].blocks[0] and made.name != "arith.constant":
-            raise refusal(op, "it pads with numbers that differ, after a size that depends on n")
         if made is None and number.owner == op.regions[0].blocks[0]:
             raise refusal(op, "it pads with the numbers of its indices, after a size that depends on n")
 

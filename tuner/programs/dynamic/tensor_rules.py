@@ -12,7 +12,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import groups_of
 from tuner.programs.dynamic.linear_sizes import LinearSize, Shape, shape_text, static_size
 from tuner.programs.dynamic.size_analysis import DYNAMIC_SIZE, KnownSizes, reads_size, refusal
-from tuner.programs.fusions.operations import is_tensor
+from tuner.programs.fusions.operations import body_of, is_tensor
 
 TensorRule = Callable[[Op, KnownSizes], Shape]  # raises UsageError for what padding would make wrong
 ONE = static_size(1)
@@ -157,6 +157,9 @@ def _concat(op: Op, known: KnownSizes) -> Shape:
 
 def _pad(op: Op, known: KnownSizes) -> Shape:
     (source,), low, high = segments(op)
+    for inner in body_of(op):
+        if inner.name not in ("arith.constant", "tensor.yield"):
+            raise refusal(op, "it pads with numbers that it computes: allowed a constant")
     shape = []
     pairs = zip(
         known.shape(source),
