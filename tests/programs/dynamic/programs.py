@@ -82,5 +82,10 @@ EXAMPLES = (
         lambda ids, table, first: (np.concatenate([first, table[ids]]).reshape(-1, 2, 3),),
     ),
     Example("GREATEST", drawn(normal(3, 0)), lambda x: (x.max(1), x.argmax(1))),
+    Example(
+        "NARROW",
+        drawn(lambda rng, size: rng.integers(-128, 128, size, np.int8)),
+        lambda x: (x + np.int64(5 * len(x)).astype(np.int8),),
+    ),
     Example("VIEWS", drawn(normal(0, 4)), views),
 )

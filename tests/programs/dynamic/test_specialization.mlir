@@ -237,3 +237,19 @@ func.func @views(%x: tensor<?x4xf32>) -> (tensor<?xf32>, tensor<?x2xf32>, tensor
   %whole = tensor.insert_slice %x into %begun[1, 0] [%n, 4] [1, 1] : tensor<?x4xf32> into tensor<?x4xf32>
   return %flat, %half, %whole : tensor<?xf32>, tensor<?x2xf32>, tensor<?x4xf32>
 }
+// ----- NARROW
+func.func @narrow(%x: tensor<?xi8>) -> tensor<?xi8> {
+  %c0 = arith.constant 0 : index
+  %c5 = arith.constant 5 : index
+  %n = tensor.dim %x, %c0 : tensor<?xi8>
+  %more = arith.muli %n, %c5 : index
+  %number = arith.index_cast %more : index to i8
+  %empty = tensor.empty(%n) : tensor<?xi8>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+      iterator_types = ["parallel"]} ins(%x : tensor<?xi8>) outs(%empty : tensor<?xi8>) {
+  ^bb0(%a: i8, %old: i8):
+    %sum = arith.addi %a, %number : i8
+    linalg.yield %sum : i8
+  } -> tensor<?xi8>
+  return %y : tensor<?xi8>
+}

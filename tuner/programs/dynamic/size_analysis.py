@@ -14,6 +14,7 @@ from tuner.programs.dynamic.linear_sizes import SIZE_N, LinearSize, Shape, stati
 from tuner.programs.fusions.operations import is_tensor
 
 DYNAMIC_SIZE = ir.ShapedType.get_dynamic_size()
+LEAST_BITS = 32  # of integers that hold each size
 CONVERSIONS = ("arith.sitofp", "arith.uitofp")
 HINT = "compile it at one size: replace each ? by a number"
 
@@ -173,8 +174,13 @@ def note_number(op: Op, known: KnownSizes) -> None:
     if rule is None or len(op.results) != 1 or is_tensor(op.results[0]):
         return
     number = rule(op, known)
-    if number is not None:
+    if number is not None and (number.is_static or not _wraps(op.results[0].type)):
         known.numbers[op.results[0]] = number
+
+
+def _wraps(type_: ir.Type) -> bool:
+    """Returns whether a size may not fit in an integer type: the operation that makes one is kept."""
+    return isinstance(type_, ir.IntegerType) and type_.width < LEAST_BITS
 
 
 def size_below(value: Value, known: KnownSizes) -> LinearSize | None:
