@@ -147,6 +147,20 @@ def test_the_back_end_computes_groups_and_follows_changed_matrices(operator: Any
     assert "grouped_mm" not in counts.in_torch[0]
 
 
+def test_groups_of_any_number_of_rows(operator: Any) -> None:
+    torch.manual_seed(0)
+    module = Experts(operator).eval()
+    tuner.torch.graph_counts(reset=True)
+    compiled: Any = torch.compile(module, backend="tuner", dynamic=True)
+    with torch.no_grad():
+        for rows in (16, 7, 333):
+            x = torch.randn(rows, K)
+            torch.testing.assert_close(compiled(x), module(x), rtol=1e-5, atol=1e-5)
+    counts = tuner.torch.graph_counts()
+    assert (counts.taken, counts.left) == (1, 0)
+    assert "grouped_mm" not in counts.in_torch[0]
+
+
 class Grouped(nn.Module):  # type: ignore[misc,unused-ignore]
     """A product of groups alone: nothing else is refused, and no other part is worth a program."""
 

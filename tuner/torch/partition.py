@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -115,7 +116,7 @@ def _parted(
     """Splits a graph, again where a part refuses further operators, until all parts are compiled."""
     complex_nodes = list(filter(_is_complex, graph.nodes))
     in_torch = frozenset((*padded.in_torch, *products, *complex_nodes))
-    operators = _operators_of(padded.in_torch)
+    operators = _operators_of(padded.in_torch, products)
     if operators and compiler.is_all_supported:
         raise RefusedOperatorsError(tuple(operators))
     operators |= _operators_of(dict.fromkeys(complex_nodes, OF_COMPLEX))
@@ -155,8 +156,10 @@ def _example_value(node: Node) -> Any:
     return node.meta.get("val")
 
 
-def _operators_of(reasons: Mapping[Node, str]) -> dict[RefusedOperator, None]:
-    computing = filter(_is_computing, reasons)
+def _operators_of(
+    reasons: Mapping[Node, str], products: GroupedProducts = MappingProxyType({})
+) -> dict[RefusedOperator, None]:
+    computing = [node for node in filter(_is_computing, reasons) if node not in products]
     return dict.fromkeys(RefusedOperator(place_of(node), reasons[node]) for node in computing)
 
 
