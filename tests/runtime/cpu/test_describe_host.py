@@ -154,7 +154,7 @@ def test_two_threads_of_one_core_are_one_core(
 
 def test_this_machine_can_be_described_and_has_a_load_that_fits_its_processors() -> None:
     machine = host.describe_machine()
-    assert machine.isa in ("avx512", "avx2", "none")
+    assert machine.isa in ("avx512", "avx2", "neon", "none")
     assert 1 <= machine.physical_cores <= machine.logical_cores == len(os.sched_getaffinity(0))
     assert set(host.processors(machine.logical_cores)) == os.sched_getaffinity(0)
     assert host.load_average() >= 0.0

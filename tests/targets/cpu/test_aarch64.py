@@ -106,7 +106,10 @@ def test_a_result_is_possible_up_to_four_units_and_products_of_matrices(become: 
     assert most_flop_per_s(Matmul(64, 64, 64, "i8"), machine, 2) == 2 * 4 * 64 * 7e9  # smmla: 32
 
 
-def test_instructions_of_another_architecture_are_refused_by_name(become: Become) -> None:
+def test_instructions_of_another_architecture_are_refused_by_name(
+    become: Become, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     x86, arm = '"llvm.x86.sse2.clflush"(%at)', '"llvm.aarch64.neon.smmla.v4i32.v16i8"(%a)'
     require_own_intrinsics(x86)
     with pytest.raises(CandidateError, match=r"calls llvm\.aarch64\.neon\.smmla.*of aarch64; .* is x86-64"):
@@ -117,7 +120,10 @@ def test_instructions_of_another_architecture_are_refused_by_name(become: Become
         require_own_intrinsics(x86)
 
 
-def test_shipped_loops_wait_and_flush_by_the_instructions_of_their_architecture(become: Become) -> None:
+def test_shipped_loops_wait_and_flush_by_the_instructions_of_their_architecture(
+    become: Become, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     here = loop_text("evict") + loop_text("thread_team")
     assert '"pause"' in here
     assert "llvm.x86.sse2.clflush" in here

@@ -1,4 +1,4 @@
-"""Object files of x86-64 code: read as values, and loaded into this process without a linker."""
+"""Object files of x86-64 and AArch64: read as values, and loaded into this process without a linker."""
 
 import ctypes
 import mmap
@@ -9,16 +9,19 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.instruction_sets import AARCH64, X86_64
+from tuner.runtime.cpu.host import own_architecture
 
-# Reads an object file of x86-64 code: its sections, symbols and relocations, as values.
+# Reads an object file: its sections, symbols and relocations, as values.
 #
-# Format: System V ABI (https://refspecs.linuxfoundation.org/elf/gabi4+/contents.html) and its supplement for
-# x86-64. Of the tables only what a loader of one file needs is read.
+# Format: System V ABI (https://refspecs.linuxfoundation.org/elf/gabi4+/contents.html) and its supplements for
+# x86-64 and AArch64 (https://github.com/ARM-software/abi-aa, "ELF for the Arm 64-bit Architecture"). Of the
+# tables only what a loader of one file needs is read.
 
 HEADER_MAGIC = b"\x7fELF\x02\x01"  # 64 bits, little-endian
 # e_type, e_machine
 RELOCATABLE = 1
-X86_64 = 62
+MACHINES = {X86_64.name: 62, AARCH64.name: 183}
 HEADER = struct.Struct("<16sHHIQQQIHHHHHH")  # Elf64_Ehdr
 SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr
 SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym
@@ -33,11 +36,27 @@ LOADED = 2
 EXECUTED = 4
 UNWINDING = ".eh_frame"  # for exceptions, which no kernel has
 PAGE_BYTES = mmap.PAGESIZE
-# R_X86_64_*: type -> format of the field, and whether the address of the field is subtracted
-FIELDS = {1: ("<Q", False), 2: ("<i", True), 4: ("<i", True), 24: ("<q", True)}
+# Architecture -> type of a relocation -> format of the field, and whether its address is subtracted:
+# R_X86_64_64, PC32, PLT32, PC64; R_AARCH64_ABS64, PREL64, PREL32
+FIELDS = {
+    X86_64.name: {1: ("<Q", False), 2: ("<i", True), 4: ("<i", True), 24: ("<q", True)},
+    AARCH64.name: {257: ("<Q", False), 260: ("<q", True), 261: ("<i", True)},
+}
+# R_AARCH64_*: types of fields within an instruction
+ADR_PREL_PG_HI21 = 275
+# ADD_ABS_LO12_NC and LDST*_ABS_LO12_NC: type -> by how many bits the offset in a page is shifted
+PAGE_OFFSETS = {277: 0, 278: 0, 284: 1, 285: 2, 286: 3, 299: 4}
+# MOVW_UABS_G0, G0_NC, G1, ... G3: type -> by how many bits the address is shifted; of the large code model
+ADDRESS_PARTS = {263: 0, 264: 0, 265: 16, 266: 16, 267: 32, 268: 32, 269: 48}
+CALLS = (282, 283)  # JUMP26, CALL26
+CALL_REACH = 1 << 27  # bytes, in each direction
+STUB = struct.Struct("<IIQ")  # ldr x16, #8; br x16; the address
+STUB_CODE = (0x58000050, 0xD61F0200)
+ADR_PAGE_BITS = 12
 # What code may call: exp, memcpy, malloc. None: all libraries that Python is linked with, since old C
 # libraries have sem_wait in a separate file.
 LIBRARIES = ("libm.so.6", "libc.so.6", None)
+COMPILER_LIBRARY = "libgcc_s.so.1"
 ABSOLUTE = 0xFFF1  # SHN_ABS
 
 
@@ -64,7 +83,7 @@ class ElfSymbol:
 class Relocation:
     """A position in a section at which the address of a symbol, plus ``addend``, is written.
 
-    ``type``: the x86-64 relocation type (R_X86_64_*), which says in which form.
+    ``type``: the relocation type (R_X86_64_*, R_AARCH64_*), which says in which form.
     """
 
     section: int
@@ -99,14 +118,15 @@ class _Header(NamedTuple):
 
 
 def read_object(code: bytes) -> ElfObject:
-    """Returns the loaded sections (without unwind tables), symbols and relocations of an x86-64 object file.
+    """Returns the loaded sections (without unwind tables), symbols and relocations of an object file.
 
-    Raises ValueError if ``code`` is not such a file.
+    Raises ValueError if ``code`` is not an object file of this processor's architecture.
     """
+    architecture = own_architecture().name
     try:
         fields = HEADER.unpack_from(code)
-        if not code.startswith(HEADER_MAGIC) or fields[1:3] != (RELOCATABLE, X86_64):
-            raise ValueError("no object file of x86-64")
+        if not code.startswith(HEADER_MAGIC) or fields[1:3] != (RELOCATABLE, MACHINES[architecture]):
+            raise ValueError(f"no object file of {architecture}")
         first = fields[6]
         count = fields[12]
         names = fields[13]
@@ -154,8 +174,10 @@ def _text(code: bytes, strings: _Header, at: int) -> str:
 
 # Loads an object file into this process without a linker or MLIR: an exported program needs numpy and ctypes.
 #
-# The JIT compiles for LLVM's large code model, in which code refers to data and functions by their 64-bit
-# addresses. So the sections may lie anywhere, and each relocation is an addition.
+# The JIT compiles for LLVM's large code model on x86-64, in which code refers to data and functions by their
+# 64-bit addresses. So the sections may lie anywhere, and each relocation is an addition. On AArch64
+# instructions have parts of addresses; a call of a library, which is too far away, goes through a stub behind
+# the code.
 
 
 class LoadedObject:
@@ -165,7 +187,7 @@ class LoadedObject:
     """
 
     def __init__(self, code: bytes, symbols: Mapping[str, int] = MappingProxyType({})) -> None:
-        """Loads an object file of x86-64. Raises CandidateError(LOAD) for one that cannot be loaded.
+        """Loads an object file. Raises CandidateError(LOAD) for one that cannot be loaded.
 
         ``symbols``: addresses by the names that the code may use, before those of the C library.
         """
@@ -175,7 +197,8 @@ class LoadedObject:
             raise CandidateError(Stage.LOAD, f"machine code: {error}") from error
 
     def _load(self, elf: ElfObject, symbols: Mapping[str, int]) -> None:
-        offsets, code_bytes, size = _layout(elf.sections)
+        stubs = _stubs(elf.relocations)
+        offsets, code_bytes, size = _layout(elf.sections, len(stubs) * STUB.size)
         self._memory = mmap.mmap(-1, size)
         start = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         for section in elf.sections:
@@ -183,18 +206,21 @@ class LoadedObject:
             self._memory[at : at + len(section.content)] = section.content
         libraries = list(map(ctypes.CDLL, LIBRARIES))
         for relocation in elf.relocations:
-            if relocation.type not in FIELDS:
-                raise ValueError(f"relocations of type {relocation.type} are not supported")
+            _require_known(relocation.type)
             # the symbol's address: the caller's, a section of this code, or a library's
             is_callers = not relocation.symbol.section and relocation.symbol.name in symbols
             if is_callers:
                 address = symbols[relocation.symbol.name]
             else:
                 address = _address(relocation.symbol, start, offsets, libraries)
-            target = address + relocation.addend
-            form, is_relative = FIELDS[relocation.type]
             at = offsets[relocation.section] + relocation.offset
-            struct.pack_into(form, self._memory, at, target - (start + at if is_relative else 0))
+            target = address + relocation.addend
+            if relocation.type in CALLS and own_architecture() is AARCH64:
+                stub = code_bytes - STUB.size * (stubs[relocation.symbol] + 1)
+                STUB.pack_into(self._memory, stub, *STUB_CODE, address)
+                if abs(target - start - at) >= CALL_REACH:
+                    target = start + stub
+            _write_field(self._memory, at, start, relocation.type, target)
         if code_bytes:
             _make_executable(start, code_bytes)
         self.addresses = {
@@ -204,15 +230,61 @@ class LoadedObject:
         }
 
 
-def _layout(sections: tuple[ElfSection, ...]) -> tuple[dict[int, int], int, int]:
+def _require_known(type_: int) -> None:
+    """Raises ValueError for a type of relocation that ``_write_field`` does not write."""
+    architecture = own_architecture()
+    is_known = type_ in FIELDS[architecture.name]
+    if architecture is AARCH64:
+        is_known |= type_ in (*CALLS, *PAGE_OFFSETS, *ADDRESS_PARTS, ADR_PREL_PG_HI21)
+    if not is_known:
+        raise ValueError(f"relocations of type {type_} are not supported")
+
+
+def _stubs(relocations: tuple[Relocation, ...]) -> dict[ElfSymbol, int]:
+    """Returns a number for each symbol that AArch64 code calls; {} for other code."""
+    stubs: dict[ElfSymbol, int] = {}
+    if own_architecture() is AARCH64:
+        for relocation in relocations:
+            if relocation.type in CALLS:
+                stubs.setdefault(relocation.symbol, len(stubs))
+    return stubs
+
+
+def _write_field(memory: mmap.mmap, at: int, start: int, type_: int, target: int) -> None:
+    """Writes the address ``target`` into the field at an offset of the memory that begins at ``start``."""
+    fields = FIELDS[own_architecture().name]
+    if type_ in fields:
+        form, is_relative = fields[type_]
+        value = target
+        if is_relative:
+            value -= start + at
+        struct.pack_into(form, memory, at, value)
+        return
+    (word,) = struct.unpack_from("<I", memory, at)
+    if type_ in CALLS:
+        word |= (target - start - at >> 2) & 0x3FFFFFF
+    elif type_ == ADR_PREL_PG_HI21:
+        pages = (target >> ADR_PAGE_BITS) - (start + at >> ADR_PAGE_BITS)
+        word |= (pages & 3) << 29 | (pages >> 2 & 0x7FFFF) << 5
+    elif type_ in ADDRESS_PARTS:
+        word |= (target >> ADDRESS_PARTS[type_] & 0xFFFF) << 5
+    else:
+        word |= (target & 0xFFF) >> PAGE_OFFSETS[type_] << 10
+    struct.pack_into("<I", memory, at, word)
+
+
+def _layout(sections: tuple[ElfSection, ...], stubs_bytes: int) -> tuple[dict[int, int], int, int]:
+    """Returns the sections' offsets, the bytes of code with its stubs behind it, and the bytes of all."""
     offsets: dict[int, int] = {}
     at = code_bytes = 0
     for section in sorted(sections, key=lambda section: not section.is_code):
         if not section.is_code and not code_bytes:
-            at = code_bytes = _rounded(at, PAGE_BYTES)
+            at = code_bytes = _rounded(at + stubs_bytes, PAGE_BYTES)
         at = offsets[section.number] = _rounded(at, section.alignment)
         at += len(section.content)
-    return offsets, code_bytes or _rounded(at, PAGE_BYTES), _rounded(max(at, 1), PAGE_BYTES)
+    if not code_bytes:
+        at = code_bytes = _rounded(at + stubs_bytes, PAGE_BYTES)
+    return offsets, code_bytes, _rounded(max(at, 1), PAGE_BYTES)
 
 
 def _rounded(size: int, step: int) -> int:
@@ -237,3 +309,6 @@ def _make_executable(start: int, size: int) -> None:
     library.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     if library.mprotect(start, size, mmap.PROT_READ | mmap.PROT_EXEC) != 0:
         raise OSError(ctypes.get_errno(), "the operating system allows no executable memory")
+    if own_architecture() is AARCH64:  # has caches of instructions that do not see what was written
+        clear = ctypes.CDLL(COMPILER_LIBRARY)["__clear_cache"]
+        clear(ctypes.c_void_p(start), ctypes.c_void_p(start + size))
