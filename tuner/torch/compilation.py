@@ -42,7 +42,7 @@ def compile(  # noqa: A001 - as torch.compile
     arguments: tuple[Any, ...] = (),
     keywords: Mapping[str, Any] | None = None,
     *,
-    dynamic_shapes: Any = None,
+    dynamic_shapes: Mapping[str, Any] | Sequence[Any] | None = None,
     sizes: Sequence[int] = (),
     db: str | Path | None = None,
     threads: int = 1,
@@ -132,7 +132,7 @@ def _partitioned(
     *,
     compiled: Compiled,
     fallback: str,
-    dynamic_shapes: Any = None,
+    dynamic_shapes: Mapping[str, Any] | Sequence[Any] | None = None,
     sizes: Sequence[int] = (),
 ) -> tuple[TensorProgram, str]:
     """Returns a program in parts, and a line that names the operators that run by PyTorch, "" if none do."""
