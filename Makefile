@@ -13,13 +13,14 @@ COMMIT ?= HEAD^
 # A folder of wheels to install from, where there is no network: docs/guides/gpu-check.md
 WHEELS ?=
 
-.PHONY: help demo test test-slow test-all torch check docs pictures lint bench bench-start stress gpu-check gpu-visit-prepare gpu-visit wheel release clean
+.PHONY: help demo test test-slow test-all test-aarch64 torch check docs pictures lint bench bench-start stress gpu-check gpu-visit-prepare gpu-visit wheel release clean
 
 help:
 	@echo "make demo       tunes a matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST),"
 	@echo "                shows the history"
 	@echo "make test       runs the tests, in $(JOBS) processes, some minutes"
 	@echo "make test-all   runs the long ones as well"
+	@echo "make test-aarch64  runs tests of the target cpu in an emulated AArch64 Linux"
 	@echo "make torch      installs a CPU build of PyTorch for the tests of modules"
 	@echo "make check      formatting, lint, types, tests, documentation"
 	@echo "make docs       builds the documentation: build/docs/index.html"
@@ -50,6 +51,10 @@ test-slow: $(VENV)/.installed-dev
 	$(PYTEST) -m slow $(PYTEST_OPTIONS)
 
 test-all: test test-slow
+
+# Skips with its reason where the emulator or namespaces are missing. Fetches 0.3 GB once, to build/aarch64.
+test-aarch64: $(VENV)/.installed-dev
+	PYTHON=$(BIN)/python .ci/aarch64 $(PYTEST_OPTIONS)
 
 # A CPU build of PyTorch for the tests of modules, which skip without it; nothing where only a build for CUDA can be had.
 torch: $(VENV)/.installed-dev
