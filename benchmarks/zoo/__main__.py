@@ -1,7 +1,8 @@
 """Compiles language, audio, multimodal and vision models as written, by the back end of ``torch.compile``.
 
 ``python -m benchmarks.zoo --output FILE [--times]``. Each model has random weights, drawn from its name, and
-is compiled in a child process with a limit of time; models that the file has are not compiled again. A model
+is compiled in a child process with a limit of time; models that the file has are not compiled again, but with
+--times those that lack a ratio. A model
 is "right" (as near to eager mode as f32 rounds), "wrong", "left" (no graph is taken), "stopped" or "missing".
 A missing model, whose library is not installed or refuses it, is tried again by the next call. Libraries that
 need other versions of PyTorch have an environment and a file each; ``--merge`` joins the files.
@@ -49,10 +50,12 @@ def main(arguments: list[str] | None = None) -> int:
     outcomes = kept(options.output)
     for file in options.merge:
         outcomes += [outcome for outcome in kept(file) if model_of(outcome) not in map(model_of, outcomes)]
-    for model in wanted(options.model, options.library, outcomes):
+    whole = [outcome for outcome in outcomes if not options.times or is_timed(outcome)]
+    for model in wanted(options.model, options.library, whole):
         outcome = in_child(outcome_of, model, options.times, limit_s=options.limit)
         if isinstance(outcome, Stopped):
             outcome = ZooOutcome(model.library, model.name, STOPPED, outcome.reason)
+        outcomes = [known for known in outcomes if model_of(known) != model]
         outcomes.append(outcome)
         print(line_of(outcome), flush=True)
         if options.output is not None:
@@ -75,6 +78,11 @@ def wanted(names: list[str], libraries: list[str], outcomes: Iterable[ZooOutcome
     return found
 
 
+def is_timed(outcome: ZooOutcome) -> bool:
+    """Returns whether a model has a ratio to each baseline."""
+    return bool(outcome.ratios) and not outcome.untimed
+
+
 def model_of(outcome: ZooOutcome) -> ZooModel:
     """Returns the model whose outcome it is."""
     return ZooModel(outcome.library, outcome.name)
@@ -86,7 +94,9 @@ def line_of(outcome: ZooOutcome) -> str:
     graphs = f"{outcome.taken} graphs taken, {outcome.left} left, {outcome.compile_s:g} s"
     if outcome.share is not None:
         graphs += f", {outcome.share:.0%} of the operations"
-    return f"{outcome.outcome:8} {outcome.name}: {'; '.join(filter(None, (graphs, ratios, outcome.reason)))}"
+    untimed = ", ".join(f"no ratio to {name}: {why}" for name, why in outcome.untimed.items())
+    words = (graphs, ratios, untimed, outcome.reason)
+    return f"{outcome.outcome:8} {outcome.name}: {'; '.join(filter(None, words))}"
 
 
 def summary_of(outcomes: Iterable[ZooOutcome]) -> dict[str, Any]:

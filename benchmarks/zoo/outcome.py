@@ -36,7 +36,8 @@ class ZooOutcome:
     ``taken`` and ``left``: graphs of dynamo; ``reasons``: why graphs were left; ``in_torch``: operators that
     PyTorch runs in graphs that were taken; ``share``: of the operations of products and convolutions that
     tuner computes, None if it was not counted; ``error``: relative to the greatest number; ``ratios``: how
-    many times as fast as a baseline, with the bounds of the 95 % interval; ``versions``: of libraries.
+    many times as fast as a baseline, with the bounds of the 95 % interval; ``untimed``: why a baseline has
+    no ratio; ``versions``: of libraries.
     """
 
     library: str
@@ -52,6 +53,7 @@ class ZooOutcome:
     compile_s: float = 0.0
     peak_mb: int = 0
     ratios: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+    untimed: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
 
 
@@ -135,20 +137,23 @@ def _compared(start: ZooOutcome, example: Any, expected: Any, is_timed: bool) ->
     )
     if not is_timed:
         return ended
-    return replace(ended, ratios=_ratios(compiled, example))
+    return _timed(ended, compiled, example)
 
 
-def _ratios(compiled: Any, example: Any) -> dict[str, tuple[float, float, float]]:
-    """Times a compiled model next to the baselines; returns the ratios that are reliable."""
+def _timed(ended: ZooOutcome, compiled: Any, example: Any) -> ZooOutcome:
+    """Times a compiled model next to the baselines; returns its outcome with the ratios that are reliable."""
     from tuner.core.programs import COMPILE, EAGER, FREEZING
     from tuner.torch.baselines import timed_baselines
 
     ratios = {}
+    untimed = {}
     for baseline in timed_baselines(compiled, example, (EAGER, COMPILE, FREEZING), seconds=SECONDS):
-        if baseline.speed is not None:
-            speed = baseline.speed
+        speed = baseline.speed
+        if speed is None:
+            untimed[baseline.name] = baseline.reason
+        else:
             ratios[baseline.name] = (speed.median, speed.low, speed.high)
-    return ratios
+    return replace(ended, ratios=ratios, untimed=untimed)
 
 
 def without_folders(texts: Iterable[str]) -> tuple[str, ...]:

@@ -31,7 +31,8 @@ PRUNED_EVERY = 64  # after the writing of one file in so many, the size of the f
 
 @cache
 def _compilers() -> str:
-    return repr((sources_sha256((".",)), packages(), platform.python_version(), np.__version__))
+    here = (platform.machine(), platform.python_version())  # a home directory may serve several architectures
+    return repr((sources_sha256((".",)), packages(), here, np.__version__))
 
 
 @final

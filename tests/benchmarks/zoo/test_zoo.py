@@ -56,6 +56,28 @@ def test_missing_models_are_tried_again_and_files_are_joined(
     assert '"transformers": 1' in capsys.readouterr().out
 
 
+def test_models_without_a_ratio_are_timed_again_and_take_the_place_of_their_outcome(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "zoo.json"
+    gpt2 = ZooOutcome("transformers", "gpt2", RIGHT, taken=1, ratios=RATIOS, untimed={"freezing": "busy"})
+    zoo.write(file, [OUTCOMES[0], gpt2])
+    asked = []
+
+    def in_child(_work: object, model: ZooModel, is_timed: bool, limit_s: float) -> ZooOutcome:
+        asked.append((model.name, is_timed))
+        return replace(gpt2, untimed={"freezing": "busier"})
+
+    monkeypatch.setattr(zoo, "in_child", in_child)
+    options = ["--model", "bert", "gpt2", "--output", str(file)]
+    assert zoo.main(options) == 0
+    assert asked == []
+    assert zoo.main([*options, "--times"]) == 0
+    assert asked == [("gpt2", True)]
+    assert "no ratio to freezing: busier" in capsys.readouterr().out
+    assert zoo.kept(file) == [OUTCOMES[0], replace(gpt2, untimed={"freezing": "busier"})]
+
+
 def test_the_summary_has_means_over_models_and_the_least() -> None:
     summary = zoo.summary_of(OUTCOMES)
     assert summary["by_outcome"][RIGHT] == 2
