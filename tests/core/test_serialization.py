@@ -306,7 +306,7 @@ def test_a_moment_is_utc_a_budget_has_a_unit_and_a_point_an_origin() -> None:
     assert {text: serialization.parse_seconds(text) for text in budgets} == budgets
     candidate = Candidate.of("fake", {"x": 1})
     assert all(InitialConfiguration(candidate, origin).source == "" for origin in ORIGINS)
-    allowed = "allowed warm start, shipped, space file, seed"
+    allowed = "allowed given, warm start, shipped, space file, seed"
     with pytest.raises(ValueError, match=f"origin: found 'hunch', {allowed}"):
         InitialConfiguration(candidate, "hunch")
 
