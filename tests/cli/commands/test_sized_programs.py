@@ -104,6 +104,7 @@ def test_what_does_not_go_together_is_one_line(tuner: Tuner, options: str, messa
     assert message in tuner.refused(f"run softmax.mlir {target}{options}")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("briefly")
 def test_sizes_of_a_range_are_tuned_as_static_programs_that_the_dynamic_one_then_runs(tuner: Tuner) -> None:
     documents = tuner.done("tune linear.mlir --target cpu --workers 1 --sizes 3..4 --trials 2 --json").json

@@ -67,6 +67,7 @@ def test_without_a_fill_of_zero_c_is_added_to() -> None:
     require_product(line(), (33, 17, 40), small_numbers(np.float32), fill="")
 
 
+@pytest.mark.drawn(1)
 @EMULATES
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_three_planes_hold_every_bit_of_a_number(layout: str, emulates: bool) -> None:

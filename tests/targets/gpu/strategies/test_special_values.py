@@ -93,6 +93,7 @@ def test_the_largest_number_times_one_is_the_largest_number(point: Any) -> None:
     assert (simulated(one, a, b)[1:] == LARGEST).all()
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("point", [of_hopper, of_one_warp], ids=["wgmma", "mma.sync"])
 def test_c_is_added_once_and_each_matrix_of_a_batch_has_its_own_sums(point: Any) -> None:
     rng = np.random.default_rng(3)
