@@ -1,5 +1,6 @@
 """``tuner run`` and ``tuner tune`` with ``--sizes``: which sizes are called, compared and tuned; errors."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ import pytest
 import tuner as api
 from tests.cli.conftest import Tuner
 from tests.cli.real import BRIEF, brief_remeasurement, real_candidates
-from tests.docs.guide import ROOT, blocks_of
 from tests.programs.dynamic.programs import EXAMPLES
 from tests.tuning import fakes
 from tuner.db.store import Store
@@ -23,6 +23,7 @@ from tuner.programs.tuning import FusionSteps
 
 pytestmark = pytest.mark.mlir
 
+GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "programs.md"
 TEXTS = {example.name: example.text for example in EXAMPLES}
 
 
@@ -52,9 +53,10 @@ def briefly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.slow
 def test_a_range_is_run_at_both_ends_and_between_compiled_sizes_as_the_guide_shows(tuner: Tuner) -> None:
     out = tuner.done("run softmax.mlir --target cpu --sizes 1..40").out
-    pages = (ROOT / "docs/guides/programs.md").read_text()
-    shown = next(block.text for block in blocks_of(pages) if "--sizes 1..40" in block.text)
-    _, *lines = shown.splitlines()
+    (shown,) = re.findall(
+        r"^\$ tuner run .+--sizes 1\.\.40.*\n((?:.+\n)+?)```", GUIDE.read_text(), re.MULTILINE
+    )
+    lines = shown.splitlines()
     without_errors = [line.partition(": error")[0] for line in out.splitlines()]
     assert [line for line in lines if line.partition(": error")[0] not in without_errors] == []
     assert "WRONG" not in out
