@@ -213,6 +213,7 @@ def test_a_killed_campaign_goes_on_trial_for_trial(tmp_path: Path, source: str) 
         assert [run.counts.proposed >= 1 for run in tuned.runs] == [True] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_kernels_of_a_campaign_are_divided_among_threads(tmp_path: Path) -> None:
     usable = real_candidates().processors().usable

@@ -126,6 +126,7 @@ def test_a_program_multiplies_in_the_mode_with_its_tolerance(tuner: Tuner) -> No
     assert errors["tf32x3"][1] == errors["ieee"][1] < errors["tf32"][0] < errors["tf32"][1]
 
 
+@pytest.mark.slow
 def test_a_program_is_lowered_in_the_mode(tuner: Tuner) -> None:
     text = tuner.done(f"lower {PROGRAM} --to ptx --math tf32x3").out
     assert "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32" in text

@@ -71,6 +71,7 @@ def test_a_stock_script_and_refusals(real: Tuner, tmp_path: Path, monkeypatch: p
     assert real("export --untuned").err.startswith("error: export: the problem is missing")
 
 
+@pytest.mark.slow
 def test_of_a_gpu_the_least_predicted_cycles_of_the_machine_code_decide(
     real: Tuner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,7 +81,7 @@ def test_three_planes_hold_every_bit_of_a_number(layout: str, emulates: bool) ->
     np.testing.assert_array_equal(product(unit, numbers, emulates=emulates, layout=layout), numbers)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @EMULATES
 @pytest.mark.parametrize(
     ("sizes", "layout"),

@@ -101,6 +101,7 @@ def drawn_point(seed: int) -> GpuPoint:
     return GpuPoint(problem, feasible.candidate(int(rng.integers(feasible.rows))), HOPPER)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("seed", range(8))
 def test_drawn_points_are_right_and_free_of_races(seed: int) -> None:
     require_right(drawn_point(seed), seed=seed)
