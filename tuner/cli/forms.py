@@ -73,6 +73,11 @@ class CommandForm(ABC):
         """Returns the flag that was typed for a parameter, such as "--no-warm-start"; "" without one."""
         return next((option.text for option in self.typed if option.name == name), "")
 
+    @property
+    def warm_flag(self) -> str:
+        """Returns the first flag that was typed of those that say where a run begins; "" without one."""
+        return next(filter(None, map(self.flag, OF_WARM_START)), "")
+
 
 def typed_parameters(context: click.Context) -> tuple[TypedOption, ...]:
     """Returns the options and arguments that the user typed, in the order of the command's parameters."""
@@ -223,6 +228,7 @@ class WarmOptions:
 
 
 COLD_START = WarmOptions(warm_start=False)
+OF_WARM_START = tuple(field.name for field in fields(WarmOptions))
 
 
 @final

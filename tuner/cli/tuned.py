@@ -12,7 +12,7 @@ import click
 from tuner.analysis.ratios import Comparable, NotComparable, between_trials
 from tuner.analysis.selected_result import best_compromise
 from tuner.cli.commands.tune_shapes import resume_shapes, tune_row_range, tune_shapes
-from tuner.cli.forms import ResultOptions, RunOptions, WarmOptions
+from tuner.cli.forms import OF_WARM_START, ResultOptions, RunOptions, WarmOptions
 from tuner.cli.main import FAILED, screen_columns
 from tuner.cli.operations import added_operations, operation_of, programs
 from tuner.cli.options import (
@@ -75,7 +75,9 @@ SEARCH_OPTIONS = (
         "workers",
         "fresh",
     ),
-    *("warm_start", "warm_files", "seeds", "baseline", "as_json"),
+    *OF_WARM_START,
+    "baseline",
+    "as_json",
 )
 EXAMPLE_SIZES = "512x512x512"
 

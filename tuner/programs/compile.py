@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tuner.core.candidate import TargetName
 from tuner.core.dtypes import IEEE
-from tuner.core.errors import TIMED_OUT, CandidateError, Refusal, Stage, UsageError
+from tuner.core.errors import TIMED_OUT, CandidateError, Stage, UsageError
 from tuner.core.fusions import Fusion
 from tuner.core.problem import Problem
 from tuner.core.typed_arguments import typed_arguments
@@ -20,7 +20,7 @@ from tuner.programs.children import CompilingChildren
 from tuner.programs.compiler import CompiledProgram, payload_text
 from tuner.programs.dynamic.size_range import SizeRange, require_on_cpu
 from tuner.programs.dynamic.sized_function import SizedFunction
-from tuner.programs.dynamic.specialization import StaticProgram, specialized
+from tuner.programs.dynamic.specialization import StaticProgram, required, specialized
 from tuner.programs.execution import host_function
 from tuner.programs.lowering.resources import SplitPayload, joined_payload, split_payload, without_data
 from tuner.programs.payload_errors import named_in_errors
@@ -194,14 +194,11 @@ def sized_function(request: ProgramRequest, sizes: SizeRange, name: str) -> Size
     def specialize(size: int) -> StaticProgram:
         with named_in_errors(name, request.text):
             try:
-                static = call_in_kept_child(partial(specialized, request.text, request.entry, size))
+                return required(call_in_kept_child(partial(specialized, request.text, request.entry, size)))
             except CandidateError as error:
                 if error.failure.stage is Stage.BIND:
                     raise UsageError(error.failure.reason) from error
                 raise
-            if isinstance(static, Refusal):
-                raise UsageError(static.text, static.hint)
-            return static
 
     def compile_static(static: StaticProgram) -> "FusedFunction | HostFunction":
         with named_in_errors(f"{name} at n = {static.size}", ""):

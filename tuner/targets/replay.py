@@ -6,7 +6,6 @@ A script names a configuration by its number in the recording; the code is that 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
@@ -28,7 +27,7 @@ from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.runner import LocalRunner
-from tuner.space.file.seeds import read_seeds
+from tuner.space.file.seeds import seeds_of_files
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import RecordedSpace, RecordedTime
 from tuner.targets.backends import REPLAY_STATUS
@@ -172,7 +171,7 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
         workers=workers,
         fresh=True,
         warm_files=request.warm_paths,
-        seeds=tuple(chain.from_iterable(read_seeds(Path(file)) for file in request.seeds)),
+        seeds=seeds_of_files(request.seeds),
         recording=str(file.absolute()),
     )
 

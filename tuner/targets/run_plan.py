@@ -49,7 +49,7 @@ def plan(settings: RunSettings, machine: Machine) -> Plan:
     variables = variables_of(settings.problem, machine, settings.threads)
     choice.require_exported_for(settings.strategies, settings.problem, settings.target)
     chosen = choice.spaces(settings.strategies, space_file, settings.problem, machine.isa, variables)
-    listed = [point for entry in space_file.strategies for point in entry.first]
+    listed = [point for entry in space_file.strategies for point in entry.first_on(machine.isa)]
     feasible = FeasibleSet.of(chosen, (*listed, *(point.candidate for point in settings.first or ())))
 
     notes = choice.missing_provenance(settings.strategies)

@@ -151,7 +151,7 @@ def _sizes(node: Node) -> tuple[Size, ...]:
 
 
 def _resized(tensor: torch.Tensor, sizes: tuple[Size, ...], size: int) -> torch.Tensor:
-    """Returns a tensor with zeros behind its elements, or cut; the tensor itself where it has the size."""
+    """Returns a tensor with zeros after its elements, or cut; the tensor itself where it has the size."""
     shape = [known.at(size) if isinstance(known, AffineSize) else known for known in sizes]
     if list(tensor.shape) == shape:
         return tensor

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 
 from tuner.core.candidate import TargetName
@@ -166,7 +165,7 @@ def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
     Raises UsageError for a request with a wrong value.
     """
     from tuner.space.file.reading import load_space_file  # not at start-up
-    from tuner.space.file.seeds import read_seeds  # not at start-up
+    from tuner.space.file.seeds import seeds_of_files  # not at start-up
     from tuner.space.file.yaml import default_space_file  # not at start-up
     from tuner.space.scripts.choice import choose  # not at start-up
 
@@ -200,7 +199,7 @@ def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
         fresh=request.fresh,
         warm_start=request.warm_start and not request.fresh,
         warm_files=request.warm_paths,
-        seeds=tuple(chain.from_iterable(read_seeds(Path(file)) for file in request.seeds)),
+        seeds=seeds_of_files(request.seeds),
         baseline_library=request.baseline,
     )
 

@@ -78,15 +78,7 @@ def test_each_group_has_norms_of_its_own_matrix_and_the_rows_of_a_group_its_prod
 
 @pytest.mark.mlir
 def test_a_grouped_result_is_right_and_that_of_another_a_is_not() -> None:
-    device = SimulatedDevice("sm_90a")
-    problem = GroupedMatmul(4, 100, 64, 64, layout="nt")
-    operands = DeviceOperands(LocalGpu(device, 4096), problem, comparison.comparison(CHIP, "f32"), no_cublas)
-    loaded = LoadedKernels(device, compiled(mma_sync(problem, group=1)))
-    errors = operands.errors_of(loaded.work(operands.addresses))
-    assert errors.is_right, errors
-    exchanged = operands.addresses | {"a": operands.addresses["b"]}
-    assert not operands.errors_of(loaded.work(exchanged)).is_right
-    operands.close()
+    require_right_until_exchanged(mma_sync(GroupedMatmul(4, 100, 64, 64, layout="nt"), group=1), "a", "b")
 
 
 def no_cublas() -> str:
@@ -95,14 +87,19 @@ def no_cublas() -> str:
 
 @pytest.mark.mlir
 def test_a_result_with_scales_is_right_and_one_with_scales_of_others_is_not() -> None:
-    device = SimulatedDevice("sm_90a")  # the stand-in for the driver makes no tensor maps
     problem = Matmul(64, 72, 144, "e4m3", "nt", scales=SCALES)
+    require_right_until_exchanged(wgmma(problem, block_k=128), "scale_b", "scale_a")
+
+
+def require_right_until_exchanged(one: GpuPoint, operand: str, other: str) -> None:
+    """Asserts that a result is right, and that one with ``other`` in place of ``operand`` is found wrong."""
+    device = SimulatedDevice("sm_90a")  # the stand-in for the driver makes no tensor maps
     program = comparison.comparison("sm_90a", "f32")
-    operands = DeviceOperands(LocalGpu(device, 4096), problem, program, no_cublas)
-    loaded = LoadedKernels(device, compiled(wgmma(problem, block_k=128)))
+    operands = DeviceOperands(LocalGpu(device, 4096), one.problem, program, no_cublas)
+    loaded = LoadedKernels(device, compiled(one))
     errors = operands.errors_of(loaded.work(operands.addresses))
     assert errors.is_right, errors
-    exchanged = operands.addresses | {"scale_b": operands.addresses["scale_a"]}
+    exchanged = operands.addresses | {operand: operands.addresses[other]}
     assert not operands.errors_of(loaded.work(exchanged)).is_right
     operands.close()
 

@@ -25,6 +25,7 @@ from tuner.runtime.cpu.jit import loop_text
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import first_rows, load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.choice import first_configuration
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.target import Cpu, CrossCpu, require_conversions
@@ -167,6 +168,12 @@ def test_the_first_configurations_fill_the_registers(faked: Aarch64Machine, beco
     assert set(f64) == {("matmul_cpu_packed", 4, 8), ("matmul_cpu_direct", 4, 8)}
     assert ("matmul_cpu_packed", 8, 8) in tiles_of(initial_configurations(Matmul(*SHAPE, "i8"), machine))
     assert initial_configurations(Matmul(1, 512, 512), machine)
+
+
+def test_a_matmul_that_was_not_tuned_has_the_first_of_these(become: Become) -> None:
+    untuned = first_configuration(Matmul(*SHAPE), become(V2.cpuinfo()))
+    assert untuned is not None
+    assert tiles_of([untuned[0]]) == [("matmul_cpu_packed", 8, 8)]
 
 
 def test_tiles_for_vectors_of_128_bits_are_not_tried_elsewhere() -> None:

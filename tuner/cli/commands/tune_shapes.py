@@ -196,7 +196,7 @@ def tune_row_range(form: OperationForm, backends: "Backends") -> int:
     Raises UsageError for options that are of one run, and for a problem or target without ranges.
     """
     require_one_class(f"a range of m, {form.problem.shape},", form.fleet)
-    warm = form.flag("warm_start") or form.flag("warm_files") or form.flag("seeds")
+    warm = form.warm_flag
     if warm:
         raise UsageError(f"{warm} cannot be combined with a range of m: its problems begin with one another")
     if form.run.trials == 0:

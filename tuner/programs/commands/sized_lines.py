@@ -1,21 +1,20 @@
 """Lines for people about compared values, and about a program of a dynamic size that ran at several sizes."""
 
+from dataclasses import replace
+from operator import attrgetter
+
 from tuner.core.candidate import TargetName
 from tuner.programs.dynamic.checked_run import CheckedSize, SizedReport
 from tuner.programs.report import Comparison
 
 
 def comparison_line(comparison: Comparison) -> str:
-    """Returns a line about a compared value: its verdict, its name and its error."""
-    return f"{comparison.verdict:8}{comparison.name}: {error_text(comparison)}"
-
-
-def error_text(comparison: Comparison) -> str:
-    """Returns the error of a compared value, and what is allowed."""
-    text = f"error {comparison.max_error:.3g}, allowed {comparison.tolerance:.3g}"
+    """Returns a line about a compared value: its verdict, its name, its error and what is allowed."""
+    error = f"error {comparison.max_error:.3g}, allowed {comparison.tolerance:.3g}"
+    line = f"{comparison.verdict:8}{comparison.name}: {error}"
     if comparison.verdict == "unclear":
-        return f"{text}, which zeros are within as well"
-    return text
+        return f"{line}, which zeros are within as well"
+    return line
 
 
 def sized_lines(target: TargetName, report: SizedReport) -> list[str]:
@@ -27,10 +26,9 @@ def sized_lines(target: TargetName, report: SizedReport) -> list[str]:
         f"sizes   of {count} static programs those of n = {compiled} were compiled and called",
     ]
     lines += [f"result  {result}" for result in report.results]
-    references: dict[str, None] = {}
     for check in report.checks:
         lines += _check_lines(check)
-        references[check.reference] = None
+    references = dict.fromkeys(map(attrgetter("reference"), report.checks))
     lines += [f"against {reference}" for reference in references]
     if report.whole:
         lines.append(f"whole   no fusions: {report.whole}")
@@ -41,5 +39,5 @@ def _check_lines(check: CheckedSize) -> list[str]:
     lines = []
     for comparison in check.comparisons:
         name = f"n = {check.size} in {check.compiled_size}, {comparison.name}"
-        lines.append(f"{comparison.verdict:8}{name}: {error_text(comparison)}")
+        lines.append(comparison_line(replace(comparison, name=name)))
     return lines

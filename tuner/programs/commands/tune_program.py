@@ -207,7 +207,7 @@ def _tuned_fusions(
             _require_cache_of_program(form)
             _note_untuned(fusions)
             return None
-        warm = form.flag("warm_start") or form.flag("warm_files") or form.flag("seeds")
+        warm = form.warm_flag
         if warm:  # fusions of a program are each other's warm start
             raise UsageError(f"{warm} cannot be combined with a program, whose fusions share one budget")
         payload = str(Path(form.operation).absolute())

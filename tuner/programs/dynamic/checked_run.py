@@ -16,7 +16,13 @@ from tuner.programs.compiler import CompiledProgram
 from tuner.programs.dynamic.linear_sizes import shape_at
 from tuner.programs.dynamic.size_range import SizeRange
 from tuner.programs.dynamic.sized_function import SizedFunction
-from tuner.programs.dynamic.specialization import SizedSignature, SizedType, StaticProgram, specialized
+from tuner.programs.dynamic.specialization import (
+    SizedSignature,
+    SizedType,
+    StaticProgram,
+    required,
+    specialized,
+)
 from tuner.programs.execution import host_function
 from tuner.programs.reference import reference_of
 from tuner.programs.report import Comparison
@@ -75,13 +81,16 @@ def run_sizes(request: ProgramRequest, sizes: SizeRange) -> SizedReport | Refusa
         compiled[program.size] = made
         return host_function(made)
 
-    first = specialized(request.text, request.entry, sizes.greatest)
-    if isinstance(first, Refusal):
-        return first
-    function = SizedFunction(sizes, lambda size: static_at(request, size), compile_static)
+    def specialize(size: int) -> StaticProgram:
+        return required(specialized(request.text, request.entry, size))
+
+    try:
+        function = SizedFunction(sizes, specialize, compile_static)
+    except UsageError as error:
+        return Refusal(error.message, error.hint)
     rng = np.random.default_rng(request.options.seed)
     checks = tuple(_checked(request, function, size, rng) for size in sizes.checked_sizes)
-    signature = first.signature
+    signature = function.signature
     return SizedReport(
         signature.entry,
         sizes,
@@ -97,17 +106,6 @@ def _why_whole(compiled: Mapping[int, CompiledProgram]) -> str:
         if made.image is None:
             return made.why_no_fusions
     return ""
-
-
-def static_at(request: ProgramRequest, size: int) -> StaticProgram:
-    """Returns the static program of a request's payload for n = ``size``.
-
-    Raises UsageError where there is none, with operation and line.
-    """
-    program = specialized(request.text, request.entry, size)
-    if isinstance(program, Refusal):
-        raise UsageError(program.text, program.hint)
-    return program
 
 
 def _checked(

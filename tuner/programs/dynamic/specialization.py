@@ -90,6 +90,13 @@ def specialized(text: str, entry: str | None, size: int) -> StaticProgram | Refu
     return StaticProgram(joined, size, static.signature, static.added)
 
 
+def required(program: StaticProgram | Refusal) -> StaticProgram:
+    """Returns the static program that ``specialized`` made. Raises UsageError where there is none."""
+    if isinstance(program, Refusal):
+        raise UsageError(program.text, program.hint)
+    return program
+
+
 def takes_dynamic_size(text: str, entry: str | None) -> bool:
     """Returns whether a payload's function takes a tensor of a dynamic size.
 

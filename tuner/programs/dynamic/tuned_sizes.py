@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from tuner.core.errors import Refusal, UsageError
-from tuner.programs.dynamic.specialization import StaticProgram, specialized
+from tuner.programs.dynamic.specialization import StaticProgram, required, specialized
 from tuner.programs.dynamic.static_sizes import MASK
 from tuner.programs.payload_errors import named_in_errors
 from tuner.programs.request import ProgramRequest
@@ -20,9 +19,7 @@ def request_at(request: ProgramRequest, size: int, name: str) -> ProgramRequest:
     payload without such a program, with operation and line.
     """
     with named_in_errors(name, request.text):
-        program = in_child(specialized, request.text, request.entry, size, timeout_s=TIMEOUT_S)
-        if isinstance(program, Refusal):
-            raise UsageError(program.text, program.hint)
+        program = required(in_child(specialized, request.text, request.entry, size, timeout_s=TIMEOUT_S))
     arguments = (*request.arguments, *_size_options(program))
     return replace(request, text=program.text, written="", entry=None, arguments=arguments)
 

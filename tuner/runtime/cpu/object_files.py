@@ -176,7 +176,7 @@ def _text(code: bytes, strings: _Header, at: int) -> str:
 #
 # The JIT compiles for LLVM's large code model on x86-64, in which code refers to data and functions by their
 # 64-bit addresses. So the sections may lie anywhere, and each relocation is an addition. On AArch64
-# instructions have parts of addresses; a call of a library, which is too far away, goes through a stub behind
+# instructions have parts of addresses; a call of a library, which is too far away, goes through a stub after
 # the code.
 
 
@@ -274,7 +274,7 @@ def _write_field(memory: mmap.mmap, at: int, start: int, type_: int, target: int
 
 
 def _layout(sections: tuple[ElfSection, ...], stubs_bytes: int) -> tuple[dict[int, int], int, int]:
-    """Returns the sections' offsets, the bytes of code with its stubs behind it, and the bytes of all."""
+    """Returns the sections' offsets, the bytes of code and the stubs after it, and the bytes of all."""
     offsets: dict[int, int] = {}
     at = code_bytes = 0
     for section in sorted(sections, key=lambda section: not section.is_code):

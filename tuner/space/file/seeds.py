@@ -4,7 +4,8 @@ JSON lines, a configuration each: ``{"strategy": "matmul_cpu_packed", "knobs": {
 keys are left unread, so a line may say where its configuration is from.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,11 @@ from tuner.core.text_files import read_text
 
 LIMIT_BYTES = 64 * 2**20
 FORM = '{"strategy": NAME, "knobs": {NAME: VALUE, ...}}'
+
+
+def seeds_of_files(paths: Iterable[Path | str]) -> tuple[Candidate, ...]:
+    """Returns the configurations of several files, in their order. Raises UsageError as ``read_seeds``."""
+    return tuple(chain.from_iterable(read_seeds(Path(path)) for path in paths))
 
 
 def read_seeds(path: Path) -> tuple[Candidate, ...]:

@@ -221,7 +221,8 @@ def first_configuration(
         able = spaces(chosen, space_file, problem, machine.isa, variables)
     except UsageError:
         return None  # no strategy supports the type or the layout
-    listed = tuple(chain.from_iterable(entry.first for entry in space_file.strategies))
+    of_entries = (entry.first_on(machine.isa) for entry in space_file.strategies)
+    listed = tuple(chain.from_iterable(of_entries))
     configuration = next(islice(_preferred(able, listed), skipped, None), None)
     if configuration is None:
         return None
