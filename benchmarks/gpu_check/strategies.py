@@ -17,7 +17,9 @@ from benchmarks.gpu_check.unchanged import EarlierRows, ptx_sha256
 from tests.support.gpu_point import GpuPoint
 from tuner.core.compiled_code import KernelCode
 from tuner.core.device import AbstractDevice
-from tuner.payload.reference import TINY, Array, Inputs, compare, draw, draw_base
+from tuner.payload.comparison import TINY, compare
+from tuner.payload.drawing import draw, draw_base
+from tuner.payload.reference import Array, Inputs
 from tuner.simulator.target.evaluator import simulated_launches
 
 LISTED = 5  # disagreements of a point that are printed

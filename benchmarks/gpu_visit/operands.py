@@ -19,15 +19,9 @@ from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import TunerError
 from tuner.core.matmul import Matmul
 from tuner.core.problem import SCALED_COLUMNS, SCALED_DEPTH, Problem
-from tuner.payload.reference import (
-    NUMPY_DTYPES,
-    TINY,
-    Array,
-    BaseDraw,
-    Inputs,
-    draw_offsets_of,
-    output_dtype,
-)
+from tuner.payload.comparison import TINY
+from tuner.payload.drawing import draw_offsets_of
+from tuner.payload.reference import NUMPY_DTYPES, Array, BaseDraw, Inputs, output_dtype
 from tuner.runtime.cuda.cublas import Cublas
 from tuner.targets.gpu.arrays import LoadedKernels
 from tuner.targets.gpu.evaluator import LoadedCublas, LocalGpu

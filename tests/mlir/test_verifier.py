@@ -23,6 +23,8 @@ from tuner.mlir.fingerprint import (
 
 VERIFIER_SOURCES: Sources = (
     "mlir/reference",
+    "payload/comparison.py",
+    "payload/drawing.py",
     "payload/epilogue_values.py",
     "payload/inputs.py",
     "payload/reference.py",

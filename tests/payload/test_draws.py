@@ -19,20 +19,11 @@ from tuner.core.problem import (
     Problem,
 )
 from tuner.core.problem_classes import MatmulProblem
-from tuner.payload import reference
+from tuner.payload import comparison, drawing, reference
+from tuner.payload.comparison import compare, compare_sampled, sampled_rows
+from tuner.payload.drawing import draw, draw_base, has_narrow_bias, with_special_bias, with_special_numbers
 from tuner.payload.inputs import draw_extremes
-from tuner.payload.reference import (
-    Array,
-    Inputs,
-    compare,
-    compare_sampled,
-    draw,
-    draw_base,
-    has_narrow_bias,
-    sampled_rows,
-    with_special_bias,
-    with_special_numbers,
-)
+from tuner.payload.reference import Array, Inputs
 from tuner.payload.special_numbers import COLUMN_KINDS, UNIT
 
 SIZES = st.integers(1, 9)
@@ -40,7 +31,7 @@ SIZES = st.integers(1, 9)
 
 def drawn(problem: Problem, seed: int) -> Inputs:
     rng = np.random.default_rng(seed)
-    return reference.with_special_numbers(draw(problem, draw_base(problem, rng), rng), rng)
+    return drawing.with_special_numbers(draw(problem, draw_base(problem, rng), rng), rng)
 
 
 def product(inputs: Inputs) -> Array:
@@ -62,7 +53,7 @@ def test_the_product_of_the_arrays_is_what_is_expected(problem: Problem, seed: i
     verdict, worst = compare(inputs, result)
     assert verdict.max_error <= 1, worst
     rows, columns = np.arange(0, problem.rows, 2), slice(problem.sizes[1] // 2, problem.sizes[1])
-    assert reference.compare_tile(inputs, result, rows, columns)[0].max_error <= 1
+    assert comparison.compare_tile(inputs, result, rows, columns)[0].max_error <= 1
 
 
 def test_each_kind_of_number_is_there_in_one_draw_and_usual_ones_in_the_next() -> None:
@@ -74,7 +65,7 @@ def test_each_kind_of_number_is_there_in_one_draw_and_usual_ones_in_the_next() -
         assert (~np.isfinite(expected)).all(axis=axis).sum() == 2
     for array, axis in ((inputs.a, 1), (inputs.b, 0)):
         assert (np.count_nonzero(array, axis=axis) == 1).sum() == 1
-    after = reference.negated(inputs, (np.empty_like(inputs.a), np.empty_like(inputs.b)))
+    after = drawing.negated(inputs, (np.empty_like(inputs.a), np.empty_like(inputs.b)))
     assert np.isfinite(after.expected).all()
     assert compare(after, product(after))[0].max_error <= 1
     assert drawn(Matmul(16, 16, 8, "tf32"), 0).special is None
@@ -219,7 +210,7 @@ LARGEST = 16.0  # of what is drawn, by far
 def test_halves_and_doubles_of_what_is_drawn_are_exact_by_the_finest_step(dtype: str) -> None:
     stored = reference.NUMPY_DTYPES[dtype]
     numbers = np.arange(2**8, dtype=np.uint8).view(stored).astype(np.float32)
-    numbers = reference.round_inputs(numbers[np.abs(numbers) <= LARGEST], dtype).astype(np.float32)
+    numbers = drawing.round_inputs(numbers[np.abs(numbers) <= LARGEST], dtype).astype(np.float32)
     for factor in (0.5, 2.0):
         scaled = numbers * np.float32(factor)
         assert np.array_equal(scaled.astype(stored).astype(np.float32), scaled)
@@ -229,7 +220,7 @@ def test_halves_and_doubles_of_what_is_drawn_are_exact_by_the_finest_step(dtype:
 
 @pytest.mark.parametrize(("dtype", "number", "rounded"), [("e4m3", 1.0625, 1.0), ("e5m2", 1.375, 1.5)])
 def test_draws_are_rounded_to_nearest_ties_to_even(dtype: str, number: float, rounded: float) -> None:
-    found = reference.round_inputs(np.array([number, -number], np.float32), dtype)
+    found = drawing.round_inputs(np.array([number, -number], np.float32), dtype)
     assert found.astype(np.float32).tolist() == [rounded, -rounded]
 
 
@@ -246,7 +237,7 @@ LARGE = Matmul(1024, 6, 5)
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reference, "WHOLE_FLOP", 1)
+    monkeypatch.setattr(comparison, "WHOLE_FLOP", 1)
 
 
 def drawn_large() -> tuple[Inputs, Array]:
@@ -272,7 +263,7 @@ def test_a_right_result_is_reported_with_how_much_was_looked_at_and_a_wrong_elem
     result[row, 2] = np.nan
     verdict, options = compare_sampled(inputs, result)
     assert (verdict.max_error, options) == (np.inf, "1 of 6144 elements are NaN or infinite")
-    assert reference.not_finite(np.array([[1.0, np.nan], [np.inf, 2.0]], np.float32)) == 2
+    assert comparison.not_finite(np.array([[1.0, np.nan], [np.inf, 2.0]], np.float32)) == 2
 
 
 @pytest.mark.usefixtures("large")
@@ -306,7 +297,7 @@ def test_numbers_of_an_integer_type_reach_its_upper_half(dtype: str) -> None:
 @pytest.mark.parametrize("k", [1, 2, 64, 4096, 131_071])
 def test_integers_of_16_bits_reach_their_upper_half_and_no_sum_overflows(k: int) -> None:
     rng = np.random.default_rng(0)
-    a, b = reference.wide_integers(rng.standard_normal((3, k)), rng.standard_normal((k, 5)), "i16", "i32")
+    a, b = drawing.wide_integers(rng.standard_normal((3, k)), rng.standard_normal((k, 5)), "i16", "i32")
     assert a.dtype == b.dtype == np.int16
     assert a.all()
     assert b.all()

@@ -23,17 +23,10 @@ from tuner.core.problem import (
     Problem,
 )
 from tuner.core.problem_classes import MatmulProblem
-from tuner.payload import reference
-from tuner.payload.reference import (
-    NUMPY_DTYPES,
-    Array,
-    Inputs,
-    base_of,
-    compare,
-    draw,
-    draw_base,
-    output_dtype,
-)
+from tuner.payload import comparison, drawing, reference
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import base_of, draw, draw_base
+from tuner.payload.reference import NUMPY_DTYPES, Array, Inputs, output_dtype
 
 SEED = st.integers(0, 2**32)
 LARGEST_K = 4096
@@ -114,9 +107,9 @@ def test_the_answer_of_a_batch_is_that_of_each_pair(problem: Problem, seed: int)
     assert (inputs.a.shape, inputs.b.shape) == (problem.a_shape, problem.b_shape)
     selected = right_answer(inputs)
     assert compare(inputs, selected)[0].max_error <= RIGHT
-    negative = reference.negated(inputs, (np.empty_like(inputs.a), np.empty_like(inputs.b)))
+    negative = drawing.negated(inputs, (np.empty_like(inputs.a), np.empty_like(inputs.b)))
     assert compare(negative, selected)[0].max_error <= RIGHT
-    assert reference.changed_inputs(inputs, inputs.arrays) == ""
+    assert comparison.changed_inputs(inputs, inputs.arrays) == ""
     assert reference.unwritten_output(problem).shape == selected.shape
 
 
@@ -146,15 +139,15 @@ def test_changed_places_and_signs_are_seen_and_rows_compared_alone() -> None:
     swapped = right_answer(inputs).reshape(3, 4, 5)[[1, 0, 2]].reshape(12, 5)
     assert compare(inputs, swapped)[0].max_error > 1
     inputs = inputs_of(Matmul(3, 5, 7), 1)
-    turned = reference.negated(inputs, (np.empty_like(inputs.a), np.empty_like(inputs.b)))
+    turned = drawing.negated(inputs, (np.empty_like(inputs.a), np.empty_like(inputs.b)))
     assert np.array_equal(turned.a, -inputs.a)
     assert np.array_equal(turned.b, -inputs.b)
     assert np.array_equal(turned.expected, inputs.expected)
     inputs = inputs_of(Matmul(6, 5, 7), 1)
     result = right_answer(inputs)
     result[1, 2] += 1.0
-    assert reference.compare_rows(inputs, result, 2, 6)[0].max_error <= RIGHT
-    verdict, text = reference.compare_rows(inputs, result, 1, 3)
+    assert comparison.compare_rows(inputs, result, 2, 6)[0].max_error <= RIGHT
+    verdict, text = comparison.compare_rows(inputs, result, 1, 3)
     assert (verdict.elements, text[:42]) == (10, "1 of 10 elements are wrong; worst at [1, 2")
 
 
@@ -278,7 +271,7 @@ def test_two_rows_that_changed_places_are_seen(problem: Problem, seed: int, data
 
 def test_a_wrong_element_is_found_in_any_block_and_a_less_precise_library_gets_more_room() -> None:
     n = 1000
-    m = 3 * (reference.BLOCK_ELEMENTS // n)  # compared in three blocks
+    m = 3 * (comparison.BLOCK_ELEMENTS // n)  # compared in three blocks
     inputs = inputs_of(MatmulProblem("matmul", (m, n, 2), "f32"), 0)
     for row in (0, m // 2, m - 1):
         selected = right_answer(inputs)
@@ -298,7 +291,7 @@ def test_the_memory_that_is_asked_for_beforehand_suffices(sizes: tuple[int, int,
     compare(inputs_of(problem, 0), np.zeros(sizes[:2], output_dtype(problem)))
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    blocks_bytes = 8 * 8 * reference.BLOCK_ELEMENTS  # of ``compare``, whatever the problem
+    blocks_bytes = 8 * 8 * comparison.BLOCK_ELEMENTS  # of ``compare``, whatever the problem
     assert peak_bytes <= reference.reference_bytes(problem) + blocks_bytes
 
 
@@ -335,19 +328,19 @@ def test_an_infinity_in_f16_is_right_where_the_sum_is_too_large_and_wrong_elsewh
     inputs = inputs_of(MatmulProblem("matmul", (4, 4, 8), "f16", output="f16"), 0)
     large = np.full((4, 4), 2.0**13, np.float16)
     a, b = (array.astype(np.float16) for array in (np.full((4, 8), 128.0), np.full((8, 4), 64.0)))
-    inputs = replace(inputs, base=reference.base_of(inputs.problem, a, b), a=a, b=b)
+    inputs = replace(inputs, base=drawing.base_of(inputs.problem, a, b), a=a, b=b)
     inputs = replace(inputs, rows=np.array([1.0, -1.0, 0.5, 1.0]), columns=np.ones((1, 4)))
     assert inputs.expected[:, 0].tolist() == [65536.0, -65536.0, 32768.0, 65536.0]
     right = np.array([np.inf, -np.inf, 32768.0, np.inf], np.float16)[:, None] + np.zeros((4, 4), np.float16)
     assert compare(inputs, right)[0].max_error == 0.0
-    assert reference.not_finite(right) == 0
+    assert comparison.not_finite(right) == 0
     for row, number in ((0, -np.inf), (2, np.inf), (0, np.nan), (1, 65504.0), (0, 2.0**13)):
         wrong = right.copy()
         wrong[row, 1] = number
         assert compare(inputs, wrong)[0].max_error > 1.0, (row, number)
     assert compare(inputs, large)[0].max_error > 1.0
-    assert reference.not_finite(np.array([[np.nan, np.inf]], np.float16)) == 1
-    assert reference.not_finite(np.array([[np.nan, np.inf]], np.float32)) == 2
+    assert comparison.not_finite(np.array([[np.nan, np.inf]], np.float16)) == 1
+    assert comparison.not_finite(np.array([[np.nan, np.inf]], np.float32)) == 2
 
 
 @given(SEED)
@@ -367,7 +360,7 @@ def test_inputs_have_the_bits_of_their_types(seed: int) -> None:
 def test_few_numbers_are_hard_to_scale_and_tf32_and_bf16_are_as_ml_dtypes_has_them() -> None:
     step = np.float32(2.0**-10)
     numbers = np.array([1 + step / 2, 1 + 3 * step / 2, 1 + step * 0.51, -1 - step * 0.49], np.float32)
-    assert reference.round_inputs(numbers, "tf32").tolist() == [1.0, 1 + 2 * step, 1 + step, -1.0]
+    assert drawing.round_inputs(numbers, "tf32").tolist() == [1.0, 1 + 2 * step, 1 + step, -1.0]
     every = np.arange(2**16, dtype=np.uint16).view(BF16)
     assert widened(every).dtype == np.float32
     assert np.array_equal(widened(every), every.astype(np.float32), equal_nan=True)
@@ -388,7 +381,9 @@ import sys
 sys.modules["ml_dtypes"] = None
 import numpy as np
 from tuner.core.matmul import Matmul
-from tuner.payload.reference import compare, draw, draw_base, narrowed, widened
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import draw, draw_base
+from tuner.payload.reference import narrowed, widened
 problem = Matmul(9, 7, 33, dtype="bf16", layout="LAYOUT", epilogue="bias_relu", output="bf16")
 rng = np.random.default_rng(5)
 inputs = draw(problem, draw_base(problem, rng), rng)

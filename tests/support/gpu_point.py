@@ -14,8 +14,9 @@ from tuner.core.records import Verdict
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.gpu.lowering import lower_to_program
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import draw, draw_base
 from tuner.payload.gpu import gpu_payload_mlir
-from tuner.payload.reference import compare, draw, draw_base
 from tuner.payload.scratch import scratch_in
 from tuner.simulator.launch import Simulation
 from tuner.simulator.target.evaluator import simulate_program

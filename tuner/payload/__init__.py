@@ -2,7 +2,9 @@
 
 # What other packages may import; the rest is inside.
 __all__ = [
+    "comparison",
     "cpu",
+    "drawing",
     "gpu",
     "group_offsets",
     "inputs",

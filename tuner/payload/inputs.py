@@ -5,11 +5,7 @@ import numpy as np
 from tuner.core.dtypes import number_type
 from tuner.core.numpy_types import widened
 from tuner.core.problem import Problem
-from tuner.payload.reference import (
-    Array,
-    Float64,
-    Inputs,
-    as_stored,
+from tuner.payload.drawing import (
     base_of,
     draw_before,
     draw_extra,
@@ -17,6 +13,7 @@ from tuner.payload.reference import (
     draw_scales,
     with_special_bias,
 )
+from tuner.payload.reference import Array, Float64, Inputs, as_stored
 
 ZERO_SHARE = 0.5  # of the numbers in a row of kind ZEROS
 

@@ -13,25 +13,17 @@ import numpy.typing as npt
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.problem import Problem
 from tuner.core.records import Verdict
-from tuner.payload.inputs import draw_extremes
-from tuner.payload.reference import (
-    NUMPY_DTYPES,
-    Array,
-    Flip,
-    Inputs,
-    changed_inputs,
-    compare,
-    compare_rows,
-    compare_tile,
+from tuner.payload.comparison import changed_inputs, compare, compare_rows, compare_tile, not_finite
+from tuner.payload.drawing import (
     draw,
     draw_base,
     has_narrow_bias,
     negated,
-    not_finite,
-    output_dtype,
     with_special_bias,
     with_special_numbers,
 )
+from tuner.payload.inputs import draw_extremes
+from tuner.payload.reference import NUMPY_DTYPES, Array, Flip, Inputs, output_dtype
 from tuner.runtime.cpu.faulting_memory import FaultingMemory
 from tuner.runtime.cpu.memory import ALIGNMENT_BYTES as CACHE_LINE_BYTES
 from tuner.runtime.cpu.memory import GuardedArray, placed_empty

@@ -16,7 +16,8 @@ from benchmarks.gpu_check.strategies import agree, checks, compared
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
-from tuner.payload.reference import Inputs, draw, draw_base
+from tuner.payload.drawing import draw, draw_base
+from tuner.payload.reference import Inputs
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 WGMMA = "matmul_gpu_wgmma"

@@ -7,7 +7,7 @@ from typing import Any
 from tests.support.stub_driver import StubDriver, stub_library
 from tuner.core.problem import Problem
 from tuner.library.bundle.session import Gpu as Here
-from tuner.payload.reference import compare_sampled
+from tuner.payload.comparison import compare_sampled
 from tuner.runtime.cuda.probe import describe_gpu
 from tuner.runtime.timing_lock import LockWait, TimingLock
 from tuner.runtime.workers.protocol import Factory

@@ -15,7 +15,8 @@ from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
 from tuner.core.runs import ChosenStrategy
 from tuner.library.entries import LibraryEntry, LibraryFile
-from tuner.payload.reference import compare, draw, draw_base
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import draw, draw_base
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file

@@ -24,7 +24,9 @@ from tuner.core.problem import SCALES, Problem
 from tuner.library.c.kernels import function_of
 from tuner.library.c.writer import c_files
 from tuner.library.entries import LibraryEntry
-from tuner.payload.reference import compare, draw, draw_base, unwritten_output
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import draw, draw_base
+from tuner.payload.reference import unwritten_output
 from tuner.runtime.cuda.device import CudaDevice
 from tuner.simulator.device.memory import EncodedMap
 

@@ -18,7 +18,9 @@ from tuner.core.problem import Problem, TextProblem
 from tuner.core.quantization import WeightFormat, quantized_text
 from tuner.mlir.fusions import fusion_arguments
 from tuner.mlir.reference.fusion_reference import Expected, evaluate, worst_error
-from tuner.payload.reference import NUMPY_DTYPES, as_stored, compare, draw, draw_base
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import draw, draw_base
+from tuner.payload.reference import NUMPY_DTYPES, as_stored
 from tuner.targets.cpu.fusion_draws import FusionDraws
 
 Array = npt.NDArray[np.generic]

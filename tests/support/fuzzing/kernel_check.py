@@ -9,7 +9,8 @@ from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.interfaces import Artifact, Script
 from tuner.core.problem import Problem
 from tuner.core.records import Verdict
-from tuner.payload.reference import compare, draw, draw_base
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import draw, draw_base
 from tuner.runtime.cpu.faulting_memory import FaultingMemory
 from tuner.runtime.workers.protocol import Factory, ServiceSpec
 from tuner.runtime.workers.worker import Worker

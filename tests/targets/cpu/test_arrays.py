@@ -25,7 +25,7 @@ from tuner.core.records import Measurement
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import compile_fusion
-from tuner.payload.reference import draw, draw_base
+from tuner.payload.drawing import draw, draw_base
 from tuner.runtime.cpu.memory import placed_copy
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.arrays import ProblemArrays

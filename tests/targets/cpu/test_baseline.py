@@ -12,7 +12,8 @@ from tuner.core.interfaces import Effort
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.problem import LAYOUTS, Problem
 from tuner.core.problem_classes import MatmulProblem
-from tuner.payload.reference import compare, draw, draw_base
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import draw, draw_base
 from tuner.runtime.workers.worker import call_in_child
 from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.baseline_libraries import LIBRARIES, ONEDNN_TORCH, OPENBLAS, baseline_environment

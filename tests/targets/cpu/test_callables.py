@@ -15,7 +15,9 @@ from tuner.core.errors import UsageError
 from tuner.core.matmul import Matmul
 from tuner.core.problem import LAYOUTS, Problem
 from tuner.core.problem_classes import MatmulProblem
-from tuner.payload.reference import Array, compare, draw, draw_base
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import draw, draw_base
+from tuner.payload.reference import Array
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.memory import address_of
 from tuner.space.scripts.choice import default_script

@@ -10,8 +10,10 @@ from tests.targets.gpu.simulated_cuda import device_with_a_clock, evaluator_on, 
 from tests.targets.gpu.strategies.points import compiled, mma_sync
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.matmul import GroupedMatmul
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import draw, draw_base
 from tuner.payload.group_offsets import offsets_of
-from tuner.payload.reference import Array, Inputs, compare, draw, draw_base
+from tuner.payload.reference import Array, Inputs
 from tuner.targets.gpu.callables import GpuCallable
 
 pytestmark = pytest.mark.mlir

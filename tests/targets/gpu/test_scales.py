@@ -10,7 +10,8 @@ from tests.targets.gpu.strategies.points import compiled, wgmma
 from tuner.core.errors import TunerError
 from tuner.core.matmul import Matmul
 from tuner.core.problem import SCALES
-from tuner.payload.reference import compare, draw, draw_base
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import draw, draw_base
 from tuner.runtime.cuda.probe import GpuHere
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu.callables import GpuCallable

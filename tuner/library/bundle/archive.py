@@ -28,7 +28,7 @@ BLOBS: Final = "blobs/"
 LIMIT_BYTES: Final = 64 << 20  # of one part, unpacked: a file that claims more was not written by the tuner
 BUNDLE_LIMIT_BYTES: Final = 4 << 30  # of all parts, unpacked
 COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # that tuner writes; others are not read
-CHECK: Final = {  # for readers; the numbers are in tuner/payload/reference.py
+CHECK: Final = {  # for readers; the numbers are in tuner/payload/drawing.py and reference.py
     "inputs": "numpy default_rng(seed + index in trials): standard normal, rounded to the dtype; for every "
     "check, rows of A and columns of B times fresh signed powers of two",
     "reference": "float64 product; rows of problems above 2**40 flop",

@@ -7,7 +7,7 @@ from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.interfaces import Artifact, Effort, FinalTimes
 from tuner.core.problem import Problem
 from tuner.core.remote_results import BINARY, TEXT, PendingTrial
-from tuner.payload.reference import WHOLE_FLOP, compare_sampled
+from tuner.payload.comparison import WHOLE_FLOP, compare_sampled
 from tuner.runtime.workers import services
 from tuner.runtime.workers.limits import GPU_CALLS, REFERENCE_FLOP_PER_S, Limits
 from tuner.runtime.workers.protocol import Factory, ServiceSpec

@@ -35,8 +35,10 @@ from tuner.core.reliability import RELIABLE
 from tuner.core.round_quality import Evidence
 from tuner.core.serialization import printable, seconds_text
 from tuner.library.entries import LibraryEntry, LibraryFile
+from tuner.payload.comparison import compare
 from tuner.payload.cpu import MAPS, tensor_program
-from tuner.payload.reference import Inputs, compare, draw, draw_base
+from tuner.payload.drawing import draw, draw_base
+from tuner.payload.reference import Inputs
 from tuner.runtime import timing
 from tuner.runtime.timing_lock import TimingLock, holder_text
 from tuner.tuning.run_steps import noise_of

@@ -15,17 +15,10 @@ from tuner.core.interfaces import AbstractEvaluator, Artifact, Effort
 from tuner.core.numpy_types import is_nan
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
+from tuner.payload.comparison import compare, compare_parts
 from tuner.payload.cpu import ENTRY
-from tuner.payload.reference import (
-    Array,
-    Inputs,
-    compare,
-    compare_parts,
-    draw,
-    draw_base,
-    with_special_bias,
-    with_special_numbers,
-)
+from tuner.payload.drawing import draw, draw_base, with_special_bias, with_special_numbers
+from tuner.payload.reference import Array, Inputs
 from tuner.simulator.device.kernels import Near, PreparedLaunch
 from tuner.simulator.device.memory import MemoryRegion
 from tuner.simulator.device.simulated_device import SimulatedDevice

@@ -13,8 +13,10 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.numpy_types import is_nan
 from tuner.core.problem import Problem
 from tuner.core.records import Verdict
+from tuner.payload.comparison import compare_parts
+from tuner.payload.drawing import draw, draw_base
 from tuner.payload.group_offsets import NO_GROUP, few_rows, groups_of_rows
-from tuner.payload.reference import Array, Inputs, compare_parts, draw, draw_base
+from tuner.payload.reference import Array, Inputs
 from tuner.targets.gpu.block_sample import Block
 
 ROWS = 96  # of the sample: with one row, a part of a tile and most of one in groups

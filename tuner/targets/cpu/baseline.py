@@ -14,7 +14,9 @@ from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
-from tuner.payload.reference import compare, draw, draw_base, reference_bytes, rounding
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import draw, draw_base
+from tuner.payload.reference import reference_bytes, rounding
 from tuner.runtime import timing
 from tuner.runtime.cpu.cold_caches import eviction_of
 from tuner.runtime.cpu.host import describe_machine

@@ -13,7 +13,8 @@ from tuner.core.device import AbstractDevice, Extent, KernelLaunch
 from tuner.core.errors import CandidateError, DeviceError, Stage
 from tuner.core.problem import Problem
 from tuner.core.records import Verdict
-from tuner.payload.reference import Array, compare
+from tuner.payload.comparison import compare
+from tuner.payload.reference import Array
 from tuner.runtime.cpu.memory import GUARD_BYTES
 from tuner.targets.arrays import Compare, ProblemArrays
 

@@ -23,7 +23,7 @@ from tuner.core.interfaces import (
 from tuner.core.problem import Problem
 from tuner.core.records import Conditions, GpuState, Measurement, Span, Verdict
 from tuner.core.runs import Baseline
-from tuner.payload.reference import compare
+from tuner.payload.comparison import compare
 from tuner.runtime.cuda import probe
 from tuner.runtime.cuda.cublas import Cublas
 from tuner.runtime.cuda.cublas_files import find_cublas, library_next_to

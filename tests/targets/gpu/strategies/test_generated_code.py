@@ -16,7 +16,8 @@ from tuner.core.candidate import Candidate
 from tuner.core.compiled_code import KernelCode
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
-from tuner.payload.reference import draw, draw_base, output_dtype
+from tuner.payload.drawing import draw, draw_base
+from tuner.payload.reference import output_dtype
 from tuner.results.output.trial_facts import predicted_lines
 from tuner.search.cost_model.occupancy import require_launchable
 from tuner.search.cost_model.untimed import PredictedCycles, is_serialized, ring_bytes

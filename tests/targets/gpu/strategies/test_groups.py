@@ -25,8 +25,10 @@ from tuner.core.errors import Stage
 from tuner.core.interfaces import Artifact
 from tuner.core.matmul import GroupedMatmul
 from tuner.core.problem import Problem
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import draw, draw_base, with_special_numbers
 from tuner.payload.group_offsets import offsets_of
-from tuner.payload.reference import Array, compare, draw, draw_base, with_special_numbers
+from tuner.payload.reference import Array
 from tuner.simulator.target.evaluator import SimulatorEvaluator, simulate_program
 from tuner.space.file.reading import first_rows, load_space_file
 from tuner.space.file.yaml import default_space_file

@@ -17,7 +17,8 @@ from tuner.core.matmul import (
 from tuner.core.problem import (
     Problem,
 )
-from tuner.payload.reference import draw, draw_base, output_dtype
+from tuner.payload.drawing import draw, draw_base
+from tuner.payload.reference import output_dtype
 from tuner.simulator.target.cycle_model import register_reads
 from tuner.simulator.target.evaluator import simulate_program
 from tuner.targets.gpu.compiler import Ptxas

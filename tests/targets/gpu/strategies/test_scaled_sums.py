@@ -21,8 +21,10 @@ from tests.tuning.fakes import present
 from tuner.core.matmul import Matmul
 from tuner.core.numpy_types import widened
 from tuner.core.problem import SCALED_COLUMNS, SCALED_DEPTH, SCALES, Problem
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import draw, draw_base
 from tuner.payload.inputs import draw_extremes
-from tuner.payload.reference import Inputs, compare, draw, draw_base
+from tuner.payload.reference import Inputs
 from tuner.search.cost_model.untimed import is_serialized
 from tuner.simulator.target.cycle_model import main_loop
 from tuner.simulator.target.evaluator import simulate_program

@@ -13,7 +13,9 @@ from tests.targets.gpu.strategies.points import by_name, compiled, is_feasible, 
 from tests.targets.gpu.strategies.three_products import Floats, chain
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.problem import Problem
-from tuner.payload.reference import Inputs, compare, draw, draw_base, with_special_numbers
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import draw, draw_base, with_special_numbers
+from tuner.payload.reference import Inputs
 from tuner.simulator.target.evaluator import simulate_program
 
 pytestmark = pytest.mark.mlir

@@ -1,0 +1,180 @@
+"""A kernel's C compared with the reference: whole, by parts, or by sampled rows."""
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.numpy_types import are_equal, is_nan, widened
+from tuner.core.records import Verdict
+from tuner.payload.drawing import scaled
+from tuner.payload.reference import Array, Float64, Inputs, by_rows, wide
+
+F16 = np.dtype(np.float16)
+F16_OVERFLOW = 65520.0  # 65504, the largest number of f16, and half of its last place
+BLOCK_ELEMENTS = 2**17  # compared at once: a megabyte in float64 fits in the cache
+TINY = 1e-300  # where the tolerance is 0, any difference is wrong
+WHOLE_FLOP = 2**40  # of the largest problem compared whole: some 10 s in float64 on a few cores
+SAMPLED_ROWS = 256
+GOLDEN = 0.6180339887  # multiples modulo 1: a low-discrepancy sequence, no period as tiles have
+
+
+def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
+    """Compares all of ``result``, a kernel's C, with the expected values; NaN and infinity must agree too.
+
+    Returns the verdict, whose error is in units of the tolerance, and a text that names the worst element.
+    """
+    return compare_rows(inputs, result, 0, inputs.problem.rows)
+
+
+def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[Verdict, str]:
+    """Compares rows ``first`` to ``end`` (exclusive) of ``result``, a kernel's C; many on several threads.
+
+    Returns the verdict, whose error is in units of the tolerance, and a text that names the worst element.
+    """
+    n = inputs.base.product.shape[1]  # the product is there before threads ask for it
+    step = max(1, BLOCK_ELEMENTS // n)
+    elements = (end - first) * n
+
+    def compared(part: slice) -> list[tuple[float, int, int, float, int]]:
+        """Returns each block's worst error, its place, what was expected there, and the number of errors."""
+        blocks = []
+        for start in range(first + part.start, first + part.stop, step):
+            stop = min(start + step, first + part.stop)
+            expected, tolerance = inputs.block(start, stop)
+            error = _in_tolerances(result[start:stop], expected, tolerance)
+            row, column = divmod(int(np.argmax(error)), n)
+            worst = float(error[row, column])
+            wanted = float(expected[row, column])
+            wrong = int(np.count_nonzero(error > 1.0)) if worst > 1.0 else 0
+            blocks.append((worst, start + row, column, wanted, wrong))
+        return blocks
+
+    blocks = [*itertools.chain(*by_rows(end - first, elements, compared))]
+    worst, row, column, wanted, _ = max(blocks, key=lambda block: block[0])  # of equal ones the first
+    found = widened(result[row : row + 1])[0, column]
+    wrong = sum(block[-1] for block in blocks)
+    text = f"worst at [{row}, {column}]: found {found:.9g}, expected {wanted:.9g}"
+    return Verdict(worst, elements), f"{wrong} of {elements} elements are wrong; {text}"
+
+
+def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
+    """Returns which of the input ``arrays`` a kernel changed, such as "A and bias"; "" for none.
+
+    A and B are compared as drawn: without ``inputs.flip`` and ``inputs.special``.
+    """
+    fresh = (
+        *scaled(inputs.problem, inputs.base, inputs.rows, inputs.columns, None),
+        *inputs.base.scales,
+        *inputs.base.offsets,
+        *inputs.extra,
+    )
+    extra = (*inputs.problem.scales, *inputs.problem.offsets, *inputs.problem.extra_arguments)
+    names = ("A", "B", *(argument.name for argument in extra))
+    named = zip(names, fresh, arrays, strict=True)
+    return " and ".join(name for name, was, now in named if not are_equal(was, now))
+
+
+def compare_tile(
+    inputs: Inputs, result: Array, rows: slice | Array, columns: slice, elements: str = "elements"
+) -> tuple[Verdict, str]:
+    """Compares a part of ``result``, a kernel's C; computes only the expected values of this part.
+
+    ``rows``: a slice, or row numbers; ``elements``: the word for elements in the text. Returns the verdict
+    and a text that names the worst element.
+    """
+    expected, tolerance = inputs.tile(rows, columns)
+    found = widened(result[rows, columns])
+    error = _in_tolerances(result[rows, columns], expected, tolerance)
+    wrong = int(np.count_nonzero(error > 1.0))
+    row, column = np.unravel_index(int(np.argmax(error)), error.shape)
+    place = f"[{np.arange(len(result))[rows][row]}, {columns.start + column}]"
+    text = f"worst at {place}: found {found[row, column]:.9g}, expected {expected[row, column]:.9g}"
+    verdict = Verdict(float(error[row, column]), error.size)
+    return verdict, f"{wrong} of {error.size} {elements} are wrong; {text}"
+
+
+def compare_parts(
+    inputs: Inputs, result: Array, parts: Iterable[tuple[slice | Array, slice]], note: str
+) -> Verdict:
+    """Compares parts of C, each given by rows and columns; returns a verdict of all with ``note``.
+
+    Raises CandidateError(VERIFY) for the first part with a wrong element.
+    """
+    verdicts = []
+    for rows, columns in parts:
+        verdict, worst = compare_tile(inputs, result, rows, columns)
+        if not verdict.max_error <= 1.0:
+            raise CandidateError(Stage.VERIFY, worst)
+        verdicts.append(verdict)
+    largest = max(verdict.max_error for verdict in verdicts)
+    return Verdict(largest, sum(verdict.elements for verdict in verdicts), (note,))
+
+
+def _in_tolerances(found: Array, expected: Float64, tolerance: Float64) -> Float64:
+    """Returns errors in units of their tolerances; infinite for NaN and infinity that are not expected.
+
+    ``tolerance`` is overwritten, unless it is one 0, broadcast, as of integers.
+    """
+    if not tolerance.flags.writeable:
+        return np.where(found == expected, 0.0, np.inf)
+    numbers = wide(found)
+    np.maximum(tolerance, TINY, out=tolerance)
+    with np.errstate(over="ignore", invalid="ignore"):  # the difference of infinities
+        error: Float64 = numbers - expected
+        np.abs(error, out=error)
+        error /= tolerance
+    if not np.isfinite(error.max(initial=0.0)):
+        is_number = np.isfinite(error)
+        given = numbers[~is_number]
+        wanted = expected[~is_number]
+        is_right = (given == wanted) | (np.isnan(given) & np.isnan(wanted))
+        if found.dtype == F16:  # sums in f32 may be too large for it
+            is_right |= (given == np.copysign(np.inf, wanted)) & (
+                np.abs(wanted) + tolerance[~is_number] >= F16_OVERFLOW
+            )
+        error[~is_number] = np.where(is_right, 0.0, np.inf)
+    return error
+
+
+def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
+    """Compares all of ``result``, a kernel's C, or 256 of its rows if the problem has more than 2**40 flop.
+
+    Of the rows that are not compared, all elements must be finite: C is filled with NaN before, so that
+    unwritten elements show. Returns the verdict and a text that names the worst element.
+    """
+    if inputs.problem.flop <= WHOLE_FLOP:
+        return compare(inputs, result)
+    m = inputs.problem.rows
+    n = inputs.problem.sizes[1]
+    unwritten = not_finite(result)
+    if unwritten:
+        return Verdict(np.inf, m * n), f"{unwritten} of {m * n} elements are NaN or infinite"
+    rows = np.array(sampled_rows(m))
+    verdict, text = compare_tile(inputs, result, rows, slice(0, n), "elements looked at")
+    return replace(verdict, notes=(f"{len(rows)} of {m} rows compared, all elements finite",)), text
+
+
+def sampled_rows(m: int) -> tuple[int, ...]:
+    """Returns at most 256 row numbers below ``m``: the first, the last, and irregular ones between."""
+    parts = min(SAMPLED_ROWS, m)
+    bounds = [part * m // parts for part in range(parts + 1)]
+    inner = [
+        low + int(part * GOLDEN % 1 * (high - low))
+        for part, (low, high) in enumerate(itertools.pairwise(bounds))
+    ]
+    return tuple(dict.fromkeys((0, *inner[1:-1], m - 1)))
+
+
+def not_finite(result: Array) -> int:
+    """Returns how many elements are NaN or infinite; of signed integers, how many are the smallest number.
+
+    An infinity in f16 counts as a number: a sum may be too large for f16.
+    """
+    step = max(1, 2**20 // max(result.shape[1], 1))
+    parts = (result[start : start + step] for start in range(0, len(result), step))
+    if result.dtype == F16:
+        return sum(int(np.count_nonzero(np.isnan(part))) for part in parts)
+    return sum(int(np.count_nonzero(is_nan(part) | np.isinf(widened(part)))) for part in parts)
