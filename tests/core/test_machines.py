@@ -141,6 +141,8 @@ SETS = {
     **dict.fromkeys(("cascadelake", "icelake-server"), ("avx2", "avx512", "vnni")),
     **dict.fromkeys(("znver4", "znver5"), ZEN_4),
     **dict.fromkeys(("sapphirerapids", "graniterapids"), (*ZEN_4, "amx-bf16", "amx-int8")),
+    **dict.fromkeys(("neoverse-n1", "apple-m1"), ("neon", "dotprod")),
+    **dict.fromkeys(("neoverse-v1", "neoverse-v2"), ("neon", "dotprod", "i8mm", "arm-bf16")),
 }
 
 
@@ -149,7 +151,9 @@ def test_each_processor_and_machine_offers_what_it_has_and_an_unknown_one_is_ref
     assert len({each.machine.name for each in PROCESSORS.values()}) == len(PROCESSORS)
     assert processor_of("znver3").features == "+avx2,+fma,+f16c,-sse4a"
     assert processor_of("graniterapids").features.endswith("+avx512vnni,+amx-tile,+amx-bf16,+amx-int8")
-    line = r"^cpu: found 'saphirerapids', allowed haswell, .*, znver5; did you mean sapphire"
+    assert processor_of("neoverse-v2").features == "+neon,+lse,+dotprod,+i8mm,+bf16"
+    assert processor_of("neoverse-v2").machine.logical_cores == 72  # one thread a core
+    line = r"^cpu: found 'saphirerapids', allowed haswell, .*, apple-m1; did you mean sapphire"
     with pytest.raises(UsageError, match=line):
         processor_of("saphirerapids")
     tiles = replace(PLAIN, has_vnni=True, has_amx_bf16=True, has_amx_int8=True)

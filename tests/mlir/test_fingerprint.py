@@ -28,6 +28,7 @@ MAKES_NO_CODE = {
     "core/progress.py",  # says what a process works on
     "core/typed_arguments.py",  # checks arguments of the Python API
     "mlir/fingerprint.py",
+    "runtime/wheel_tools.py",  # finds a ptxas
     "runtime/workers/processes.py",  # ends a ptxas that hangs
 }
 

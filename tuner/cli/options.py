@@ -331,7 +331,7 @@ target_options = combined(
         "--cpu",
         default="",
         metavar="NAME",
-        help="Another x86 processor, as --target cpu:NAME: sapphirerapids, znver4, ...",
+        help="Another processor, as --target cpu:NAME: sapphirerapids, neoverse-v2, ...",
     ),
 )
 

@@ -69,6 +69,7 @@ class Architecture:
     isas: tuple[Isa, ...]  # the widest first
     sets: tuple[InstructionSet, ...]
     requires: str  # what a machine without an isa lacks
+    threads_per_core: int  # of servers as they are sold
 
 
 # Levels: https://gitlab.com/x86-psABIs/x86-64-ABI, "Micro-Architecture Levels"; they imply more flags than
@@ -126,6 +127,7 @@ X86_64 = Architecture(
         ),
     ),
     requires="neither AVX-512 nor AVX2 with FMA",
+    threads_per_core=2,
 )
 # Flags: https://docs.kernel.org/arch/arm64/elf_hwcaps.html. Four units: Neoverse V1 as 128-bit NEON, V2,
 # Apple. Atomics in one instruction (ARMv8.1) are required: without them LLVM calls helpers that no library
@@ -165,6 +167,7 @@ AARCH64 = Architecture(
         ),
     ),
     requires="no NEON with the atomics of ARMv8.1",
+    threads_per_core=1,
 )
 ARCHITECTURES = (X86_64, AARCH64)
 ISAS: dict[str, Isa] = {}  # by name

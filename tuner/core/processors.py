@@ -11,11 +11,17 @@ from tuner.core.gpu import CLOCK_FLOP, USUAL_MULTIPROCESSORS
 from tuner.core.instruction_sets import (
     AMX_BF16,
     AMX_INT8,
+    ARM_BF16,
     AVX512_BF16,
+    DOTPROD,
     FIELDS,
+    I8MM,
+    ISA_ARCHITECTURES,
     ISAS,
+    NEON,
     SETS,
     VNNI,
+    Architecture,
 )
 from tuner.core.machine import EXTENSIONS, Machine, processor_class
 from tuner.core.problem import Problem
@@ -25,6 +31,7 @@ KIB = 2**10
 MIB = 2**20
 FIELD_OF = {name: field for field, name in FIELDS.items()}
 AMX = (AVX512_BF16, VNNI, AMX_BF16, AMX_INT8)
+NEOVERSE = (DOTPROD, I8MM, ARM_BF16)  # since V1
 FMA = "FMA"
 WORDS = "products of 16-bit integers"
 
@@ -69,10 +76,14 @@ class DescribedProcessor:
 
     name: str  # LLVM's, for -mcpu
     product: str  # whose cores and caches these are
-    isa: str  # "avx512", "avx2"
+    isa: str  # "avx512", "avx2", "neon"
     cores: int
     cache_bytes: tuple[int, int, int]  # L1 data and L2 of a core; L3 as its cores share it
     has: tuple[str, ...] = ()  # instruction sets beyond the isa: "vnni"
+
+    @property
+    def architecture(self) -> Architecture:
+        return ISA_ARCHITECTURES[self.isa]
 
     @property
     def machine(self) -> Machine:
@@ -84,7 +95,7 @@ class DescribedProcessor:
             processor=f"{self.name}, as {self.product}",
             isa=self.isa,
             physical_cores=self.cores,
-            logical_cores=2 * self.cores,
+            logical_cores=self.cores * self.architecture.threads_per_core,
             l1_bytes=l1,
             l2_bytes=l2,
             l3_bytes=l3,
@@ -95,7 +106,7 @@ class DescribedProcessor:
 
     @property
     def features(self) -> str:
-        """Returns the value of LLVM's attribute "target-features": "+avx2,+fma,...".
+        """Returns the value of LLVM's attribute "target-features": "+avx2,+fma,...", "+neon,+lse,...".
 
         A function that is compiled for another processor has its own list of features, else LLVM adds those
         of the processor that it is compiled on.
@@ -109,6 +120,8 @@ class DescribedProcessor:
 
 
 # Cores and caches: ark.intel.com, and AMD's product pages; the L3 of Zen is that of one complex of cores.
+# Of AArch64: Ampere's and NVIDIA's product pages, what Linux prints on Graviton3, Apple's performance cores,
+# of which four share an L2 of 12 MiB. L3 is the cache of the whole chip.
 PROCESSORS = {
     processor.name: processor
     for processor in (
@@ -133,6 +146,12 @@ PROCESSORS = {
         DescribedProcessor(
             "znver5", "EPYC 9755", "avx512", 128, (48 * KIB, MIB, 32 * MIB), ("avx512-bf16", "vnni")
         ),
+        DescribedProcessor(
+            "neoverse-n1", "Ampere Altra Q80-30", NEON, 80, (64 * KIB, MIB, 32 * MIB), (DOTPROD,)
+        ),
+        DescribedProcessor("neoverse-v1", "AWS Graviton3", NEON, 64, (64 * KIB, MIB, 32 * MIB), NEOVERSE),
+        DescribedProcessor("neoverse-v2", "NVIDIA Grace", NEON, 72, (64 * KIB, MIB, 114 * MIB), NEOVERSE),
+        DescribedProcessor("apple-m1", "Apple M1", NEON, 4, (128 * KIB, 3 * MIB, 8 * MIB), (DOTPROD,)),
     )
 }
 

@@ -57,6 +57,7 @@ CPU_SOURCES: Sources = (
     "runtime/cpu/host.py",  # whether code is adapted to what the processor here can run
     "runtime/cpu/jit.py",
     "targets/cpu/compiler.py",
+    "targets/cpu/llvm_tools.py",
 )
 GPU_SOURCES: Sources = (
     *SHARED_SOURCES,

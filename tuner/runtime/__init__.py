@@ -11,5 +11,6 @@ __all__ = [
     "quantized_files",
     "timing",
     "timing_lock",
+    "wheel_tools",
     "workers",
 ]

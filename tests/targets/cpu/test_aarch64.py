@@ -1,38 +1,44 @@
 """AArch64 Linux as the target cpu: machines as Linux describes them, their spaces, the code made for them.
 
-No ARM processor is here: the code is cross-compiled and read, not run.
+No ARM processor is here: the code is cross-compiled and read, not run. Its text is verified on this one.
 """
 
 import platform
 import re
-import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.runtime.cpu.aarch64_machines import AARCH64_MACHINES, APPLE, N1, V1, V2, Aarch64Machine
+from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate, TargetName
-from tuner.core.errors import CandidateError, UsageError
+from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.instruction_sets import AARCH64, NEON, X86_64, code_level
+from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, variables_of
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
-from tuner.core.processors import instruction_sets_of, most_flop_per_s, peak_text
+from tuner.core.processors import PROCESSORS, instruction_sets_of, most_flop_per_s, peak_text
 from tuner.runtime.cpu import host
 from tuner.runtime.cpu.host import describe_machine, require_own_intrinsics
 from tuner.runtime.cpu.jit import loop_text
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import first_rows, load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
-from tuner.space.scripts.choice import first_configuration
+from tuner.space.scripts.choice import default_script, first_configuration
 from tuner.space.scripts.strategy import Binder, load_strategy
-from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu import llvm_tools
+from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler, assembly
+from tuner.targets.cpu.evaluator import CrossCompiledEvaluator
 from tuner.targets.cpu.target import Cpu, CrossCpu, require_conversions
 
 pytestmark = pytest.mark.mlir
-TOOLS = [shutil.which(f"{tool}-22") for tool in ("mlir-translate", "opt", "llc")]
-NO_TOOLS = "mlir-translate-22, opt-22 or llc-22 is not installed (Debian: mlir-22-tools, llvm-22)"
+NEEDS_TOOLS = pytest.mark.skipif(
+    bool(llvm_tools.missing_tools()), reason=f"needs LLVM 22's tools: {llvm_tools.INSTALL}, mlir-22-tools"
+)
 TIMEOUT_S = 60.0
 SHAPE = (240, 240, 256)
 FMA = re.compile(r"^\s+(?:fmla|fmadd)\b")
@@ -93,7 +99,10 @@ def test_kinds_of_cores_that_differ_are_both_named_and_an_unknown_part_is_its_nu
 def test_a_processor_without_atomics_is_refused_and_no_x86_code_is_made(become: Become) -> None:
     assert become(N1.cpuinfo().replace(" atomics", "")).isa == "none"
     assert "no NEON with the atomics of ARMv8.1" in Cpu().status().reason
-    assert not CrossCpu().status().is_available
+    assert (
+        CrossCpu().status().reason.startswith("compiles for neoverse-n1, neoverse-v1, neoverse-v2, apple-m1;")
+    )
+    assert CrossCpu().machine(TargetName.parse("cpu:neoverse-v1")).isa == NEON
     with pytest.raises(UsageError, match=r"^target cpu:haswell: code for x86-64 is compiled on x86-64 alone"):
         CrossCpu().machine(TargetName.parse("cpu:haswell"))
 
@@ -209,7 +218,7 @@ def innermost_loop(assembly: str) -> list[str]:
 def cross_compiled(problem: Problem, candidate: Candidate, machine: Machine, processor: str) -> str:
     binder = Binder((load_strategy(candidate.strategy),), problem, variables_of(problem, machine, 1), 1)
     text = CpuCompiler().compile(problem, binder.bind(candidate)).code.text
-    translate, optimise, generate = map(str, TOOLS)
+    translate, optimise, generate = (str(llvm_tools.llvm_tool(name)) for name in llvm_tools.COMPILES)
     target = (f"-mcpu={processor}", "-mtriple=aarch64-linux-gnu", "-O3")
     for command in ((translate, "--mlir-to-llvmir"), (optimise, "-S", *target), (generate, *target)):
         done = subprocess.run(
@@ -219,7 +228,7 @@ def cross_compiled(problem: Problem, candidate: Candidate, machine: Machine, pro
     return text
 
 
-@pytest.mark.skipif(None in TOOLS, reason=NO_TOOLS)
+@NEEDS_TOOLS
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("processor", ["neoverse-v2", "neoverse-n1", "neoverse-v1"])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
@@ -233,3 +242,67 @@ def test_the_inner_loop_of_each_first_configuration_stays_in_registers(dtype: st
         share = sum(map(bool, map(FMA.match, loop))) / len(loop)
         is_packed = candidate.strategy == "matmul_cpu_packed"
         assert share >= (0.75 if is_packed or dtype == "f32" else 0.7), (candidate, share)
+
+
+# ``--cpu neoverse-v2``: code by LLVM's tools, which is verified as its text on this processor.
+
+DESCRIBED = [name for name, processor in PROCESSORS.items() if processor.architecture is AARCH64]
+
+
+def script_for(problem: Problem, processor: str) -> Script:
+    return present(default_script(problem, PROCESSORS[processor].machine))
+
+
+@NEEDS_TOOLS
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("processor", DESCRIBED)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16", "i8"])
+def test_code_for_a_processor_is_made_and_its_text_verified_here(dtype: str, processor: str) -> None:
+    problem = Matmul(33, 70, 40, dtype)
+    artifact = CrossCompiler(processor).compile(problem, script_for(problem, processor))
+    here = CrossCompiledEvaluator(1)
+    verdict = here.verify(problem, here.load(problem, artifact), np.random.default_rng(0))
+    assert (verdict.elements, verdict.max_error <= 1) == (33 * 70, True)
+
+
+@NEEDS_TOOLS
+def test_the_code_is_of_the_processor() -> None:
+    problem = Matmul(16, 16, 16)
+    artifact = CpuCompiler().compile(problem, script_for(problem, "neoverse-n1"))
+    text = assembly(CrossCompiler("neoverse-n1").code_of(artifact))
+    assert "<matmul>:" in text
+    assert re.search(r"^  fmla\s+v\d+\.4s", text, re.M)
+
+
+def test_a_script_with_instructions_of_x86_is_refused_for_it() -> None:
+    problem = Matmul(64, 64, 64, "i8")
+    script = script_for(problem, "sapphirerapids")
+    with pytest.raises(CandidateError, match=r"needs .*amx-int8, which neoverse-n1, as Ampere Altra .*"):
+        CrossCompiler("neoverse-n1").compile(problem, script)
+
+
+def test_without_llvm_s_tools_a_line_says_what_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(llvm_tools, "llvm_tool", lambda name: None)
+    line = r"^target cpu:apple-m1: code for aarch64 needs mlir-translate, opt, llc of LLVM 22, which"
+    with pytest.raises(UsageError, match=line) as refused:
+        CrossCpu().machine(TargetName.parse("cpu:apple-m1"))
+    assert refused.value.hint == "pip install 'mlir-tuner[arm]'"
+    assert "; for neoverse-n1, neoverse-v1, neoverse-v2, apple-m1 after pip" in CrossCpu().status().reason
+    assert CrossCpu().machine(TargetName.parse("cpu:haswell")).isa == "avx2"
+
+
+@NEEDS_TOOLS
+def test_what_a_tool_refuses_is_a_failure_of_the_candidate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = partial(
+        llvm_tools.write_foreign_object,
+        *("llvm.func @f(", tmp_path / "code.o", AARCH64, Stage.COMPILE),
+        is_position_independent=False,
+    )
+    with pytest.raises(CandidateError, match=r"^mlir-translate of LLVM 22: expected"):
+        make()
+    monkeypatch.setattr(llvm_tools, "TIMEOUT_S", 0.0)
+    with pytest.raises(CandidateError, match=r"^mlir-translate: not done in 0 s$"):
+        make()

@@ -12,6 +12,7 @@ from tests.texts import text_beside
 from tests.tuning.fakes import present
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.runtime.wheel_tools import Tool
 from tuner.search.cost_model.gpu import LATENCY
 from tuner.search.cost_model.untimed import BusyCycles
 from tuner.simulator.memory.access_log import Access
@@ -25,7 +26,7 @@ from tuner.simulator.target.cycle_model import (
     register_reads,
 )
 from tuner.targets.gpu import sass as module
-from tuner.targets.gpu.compiler import Tool, find_ptxas, locate
+from tuner.targets.gpu.compiler import find_ptxas, locate
 from tuner.targets.gpu.sass import Kernel, MachineInstruction, read_kernels, sass
 
 # What ``nvdisasm -c -hex`` prints of kernels that are written by hand.

@@ -12,8 +12,9 @@ from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch, Resources
 from tuner.core.errors import CandidateError, MachineError, Stage, UsageError
 from tuner.core.gpu import CHIPS, chip_of
 from tuner.mlir.fingerprint import GPU_SOURCES
+from tuner.runtime.wheel_tools import Tool
 from tuner.targets.gpu import compiler as gpu
-from tuner.targets.gpu.compiler import KernelReport, Ptxas, Tool, defects_of, locate, refusal_of
+from tuner.targets.gpu.compiler import KernelReport, Ptxas, defects_of, locate, refusal_of
 
 PTX = text_beside(__file__, "PTX")
 PROGRAM = KernelCode("sm_80", PTX, b"", (Launch("first", (1, 1, 1), (256, 1, 1), 4096, ("p",)),), ())

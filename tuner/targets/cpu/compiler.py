@@ -13,10 +13,11 @@ from typing import final
 
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Stage, failing_at, reason_of
+from tuner.core.instruction_sets import Architecture
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.packings import packings_comment, threads_comment, threads_in
 from tuner.core.problem import Problem, TextProblem
-from tuner.core.processors import missing_on, processor_of, refusal
+from tuner.core.processors import PROCESSORS, missing_on, processor_of, refusal
 from tuner.core.progress import code_generation
 from tuner.mlir import bindings, transform
 from tuner.mlir.bindings import jit_bindings
@@ -26,13 +27,15 @@ from tuner.mlir.cpu.llvm_modules import compiled_for, instructions_needed
 from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE, compile_fusion
 from tuner.payload.cpu import matrix_bytes, payload_mlir
 from tuner.payload.partitions import partitions_in
-from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.cpu.host import describe_machine, own_architecture
 from tuner.runtime.cpu.jit import module_for_host
+from tuner.targets.cpu.llvm_tools import OBJDUMP, llvm_tool, write_foreign_object
 
 _ADDRESS_OF_NOTHING = 1  # stands for functions that are never called: the code is only written
 TIMEOUT_S = 60.0
 OPTIONS = ("-d", "--no-show-raw-insn")
 INSTRUCTION = re.compile(r"^\s+[0-9a-f]+:\s+(\S.*?)\s*$", re.MULTILINE)  # after its address
+TARGET_CPU = re.compile(r'\["target-cpu", "([^"]+)"\]')
 FUNCTION = re.compile(r"^[0-9a-f]+ (<.*>:)$", re.MULTILINE)
 
 
@@ -89,12 +92,18 @@ def write_object(
     *,
     is_position_independent: bool = False,
     entry: str = "",  # a function that must compile, with all that it calls
+    architecture: Architecture | None = None,  # that its "target-cpu" is of; None: this machine's
 ) -> None:
     """Compiles LLVM-dialect text at -O3 for its "target-cpu", else for this processor; writes an object file.
 
     Raises CandidateError(``stage``) if LLVM rejects the text, or if ``entry`` calls a function that the JIT
-    cannot resolve.
+    cannot resolve; UsageError for another architecture than this machine's without LLVM's tools.
     """
+    if architecture not in (None, own_architecture()):
+        write_foreign_object(
+            llvm_text, file, architecture, stage, is_position_independent=is_position_independent
+        )
+        return
     jit_ir, execution_engine = jit_bindings()
     try:
         with code_generation(llvm_text), jit_ir.Context(), jit_ir.Location.unknown():
@@ -126,19 +135,29 @@ def object_code(llvm_text: str, entry: str) -> bytes:
 
 
 def assembly(llvm_text: str) -> str:
-    """Returns the assembly of compiled LLVM-dialect text; "" if no objdump is installed.
+    """Returns the assembly of compiled LLVM-dialect text; "" if no objdump for its architecture is installed.
 
     Raises CandidateError(LOAD) if LLVM rejects the text.
     """
-    objdump = shutil.which("objdump") or shutil.which("llvm-objdump")
+    architecture = _architecture_of(llvm_text)
+    objdump: str | Path | None = llvm_tool(OBJDUMP)
+    if architecture is own_architecture():
+        objdump = shutil.which("objdump") or shutil.which("llvm-objdump")
     if objdump is None:
         return ""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "code.o"
-        write_object(llvm_text, file)
-        command = [objdump, *OPTIONS, str(file)]
+        write_object(llvm_text, file, architecture=architecture)
+        command = [str(objdump), *OPTIONS, str(file)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     return instructions(done.stdout)
+
+
+def _architecture_of(llvm_text: str) -> Architecture:
+    named = TARGET_CPU.search(llvm_text)
+    if named and named[1] in PROCESSORS:
+        return PROCESSORS[named[1]].architecture
+    return own_architecture()
 
 
 def instructions(listing: str) -> str:
@@ -178,7 +197,8 @@ class CrossCompiler(AbstractCompiler):
         start = time.perf_counter()
         code = self.code_of(theirs)
         with tempfile.TemporaryDirectory() as folder:
-            write_object(code, Path(folder) / "code.o", Stage.COMPILE)
+            file = Path(folder) / "code.o"
+            write_object(code, file, Stage.COMPILE, architecture=self._processor.architecture)
         stages = (*theirs.stage_s, ("object", time.perf_counter() - start))
         sha256 = hashlib.sha256((code + theirs.sha256).encode()).hexdigest()
         runnable = self._runnable(problem, script, theirs)

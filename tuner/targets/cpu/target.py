@@ -9,7 +9,7 @@ from tuner.core.candidate import CPU, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import CPU_DTYPES, TILE_DTYPES, unsupported_type
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.instruction_sets import NO_ISA, X86_64
+from tuner.core.instruction_sets import NO_ISA, X86_64, Architecture
 from tuner.core.interfaces import FINAL_EFFORT, Script, fastest_baseline
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem, TextProblem
@@ -41,6 +41,7 @@ from tuner.targets.cpu.baseline_libraries import (
     recorded_library,
     widened_note,
 )
+from tuner.targets.cpu.llvm_tools import INSTALL, missing_tools, require_tools
 from tuner.targets.run_plan import plan
 from tuner.targets.target import (
     BaselineChoice,
@@ -52,7 +53,7 @@ from tuner.targets.target import (
 )
 
 NO_CLOCK = "code for another processor is not timed"
-CROSS_COMPILES = f"compiles for {', '.join(PROCESSORS)}; verifies what this processor can run of it, no times"
+VERIFIES = "verifies what this processor can run of it, no times"
 NOT_HERE = "code for x86-64 is compiled on x86-64 alone"
 BASELINE_TIMEOUT_S = 120.0  # in addition to the float64 reference
 # to load a fusion and to evaluate its draws by numpy, which is slow for some functions
@@ -87,15 +88,26 @@ class CrossCpu(CpuCode):
     """The target ``cpu:NAME``, another processor: verifies its code if this one can run it, times none."""
 
     def status(self) -> TargetStatus:
-        name = f"{CPU}:NAME"
-        if own_architecture() is not X86_64:
-            return TargetStatus(name, False, NOT_HERE, is_timed=False)
-        return TargetStatus(name, True, CROSS_COMPILES, is_timed=False)
+        own = own_architecture()
+        here = [name for name, processor in PROCESSORS.items() if processor.architecture is own]
+        others = [name for name, processor in PROCESSORS.items() if _is_foreign(processor.architecture)]
+        without = ""
+        if others and missing_tools():
+            without = f"; for {', '.join(others)} after {INSTALL}"
+        else:
+            here += others
+        reason = f"compiles for {', '.join(here)}{without}; {VERIFIES}"
+        return TargetStatus(f"{CPU}:NAME", True, reason, is_timed=False)
 
     def machine(self, target: TargetName) -> Machine:
-        if own_architecture() is not X86_64:
-            raise UsageError(f"target {CPU}:{target.detail}: {NOT_HERE}")
-        return processor_of(target.detail).machine
+        processor = processor_of(target.detail)
+        architecture = processor.architecture
+        what = f"target {CPU}:{target.detail}"
+        if _is_foreign(architecture):
+            require_tools(what, architecture)
+        elif architecture is not own_architecture():
+            raise UsageError(f"{what}: {NOT_HERE}")
+        return processor.machine
 
     def compiler(self, target: TargetName) -> Compiler:
         return replace(cpu_compiler(), pipeline_sha256=sources_sha256(CPU_SOURCES))
@@ -122,6 +134,11 @@ class CrossCpu(CpuCode):
         from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler  # loads MLIR
 
         return CrossCompiler(target.detail).code_of(CpuCompiler().compile(problem, script))
+
+
+def _is_foreign(architecture: Architecture) -> bool:
+    """Returns whether LLVM's tools make this architecture's code here: on x86-64, that of all others."""
+    return own_architecture() is X86_64 and architecture is not X86_64
 
 
 def host_machine() -> Machine:

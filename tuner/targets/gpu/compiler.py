@@ -1,9 +1,7 @@
 """The compiler of scripts to GPU programs, and ptxas: found, run, its report read, its known defects."""
 
 import functools
-import importlib.metadata
 import math
-import os
 import re
 import shutil
 import struct
@@ -26,6 +24,7 @@ from tuner.mlir.fingerprint import Sources, llvm_version, packages, sources_sha2
 from tuner.mlir.gpu import lowering
 from tuner.payload.gpu import gpu_payload_mlir
 from tuner.payload.scratch import scratch_in
+from tuner.runtime.wheel_tools import Tool, tool_of_wheels
 from tuner.runtime.workers.processes import run_command
 from tuner.search.cost_model.occupancy import (
     BlockNeeds,
@@ -59,26 +58,12 @@ QUESTION_TIMEOUT_S = 20.0  # for --help and --version, on a busy machine
 BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
 
 
-@dataclass(frozen=True)
-class Tool:
-    """An executable of NVIDIA's CUDA toolkit, and its origin: a wheel with version, or "PATH"."""
-
-    path: Path
-    origin: str  # "nvidia-cuda-nvcc 13.5.37", or "PATH"
-
-
 def locate(name: str) -> Tool | None:
     """Returns an executable of CUDA, such as "ptxas", from its wheel, else from PATH; None: not installed."""
-    for distribution in DISTRIBUTIONS[name]:
-        try:
-            wheel = importlib.metadata.distribution(distribution)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        # nvidia/cu13/bin since CUDA 13, nvidia/cuda_nvcc/bin before
-        for file in wheel.files or ():
-            path = Path(str(wheel.locate_file(file)))
-            if file.name == name and file.parent.name == "bin" and os.access(path, os.X_OK):
-                return Tool(path, f"{distribution} {wheel.version}")
+    # nvidia/cu13/bin since CUDA 13, nvidia/cuda_nvcc/bin before
+    in_wheel = tool_of_wheels(name, DISTRIBUTIONS[name])
+    if in_wheel is not None:
+        return in_wheel
     on_path = shutil.which(name)
     if on_path:
         return Tool(Path(on_path), "PATH")
