@@ -6,6 +6,9 @@ from xml.etree import ElementTree
 
 from benchmarks import first_page
 from benchmarks.model_tables import models_sentence
+from benchmarks.race import pages
+from benchmarks.race.picture import svg as race_svg
+from benchmarks.race.race_file import stored_race
 from benchmarks.ratio_picture import svg
 from benchmarks.ratios import F32_1_THREAD, coverage, f32_pairs, ratios_in
 from benchmarks.result_tables import TEXTS, gpu_sentences, headline_table
@@ -40,7 +43,8 @@ def test_the_readme_is_short_its_first_sentences_hold_the_limits_and_every_numbe
     text = " ".join(prose(README).split())
     schedule = first_page.part(json.loads(first_page.FILE.read_text()))
     assert first_page.with_part(README, schedule) == README, "run: python -m benchmarks.first_page"
-    for computed in (headline_table(), models_sentence(), gpu_sentences(), prose(schedule)):
+    raced = pages.part_of(README)
+    for computed in (headline_table(), models_sentence(), gpu_sentences(), prose(schedule), prose(raced)):
         words = " ".join(computed.split())
         assert words in text
         text = text.replace(words, "")
@@ -80,12 +84,13 @@ def test_the_picture_is_of_the_quickstarts_commands_and_shows_the_lines_that_a_r
 
 # Every number of the page of results is computed from the results files.
 
-RESULTS = " ".join(prose((ROOT / "docs" / "concepts" / "results.md").read_text()).split())
+RESULTS_PAGE = (ROOT / "docs" / "concepts" / "results.md").read_text()
+RESULTS = " ".join(prose(RESULTS_PAGE).split())
 OTHER_VERSIONS = {"1.5", "2.13"}  # of Kernel Tuner, PyTorch
 
 
 def test_the_page_has_what_the_files_give_no_other_number_and_the_interval_of_the_rounds() -> None:
-    rest = RESULTS
+    rest = RESULTS.replace(" ".join(prose(pages.part_of(RESULTS_PAGE)).split()), "")
     for text in TEXTS:
         computed = " ".join(text().split())
         assert computed in RESULTS, f"{text.__name__}: run: python -m benchmarks.result_tables"
@@ -96,6 +101,20 @@ def test_the_page_has_what_the_files_give_no_other_number_and_the_interval_of_th
     assert f"from the {outside}th to the {rounds + 1 - outside}th of the {rounds} ratios" in RESULTS
     (percent,) = re.findall(r"with a probability below (\d+) %", RESULTS)
     assert 1 - coverage(rounds) < int(percent) / 100
+
+
+# The race of whole tuners is what its results file says, on both pages and in its picture.
+
+
+def test_the_pages_have_what_the_race_gave_and_nothing_before_one_is_stored() -> None:
+    race = stored_race()
+    if race is None:
+        assert pages.part_of(README) == pages.part_of(RESULTS_PAGE) == ""
+        assert not pages.PICTURE.exists()
+        return
+    assert pages.part_of(README) == pages.readme_part(race), "run: python -m benchmarks.race.pages"
+    assert pages.part_of(RESULTS_PAGE) == pages.results_part(race)
+    assert pages.PICTURE.read_text() == race_svg(race)
 
 
 # The picture of ratios is what its script draws from the results files, and fetches nothing.

@@ -1,0 +1,251 @@
+"""Races whole tuners: the same matmuls, the same wall time, one thread on one core, one neutral timer.
+
+    python -m benchmarks.race --install
+    python -m benchmarks.race --output race.json               # 10 and 60 s, 40 minutes
+    python -m benchmarks.race --quick --output race.json       # 10 s for each tuner, 15 minutes in all
+    python -m benchmarks.race --budgets 10 60 300              # two hours
+
+Each tuner works in an environment of its own under ``build/race`` and has its budget from the start of its
+process; what has no budget of time is stopped when it is over. Then all kernels of a case are called by one
+C function on the same arrays, 0 and 16 bytes past a boundary of 64 bytes, interleaved in rounds of drawn
+order. Each is compared with float64 before, in a forked child. bf16 and i8 have the smallest budget only.
+A peer that is missing, crashes, is wrong or has no kernel in time is a row with the reason. Nothing else
+should run on the machine.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.limited_child import Stopped, in_child
+from benchmarks.race.contest import OFFSETS, KernelTiming, RacingKernel, build_calls, contest
+from benchmarks.race.environments import FOLDER, PeerEnvironment, environment_of, install
+from benchmarks.race.measured_peak import peak_flop_per_s
+from benchmarks.race.peer import PeerPlace, PeerResult, RaceMatmul
+from benchmarks.race.peers import BASELINE, PEERS
+from benchmarks.race.peers.ours import TUNER
+from benchmarks.race.standings import (
+    SHARES,
+    best_known_s,
+    geometric_means,
+    improvements,
+    ratio_to,
+    seconds_to,
+)
+from benchmarks.results_file import add_report_options, emit, report
+from tuner.core.problem_text import parse_shape
+
+SHAPES = ("512x512x512", "333x1777x901", "96x8192x256", "64x64x64")
+DTYPES = ("f32", "bf16", "i8")
+FULL_DTYPE = "f32"  # the others run with the smallest budget only
+BUDGETS_S = (10.0, 60.0)
+QUICK_S = (10.0,)
+ROUNDS = 31  # the quartiles of 4 q - 1 ratios enclose their median with a known confidence
+PEAK_LIMIT_S = 120.0
+ROUNDED = ("inductor",)  # give C in the type of A and B
+Row = dict[str, Any]
+
+
+def main() -> int:
+    """Runs the race; returns the exit code."""
+    options = _arguments()
+    if options.install:
+        return _install(options.peers)
+    environments = {name: environment_of(PEERS[name]) for name in options.peers}
+    for name, environment in environments.items():
+        _say(f"{PEERS[name].title}: {environment.reason or environment.version}")
+    others = os.sched_getaffinity(0) - {options.core}
+    if others:
+        os.sched_setaffinity(0, others)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    calls = build_calls(FOLDER)
+    cases = [RaceMatmul(*parse_shape(shape), dtype) for dtype in options.dtypes for shape in options.shapes]
+    rows: list[Row] = []
+    for number, case in enumerate(cases):
+        started_s = time.monotonic()
+        rows += _case_rows(case, environments, calls, options)
+        seconds = time.monotonic() - started_s
+        _say(f"{case.shape} {case.dtype}: {seconds:.0f} s, {len(cases) - 1 - number} matmuls to go")
+        document = report("race", _settings(options, environments), rows, _summary(rows))
+        emit(document, options.json and number == len(cases) - 1, options.output)
+    return 0
+
+
+def _install(names: list[str]) -> int:
+    """Makes the environments one after another; one that fails is named with its reason."""
+    for name in names:
+        _say(f"{PEERS[name].title}: installing")
+        reason = install(PEERS[name])
+        _say(f"{PEERS[name].title}: {reason or environment_of(PEERS[name]).version}")
+    return 0
+
+
+def _case_rows(
+    case: RaceMatmul, environments: dict[str, PeerEnvironment], calls: Path, options: argparse.Namespace
+) -> list[Row]:
+    """Runs all peers on a matmul, then times their kernels; returns a row for each peer and budget."""
+    peak = in_child(peak_flop_per_s, case.dtype, options.core, limit_s=PEAK_LIMIT_S)
+    entries: list[tuple[str, PeerResult]] = []
+    for name, environment in environments.items():
+        if case.dtype in PEERS[name].dtypes:
+            entries += [(name, entry) for entry in _entries(name, case, environment, options)]
+    runners = [
+        RacingKernel(_key(name, entry), entry.kernel, environments[name].python, name in ROUNDED)
+        for name, entry in entries
+        if entry.kernel is not None
+    ]
+    timings = contest(case, runners, calls, options.core, options.rounds)
+    peak_flop = None if isinstance(peak, Stopped) else peak
+    return [_row(case, name, entry, timings, peak_flop) for name, entry in entries]
+
+
+def _entries(
+    name: str, case: RaceMatmul, environment: PeerEnvironment, options: argparse.Namespace
+) -> list[PeerResult]:
+    if environment.reason:
+        return [PeerResult(None, 0.0, reason=environment.reason)]
+    folder = FOLDER / "runs" / f"{case.shape}-{case.dtype}" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    found = []
+    budgets_s = options.budgets if case.dtype == FULL_DTYPE else options.budgets[:1]
+    for entry in PEERS[name].entries(case, budgets_s, PeerPlace(environment.python, folder, options.core)):
+        _say(f"  {_key(name, entry)}: {entry.wall_s:.1f} s, {len(entry.trials)} trials {entry.reason}")
+        found.append(entry)
+    return found
+
+
+def _key(name: str, entry: PeerResult) -> str:
+    return name if entry.budget_s is None else f"{name} {entry.budget_s:g} s"
+
+
+def _row(
+    case: RaceMatmul,
+    name: str,
+    entry: PeerResult,
+    timings: tuple[KernelTiming, ...],
+    peak_flop_per_s: float | None,
+) -> Row:
+    key = _key(name, entry)
+    failed = sum(trial.is_failed for trial in entry.trials)
+    row: Row = {
+        "shape": case.shape,
+        "dtype": case.dtype,
+        "peer": name,
+        "budget_s": entry.budget_s,
+        "wall_s": round(entry.wall_s, 2),
+        "build_s": round(entry.build_s, 2),
+        "trials": len(entry.trials),
+        "failed": failed,
+        "improvements": improvements(entry),
+        "reason": entry.reason,
+        "peak_gflop_per_s": None if peak_flop_per_s is None else peak_flop_per_s / 1e9,
+        "offsets": {},
+    }
+    for offset in OFFSETS:
+        there = [timing for timing in timings if timing.offset == offset]
+        own = [timing for timing in there if timing.name == key]
+        if own:
+            row["offsets"][str(offset)] = _offset_part(case, entry, own[0], there, peak_flop_per_s)
+    return row
+
+
+def _offset_part(
+    case: RaceMatmul,
+    entry: PeerResult,
+    timing: KernelTiming,
+    all_timings: list[KernelTiming],
+    peak_flop_per_s: float | None,
+) -> Row:
+    """Returns the figures of a kernel at one offset."""
+    median_s = timing.median_s
+    best_s = best_known_s(all_timings)
+    part: Row = {"failure": timing.failure, "error": timing.error, "median_s": median_s}
+    if median_s is None or best_s is None:
+        return part
+    part["gflop_per_s"] = case.flop / median_s / 1e9
+    part["of_best"] = best_s / median_s
+    part["of_peak"] = None if peak_flop_per_s is None else case.flop / median_s / peak_flop_per_s
+    part["seconds_to"] = {f"{share:g}": seconds_to(share, entry, median_s, best_s) for share in SHARES}
+    part["ratio"] = _ratio(BASELINE, timing, all_timings)
+    # of the same budget where the peer has one, else of the longest
+    tuners = [other.name for other in all_timings if other.name.startswith(f"{TUNER.name} ")]
+    budgeted = f"{TUNER.name} {entry.budget_s:g} s" if entry.budget_s is not None else ""
+    part["over_tuner"] = _ratio(budgeted or tuners[-1], timing, all_timings) if tuners else None
+    return part
+
+
+def _ratio(name: str, timing: KernelTiming, all_timings: list[KernelTiming]) -> Row | None:
+    """Returns the ratio of the named kernel's time to ``timing``; None where one of them has too few."""
+    for other in all_timings:
+        if other.name == name:
+            ratio = ratio_to(other, timing)
+            return None if ratio is None else asdict(ratio)
+    return None
+
+
+def _settings(options: argparse.Namespace, environments: dict[str, PeerEnvironment]) -> Row:
+    peers = {
+        name: {
+            "title": PEERS[name].title,
+            "package": PEERS[name].package,
+            "version": environment.version,
+            "skipped": environment.reason,
+            "settings": PEERS[name].settings,
+            "source": PEERS[name].source,
+        }
+        for name, environment in environments.items()
+    }
+    names = ("shapes", "dtypes", "budgets", "rounds")
+    return {**{name: getattr(options, name) for name in names}, "offsets": OFFSETS, "peers": peers}
+
+
+def _summary(rows: list[Row]) -> Row:
+    """Returns geometric means of the ratios to OpenBLAS, by peer with budget, and by offset."""
+    means = {}
+    for offset in map(str, OFFSETS):
+        ratios: dict[str, list[float]] = {}
+        for row in rows:
+            ratio = row["offsets"].get(offset, {}).get("ratio")
+            if ratio is not None:
+                key = row["peer"] if row["budget_s"] is None else f"{row['peer']} {row['budget_s']:g} s"
+                ratios.setdefault(key, []).append(ratio["median"])
+        means[offset] = geometric_means(ratios)
+    return {"geometric_means": means}
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--install", action="store_true", help="make the peers' environments, and end")
+    parser.add_argument("--quick", action="store_true", help="a budget of 10 s")
+    parser.add_argument(
+        "--budgets", nargs="+", type=float, metavar="S", help="seconds of wall time; default: 10 60"
+    )
+    parser.add_argument("--shapes", nargs="+", default=SHAPES, metavar="MxNxK")
+    parser.add_argument("--dtypes", nargs="+", default=DTYPES, choices=DTYPES)
+    parser.add_argument("--peers", nargs="+", default=list(PEERS), choices=PEERS)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument(
+        "--core", type=int, default=max(os.sched_getaffinity(0)), help="default: the last one"
+    )
+    add_report_options(parser)
+    options = parser.parse_args()
+    if options.budgets is None:
+        options.budgets = QUICK_S if options.quick else BUDGETS_S
+    options.budgets = tuple(sorted(options.budgets))
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""The results file of a race, read."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, final
+
+from benchmarks.results_file import RESULTS
+
+FILE = RESULTS / "race.json"
+ALIGNED, SHIFTED = "0", "16"  # bytes from a cache line, as the results file has them
+PICTURE_DTYPE = "f32"
+Row = dict[str, Any]
+
+
+@final
+@dataclass(frozen=True)
+class Race:
+    """The results file of a race."""
+
+    document: dict[str, Any]
+
+    @property
+    def rows(self) -> list[Row]:
+        """Returns a row for each matmul, peer and budget."""
+        rows: list[Row] = self.document["rows"]
+        return rows
+
+    @property
+    def peers(self) -> dict[str, Row]:
+        """Returns title, version and settings of each peer by its name."""
+        peers: dict[str, Row] = self.document["settings"]["peers"]
+        return peers
+
+    @property
+    def longest_s(self) -> float:
+        """Returns the largest budget in seconds."""
+        budgets_s: list[float] = self.document["settings"]["budgets"]
+        return max(budgets_s)
+
+    @property
+    def machine(self) -> str:
+        """Returns on which machine the race was run."""
+        machine = self.document["machine"]
+        isa = machine["isa"].upper().replace("AVX512", "AVX-512")
+        return f"{machine['processor']}, {isa}"
+
+    def title(self, row: Row) -> str:
+        """Returns "XTC, 60 s": peer and budget of a row."""
+        title: str = self.peers[row["peer"]]["title"]
+        return title if row["budget_s"] is None else f"{title}, {row['budget_s']:g} s"
+
+    def last_rows(self) -> list[Row]:
+        """Returns the rows of each matmul's largest budget, and those without a budget."""
+        largest: dict[tuple[str, str], float] = {}
+        for row in self.rows:
+            matmul = row["shape"], row["dtype"]
+            largest[matmul] = max(largest.get(matmul, 0.0), row["budget_s"] or 0.0)
+        return [row for row in self.rows if row["budget_s"] in (None, largest[row["shape"], row["dtype"]])]
+
+
+def stored_race() -> Race | None:
+    """Returns the race in the results; None where none is stored."""
+    return Race(json.loads(FILE.read_text())) if FILE.exists() else None
