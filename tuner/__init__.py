@@ -43,7 +43,7 @@ MODULES = {  # public name -> the module that has it
     "report": "tuner.results.report.page",
     "compile_program": "tuner.programs.compile",
     "read_quantized": "tuner.runtime.quantized_files",
-    "load": "tuner.programs.run.fused_program",  # of an exported program: loads no compiler
+    "load": "tuner.programs.run.loading",  # of an exported program: loads no compiler
 }
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from tuner.core.matmul import BatchMatmul, GroupedMatmul, Matmul
     from tuner.library.dispatch.matmul import DispatchedMatmul
     from tuner.programs.compile import compile_program
-    from tuner.programs.run.fused_program import load
+    from tuner.programs.run.loading import load
     from tuner.results.output.progress import progress
     from tuner.results.report.page import report
     from tuner.runtime.quantized_files import read_quantized

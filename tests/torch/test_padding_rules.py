@@ -12,12 +12,12 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from torch import nn  # noqa: E402
 from torch.export import Dim  # noqa: E402
 
-from tuner.torch.affine_sizes import AffineSize, sizes_of_tensor  # noqa: E402
 from tuner.torch.dynamic_sizes import read_sizes_of_arguments  # noqa: E402
 from tuner.torch.export import exported_graph  # noqa: E402
 from tuner.torch.module_parts import ModuleGraph  # noqa: E402
 from tuner.torch.padded_graph import PaddedGraph  # noqa: E402
 from tuner.torch.padded_nodes import PaddedNodes, padded_nodes  # noqa: E402
+from tuner.torch.symbol_sizes import SymbolSize, sizes_of_tensor  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of torch, about its own code
 
@@ -153,7 +153,7 @@ def test_padding_does_not_reach_results(name: str) -> None:
 
 def cut(result: Any, node: Any, n: int) -> Any:
     for dim, size in enumerate(sizes_of_tensor(node.meta["val"])):
-        if isinstance(size, AffineSize):
+        if isinstance(size, SymbolSize):
             result = result.narrow(dim, 0, size.at(n))
     return result
 

@@ -12,20 +12,27 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tuner.core.candidate import TargetName
 from tuner.core.dtypes import IEEE
+from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import TIMED_OUT, CandidateError, Stage, UsageError
 from tuner.core.fusions import Fusion
 from tuner.core.problem import Problem
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.children import CompilingChildren
 from tuner.programs.compiler import CompiledProgram, payload_text
-from tuner.programs.dynamic.size_range import SizeRange, require_on_cpu
-from tuner.programs.dynamic.sized_function import SizedFunction
-from tuner.programs.dynamic.specialization import StaticProgram, required, specialized
+from tuner.programs.dynamic.specialization import StaticProgram, program_of_sizes, required, specialized
 from tuner.programs.execution import host_function
 from tuner.programs.lowering.resources import SplitPayload, joined_payload, split_payload, without_data
 from tuner.programs.payload_errors import named_in_errors
-from tuner.programs.request import DeviceOptions, Form, ProgramOptions, ProgramRequest, program_support
+from tuner.programs.request import (
+    DeviceOptions,
+    Form,
+    ProgramOptions,
+    ProgramRequest,
+    program_support,
+    require_on_cpu,
+)
 from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.sized_function import SizedFunction
 from tuner.programs.service import (
     NAME,
     compile_and_check,
@@ -204,7 +211,7 @@ def sized_function(request: ProgramRequest, sizes: SizeRange, name: str) -> Size
         with named_in_errors(f"{name} at n = {static.size}", ""):
             return host_function(compile_in_child(replace(request, text=static.text, entry=None)))
 
-    return SizedFunction(sizes, specialize, compile_static)
+    return program_of_sizes(sizes, specialize, compile_static)
 
 
 def compile_on_host(

@@ -10,6 +10,7 @@ from typing import Final, Literal, get_args
 from tuner.core.candidate import TargetName
 from tuner.core.device import STREAM_ORDERS
 from tuner.core.dtypes import IEEE, MATH, TILE_DTYPES
+from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
@@ -156,3 +157,10 @@ class ProgramRequest:
         if self.scripts is None:
             return None
         return {key: Script.of(text) for key, text in self.scripts}
+
+
+def require_on_cpu(target: TargetName, sizes: SizeRange) -> None:
+    """Raises UsageError for a range of sizes on another target than a CPU."""
+    if not target.is_on_cpu:
+        line = f"sizes {sizes.text} cannot be combined with target {target}"
+        raise UsageError(f"{line}: programs of a dynamic size run on a CPU", "--target cpu")

@@ -17,8 +17,10 @@ from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compile import children_in_background, compile_on_host
 from tuner.programs.run.fused_program import FusedFunction
-from tuner.programs.run.fused_program import load as load_arrays
 from tuner.programs.run.host_function import HostFunction
+from tuner.programs.run.loading import load as load_arrays
+from tuner.programs.run.sized_function import SizedFunction
+from tuner.programs.run.sized_types import SizedType
 from tuner.programs.tuning import store_result, tune_text
 from tuner.results.output.program_tables import losses
 from tuner.results.output.progress import campaign_progress
@@ -30,6 +32,7 @@ from tuner.torch.graph_outputs import ChangesTensorsError
 from tuner.torch.partition import Compiled, partitioned
 from tuner.torch.program import TensorProgram, torch_type
 from tuner.torch.refusals import RefusedOperatorsError
+from tuner.torch.sized_modules import parts_of, save_module
 from tuner.torch.weights import ModuleWeights
 from tuner.tuning.events import CampaignObserver, both_observers, ignore_campaign
 
@@ -149,7 +152,10 @@ def _partitioned(
     )
     weights = ModuleWeights(module, partition.function.changed_buffers)
     note = f"in PyTorch: {partition.text}" if partition.text else ""
-    return TensorProgram(partition.function, partition.form, weights), note
+    save = None
+    if dynamic_shapes is not None:
+        save = partial(save_module, partition.function)
+    return TensorProgram(partition.function, partition.form, weights, save), note
 
 
 def _require_fallback(fallback: str) -> None:
@@ -189,34 +195,27 @@ def load(folder: str | Path) -> TensorProgram:
         True
     """
     function = load_arrays(folder)
-    return TensorProgram(function, _flat(function))
+    if isinstance(function, SizedFunction):
+        signature = function.signature
+        form = _flat(signature.arguments, signature.results)
+        return TensorProgram(parts_of(function), form, save=function.export)
+    return TensorProgram(function, _flat(function.code.arguments, function.code.results))
 
 
-def _flat(function: FusedFunction) -> CallForm:
+def _flat(arguments: Sequence[TensorType | SizedType], results: Sequence[TensorType | SizedType]) -> CallForm:
     """Returns how a loaded program is called: tensors one after the other, for one or a tuple of tensors."""
-    results = tuple(map(_empty, function.code.results))
-    flatten = torch.utils._pytree.tree_flatten  # noqa: SLF001 - torch's only API
-    in_spec = flatten((tuple(map(_empty, function.code.arguments)), {}))[1]
-    out_spec = flatten(results[0] if len(results) == 1 else results)[1]
-    inputs = tuple(range(len(function.code.arguments)))
+    inputs = tuple(range(len(arguments)))
     outputs = tuple(map(Output, range(len(results))))
-    types, result_types = (
-        tuple(torch_type(kind.element) for kind in kinds)
-        for kinds in (function.code.arguments, function.code.results)
-    )
+    flatten = torch.utils._pytree.tree_flatten  # noqa: SLF001 - torch's only API
     return CallForm(
-        in_spec=in_spec,
-        out_spec=out_spec,
+        in_spec=flatten((inputs, {}))[1],
+        out_spec=flatten(0 if len(results) == 1 else outputs)[1],
         inputs=inputs,
         outputs=outputs,
-        types=types,
-        result_types=result_types,
+        types=tuple(torch_type(type_.element) for type_ in arguments),
+        result_types=tuple(torch_type(type_.element) for type_ in results),
         signature=signature_of_tensors(len(inputs)),
     )
-
-
-def _empty(kind: TensorType) -> torch.Tensor:
-    return torch.empty(kind.shape, dtype=torch_type(kind.element), device="meta")
 
 
 @typed_arguments

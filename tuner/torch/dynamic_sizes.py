@@ -15,7 +15,7 @@ from torch.fx import Node
 from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
-from tuner.torch.affine_sizes import AffineSize, OtherSizeError, size_of
+from tuner.torch.symbol_sizes import OtherSizeError, SymbolSize, size_of
 
 Place = tuple[int, int]  # numbers of a tensor and of its dimension
 Shape = tuple[int | None, ...]  # None: dynamic
@@ -99,7 +99,7 @@ def read_sizes_of_arguments(graph: torch.fx.Graph, arguments: Sequence[Node]) ->
                 owners.setdefault(str(size.node.expr), (node, dim))
     found = tuple(graph.find_nodes(op="call_function", target=torch.ops.aten.sym_size.int))
     start = next(node for node in graph.nodes if node.op != "placeholder")
-    known: dict[AffineSize, Node] = {}
+    known: dict[SymbolSize, Node] = {}
     with graph.inserting_before(start):
         for node in found:
             size = _affine(node)
@@ -112,21 +112,21 @@ def read_sizes_of_arguments(graph: torch.fx.Graph, arguments: Sequence[Node]) ->
             graph.erase_node(node)
 
 
-def _affine(node: Node) -> AffineSize | None:
+def _affine(node: Node) -> SymbolSize | None:
     try:
         size = size_of(node.meta["val"])
     except OtherSizeError:
         return None
-    return size if isinstance(size, AffineSize) else None
+    return size if isinstance(size, SymbolSize) else None
 
 
-def _size_node(graph: torch.fx.Graph, size: AffineSize, owner: tuple[Node, int]) -> Node:
+def _size_node(graph: torch.fx.Graph, size: SymbolSize, owner: tuple[Node, int]) -> Node:
     node = graph.call_function(torch.ops.aten.sym_size.int, owner)
     node.meta["val"] = owner[0].meta["val"].shape[owner[1]]
-    if size.scale != 1:
-        node = _number_node(graph, operator.mul, node, size.scale)
-    if size.offset:
-        node = _number_node(graph, operator.add, node, size.offset)
+    if size.of_n.of_n != 1:
+        node = _number_node(graph, operator.mul, node, size.of_n.of_n)
+    if size.of_n.constant:
+        node = _number_node(graph, operator.add, node, size.of_n.constant)
     return node
 
 

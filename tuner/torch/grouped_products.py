@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from tuner.core.dynamic_sizes import size_ladder
 from tuner.core.errors import CandidateError, UsageError
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.torch.operations import ELEMENTS, Product, compiled_product
@@ -23,7 +24,7 @@ from tuner.torch.operations import ELEMENTS, Product, compiled_product
 GROUPED = frozenset({"aten::_grouped_mm", "transformers::grouped_mm_fallback"})
 OPERANDS = 3
 # that code is compiled for; a weight that does not fit in caches takes as long for 1 to 32 rows, about
-ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64)
+ROWS = size_ladder(1, 64, of_doubling=2)
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ import torch
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.node import map_arg
 
-from tuner.torch.affine_sizes import AffineSize, Size, size_of
 from tuner.torch.dynamic_sizes import is_dynamic_node
 from tuner.torch.graph_outputs import is_overload
 from tuner.torch.padding_rules import OTHER, Mask, OperatorCall, PaddingFill, is_symbol, masks_before
+from tuner.torch.symbol_sizes import Size, SymbolSize, size_at, size_of
 
 ATEN = torch.ops.aten
 TRACE = "stack_trace"
@@ -35,8 +35,8 @@ class PaddedGraph:
         self._size = size
         self._graph = Graph()
         self._known: dict[Node, Node] = {}
-        self._numbers: dict[AffineSize, Node] = {}
-        self._valid: dict[tuple[AffineSize, int], Node] = {}
+        self._numbers: dict[SymbolSize, Node] = {}
+        self._valid: dict[tuple[SymbolSize, int], Node] = {}
         self._trace: Any = None
         for node in module.graph.find_nodes(op="placeholder"):
             if not is_symbol(node):
@@ -67,7 +67,7 @@ class PaddedGraph:
 
     def at_size(self, size: Size) -> int:
         """Returns a size of the program: that of tensors padded to S."""
-        return size.at(self._size) if isinstance(size, AffineSize) else size
+        return size_at(size, self._size)
 
     def _padded_call(self, node: Node) -> Node:
         call = OperatorCall(node)
@@ -84,12 +84,12 @@ class PaddedGraph:
         dtype = node.meta["val"].dtype
         for dim in mask.dims:
             size = sizes[dim]
-            assert isinstance(size, AffineSize)
+            assert isinstance(size, SymbolSize)
             valid = self.valid(size, len(sizes) - dim - 1)
             value = self.call(ATEN.where.ScalarOther, valid, value, _number(mask.fill, dtype))
         return value
 
-    def valid(self, size: AffineSize, dims_after: int) -> Node:
+    def valid(self, size: SymbolSize, dims_after: int) -> Node:
         """Returns which elements along a dimension are the call's; ``dims_after``: dimensions after it."""
         key = (size, dims_after)
         if key not in self._valid:
@@ -99,14 +99,14 @@ class PaddedGraph:
             self._valid[key] = self.call(ATEN.reshape.default, valid, shape)
         return self._valid[key]
 
-    def number(self, size: AffineSize) -> Node:
+    def number(self, size: SymbolSize) -> Node:
         """Returns a size of the call, a tensor without dimensions."""
         if size not in self._numbers:
             number = self._true_size
-            if size.scale != 1:
-                number = self.call(ATEN.mul.Tensor, number, size.scale)
-            if size.offset:
-                number = self.call(ATEN.add.Tensor, number, size.offset)
+            if size.of_n.of_n != 1:
+                number = self.call(ATEN.mul.Tensor, number, size.of_n.of_n)
+            if size.of_n.constant:
+                number = self.call(ATEN.add.Tensor, number, size.of_n.constant)
             self._numbers[size] = number
         return self._numbers[size]
 
@@ -153,7 +153,7 @@ def _copied(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -
     if not (isinstance(other, Node) and is_symbol(other)):
         return graph.copied(call.node, arguments)
     size = size_of(other.meta["val"])
-    assert isinstance(size, AffineSize)
+    assert isinstance(size, SymbolSize)
     arguments[OTHER] = graph.number(size)
     target: Any = call.node.target
     return graph.copied(call.node, arguments, target.overloadpacket)
@@ -175,7 +175,7 @@ def _mean(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -> 
     mean = graph.call(ATEN.div.Tensor, total, math.prod(_static_sizes(sizes, dims)))
     for dim in padded:
         size = sizes[dim]
-        assert isinstance(size, AffineSize)
+        assert isinstance(size, SymbolSize)
         mean = graph.call(ATEN.div.Tensor, mean, graph.number(size))
     return graph.call(ATEN.to.dtype, mean, result)
 
@@ -187,12 +187,12 @@ def _static_sizes(sizes: tuple[Size, ...], dims: list[int]) -> list[int]:
 def _attention(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -> Node:
     """Leaves keys of the padding out: they are greater than each query where it is causal, else masked."""
     size = call.sizes("key")[-2]
-    if isinstance(size, AffineSize) and not arguments["is_causal"]:
+    if isinstance(size, SymbolSize) and not arguments["is_causal"]:
         arguments["attn_mask"] = _attention_mask(graph, call, size)
     return graph.copied(call.node, arguments)
 
 
-def _attention_mask(graph: PaddedGraph, call: OperatorCall, size: AffineSize) -> Node:
+def _attention_mask(graph: PaddedGraph, call: OperatorCall, size: SymbolSize) -> Node:
     valid = graph.valid(size, 0)
     mask = call.arguments["attn_mask"]
     if mask is None:
@@ -210,7 +210,7 @@ def _select(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -
     rank = len(call.sizes("self"))
     dim = arguments["dim"] % rank
     size = call.sizes("self")[dim]
-    if arguments["index"] >= 0 or not isinstance(size, AffineSize):
+    if arguments["index"] >= 0 or not isinstance(size, SymbolSize):
         return graph.copied(call.node, arguments)
     row = _from_the_end(graph, graph.copied_argument(arguments["self"]), dim, size, -arguments["index"], 1)
     return graph.call(ATEN.squeeze.dim, row, dim)
@@ -222,13 +222,13 @@ def _slice(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) ->
     dim = arguments["dim"] % rank
     size = call.sizes("self")[dim]
     start = arguments["start"] or 0
-    if start >= 0 or not isinstance(size, AffineSize):
+    if start >= 0 or not isinstance(size, SymbolSize):
         return graph.copied(call.node, arguments)
     return _from_the_end(graph, graph.copied_argument(arguments["self"]), dim, size, -start, -start)
 
 
 def _from_the_end(
-    graph: PaddedGraph, tensor: Node, dim: int, size: AffineSize, distance: int, count: int
+    graph: PaddedGraph, tensor: Node, dim: int, size: SymbolSize, distance: int, count: int
 ) -> Node:
     """Returns ``count`` elements of a dimension, the first of them ``distance`` before its end."""
     first = graph.call(ATEN.sub.Tensor, graph.number(size), distance)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch.fx import Node
 
-from tuner.torch.affine_sizes import AffineSize, OtherSizeError, sizes_of_tensor
 from tuner.torch.dynamic_sizes import DynamicSize, dynamic_nodes, dynamic_sizes, is_size
 from tuner.torch.module_parts import ModuleGraph
 from tuner.torch.padding_rules import NO_RULE, NoRuleError, masks_before
+from tuner.torch.symbol_sizes import OtherSizeError, SymbolSize, sizes_of_tensor
 
 PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "bilinear", "einsum"})
 OF_PRODUCTS = ("conv", "attention", "lstm", "gru")  # parts of names of operators that multiply matrices
@@ -58,7 +58,7 @@ def _symbols(node: Node) -> set[str]:
         sizes = sizes_of_tensor(value)
     except OtherSizeError:
         return set()
-    return {size.symbol for size in sizes if isinstance(size, AffineSize)}
+    return {size.symbol for size in sizes if isinstance(size, SymbolSize)}
 
 
 def _without_rules(nodes: Iterable[Node], symbol: str) -> dict[Node, str]:

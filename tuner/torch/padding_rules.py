@@ -18,8 +18,8 @@ import torch
 from torch.fx import Node
 from torch.utils import _pytree
 
-from tuner.torch.affine_sizes import AffineSize, OtherSizeError, Size, size_of, sizes_of_tensor
 from tuner.torch.graph_outputs import is_overload
+from tuner.torch.symbol_sizes import OtherSizeError, Size, SymbolSize, size_of, sizes_of_tensor
 
 NO_RULE = "its sizes are dynamic"
 TO_THE_END = 2**62  # from here on, the end of a slice is that of its dimension
@@ -119,7 +119,7 @@ def _sizes(value: object) -> tuple[Size, ...]:
 
 def padded_dims(sizes: Iterable[Size]) -> tuple[int, ...]:
     """Returns the numbers of the dimensions whose size depends on a symbol."""
-    return tuple(dim for dim, size in enumerate(sizes) if isinstance(size, AffineSize))
+    return tuple(dim for dim, size in enumerate(sizes) if isinstance(size, SymbolSize))
 
 
 def is_symbol(value: object) -> bool:
@@ -248,11 +248,11 @@ def _reshape(call: OperatorCall) -> tuple[Mask, ...]:
     return ()
 
 
-def _groups(sizes: tuple[Size, ...]) -> list[tuple[AffineSize | None, int]]:
+def _groups(sizes: tuple[Size, ...]) -> list[tuple[SymbolSize | None, int]]:
     """Returns each padded size, None at first, with the product of the static sizes up to the next one."""
-    groups: list[tuple[AffineSize | None, int]] = [(None, 1)]
+    groups: list[tuple[SymbolSize | None, int]] = [(None, 1)]
     for size in sizes:
-        if isinstance(size, AffineSize):
+        if isinstance(size, SymbolSize):
             groups.append((size, 1))
         else:
             padded, product = groups[-1]
@@ -279,7 +279,7 @@ def _repeat(call: OperatorCall) -> tuple[Mask, ...]:
     repeats = call.arguments["repeats"]
     before = (*(1 for _ in range(len(repeats) - len(call.sizes(call.first)))), *call.sizes(call.first))
     for old, times in zip(before, repeats, strict=True):
-        if old != 1 and times != 1 and (isinstance(old, AffineSize) or is_symbol(times)):
+        if old != 1 and times != 1 and (isinstance(old, SymbolSize) or is_symbol(times)):
             raise NoRuleError("it repeats a dimension of a dynamic size")
     return ()
 
@@ -308,7 +308,7 @@ def _slice(call: OperatorCall) -> tuple[Mask, ...]:
         return ()
     end = call.arguments["end"]
     is_to_the_end = end is None or (isinstance(end, int) and end >= TO_THE_END)
-    if not is_to_the_end or call.arguments["step"] != 1 or isinstance(call.results[0][dim], AffineSize):
+    if not is_to_the_end or call.arguments["step"] != 1 or isinstance(call.results[0][dim], SymbolSize):
         raise NoRuleError("it begins before the end of a dimension of a dynamic size")
     return ()
 
@@ -318,7 +318,7 @@ def _cat(call: OperatorCall) -> tuple[Mask, ...]:
     sizes = [_sizes(tensor) for tensor in tensors if _sizes(tensor) != (0,)]  # an empty vector is left out
     rank = len(sizes[0])
     dim = call.arguments.get("dim", 0) % rank
-    if any(isinstance(of_tensor[dim], AffineSize) for of_tensor in sizes[:-1]):
+    if any(isinstance(of_tensor[dim], SymbolSize) for of_tensor in sizes[:-1]):
         raise NoRuleError("it puts something behind a dimension of a dynamic size")
     return ()
 
@@ -331,7 +331,7 @@ def _attention(call: OperatorCall) -> tuple[Mask, ...]:
     is_causal = call.arguments["is_causal"]
     if call.is_padded("query", (-1,)) or call.is_padded("value", (-1,)):
         raise NoRuleError("its heads have a dynamic size")
-    if not isinstance(key[-2], AffineSize):
+    if not isinstance(key[-2], SymbolSize):
         return ()
     if is_causal and (query[-2] != key[-2] or call.arguments["attn_mask"] is not None):
         raise NoRuleError("it is causal, for queries and keys of different sizes")
@@ -469,5 +469,5 @@ def _require_sizes_of(symbol: str, call: OperatorCall) -> None:
             sizes = (size_of(leaf),)
         elif isinstance(leaf, torch.SymFloat | torch.SymBool):
             raise NoRuleError("a number that it takes is a dynamic size")
-        if any(isinstance(size, AffineSize) and size.symbol != symbol for size in sizes):
+        if any(isinstance(size, SymbolSize) and size.symbol != symbol for size in sizes):
             raise NoRuleError("its sizes are those of several symbols")

@@ -45,12 +45,17 @@ class TensorProgram:
         function: FusedFunction | HostFunction | PartedFunction,
         form: CallForm,
         weights: ModuleWeights | None = None,
+        save: Callable[[Path], None] | None = None,
     ) -> None:
-        """Takes a compiled function, how its module is called, and the module's weights at the export."""
+        """Takes a compiled function, how its module is called, and the module's weights at the export.
+
+        ``save``: writes a function in parts into a folder; None where that is not possible.
+        """
         self.function = function
         self.tuned: TunedProgram | None = None  # how the program was tuned, of ``tuner.torch.tune``
         self._form = form
         self._weights = weights
+        self._save = save
         self._expected = tuple(zip(form.types, _shapes_of(function), strict=True))
         self._default_dtype = default_dtype()
         # torch's guards of usual tensors outside and inside of inference mode, and of tensors made in it
@@ -59,7 +64,7 @@ class TensorProgram:
         self._run = function.run if isinstance(function, FusedFunction) else None
         self._parts = function if isinstance(function, PartedFunction) else None
         elements = (result.element for result in _results_of(function))
-        self._conversions = tuple(map(_conversion_of, elements, form.result_types))
+        self._conversions = tuple(map(conversion_of, elements, form.result_types))
         # flat: called with tensors alone; single: returns one tensor. Neither needs torch's trees at a call.
         flat = torch.utils._pytree.tree_flatten(((0,) * len(form.inputs), {}))[1]  # noqa: SLF001 - torch's only API
         self._is_flat = flat == form.in_spec
@@ -194,6 +199,8 @@ class TensorProgram:
     def export(self, folder: str | Path) -> None:
         """Writes the program into a folder, for ``tuner.load`` (arrays) and ``tuner.torch.load`` (tensors).
 
+        Of a dynamic size, the programs of all sizes of its ladder are compiled and written.
+
         Args:
             folder: path of a folder that is new, or has an exported program.
 
@@ -203,12 +210,16 @@ class TensorProgram:
         Raises:
             UsageError: the folder has other files, or the program is not one of fusions, or
                 takes or returns unsigned integers, which the folder's types cannot tell from signed ones.
+            CandidateError: a program of a dynamic size cannot be compiled at another size of its range.
         """
-        if not isinstance(self.function, FusedFunction):
+        if not isinstance(self.function, FusedFunction) and self._save is None:
             raise UsageError(f"only a program of fusions is exported: {self.why_no_fusions}")
         if UNSIGNED & {*self._form.types, *self._form.result_types}:
             raise UsageError("a program of unsigned integers is not exported: its types are those of MLIR")
-        self.function.export(folder)
+        if isinstance(self.function, FusedFunction):
+            self.function.export(folder)
+        elif self._save is not None:
+            self._save(Path(folder))
 
 
 def torch_type(element: str) -> torch.dtype:
@@ -242,7 +253,12 @@ def array_of(tensor: torch.Tensor) -> Any:
     return tensor.detach().numpy()
 
 
-def _conversion_of(element: str, dtype: torch.dtype) -> Callable[[Any], torch.Tensor]:
+def conversion_of(element: str, dtype: torch.dtype | None = None) -> Callable[[Any], torch.Tensor]:
+    """Returns a function that makes a tensor of an array of MLIR's ``element``, with the same memory.
+
+    ``dtype``: of the tensor, None: that of ``torch_type``.
+    """
+    dtype = dtype or torch_type(element)
     if torch_type(element) is dtype and dtype not in NOT_OF_NUMPY:
         convert: Callable[[Any], torch.Tensor] = torch.from_numpy
         return convert

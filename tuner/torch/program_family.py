@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import torch
 from torch.fx import GraphModule, Node
 
+from tuner.core.dynamic_sizes import ladder_size, size_ladder
 from tuner.core.errors import CandidateError, UsageError
-from tuner.core.size_ladder import ladder_size, size_ladder
 from tuner.runtime.process_state import thread_lock
-from tuner.torch.affine_sizes import AffineSize, Size, size_of, sizes_of_tensor
 from tuner.torch.dynamic_sizes import DynamicSize
 from tuner.torch.padded_graph import PaddedGraph
 from tuner.torch.padding_rules import is_symbol, padded_dims
 from tuner.torch.program import TensorProgram
+from tuner.torch.symbol_sizes import Size, SymbolSize, size_at, size_of, sizes_of_tensor
 from tuner.torch.weights import WeightContents
 
 Tensors = Sequence[torch.Tensor]
@@ -53,9 +53,10 @@ class ProgramFamily:
         self._programs: dict[int, SizedProgram | None] = {}  # None: by PyTorch
         self._lock = thread_lock()
         placeholders = module.graph.find_nodes(op="placeholder")
-        self._is_number = tuple(map(is_symbol, placeholders))
-        self._arguments = tuple(map(_sizes, placeholders))
-        self._results = tuple(map(_sizes, module.graph.output_node().args[0]))
+        self._examples = tuple(node.meta["val"] for node in placeholders)
+        self.is_number = tuple(map(is_symbol, placeholders))  # of each argument: whether it is a size
+        self.arguments = tuple(map(_sizes, placeholders))
+        self.results = tuple(map(_sizes, module.graph.output_node().args[0]))
         self._weights = tuple(module.buffers())
         self._contents = WeightContents()
         self._state = self._contents.of(self._weights)
@@ -80,11 +81,27 @@ class ProgramFamily:
         for size in sizes:
             self._program(ladder_size(self.ladder, size), values)
 
+    def compile_all(self) -> None:
+        """Compiles the programs of all sizes of the ladder. Raises UsageError and CandidateError."""
+        n = self.ladder[0]
+        values: list[torch.Tensor | int] = []
+        for example, sizes, is_number in zip(self._examples, self.arguments, self.is_number, strict=True):
+            shape = [size_at(size, n) for size in sizes]
+            if is_number:
+                values.append(shape[0])
+            else:
+                values.append(torch.zeros(shape, dtype=example.dtype))
+        self.compile_for(values, self.ladder)
+
+    def program_at(self, size: int) -> SizedProgram | None:
+        """Returns the program of a size of the ladder that is compiled; None where calls run by PyTorch."""
+        return self._programs[size]
+
     def size_of(self, values: Values) -> int:
         """Returns the dynamic size of a call's arguments."""
-        for value, sizes in zip(values, self._arguments, strict=True):
+        for value, sizes in zip(values, self.arguments, strict=True):
             for dim, size in enumerate(sizes):
-                if isinstance(size, AffineSize):
+                if isinstance(size, SymbolSize):
                     return size.symbol_of(value if isinstance(value, int) else value.shape[dim])
         raise AssertionError("a graph with a dynamic size reads something that has it")
 
@@ -107,7 +124,7 @@ class ProgramFamily:
         results = program.program.run(tensors)
         if n == size:
             return results
-        return [_cut(result, sizes, n) for result, sizes in zip(results, self._results, strict=True)]
+        return [_cut(result, sizes, n) for result, sizes in zip(results, self.results, strict=True)]
 
     def _program(self, size: int, values: Values) -> SizedProgram | None:
         if size not in self._programs:
@@ -118,7 +135,7 @@ class ProgramFamily:
 
     def _resized(self, values: Values, size: int) -> tuple[torch.Tensor, ...]:
         tensors = []
-        for value, sizes, is_number in zip(values, self._arguments, self._is_number, strict=True):
+        for value, sizes, is_number in zip(values, self.arguments, self.is_number, strict=True):
             if not is_number and isinstance(value, torch.Tensor):
                 tensors.append(_resized(value, sizes, size))
         return tuple(tensors)
@@ -152,7 +169,7 @@ def _sizes(node: Node) -> tuple[Size, ...]:
 
 def _resized(tensor: torch.Tensor, sizes: tuple[Size, ...], size: int) -> torch.Tensor:
     """Returns a tensor with zeros after its elements, or cut; the tensor itself where it has the size."""
-    shape = [known.at(size) if isinstance(known, AffineSize) else known for known in sizes]
+    shape = [size_at(known, size) for known in sizes]
     if list(tensor.shape) == shape:
         return tensor
     padded = tensor.new_zeros(shape)
@@ -168,6 +185,6 @@ def _resized(tensor: torch.Tensor, sizes: tuple[Size, ...], size: int) -> torch.
 def _cut(result: torch.Tensor, sizes: tuple[Size, ...], n: int) -> torch.Tensor:
     for dim in padded_dims(sizes):
         size = sizes[dim]
-        assert isinstance(size, AffineSize)
+        assert isinstance(size, SymbolSize)
         result = result.narrow(dim, 0, size.at(n))
     return result.contiguous()

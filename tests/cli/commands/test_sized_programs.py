@@ -15,9 +15,9 @@ from tests.tuning import fakes
 from tuner.db.store import Store
 from tuner.programs import execution, service
 from tuner.programs.dynamic import checked_run
-from tuner.programs.dynamic.sized_function import SizedFunction
 from tuner.programs.dynamic.tuned_sizes import SharedLimits
 from tuner.programs.run.fused_program import FusedFunction
+from tuner.programs.run.sized_function import SizedFunction
 from tuner.programs.service import find_fusions, run_and_time
 from tuner.programs.tuning import FusionSteps
 

@@ -7,9 +7,9 @@ import pytest
 
 import tuner
 from tests.programs.dynamic.programs import EXAMPLES, Example
+from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import UsageError
-from tuner.programs.dynamic.size_range import SizeRange
-from tuner.programs.dynamic.sized_function import SizedFunction
+from tuner.programs.run.sized_function import SizedFunction
 
 BY_NAME = {example.name: example for example in EXAMPLES}
 COMPILED = [BY_NAME[name] for name in ("LINEAR", "MLP", "SOFTMAX", "ATTENTION", "MEAN")]
@@ -84,14 +84,12 @@ def test_arguments_that_do_not_fit_are_one_line() -> None:
         function(q, q.astype(np.float64), q)
 
 
-def test_a_program_of_a_dynamic_size_is_for_a_cpu_and_has_no_folder(tmp_path: Path) -> None:
+def test_a_program_of_a_dynamic_size_is_for_a_cpu(tmp_path: Path) -> None:
     text = BY_NAME["MEAN"].text
     with pytest.raises(UsageError, match=r"^sizes 1\.\.8 cannot be combined with target simulator"):
         tuner.compile_program(text, "simulator", sizes="1..8")
     with pytest.raises(UsageError, match="cannot be combined with scripts"):
         tuner.compile_program(text, "cpu", sizes="1..8", scripts={tuner.Matmul(8, 8, 8): ""})
-    with pytest.raises(UsageError, match="mean: a program of a dynamic size cannot be exported"):
-        compiled(BY_NAME["MEAN"], "1..8").export(tmp_path)
     static = tmp_path / "f.mlir"
     static.write_text(text.replace("?", "4"))
     with pytest.raises(UsageError, match=r"f\.mlir:1:1: func\.func: no argument has a dynamic size"):

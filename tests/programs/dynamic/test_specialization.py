@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tests.programs.dynamic.programs import EXAMPLES, Example
-from tuner.programs.dynamic.size_range import SizeRange
-from tuner.programs.dynamic.sized_function import SizedFunction
-from tuner.programs.dynamic.specialization import StaticProgram, specialized
+from tuner.core.dynamic_sizes import SizeRange
+from tuner.programs.dynamic.specialization import StaticProgram, program_of_sizes, specialized
 from tuner.programs.interpreter.host_functions import read_function
 
 SIZES = SizeRange(1, 70)
@@ -35,7 +34,7 @@ def interpreted(static: StaticProgram) -> Any:
 @pytest.mark.parametrize("size", [1, 4, 12, 70])
 def test_a_static_program_is_right_at_each_size_that_it_serves(example: Example, size: int) -> None:
     sizes = SizeRange(1, size)
-    function = SizedFunction(sizes, lambda at: static_program(example.text, at), interpreted)
+    function = program_of_sizes(sizes, lambda at: static_program(example.text, at), interpreted)
     function.ladder = (size,)  # one program serves all
     rng = np.random.default_rng(size)
     for n in {*range(1, min(size, 9) + 1), size // 2 + 1, size - 1, size} - {0}:

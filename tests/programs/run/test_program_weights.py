@@ -15,7 +15,8 @@ from tests.programs.fusions.payload_text import PayloadText
 from tuner.core.fusions import ARGUMENT, WEIGHT, Buffer, FusedProgram, TensorType, View
 from tuner.core.numpy_types import DTYPES
 from tuner.core.packings import FusionCode, WeightPacking
-from tuner.programs.run.fused_program import load
+from tuner.programs.run.fused_program import FusedFunction
+from tuner.programs.run.loading import load
 from tuner.programs.run.program_weights import (
     ALIGNMENT_BYTES,
     LARGE_PAGE_BYTES,
@@ -186,4 +187,6 @@ def test_programs_of_other_rows_share_their_weights_which_are_freed_with_the_las
 def test_a_loaded_program_shares_the_weights_of_the_exported_one(tmp_path: Any) -> None:
     program = compiled_function(np.linspace(0, 3, 8).astype(np.float32))
     program.export(tmp_path / "program")
-    assert load(tmp_path / "program").weights[0] is program.weights[0]
+    loaded = load(tmp_path / "program")
+    assert isinstance(loaded, FusedFunction)
+    assert loaded.weights[0] is program.weights[0]

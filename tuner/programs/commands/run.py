@@ -26,6 +26,7 @@ from tuner.cli.options import (
     target_options,
 )
 from tuner.core.dtypes import IEEE
+from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import Refusal, UsageError
 from tuner.core.programs import LOOPS, TUNED
 from tuner.core.serialization import seconds_text
@@ -33,10 +34,16 @@ from tuner.programs.commands.payload_text import read_payload_text
 from tuner.programs.commands.sized_lines import comparison_line, sized_lines
 from tuner.programs.documents import run_document, sized_run_document
 from tuner.programs.dynamic.checked_run import run_sizes
-from tuner.programs.dynamic.size_range import SizeRange, require_on_cpu
 from tuner.programs.payload_errors import in_file, named_in_errors
 from tuner.programs.report import KernelSample, ProgramReport
-from tuner.programs.request import FORMS, DeviceOptions, ProgramOptions, ProgramRequest, program_support
+from tuner.programs.request import (
+    FORMS,
+    DeviceOptions,
+    ProgramOptions,
+    ProgramRequest,
+    program_support,
+    require_on_cpu,
+)
 from tuner.programs.run.recording_device import DeviceWork
 from tuner.programs.service import in_child, run_in_child
 from tuner.results.database import known_url

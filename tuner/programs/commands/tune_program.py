@@ -20,6 +20,7 @@ from tuner.cli.options import SUFFIX, is_model, open_store, print_found, print_j
 from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, print_stored
 from tuner.cli.tune_forms import ProgramForm
 from tuner.core.candidate import TargetName
+from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import Refusal, TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD
 from tuner.core.programs import ALL, BASELINE_SETS, ProgramBaseline, ProgramSource
@@ -28,11 +29,10 @@ from tuner.core.serialization import parse_seconds, seconds_text
 from tuner.programs.commands.payload_text import model_reader, read_payload_text
 from tuner.programs.commands.run import report_lines
 from tuner.programs.documents import program_document
-from tuner.programs.dynamic.size_range import SizeRange, require_on_cpu
 from tuner.programs.dynamic.specialization import takes_dynamic_size
 from tuner.programs.dynamic.tuned_sizes import TIMEOUT_S, SharedLimits, request_at
 from tuner.programs.lowering.matmul_recognition import model_contractions
-from tuner.programs.request import ProgramOptions, ProgramRequest, program_support
+from tuner.programs.request import ProgramOptions, ProgramRequest, program_support, require_on_cpu
 from tuner.programs.service import in_child
 from tuner.programs.tuning import FusionTuning, ProgramTuning, child_fusion_steps, child_process_steps
 from tuner.results.database_name import database_text, which_database

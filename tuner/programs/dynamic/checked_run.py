@@ -1,32 +1,26 @@
 """Runs a program of a dynamic size at several sizes of its range, each compared with the text as written."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 
 from tuner.core.device_programs import BufferType, DeviceProgram
+from tuner.core.dynamic_sizes import SizeRange, ladder_size, shape_at
 from tuner.core.errors import Refusal, UsageError
-from tuner.core.size_ladder import ladder_size
 from tuner.programs.arguments import make_arguments, type_text
 from tuner.programs.comparison import compare, outputs
 from tuner.programs.compiler import CompiledProgram
-from tuner.programs.dynamic.linear_sizes import shape_at
-from tuner.programs.dynamic.size_range import SizeRange
-from tuner.programs.dynamic.sized_function import SizedFunction
-from tuner.programs.dynamic.specialization import (
-    SizedSignature,
-    SizedType,
-    StaticProgram,
-    required,
-    specialized,
-)
+from tuner.programs.dynamic.specialization import StaticProgram, program_of_sizes, required, specialized
 from tuner.programs.execution import host_function
 from tuner.programs.reference import reference_of
 from tuner.programs.report import Comparison
 from tuner.programs.request import ProgramRequest
+from tuner.programs.run.fused_program import FusedFunction
+from tuner.programs.run.host_function import HostFunction
+from tuner.programs.run.sized_function import SizedFunction
+from tuner.programs.run.sized_types import SizedSignature, SizedType
 from tuner.programs.service import compile_and_check
 from tuner.targets.registry import real_backends
 
@@ -76,16 +70,16 @@ def run_sizes(request: ProgramRequest, sizes: SizeRange) -> SizedReport | Refusa
     """
     compiled: dict[int, CompiledProgram] = {}
 
-    def compile_static(program: StaticProgram) -> Callable[..., Any]:
+    def specialize(size: int) -> StaticProgram:
+        return required(specialized(request.text, request.entry, size))
+
+    def compile_static(program: StaticProgram) -> FusedFunction | HostFunction:
         made = compile_and_check(replace(request, text=program.text, entry=None))
         compiled[program.size] = made
         return host_function(made)
 
-    def specialize(size: int) -> StaticProgram:
-        return required(specialized(request.text, request.entry, size))
-
     try:
-        function = SizedFunction(sizes, specialize, compile_static)
+        function = program_of_sizes(sizes, specialize, compile_static)
     except UsageError as error:
         return Refusal(error.message, error.hint)
     rng = np.random.default_rng(request.options.seed)

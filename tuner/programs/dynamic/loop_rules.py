@@ -8,10 +8,10 @@ fail for padding: an index into a tensor, or a divisor of integers, that padding
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from tuner.core.dynamic_sizes import LinearSize
 from tuner.mlir.bindings import Op, Value, indexing_maps_of, ir
 from tuner.mlir.ir.building import dimensions
 from tuner.mlir.ir.reading import constant_of, op_of, walk_where
-from tuner.programs.dynamic.linear_sizes import LinearSize
 from tuner.programs.dynamic.size_analysis import KnownSizes, reads_size, refusal
 from tuner.programs.fusions.operations import GENERIC, body_of, defining, inits_of, is_parallel, is_tensor
 

@@ -7,11 +7,11 @@ an argument and not a comparison with n, because the fusions of a CPU read array
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from tuner.core.dynamic_sizes import LinearSize
 from tuner.mlir.bindings import Op, Value, indexing_maps_of, ir
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import recreated, value, zero
 from tuner.mlir.ir.reading import maps_in, types_of
-from tuner.programs.dynamic.linear_sizes import LinearSize
 from tuner.programs.dynamic.loop_rules import ReductionOverN
 from tuner.programs.fusions.generics import empty, maps_attribute, selecting
 from tuner.programs.fusions.operations import (

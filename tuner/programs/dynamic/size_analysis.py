@@ -7,10 +7,10 @@ tensors a shape, in the order of the function.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tuner.core.dynamic_sizes import SIZE_N, LinearSize, Shape, static_size
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import constant_of, location_of, op_of
-from tuner.programs.dynamic.linear_sizes import SIZE_N, LinearSize, Shape, static_size
 from tuner.programs.fusions.operations import is_tensor
 
 DYNAMIC_SIZE = ir.ShapedType.get_dynamic_size()

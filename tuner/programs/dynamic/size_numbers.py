@@ -5,10 +5,10 @@ A body that uses such a number reads n as one more operand, a tensor of rank 0, 
 
 from collections.abc import Callable
 
+from tuner.core.dynamic_sizes import LinearSize
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import value
 from tuner.mlir.ir.reading import maps_in
-from tuner.programs.dynamic.linear_sizes import LinearSize
 from tuner.programs.dynamic.masks import with_inputs
 from tuner.programs.dynamic.size_analysis import KnownSizes, reads_size, size_below
 from tuner.programs.fusions.operations import body_of, clone_into, is_tensor, read_by

@@ -3,59 +3,34 @@
 Runs in a child process, as all that reads a user's MLIR does.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tuner.core.device_programs import BufferType
+from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import function_type, name_of, ops_in, types_of
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import new_context, parse
-from tuner.programs.dynamic.linear_sizes import Shape
 from tuner.programs.dynamic.loop_rules import PRODUCTS, ReductionOverN, note_loops
 from tuner.programs.dynamic.size_analysis import KnownSizes, note_number, refusal
-from tuner.programs.dynamic.static_sizes import SizeArgument, StaticFunction
+from tuner.programs.dynamic.static_sizes import StaticFunction
 from tuner.programs.dynamic.tensor_rules import note_tensor
 from tuner.programs.fusions import normal_forms
 from tuner.programs.fusions.operations import is_tensor
 from tuner.programs.fusions.payload import INLINE, TERMINATOR
 from tuner.programs.lowering.entry import entry_of, function_named, hide_others, require_few_operations
 from tuner.programs.lowering.resources import joined_payload, split_payload
+from tuner.programs.run.sized_function import SizedFunction, SizedMember
+from tuner.programs.run.sized_types import SizeArgument, SizedSignature, SizedType
+
+if TYPE_CHECKING:
+    from tuner.programs.run.fused_program import FusedFunction
+    from tuner.programs.run.host_function import HostFunction
 
 CLEAN = "builtin.module(canonicalize,cse)"
 SCALARS = ("arith.", "math.", "affine.apply", "tensor.dim")
-
-
-@dataclass(frozen=True)
-class SizedType:
-    """The type of an argument or result: its shape in n, and its elements."""
-
-    shape: Shape
-    element: str
-
-    @property
-    def is_static(self) -> bool:
-        """Returns whether the shape does not depend on n."""
-        return all(length.is_static for length in self.shape)
-
-    @property
-    def buffer(self) -> BufferType:
-        """Returns the type of an array that has this type at some n."""
-        shape: list[int | None] = [None] * len(self.shape)
-        for dimension, length in enumerate(self.shape):
-            if length.is_static:
-                shape[dimension] = length.constant
-        return BufferType(self.element, tuple(shape))
-
-
-@dataclass(frozen=True)
-class SizedSignature:
-    """The name and the types of a program of a dynamic size."""
-
-    entry: str
-    arguments: tuple[SizedType, ...]
-    results: tuple[SizedType, ...]
 
 
 @dataclass(frozen=True)
@@ -95,6 +70,26 @@ def required(program: StaticProgram | Refusal) -> StaticProgram:
     if isinstance(program, Refusal):
         raise UsageError(program.text, program.hint)
     return program
+
+
+Specialize = Callable[[int], StaticProgram]  # raises UsageError for a program that has no static form
+CompileStatic = Callable[[StaticProgram], "FusedFunction | HostFunction"]
+
+
+def program_of_sizes(
+    sizes: SizeRange, specialize: Specialize, compile_static: CompileStatic
+) -> SizedFunction:
+    """Returns a program of a dynamic size; a static program is made and compiled when a call needs it.
+
+    Raises UsageError for a program that cannot run at padded sizes, which its greatest size shows.
+    """
+    greatest = specialize(sizes.greatest)
+
+    def member_of(size: int) -> SizedMember:
+        program = greatest if size == sizes.greatest else specialize(size)
+        return SizedMember(size, program.added, compile_static(program))
+
+    return SizedFunction(greatest.signature, sizes, sizes.ladder, member_of)
 
 
 def takes_dynamic_size(text: str, entry: str | None) -> bool:
@@ -168,7 +163,9 @@ def _signature(function: Op, known: KnownSizes) -> SizedSignature:
     block = function.regions[0].blocks[0]
     returned = ops_in(block)[-1].operands
     arguments = _types(block.arguments, known)
-    return SizedSignature(name_of(function), arguments, _types(returned, known))
+    results = _types(returned, known)
+    numbers = tuple(range(len(arguments)))
+    return SizedSignature(name_of(function), arguments, results, numbers, tuple(range(len(results))))
 
 
 def _types(values: Iterable[Value], known: KnownSizes) -> tuple[SizedType, ...]:

@@ -8,10 +8,10 @@ gives both for the n of each call.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tuner.core.dynamic_sizes import LinearSize, shape_at
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import recreated, value
 from tuner.mlir.ir.reading import ops_in, types_of
-from tuner.programs.dynamic.linear_sizes import LinearSize, shape_at
 from tuner.programs.dynamic.loop_rules import ReductionOverN
 from tuner.programs.dynamic.masks import add_masks, masked_along
 from tuner.programs.dynamic.size_analysis import KnownSizes, reads_size, refusal
@@ -28,9 +28,8 @@ from tuner.programs.fusions.operations import (
     defining,
     is_scalar_op,
 )
+from tuner.programs.run.sized_types import MASK, NUMBER, SizeArgument
 
-MASK = "mask"
-NUMBER = "number"
 SPLAT = "tensor.splat"
 # Operation -> its attributes of sizes and offsets, in the order of the operands that are dynamic ones
 MIXED: Mapping[str, tuple[str, ...]] = {
@@ -42,16 +41,6 @@ MIXED: Mapping[str, tuple[str, ...]] = {
     SPLAT: (),
 }
 TENSORS = {EMPTY: 0, EXPAND: 1, INSERT: 2, PAD: 1, SLICE: 1, SPLAT: 1}  # operands before those of sizes
-
-
-@dataclass(frozen=True)
-class SizeArgument:
-    """An argument of the static program that the caller makes from the size n of a call."""
-
-    use: str  # MASK: 1 for each index below ``size``, else 0; NUMBER: ``size`` itself
-    size: LinearSize
-    shape: tuple[int, ...]
-    element: str
 
 
 @dataclass(frozen=True, eq=False)

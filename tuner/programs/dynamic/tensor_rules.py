@@ -8,9 +8,9 @@ operation keeps it if each element that counts is read from elements that count,
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
+from tuner.core.dynamic_sizes import LinearSize, Shape, shape_text, static_size
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import groups_of
-from tuner.programs.dynamic.linear_sizes import LinearSize, Shape, shape_text, static_size
 from tuner.programs.dynamic.size_analysis import DYNAMIC_SIZE, KnownSizes, reads_size, refusal
 from tuner.programs.fusions.operations import body_of, is_tensor
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 from tuner.programs.dynamic.specialization import StaticProgram, required, specialized
-from tuner.programs.dynamic.static_sizes import MASK
 from tuner.programs.payload_errors import named_in_errors
 from tuner.programs.request import ProgramRequest
+from tuner.programs.run.sized_types import MASK
 from tuner.programs.service import in_child
 
 TIMEOUT_S = 60.0  # of making a static program

@@ -1,4 +1,12 @@
 """Compiled host programs as Python functions, on a device or on the host."""
 
 # What other packages may import; the rest is inside.
-__all__ = ["fused_code", "fused_program", "host_function"]
+__all__ = [
+    "exported_sizes",
+    "fused_code",
+    "fused_program",
+    "host_function",
+    "loading",
+    "sized_function",
+    "sized_types",
+]

@@ -5,11 +5,13 @@
     weights.npy     packed weights, as bytes, each at a multiple of 64 bytes
 
 The code takes a frame of pointers (``tuner.programs.run.fused_code``), so programs in C can call it too. It
-never ends the process: an index out of range is a text in the frame.
+never ends the process: an index out of range is a text in the frame. A program of a dynamic size is a folder,
+too: ``tuner.programs.run.exported_sizes``.
 """
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -32,6 +34,7 @@ DOCUMENT = "program.json"
 CODE = "code.o"
 WEIGHTS = "weights.npy"
 HASH = "sha256"  # key of the hash of all other keys
+OWN_FILE = re.compile(r"program\.json|weights\.npy|code(-[0-9]+)?\.o")
 PARTIAL = ".part"  # ends the name of a file that is being written
 
 Array = npt.NDArray[Any]
@@ -42,52 +45,89 @@ def save_program(code: FusedCode, weights: Sequence[Array], folder: Path) -> Non
 
     Raises UsageError for a folder that has other files, or that cannot be written.
     """
+    write_folder(folder, {"format": FORMAT, **code_document(code)}, {CODE: code.object_code}, weights)
+
+
+def write_folder(
+    folder: Path, document: Mapping[str, Any], codes: Mapping[str, bytes], weights: Sequence[Array]
+) -> None:
+    """Writes machine code, by the name of its file, and packed weights into a folder, program.json last.
+
+    ``document``: content of program.json. Files of an earlier export are replaced or removed. Raises
+    UsageError for a folder that has other files, or that cannot be written.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        own = {DOCUMENT, CODE, WEIGHTS}
         # an export that was killed leaves a part of a file, which is overwritten
-        others = sorted({file.name.removesuffix(PARTIAL) for file in folder.iterdir()} - own)
+        present = sorted({file.name.removesuffix(PARTIAL) for file in folder.iterdir()})
+        others = [name for name in present if not OWN_FILE.fullmatch(name)]
         if others:
             raise UsageError(f"{folder}: has other files, such as {others[0]}", "name a new folder")
         (folder / DOCUMENT).unlink(missing_ok=True)
-        _write(folder / CODE, lambda file: file.write_bytes(code.object_code))
+        for name, code in codes.items():
+            _write(folder / name, lambda file, code=code: file.write_bytes(code))  # type: ignore[misc]
         _write(folder / WEIGHTS, lambda file: _write_array(file, _block(weights)))
         hashes = {}
-        for name in (CODE, WEIGHTS):
+        for name in (*codes, WEIGHTS):
             with (folder / name).open("rb") as written:
                 hashes[name] = hashlib.file_digest(written, HASH).hexdigest()
-        text = document_text(code, hashes)
+        text = document_text(document, hashes)
         _write(folder / DOCUMENT, lambda file: file.write_text(text))
+        for name in set(present) - {DOCUMENT, *hashes}:
+            (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
 
-def read_program_files(folder: Path) -> FusedImage:
-    """Reads a program from a folder that ``save_program`` has written.
+def read_program(folder: Path, document: Mapping[str, Any]) -> FusedImage:
+    """Reads a program from a folder that ``save_program`` has written, with its ``read_document``.
 
-    Raises UsageError for a program that is missing, changed, damaged or of another format, and where this
-    processor lacks instructions of the program.
+    Raises UsageError for files that are missing, changed or damaged, and where this processor lacks
+    instructions of the program.
     """
-    document = _document(folder)
-    with _named(folder / DOCUMENT):
+    require_instructions(folder, document)
+    object_code = read_file(folder, document, CODE)
+    with named_damage(folder):
+        code = code_of(document, object_code)
+    return FusedImage(code, read_weights(folder, document, code.weight_bytes))
+
+
+def require_instructions(folder: Path, document: Mapping[str, Any]) -> None:
+    """Raises UsageError where this processor lacks an instruction set of ``document["needs"]``."""
+    with named_damage(folder):
         needs = tuple(map(str, document["needs"]))
-        hashes = {name: str(document["files"][name]) for name in (CODE, WEIGHTS)}
     try:
         require_processor(needs, str(folder))
     except CandidateError as error:
         raise UsageError(error.reason) from error
-    object_code, content = (_read(folder / name, hashes[name]) for name in (CODE, WEIGHTS))
-    with _named(folder / DOCUMENT):
-        code = code_of(document, object_code)
-        weights = shared_weights(_weights_in(content, code.weight_bytes))
-    return FusedImage(code, weights)
 
 
-def document_text(code: FusedCode, hashes: Mapping[str, str]) -> str:
+def read_file(folder: Path, document: Mapping[str, Any], name: str) -> bytes:
+    """Returns the content of a file of a program. Raises UsageError if it is missing, or was changed."""
+    with named_damage(folder):
+        recorded = str(document["files"][name])
+    return _read(folder / name, recorded)
+
+
+def read_weights(folder: Path, document: Mapping[str, Any], sizes: Sequence[int]) -> tuple[Array, ...]:
+    """Returns the packed weights of a folder, each of a number of bytes; the process has equal ones once.
+
+    Raises UsageError where the file is missing, changed or damaged.
+    """
+    content = read_file(folder, document, WEIGHTS)
+    with named_damage(folder):
+        return shared_weights(_weights_in(content, sizes))
+
+
+def document_text(document: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
     """Returns the text of program.json; ``hashes`` are the SHA-256 of the other files."""
-    content = {
-        "format": FORMAT,
-        "tuner": __version__,
+    content = {"tuner": __version__, **document, "files": dict(hashes)}
+    return json.dumps({**content, HASH: _hash_of(content)}, indent=1) + "\n"
+
+
+def code_document(code: FusedCode) -> dict[str, Any]:
+    """Returns a program as a JSON object, without its machine code."""
+    return {
         "entry": code.entry,
         "arguments": list(map(_type_document, code.arguments)),
         "results": list(map(_type_document, code.results)),
@@ -102,9 +142,7 @@ def document_text(code: FusedCode, hashes: Mapping[str, str]) -> str:
         "threads": code.threads,
         "asserts": code.asserts,
         "fusions": list(map(fusion_document, code.fusions)),
-        "files": dict(hashes),
     }
-    return json.dumps({**content, HASH: _hash_of(content)}, indent=1) + "\n"
 
 
 def code_of(document: Mapping[str, Any], object_code: bytes) -> FusedCode:
@@ -152,16 +190,21 @@ def _type_of(document: Mapping[str, Any]) -> TensorType:
     return TensorType(tuple(map(int, document["shape"])), str(document["element"]))
 
 
-def _document(folder: Path) -> Mapping[str, Any]:
+def read_document(folder: Path, formats: Sequence[int]) -> Mapping[str, Any]:
+    """Returns the content of program.json, which has one of some ``formats``.
+
+    Raises UsageError for a folder without a program, and for a document that was changed or is damaged.
+    """
     path = folder / DOCUMENT
     if not path.exists():
         line = f"{folder}: {DOCUMENT} is missing: it is not a program that tuner has exported"
         raise UsageError(line, similar_file_hint(folder))
-    with _named(path):
+    with named_damage(folder):
         document = dict(json.loads(_read(path)))
         recorded = document.pop(HASH)
-    if document.get("format") != FORMAT:
-        raise UsageError(f"{path}: found format {document.get('format')}, allowed {FORMAT}")
+    if document.get("format") not in formats:
+        allowed = " or ".join(map(str, formats))
+        raise UsageError(f"{path}: found format {document.get('format')}, allowed {allowed}")
     _require_hash(path, _hash_of(document), recorded)
     return document
 
@@ -222,8 +265,10 @@ def _write_array(path: Path, weights: Array) -> None:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def named_damage(folder: Path) -> Iterator[None]:
+    """Context manager: raises UsageError where program.json has other keys or values than expected."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise UsageError(f"{path}: is damaged: {' '.join(str(error).split())[:100]}") from error
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        text = " ".join(str(error).split())[:100]
+        raise UsageError(f"{folder / DOCUMENT}: is damaged: {text}") from error

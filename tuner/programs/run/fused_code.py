@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.device_programs import BufferType, DeviceProgram
+from tuner.core.dtypes import number_type
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import TensorType
 from tuner.core.programs import CompiledFusion
@@ -133,6 +134,16 @@ def require_processor(needs: tuple[str, ...], what: str) -> None:
 # Arrays for the results of a program, used again when nobody holds them: fresh pages cost time.
 #
 # An array is in use while there is a reference to it, to a view of it, or to a tensor that shares its memory.
+
+
+def numpy_type(element: str) -> "np.dtype[Any]":
+    """Returns the numpy type of an MLIR element type such as "f32"; raises UsageError for an unknown type."""
+    try:
+        return np.dtype(number_type(element).numpy_name)
+    except TypeError:  # of ml_dtypes, which programs without such types do without
+        from tuner.programs.run.marshalling import dtype_of  # may be missing
+
+        return dtype_of(element)
 
 
 @dataclass(frozen=True)

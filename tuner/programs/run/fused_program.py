@@ -1,8 +1,7 @@
-"""A program of fusions as a Python function, and ``tuner.load``, which loads an exported one."""
+"""A program of fusions as a Python function."""
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Never
 
@@ -10,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.device_programs import BufferType, DeviceProgram
-from tuner.core.dtypes import number_type
-from tuner.core.errors import CandidateError, UsageError
+from tuner.core.errors import UsageError
 from tuner.core.fusions import TensorType
 from tuner.core.typed_arguments import typed_arguments
-from tuner.programs.run.exported import read_program_files, save_program
+from tuner.programs.run.exported import save_program
 from tuner.programs.run.fused_code import (
     PROGRAM_ENTRY,
     SINGLE_ENTRY,
@@ -22,12 +20,12 @@ from tuner.programs.run.fused_code import (
     FusedCode,
     ResultPool,
     TeamCall,
+    numpy_type,
     require_processor,
 )
 from tuner.programs.run.host_program import AbstractHostProgram, failed_assertion
 from tuner.programs.run.program_weights import aligned_bytes
 from tuner.runtime.cpu.object_files import LoadedObject
-from tuner.runtime.cpu.team_threads import checked_threads
 from tuner.runtime.process_state import thread_lock
 
 # A program of fusions as a Python function: arrays in, arrays out, in a few microseconds.
@@ -314,12 +312,7 @@ def _arena(code: FusedCode) -> Array:
 
 
 def _array_type(type_: TensorType) -> ArrayType:
-    try:
-        return ArrayType(type_.shape, np.dtype(number_type(type_.element).numpy_name))
-    except TypeError:  # of ml_dtypes, which programs without such types do without
-        from tuner.programs.run.marshalling import dtype_of  # may be missing
-
-        return ArrayType(type_.shape, dtype_of(type_.element))
+    return ArrayType(type_.shape, numpy_type(type_.element))
 
 
 def _fast_address(array: Array) -> int:
@@ -329,49 +322,3 @@ def _fast_address(array: Array) -> int:
 # ``ctypes.data`` takes 2 us; a Python whose objects have another header does it the slow way
 IS_FAST = _fast_address(_PROBE) == _PROBE.ctypes.data
 address_of: Callable[[Array], int] = _fast_address if IS_FAST else lambda array: array.ctypes.data
-
-
-@typed_arguments
-def load(folder: str | Path, threads: int | None = None) -> FusedFunction:
-    """Loads a program that ``program.export(folder)`` has written; needs numpy alone.
-
-    Args:
-        folder: path of the folder.
-        threads: that the program runs on, up to 256; None: as many as it was compiled for. More than one
-            only for a program that was compiled for several.
-
-    Returns:
-        The program, which takes and returns arrays.
-
-    Raises:
-        UsageError: the folder has no program, a file was changed, this processor lacks instructions, or the
-            program cannot run on so many threads.
-
-    Example:
-        >>> import tempfile
-        >>> import numpy as np
-        >>> import tuner
-        >>> twice = "func.func @twice(%x: !t) -> !t { %y = arith.addf %x, %x : !t return %y : !t }"
-        >>> payload = f"!t = tensor<4xf32> {twice}"
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     tuner.compile_program(payload, target="cpu").export(f"{folder}/twice")
-        ...     program = tuner.load(f"{folder}/twice")
-        >>> program(np.ones(4, np.float32))
-        array([2., 2., 2., 2.], dtype=float32)
-    """
-    image = read_program_files(Path(folder))
-    if threads is not None:
-        image = replace(image, code=replace(image.code, threads=_checked(threads, image.code)))
-    try:
-        return FusedFunction(image.code, image.weights)
-    except CandidateError as error:
-        raise UsageError(f"{folder}: {error.reason}") from error
-
-
-def _checked(threads: int, code: FusedCode) -> int:
-    if code.threads > 1:
-        return checked_threads(threads)
-    try:
-        return checked_threads(threads, most=1)
-    except UsageError as error:
-        raise UsageError(error.message, "compile the program with threads=2 or more, and export it") from None

@@ -1,61 +1,61 @@
 """A program of a dynamic size n as a Python function: it runs the static program of the next greater size."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.dynamic_sizes import SizeRange, ladder_size
 from tuner.core.errors import UsageError
-from tuner.core.size_ladder import ladder_size
-from tuner.programs.dynamic.linear_sizes import shape_at
-from tuner.programs.dynamic.size_range import SizeRange
-from tuner.programs.dynamic.specialization import SizedSignature, SizedType, StaticProgram
-from tuner.programs.dynamic.static_sizes import MASK, SizeArgument
-from tuner.programs.run.marshalling import checked_host_array, dtype_of
+from tuner.core.typed_arguments import typed_arguments
+from tuner.programs.run.exported_sizes import SizedCode, SizedImage, save_sizes
+from tuner.programs.run.fused_code import numpy_type
+from tuner.programs.run.fused_program import FusedFunction
+from tuner.programs.run.sized_types import PaddedArray, SizeArgument, SizedSignature, cut, set_size
 from tuner.runtime.process_state import thread_lock
+
+if TYPE_CHECKING:
+    from tuner.programs.run.host_function import HostFunction
 
 Array = npt.NDArray[Any]
 ndarray = np.ndarray
-Specialize = Callable[[int], StaticProgram]  # raises UsageError for a program that has no static form
-Compile = Callable[[StaticProgram], Callable[..., Any]]
 
 
-class PaddedArray:
-    """Memory of the static shape of an argument; what is beyond the argument of a call is 0."""
+@dataclass(frozen=True, eq=False)
+class SizedMember:
+    """A static program that runs calls of n up to ``size``.
 
-    def __init__(self, type_: SizedType, size: int) -> None:
-        self._shape = type_.shape
-        self._array = np.zeros(shape_at(type_.shape, size), dtype_of(type_.element))
-        self._size = 0  # up to which elements may differ from 0
+    ``added``: arguments that follow those of the program of the dynamic size.
+    """
 
-    def filled(self, argument: Array, size: int) -> Array:
-        """Returns the array with the elements of an argument of a call of ``size``."""
-        for dimension, length in enumerate(self._shape):
-            if not length.is_static and size < self._size:
-                beyond = [slice(None)] * len(self._shape)
-                beyond[dimension] = slice(size, self._size)
-                self._array[tuple(beyond)] = 0
-        self._array[tuple(map(slice, argument.shape))] = argument
-        self._size = size
-        return self._array
+    size: int
+    added: tuple[SizeArgument, ...]
+    function: "FusedFunction | HostFunction"
 
 
-class CompiledSize:
-    """A compiled static program, with memory for its arguments."""
+MemberOf = Callable[[int], SizedMember]  # of a size of the ladder
 
-    def __init__(self, program: StaticProgram, function: Callable[..., Any]) -> None:
-        self.function = function
-        self._size = program.size
-        self._arguments = program.added
-        self._added = tuple(np.zeros(added.shape, dtype_of(added.element)) for added in program.added)
+
+class _ReadyMember:
+    """A static program, with memory for its arguments."""
+
+    def __init__(self, member: SizedMember, signature: SizedSignature) -> None:
+        self.member = member
+        self._function = member.function
+        self._size = member.size
+        self._arguments = member.added
+        self._added = tuple(map(_zeros, member.added))
         self._said = 0  # n that the added arguments say
-        self._results = program.signature.results
-        self._padded: dict[int, PaddedArray] = {}  # by the number of an argument whose shape depends on n
-        for number, type_ in enumerate(program.signature.arguments):
+        self._reads = signature.reads
+        self._results = tuple(zip(signature.returns, signature.results, strict=True))
+        self._padded: dict[int, PaddedArray] = {}  # by place among the arguments of the static program
+        for place, number in enumerate(signature.reads):
+            type_ = signature.arguments[number]
             if not type_.is_static:
-                self._padded[number] = PaddedArray(type_, program.size)
+                self._padded[place] = PaddedArray(type_, member.size, numpy_type(type_.element))
 
     def call(self, arguments: Sequence[Array], size: int) -> Any:
         """Returns the results for arguments of the dynamic program at ``size``, as the program does."""
@@ -63,32 +63,24 @@ class CompiledSize:
             self._said = size
             for array, argument in zip(self._added, self._arguments, strict=True):
                 set_size(array, argument, size)
-        if size == self._size:
-            return self.function(*arguments, *self._added)
-        passed = list(arguments)
-        for number, padded in self._padded.items():
-            passed[number] = padded.filled(arguments[number], size)
-        results = self.function(*passed, *self._added)
-        if len(self._results) == 1:
-            return cut(results, self._results[0], size)
-        return tuple(cut(result, type_, size) for result, type_ in zip(results, self._results, strict=True))
+        passed = [arguments[number] for number in self._reads]
+        if size != self._size:
+            for place, padded in self._padded.items():
+                passed[place] = padded.filled(passed[place], size)
+        made = self._function(*passed, *self._added)
+        listed = made if isinstance(made, tuple) else (made,)
+        results = [listed[number] for number, _ in self._results]
+        if size != self._size:
+            results = [
+                cut(result, type_, size) for result, (_, type_) in zip(results, self._results, strict=True)
+            ]
+        if len(results) == 1:
+            return results[0]
+        return tuple(results)
 
 
-def cut(array: Array, type_: SizedType, size: int) -> Array:
-    """Returns the part of a static program's result that is the result at ``size``, a view."""
-    if type_.is_static:
-        return array
-    return array[tuple(map(slice, shape_at(type_.shape, size)))]
-
-
-def set_size(array: Array, argument: SizeArgument, size: int) -> None:
-    """Writes what says the size n = ``size`` into an added argument of a static program."""
-    number = argument.size.at(size)
-    if argument.use != MASK:
-        array[...] = number
-        return
-    array[:number] = 1
-    array[number:] = 0
+def _zeros(argument: SizeArgument) -> Array:
+    return np.zeros(argument.shape, numpy_type(argument.element))
 
 
 class SizedFunction:
@@ -98,31 +90,31 @@ class SizedFunction:
     from several threads run one after the other.
     """
 
-    def __init__(self, sizes: SizeRange, specialize: Specialize, compile_static: Compile) -> None:
-        """Reads the program at its greatest size; compiles nothing yet.
+    def __init__(
+        self, signature: SizedSignature, sizes: SizeRange, ladder: Sequence[int], member_of: MemberOf
+    ) -> None:
+        """Takes a program's types; makes no static program yet.
 
-        Raises UsageError for a program that cannot run at padded sizes.
+        Args:
+            signature: types; each size of an argument that depends on n is n.
+            sizes: the range of n.
+            ladder: sizes of the static programs, ascending, of which the last is the greatest n.
+            member_of: compiles or loads the static program of a size of the ladder.
         """
+        self.signature = signature
         self.sizes = sizes
-        self.ladder = sizes.ladder
-        self._specialize = specialize
-        self._compile = compile_static
-        self._greatest = specialize(sizes.greatest)
-        self._compiled: dict[int, CompiledSize] = {}
+        self.ladder = tuple(ladder)
+        self._member_of = member_of
+        self._compiled: dict[int, _ReadyMember] = {}
         self._at: dict[int, int] = {}  # n -> the size that serves it
-        buffers = [type_.buffer for type_ in self._greatest.signature.arguments]
-        self._expected = [(dtype_of(buffer.element), buffer.shape) for buffer in buffers]
+        buffers = [type_.buffer for type_ in signature.arguments]
+        self._expected = [(numpy_type(buffer.element), buffer.shape) for buffer in buffers]
         self._lock = thread_lock()
 
     def __repr__(self) -> str:
         """Returns one line: the program, its sizes, and how many programs are compiled."""
         counts = f"{len(self._compiled)} of {len(self.ladder)} programs compiled"
         return f"SizedFunction({self.signature.entry}, n = {self.sizes.text}; {counts})"
-
-    @property
-    def signature(self) -> SizedSignature:
-        """Returns name, arguments and results, whose shapes are in n."""
-        return self._greatest.signature
 
     @property
     def compiled_sizes(self) -> tuple[int, ...]:
@@ -167,31 +159,55 @@ class SizedFunction:
             for size in sizes or self.ladder:
                 self._compiled_for(size)
 
-    def static(self, size: int) -> Callable[..., Any]:
+    def static(self, size: int) -> "FusedFunction | HostFunction":
         """Returns the static program that serves ``size``; it takes arrays of the size that it has."""
         with self._lock:
-            return self._compiled_for(size).function
+            return self._compiled_for(size).member.function
 
-    def export(self, folder: str | Path) -> Never:
-        """Raises UsageError: a folder has one program, and one of a dynamic size is several."""
-        raise UsageError(
-            f"{folder}: {self.signature.entry}: a program of a dynamic size cannot be exported",
-            "replace each ? of the file by a number, and export that program",
-        )
+    @typed_arguments
+    def export(self, folder: str | Path) -> None:
+        """Writes the program into a folder, for ``tuner.load(folder)``; compiles all sizes of the ladder.
+
+        Args:
+            folder: path of a folder that is new, or has an exported program.
+
+        Returns:
+            None.
+
+        Raises:
+            UsageError: the folder has other files or cannot be written, or a static program is not one of
+                fusions.
+            CandidateError: a static program cannot be compiled.
+
+        Example:
+            >>> import tempfile
+            >>> import numpy as np
+            >>> import tuner
+            >>> twice = "func.func @twice(%x: !t) -> !t { %y = arith.addf %x, %x : !t return %y : !t }"
+            >>> program = tuner.compile_program(f"!t = tensor<?xf32> {twice}", "cpu", sizes="1..2")
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     program.export(f"{folder}/twice")
+            ...     loaded = tuner.load(f"{folder}/twice")
+            >>> loaded(np.ones(2, np.float32))
+            array([2., 2.], dtype=float32)
+        """
+        self.prepare()
+        members = [self._compiled[size].member for size in self.ladder]
+        programs = tuple(_exported(member, self.signature.entry) for member in members)
+        save_sizes(SizedImage(self.signature, self.sizes, programs), Path(folder))
 
     def close(self) -> None:
         """Frees the static programs; the next call compiles again."""
         with self._lock:
             self._compiled.clear()
 
-    def _compiled_for(self, size: int) -> CompiledSize:
+    def _compiled_for(self, size: int) -> _ReadyMember:
         at = self._at.get(size)
         if at is None:
             at = ladder_size(self.ladder, size)
             self._at[size] = at
         if at not in self._compiled:
-            program = self._greatest if at == self.sizes.greatest else self._specialize(at)
-            self._compiled[at] = CompiledSize(program, self._compile(program))
+            self._compiled[at] = _ReadyMember(self._member_of(at), self.signature)
         return self._compiled[at]
 
     def _size_of_plain(self, arguments: tuple[Any, ...]) -> int:
@@ -215,6 +231,8 @@ class SizedFunction:
         return 0
 
     def _checked(self, arguments: tuple[Any, ...]) -> tuple[list[Array], int]:
+        from tuner.programs.run.marshalling import checked_host_array  # not at start-up
+
         entry = self.signature.entry
         types = self.signature.arguments
         if len(arguments) != len(types):
@@ -238,3 +256,11 @@ class SizedFunction:
             listed = ", ".join(f"{size} of argument {number}" for size, number in sizes.items())
             raise UsageError(f"{self.signature.entry}: found sizes {listed}; allowed one size n for all")
         return next(iter(sizes))
+
+
+def _exported(member: SizedMember, entry: str) -> SizedCode:
+    function = member.function
+    if not isinstance(function, FusedFunction):
+        line = f"{entry} at n = {member.size}: only a program of fusions is exported"
+        raise UsageError(f"{line}: {function.why_no_fusions}")
+    return SizedCode(member.size, member.added, function.code, function.weights)

@@ -1,36 +1,47 @@
-"""Sizes of a graph's tensors as ``scale * n + offset`` of a size n that changes from call to call."""
+"""Sizes of a graph's tensors that depend on a symbol, a size n that changes from call to call."""
 
 from dataclasses import dataclass
 
 import torch
 
+from tuner.core.dynamic_sizes import SIZE_N, LinearSize, static_size
+
 
 @dataclass(frozen=True)
-class AffineSize:
-    """The size ``scale * n + offset`` where ``symbol`` is n; ``scale`` is positive."""
+class SymbolSize:
+    """The size that is ``of_n`` where ``symbol`` is n; it grows with n."""
 
     symbol: str
-    scale: int = 1
-    offset: int = 0
+    of_n: LinearSize = SIZE_N
 
     def at(self, n: int) -> int:
         """Returns the size for a value of the symbol."""
-        return self.scale * n + self.offset
+        return self.of_n.at(n)
 
     def symbol_of(self, size: int) -> int:
         """Returns the value of the symbol for which this is ``size``."""
-        return (size - self.offset) // self.scale
+        return self.of_n.size_for(size)
 
 
-Size = int | AffineSize
+Size = int | SymbolSize
+
+
+def size_at(size: Size, n: int) -> int:
+    """Returns a size for a value of its symbol."""
+    return size.at(n) if isinstance(size, SymbolSize) else size
+
+
+def linear_size(size: Size) -> LinearSize:
+    """Returns a size as a number that depends on n, whatever its symbol is."""
+    return size.of_n if isinstance(size, SymbolSize) else static_size(size)
 
 
 class OtherSizeError(Exception):
-    """A size is not ``scale * n + offset``, such as a product of two symbols."""
+    """A size is not a ``LinearSize`` of one symbol, such as a product of two symbols."""
 
 
 def size_of(size: int | torch.SymInt) -> Size:
-    """Returns a size of an example value. Raises OtherSizeError for what is not affine in one symbol."""
+    """Returns a size of an example value. Raises OtherSizeError for what is not linear in one symbol."""
     if not isinstance(size, torch.SymInt):
         return size
     known = size.node.maybe_as_int()
@@ -43,7 +54,7 @@ def size_of(size: int | torch.SymInt) -> Size:
         scale = expression.coeff(symbol)
         offset = expression - scale * symbol
         if scale.is_Integer and scale > 0 and offset.is_Integer:
-            return AffineSize(str(symbol), int(scale), int(offset))
+            return SymbolSize(str(symbol), LinearSize(int(scale), int(offset)))
     raise OtherSizeError(f"its size {expression} is not a multiple of one size and a constant")
 
 

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from torch.fx.experimental.symbolic_shapes import ShapeEnv  # noqa: E402
 
-from tuner.torch.affine_sizes import AffineSize, OtherSizeError, size_of  # noqa: E402
+from tuner.torch.symbol_sizes import OtherSizeError, SymbolSize, size_of  # noqa: E402
 
 
 @pytest.fixture
@@ -24,11 +24,11 @@ def symbols() -> tuple[Any, Any]:
     )
 
 
-def test_multiples_and_sums_of_a_symbol_are_affine(symbols: tuple[Any, Any]) -> None:
+def test_multiples_and_sums_of_a_symbol_are_linear(symbols: tuple[Any, Any]) -> None:
     a, _ = symbols
     size = size_of(2 * a + 3)
-    assert isinstance(size, AffineSize)
-    assert (size.scale, size.offset, size.at(5), size.symbol_of(13)) == (2, 3, 13, 5)
+    assert isinstance(size, SymbolSize)
+    assert (size.of_n.text, size.at(5), size.symbol_of(13)) == ("2n+3", 13, 5)
     assert size.symbol == size_of(a).symbol  # type: ignore[union-attr,unused-ignore]
     assert size_of(4) == 4
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tuner.core.dynamic_sizes import ladder_size, size_ladder
 from tuner.core.errors import UsageError
-from tuner.core.size_ladder import ladder_size, size_ladder
 
 
 def test_sizes_of_a_range() -> None:

@@ -1,0 +1,94 @@
+"""Types of a program of a dynamic size n, and what a static program takes to run calls of a smaller n."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.device_programs import BufferType
+from tuner.core.dynamic_sizes import LinearSize, Shape, shape_at
+
+MASK = "mask"
+NUMBER = "number"
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class SizedType:
+    """The type of an argument or result: its shape in n, and its elements."""
+
+    shape: Shape
+    element: str
+
+    @property
+    def is_static(self) -> bool:
+        """Returns whether the shape does not depend on n."""
+        return all(length.is_static for length in self.shape)
+
+    @property
+    def buffer(self) -> BufferType:
+        """Returns the type of an array that has this type at some n."""
+        shape: list[int | None] = [None] * len(self.shape)
+        for dimension, length in enumerate(self.shape):
+            if length.is_static:
+                shape[dimension] = length.constant
+        return BufferType(self.element, tuple(shape))
+
+
+@dataclass(frozen=True)
+class SizedSignature:
+    """The name and the types of a program of a dynamic size, and what its static programs take and return."""
+
+    entry: str
+    arguments: tuple[SizedType, ...]
+    results: tuple[SizedType, ...]
+    reads: tuple[int, ...]  # numbers of the arguments that a static program takes, in its order
+    returns: tuple[int, ...]  # of each result: its number among those that a static program returns
+
+
+@dataclass(frozen=True)
+class SizeArgument:
+    """An argument of the static program that the caller makes from the size n of a call."""
+
+    use: str  # MASK: 1 for each index below ``size``, else 0; NUMBER: ``size`` itself
+    size: LinearSize
+    shape: tuple[int, ...]
+    element: str
+
+
+def set_size(array: Array, argument: SizeArgument, size: int) -> None:
+    """Writes what says the size n = ``size`` into an added argument of a static program."""
+    number = argument.size.at(size)
+    if argument.use != MASK:
+        array[...] = number
+        return
+    array[:number] = 1
+    array[number:] = 0
+
+
+def cut(array: Array, type_: SizedType, size: int) -> Array:
+    """Returns the part of a static program's result that is the result at ``size``, a view."""
+    if type_.is_static:
+        return array
+    return array[tuple(map(slice, shape_at(type_.shape, size)))]
+
+
+class PaddedArray:
+    """Memory of the static shape of an argument; what is beyond the argument of a call is 0."""
+
+    def __init__(self, type_: SizedType, size: int, dtype: "np.dtype[Any]") -> None:
+        self._shape = type_.shape
+        self._array = np.zeros(shape_at(type_.shape, size), dtype)
+        self._size = 0  # up to which elements may differ from 0
+
+    def filled(self, argument: Array, size: int) -> Array:
+        """Returns the array with the elements of an argument of a call of ``size``."""
+        for dimension, length in enumerate(self._shape):
+            if not length.is_static and size < self._size:
+                beyond = [slice(None)] * len(self._shape)
+                beyond[dimension] = slice(size, self._size)
+                self._array[tuple(beyond)] = 0
+        self._array[tuple(map(slice, argument.shape))] = argument
+        self._size = size
+        return self._array

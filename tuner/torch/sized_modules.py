@@ -1,0 +1,141 @@
+"""A module with a dynamic size as a program in a folder: exported from its family, and loaded without it."""
+
+from collections.abc import Iterable
+from functools import partial
+from itertools import compress
+from operator import not_
+from pathlib import Path
+
+import numpy as np
+
+from tuner.core.dynamic_sizes import SIZE_N, SizeRange
+from tuner.core.errors import UsageError
+from tuner.core.fusions import TensorType
+from tuner.programs.run.exported_sizes import SizedCode, SizedImage, save_sizes
+from tuner.programs.run.fused_program import FusedFunction
+from tuner.programs.run.sized_function import SizedFunction
+from tuner.programs.run.sized_types import NUMBER, SizeArgument, SizedSignature, SizedType
+from tuner.torch.dynamic_sizes import DynamicSize, Shape
+from tuner.torch.parted_function import PartedFunction, TensorPart, Tensors
+from tuner.torch.program import array_of, conversion_of
+from tuner.torch.program_family import ProgramFamily, SizedProgram
+from tuner.torch.symbol_sizes import Size, linear_size
+
+ENTRY = "main"
+SYMBOL = "n"
+SIZE_OF_CALL = SizeArgument(NUMBER, SIZE_N, (), "i64")
+NO_VIEWS = TensorPart(tuple, (), ())
+
+
+def save_module(function: PartedFunction, folder: Path) -> None:
+    """Writes a module with a dynamic size into a folder; compiles all sizes of its ladder.
+
+    Raises UsageError where more than its programs is needed to run the module, and for a folder that has
+    other files or cannot be written; CandidateError where a program cannot be compiled.
+    """
+    save_sizes(_image(function), folder)
+
+
+def _image(function: PartedFunction) -> SizedImage:
+    part, family = _family(function)
+    reads = tuple(compress(part.reads, map(not_, family.is_number)))
+    if set(reads) != set(function.inputs) or not set(function.results) <= set(part.returns):
+        raise UsageError(
+            "not exported: the module does not read all of its arguments, or returns some of them, or what "
+            "depends on weights alone"
+        )
+    family.compile_all()
+    programs = tuple(map(_code, family.ladder, map(family.program_at, family.ladder)))
+    code = programs[-1].code
+    shapes = compress(family.arguments, map(not_, family.is_number))
+    # the code's arguments may have one more, the size of the call
+    arguments = dict(zip(reads, map(_type, shapes, code.arguments), strict=True))
+    results = dict(zip(part.returns, map(_type, family.results, code.results), strict=True))
+    signature = SizedSignature(
+        ENTRY,
+        tuple(map(arguments.__getitem__, function.inputs)),
+        tuple(map(results.__getitem__, function.results)),
+        reads=tuple(map(function.inputs.index, reads)),
+        returns=tuple(map(part.returns.index, function.results)),
+    )
+    return SizedImage(signature, SizeRange(family.ladder[0], family.ladder[-1]), programs)
+
+
+def _type(sizes: Iterable[Size], of_code: TensorType) -> SizedType:
+    return SizedType(tuple(map(linear_size, sizes)), of_code.element)
+
+
+def _family(function: PartedFunction) -> tuple[TensorPart, ProgramFamily]:
+    """Returns the family that computes all of a module; raises UsageError where there is something else."""
+    families = []
+    made: set[str] = set()
+    for part in function.parts:
+        made |= set(part.returns)
+        if isinstance(part.call, ProgramFamily):
+            families.append((part, part.call))
+    if len(families) == 1 and not function.changes and not function.views.returns:
+        ((part, family),) = families
+        # sizes of arguments, which a part before it reads, are not needed: calls say their n
+        if made <= {*part.returns, *compress(part.reads, family.is_number)}:
+            return part, family
+    raise UsageError(f"only a program of fusions is exported: {function.why_no_fusions}")
+
+
+def _code(size: int, made: SizedProgram | None) -> SizedCode:
+    if made is None:
+        raise UsageError(f"not exported: calls of size {size} run by PyTorch")
+    function = made.program.function
+    if not isinstance(function, FusedFunction):
+        raise UsageError(f"size {size}: only a program of fusions is exported: {function.why_no_fusions}")
+    added: tuple[SizeArgument, ...] = ()
+    if made.takes_size:
+        added = (SIZE_OF_CALL,)
+    return SizedCode(size, added, function.code, function.weights)
+
+
+def parts_of(function: SizedFunction) -> PartedFunction:
+    """Returns a loaded program of a dynamic size as a function of tensors, with one part."""
+    shapes = tuple(map(_tensor_shape, function.signature.arguments))
+    names = tuple(map("argument_{}".format, range(len(shapes))))
+    results = tuple(map("result_{}".format, range(len(function.signature.results))))
+    return PartedFunction(
+        shapes=shapes,
+        inputs=names,
+        parts=(TensorPart(_OfTensors(function), names, results),),
+        results=results,
+        held={},
+        why_no_fusions="its sizes are dynamic",
+        state={},
+        changes=(),
+        sizes=(DynamicSize(SYMBOL, _places(shapes), function.sizes.least, function.sizes.greatest),),
+        views=NO_VIEWS,
+    )
+
+
+def _places(shapes: Iterable[Shape]) -> tuple[tuple[int, int], ...]:
+    places = []
+    for number, shape in enumerate(shapes):
+        for dimension, length in enumerate(shape):
+            if length is None:
+                places.append((number, dimension))
+    return tuple(places)
+
+
+def _tensor_shape(type_: SizedType) -> Shape:
+    return type_.buffer.shape
+
+
+class _OfTensors:
+    """Calls a program of arrays with tensors."""
+
+    def __init__(self, function: SizedFunction) -> None:
+        self._function = function
+        self._conversions = [conversion_of(type_.element) for type_ in function.signature.results]
+
+    def __call__(self, tensors: Tensors) -> Tensors:
+        results = self._function(*map(array_of, tensors))
+        if not isinstance(results, tuple):
+            results = (results,)
+        # a result that is cut is a view of a greater array
+        contiguous = map(partial(np.asarray, order="C"), results)  # a number stays one
+        return [convert(array) for convert, array in zip(self._conversions, contiguous, strict=True)]
