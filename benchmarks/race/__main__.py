@@ -36,6 +36,7 @@ from benchmarks.race.standings import (
     improvements,
     ratio_to,
     seconds_to,
+    spread_of,
 )
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.problem_text import parse_shape
@@ -172,6 +173,7 @@ def _offset_part(
     part["of_best"] = best_s / median_s
     part["of_peak"] = None if peak_flop_per_s is None else case.flop / median_s / peak_flop_per_s
     part["seconds_to"] = {f"{share:g}": seconds_to(share, entry, median_s, best_s) for share in SHARES}
+    part["spread"] = spread_of(timing)
     part["ratio"] = _ratio(BASELINE, timing, all_timings)
     # of the same budget where the peer has one, else of the longest
     tuners = [other.name for other in all_timings if other.name.startswith(f"{TUNER.name} ")]

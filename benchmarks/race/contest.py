@@ -22,7 +22,9 @@ import numpy as np
 
 from benchmarks.race.peer import PeerKernel, RaceMatmul
 from benchmarks.race.timed_command import SINGLE_THREAD
-from tuner.payload.reference import Inputs, compare, draw, draw_base, output_dtype
+from tuner.payload.comparison import compare
+from tuner.payload.drawing import draw, draw_base
+from tuner.payload.reference import Inputs, output_dtype
 
 SERVER = Path(__file__).parent / "served" / "kernel_server.py"
 CALLS = SERVER.with_name("calls.c")

@@ -32,8 +32,10 @@ def results_part(race: Race) -> str:
     missing = f" {'; '.join(skipped)}." if skipped else ""
     return (
         f"{losses(race)}\n\n"
-        f"{days}, one thread on one core of {race.machine}; {race.document['settings']['rounds']} rounds "
-        f"(`{FILE.name}`).{missing}\n\n{race_table(race)}\n\n{settings_table(race)}\n"
+        f"{days}, one thread on one core of {race.machine}; {race.document['settings']['rounds']} rounds, in "
+        f"which quartiles of OpenBLAS's times were up to {race.spread:.1%} apart (`{FILE.name}`)."
+        f"{missing}\n\n"
+        f"{race_table(race)}\n\n{settings_table(race)}\n"
     )
 
 

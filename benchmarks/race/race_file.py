@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, final
 
+from benchmarks.race.peers import BASELINE
 from benchmarks.results_file import RESULTS
 
 FILE = RESULTS / "race.json"
@@ -43,6 +44,18 @@ class Race:
         machine = self.document["machine"]
         isa = machine["isa"].upper().replace("AVX512", "AVX-512")
         return f"{machine['processor']}, {isa}"
+
+    @property
+    def spread(self) -> float:
+        """Returns the largest spread of the baseline's times in the rounds of a matmul: how quiet it was."""
+        spreads = [
+            part["spread"]
+            for row in self.rows
+            if row["peer"] == BASELINE
+            for part in row["offsets"].values()
+            if part.get("spread") is not None
+        ]
+        return max(spreads, default=0.0)
 
     def title(self, row: Row) -> str:
         """Returns "XTC, 60 s": peer and budget of a row."""

@@ -31,6 +31,15 @@ def ratio_to(baseline: KernelTiming, timing: KernelTiming) -> RoundRatio | None:
     return RoundRatio(middle, low, high, len(ratios))
 
 
+def spread_of(timing: KernelTiming) -> float | None:
+    """Returns the distance of the quartiles of a kernel's times, relative to their median; None: too few."""
+    seconds = [sample_s for _, sample_s in timing.samples_s]
+    if len(seconds) < LEAST_ROUNDS:
+        return None
+    low, middle, high = statistics.quantiles(seconds, n=4)
+    return (high - low) / middle
+
+
 def best_known_s(timings: Iterable[KernelTiming]) -> float | None:
     """Returns the least median of all kernels, of any tuner, budget and library."""
     known = [timing.median_s for timing in timings if timing.median_s is not None]

@@ -20,7 +20,15 @@ def part(over_openblas: float, over_tuner: float) -> dict[str, Any]:
     speeds = {"gflop_per_s": 100 * over_openblas, "of_peak": 0.5 * over_openblas, "of_best": 0.9}
     reached = {"seconds_to": {"0.95": 3.25, "0.98": None}}
     ratios = {"ratio": ratio(over_openblas), "over_tuner": ratio(over_tuner)}
-    return {"failure": "", "error": 0.1, "median_s": 1e-3, **speeds, **reached, **ratios}
+    return {
+        "failure": "",
+        "error": 0.1,
+        "median_s": 1e-3,
+        "spread": over_openblas / 20,
+        **speeds,
+        **reached,
+        **ratios,
+    }
 
 
 def row(peer: str, shape: str, budget_s: float | None, reason: str = "", **offsets: Any) -> dict[str, Any]:
@@ -75,6 +83,7 @@ def test_each_row_has_its_figures_or_its_reason_and_each_peer_its_version_and_se
     (crashed,) = (line for line in lines if line.startswith("| 64x64x64 f32 | IREE -O3 |"))
     assert "crashes (signal 11)" in crashed
     assert sum("no candidate measured yet" in line for line in lines) == len(SHAPES)
+    assert "quartiles of OpenBLAS's times were up to 5.0% apart" in text
     assert "torch inductor is missing (not installed)" in text
     for peer in PEERS.values():
         assert any(line.startswith(f"| {peer.title} | 1.2.3 | {peer.settings} |") for line in lines)

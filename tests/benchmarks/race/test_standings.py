@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 
 from benchmarks.race.contest import KernelTiming, calls_for
 from benchmarks.race.peer import LoggedTrial, PeerResult, RaceMatmul, best_until
-from benchmarks.race.standings import best_known_s, geometric_means, improvements, ratio_to, seconds_to
+from benchmarks.race.standings import (
+    best_known_s,
+    geometric_means,
+    improvements,
+    ratio_to,
+    seconds_to,
+    spread_of,
+)
 from tests.tuning.fakes import present
 
 OWN_TIMES = st.lists(st.none() | st.floats(1e-6, 1.0), max_size=20)
@@ -29,6 +36,11 @@ def test_a_ratio_is_taken_in_each_round_that_both_were_timed_in() -> None:
     ratio = present(ratio_to(baseline, slow))
     assert (ratio.median, ratio.low, ratio.high, ratio.rounds) == (0.5, 0.5, 0.5, 3)
     assert ratio_to(baseline, timing("once", (0, 1.0), (9, 1.0))) is None
+
+
+def test_the_spread_of_times_is_relative_and_needs_some_rounds() -> None:
+    assert spread_of(timing("a", *enumerate((1.0, 2.0, 3.0)))) == 1.0
+    assert spread_of(timing("a", (0, 1.0), (1, 2.0))) is None
 
 
 def test_the_best_known_is_of_any_kernel_that_has_a_time() -> None:
