@@ -63,7 +63,8 @@ NARROWER: Table = {
     ),
     "results/output": ("analysis", "core", "search/cost_model", "space", "targets/gpu", "tuning"),
     "results/regression": (
-        *("analysis", "core", "db", "mlir/cpu", "payload", "runtime", "space", "targets", "tuning"),
+        *("analysis", "core", "db", "mlir/cpu", "mlir/effects", "payload", "runtime", "space", "targets"),
+        "tuning",
     ),
     "runtime/arrays": ("core",),
     "runtime/cpu": ("core", "payload", "mlir/bindings"),

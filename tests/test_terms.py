@@ -49,11 +49,16 @@ IS_NO = re.compile(
 )
 # Keys of documents and columns of the database, which keep their names
 STORED = ("anchor_s", "anchor_drift", "seats", "maker")
+# The command that says whether a script is right, and the strategy of the scripts that it was given
+COMMAND = re.compile(r"tuner judge(?!\w)|[\"'`]judged?[\"'`]|--strategy judged")
 # Lines with names of others: anchors of YAML and HTML, columns of the fleet's outcomes, stored origins.
 OTHERS = (
     'SPACE_FILE = "space file"',
     "event.anchor",
     "# anchor ",
+    "def judge(",
+    "commands.judge:judge",
+    "JUDGED",
     "-> anchor of",
     "fleet_outcome",
     'mapped_column("told")',
@@ -67,6 +72,7 @@ PAGES = [path for path in sorted((ROOT / "docs").rglob("*.md")) if "decisions" n
 def private_words(text: str) -> list[str]:
     for name in STORED:
         text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "", text)
+    text = COMMAND.sub("", text)
     found = [match[0].lower() for match in WORD.finditer(CAMEL.sub("_", text))]
     return found + IS_NO.findall(" ".join(text.split()))
 
@@ -96,6 +102,7 @@ def test_every_module_and_page_uses_the_terms_of_the_field() -> None:
         ("host.anchor_s", []),
         ("taken by turns", ["by turns"]),
         ("a judgement", ["judgement"]),
+        ("tuner judge -, a run `judged`", []),
         ("the adjudged, an anchored, a wished-for", ["wished"]),
         ("the space file", ["space file"]),
         ("the search-space file", []),

@@ -57,6 +57,7 @@ PRINTED: Final = (  # command -> the function that makes its document
     ("show campaign:ID", "tuner.results.output.campaign_tables:shown_campaign_document"),
     ("history --runs", "tuner.results.output.json_documents:listed_run_document"),
     ("diff", "tuner.results.differences:difference_document"),
+    ("judge", "tuner.results.regression.submission_document:submission_document"),
     ("space", "tuner.cli.commands.catalogue:_space_document"),
     ("strategies", "tuner.cli.commands.catalogue:_strategy_document"),
     ("explain", "tuner.results.explanations:explain_document"),

@@ -24,6 +24,8 @@ NO_ROUND = unknown("no final re-measurement with a noise floor")
 
 PATH_FOLLOWS = "=/"  # in ``ChosenStrategy.text``; names of recorded strategies may have a "=" too
 REOPENED = ":reopened"
+NO_FILE = Path("/dev/null")  # no file can be below it: of a script that came as text, the stored one is all
+JUDGED = "judged"  # strategy and sampler of a run whose scripts were given to ``tuner judge``
 LIBRARY = "&library="  # in ``ChosenStrategy.text``, before the path of each
 
 

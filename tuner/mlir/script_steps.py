@@ -12,7 +12,7 @@ None is inserted in matchers: MLIR allows only matching ops in these.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tuner.core.errors import SCRIPT
 from tuner.core.progress import enter_step, step
@@ -27,6 +27,8 @@ REGISTERED = "transform.apply_registered_pass"
 STEP = "step"
 SCALABLE = "scalable"  # part of the names of the attributes that mark tile sizes such as [4]
 SCALABLE_WORDS = " with scalable sizes such as [4], which no processor of x86-64 has"
+
+_followers: list[Callable[[str], object]] = []  # called with each step of a script before it is applied
 
 
 class NoteStepOp(TunerDialect.Operation, name="note_step"):  # type: ignore[misc,name-defined,call-arg] # untyped
@@ -43,7 +45,10 @@ class NoteStep(transform.TransformOpInterface):  # type: ignore[misc] # untyped 
         results: transform.TransformResults,
         state: transform.TransformState,
     ) -> transform.DiagnosedSilenceableFailure:
-        enter_step(ir.StringAttr(op.operation.attributes[STEP]).value)
+        name = ir.StringAttr(op.operation.attributes[STEP]).value
+        enter_step(name)
+        for follow in _followers:
+            follow(name)
         return transform.DiagnosedSilenceableFailure.Success
 
     @staticmethod
@@ -82,6 +87,16 @@ def ops_as_steps(script: ir.Module) -> Iterator[None]:
     finally:
         for op in inserted:
             op.erase()
+
+
+@contextlib.contextmanager
+def following_steps(follow: Callable[[str], object]) -> Iterator[None]:
+    """Context manager: ``follow`` is called with the name of each step of a script before it is applied."""
+    _followers.append(follow)
+    try:
+        yield
+    finally:
+        _followers.remove(follow)
 
 
 def _inserted(op: Op) -> Op:

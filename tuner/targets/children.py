@@ -19,6 +19,7 @@ from tuner.targets.target import RunnerChildren, RunnerSettings
 
 if TYPE_CHECKING:
     from tuner.core.interfaces import AbstractRunner, Effort
+    from tuner.runtime.workers.limits import Limits
     from tuner.runtime.workers.runner import RunnerOrder
 
 
@@ -35,7 +36,7 @@ def child_runners(
     """
     pairs = tuple(zip(orders, how, strict=True))
     made = [children(order.target, order.problem, settings.threads) for order, settings in pairs]
-    memory_bytes = max(described.limits.memory_bytes for described in made)
+    limits = _limits(made, how[0])
     # the runners share one measurement worker: it gets the largest team and environment, of which smaller
     # runs use a part
     most, _ = max(zip(made, how, strict=True), key=lambda pair: pair[1].threads)
@@ -44,10 +45,22 @@ def child_runners(
         compile_spec(made[0].compiler),
         evaluation_spec(most.evaluator, most.environment),
         how[0].workers,
-        replace(made[0].limits, memory_bytes=memory_bytes),
+        limits,
         exclusive.held,
     )
     return tuple(WorkerRunner(order, processes, settings.seed) for order, settings in pairs)
+
+
+def _limits(made: "list[RunnerChildren]", how: RunnerSettings) -> "Limits":
+    """Returns the limits of the shared processes: of the first order, with the memory of the largest one.
+
+    What ``how`` names replaces them.
+    """
+    memory_bytes = max(children.limits.memory_bytes for children in made)
+    limits = replace(made[0].limits, memory_bytes=how.memory_bytes or memory_bytes)
+    if how.timeout_s is None:
+        return limits
+    return replace(limits, compile_timeout_s=how.timeout_s, evaluation_timeout_s=how.timeout_s)
 
 
 def apply_script(script: str, payload: str, allows_effects: bool, trailing: tuple[str, ...] = ()) -> str:

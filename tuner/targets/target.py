@@ -75,6 +75,8 @@ class RunnerSettings:
     wait: LockWait = field(default_factory=LockWait)  # for other tuners that time
     run: str = ""  # uuid of the run that the runner is for; "": not in a database
     report_fleet: Callable[[str], None] = ignore_report  # called with why the runner waits for nodes
+    timeout_s: float | None = None  # to compile, and to load and run, a candidate; None: the target's
+    memory_bytes: int | None = None  # of a child process; None: the target's
 
 
 @dataclass(frozen=True)

@@ -367,6 +367,11 @@ def resume(
         raise UsageError(line, f"tuner tune --resume campaign:{run.campaign.campaign}")
     if run.status == "done" and not retime and limit is None:
         return tuned_run(store, run_id)
+    if run.settings.sampler == runs.JUDGED:
+        raise UsageError(
+            f"run {run_id}: has no search to continue: its scripts were given to tuner judge",
+            f'tuner judge SCRIPT --problem "{run.settings.problem.key}"',
+        )
     command = tune_command(queries.TaskQuery.of(run.settings.problem))
     require_runs_here(run.settings.target, backends, command)
     if run.settings.baseline_library:

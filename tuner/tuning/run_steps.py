@@ -5,6 +5,7 @@ final re-measurement: the top trials and the baseline timed interleaved.
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,11 @@ class Remeasurement:
     wrong: tuple[tuple[StoredTrial, Failure], ...] = ()  # whose code is wrong; then no trial has a time
 
     @property
+    def by_trial(self) -> dict[int, Measurement]:
+        """Returns the time of each trial by its id."""
+        return {trial.id: measurement for trial, measurement in self.times}
+
+    @property
     def host(self) -> HostConditions | None:
         """Returns the host's conditions while trials were timed; None: no times, a GPU, or a replay."""
         if self.times:
@@ -81,13 +87,17 @@ def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) 
 
 
 def remeasure_top_trials(
-    runner: AbstractRunner, top_trials: tuple[StoredTrial, ...], effort: Effort = FINAL_EFFORT
+    runner: AbstractRunner,
+    top_trials: tuple[StoredTrial, ...],
+    effort: Effort = FINAL_EFFORT,
+    bound_of: Callable[[StoredTrial], BoundRecord] | None = None,
 ) -> Remeasurement:
     """Times ``top_trials`` interleaved, the first (the fastest) twice; leaves out trials that fail now.
 
-    If the code of a trial is found wrong, no trial has a time.
+    If the code of a trial is found wrong, no trial has a time. ``bound_of``: returns a trial's record, for a
+    caller that keeps artifacts; None: ``bound_record``, and each script is compiled again.
     """
-    bound = tuple(map(bound_record, top_trials))
+    bound = tuple(map(bound_of or bound_record, top_trials))
     final_times = runner.remeasure((*bound, bound[0]), effort)
     wrong = {
         trial.id: (trial, outcome)
@@ -216,13 +226,13 @@ class RunSteps:
         self._has_measured_roofline = False  # with or without success
         self._baseline_failure = ""  # as last reported
         self.lock_wait = LockWait(self._report_waiting, lambda who: observe(events.LockWaitEnded(who)))
-        settings = run.settings
-        self._bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)
 
     @property
     def order(self) -> RunnerOrder:
+        """Returns what a runner of the run binds, and what it recalls; reads the scripts of strategies."""
         settings = self.run.settings
-        return RunnerOrder(settings.problem, settings.target, self._bind, self._known.recall)
+        own = (settings.strategies, settings.problem, settings.threads, self.run.machine)
+        return RunnerOrder(settings.problem, settings.target, self._source.bind(*own), self._known.recall)
 
     @property
     def runner_settings(self) -> RunnerSettings:
@@ -312,17 +322,18 @@ class RunSteps:
             if not final_times.wrong:
                 break
             for trial, failure in final_times.wrong:
-                self._refute(trial, failure)
+                self.refute(trial, failure)
         if not final_times.times:
             self._observe(events.RoundLost(final_times.reason))
             lost = TimedRound(RoundQuality.lost(final_times.reason), (), None)
             self._store.add_round(self.run.id, lost)
             return False
         baseline = final_times.baseline or self._timed_baseline()  # else timed alone, right after
-        self._store_round(final_times, baseline, quietest_reference_s(trials))
+        self.store_round(final_times, baseline, quietest_reference_s(trials))
         return True
 
-    def _refute(self, trial: StoredTrial, failure: Failure) -> None:
+    def refute(self, trial: StoredTrial, failure: Failure) -> None:
+        """Makes a trial that was found wrong in a round a failed one, and reports the best that is left."""
         failure = replace(failure, reason=reason_of(f"{IN_THE_FINAL}: {failure.reason}"))
         self._store.refute(trial.id, failure)
         self._known.add(trial.id, replace(trial.record, outcome=failure, verdict=None))
@@ -377,9 +388,10 @@ class RunSteps:
             roofline = roofline.raised(problem.flop, problem.bytes, l3_bytes, min(times_s))
         self._store.set_roofline(self.run.id, roofline)
 
-    def _store_round(
+    def store_round(
         self, final_times: Remeasurement, baseline: Baseline | None, reference_s: float | None
     ) -> None:
+        """Stores the times of a round; ``reference_s``: the reference kernel's least time in the search."""
         quality = round_quality(
             final_times.noise,
             None if baseline is None else baseline.measurement,

@@ -3,6 +3,11 @@
 from typing import Final
 
 COMMANDS: Final = {
+    "Tune": {
+        "tuner.programs.commands.judge:judge": (
+            "Verifies and times a script that somebody else wrote; prints one JSON document."
+        ),
+    },
     "Programs": {
         "tuner.programs.commands.run:run": (
             "Compiles and runs an MLIR program of one or more operations; '-' reads the program from stdin."

@@ -16,7 +16,7 @@ from tuner.core.queries import Counts
 from tuner.core.records import GpuState, Measurement
 from tuner.core.roofline import SHIPPED, Roofline
 from tuner.core.round_quality import noise_text
-from tuner.core.runs import Run
+from tuner.core.runs import JUDGED, Run
 from tuner.core.serialization import interval_text, seconds_text
 from tuner.core.trials import StoredTrial
 from tuner.results.output.formatting import count_text, gflop_per_s, knobs_line, one_line, speed_text
@@ -180,12 +180,14 @@ def stock_text(stock: "BestStock") -> str:
 def unreliable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
     """Returns lines that say why the best trial's time is not reliable and which command times again.
 
-    [] if it is reliable. An interrupted run is resumed instead: no command.
+    [] if it is reliable. No command for an interrupted run, which is resumed instead, and for given scripts.
     """
     if best.reliability.is_reliable:
         return []
-    again = [] if run.status == "interrupted" else [_again_line(run, database_text)]  # resumed instead
-    return [f"reliable  {best.reliability.answer}", *again]
+    reliable = f"reliable  {best.reliability.answer}"
+    if run.status == "interrupted" or run.settings.sampler == JUDGED:
+        return [reliable]
+    return [reliable, _again_line(run, database_text)]
 
 
 def _again_line(run: Run, database_text: str) -> str:
@@ -286,11 +288,8 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     """Returns the roofline's limits and, if its time is reliable, the best trial's share of the roofline."""
     problem = run.settings.problem
     median_s = timed(best).median_s
-    # Weights that others evict are read from memory, though a cache would hold them: copies of them
-    # are multiplied in turn. The copies of small weights may all lie in the last cache.
-    is_evicted = problem.cache == WEIGHTS_COLD and problem.bytes > run.machine.l2_bytes
-    reads_memory = bool(problem.weights) and is_evicted
-    reached = problem.flop, problem.bytes, 0 if reads_memory else run.machine.l3_bytes, median_s
+    reads_memory = _reads_memory(run)
+    reached = _reached(run, median_s)
     roofline = roofline.raised(*reached)
     how = SHIPPED if roofline.flop_source == SHIPPED else "measured"
     limits = f"{roofline.bytes_per_s / 1e9:.1f} GB/s, {how}"
@@ -304,6 +303,27 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     if not reads_memory or problem.sizes[0] > FEW_ROWS:
         return share
     return f"{share}, {problem.bytes / median_s / roofline.bytes_per_s:.0%} of read bandwidth"
+
+
+def _reads_memory(run: Run) -> bool:
+    # Weights that others evict are read from memory, though a cache would hold them: copies of them
+    # are multiplied in turn. The copies of small weights may all lie in the last cache.
+    problem = run.settings.problem
+    is_evicted = problem.cache == WEIGHTS_COLD and problem.bytes > run.machine.l2_bytes
+    return bool(problem.weights) and is_evicted
+
+
+def _reached(run: Run, median_s: float) -> tuple[int, int, int, float]:
+    problem = run.settings.problem
+    return problem.flop, problem.bytes, 0 if _reads_memory(run) else run.machine.l3_bytes, median_s
+
+
+def roofline_share(run: Run, trial: StoredTrial) -> float | None:
+    """Returns the share of a run's roofline that a trial reaches; None if unknown, or if it is unreliable."""
+    if run.roofline is None or trial.best_s is None or not trial.reliability.is_reliable:
+        return None
+    reached = _reached(run, timed(trial).median_s)
+    return run.roofline.raised(*reached).share(*reached)
 
 
 def libraries_lines(run: Run) -> list[str]:

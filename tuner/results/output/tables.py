@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tuner.core.candidate import Value
 from tuner.core.errors import Failure
 from tuner.core.round_quality import StoredRound
-from tuner.core.runs import RemoteMeasurement
+from tuner.core.runs import JUDGED, RemoteMeasurement
 from tuner.core.serialization import seconds_text, utc_text
 from tuner.core.trials import StoredTrial
 from tuner.results.output.formatting import (
@@ -141,11 +141,14 @@ def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
     budget += [f"{settings.budget_s:g} s"] if settings.budget_s is not None else []
     workers = count_text(settings.workers, "worker")
     load = "" if run.load_average is None else f", load {run.load_average:.2f}"
+    search = f"{settings.sampler}, seed {settings.seed}, budget {' or '.join(budget)}, {workers}"
+    if settings.sampler == JUDGED:
+        search = "none: its scripts were given to tuner judge"
     lines = [
         f"run       {run.id}: {run.status}, {utc_text(run.created)}, tuner {run.tuner_version}",
         f"problem   {settings.problem.key}",
         f"target    {settings.target}, {count_text(settings.threads, 'thread')} on {run.machine.name}{load}",
-        f"search    {settings.sampler}, seed {settings.seed}, budget {' or '.join(budget)}, {workers}",
+        f"search    {search}",
         f"compiler  {run.compiler.mlir}",
         *([f"initial   {initial_configurations_text(settings.first)}"] if settings.first else []),
         *([f"remote    {remote_text(run.elsewhere)}"] if run.elsewhere else []),

@@ -1,4 +1,4 @@
-"""Regression checks of stored results, measured again: still as fast, still correct."""
+"""Checks of stored results, measured again: still as fast, still correct; of scripts that are submitted."""
 
 # What other packages may import; the rest is inside.
-__all__ = ["audit", "gate", "script_check"]
+__all__ = ["audit", "gate", "script_check", "submission", "submission_document"]

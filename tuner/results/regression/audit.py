@@ -36,13 +36,15 @@ BEST_TRIALS_OF_A_PROBLEM = 8  # as many as the final re-measurement of a run
 
 @dataclass(frozen=True)
 class EvaluationCase:
-    """The problem, target, threads, random seed and baseline with which a candidate is evaluated."""
+    """The problem, target, threads, seed, baseline and limits with which a candidate is evaluated."""
 
     problem: Problem
     target: TargetName
     threads: int
     seed: int = 0  # of the random inputs
     baseline: str = ""  # choice of the library that is timed with it; "": the default of the target
+    timeout_s: float | None = None  # to compile a candidate, and to load and run it; None: the target's
+    memory_bytes: int | None = None  # of a child process; None: the target's
 
 
 def known_code(record: Record) -> Recall:
@@ -89,7 +91,9 @@ def runner_of(
     require_memory(case.problem, backends.machine())
     order = RunnerOrder(case.problem, case.target, bind, recall)
     outcomes = backends.target(case.target).with_baseline(case.baseline)
-    runner = outcomes.runner(order, RunnerSettings(case.threads, 1, case.seed))
+    settings = RunnerSettings(case.threads, 1, case.seed)
+    settings = replace(settings, timeout_s=case.timeout_s, memory_bytes=case.memory_bytes)
+    runner = outcomes.runner(order, settings)
     try:
         yield runner
     finally:
