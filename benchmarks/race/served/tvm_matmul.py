@@ -1,7 +1,7 @@
 """Tunes one matmul with TVM's MetaSchedule, or builds its best: run in TVM's environment.
 
-python tvm_matmul.py tune M N K DTYPE FOLDER       until it is killed
-python tvm_matmul.py build M N K DTYPE FOLDER      FOLDER/best.so from the records in FOLDER
+python tvm_matmul.py tune M N K DTYPE FOLDER TRIALS    until it is killed, TRIALS in each round
+python tvm_matmul.py build M N K DTYPE FOLDER          FOLDER/best.so from the records in FOLDER
 """
 
 import sys
@@ -18,8 +18,8 @@ BUILD_LIMIT_S = 120
 
 def main() -> None:
     """Tunes or builds."""
-    step, *sizes, dtype, folder = sys.argv[1:]
-    m, n, k = map(int, sizes)
+    step, m_text, n_text, k_text, dtype, folder, *trials = sys.argv[1:]
+    m, n, k = map(int, (m_text, n_text, k_text))
     target = tvm.target.Target({"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu(), "num-cores": 1})
     module = matmul(m, n, k, *TYPES[dtype])
     if step == "tune":
@@ -28,7 +28,7 @@ def main() -> None:
             target,
             work_dir=folder,
             max_trials_global=ENDLESS,
-            num_trials_per_iter=8,
+            num_trials_per_iter=int(trials[0]),
             num_tuning_cores=1,
             builder=meta_schedule.builder.LocalBuilder(max_workers=1, timeout_sec=BUILD_LIMIT_S),
             seed=1,
