@@ -1,5 +1,6 @@
 """Rows that no vector divides have the greatest and the least element of numpy, whatever their sign."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,10 @@ import pytest
 from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
+from tuner.core.instruction_sets import AVX2, SETS
 from tuner.programs.execution import host_function
+from tuner.runtime.cpu.host import describe_machine, own_flags
+from tuner.targets.cpu import target
 
 REDUCTION, HIDDEN = (text_beside(__file__, name) for name in ("REDUCTION", "HIDDEN"))  # of 5 rows of 2
 CHOOSING = text_beside(__file__, "CHOOSING")  # of 4 rows of 2
@@ -25,6 +29,15 @@ def computed(text: str, scheduled: str, *arrays: Any) -> Any:
     return host_function(compiled)(*arrays)
 
 
+def rows_and_expected(width: int, dtype: type[np.floating[Any]]) -> tuple[Any, Any]:
+    """Returns rows of -inf, and what HIDDEN makes of these: rows of nothing else become rows of 1."""
+    rows = np.full((width + 3, width), -np.inf, dtype)
+    rows[np.arange(width), np.arange(width)] = 2  # one element is seen; of the last three rows none
+    expected = rows.copy()
+    expected[width:] = 1
+    return rows, expected
+
+
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("width", [2, 6, 16, 17, 40])
 def test_rows_of_any_width_and_sign(width: int) -> None:
@@ -38,11 +51,18 @@ def test_rows_of_any_width_and_sign(width: int) -> None:
 @pytest.mark.parametrize("width", [2, 6, 16, 17, 40, 64, 72, 129, 201])
 def test_rows_of_any_width_are_hidden_where_every_element_is(width: int) -> None:
     """Reductions of truths over rows that no vector divides."""
-    rows = np.full((width + 3, width), -np.inf, np.float32)
-    rows[np.arange(width), np.arange(width)] = 2  # one element is seen; of the last three rows none
-    expected = rows.copy()
-    expected[width:] = 1
+    rows, expected = rows_and_expected(width, np.float32)
     np.testing.assert_array_equal(computed(HIDDEN, "rows", rows), expected)
+
+
+@pytest.mark.skipif(not own_flags() >= SETS[AVX2].flags, reason="needs AVX2; NEON has four lanes of f32")
+def test_truths_of_four_lanes_destroy_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 16 truths in a buffer four are written again: as bits they shared a byte with four more."""
+    machine = replace(describe_machine(), isa=AVX2, has_bf16=False, has_vnni=False)
+    monkeypatch.setattr(target, "describe_machine", lambda: machine)
+    rows, expected = rows_and_expected(17, np.float64)
+    text = HIDDEN.replace("f32", "f64").replace("0xFF800000", "0xFFF0000000000000")
+    np.testing.assert_array_equal(computed(text, "rows", rows), expected)
 
 
 @pytest.mark.drawn(2)

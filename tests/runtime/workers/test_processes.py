@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.fakes import HANG_S, PROBLEM, FakeTarget, await_death
 from tests.forked import in_child
+from tuner.core.errors import UsageError
 from tuner.core.interfaces import FINAL_EFFORT, Effort
 from tuner.core.matmul import Matmul
 from tuner.runtime.workers import processes, protocol
@@ -228,3 +229,21 @@ def test_a_command_is_not_ended_for_a_pause_but_where_it_hangs(tmp_path: Path) -
     assert (done.returncode, done.stdout, done.stderr) == (3, "done\n", "why\n")
     with pytest.raises(subprocess.TimeoutExpired):
         processes.run_command(["sleep", "1000"], 0.1)
+
+
+def test_a_factor_of_the_environment_multiplies_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(processes.FACTOR_VARIABLE, "2.5")
+    assert processes.time_limit_factor() == 2.5
+    with pytest.raises(subprocess.TimeoutExpired, match=r"timed out after 0\.25 seconds"):
+        processes.run_command(["sleep", "1000"], 0.1)
+
+
+@pytest.mark.parametrize("text", ["0.5", "0", "-3", "nan", "inf", "1001", "ten"])
+def test_a_factor_that_is_no_number_from_1_to_1000_is_refused(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(processes.FACTOR_VARIABLE, text)
+    refusal = rf"^TUNER_TIME_LIMIT_FACTOR: found '{text}', allowed a number from 1 to 1000"
+    with pytest.raises(UsageError, match=refusal) as error:
+        processes.time_limit_factor()
+    assert error.value.hint == "unset TUNER_TIME_LIMIT_FACTOR"

@@ -14,7 +14,7 @@ from tests.default_suite import ALL
 from tests.fakes import HANG_S, await_death
 from tests.runtime.workers.echo import spec_of
 from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError
-from tuner.runtime.workers.processes import LONGEST_STEP_S, state_of
+from tuner.runtime.workers.processes import FACTOR_VARIABLE, LONGEST_STEP_S, state_of
 from tuner.runtime.workers.protocol import CALL, Event, Factory, Reply, ServiceSpec
 from tuner.runtime.workers.worker import ChildTraceback, Worker
 
@@ -237,11 +237,14 @@ def test_a_child_that_cannot_start_is_no_candidates_failure(service: str, reason
     assert worker.child is None
 
 
-@pytest.mark.parametrize("limit_s", [60.0, 144.0])
-def test_a_child_that_starts_for_ever_is_given_up(limit_s: float) -> None:
+@pytest.mark.parametrize(("factor", "start_s", "limit_s"), [("", 60, 60), ("", 144, 144), ("2", 60, 120)])
+def test_a_child_that_starts_for_ever_is_given_up(
+    factor: str, start_s: float, limit_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FACTOR_VARIABLE, factor)
     now = [0.0]
     spec = ServiceSpec("slow", Factory("time:sleep", (HANG_S,)))
-    worker = Worker(spec, 1 << 30, clock=lambda: now[0], start_timeout_s=limit_s)
+    worker = Worker(spec, 1 << 30, clock=lambda: now[0], start_timeout_s=start_s)
     worker.start()
     assert worker.poll() is None
 

@@ -16,7 +16,13 @@ from tuner.mlir.cpu import pipeline
 from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
 from tuner.mlir.cpu.bf16_emulation import BF16, store_bf16_as_integers
 from tuner.mlir.cpu.failed_assertions import return_failed_assertions
-from tuner.mlir.cpu.masks import fill_masked_lanes, leave_one_op_in_masks, read_masks_as_bytes, unmask_truths
+from tuner.mlir.cpu.masks import (
+    fill_masked_lanes,
+    leave_one_op_in_masks,
+    read_masks_as_bytes,
+    store_truths_as_bytes,
+    unmask_truths,
+)
 from tuner.mlir.cpu.packs import packs_to_loops
 from tuner.mlir.cpu.stack_memory import bound_stacks
 from tuner.mlir.cpu.threads import divide_among_threads
@@ -188,6 +194,7 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
     reached("loops", module)
     fill_masked_lanes(module)
     unmask_truths(module)
+    store_truths_as_bytes(module)
     _drop_attributes(module)
     if threads > 1:
         run_passes(module, pipeline.PARALLEL_TO_LOOPS)

@@ -1,4 +1,4 @@
-"""Masks on the CPU: i1 arguments of a fusion as bytes, masked vectors of i1, and masked reductions.
+"""Masks on the CPU: i1 arguments and buffers of a fusion as bytes, masked vectors of i1, masked reductions.
 
 ``read_masks_as_bytes`` runs before the script of a fusion, ``leave_one_op_in_masks`` before tensors that a
 script leaves become buffers, the other passes before the conversion to LLVM dialect.
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.ir.building import compared, create, value
+from tuner.mlir.ir.building import PREDICATES, compared, create, recreated, value, zero
 from tuner.mlir.ir.reading import ops_in, set_operands, types_of, uses_of, walk, walk_where
 
 NEUTRAL = {
@@ -19,6 +19,11 @@ NEUTRAL = {
 }
 READ = "vector.transfer_read"
 WRITE = "vector.transfer_write"
+READS = (READ, "vector.load", "memref.load")  # of the memory that is operand 0
+WRITES = (WRITE, "vector.store", "memref.store")  # of operand 0 to the memory that is operand 1
+ALLOCATIONS = ("memref.alloca", "memref.alloc")
+VIEWS = ("memref.subview", "memref.cast", "memref.collapse_shape", "memref.expand_shape")
+SIZES = ("memref.dim", "memref.dealloc")
 
 
 def fill_masked_lanes(module: ir.Module) -> None:
@@ -82,9 +87,8 @@ def leave_one_op_in_masks(module: ir.Module) -> None:
 def unmask_truths(module: ir.Module) -> None:
     """Replaces masked reads and writes of vectors of i1 by plain ones, in place.
 
-    LLVM stores a vector of i1 as bits, but by a masked store as a byte per element, so that a masked read of
-    what a plain write stored is wrong. Plain accesses of whole vectors are safe: the buffers of a fusion fill
-    whole cache lines of the stack.
+    Without AVX-512 a masked access of bytes is a branch per element. Plain accesses of whole vectors are
+    safe: the buffers of a fusion fill whole cache lines of the stack.
         %r = vector.transfer_read %b[%i], %p, %m : memref<32xi1>, vector<16xi1>
         vector.transfer_write %v, %b[%i], %m : vector<16xi1>, memref<32xi1>
       becomes
@@ -104,7 +108,7 @@ def _is_masked(op: Op) -> bool:
     if op.name not in (READ, WRITE) or not list(op.attributes["operandSegmentSizes"])[-1]:
         return False
     vector = op.results[0] if op.name == READ else op.operands[0]
-    return str(ir.VectorType(vector.type).element_type) == "i1"
+    return _is_truth(vector.type)
 
 
 def _unmask_read(op: Op) -> None:
@@ -132,6 +136,95 @@ def _read(op: Op, type_: Type, memory: Value, indices: Sequence[Value], padding:
 
 def _kept(op: Op) -> dict[str, ir.Attribute]:
     return {name: op.attributes[name] for name in ("in_bounds", "permutation_map")}
+
+
+def store_truths_as_bytes(module: ir.Module) -> None:
+    """Makes buffers of i1 that are read or written by vectors buffers of i8, in place.
+
+    LLVM stores a vector of i1 as bits, and what it stores in the rest of a byte is anything: four elements
+    that are written over the first of sixteen destroy the next four. A byte per element has no such rest.
+        %b = memref.alloca() : memref<16xi1>
+        vector.transfer_write %v, %b[%c0] : vector<4xi1>, memref<16xi1>
+        %r = vector.transfer_read %b[%c0], %p : memref<16xi1>, vector<16xi1>
+      becomes
+        %b = memref.alloca() : memref<16xi8>
+        %bytes = arith.extui %v : vector<4xi1> to vector<4xi8>
+        vector.transfer_write %bytes, %b[%c0] : vector<4xi8>, memref<16xi8>
+        %read = vector.transfer_read %b[%c0], %q : memref<16xi8>, vector<16xi8>
+        %r = arith.cmpi ne, %read, %zeros : vector<16xi8>
+    Raises CandidateError(COMPILE) for such a buffer that another operation uses.
+    """
+    for allocation in walk(module, *ALLOCATIONS):
+        memory = allocation.results[0]
+        if _is_truth(memory.type):
+            accesses = _accesses(memory)
+            if any(_is_of_vectors(op) for op, _ in accesses):
+                _store_as_bytes(memory, accesses)
+
+
+def _accesses(memory: Value) -> list[tuple[Op, int]]:
+    """Returns the uses of a memref and of its views, other than views: operations and operand numbers."""
+    accesses = []
+    for op, number in uses_of(memory):
+        if op.name in VIEWS:
+            accesses += _accesses(op.results[0])
+        else:
+            accesses.append((op, number))
+    return accesses
+
+
+def _is_of_vectors(op: Op) -> bool:
+    return any(isinstance(value.type, ir.VectorType) for value in (*op.operands, *op.results))
+
+
+def _is_truth(type_: Type) -> bool:
+    """Returns whether a memref or a vector has elements of i1."""
+    return str(type_.element_type) == "i1"
+
+
+def _store_as_bytes(memory: Value, accesses: Sequence[tuple[Op, int]]) -> None:
+    for op, number in accesses:
+        is_access = (op.name in READS and number == 0) or (op.name in WRITES and number == 1)
+        if not is_access and op.name not in SIZES:
+            raise CandidateError(Stage.COMPILE, f"fusion: a buffer of i1 is used by {op.name}")
+    _retype_memory(memory)
+    for op, _ in accesses:
+        with ir.InsertionPoint(op), op.location:
+            if op.name in READS:
+                _read_bytes(op)
+            elif op.name in WRITES:
+                op.operands[0] = value("arith.extui", _of_bytes(op.operands[0].type), op.operands[0])
+
+
+def _retype_memory(memory: Value) -> None:
+    type_ = ir.MemRefType(memory.type)
+    byte = ir.IntegerType.get_signless(8)
+    memory.set_type(ir.MemRefType.get(type_.shape, byte, type_.layout, type_.memory_space))
+    for op, _ in uses_of(memory):
+        if op.name in VIEWS:
+            _retype_memory(op.results[0])
+
+
+def _read_bytes(op: Op) -> None:
+    truths = op.results[0]
+    bytes_type = _of_bytes(truths.type)
+    operands = list(op.operands)
+    if op.name == READ:  # the padding, which has the type of an element
+        number = len(operands) - 1
+        operands[number] = value("arith.extui", _of_bytes(operands[number].type), operands[number])
+    read = recreated(op, [bytes_type], operands).results[0]
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES["ne"])
+    is_set = value("arith.cmpi", truths.type, read, zero(bytes_type), predicate=predicate)
+    truths.replace_all_uses_with(is_set)
+    op.erase()
+
+
+def _of_bytes(truths: Type) -> Type:
+    """Returns the type with i8 in place of i1: of a vector, or of a number."""
+    byte = ir.IntegerType.get_signless(8)
+    if isinstance(truths, ir.VectorType):
+        return ir.VectorType.get(truths.shape, byte)
+    return byte
 
 
 def read_masks_as_bytes(function: Op) -> None:

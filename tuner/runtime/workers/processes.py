@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import math
 import os
 import signal
 import struct
@@ -11,6 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import final
 
+from tuner.core.errors import UsageError
+
 # A clock of the time in which this process could run, for time limits of child processes.
 #
 # A pause of all processes (SIGSTOP, Ctrl-Z, a suspended virtual machine) is not a failure of a candidate. A
@@ -19,6 +22,9 @@ from typing import final
 
 TICK_S = 0.1  # a waiting process reads the clock this often
 LONGEST_STEP_S = 2 * TICK_S  # at most counted per step: a busy machine wakes a process late
+# of the environment; set where all programs run many times slower: in an emulator, under a debugger
+FACTOR_VARIABLE = "TUNER_TIME_LIMIT_FACTOR"
+LARGEST_FACTOR = 1000.0  # a limit of 10 s becomes three hours
 VARIABLE = "TUNER_WORKER"  # has a different value per child; processes that the child starts inherit it
 PROCESSES = Path("/proc")
 GIVE_UP_S = 1.0  # of killing processes that keep starting processes
@@ -46,6 +52,26 @@ class AvailableTime:
         self._counted_s += min(now_s - self._looked_s, LONGEST_STEP_S)
         self._looked_s = now_s
         return self._counted_s
+
+
+def time_limit_factor() -> float:
+    """Returns the factor of all time limits of child processes: TUNER_TIME_LIMIT_FACTOR, 1 where it is unset.
+
+    Raises UsageError unless the variable is a number from 1 to 1000.
+    """
+    text = os.environ.get(FACTOR_VARIABLE, "")
+    if not text:
+        return 1.0
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = math.nan
+    if not 1 <= factor <= LARGEST_FACTOR:
+        raise UsageError(
+            f"{FACTOR_VARIABLE}: found {text!r}, allowed a number from 1 to {LARGEST_FACTOR:g}",
+            hint=f"unset {FACTOR_VARIABLE}",
+        )
+    return factor
 
 
 def started_by(process: int, token: str) -> tuple[int, ...]:
@@ -128,9 +154,10 @@ def run_command(
 ) -> "subprocess.CompletedProcess[str]":
     """Runs a command and returns its exit code, stdout and stderr.
 
-    Raises OSError if it cannot be started, and subprocess.TimeoutExpired after ``timeout_s``; pauses of this
-    process do not count.
+    Raises OSError if it cannot be started, and subprocess.TimeoutExpired after ``timeout_s`` times the
+    ``time_limit_factor``; pauses of this process do not count.
     """
+    timeout_s *= time_limit_factor()
     available_s = AvailableTime(clock)
     with subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tuner.core.errors import TIMED_OUT, CandidateError, Failure, MachineError, Stage, TunerError, UsageError
 from tuner.runtime.workers.child_process import ChildProcess, sleep_until_news
-from tuner.runtime.workers.processes import TICK_S, AvailableTime
+from tuner.runtime.workers.processes import TICK_S, AvailableTime, time_limit_factor
 from tuner.runtime.workers.protocol import (
     CALL,
     CallRequest,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 MEMORY_BYTES = 8 << 30  # of a child, in addition to the arrays of its problem
-START_TIMEOUT_S = 60.0  # importing the compiler takes 1 s on an idle machine
+START_TIMEOUT_S = 60.0  # importing the compiler takes 1 s on an idle machine; 10 s in an emulator
 START_ATTEMPTS = 3  # of a child that is killed while starting, as where memory is short, or stopped
 STOPPED_LIMIT_S = 0.5  # that another process's signal may stop a child before it is replaced
 KILLED = "killed by SIGKILL"
@@ -84,6 +84,7 @@ class Worker:
     The memory limit is on resident memory, polled every tick: RLIMIT_AS would count the address space that a
     JIT, an allocator per thread or a CUDA driver reserves and never touches.
     Time limits, and the seconds of a Reply, are in ``AvailableTime``: a pause of this process does not count.
+    The ``time_limit_factor`` of the environment multiplies all time limits.
     The child dies with the thread that started it (prctl(2), PR_SET_PDEATHSIG): use a Worker in one thread.
     """
 
@@ -95,6 +96,7 @@ class Worker:
         start_timeout_s: float = START_TIMEOUT_S,
     ) -> None:
         self._spec = spec
+        self._time_limit_factor = time_limit_factor()
         self._start_timeout_s = start_timeout_s
         self._memory_bytes = memory_bytes
         self._clock = AvailableTime(clock)  # read by each ``poll`` that waits
@@ -291,6 +293,7 @@ class Worker:
             timeout_s = self._call.timeout_s
         else:
             timeout_s = self._start_timeout_s
+        timeout_s *= self._time_limit_factor
         if self._clock() - self._began_s < timeout_s:
             return None
         reply = self._fail(self._in_step(f"{TIMED_OUT} {round(timeout_s, 1):g} s"))
