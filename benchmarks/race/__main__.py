@@ -37,6 +37,7 @@ from benchmarks.race.standings import (
     ratio_to,
     seconds_to,
     spread_of,
+    without_folders,
 )
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.problem_text import parse_shape
@@ -49,6 +50,7 @@ QUICK_S = (10.0,)
 ROUNDS = 31  # the quartiles of 4 q - 1 ratios enclose their median with a known confidence
 PEAK_LIMIT_S = 120.0
 ROUNDED = ("inductor",)  # give C in the type of A and B
+UNREADABLE = (ArithmeticError, LookupError, OSError, TypeError, ValueError)  # of a log in another form
 Row = dict[str, Any]
 
 
@@ -115,9 +117,14 @@ def _entries(
     folder.mkdir(parents=True)
     found = []
     budgets_s = options.budgets if case.dtype == FULL_DTYPE else options.budgets[:1]
-    for entry in PEERS[name].entries(case, budgets_s, PeerPlace(environment.python, folder, options.core)):
-        _say(f"  {_key(name, entry)}: {entry.wall_s:.1f} s, {len(entry.trials)} trials {entry.reason}")
-        found.append(entry)
+    place = PeerPlace(environment.python, folder, options.core)
+    try:
+        for entry in PEERS[name].entries(case, budgets_s, place):
+            _say(f"  {_key(name, entry)}: {entry.wall_s:.1f} s, {len(entry.trials)} trials {entry.reason}")
+            found.append(entry)
+    except UNREADABLE as error:
+        _say(f"  {name}: {error!r}")
+        found.append(PeerResult(None, 0.0, reason=f"its results cannot be read: {error!r}"))
     return found
 
 
@@ -144,7 +151,7 @@ def _row(
         "trials": len(entry.trials),
         "failed": failed,
         "improvements": improvements(entry),
-        "reason": entry.reason,
+        "reason": without_folders(entry.reason),
         "peak_gflop_per_s": None if peak_flop_per_s is None else peak_flop_per_s / 1e9,
         "offsets": {},
     }
@@ -166,7 +173,7 @@ def _offset_part(
     """Returns the figures of a kernel at one offset."""
     median_s = timing.median_s
     best_s = best_known_s(all_timings)
-    part: Row = {"failure": timing.failure, "error": timing.error, "median_s": median_s}
+    part: Row = {"failure": without_folders(timing.failure), "error": timing.error, "median_s": median_s}
     if median_s is None or best_s is None:
         return part
     part["gflop_per_s"] = case.flop / median_s / 1e9
@@ -197,7 +204,7 @@ def _settings(options: argparse.Namespace, environments: dict[str, PeerEnvironme
             "title": PEERS[name].title,
             "package": PEERS[name].package,
             "version": environment.version,
-            "skipped": environment.reason,
+            "skipped": without_folders(environment.reason),
             "settings": PEERS[name].settings,
             "source": PEERS[name].source,
         }

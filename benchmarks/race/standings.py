@@ -1,5 +1,6 @@
 """Ratios, shares and times to a quality: what the times of a race say about each tuner."""
 
+import re
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from benchmarks.race.contest import KernelTiming
 from benchmarks.race.peer import PeerResult
 
 LEAST_ROUNDS = 3  # of an interval
+FOLDERS = re.compile(r"(?<!\w)(?:/[\w.+-]+)*/(?=[\w.+-])")  # of an absolute path, up to its last name
 SHARES = (0.95, 0.98)  # of the speed of the best known
 
 
@@ -72,6 +74,11 @@ def improvements(entry: PeerResult) -> list[tuple[float, float]]:
         if trial.own_s is not None and (not found or trial.own_s < found[-1][1]):
             found.append((trial.elapsed_s, trial.own_s))
     return found
+
+
+def without_folders(text: str) -> str:
+    """Returns a text in which paths are file names: results say nothing about folders of a machine."""
+    return FOLDERS.sub("", text)
 
 
 def geometric_means(ratios: Mapping[str, Iterable[float]]) -> dict[str, float]:

@@ -73,16 +73,18 @@ def run_for(
             start_new_session=True,
         )
         is_stopped = False
-        while process.poll() is None:
-            elapsed_s = time.monotonic() - started_s
-            seen_s += [elapsed_s] * (watch.count() - len(seen_s))
-            if elapsed_s >= limit_s:
-                is_stopped = True
-                _stop(process, stop)
-                break
-            time.sleep(min(LOOK_EVERY_S, max(0.0, limit_s - elapsed_s)))
-    wall_s = time.monotonic() - started_s
-    _end_group(process.pid)
+        try:
+            while process.poll() is None:
+                elapsed_s = time.monotonic() - started_s
+                seen_s += [elapsed_s] * (watch.count() - len(seen_s))
+                if elapsed_s >= limit_s:
+                    is_stopped = True
+                    _stop(process, stop)
+                    break
+                time.sleep(min(LOOK_EVERY_S, max(0.0, limit_s - elapsed_s)))
+        finally:
+            wall_s = time.monotonic() - started_s
+            _end_group(process.pid)
     if not is_stopped:
         seen_s += [wall_s] * (watch.count() - len(seen_s))
     status = None if is_stopped else process.returncode

@@ -47,6 +47,7 @@ def race(xtc_over_tuner: float) -> Race:
             row("xtc", shape, 10.0, at_0=part(1.3, xtc_over_tuner), at_16=part(0.9, 0.7)),
             row("tvm", shape, 10.0, "no candidate measured yet"),
         ]
+    rows.append(row("iree-data-tiling", SHAPES[0], None, at_0={**part(0.5, 0.4), "ratio": None}))
     crashed = {"failure": "crashes (signal 11)", "error": None, "median_s": None}
     rows.append(row("iree", SHAPES[0], None, at_0=part(0.5, 0.4), at_16=crashed))
     known = {
@@ -82,6 +83,7 @@ def test_each_row_has_its_figures_or_its_reason_and_each_peer_its_version_and_se
     )
     (crashed,) = (line for line in lines if line.startswith("| 64x64x64 f32 | IREE -O3 |"))
     assert "crashes (signal 11)" in crashed
+    assert any("IREE -O3, data tiling" in line and "0.40 [0.39, 0.41] of tuner" in line for line in lines)
     assert sum("no candidate measured yet" in line for line in lines) == len(SHAPES)
     assert "quartiles of OpenBLAS's times were up to 5.0% apart" in text
     assert "torch inductor is missing (not installed)" in text
@@ -110,6 +112,6 @@ def test_the_picture_has_a_mark_for_each_share_and_says_where_there_is_no_kernel
     assert not re.search(r"(?:href|src)=|url\(|font-face", picture)
     root = ElementTree.fromstring(picture)
     circles = list(root.iter("{http://www.w3.org/2000/svg}circle"))
-    assert len(circles) == 2 * (3 + 3) + 1
+    assert len(circles) == 2 * (3 + 3) + 2
     assert picture.count(' hollow"') == 2 * 3
     assert picture.count("no kernel") == len(SHAPES)

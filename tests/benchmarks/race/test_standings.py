@@ -13,6 +13,7 @@ from benchmarks.race.standings import (
     ratio_to,
     seconds_to,
     spread_of,
+    without_folders,
 )
 from tests.tuning.fakes import present
 
@@ -87,6 +88,12 @@ def test_a_sample_has_as_many_calls_as_its_time_needs_and_at_least_one() -> None
 
 def test_means_leave_out_who_has_no_ratio() -> None:
     assert geometric_means({"a": [0.5, 2.0], "b": []}) == pytest.approx({"a": 1.0})
+
+
+def test_reasons_have_file_names_without_folders() -> None:
+    text = "OSError: /home/a-user/build.1/none.so: no such file, nor /etc; 3/4"
+    assert without_folders(text) == "OSError: none.so: no such file, nor etc; 3/4"
+    assert without_folders("crashes (signal 11)") == "crashes (signal 11)"
 
 
 def test_a_matmul_counts_two_operations_per_product_and_names_the_type_of_c() -> None:
