@@ -17,7 +17,7 @@ from tuner.mlir import transform
 from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
 from tuner.mlir.cpu.batch_loops import with_batch_loops
 from tuner.mlir.gpu.kernel_passes import call_intrinsics_directly
-from tuner.mlir.ir.vnni import lower_byte_dots
+from tuner.mlir.ir.dot_products import lower_dot_products
 from tuner.mlir.math.lowering import lower_math
 
 # Pass -> the module that it changes, or that it returns as a text, and its further arguments.
@@ -33,7 +33,7 @@ OF_PASSES: dict[Callable[..., Any], tuple[Any, ...]] = {
     call_intrinsics_directly: (text_beside(__file__, "SQRT"),),
     lower_math: (text_beside(__file__, "RSQRT"),),
     tiles_as_vectors: (text_beside(__file__, "TILE"),),
-    lower_byte_dots: (text_beside(__file__, "DOT"),),
+    lower_dot_products: (text_beside(__file__, "DOT"),),
 }
 
 
@@ -56,7 +56,7 @@ def test_the_ir_of_an_op_is_real(op: Any) -> None:
 def test_the_ir_of_a_pass_is_real(change: Callable[..., Any]) -> None:
     text, *arguments = OF_PASSES[change]
 
-    options = {"emulates": False} if change is lower_byte_dots else {}
+    options = {"emulates": False} if change is lower_dot_products else {}
 
     def apply(module: Any) -> object:
         takes_text = change is with_batch_loops

@@ -184,6 +184,9 @@ DOT_PRODUCTS = (
     DotProducts(AMX_BF16, "bf16x6", "AMX", core_flop=1024 // number_type("bf16x6").tile_products),
     DotProducts(AMX_INT8, "i8", "AMX", core_flop=2048),
     DotProducts(VNNI, "i8", "VNNI"),
+    DotProducts(ARM_BF16, "bf16", "BFMMLA"),
+    DotProducts(I8MM, "i8", "SMMLA"),
+    DotProducts(DOTPROD, "i8", "SDOT"),
 )
 TILE_PRODUCTS = {row.dtype: row for row in DOT_PRODUCTS if row.core_flop}  # by dtype
 

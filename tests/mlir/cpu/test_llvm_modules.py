@@ -48,6 +48,11 @@ def test_a_part_that_cannot_be_parsed_is_named() -> None:
         ("llvm.x86.tdpbf16ps.internal", ("amx-bf16",)),
         ("llvm.x86.tdpbssd.internal", ("amx-int8",)),
         ("llvm.x86.sse42.crc32.32.8", ()),
+        ("llvm.aarch64.neon.sdot.v4i32.v16i8", ("dotprod",)),
+        ("llvm.aarch64.neon.smmla.v4i32.v16i8", ("i8mm",)),
+        ("llvm.aarch64.neon.usdot.v4i32.v16i8", ("i8mm",)),
+        ("llvm.aarch64.neon.bfdot.v4f32.v8bf16", ("arm-bf16",)),
+        ("llvm.aarch64.neon.bfmmla", ("arm-bf16",)),
     ],
 )
 def test_intrinsics_decide_what_code_needs_and_vectors_of_any_width_nothing(called: str, needs: Any) -> None:

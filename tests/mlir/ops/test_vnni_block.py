@@ -119,6 +119,37 @@ def test_dot_products_multiply(sizes: Sizes, layout: str, knobs: Any, emulates: 
     require_product(line(*knobs), sizes, drawn, layout=layout, emulates=emulates)
 
 
+# Registers of 128 bits: sdot and bfdot of AArch64, whose products take one lane of a register of A.
+AARCH64_SIZES = [(1, 3, 1), (9, 20, 16), (17, 49, 35), (10, 33, 67)]
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("panels_first", [0, 1])
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
+@pytest.mark.parametrize("sizes", AARCH64_SIZES, ids=str)
+def test_products_by_lanes(sizes: Sizes, layout: str, panels_first: int) -> None:
+    emulates = HERE.isa != "neon"
+    of_bytes = line(4, 8, 4, panels_first=panels_first)
+    of_pairs = pair_line(6, 12, 4, dots=1, panels_first=panels_first)
+    if emulates or HERE.has_dotprod:
+        require_product(of_bytes, sizes, drawn, layout=layout, emulates=emulates)
+    if emulates or HERE.has_arm_bf16:
+        require_product(of_pairs, sizes, drawn_bf16, layout=layout, emulates=emulates)
+
+
+def test_signed_bytes_need_no_sums_of_rows_and_weights_come_packed_as_they_are() -> None:
+    text = re.sub(r"(%b: memref<[^>]*>)", r"\1 {tuner.weight}", payload(4, 16, 64, "i8", "nt"), count=1)
+    assert "vector.reduction" not in apply(line(4, 8, 4), text)
+    weight = re.sub(r"(%b: memref<[^>]*>)", r"\1 {tuner.weight}", payload(4, 16, 64, "i8"), count=1)
+    changed = apply(line(4, 8, 4), weight)
+    assert ("tuner.packing" in changed, "tuner.unsigned" in changed, "arith.xori" in changed) == (
+        True,
+        False,
+        False,
+    )
+    assert "tuner.unsigned" in apply(line(4, 8, 8), weight)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_panels_outside_of_strips_give_the_same_or_add_to_c_without_a_fill(layout: str) -> None:
@@ -167,7 +198,7 @@ TYPES = r"memref<32x64xi8> x memref<64x\?xi8> x memref<32x64xi32>"
 REFUSED = [
     (pair_line(6, 24), payload(32, 64, 64, "bf16"), "found 6 x 24 sums in registers of 16, allowed whole"),
     (pair_line(0, 16), payload(32, 64, 64, "bf16"), "found 0 x 16 sums"),
-    (pair_line(4, 16, 8, dots=1), payload(32, 64, 64, "bf16"), "found dots with 8 lanes, allowed 16"),
+    (pair_line(4, 16, 8, dots=1), payload(32, 64, 64, "bf16"), "found dots with 8 lanes, allowed 4 or 16"),
     (pair_line(), payload(32, 64, 64, "i8"), "found a matmul of i8 into i32, allowed bf16"),
     (line(6, 24), payload(32, 64, 64, "i8"), "found 6 x 24 sums in registers of 16, allowed whole"),
     (line(0, 16), payload(32, 64, 64, "i8"), "found 0 x 16 sums"),

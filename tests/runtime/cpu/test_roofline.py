@@ -16,6 +16,7 @@ from tuner.runtime.cpu.timing_conditions import INNER, ROWS, VALUE, VECTORS, Pan
 
 pytestmark = pytest.mark.mlir
 AVX512 = Machine("any", "any", "avx512", True, 1, 1, 1, 1, 1, 1, has_vnni=True)
+NEON: dict[str, Any] = {"has_bf16": False, "has_vnni": False, "isa": "neon"}
 FEW_BYTES = 64 * 2**20  # to read: a gigabyte, as outside of the tests, is touched in three seconds
 
 
@@ -67,7 +68,11 @@ def test_each_loop_holds_as_many_sums_as_are_counted(dtype: str) -> None:
         ({"has_bf16": False}, "bf16", 10 * 2 * 16, "llvm.intr.fma"),
         ({"has_vnni": True, "isa": "avx2"}, "i8", 10 * 2 * 32, "vpdpbusd.256"),
         ({"has_bf16": False, "isa": "neon"}, "f32", 10 * 2 * 4, "llvm.intr.fma"),
-        ({"has_bf16": False, "isa": "neon"}, "i8", 10 * 2 * 4, "llvm.mul %wide_others"),
+        ({"has_bf16": False, "isa": "neon", "has_vnni": False}, "i8", 10 * 2 * 4, "llvm.mul %wide_others"),
+        (NEON | {"has_dotprod": True}, "i8", 10 * 2 * 16, "sdot.v4i32.v16i8"),
+        (NEON | {"has_dotprod": True, "has_i8mm": True}, "i8", 10 * 2 * 32, "smmla.v4i32.v16i8"),
+        (NEON | {"has_arm_bf16": True}, "bf16", 10 * 2 * 16, "llvm.aarch64.neon.bfmmla"),
+        (NEON, "bf16", 10 * 2 * 4, "llvm.intr.fma"),
     ],
 )
 def test_the_loop_has_the_fastest_instruction_of_the_machine(

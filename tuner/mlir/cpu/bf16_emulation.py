@@ -8,7 +8,7 @@ nearest even, as in hardware, but subnormal numbers are kept; a NaN stays a NaN.
 Code with dot products of AVX512-BF16, or products of bf16 tiles of AMX, needs a processor with AVX512-BF16:
 there the processor rounds too, in one instruction. All other values become integers also in such code: on a
 processor that has AVX512-FP16 as well, LLVM of the wheel crashes on shuffles and masked loads with zeros of
-bf16 ("Cannot select: f16 = bitcast ConstantFP:bf16").
+bf16 ("Cannot select: f16 = bitcast ConstantFP:bf16"). On AArch64 the code rounds, whatever it calls.
 
     llvm.func @f(%x: bf16) -> f32 {
       %wide = llvm.fpext %x : bf16 to f32
@@ -31,6 +31,7 @@ WIDE = "f32"
 WORD = "i32"
 CALL = "llvm.call_intrinsic"
 DOT = "llvm.x86.avx512bf16.dpbf16ps"
+DOTS = (DOT, "llvm.aarch64.neon.bf")  # beginnings of the names of products of bf16
 TILE_PRODUCT = "llvm.x86.tdpbf16ps"
 CONSTANT = "llvm.mlir.constant"
 EXTEND = "llvm.fpext"
@@ -60,9 +61,9 @@ def store_bf16_as_integers(module: ir.Module) -> None:
     """
     ops = _ops_of_functions(module)
     calls = [op for op in ops if op.name == CALL]
-    dots = [call for call in calls if DOT in str(call.attributes["intrin"])]
-    has_tiles = any(TILE_PRODUCT in str(call.attributes["intrin"]) for call in calls)
-    rounds = bool(dots) or has_tiles  # the processor, not the code
+    dots = [call for call in calls if _called(call).startswith(DOTS)]
+    # the processor, not the code
+    rounds = any(_called(call).startswith((DOT, TILE_PRODUCT)) for call in calls)
     for op in list(filter(_touches_bf16, ops)):
         if op.name == CONSTANT:
             _reinterpret(op)
@@ -88,6 +89,10 @@ def _ops_of_functions(module: ir.Module) -> list[Op]:
         if function.name == "llvm.func":
             ops += walk_where(function, lambda _: True)
     return ops
+
+
+def _called(call: Op) -> str:
+    return str(ir.StringAttr(call.attributes["intrin"]).value)
 
 
 def _compute_in_f32(op: Op) -> None:

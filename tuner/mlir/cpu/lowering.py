@@ -27,11 +27,11 @@ from tuner.mlir.cpu.packs import packs_to_loops
 from tuner.mlir.cpu.stack_memory import bound_stacks
 from tuner.mlir.cpu.threads import divide_among_threads
 from tuner.mlir.fusions import STORE, fusion_function, parse_fusion, prepare
+from tuner.mlir.ir.dot_products import lower_dot_products
 from tuner.mlir.ir.memrefs import copy_by_loops
 from tuner.mlir.ir.packed_weights import packing_of
 from tuner.mlir.ir.reading import location_of, walk, walk_where
 from tuner.mlir.ir.table_lookup import lower_lookups
-from tuner.mlir.ir.vnni import lower_byte_dots
 from tuner.mlir.math.lowering import expand_math
 from tuner.mlir.passes import reached, run_passes
 from tuner.mlir.transform import apply_script, parse
@@ -113,7 +113,7 @@ def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
                     del op.attributes[mark]
     packs_to_loops(module)
     run_passes(module, pipeline.TO_LOOPS)
-    lower_byte_dots(module, emulates=emulates)
+    lower_dot_products(module, emulates=emulates)
     reached("loops", module)
     expand_math(module)
     bound_stacks(module)
@@ -189,7 +189,7 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
     if emulates:
         tiles_as_vectors(module)
     run_passes(module, pipeline.FUSION_TO_LOOPS)
-    lower_byte_dots(module, emulates=emulates)
+    lower_dot_products(module, emulates=emulates)
     lower_lookups(module, emulates=emulates)
     reached("loops", module)
     fill_masked_lanes(module)

@@ -45,7 +45,12 @@ PURE_DIALECTS = ("arith.", "math.", "vector.", "index.", "ub.", "x86.", "amx.", 
 # operation and its attribute
 INTRINSIC = "llvm.call_intrinsic"
 NAME = "intrin"
-PURE_INTRINSICS = ("llvm.x86.avx512.vpdpbusd.", "llvm.x86.avx512.permvar.")  # beginnings of names
+PURE_INTRINSICS = (  # beginnings of names
+    "llvm.x86.avx512.vpdpbusd.",
+    "llvm.x86.avx512.permvar.",
+    "llvm.aarch64.neon.sdot.",
+    "llvm.aarch64.neon.bfdot.",
+)
 STRUCTURE = ("scf.for", "scf.if", "scf.yield")
 MAP = "permutation_map"
 

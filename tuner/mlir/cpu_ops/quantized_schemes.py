@@ -24,9 +24,9 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops.vnni_packing import splat
 from tuner.mlir.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ir.building import index, value, zero
+from tuner.mlir.ir.dot_products import VPDPBUSD, declare_dot_product, dot_product
 from tuner.mlir.ir.reading import name_of
 from tuner.mlir.ir.table_lookup import FLOATS, WORDS, declare_lookup, looked_up, table_of
-from tuner.mlir.ir.vnni import byte_dot, declare_byte_dot
 
 DOTS, PAIRS, SINGLES, SCALED, TILES = SCHEMES = ("dots", "pairs", "singles", "scaled", "tiles")
 TILE_PRODUCTS = {"i8": "x86.amx.tile_muli", "bf16": "x86.amx.tile_mulf"}
@@ -208,7 +208,7 @@ class Dots(Scheme):
     wants_row_sums = True
 
     def prepare(self, function: Op) -> None:
-        declare_byte_dot(function.parent, self.lanes)
+        declare_dot_product(function.parent, VPDPBUSD, self.lanes)
 
     def start(self, row_sum: Value | None) -> Value:
         assert row_sum is not None, "wants_row_sums"
@@ -235,7 +235,7 @@ class Dots(Scheme):
         return value("vector.bitcast", self.vector(count * self.lanes, element), every)
 
     def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
-        return byte_dot(before, of_b, of_a)
+        return dot_product(VPDPBUSD, before, of_b, of_a)
 
 
 class Pairs(Dots):

@@ -4,8 +4,9 @@ A K group is 32 bits: ``per_k_group`` elements, four i8 or two bf16, adjacent al
 of elements in one vector of K groups.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from tuner.core.errors import Refusal
@@ -17,9 +18,17 @@ from tuner.mlir.cpu_ops.vnni_operands import KGroupWeights, drop_views, packed_k
 from tuner.mlir.cpu_ops.vnni_rows import KGroupRows, KGroupStrip
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import create, fetch, index, loop, plus, times, total, value, zero
-from tuner.mlir.ir.vnni import byte_dot, declare_byte_dot
+from tuner.mlir.ir.dot_products import (
+    BFDOT,
+    SDOT,
+    VPDPBUSD,
+    DotProduct,
+    declare_dot_product,
+    dot_product,
+)
 
 SIGN = -128  # of a signed byte: the bit that is flipped
+AARCH64_LANES = 4  # sums of a register of 128 bits
 
 
 class KGroupProducts(Protocol):
@@ -48,6 +57,11 @@ class KGroupProducts(Protocol):
         """Returns whether K groups of A are two vectors of f32, the halves of pairs of bf16."""
         ...
 
+    @property
+    def reads_lanes(self) -> bool:
+        """Returns whether K groups of A are read as whole registers, of which a product takes one lane."""
+        ...
+
     def after(self, before: Value, of_a: list[Value], k_groups_of_b: Value) -> Value:
         """Creates ``before`` plus the products of K groups of A and of B; returns the sums.
 
@@ -67,6 +81,7 @@ class ByteProducts:
     lanes: int
     starts: Value  # memref<rows of A x i32>
     has_halves = False
+    reads_lanes = False
 
     @classmethod
     def of(cls, rows: int, lanes: int) -> "ByteProducts":
@@ -85,7 +100,29 @@ class ByteProducts:
         return value("arith.xori", elements.type, elements, vnni_packing.splat(elements.type, SIGN))
 
     def after(self, before: Value, of_a: list[Value], k_groups_of_b: Value) -> Value:
-        return byte_dot(before, k_groups_of_b, value("vector.bitcast", k_groups_of_b.type, of_a[0]))
+        return dot_product(VPDPBUSD, before, k_groups_of_b, of_a[0])
+
+
+@dataclass(frozen=True)
+class LaneProducts:
+    """Dot products of numbers as they are, where the instruction takes one lane of a register of A."""
+
+    dot: DotProduct
+    lanes: int
+    has_halves = False
+    reads_lanes = True
+
+    def prepare(self, strip: KGroupStrip) -> None:
+        """Creates nothing: sums start from 0."""
+
+    def start(self, _strip: KGroupStrip, _row: int) -> Value:
+        return zero(self.dot.sums_type(self.lanes))
+
+    def of_b(self, elements: Value) -> Value:
+        return elements
+
+    def after(self, before: Value, of_a: list[Value], k_groups_of_b: Value) -> Value:
+        return dot_product(self.dot, before, k_groups_of_b, of_a[0])
 
 
 @dataclass(frozen=True)
@@ -94,6 +131,7 @@ class PairProducts:
 
     lanes: int
     dots: bool
+    reads_lanes = False
 
     def prepare(self, strip: KGroupStrip) -> None:
         """Creates nothing: sums start from 0."""
@@ -153,6 +191,15 @@ class KGroupTile:
     @property
     def vectors(self) -> int:
         return self.columns // self.lanes
+
+
+@dataclass(frozen=True, eq=False)
+class _TilePosition:
+    """A tile of sums: a strip of rows of A by ``vectors`` vectors of columns of a panel of B."""
+
+    strip: KGroupStrip
+    panel: Value  # its number
+    vectors: int
 
 
 def multiply_k_groups(
@@ -222,33 +269,63 @@ class _KGroupMatmul:
     def _tile(self, strip: KGroupStrip, panel: Value, columns: int) -> None:
         lanes = self.tile.lanes
         vectors = -(-columns // lanes)
-
-        def step(
-            k_group: Value, *sums: Value, of_row: Callable[[int], list[Value]] | None = None
-        ) -> list[Value]:
-            of_b = self._load_b(panel, k_group, vectors)
-            if self.tile.fetches_a and not of_row:
-                self._fetch_a(strip, panel, k_group)
-            if self.tile.fetches_b and not of_row:
-                self._fetch_b(strip, panel, k_group)
-            after: list[Value] = []
-            for row in range(strip.rows):
-                of_a = of_row(row) if of_row else strip.broadcast(row, k_group)
-                for number, vector in enumerate(of_b):
-                    after.append(self.products.after(sums[row * vectors + number], of_a, vector))
-            return after
-
-        sums = [self.products.start(strip, row) for row in range(strip.rows) for _ in range(vectors)]
-        if strip.whole_k_groups:
-            sums = list(loop(0, strip.whole_k_groups, step, sums))
-        if strip.has_rest:
-            sums = step(index(strip.whole_k_groups), *sums, of_row=strip.broadcast_rest)
+        sums = self._sums(_TilePosition(strip, panel, vectors))
         column = times(panel, self.tile.columns)
         for number, sums_of_vector in enumerate(sums):
             row, vector = divmod(number, vectors)
             indices = (plus(strip.first, row), plus(column, vector * lanes))
             width = min(columns - vector * lanes, lanes)
             store_lanes(sums_of_vector, self.matmul.c, indices, width, adds=self.matmul.fill is None)
+
+    def _sums(self, tile: "_TilePosition") -> list[Value]:
+        """Creates the sums of a tile over all of K: the vectors of its first row first."""
+        strip = tile.strip
+        lanes = self.tile.lanes
+        whole = strip.whole_k_groups
+        registers = whole // lanes if self.products.reads_lanes else 0
+        sums = [self.products.start(strip, row) for row in range(strip.rows) for _ in range(tile.vectors)]
+        if registers:
+            sums = loop(0, registers, partial(self._add_registers, tile), sums)
+        if whole > registers * lanes:
+            sums = loop(registers * lanes, whole, partial(self._add_k_group, tile), sums)
+        if strip.has_rest:
+            of_b = self._load_b(tile, index(whole))
+            sums = self._add(sums, strip.broadcast_rest, of_b)
+        return sums
+
+    def _add_registers(self, tile: "_TilePosition", step: Value, *sums: Value) -> list[Value]:
+        """Creates ``sums`` plus the products of as many K groups as a register of A has."""
+        lanes = self.tile.lanes
+        of_a = [tile.strip.vector(row, step, self.a.source.depth) for row in range(tile.strip.rows)]
+        after = list(sums)
+        for lane in range(lanes):
+            k_group = plus(times(step, lanes), lane)
+            of_b = self._load_b(tile, k_group)
+            self._fetch(tile, k_group)
+            after = self._add(after, partial(_lane_of, of_a, lane), of_b)
+        return after
+
+    def _add_k_group(self, tile: "_TilePosition", k_group: Value, *sums: Value) -> list[Value]:
+        of_b = self._load_b(tile, k_group)
+        self._fetch(tile, k_group)
+        return self._add(sums, lambda row: tile.strip.broadcast(row, k_group), of_b)
+
+    def _add(
+        self, sums: Sequence[Value], of_row: Callable[[int], list[Value]], of_b: list[Value]
+    ) -> list[Value]:
+        """Creates ``sums`` plus the products of a K group of each row, ``of_row(row)``, and of B."""
+        after: list[Value] = []
+        for row in range(len(sums) // len(of_b)):
+            of_a = of_row(row)
+            for number, vector in enumerate(of_b):
+                after.append(self.products.after(sums[row * len(of_b) + number], of_a, vector))
+        return after
+
+    def _fetch(self, tile: "_TilePosition", k_group: Value) -> None:
+        if self.tile.fetches_a:
+            self._fetch_a(tile.strip, tile.panel, k_group)
+        if self.tile.fetches_b:
+            self._fetch_b(tile.strip, tile.panel, k_group)
 
     def _fetch_a(self, strip: KGroupStrip, panel: Value, k_group: Value) -> None:
         """Creates prefetches of a K group of the next strip's rows, a panel's share."""
@@ -286,12 +363,23 @@ class _KGroupMatmul:
         width = self.tile.columns * per_k_group
         vnni_packing.fetch_share((self.b.memory, later), step, strips, width, line)
 
-    def _load_b(self, panel: Value, k_group: Value, vectors: int) -> list[Value]:
-        row = self.b.row(panel, k_group)
+    def _load_b(self, tile: "_TilePosition", k_group: Value) -> list[Value]:
+        row = self.b.row(tile.panel, k_group)
         depth = self.a.source.depth
         type_ = ir.VectorType.get([depth], self.a.source.element)
-        columns = [index(depth * vector) for vector in range(vectors)]
+        columns = [index(depth * vector) for vector in range(tile.vectors)]
         return [value("vector.load", type_, self.b.memory, row, column) for column in columns]
+
+
+def _lane_of(registers: list[Value], lane: int, row: int) -> list[Value]:
+    """Creates a vector with one K group of a row in each lane.
+
+    ``registers``: per row, a vector of K groups; ``lane``: the K group's number in it.
+    """
+    type_ = vnni_packing.k_groups_type(AARCH64_LANES)
+    k_groups = value("vector.bitcast", type_, registers[row])
+    mask = ir.DenseI64ArrayAttr.get([lane] * AARCH64_LANES)
+    return [value("vector.shuffle", type_, k_groups, k_groups, mask=mask)]
 
 
 class PairBlockOp(InPlaceOp, name="pair_block"):
@@ -301,8 +389,8 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
     each one block of the schedule. Each is replaced by loops over strips of ``tile_m`` rows and panels of
     ``tile_n`` columns, with all sums of a tile in vector registers. B is read as pairs of rows of K: a weight
     comes packed so (``tuner.mlir.cpu_ops.vnni_operands``), another B is packed first. A is packed for layout
-    tn, and as f32 without ``dots``. A ``linalg.fill`` of C with zero is replaced too. Any size. vdpbf16ps
-    takes subnormal numbers as 0.
+    tn, and as f32 without ``dots``. A ``linalg.fill`` of C with zero is replaced too. Any size. vdpbf16ps and
+    AArch64's bfdot take subnormal numbers as 0.
 
         linalg.fill ins(%zero : f32) outs(%c : memref<1x16xf32>)
         linalg.matmul ins(%a, %b : memref<1x64xbf16>, memref<64x16xbf16>) outs(%c : memref<1x16xf32>)
@@ -318,9 +406,9 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
 
     Attributes, i64: those of ``tuner.vnni_block`` (``tile_m``, ``tile_n``, ``lanes``, ``panels_first``,
     ``fetches_a``, ``fetches_b``, ``columns``, ``last_columns``), and ``dots``, 1 for vdpbf16ps of AVX512-BF16
-    (default 0: f32 arithmetic). The handle (a func.func) stays valid. Silenceable failure: a matmul that is
-    not of memrefs of static sizes, as above, of bf16 into f32, a tile_n that is not a multiple of ``lanes``,
-    and ``dots`` with other than 16 lanes.
+    with 16 lanes and for bfdot with 4 lanes (default 0: f32 arithmetic). The handle (a func.func) stays
+    valid. Silenceable failure: a matmul that is not of memrefs of static sizes, as above, of bf16 into f32, a
+    tile_n that is not a multiple of ``lanes``, and ``dots`` with other than 4 or 16 lanes.
     """
 
     def change(self, function: Op) -> Refusal | None:
@@ -328,19 +416,24 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
         dots = bool(attribute(self, "dots", 0))
         if isinstance(tile, Refusal):
             return tile
-        if dots and tile.lanes != vnni_packing.K_GROUPS:
-            return Refusal(f"found dots with {tile.lanes} lanes, allowed {vnni_packing.K_GROUPS}")
+        if dots and tile.lanes not in (AARCH64_LANES, vnni_packing.K_GROUPS):
+            allowed = f"{AARCH64_LANES} or {vnni_packing.K_GROUPS}"
+            return Refusal(f"found dots with {tile.lanes} lanes, allowed {allowed}")
         matmuls = buffer_matmuls(self, function, {"bf16": "f32"})
         if isinstance(matmuls, Refusal):
             return matmuls
         weights = take_k_group_weights(function, matmuls, tile.columns, tile.lanes)
+        products: KGroupProducts = PairProducts(tile.lanes, dots)
+        if dots and tile.lanes == AARCH64_LANES:
+            declare_dot_product(function.parent, BFDOT, tile.lanes)
+            products = LaneProducts(BFDOT, tile.lanes)
         for matmul, weight in zip(matmuls, weights, strict=True):
-            multiply_k_groups(matmul, tile, PairProducts(tile.lanes, dots), weight)
+            multiply_k_groups(matmul, tile, products, weight)
         return None
 
 
 class VnniBlockOp(InPlaceOp, name="vnni_block"):
-    """``tuner.vnni_block``: matmuls of buffers of i8 into i32 become dot products of four bytes (vpdpbusd).
+    """``tuner.vnni_block``: matmuls of buffers of i8 into i32 become dot products of four bytes.
 
     Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes (but for columns of B and C),
     each one block of the schedule. Each is replaced by loops: B is packed to panels of ``tile_n`` columns,
@@ -348,7 +441,8 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
     other, with the sums in vector registers. A ``linalg.fill`` of C with zero before the matmul is replaced
     too. Any size.
 
-    The instruction multiplies unsigned by signed bytes. So B is packed with its sign bits flipped, which
+    Registers of 128 bits, 4 lanes, are for sdot of AArch64, which multiplies signed bytes. vpdpbusd, of 8
+    and 16 lanes, multiplies unsigned by signed bytes. There B is packed with its sign bits flipped, which
     adds 128 to each element, and sums start from -128 times the sum of their row of A; they wrap around. A B
     that is an argument ``tuner.weight`` comes packed and flipped (``tuner.mlir.cpu_ops.vnni_operands``). The
     dot product is a call until the lowering: deallocation of buffers takes no op of unknown effects.
@@ -366,16 +460,17 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
         vector.store %total, %c[%i, %j] : memref<1x16xi32>, vector<16xi32>
 
     Attributes, i64: ``tile_m`` and ``tile_n``, rows and columns of the sums in registers (default 6 and 64),
-    ``lanes``, sums of a register (default 16; 8 for registers of 256 bits), ``panels_first``, 1 for the loop
-    over panels outside of that over strips (default 0), ``fetches_a``, 1 for prefetches of the rows of A of
-    the next strip (default 0), ``fetches_b``, 1 for prefetches of the rows of B that follow the block of K,
-    of a weight that comes packed of the next block's columns (default 0), and ``columns`` and
+    ``lanes``, sums of a register (default 16; 8 for registers of 256 bits, 4 for sdot), ``panels_first``, 1
+    for the loop over panels outside of that over strips (default 0), ``fetches_a``, 1 for prefetches of the
+    rows of A of the next strip (default 0), ``fetches_b``, 1 for prefetches of the rows of B that follow the
+    block of K, of a weight that comes packed of the next block's columns (default 0), and ``columns`` and
     ``last_columns``, the sizes of a whole block and of the last one, where B and C have a dynamic number of
     columns (default: it is static). The handle (a func.func) stays valid. Silenceable failure: a matmul that
     is not of memrefs of static sizes, as above, of i8 into i32, and a tile_n that is not a multiple of
     ``lanes``.
 
-    Source: Intel 64 and IA-32 architectures optimization manual, chapter on AVX-512 VNNI.
+    Source: Intel 64 and IA-32 architectures optimization manual, chapter on AVX-512 VNNI; Arm architecture
+    reference manual for A-profile, SDOT (vector) and SDOT (by element).
     """
 
     def change(self, function: Op) -> Refusal | None:
@@ -385,11 +480,18 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
         matmuls = buffer_matmuls(self, function, {"i8": "i32"})
         if isinstance(matmuls, Refusal):
             return matmuls
+        dot = SDOT if tile.lanes == AARCH64_LANES else VPDPBUSD
         if matmuls:
-            declare_byte_dot(function.parent, tile.lanes)
-        weights = take_k_group_weights(function, matmuls, tile.columns, tile.lanes, unsigned=True)
+            declare_dot_product(function.parent, dot, tile.lanes)
+        is_unsigned = dot is VPDPBUSD
+        weights = take_k_group_weights(function, matmuls, tile.columns, tile.lanes, unsigned=is_unsigned)
         for matmul, weight in zip(matmuls, weights, strict=True):
-            with ir.InsertionPoint(matmul.op), matmul.op.location:
-                products = ByteProducts.of(matmul.m, tile.lanes)
-            multiply_k_groups(matmul, tile, products, weight)
+            multiply_k_groups(matmul, tile, _byte_products(matmul, dot, tile.lanes), weight)
         return None
+
+
+def _byte_products(matmul: BufferMatmul, dot: DotProduct, lanes: int) -> KGroupProducts:
+    if dot is SDOT:
+        return LaneProducts(SDOT, lanes)
+    with ir.InsertionPoint(matmul.op), matmul.op.location:
+        return ByteProducts.of(matmul.m, lanes)

@@ -20,7 +20,7 @@ from tuner.mlir.cpu_ops.vnni_packing import (
     splat,
 )
 from tuner.mlir.ir.building import create, index, loop, plus, times, total, value, zero
-from tuner.mlir.ir.vnni import byte_dot
+from tuner.mlir.ir.dot_products import VPDPBUSD, dot_product
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,10 @@ class KGroupStrip:
         ones = splat(source.vector, 1)
 
         def add(step: Value, *sums: Value, depth: int = source.depth) -> list[Value]:
-            return [byte_dot(before, ones, self._vector(row, step, depth)) for row, before in enumerate(sums)]
+            return [
+                dot_product(VPDPBUSD, before, ones, self.vector(row, step, depth))
+                for row, before in enumerate(sums)
+            ]
 
         sums = [zero(type_)] * self.rows
         if whole:
@@ -160,7 +163,11 @@ class KGroupStrip:
             return self.first
         return index(0)
 
-    def _vector(self, row: int, step: Value, depth: int) -> Value:
+    def vector(self, row: int, step: Value, depth: int) -> Value:
+        """Creates the vector with number ``step`` of the K groups of a row; those from ``depth`` on are 0.
+
+        ``depth``: elements of the vector that the row has.
+        """
         source = self.of.source
         if self.of.packed is None:
             return source.along_k(plus(self.first, row), times(step, source.depth), depth)

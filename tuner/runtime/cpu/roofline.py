@@ -12,7 +12,16 @@ from typing import Protocol, final
 import numpy as np
 
 from tuner.core.dtypes import number_type
-from tuner.core.instruction_sets import AMX_BF16, AMX_INT8, AVX512_BF16, NEON, VNNI
+from tuner.core.instruction_sets import (
+    AMX_BF16,
+    AMX_INT8,
+    ARM_BF16,
+    AVX512_BF16,
+    DOTPROD,
+    I8MM,
+    NEON,
+    VNNI,
+)
 from tuner.core.machine import Machine
 from tuner.core.processors import peak_set, peak_source
 from tuner.core.roofline import Roofline
@@ -33,6 +42,24 @@ ITERATIONS = 100_000  # per sample, some 0.15 ms: long compared with a call, too
 SAMPLES = 500
 LEAST_SAMPLES = 5  # of each number of sums
 WORD_DOTS = {"avx512": "llvm.x86.avx512.pmaddw.d.512", "avx2": "llvm.x86.avx2.pmadd.wd"}  # by isa
+
+
+@dataclass(frozen=True)
+class DotStep:
+    """An instruction that adds several products of small numbers to each sum of a register."""
+
+    intrinsic: str  # BITS: of a register
+    factors: str  # type of the numbers
+    products: int  # that are added to each sum
+
+
+DOT_STEPS = {  # by instruction set
+    AVX512_BF16: DotStep("llvm.x86.avx512bf16.dpbf16ps.512", "bf16", 2),
+    VNNI: DotStep("llvm.x86.avx512.vpdpbusd.BITS", "i8", 4),
+    DOTPROD: DotStep("llvm.aarch64.neon.sdot.v4i32.v16i8", "i8", 4),
+    I8MM: DotStep("llvm.aarch64.neon.smmla.v4i32.v16i8", "i8", 8),  # 2 x 8 by 8 x 2
+    ARM_BF16: DotStep("llvm.aarch64.neon.bfmmla", "bf16", 4),  # 2 x 4 by 4 x 2
+}
 
 # Of the loop of products of tiles, multiply_add_amx.mlir.
 TILE_SUMS = 4  # independent: four hide a latency of 52 cycles, 16 for each product
@@ -142,7 +169,7 @@ def multiply_add_loops(
     """Returns (MLIR text, loops): a function with a multiply-add loop for each number of independent sums.
 
     They use the fastest instructions of ``machine``; for AMX tiles there is only one. ``dtype``: f32, f64,
-    bf16, or i8 on a machine with VNNI or AVX2.
+    bf16, or i8.
     """
     machine = _without_refused_tiles(machine)
     if peak_set(dtype, machine) in TILE_DOTS:
@@ -184,33 +211,33 @@ def _function_of(name: str, sums: int) -> str:
 
 def _step(dtype: str, machine: Machine) -> tuple[str, int]:
     """Returns the text of ``!vector`` and of ``@step``, one multiply-add, and the operations that it does."""
+    dot = DOT_STEPS.get(peak_set(dtype, machine))
+    if dot is not None:
+        return _dot_step(dot, number_type(dtype).sums, machine)
     if not number_type(dtype).is_float:
-        return _i8_step(machine, is_in_fours=peak_set(dtype, machine) == VNNI)
+        return _word_step(machine)
     element = number_type(dtype).vector or number_type(dtype).sums
     lanes = machine.vector_bytes // number_type(element).bytes
-    is_in_pairs = peak_set(dtype, machine) == AVX512_BF16
-    text = f"!vector = vector<{lanes}x{element}>\n{loop_text('dot_2_bf16' if is_in_pairs else 'fma')}"
-    return text, (4 if is_in_pairs else 2) * lanes
+    return f"!vector = vector<{lanes}x{element}>\n{loop_text('fma')}", 2 * lanes
 
 
-def _i8_step(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
+def _dot_step(dot: DotStep, sums: str, machine: Machine) -> tuple[str, int]:
+    lanes = machine.vector_bytes // number_type(sums).bytes
+    count = machine.vector_bytes // number_type(dot.factors).bytes
+    types = f"!vector = vector<{lanes}x{sums}>\n!factors = vector<{count}x{dot.factors}>\n"
+    intrinsic = dot.intrinsic.replace("BITS", str(8 * machine.vector_bytes))
+    return types + loop_text("dot_product").replace("INTRINSIC", intrinsic), 2 * dot.products * lanes
+
+
+def _word_step(machine: Machine) -> tuple[str, int]:
+    """Returns the step of bytes that are widened to 16 bits: products of words."""
     lanes = machine.vector_bytes // 4
     if machine.isa == NEON:
         text = loop_text("multiply_words").replace("FIRST", str(list(range(lanes))))
         types = f"!vector = vector<{lanes}xi32>\n!words = vector<{2 * lanes}xi16>\n"
         return f"{types}!factors = vector<{lanes}xi16>\n{text}", 2 * lanes
-    if is_in_fours:
-        dots = 4
-        factors = "i8"
-        step = "dot_4_bytes"
-        intrinsic = f"llvm.x86.avx512.vpdpbusd.{8 * machine.vector_bytes}"
-    else:
-        dots = 2
-        factors = "i16"
-        step = "dot_2_words"
-        intrinsic = WORD_DOTS[machine.isa]
-    types = f"!vector = vector<{lanes}xi32>\n!factors = vector<{dots * lanes}x{factors}>\n"
-    return types + loop_text(step).replace("INTRINSIC", intrinsic), 2 * dots * lanes
+    types = f"!vector = vector<{lanes}xi32>\n!factors = vector<{2 * lanes}xi16>\n"
+    return types + loop_text("dot_2_words").replace("INTRINSIC", WORD_DOTS[machine.isa]), 4 * lanes
 
 
 @final

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from tuner.core.candidate import RecordedRound, Seconds, TargetName, Value
 from tuner.core.errors import UsageError
-from tuner.core.instruction_sets import AVX512, AVX512_BF16, VNNI
+from tuner.core.instruction_sets import ARM_BF16, AVX512, AVX512_BF16, DOTPROD, VNNI
 from tuner.core.problem import WARM, Problem
 from tuner.core.problem_documents import PROBLEM, with_alignment
 from tuner.core.processors import TILE_PRODUCTS
@@ -35,7 +35,6 @@ PRODUCTS = {dtype: row.set for dtype, row in TILE_PRODUCTS.items()}  # of tiles,
 # Transform op -> {dtype of the operands: instruction set}; "" is any dtype
 OPS = {
     "tuner.amx_block": PRODUCTS,
-    "tuner.vnni_block": {"": VNNI},
     "transform.apply_patterns.x86.vector_contract_to_amx_dot_product": PRODUCTS,
     "transform.apply_patterns.x86.vector_contract_to_packed_type_dot_product": {"bf16": AVX512_BF16},
 }
@@ -43,7 +42,9 @@ VNNI_BLOCK = re.compile(r'"tuner\.vnni_block"\s*\([^)]*\)\s*(<?\{[^}]*\})?')  # 
 QUANTIZED = re.compile(r'"tuner\.quantized_matmul"\s*\([^)]*\)\s*(<?\{[^}]*\})')
 OF_SCHEMES = {"dots": VNNI, "pairs": AVX512_BF16}  # scheme of tuner.quantized_matmul -> instruction set
 SCHEME = re.compile(r'\bscheme = "(\w+)"')
-PAIRS = re.compile(r'"tuner\.pair_block"\s*\([^)]*\)\s*<?\{[^}]*\bdots = 1\b')  # by dot-product instructions
+PAIR_BLOCK = re.compile(r'"tuner\.pair_block"\s*\([^)]*\)\s*(<?\{[^}]*\})')
+BY_DOTS = re.compile(r"\bdots = 1\b")  # dot-product instructions
+IN_128_BITS = re.compile(r"\blanes = 4\b")  # of AArch64
 IN_256_BITS = re.compile(r"\blanes = 8\b")  # of AVX-VNNI; 16 lanes, the default, need AVX-512
 CUSTOM_DIALECT = "tuner."  # prefix of tuner's transform ops
 THREADS_LIMIT = 4096  # more than any machine of today has
@@ -70,16 +71,22 @@ def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:
     """
     code = "\n".join(code_lines(script))
     needed = {sets.get(dtype, sets.get("")) for op, sets in OPS.items() if op in code}
-    if any(not IN_256_BITS.search(attributes) for attributes in VNNI_BLOCK.findall(code)):
-        needed.add(AVX512)
+    for attributes in VNNI_BLOCK.findall(code):
+        if IN_128_BITS.search(attributes):
+            needed.add(DOTPROD)
+        elif IN_256_BITS.search(attributes):
+            needed.add(VNNI)
+        else:
+            needed.update((AVX512, VNNI))
     for attributes in QUANTIZED.findall(code):
         if not IN_256_BITS.search(attributes):
             needed.add(AVX512)
         scheme = SCHEME.search(attributes)
         if scheme is not None:
             needed.add(PRODUCTS.get(dtype) if scheme[1] == "tiles" else OF_SCHEMES.get(scheme[1]))
-    if PAIRS.search(code):
-        needed.add(AVX512_BF16)
+    for attributes in PAIR_BLOCK.findall(code):
+        if BY_DOTS.search(attributes):
+            needed.add(ARM_BF16 if IN_128_BITS.search(attributes) else AVX512_BF16)
     return tuple(sorted(filter(None, needed)))
 
 
