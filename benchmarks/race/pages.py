@@ -124,11 +124,11 @@ def readme_part(race: Race) -> str:
         if title not in means:
             texts.append(f"{title} none")
         elif len(ratios[title]) < shapes:
-            texts.append(f"{title} {means[title]:.2f} ({len(ratios[title])} of them)")
+            texts.append(f"{title} {means[title]:.2f} (of {len(ratios[title])})")
         else:
             texts.append(f"{title} {means[title]:.2f}")
     behind = list(dict.fromkeys(row["shape"] for row in race.last_rows() if _is_loss(row)))
-    where = f"A peer is better at {', '.join(behind)}." if behind else "No peer is better at one of them."
+    where = f"A peer is better at {', '.join(behind)}." if behind else "No peer is better at any."
     return (
         f"[Whole tuners]({LINK}), {race.longest_s:g} s each on one core ({race.machine}), over OpenBLAS\n"
         f"(geometric mean of {shapes} f32 shapes): {', '.join(texts)}. {where}\n\n"

@@ -23,7 +23,7 @@ def entries(case: RaceMatmul, _budgets_s: tuple[float, ...], place: PeerPlace) -
 
 INDUCTOR = Peer(
     name="inductor",
-    title="torch inductor",
+    title="inductor",
     package="torch",
     requirements=("numpy",),  # and PyTorch, by benchmarks.install_torch
     dtypes=("f32", "bf16"),

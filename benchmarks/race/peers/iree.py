@@ -46,7 +46,7 @@ def module_text(case: RaceMatmul) -> str:
 
 IREE = Peer(
     name="iree",
-    title="IREE -O3",
+    title="IREE",
     package="iree-base-compiler",
     requirements=("iree-base-compiler==3.13.0", "iree-base-runtime==3.13.0", "numpy"),
     dtypes=("f32", "bf16", "i8"),
@@ -57,7 +57,7 @@ IREE = Peer(
 IREE_DATA_TILING = replace(
     IREE,
     name="iree-data-tiling",
-    title="IREE -O3, data tiling",
+    title="IREE-data-tiling",
     settings=f"{IREE.settings}; with {DATA_TILING}",
     source="https://iree.dev/reference/optimization-options/",
     entries=partial(entries, flags=(DATA_TILING,)),

@@ -83,7 +83,7 @@ def copy_first(database: Path, records: int, folder: Path) -> None:
 
 TVM = Peer(
     name="tvm",
-    title="TVM MetaSchedule",
+    title="TVM",
     package="apache-tvm",
     # with the newest apache-tvm-ffi it crashes when it makes a task
     requirements=(
@@ -93,8 +93,8 @@ TVM = Peer(
     ),
     dtypes=("f32", "i8"),
     settings=(
-        "tune_tir with its defaults (post-order-apply, evolutionary, xgb), target llvm of the processor with "
-        "num-cores=1, num_tuning_cores=1, LocalBuilder(max_workers=1, timeout_sec=120), "
+        "MetaSchedule: tune_tir with its defaults (post-order-apply, evolutionary, xgb), target llvm of the "
+        "processor with num-cores=1, num_tuning_cores=1, LocalBuilder(max_workers=1, timeout_sec=120), "
         "num_trials_per_iter=8 (64, its default, for 200 s or more); killed at the budget; the best again by "
         "compile_tir"
     ),
