@@ -176,5 +176,7 @@ def test_a_row_with_nan_changes_what_reads_it_alone() -> None:
     x[3, 1] = float("inf")
     (result,) = written.module(poisoned(x, 8), torch.tensor(5))
     expected = Of(function).eval()(x)
-    torch.testing.assert_close(result[:, :5], expected, equal_nan=True)
+    finite = expected.isfinite()  # PyTorch adds -inf to hidden scores: NaN where one is infinite
+    assert 0 < finite.sum() < finite.numel()
+    torch.testing.assert_close(result[:, :5][finite], expected[finite])
     assert not result[:, 3:5].isfinite().all()

@@ -22,8 +22,9 @@ from torch import nn  # noqa: E402
 from torch.export import Dim  # noqa: E402
 
 import tuner.torch  # noqa: E402
+from tuner.core.dynamic_sizes import size_ladder  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
-from tuner.torch.program_family import ProgramFamily  # noqa: E402
+from tuner.torch.program_family import ProgramFamily, _causal_mask  # noqa: E402
 
 WIDTH, HEADS = 64, 4
 
@@ -96,6 +97,8 @@ def require_all_sizes(greatest: int) -> tuple[Any, Any]:
     for function in functions[1:]:  # positions and the mask of a causal attention are those of a size
         shared = first.keys() & set(map(id, function.weights))
         assert sum(map(first.__getitem__, shared)) > 0.95 * functions[0].code.weights_bytes
+    masks = {id(array) for function in functions for array in function.weights if array.nbytes == greatest**2}
+    assert len(masks) == 1  # causal: those of all sizes are views of one
     return module, program
 
 
@@ -150,6 +153,20 @@ def test_each_size_of_a_range_is_right_shares_weights_and_is_exported(tmp_path: 
     module, program = require_all_sizes(3)
     require_exported(module, program, tmp_path)
     require_loaded(program, tmp_path)
+
+
+def test_a_causal_mask_takes_at_most_a_quarter_of_the_weights_or_4_mib() -> None:
+    def positions(weight_bytes: int, greatest: int) -> int:
+        weight = torch.empty(weight_bytes, dtype=torch.int8, device="meta")
+        mask = _causal_mask(size_ladder(1, greatest), [weight])
+        assert mask.shape[0] == mask.shape[1]
+        return int(mask.shape[0])
+
+    assert positions(0, 3) == 3
+    assert positions(0, 4096) == 2048
+    assert positions(52 * 10**6, 4096) == 3584
+    assert positions(10**9, 4096) == 4096
+    assert _causal_mask((5,), []).tolist() == [[j <= i for j in range(5)] for i in range(5)]
 
 
 @pytest.mark.slow

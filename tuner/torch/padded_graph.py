@@ -24,6 +24,7 @@ from tuner.torch.symbol_sizes import Size, SymbolSize, size_at, size_of
 ATEN = torch.ops.aten
 TRACE = "stack_trace"
 TRUE_SIZE = "true_size"
+CAUSAL_MASK = "causal_mask"  # buffer of a module: (positions, positions), true where a key is seen
 
 
 class PaddedGraph:
@@ -31,12 +32,14 @@ class PaddedGraph:
 
     def __init__(self, module: GraphModule, symbol: str, size: int) -> None:
         """Takes a graph whose nodes have rules (``masks_before``), and the size S. Raises NoRuleError."""
+        self._root = module
         self._symbol = symbol
         self._size = size
         self._graph = Graph()
         self._known: dict[Node, Node] = {}
         self._numbers: dict[SymbolSize, Node] = {}
         self._valid: dict[tuple[SymbolSize, int], Node] = {}
+        self._causal: dict[int, Node] = {}
         self._trace: Any = None
         for node in module.graph.find_nodes(op="placeholder"):
             if not is_symbol(node):
@@ -109,6 +112,20 @@ class PaddedGraph:
                 number = self.call(ATEN.add.Tensor, number, size.of_n.constant)
             self._numbers[size] = number
         return self._numbers[size]
+
+    def causal_mask(self, size: int) -> Node:
+        """Returns which keys queries see, (size, size): a view of the module's CAUSAL_MASK if it has it."""
+        if size not in self._causal:
+            self._causal[size] = self._made_causal_mask(size)
+        return self._causal[size]
+
+    def _made_causal_mask(self, size: int) -> Node:
+        known = dict(self._root.named_buffers()).get(CAUSAL_MASK)
+        if known is not None and known.shape[0] >= size:
+            rows = self.call(ATEN.slice.Tensor, self._graph.get_attr(CAUSAL_MASK), 0, 0, size)
+            return self.call(ATEN.slice.Tensor, rows, 1, 0, size)
+        positions = self.call(ATEN.arange.default, size)
+        return self.call(ATEN.ge.Tensor, self.call(ATEN.unsqueeze.default, positions, 1), positions)
 
     def call(self, operator: Any, *arguments: Any, **keywords: Any) -> Node:
         """Returns a new node that calls an operator, with the line of the node that is copied."""
@@ -187,9 +204,35 @@ def _static_sizes(sizes: tuple[Size, ...], dims: list[int]) -> list[int]:
 def _attention(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -> Node:
     """Leaves keys of the padding out: they are greater than each query where it is causal, else masked."""
     size = call.sizes("key")[-2]
-    if isinstance(size, SymbolSize) and not arguments["is_causal"]:
+    if not isinstance(size, SymbolSize):
+        return graph.copied(call.node, arguments)
+    is_wide = call.node.meta["val"].dtype in (torch.float32, torch.float64)
+    if is_wide and arguments["attn_mask"] is None and not arguments.get("enable_gqa"):
+        return _written_attention(graph, call, arguments, size)
+    if not arguments["is_causal"]:
         arguments["attn_mask"] = _attention_mask(graph, call, size)
     return graph.copied(call.node, arguments)
+
+
+def _written_attention(
+    graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any], size: SymbolSize
+) -> Node:
+    """Writes the operator out, with scores that a mask of truths selects.
+
+    The operator itself would become an addition of numbers, four bytes for each score, of each size.
+    """
+    query, key, value = map(graph.copied_argument, map(arguments.__getitem__, ("query", "key", "value")))
+    scale = arguments.get("scale")
+    if scale is None:
+        scale = graph.at_size(call.sizes("query")[-1]) ** -0.5
+    mask = graph.valid(size, 0)
+    if arguments["is_causal"]:
+        mask = graph.causal_mask(graph.at_size(size))
+    turned = graph.call(ATEN.transpose.int, key, -2, -1)
+    scores = graph.call(ATEN.mul.Tensor, graph.call(ATEN.matmul.default, query, turned), scale)
+    shown = graph.call(ATEN.where.ScalarOther, mask, scores, -math.inf)
+    weights = graph.call(ATEN.softmax.int, shown, -1)
+    return graph.call(ATEN.matmul.default, weights, value)
 
 
 def _attention_mask(graph: PaddedGraph, call: OperatorCall, size: SymbolSize) -> Node:

@@ -4,8 +4,10 @@ A call of size n uses the program of the next greater size S of a ladder, which 
 needs it. Arguments are padded to S, and results cut back to n. Programs share their packed weights.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import torch
 from torch.fx import GraphModule, Node
@@ -14,12 +16,14 @@ from tuner.core.dynamic_sizes import ladder_size, size_ladder
 from tuner.core.errors import CandidateError, UsageError
 from tuner.runtime.process_state import thread_lock
 from tuner.torch.dynamic_sizes import DynamicSize
-from tuner.torch.padded_graph import PaddedGraph
-from tuner.torch.padding_rules import is_symbol, padded_dims
+from tuner.torch.graph_outputs import is_overload
+from tuner.torch.padded_graph import CAUSAL_MASK, PaddedGraph
+from tuner.torch.padding_rules import OperatorCall, is_symbol, padded_dims
 from tuner.torch.program import TensorProgram
 from tuner.torch.symbol_sizes import Size, SymbolSize, size_at, size_of, sizes_of_tensor
 from tuner.torch.weights import WeightContents
 
+MASK_BYTES = 1 << 22  # of a causal mask, a byte for each pair of positions: 2048 of them
 Tensors = Sequence[torch.Tensor]
 Compiled = Callable[[torch.nn.Module, tuple[torch.Tensor, ...]], TensorProgram]
 Values = Sequence[torch.Tensor | int]
@@ -58,6 +62,8 @@ class ProgramFamily:
         self.arguments = tuple(map(_sizes, placeholders))
         self.results = tuple(map(_sizes, module.graph.output_node().args[0]))
         self._weights = tuple(module.buffers())
+        if any(map(_is_causal, module.graph.nodes)):
+            module.register_buffer(CAUSAL_MASK, _causal_mask(self.ladder, self._weights))
         self._contents = WeightContents()
         self._state = self._contents.of(self._weights)
 
@@ -158,6 +164,21 @@ class ProgramFamily:
                 raise
             return None
         return SizedProgram(program, padded.takes_size)
+
+
+def _is_causal(node: Node) -> bool:
+    return is_overload(node) and bool(OperatorCall(node).arguments.get("is_causal"))
+
+
+def _causal_mask(ladder: Sequence[int], weights: Iterable[torch.Tensor]) -> torch.Tensor:
+    """Returns the causal mask of which those of all programs are views, of a size of the ladder.
+
+    It takes no more than a quarter of the weights, or MASK_BYTES; a longer one is computed at each call.
+    """
+    weight_bytes = sum(map(attrgetter("nbytes"), weights))
+    most_positions = math.isqrt(max(MASK_BYTES, weight_bytes // 4))
+    positions = max(filter(most_positions.__ge__, ladder), default=0)
+    return torch.ones(positions, positions, dtype=torch.bool).tril()
 
 
 def _sizes(node: Node) -> tuple[Size, ...]:
