@@ -13,7 +13,7 @@ COMMIT ?= HEAD^
 # A folder of wheels to install from, where there is no network: docs/guides/gpu-check.md
 WHEELS ?=
 
-.PHONY: help demo test test-slow test-all test-aarch64 torch check docs pictures lint bench bench-start stress gpu-check gpu-visit-prepare gpu-visit wheel release clean
+.PHONY: help demo test test-slow test-all test-aarch64 torch check docs pictures lint bench bench-start race stress gpu-check gpu-visit-prepare gpu-visit wheel release clean
 
 help:
 	@echo "make demo       tunes a matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST),"
@@ -26,6 +26,7 @@ help:
 	@echo "make docs       builds the documentation: build/docs/index.html"
 	@echo "make pictures   makes the pictures of README and results anew; records a run of a minute"
 	@echo "make bench      measures against the baseline, writes $(RESULTS)"
+	@echo "make race       races XTC, TVM, IREE and inductor on this machine (4 GB, 40 minutes)"
 	@echo "make stress     tests of processes, clocks and databases, $(ROUNDS) times under load"
 	@echo "make gpu-check  checks everything on the GPU here within 8 minutes;"
 	@echo "                without a network: WHEELS=FOLDER"
@@ -88,6 +89,12 @@ bench: $(VENV)/.installed
 bench-start: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.startup --against $(COMMIT)
 	$(BIN)/python -m benchmarks.history
+
+# Whole tuners, each in an environment of its own in build/race; nothing else should run meanwhile.
+race: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.race --install
+	$(BIN)/python -m benchmarks.race --output $(RESULTS)/race.json
+	$(BIN)/python -m benchmarks.race.pages
 
 stress: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.stress --rounds $(ROUNDS) --output $(RESULTS)/stress.json
