@@ -11,6 +11,7 @@ from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.candidate import Value
 from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import Refusal, UsageError
+from tuner.core.instruction_sets import ISA_ARCHITECTURES, X86_64
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
 from tuner.library.header import document_of, entry_name, header, read_document, read_entries, slowdown_text
@@ -29,7 +30,6 @@ NEWER = "transform.apply_patterns.x86."
 OLDER = "transform.apply_patterns.x86vector."
 MADE_FOR = re.compile(r"^(// made by   .*, for )\S.*$", re.MULTILINE)  # in the header of a library
 FILE = "library.mlir"
-ARCH = "x86_64"
 TO_LIBRARY = f"../../{FILE}"  # from a descriptor
 PARAMETERS = "schedule_parameters.json"
 
@@ -138,11 +138,14 @@ def lighthouse_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ..
 
     Raises UsageError for an entry that no library can have, TunerError if timing fails.
     """
-    described = sorted({(entry.problem.operation, entry.problem.dtype) for entry in entries})
+    described = set()
+    for entry in entries:
+        architecture = ISA_ARCHITECTURES.get(entry.machine.isa, X86_64)
+        described.add((architecture.system_name, entry.problem.operation, entry.problem.dtype))
     descriptor = yaml.safe_dump({"Pipeline": [{"transform": TO_LIBRARY}]}).encode()
     return (
         *write_library(entries),
-        *(LibraryFile(f"{ARCH}/{operation}/{dtype}.yaml", descriptor) for operation, dtype in described),
+        *(LibraryFile(f"{'/'.join(names)}.yaml", descriptor) for names in sorted(described)),
         LibraryFile(PARAMETERS, (json.dumps(list(map(_parameters, entries)), indent=2) + "\n").encode()),
     )
 

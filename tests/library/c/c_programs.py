@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tuner.core.machine import Machine, variables_of
+from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.problem import Problem
 from tuner.core.runs import ChosenStrategy
 from tuner.library.entries import LibraryEntry, LibraryFile
@@ -28,6 +29,19 @@ STRICT = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 CC = shutil.which("cc") or shutil.which("gcc")
 NEEDS_CC = pytest.mark.skipif(CC is None, reason="needs a C compiler: cc or gcc on PATH")
 BARE = {"PATH": "/nowhere"}  # no Python is found there
+TUNED, FALLBACK, BAD_SIZES = 1, 0, -1  # what functions return
+LARGE, ODD = Matmul(64, 128, 64), Matmul(33, 70, 40)
+PROBLEMS = (
+    (LARGE, "matmul_cpu_packed"),
+    (ODD, "matmul_cpu_direct"),
+    (Matmul(48, 40, 56, "f64", "nt"), "matmul_cpu_dot"),
+    (Matmul(40, 72, 36, layout="tn", epilogue="bias_relu"), "matmul_cpu_packed"),
+    (Matmul(33, 70, 40, "bf16"), "matmul_cpu_direct"),
+    (Matmul(33, 70, 40, "bf16", epilogue="bias_relu", output="bf16"), "matmul_cpu_direct"),
+    (Matmul(33, 70, 40, "f16", layout="nt"), "matmul_cpu_packed"),
+    (Matmul(64, 64, 64, "i8"), "matmul_cpu_packed"),
+    (BatchMatmul(3, 32, 48, 40), "matmul_cpu_direct"),
+)
 
 
 @functools.cache

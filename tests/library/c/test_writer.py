@@ -12,10 +12,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.library.c.c_programs import BARE, NEEDS_CC, call, cc, entry_of, shared_object, write
+from tests.library.c.c_programs import (
+    BAD_SIZES,
+    BARE,
+    FALLBACK,
+    LARGE,
+    NEEDS_CC,
+    ODD,
+    PROBLEMS,
+    TUNED,
+    call,
+    cc,
+    entry_of,
+    shared_object,
+    write,
+)
 from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core import instruction_sets
 from tuner.core.errors import TunerError, UsageError
+from tuner.core.instruction_sets import X86_64, CodeLevel
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.problem import I8_DEPTH_LIMIT, Problem
 from tuner.core.processors import PROCESSORS
@@ -28,20 +43,7 @@ from tuner.runtime.cpu.host import describe_machine
 pytestmark = [pytest.mark.mlir, NEEDS_CC]
 HERE = describe_machine()
 HASWELL = PROCESSORS["haswell"].machine
-LARGE, ODD = Matmul(64, 128, 64), Matmul(33, 70, 40)
-PROBLEMS = (
-    (LARGE, "matmul_cpu_packed"),
-    (ODD, "matmul_cpu_direct"),
-    (Matmul(48, 40, 56, "f64", "nt"), "matmul_cpu_dot"),
-    (Matmul(40, 72, 36, layout="tn", epilogue="bias_relu"), "matmul_cpu_packed"),
-    (Matmul(33, 70, 40, "bf16"), "matmul_cpu_direct"),
-    (Matmul(33, 70, 40, "bf16", epilogue="bias_relu", output="bf16"), "matmul_cpu_direct"),
-    (Matmul(33, 70, 40, "f16", layout="nt"), "matmul_cpu_packed"),
-    (Matmul(64, 64, 64, "i8"), "matmul_cpu_packed"),
-    (BatchMatmul(3, 32, 48, 40), "matmul_cpu_direct"),
-)
 FUNCTIONS = len(PROBLEMS) - 1  # two sizes share one
-TUNED, FALLBACK, BAD_SIZES = 1, 0, -1
 AVX2, AVX512 = 1, 2
 SOURCES = ("tuner_matmul.c", "tuner_kernels.o")
 PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
@@ -360,22 +362,26 @@ WITH_TILES = "+avx512vnni,+amx-tile,+amx-int8"
 F32, I8 = Matmul(8, 8, 8), Matmul(8, 8, 8, "i8")
 
 
+def x86_64(processor: str, features: str, needs: tuple[str, ...]) -> CodeTarget:
+    return CodeTarget(CodeLevel(X86_64, processor, features), needs)
+
+
 def test_a_kernel_needs_the_vectors_of_its_machine_and_what_it_calls() -> None:
     with_vnni, tiles = (instruction_sets.AVX512, instruction_sets.VNNI), (instruction_sets.AMX_INT8,)
     for processor, problem, needs, expected in (
-        ("haswell", F32, (), CodeTarget("x86-64-v3", "", (instruction_sets.AVX2,))),
-        ("sapphirerapids", F32, (), CodeTarget("x86-64-v4", "", (instruction_sets.AVX512,))),
-        ("skylake-avx512", I8, (), CodeTarget("x86-64-v4", "", (instruction_sets.AVX512,))),
-        ("cascadelake", I8, (), CodeTarget("x86-64-v4", "+avx512vnni", with_vnni)),
-        ("sapphirerapids", I8, tiles, CodeTarget("x86-64-v4", WITH_TILES, with_vnni + tiles)),
+        ("haswell", F32, (), x86_64("x86-64-v3", "", (instruction_sets.AVX2,))),
+        ("sapphirerapids", F32, (), x86_64("x86-64-v4", "", (instruction_sets.AVX512,))),
+        ("skylake-avx512", I8, (), x86_64("x86-64-v4", "", (instruction_sets.AVX512,))),
+        ("cascadelake", I8, (), x86_64("x86-64-v4", "+avx512vnni", with_vnni)),
+        ("sapphirerapids", I8, tiles, x86_64("x86-64-v4", WITH_TILES, with_vnni + tiles)),
     ):
         assert code_target(problem, PROCESSORS[processor].machine, needs) == expected
 
 
 def test_dot_products_without_avx_512_are_those_of_avx_vnni_and_unknown_vectors_are_not_used() -> None:
-    expected = CodeTarget("x86-64-v3", "+avxvnni", (instruction_sets.AVX2, instruction_sets.AVX_VNNI))
+    expected = x86_64("x86-64-v3", "+avxvnni", (instruction_sets.AVX2, instruction_sets.AVX_VNNI))
     assert code_target(I8, replace(HASWELL, has_vnni=True), (instruction_sets.VNNI,)) == expected
-    assert code_target(F32, replace(HASWELL, isa="none"), ()) == CodeTarget("x86-64", "", ())
+    assert code_target(F32, replace(HASWELL, isa="none"), ()) == x86_64("x86-64", "", ())
 
 
 @pytest.mark.parametrize("code", [b"", b"\x7fELF\x01\x01" + bytes(64), b"\x7fELF\x02\x02" + bytes(64)])

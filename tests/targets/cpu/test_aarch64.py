@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.cpu.aarch64_machines import AARCH64_MACHINES, APPLE, N1, V1, V2, Aarch64Machine
+from tests.support.llvm_tools import NEEDS_LLVM_TOOLS
 from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Stage, UsageError
@@ -36,9 +37,6 @@ from tuner.targets.cpu.evaluator import CrossCompiledEvaluator
 from tuner.targets.cpu.target import Cpu, CrossCpu, require_conversions
 
 pytestmark = pytest.mark.mlir
-NEEDS_TOOLS = pytest.mark.skipif(
-    bool(llvm_tools.missing_tools()), reason=f"needs LLVM 22's tools: {llvm_tools.INSTALL}, mlir-22-tools"
-)
 TIMEOUT_S = 60.0
 SHAPE = (240, 240, 256)
 FMA = re.compile(r"^\s+(?:fmla|fmadd|sdot|bfdot)\b")
@@ -236,7 +234,7 @@ def cross_compiled(problem: Problem, candidate: Candidate, machine: Machine, pro
     return text
 
 
-@NEEDS_TOOLS
+@NEEDS_LLVM_TOOLS
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("processor", ["neoverse-v2", "neoverse-n1", "neoverse-v1"])
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i8", "bf16"])
@@ -269,7 +267,7 @@ def script_for(problem: Problem, processor: str) -> Script:
     return present(default_script(problem, PROCESSORS[processor].machine))
 
 
-@NEEDS_TOOLS
+@NEEDS_LLVM_TOOLS
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("processor", DESCRIBED)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16", "i8"])
@@ -281,7 +279,7 @@ def test_code_for_a_processor_is_made_and_its_text_verified_here(dtype: str, pro
     assert (verdict.elements, verdict.max_error <= 1) == (33 * 70, True)
 
 
-@NEEDS_TOOLS
+@NEEDS_LLVM_TOOLS
 def test_the_code_is_of_the_processor() -> None:
     problem = Matmul(16, 16, 16)
     artifact = CpuCompiler().compile(problem, script_for(problem, "neoverse-n1"))
@@ -308,7 +306,7 @@ def test_without_llvm_s_tools_a_line_says_what_installs_them(monkeypatch: pytest
     assert CrossCpu().machine(TargetName.parse("cpu:haswell")).isa == "avx2"
 
 
-@NEEDS_TOOLS
+@NEEDS_LLVM_TOOLS
 def test_what_a_tool_refuses_is_a_failure_of_the_candidate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

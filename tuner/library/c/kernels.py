@@ -1,8 +1,8 @@
 """The functions of a C library and their kernels: for CPUs as LLVM dialect, for GPUs as C initializers.
 
 Kernels are timed as compiled for the processor that they ran on, with all that it has. In a library they are
-compiled for a level of x86-64 and no more instruction sets than C code can ask for. Levels:
-https://gitlab.com/x86-psABIs/x86-64-ABI, "Micro-Architecture Levels".
+compiled for a level of their architecture and no more instruction sets than C code can ask for. Levels of
+x86-64: https://gitlab.com/x86-psABIs/x86-64-ABI, "Micro-Architecture Levels".
 """
 
 import math
@@ -14,13 +14,21 @@ from tuner.core.epilogues import Epilogue
 from tuner.core.errors import CandidateError, TunerError
 from tuner.core.gpu import chip_of
 from tuner.core.instruction_sets import (
+    AARCH64,
     AMX_BF16,
     AMX_INT8,
+    ARM_BF16,
     AVX2,
     AVX512,
     AVX512_BF16,
     AVX_VNNI,
+    DOTPROD,
+    I8MM,
+    ISA_ARCHITECTURES,
+    NEON,
     VNNI,
+    X86_64,
+    CodeLevel,
     code_level,
 )
 from tuner.core.interfaces import Script
@@ -33,15 +41,18 @@ from tuner.mlir.cpu.llvm_modules import ModulePart, instructions_needed
 from tuner.payload.cpu import element_offsets
 from tuner.targets.cpu.compiler import CpuCompiler
 
-# Instruction set -> name of its bit in the header, after the prefix; in the order of the bits.
+# Architecture -> instruction set -> name of its bit in the header, after the prefix; in the bits' order.
 BITS = {
-    AVX2: "AVX2",
-    AVX512: "AVX512",
-    VNNI: "AVX512_VNNI",
-    AVX_VNNI: "AVX_VNNI",
-    AVX512_BF16: "AVX512_BF16",
-    AMX_BF16: "AMX_BF16",
-    AMX_INT8: "AMX_INT8",
+    X86_64.name: {
+        AVX2: "AVX2",
+        AVX512: "AVX512",
+        VNNI: "AVX512_VNNI",
+        AVX_VNNI: "AVX_VNNI",
+        AVX512_BF16: "AVX512_BF16",
+        AMX_BF16: "AMX_BF16",
+        AMX_INT8: "AMX_INT8",
+    },
+    AARCH64.name: {NEON: "NEON", DOTPROD: "DOTPROD", I8MM: "I8MM", ARM_BF16: "BF16"},
 }
 # Element type in memory -> C type.
 C_TYPES = {mlir: row.c for mlir, row in NUMBER_TYPES.items()}
@@ -60,18 +71,18 @@ class CodeTarget:
     ``needs``: instruction sets that C code asks the processor for before it calls the kernel.
     """
 
-    processor: str  # "x86-64-v4"
-    features: str  # "+avx512vnni"
-    needs: tuple[str, ...]  # keys of BITS
+    level: CodeLevel
+    needs: tuple[str, ...]  # keys of BITS[level.architecture.name]
 
     @property
     def bits(self) -> int:
         """Returns ``needs`` as a bit mask: bit i is the i-th key of BITS; newer sets give larger numbers."""
-        return sum(1 << number for number, name in enumerate(BITS) if name in self.needs)
+        names = BITS[self.level.architecture.name]
+        return sum(1 << number for number, name in enumerate(names) if name in self.needs)
 
 
 def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> CodeTarget:
-    """Returns the processors to compile a kernel for: an x86-64 level, and the instruction sets it needs.
+    """Returns the processors to compile a kernel for: a level, and the instruction sets it needs.
 
     ``needs``: sets that its intrinsics need. VNNI is added for integers on a machine that has it: LLVM uses
     it. Without AVX-512 it is AVX-VNNI.
@@ -82,9 +93,9 @@ def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> C
     if VNNI in used and machine.isa != AVX512:
         used = (used - {VNNI}) | {AVX_VNNI}
     required = {machine.isa} | used
-    sets = tuple(name for name in BITS if name in required)
-    level = code_level(machine.isa, sets)
-    return CodeTarget(level.name, level.features, sets)
+    architecture = ISA_ARCHITECTURES.get(machine.isa, X86_64)
+    sets = tuple(name for name in BITS[architecture.name] if name in required)
+    return CodeTarget(code_level(machine.isa, sets), sets)
 
 
 @dataclass(frozen=True)
@@ -205,7 +216,7 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, prefix: str, function:
         bytes_of = (of_input, of_input, *[of_output] * (len(elements) - 2))
         offsets = tuple(first * size for first, size in zip(elements, bytes_of, strict=True))
         shares.append(KernelShare(name + partition.called, offsets))
-    module = ModulePart(artifact.code.text, name, target.processor, target.features)
+    module = ModulePart(artifact.code.text, name, target.level.name, target.level.features)
     return CpuKernel(entry, function, target, tuple(shares), module)
 
 

@@ -224,7 +224,7 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, name: str, prefix: str
     if not arrays:
         raise TunerError(f"{failing}: its script leaves weights as they are, where C packs them")
     target = code_target(entry.problem, entry.machine, instructions_needed(code))
-    module = ModulePart(code, prefix, target.processor, target.features)
+    module = ModulePart(code, prefix, target.level.name, target.level.features)
     return PackedKernel(entry, name, prefix + FUSION_ENTRY, target, module, arrays, threads_in(code))
 
 

@@ -18,7 +18,7 @@ from tuner.core.dtypes import INPUT_DTYPES, NUMBER_TYPES, number_type
 from tuner.core.epilogues import BEFORE
 from tuner.core.errors import CandidateError, TunerError, UsageError
 from tuner.core.gpu import chip_of
-from tuner.core.instruction_sets import AMX_BF16, AMX_INT8
+from tuner.core.instruction_sets import AMX_BF16, AMX_INT8, Architecture
 from tuner.core.interfaces import Script
 from tuner.core.packings import NIBBLE_ROWS
 from tuner.core.problem import Problem
@@ -54,8 +54,11 @@ WIDENED = WHOLE | FROM_BITS  # element type -> expression in the sums' type
 CHECKED_C = "1000"  # what C holds before a call
 FROM_INTEGER = {mlir: f"({row.c})({{}})" for mlir, row in NUMBER_TYPES.items() if mlir != "f64"} | TO_BITS
 AS_DOUBLE = {"f64": "{}", **FROM_BITS}
-# C flag -> comment in the header: the x86-64 level that it requires
-FLAG_COMMENTS = {"AVX2": "x86-64-v3", "AVX512": "x86-64-v4"}
+FLAGS: dict[str, str] = {}  # instruction set -> C flag
+for _flags in BITS.values():
+    FLAGS |= _flags
+# C flag -> comment in the header: the level that it requires
+FLAG_COMMENTS = {"AVX2": "x86-64-v3", "AVX512": "x86-64-v4", "NEON": "with the atomics of ARMv8.1"}
 DEFAULT_PREFIX = "tuner"
 PREFIX = re.compile(r"[a-z][a-z0-9_]{0,30}")
 # Keywords of C23 and C++23 that PREFIX allows, and names that a compiler or a C library defines as macros
@@ -169,8 +172,8 @@ def kernel_initializer(kernel: PackedKernel, macro: str) -> str:
 
 
 def needs(names: Iterable[str], macro: str) -> str:
-    """Returns the C expression of instruction sets (keys of BITS): ``TUNER_AVX2 | TUNER_AVX512``, or "0"."""
-    return " | ".join(f"{macro}_{BITS[name]}" for name in names) or "0"
+    """Returns the C expression of instruction sets (keys in BITS): ``TUNER_AVX2 | TUNER_AVX512``, or "0"."""
+    return " | ".join(f"{macro}_{FLAGS[name]}" for name in names) or "0"
 
 
 def gpu_provenance(kernel: GpuKernel) -> str:
@@ -263,7 +266,8 @@ def comment(text: str) -> str:
 def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFile, ...]:
     """Returns the header, C source, object file and check of CPU entries; ``prefix`` begins C names.
 
-    Raises TunerError for an entry that does not compile, or whose packing C code does not know.
+    Raises TunerError for an entry that does not compile, or whose packing C code does not know; UsageError
+    for entries of several architectures.
     """
     packed = compile_packed(tuple(entry for entry in entries if entry.problem.weights), prefix)
     kernels = compile_kernels(tuple(entry for entry in entries if not entry.problem.weights), prefix)
@@ -271,6 +275,8 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
     kernels = tuple(sorted(kernels, key=lambda kernel: -kernel.target.bits))
     functions = tuple(sorted({kernel.function for kernel in kernels}, key=lambda function: function.name))
     both: tuple[CpuKernel | PackedKernel, ...] = (*kernels, *packed)
+    architecture = _architecture_of(both)
+    flags = tuple(BITS[architecture.name].values())
     ranges = covered_ranges(kernels)
     symbols = ((share.symbol, len(share.offsets)) for kernel in kernels for share in kernel.shares)
     values = {
@@ -283,8 +289,9 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "ranged": set(map(attrgetter("function"), ranges)),
         "packed": packed,
         "nibble_rows": NIBBLE_ROWS,
-        "bits": tuple(BITS.values()),
-        "comments": dict.fromkeys(BITS.values(), "") | FLAG_COMMENTS,
+        "architecture": architecture,
+        "bits": flags,
+        "comments": dict.fromkeys(flags, "") | FLAG_COMMENTS,
         "machines": tuple(sorted({entry.machine.name for entry in entries})),
         "alignments": _alignments(entries),
         "symbols": tuple(dict.fromkeys(symbols)),
@@ -299,9 +306,21 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
     return (
         LibraryFile(f"{prefix}_matmul.h", rendered("matmul.h", **values)),
         LibraryFile(f"{prefix}_matmul.c", rendered("matmul.c", **values)),
-        LibraryFile(f"{prefix}_kernels.o", object_file(both)),
+        LibraryFile(f"{prefix}_kernels.o", object_file(both, architecture)),
         LibraryFile("check.c", rendered("check.c", **values)),
     )
+
+
+def _architecture_of(kernels: tuple[CpuKernel | PackedKernel, ...]) -> Architecture:
+    architecture = kernels[0].target.level.architecture
+    for kernel in kernels:
+        other = kernel.target.level.architecture
+        if other is not architecture:
+            names = f"{architecture.name} and {other.name}"
+            raise UsageError(
+                f"export: a C library is of one architecture, found problems of {names}", "--machine NAME"
+            )
+    return architecture
 
 
 def _smallest(kernels: tuple[CpuKernel, ...], function: CFunction) -> CpuKernel:
@@ -317,14 +336,16 @@ def _bit_types(entries: tuple[LibraryEntry, ...]) -> tuple[str, ...]:
     return tuple(type_ for type_ in FROM_BITS if type_ in used)
 
 
-def object_file(kernels: tuple[CpuKernel | PackedKernel, ...]) -> bytes:
+def object_file(kernels: tuple[CpuKernel | PackedKernel, ...], architecture: Architecture) -> bytes:
     """Returns kernels as one position-independent object file with hidden symbols.
 
-    Raises CandidateError(LOAD) if LLVM rejects the joined module.
+    Raises CandidateError(LOAD) if LLVM rejects the joined module; UsageError for another architecture than
+    this machine's without LLVM's tools.
     """
+    module = joined(kernel.module for kernel in kernels)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernels.o"
-        write_object(joined(kernel.module for kernel in kernels), file, is_position_independent=True)
+        write_object(module, file, is_position_independent=True, architecture=architecture)
         return with_hidden_symbols(file.read_bytes())
 
 
