@@ -18,28 +18,18 @@ import os
 import shutil
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from benchmarks.limited_child import Stopped, in_child
-from benchmarks.race.contest import OFFSETS, KernelTiming, RacingKernel, build_calls, contest
+from benchmarks.race.contest import OFFSETS, RacingKernel, build_calls, contest
 from benchmarks.race.environments import FOLDER, PeerEnvironment, environment_of, install
 from benchmarks.race.measured_peak import peak_flop_per_s
 from benchmarks.race.peer import PeerPlace, PeerResult, RaceMatmul
-from benchmarks.race.peers import BASELINE, PEERS
-from benchmarks.race.peers.ours import TUNER
-from benchmarks.race.standings import (
-    SHARES,
-    best_known_s,
-    geometric_means,
-    improvements,
-    ratio_to,
-    seconds_to,
-    spread_of,
-    without_folders,
-)
+from benchmarks.race.peers import PEERS
+from benchmarks.race.rows import Row, key_of, row_of, summary_of
+from benchmarks.race.standings import without_folders
 from benchmarks.results_file import add_report_options, emit, report
+from tuner.core.errors import TunerError
 from tuner.core.problem_text import parse_shape
 
 SHAPES = ("512x512x512", "333x1777x901", "96x8192x256", "64x64x64")
@@ -51,7 +41,6 @@ ROUNDS = 31  # the quartiles of 4 q - 1 ratios enclose their median with a known
 PEAK_LIMIT_S = 120.0
 ROUNDED = ("inductor",)  # give C in the type of A and B
 UNREADABLE = (ArithmeticError, LookupError, OSError, TypeError, ValueError)  # of a log in another form
-Row = dict[str, Any]
 
 
 def main() -> int:
@@ -74,7 +63,7 @@ def main() -> int:
         rows += _case_rows(case, environments, calls, options)
         seconds = time.monotonic() - started_s
         _say(f"{case.shape} {case.dtype}: {seconds:.0f} s, {len(cases) - 1 - number} matmuls to go")
-        document = report("race", _settings(options, environments), rows, _summary(rows))
+        document = report("race", _settings(options, environments), rows, summary_of(rows))
         emit(document, options.json and number == len(cases) - 1, options.output)
     return 0
 
@@ -96,20 +85,21 @@ def _case_rows(
     entries: list[tuple[str, PeerResult]] = []
     for name, environment in environments.items():
         if case.dtype in PEERS[name].dtypes:
-            entries += [(name, entry) for entry in _entries(name, case, environment, options)]
+            entries += [(name, entry) for entry in entries_of(name, case, environment, options)]
     runners = [
-        RacingKernel(_key(name, entry), entry.kernel, environments[name].python, name in ROUNDED)
+        RacingKernel(key_of(name, entry), entry.kernel, environments[name].python, name in ROUNDED)
         for name, entry in entries
         if entry.kernel is not None
     ]
     timings = contest(case, runners, calls, options.core, options.rounds)
     peak_flop = None if isinstance(peak, Stopped) else peak
-    return [_row(case, name, entry, timings, peak_flop) for name, entry in entries]
+    return [row_of(case, name, entry, timings, peak_flop) for name, entry in entries]
 
 
-def _entries(
+def entries_of(
     name: str, case: RaceMatmul, environment: PeerEnvironment, options: argparse.Namespace
 ) -> list[PeerResult]:
+    """Runs a peer on a matmul, or says why it is skipped."""
     if environment.reason:
         return [PeerResult(None, 0.0, reason=environment.reason)]
     folder = FOLDER / "runs" / f"{case.shape}-{case.dtype}" / name
@@ -120,82 +110,12 @@ def _entries(
     place = PeerPlace(environment.python, folder, options.core)
     try:
         for entry in PEERS[name].entries(case, budgets_s, place):
-            _say(f"  {_key(name, entry)}: {entry.wall_s:.1f} s, {len(entry.trials)} trials {entry.reason}")
+            _say(f"  {key_of(name, entry)}: {entry.wall_s:.1f} s, {len(entry.trials)} trials {entry.reason}")
             found.append(entry)
     except UNREADABLE as error:
         _say(f"  {name}: {error!r}")
         found.append(PeerResult(None, 0.0, reason=f"its results cannot be read: {error!r}"))
     return found
-
-
-def _key(name: str, entry: PeerResult) -> str:
-    return name if entry.budget_s is None else f"{name} {entry.budget_s:g} s"
-
-
-def _row(
-    case: RaceMatmul,
-    name: str,
-    entry: PeerResult,
-    timings: tuple[KernelTiming, ...],
-    peak_flop_per_s: float | None,
-) -> Row:
-    key = _key(name, entry)
-    failed = sum(trial.is_failed for trial in entry.trials)
-    row: Row = {
-        "shape": case.shape,
-        "dtype": case.dtype,
-        "peer": name,
-        "budget_s": entry.budget_s,
-        "wall_s": round(entry.wall_s, 2),
-        "build_s": round(entry.build_s, 2),
-        "trials": len(entry.trials),
-        "failed": failed,
-        "improvements": improvements(entry),
-        "reason": without_folders(entry.reason),
-        "peak_gflop_per_s": None if peak_flop_per_s is None else peak_flop_per_s / 1e9,
-        "offsets": {},
-    }
-    for offset in OFFSETS:
-        there = [timing for timing in timings if timing.offset == offset]
-        own = [timing for timing in there if timing.name == key]
-        if own:
-            row["offsets"][str(offset)] = _offset_part(case, entry, own[0], there, peak_flop_per_s)
-    return row
-
-
-def _offset_part(
-    case: RaceMatmul,
-    entry: PeerResult,
-    timing: KernelTiming,
-    all_timings: list[KernelTiming],
-    peak_flop_per_s: float | None,
-) -> Row:
-    """Returns the figures of a kernel at one offset."""
-    median_s = timing.median_s
-    best_s = best_known_s(all_timings)
-    part: Row = {"failure": without_folders(timing.failure), "error": timing.error, "median_s": median_s}
-    if median_s is None or best_s is None:
-        return part
-    part["gflop_per_s"] = case.flop / median_s / 1e9
-    part["of_best"] = best_s / median_s
-    part["of_peak"] = None if peak_flop_per_s is None else case.flop / median_s / peak_flop_per_s
-    part["seconds_to"] = {f"{share:g}": seconds_to(share, entry, median_s, best_s) for share in SHARES}
-    part["spread"] = spread_of(timing)
-    part["ratio"] = _ratio(BASELINE, timing, all_timings)
-    # of the same budget where the peer has one, else of the longest
-    tuners = [other.name for other in all_timings if other.name.startswith(f"{TUNER.name} ")]
-    budgeted = f"{TUNER.name} {entry.budget_s:g} s" if entry.budget_s is not None else ""
-    part["over_tuner"] = _ratio(budgeted or tuners[-1], timing, all_timings) if tuners else None
-    return part
-
-
-def _ratio(name: str, timing: KernelTiming, all_timings: list[KernelTiming]) -> Row | None:
-    """Returns the ratio of the named kernel's time to ``timing``; None where one of them has too few."""
-    for other in all_timings:
-        if other.name == name:
-            ratio = ratio_to(other, timing)
-            return None if ratio is None else asdict(ratio)
-    return None
 
 
 def _settings(options: argparse.Namespace, environments: dict[str, PeerEnvironment]) -> Row:
@@ -214,18 +134,21 @@ def _settings(options: argparse.Namespace, environments: dict[str, PeerEnvironme
     return {**{name: getattr(options, name) for name in names}, "offsets": OFFSETS, "peers": peers}
 
 
-def _summary(rows: list[Row]) -> Row:
-    """Returns geometric means of the ratios to OpenBLAS, by peer with budget, and by offset."""
-    means = {}
-    for offset in map(str, OFFSETS):
-        ratios: dict[str, list[float]] = {}
-        for row in rows:
-            ratio = row["offsets"].get(offset, {}).get("ratio")
-            if ratio is not None:
-                key = row["peer"] if row["budget_s"] is None else f"{row['peer']} {row['budget_s']:g} s"
-                ratios.setdefault(key, []).append(ratio["median"])
-        means[offset] = geometric_means(ratios)
-    return {"geometric_means": means}
+def _shape(text: str) -> str:
+    try:
+        return "x".join(map(str, parse_shape(text)))
+    except TunerError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"found {text!r}, allowed seconds, more than 0")
+    return seconds
 
 
 def _say(line: str) -> None:
@@ -239,15 +162,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--install", action="store_true", help="make the peers' environments, and end")
     parser.add_argument("--quick", action="store_true", help="a budget of 10 s")
     parser.add_argument(
-        "--budgets", nargs="+", type=float, metavar="S", help="seconds of wall time; default: 10 60"
+        "--budgets", nargs="+", type=_seconds, metavar="S", help="seconds of wall time; default: 10 60"
     )
-    parser.add_argument("--shapes", nargs="+", default=SHAPES, metavar="MxNxK")
+    parser.add_argument("--shapes", nargs="+", type=_shape, default=SHAPES, metavar="MxNxK")
     parser.add_argument("--dtypes", nargs="+", default=DTYPES, choices=DTYPES)
     parser.add_argument("--peers", nargs="+", default=list(PEERS), choices=PEERS)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument(
-        "--core", type=int, default=max(os.sched_getaffinity(0)), help="default: the last one"
-    )
+    parser.add_argument("--rounds", type=int, default=ROUNDS, choices=range(3, 1000), metavar="N")
+    cores = sorted(os.sched_getaffinity(0))
+    parser.add_argument("--core", type=int, default=cores[-1], choices=cores, help="default: the last one")
     add_report_options(parser)
     options = parser.parse_args()
     if options.budgets is None:

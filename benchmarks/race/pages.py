@@ -13,7 +13,8 @@ from benchmarks.race.environments import ROOT
 from benchmarks.race.peers import BASELINE
 from benchmarks.race.peers.ours import COLD_TUNER, TUNER
 from benchmarks.race.picture import svg
-from benchmarks.race.race_file import ALIGNED, FILE, PICTURE_DTYPE, SHIFTED, Race, Row, stored_race
+from benchmarks.race.race_file import ALIGNED, FILE, PICTURE_DTYPE, SHIFTED, Race, stored_race
+from benchmarks.race.rows import Row
 from benchmarks.race.standings import SHARES, geometric_means
 
 PICTURE = ROOT / "docs" / "concepts" / "race.svg"

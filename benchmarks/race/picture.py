@@ -5,7 +5,8 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from benchmarks.race.race_file import ALIGNED, PICTURE_DTYPE, SHIFTED, Race, Row
+from benchmarks.race.race_file import ALIGNED, PICTURE_DTYPE, SHIFTED, Race
+from benchmarks.race.rows import Row
 
 TEMPLATE = Path(__file__).with_name("race.svg.j2")
 LABELS, WIDTH = 190.0, 860.0  # of the labels at the left, and of all

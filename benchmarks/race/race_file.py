@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from benchmarks.race.peers import BASELINE
+from benchmarks.race.rows import Row
 from benchmarks.results_file import RESULTS
 
 FILE = RESULTS / "race.json"
 ALIGNED, SHIFTED = "0", "16"  # bytes from a cache line, as the results file has them
 PICTURE_DTYPE = "f32"
-Row = dict[str, Any]
 
 
 @final
