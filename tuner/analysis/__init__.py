@@ -3,6 +3,7 @@
 # What other packages may import; the rest is inside.
 __all__ = [
     "constraint_mining",
+    "coverage",
     "importance",
     "portfolio",
     "ratios",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.analysis.coverage import UntriedValues, untried_values
 from tuner.analysis.importance import TooFew, ablate
 from tuner.cli.commands.catalogue import plan_of
 from tuner.cli.forms import ProblemOptions, RunOptions, read_options
@@ -20,6 +21,7 @@ from tuner.cli.options import (
 )
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.queries import TrialQuery
+from tuner.core.runs import JUDGED
 from tuner.core.trials import NOT_TIMED
 from tuner.results.database_name import database_text
 from tuner.results.differences import FIRST, difference_document, difference_lines, trial_difference
@@ -29,12 +31,13 @@ from tuner.results.output.campaign_tables import campaign_lines, shown_campaign_
 from tuner.results.output.formatting import wrapped
 from tuner.results.output.json_documents import run_document, trial_document
 from tuner.results.output.program_tables import stored_program_lines
-from tuner.results.output.tables import pass_lines, run_lines
+from tuner.results.output.tables import pass_lines, run_lines, untried_lines
 from tuner.results.output.trial_facts import predicted_lines, trial_lines
 from tuner.results.script_stages import trial_stages
 from tuner.tuning.tuned_run import tuned_campaign, tuned_run
 
 if TYPE_CHECKING:
+    from tuner.core.runs import Run
     from tuner.core.trials import StoredTrial
     from tuner.db.store import Store
     from tuner.targets.backends import Backends
@@ -124,8 +127,25 @@ def show_stored(
         else:
             assert run is not None
             tuned = tuned_run(store, run)
-            document = run_document(tuned.run, tuned.counts, tuned.selected, tuned.rounds)
-            print_found(as_json, document, *wrapped(run_lines(tuned, database_text(database))))
+            untried = _untried(backends_of(context), store, tuned.run)
+            document = run_document(tuned.run, tuned.counts, tuned.selected, tuned.rounds, untried)
+            lines = [*run_lines(tuned, database_text(database)), *untried_lines(untried)]
+            print_found(as_json, document, *wrapped(lines))
+
+
+def _untried(backends: "Backends", store: "Store", run: "Run") -> tuple[UntriedValues, ...]:
+    """Returns the values of a run's knobs that no trial has.
+
+    () for scripts that were given, and where the run's search space is not known here any more.
+    """
+    if run.settings.sampler == JUDGED:
+        return ()
+    try:
+        plan = backends.target_of_run(run.settings).plan(run.settings, run.machine)
+    except TunerError:
+        return ()
+    trials = store.trials(TrialQuery(run=run.id))
+    return untried_values(plan.feasible, (trial.record.candidate for trial in trials))
 
 
 def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:

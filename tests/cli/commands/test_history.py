@@ -106,6 +106,17 @@ def test_show_reports_a_trial_and_a_run(tuned: Tuner) -> None:
         assert document["roofline"] == {"flop_per_s": 2e9, "bytes_per_s": 1e9, "flop_source": "measured"}
 
 
+def test_show_lists_the_values_of_knobs_that_a_run_has_not_tried(tuner: Tuner, tuned: Tuner) -> None:
+    assert tuned("show run:1 --json").json["untried"] == []  # an exhaustive search
+    tuner.done("tune matmul 16x8x8 --sampler random --trials 3")
+    tried = {trial["knobs"]["x"] for trial in tuner("history --run 2 --json").json}
+    document = tuner("show run:2 --json").json
+    (x,) = (knob for knob in document["untried"] if knob["knob"] == "x")
+    assert {*x["values"], *tried} == set(range(10))
+    listed = ", ".join(map(str, x["values"]))
+    require(tuner("show run:2").out, f"untried   fake: x {listed} ({len(x['values'])} of 10)")
+
+
 def test_explain_reports_the_stage_and_reason_of_a_failure_even_to_bind(tuner: Tuner) -> None:
     tuner.backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
     tuner("tune matmul 8x8x8 --trials 1")

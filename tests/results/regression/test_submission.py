@@ -1,12 +1,15 @@
 """Scripts that somebody else wrote: stored trials, next to the best so far; no dishonest one passes."""
 
 import contextlib
+import gc
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.fakes import children_of
 from tests.targets.cpu import dishonest_kernels as dishonest
 from tests.targets.cpu.injected_faults import PROBLEM, code_of
 from tests.tuning import fakes
@@ -181,3 +184,39 @@ def test_no_dishonest_kernel_gets_a_verdict_of_right_and_honest_ones_do_before_a
         assert [deed for deed, result in results.items() if is_right(result)] == []
         assert [deed for deed, result in results.items() if result.is_best or result.trial.best_s] == []
         assert is_right(run.evaluated(of_deed("honest", problem)))
+
+
+ENDLESS = (  # nine that fail at each stage, and an honest one
+    *("honest", "broken", "unresolved", "no_entry", "not_written", "nan", "late_wrong", "abort", "null"),
+    "starts_a_process",
+)
+ROUNDS = 20
+WARM_ROUNDS = 5  # after which this process has grown to its size
+GROWTH_BYTES = 8 << 20  # of what an allocator keeps; 150 leaked code texts alone would be 15 MiB
+
+
+def own_state() -> tuple[set[int], int, int]:
+    """Returns the processes that this one has started, its open files, and its resident bytes."""
+    children = set(children_of(os.getpid()))
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return children, len([*Path("/proc/self/fd").iterdir()]), pages * os.sysconf("SC_PAGESIZE")
+
+
+@pytest.mark.mlir
+@pytest.mark.slow
+def test_two_hundred_submissions_leave_no_process_no_file_and_no_memory(store: Store) -> None:
+    children_before, files_before, _ = own_state()
+    states = []
+    with real_run(store, PROBLEM) as run:
+        for _ in range(ROUNDS):
+            for deed in ENDLESS:
+                script = Submission("module {", deed) if deed == "broken" else of_deed(deed, PROBLEM)
+                assert is_right(run.evaluated(script)) == (deed == "honest"), deed
+            gc.collect()
+            states.append(own_state())
+    assert own_state()[:2] == (children_before, files_before)
+    assert len(trials_of(store)) == ROUNDS * len(ENDLESS) == 200
+    warm, last = states[WARM_ROUNDS - 1], states[-1]
+    assert len(last[0]) <= len(warm[0])
+    assert last[1] <= warm[1]
+    assert last[2] - warm[2] < GROWTH_BYTES, [state[2] >> 20 for state in states]

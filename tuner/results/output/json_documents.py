@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tuner.analysis.coverage import UntriedValues
 from tuner.analysis.ratios import (
     Comparable,
     NotComparable,
@@ -217,13 +218,21 @@ def round_document(stored: StoredRound) -> Document:
 
 
 def run_document(
-    run: Run, counts: Counts, selected: SelectedResult | None, rounds: tuple[StoredRound, ...] = ()
+    run: Run,
+    counts: Counts,
+    selected: SelectedResult | None,
+    rounds: tuple[StoredRound, ...] = (),
+    untried: tuple[UntriedValues, ...] = (),
 ) -> Document:
-    """Returns the complete JSON document of one run; ``seconds`` is 0 for a duration that is not known."""
+    """Returns the complete JSON document of one run; ``seconds`` is 0 for a duration that is not known.
+
+    ``untried``: values of knobs that no trial of the run has.
+    """
     settings = run.settings
     return {
         **tune_document(run, counts, selected, run.seconds or 0.0),
         "rounds": list(map(round_document, rounds)),
+        "untried": list(map(encode, untried)),
         "strategies": [strategy.text for strategy in settings.strategies],
         "sampler": settings.sampler,
         "seed": settings.seed,

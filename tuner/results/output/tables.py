@@ -1,6 +1,8 @@
 """Tables of runs, trials and compiler passes for people, and the facts about one run as lines."""
 
 from collections.abc import Collection, Mapping
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Value
@@ -27,6 +29,7 @@ from tuner.results.output.run_result import counts_text, idle_text, result_lines
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tuner.analysis.coverage import UntriedValues
     from tuner.core.records import PassSeconds
     from tuner.tuning.tuned_run import TunedRun
 
@@ -44,6 +47,7 @@ HISTORY_HEADER = (
     STRATEGY,
 )
 MAY_BE_SHARED = ("run", "problem", "target", "threads")  # columns of HISTORY_HEADER
+VALUES_SHOWN = 8  # of a knob that no trial has
 SPARED = ("GFLOP/s", "threads", "run", "target")  # columns that a narrow terminal loses first
 REASON_LIMIT = 60  # characters of a failure in a table
 BEST_MARK = "best: the trial that its run selected"
@@ -157,6 +161,23 @@ def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
         nothing = "best      none" if not tuned.has_worked else "best      none: nothing was timed"
         return [*lines, f"trials    {counts_text(tuned.counts)}{idle_text(run)}", nothing]
     return lines + _round_lines(tuned.rounds) + result_lines(tuned, tuned.selected, database_text)
+
+
+def untried_lines(untried: "Sequence[UntriedValues]") -> list[str]:
+    """Returns lines on the values of a run's knobs that no trial has, a line per strategy; [] for none."""
+    lines = []
+    title = "untried"
+    for strategy, knobs in groupby(untried, key=attrgetter("strategy")):
+        lines.append(f"{title:<9} {strategy}: {'; '.join(map(_untried_text, knobs))}")
+        title = ""
+    return lines
+
+
+def _untried_text(knob: "UntriedValues") -> str:
+    shown = ", ".join(map(str, knob.values[:VALUES_SHOWN]))
+    if len(knob.values) > VALUES_SHOWN:
+        shown += ", ..."
+    return f"{knob.knob} {shown} ({len(knob.values)} of {knob.feasible})"
 
 
 def _round_lines(rounds: tuple[StoredRound, ...]) -> list[str]:
