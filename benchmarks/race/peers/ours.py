@@ -84,7 +84,7 @@ TUNER = Peer(
     requirements=(),
     dtypes=("f32", "bf16", "i8"),
     settings=SETTINGS,
-    source="docs/getting-started.md",
+    source="docs/getting-started/first-kernel.md",
     entries=entries,
 )
 COLD_TUNER = Peer(
@@ -94,6 +94,6 @@ COLD_TUNER = Peer(
     requirements=(),
     dtypes=("f32",),
     settings=f"{SETTINGS}; with {COLD}",
-    source="docs/reference/cli.md",
+    source="docs/reference/command-line.md",
     entries=partial(entries, options=(COLD,)),
 )
