@@ -12,27 +12,39 @@ import torch
 
 from tuner.core.errors import UsageError
 from tuner.core.fusions import TensorType
-from tuner.core.programs import ALL, EAGER, NONE, ExplainedFusion, chosen_baselines, given_up_note, loops_note
+from tuner.core.programs import (
+    ALL,
+    EAGER,
+    NONE,
+    ExplainedFusion,
+    ProgramBaseline,
+    chosen_baselines,
+    given_up_note,
+    loops_note,
+)
 from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compile import children_in_background, compile_on_host
+from tuner.programs.dynamic.tuned_sizes import SharedLimits
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.loading import load as load_arrays
 from tuner.programs.run.sized_function import SizedFunction
 from tuner.programs.run.sized_types import SizedType
-from tuner.programs.tuning import store_result, tune_text
+from tuner.programs.tuning import store_result
 from tuner.results.output.program_tables import losses
 from tuner.results.output.progress import campaign_progress
-from tuner.torch.baselines import example_of, timed_baselines
+from tuner.torch.baselines import Example, example_of, timed_baselines
 from tuner.torch.call_binding import signature_of_tensors
 from tuner.torch.eager_parts import EagerComparison, compared_with_eager, compiled_part, with_fallback
 from tuner.torch.export import CallForm, Output, export_module
 from tuner.torch.graph_outputs import ChangesTensorsError
+from tuner.torch.parted_function import PartedFunction
 from tuner.torch.partition import Compiled, partitioned
 from tuner.torch.program import TensorProgram, torch_type
 from tuner.torch.refusals import RefusedOperatorsError
-from tuner.torch.sized_modules import parts_of, save_module
+from tuner.torch.sized_modules import parts_of, save_module, tuned_sizes
+from tuner.torch.tuned_parts import TunedParts, TuningOptions, tuned_module
 from tuner.torch.weights import ModuleWeights
 from tuner.tuning.events import CampaignObserver, both_observers, ignore_campaign
 
@@ -93,14 +105,11 @@ def compile(  # noqa: A001 - as torch.compile
     _require_fallback(fallback)
     compiled = partial(compiled_part, db=db, threads=threads)
     split = partial(_partitioned, module, arguments, keywords or {}, compiled=compiled, fallback=fallback)
+    _require_sizes(module, dynamic_shapes, sizes)
     if dynamic_shapes is not None:
-        if isinstance(module, torch.export.ExportedProgram):
-            raise UsageError("dynamic_shapes: found with an exported program, allowed with a module")
         program, note = split(UsageError(DYNAMIC), dynamic_shapes=dynamic_shapes, sizes=sizes)
         _warn(module, [note])
         return program
-    if sizes:
-        raise UsageError("sizes: found without dynamic_shapes, which says which size is dynamic")
     try:
         with children_in_background() as start_helpers:
             exported = export_module(module, arguments, keywords, on_new=start_helpers)
@@ -161,6 +170,13 @@ def _partitioned(
 def _require_fallback(fallback: str) -> None:
     if fallback not in (NONE, EAGER):
         raise UsageError(f"fallback: found {fallback!r}, allowed {NONE}, {EAGER}")
+
+
+def _require_sizes(module: Any, dynamic_shapes: object, sizes: Sequence[int]) -> None:
+    if dynamic_shapes is not None and isinstance(module, torch.export.ExportedProgram):
+        raise UsageError("dynamic_shapes: found with an exported program, allowed with a module")
+    if dynamic_shapes is None and sizes:
+        raise UsageError("sizes: found without dynamic_shapes, which says which size is dynamic")
 
 
 def _warn(module: Any, notes: Sequence[str]) -> None:
@@ -224,6 +240,8 @@ def tune(
     arguments: tuple[Any, ...] = (),
     keywords: Mapping[str, Any] | None = None,
     *,
+    dynamic_shapes: Mapping[str, Any] | Sequence[Any] | None = None,
+    sizes: Sequence[int] = (),
     trials: int | None = None,
     budget: float | str | None = None,
     seed: int = 0,
@@ -245,6 +263,10 @@ def tune(
         module: a module, in ``eval`` mode where that matters, or a program of ``torch.export.export``.
         arguments: example inputs, a tuple; () of an exported program.
         keywords: example keyword inputs.
+        dynamic_shapes: a size that changes from call to call, as of ``compile``.
+        sizes: of the dynamic size, whose programs are tuned, next to that of the example, with an equal share
+            of ``trials`` and ``budget`` each. Others are compiled when a call needs them, with what was found
+            for similar fusions.
         trials: candidates of all fusions together; where neither ``trials`` nor ``budget`` is given, 8 for
             each distinct fusion.
         budget: time of the tuning, in seconds or as "10m", with running and timing it at its end.
@@ -262,7 +284,8 @@ def tune(
         The program, which is called like the module; ``program.tuned`` has the times of its fusions, the gain
         over the untuned program, and ``baselines``: how many times as fast it is as eager and torch.compile,
         or why no ratio may be printed, and each large fusion that is slower than its operators in eager mode.
-        A warning names what is slower than eager mode.
+        A warning names what is slower than eager mode. Of a dynamic size it is that of the example's program,
+        and ``program.tuned_sizes`` has those of all tuned programs, by the size that each is compiled for.
 
     Raises:
         UsageError: torch.export or torch-mlir refuses the module, it has no fusions to tune, or an argument
@@ -285,40 +308,66 @@ def tune(
     """
     _require_fallback(fallback)
     names = chosen_baselines(baseline)
-    exported = export_module(module, arguments, keywords)
-    weights = ModuleWeights(module)
-    name = type(module).__name__
+    _require_sizes(module, dynamic_shapes, sizes)
+    example = example_of(module, arguments, keywords or {})
     printed = campaign_progress() if progress else contextlib.nullcontext(ignore_campaign)
     with printed as show:
-        tuned = tune_text(
-            exported.text,
-            trials=trials,
-            budget_s=parse_seconds(budget) if isinstance(budget, str) else budget,
+        options = TuningOptions(
+            name=type(module).__name__,
+            limits=SharedLimits(trials, parse_seconds(budget) if isinstance(budget, str) else budget),
             seed=seed,
             workers=workers,
             database=db,
-            source=name,
-            observe=both_observers(observe, show),
             threads=threads,
+            observe=both_observers(observe, show),
         )
-    if tuned.is_interrupted:
-        raise KeyboardInterrupt
-    if tuned.failure:
-        raise UsageError(f"{name}: {tuned.failure}")
-    function: Any = compile_on_host(exported.payload, db=tuned.request.database, threads=threads)
-    program = TensorProgram(function, exported.form, weights)
-    example = example_of(module, arguments, keywords or {})
+        if dynamic_shapes is not None:
+            if fallback == EAGER:
+                raise UsageError(f"fallback {EAGER} cannot be combined with dynamic_shapes when tuning")
+            program = _tuned_family(module, example, dynamic_shapes, sizes, options)
+        else:
+            exported = export_module(module, arguments, keywords)
+            program = tuned_module(exported, options, ModuleWeights(module))
+    if dynamic_shapes is not None:
+        return _with_baselines(program, timed_baselines(program, example, names, threads))
+    assert program.tuned is not None
     found = EagerComparison(None)
     if EAGER in (*names, fallback):
         found = compared_with_eager(module, example, program)
     baselines = (*timed_baselines(program, example, names, threads), *found.baselines)
-    program.tuned = replace(tuned, baselines=baselines)
-    store_result(program.tuned)
-    notes = [loops_note(tuned.fusions)]
+    _with_baselines(program, baselines)
+    notes = [loops_note(program.tuned.fusions)]
     by_eager = [timed for timed in baselines if timed.name == EAGER]
     notes += [f"slower {clause}" for clause in losses(by_eager)]
     if fallback == EAGER:
-        program, note = with_fallback(program, found, tuned.request.database, threads)
+        program, note = with_fallback(program, found, program.tuned.request.database, threads)
         notes.append(note)
     _warn(module, notes)
+    return program
+
+
+def _tuned_family(
+    module: Any, example: Example, dynamic_shapes: Any, sizes: Sequence[int], options: TuningOptions
+) -> TensorProgram:
+    """Returns a program of a dynamic size, tuned at the example's size and at ``sizes``."""
+    parts = TunedParts(options, 1 + len(sizes))
+    program, _ = _partitioned(
+        *(module, example.arguments, example.keywords, UsageError(DYNAMIC)),
+        compiled=parts,
+        fallback=NONE,
+        dynamic_shapes=dynamic_shapes,
+        sizes=sizes,
+    )
+    parts.end()
+    assert isinstance(program.function, PartedFunction)
+    program.tuned_sizes = tuned_sizes(program.function)
+    program.tuned = next(iter(program.tuned_sizes.values()), None)
+    return program
+
+
+def _with_baselines(program: TensorProgram, baselines: tuple[ProgramBaseline, ...]) -> TensorProgram:
+    """Records and stores times of baselines with the outcome of a program's tuning; returns the program."""
+    if program.tuned is not None:
+        program.tuned = replace(program.tuned, baselines=baselines)
+        store_result(program.tuned)
     return program

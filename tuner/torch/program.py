@@ -53,6 +53,7 @@ class TensorProgram:
         """
         self.function = function
         self.tuned: TunedProgram | None = None  # how the program was tuned, of ``tuner.torch.tune``
+        self.tuned_sizes: Mapping[int, TunedProgram] = {}  # of a dynamic size: by the size of each program
         self._form = form
         self._weights = weights
         self._save = save

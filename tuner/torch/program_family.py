@@ -78,6 +78,11 @@ class ProgramFamily:
         made = map(self._programs.__getitem__, self.sizes)
         return tuple(sized.program for sized in made if sized is not None)
 
+    @property
+    def programs_by_size(self) -> dict[int, TensorProgram]:
+        """Returns the programs by their sizes, in the order in which they were compiled."""
+        return {size: made.program for size, made in self._programs.items() if made is not None}
+
     def compile_for(self, values: Values, sizes: Iterable[int]) -> None:
         """Compiles the programs that calls of some sizes use.
 

@@ -15,6 +15,7 @@ from tuner.programs.run.exported_sizes import SizedCode, SizedImage, save_sizes
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.sized_function import SizedFunction
 from tuner.programs.run.sized_types import NUMBER, SizeArgument, SizedSignature, SizedType
+from tuner.programs.tuning import TunedProgram
 from tuner.torch.dynamic_sizes import DynamicSize, Shape
 from tuner.torch.parted_function import PartedFunction, TensorPart, Tensors
 from tuner.torch.program import array_of, conversion_of
@@ -119,6 +120,20 @@ def _places(shapes: Iterable[Shape]) -> tuple[tuple[int, int], ...]:
             if length is None:
                 places.append((number, dimension))
     return tuple(places)
+
+
+def tuned_sizes(function: PartedFunction) -> dict[int, TunedProgram]:
+    """Returns how the programs of a module's dynamic size were tuned, in the order in which they were.
+
+    By the size of the ladder that each is compiled for; without those that were not tuned.
+    """
+    tuned = {}
+    for part in function.parts:
+        if isinstance(part.call, ProgramFamily):
+            for size, program in part.call.programs_by_size.items():
+                if program.tuned is not None:
+                    tuned[size] = program.tuned
+    return tuned
 
 
 def _tensor_shape(type_: SizedType) -> Shape:
