@@ -115,7 +115,8 @@ def tune(
         warm_start: whether to begin with the best candidates of the nearest problems in the database; or
             paths of recorded spaces (T4) to take warm-start points from as well.
         seeds: paths of files of configurations to try before all others, one or several; of JSON lines, such
-            as ``{"strategy": "matmul_cpu_packed", "knobs": {"tile_m": 8, ...}}``.
+            as ``{"strategy": "matmul_cpu_packed", "knobs": {"tile_m": 8, ...}}``, or of the files of scripts:
+            ``{"script": "best.mlir"}``.
         baseline: library that a CPU's kernels are compared with, such as "openblas", "mkl" or "onednn" (the
             guide on tuning lists all), or "best", the fastest installed one that can multiply the type; "":
             OpenBLAS; for bf16, f16 and i8 oneDNN, or OpenBLAS on f32 where it is not installed; for quantized

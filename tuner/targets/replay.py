@@ -171,9 +171,20 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
         workers=workers,
         fresh=True,
         warm_files=request.warm_paths,
-        seeds=seeds_of_files(request.seeds),
+        seeds=_recorded_seeds(request),
         recording=str(file.absolute()),
     )
+
+
+def _recorded_seeds(request: RunRequest) -> tuple[Candidate, ...]:
+    seeds = []
+    for seed in seeds_of_files(request.seeds):
+        if isinstance(seed, Path):
+            raise UsageError(
+                f"{seed}: a replay compiles no script, allowed are configurations of the recording"
+            )
+        seeds.append(seed)
+    return tuple(seeds)
 
 
 @final

@@ -167,7 +167,7 @@ def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
     from tuner.space.file.reading import load_space_file  # not at start-up
     from tuner.space.file.seeds import seeds_of_files  # not at start-up
     from tuner.space.file.yaml import default_space_file  # not at start-up
-    from tuner.space.scripts.choice import choose  # not at start-up
+    from tuner.space.scripts.choice import choose, with_seed_scripts  # not at start-up
 
     workers = request.workers_on(backends.machine())
     if not TargetName.parse(request.target).has_machine:
@@ -179,16 +179,15 @@ def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
     known = backends.target(target)
     known.require_types(request.problem, target)
     known.require_baseline(request.baseline, request.problem)
+    chosen = choose(
+        request.strategy_text, space_file, reopens=request.reopen, libraries=request.library_paths
+    )
+    strategies, seeds = with_seed_scripts(chosen, seeds_of_files(request.seeds), space_file)
     return RunSettings(
         problem=request.problem,
         target=target,
         threads=request.threads,
-        strategies=choose(
-            request.strategy_text,
-            space_file,
-            reopens=request.reopen,
-            libraries=request.library_paths,
-        ),
+        strategies=strategies,
         space_yaml=space_file.text,
         space_name=space_file.name,
         sampler=_sampler(request.sampler, known.status().is_timed, target),
@@ -199,7 +198,7 @@ def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
         fresh=request.fresh,
         warm_start=request.warm_start and not request.fresh,
         warm_files=request.warm_paths,
-        seeds=seeds_of_files(request.seeds),
+        seeds=seeds,
         baseline_library=request.baseline,
     )
 

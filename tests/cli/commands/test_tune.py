@@ -241,6 +241,8 @@ def test_seeds_are_tried_before_all_others_and_those_that_are_not_feasible_are_r
     assert done.json["best"]["knobs"] == tried["knobs"]
     seeds.write_text(json.dumps({"strategy": "nothing", "knobs": {}}))
     assert "strategy: found 'nothing'" in tuner.refused(text, "--seeds", str(seeds))
+    seeds.write_text(json.dumps({"script": "best.mlir"}))
+    assert "a replay compiles no script" in tuner.refused(text, "--seeds", str(seeds))
     refused = tuner.refused("tune matmul 1..8x8x8 --seeds", str(seeds))
     assert "--seeds cannot be combined with a range of m" in refused
 

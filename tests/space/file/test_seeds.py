@@ -25,9 +25,18 @@ def test_lines_are_configurations_in_order_and_other_keys_are_left_unread(tmp_pa
     )
 
 
+def test_a_script_is_a_file_next_to_the_seeds(tmp_path: Path) -> None:
+    text = f'{{"script": "mine/best.mlir"}}\n{ONE}\n{{"script": "/other.mlir", "from": "an agent"}}'
+    best, configuration, other = read_seeds(written(tmp_path, text))
+    assert (best, other) == (tmp_path / "mine" / "best.mlir", Path("/other.mlir"))
+    assert isinstance(configuration, Candidate)
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
+        ('{"script": 1}', "line 2: found another form"),
+        ('{"script": "a.mlir", "strategy": "s"}', "line 2: found another form"),
         ("{", "line 2: is not JSON"),
         ("[1]", 'line 2: found another form, allowed {"strategy": NAME'),
         ('{"strategy": "s"}', "line 2: found another form"),

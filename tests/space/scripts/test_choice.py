@@ -27,6 +27,7 @@ from tuner.space.scripts.choice import (
     missing_provenance,
     require_exported_for,
     spaces,
+    with_seed_scripts,
 )
 from tuner.space.scripts.header import provenance_file, script_with_header
 from tuner.space.scripts.strategy import Binder, load_strategy
@@ -48,6 +49,47 @@ def test_two_scripts_of_one_name_are_refused(tmp_path: Path) -> None:
         path.write_text(script(knob("tile", "[2, 4]")))
     with pytest.raises(UsageError, match=r"^strategy: found two of the name mm, allowed one; rename"):
         choose(tuple(map(str, paths)), load_space_file(default_space_file()))
+
+
+def test_a_script_among_seeds_is_a_strategy_of_one_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "bound.mlir"
+    path.write_text(script(knob("tile", "[4]"), knob("order", "[1]")))
+    file = load_space_file(default_space_file())
+    chosen = choose(("matmul_cpu_dot",), file)
+    given = Candidate.of("matmul_cpu_dot", {"x": 1})
+    strategies, seeds = with_seed_scripts(chosen, (given, path, path), file)
+    bound = Candidate.of("bound", {"tile": 4, "order": 1})
+    assert seeds == (given, bound, bound)
+    assert strategies == (*chosen, ChosenStrategy("bound", path))
+    (space,) = spaces(strategies[1:], file, Matmul(64, 64, 64), "avx512", ())
+    assert FeasibleSet.of((space,)).candidate(0) == bound
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        (
+            "open.mlir",
+            script(knob("tile", "[2, 4]")),
+            r"open\.mlir: knob 'tile' is open, a seed has all choices made",
+        ),
+        (
+            "matmul_cpu_dot.mlir",
+            script(knob("tile", "[2]")),
+            r"there is another strategy of the name matmul_cpu_dot",
+        ),
+        ("none.txt", "", r"strategy: found .*none\.txt"),
+        ("empty.mlir", "", r"found no sequence @__transform_main"),
+    ],
+)
+def test_a_seed_that_is_not_a_script_with_all_choices_made_is_refused(
+    tmp_path: Path, name: str, text: str, reason: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    file = load_space_file(default_space_file())
+    with pytest.raises(UsageError, match=reason):
+        with_seed_scripts(choose(("matmul_cpu_dot",), file), (path,), file)
 
 
 @pytest.fixture

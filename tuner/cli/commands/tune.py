@@ -99,8 +99,8 @@ class UnderHeadings(click.Command):
     multiple=True,
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Try the configurations of this file before all others: JSON lines with strategy and knobs; may be "
-    "repeated.",
+    help="Try the configurations of this file before all others: JSON lines with strategy and knobs, or with "
+    "the file of a script; may be repeated.",
 )
 @click.option(
     "--baseline",

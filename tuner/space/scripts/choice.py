@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,41 @@ def choose(
     if reopens:
         return tuple(map(_reopened, chosen))
     return chosen
+
+
+def with_seed_scripts(
+    chosen: tuple[ChosenStrategy, ...], seeds: tuple[Candidate | Path, ...], space_file: SpaceFile
+) -> tuple[tuple[ChosenStrategy, ...], tuple[Candidate, ...]]:
+    """Returns the strategies with the scripts among ``seeds``, and all seeds as configurations, in order.
+
+    A script is a strategy of one configuration: each of its knobs has one option. Raises UsageError for a
+    file that is not such a script, and for one with the name of another strategy.
+    """
+    by_name = dict(zip(map(attrgetter("name"), chosen), chosen, strict=True))
+    configurations = []
+    for seed in seeds:
+        if isinstance(seed, Candidate):
+            configurations.append(seed)
+            continue
+        strategy = _of_option(str(seed), space_file, ())
+        if by_name.setdefault(strategy.name, strategy) != strategy:
+            raise UsageError(
+                f"{seed}: there is another strategy of the name {strategy.name}", "rename the file"
+            )
+        configurations.append(_only_configuration(strategy, seed))
+    return tuple(by_name.values()), tuple(configurations)
+
+
+def _only_configuration(strategy: ChosenStrategy, file: Path) -> Candidate:
+    if not _is_plain(strategy):
+        raise UsageError(f"{file}: is a template, a seed is a script with all choices made")
+    values = {}
+    for knob in _schedule(strategy).knobs:
+        if len(knob.choices) > 1:
+            line = f"{file}: knob {knob.name!r} is open, a seed has all choices made"
+            raise UsageError(line, f"tuner tune --strategy {file}")
+        values[knob.name] = knob.choices[0]
+    return Candidate.of(strategy.name, values)
 
 
 def spaces(
