@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.cli.conftest import Tuner, require, require_fields
 from tests.runtime.cpu.aarch64_machines import AARCH64_MACHINES, APPLE, N1, V1, V2, Aarch64Machine
 from tests.support.llvm_tools import NEEDS_LLVM_TOOLS
 from tests.tuning.fakes import present
@@ -35,6 +36,7 @@ from tuner.targets.cpu import llvm_tools
 from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler, assembly
 from tuner.targets.cpu.evaluator import CrossCompiledEvaluator
 from tuner.targets.cpu.target import Cpu, CrossCpu, require_conversions
+from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
 TIMEOUT_S = 60.0
@@ -87,6 +89,24 @@ def test_a_processor_is_named_by_its_part_and_has_what_linux_lists(
     assert f"has {', '.join(instruction_sets_of(machine))}" in status.reason
     assert peak_text(machine).startswith("f32, f64")
     require_conversions(Matmul(8, 8, 8, "f16"), host.own_flags())
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize("faked", AARCH64_MACHINES, ids=lambda faked: faked.named)
+def test_commands_describe_it_and_its_constraints_leave_out_what_it_lacks(
+    faked: Aarch64Machine, become: Become, tmp_path: Path
+) -> None:
+    become(faked.cpuinfo())
+    command = Tuner(tmp_path / "results.db", real_backends())
+    described = command("targets --json").json[0]
+    require_fields(described, name="cpu", available=True)
+    require(described["reason"], faked.named, faked.words, "2 cores; has neon, dotprod")
+    multiplies_bf16 = "bf16" in faked.words
+    space = command("space matmul 64x64x64 --dtype bf16 --json").json
+    assert space["feasible"] > 0
+    assert bool(space["rejected"]["dots <= max(has_bf16, has_arm_bf16)"]) is not multiplies_bf16
+    refused = command.refused("space matmul 64x64x64 --dtype bf16 --strategy matmul_cpu_amx")
+    require(refused, "matmul_cpu_amx")
 
 
 def test_kinds_of_cores_that_differ_are_both_named_and_an_unknown_part_is_its_numbers(become: Become) -> None:

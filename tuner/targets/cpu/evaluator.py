@@ -56,7 +56,7 @@ PROBE_SAMPLES = 60  # of 0.15 ms: the best of them is within some percent of the
 SECOND_LOOK = Effort(budget_s=0.02)  # of a kernel that is faster than what was seen here
 EXTREME_DRAWS = 2  # that top-k candidates are verified on in addition
 VERIFIED = (
-    "verified is the code as compiled for this processor, with vectors in place of AMX tiles and VNNI dot "
+    "verified is the code as compiled for this processor, with vectors in place of AMX tiles and dot "
     "products that it does not have; the code for the other one did not run"
 )
 NO_CLOCK = "code for another processor is not timed"
