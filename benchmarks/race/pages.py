@@ -41,17 +41,27 @@ def results_part(race: Race) -> str:
 
 
 def losses(race: Race) -> str:
-    """Returns where a peer's kernel is faster than tuner's of the same budget, by the whole interval."""
+    """Returns where a peer's kernel is faster than tuner's of the same budget, or tuner has none."""
     found = []
-    for row in race.last_rows():
+    for row in race.rows:
         for offset in (ALIGNED, SHIFTED):
-            ratio = row["offsets"].get(offset, {}).get("over_tuner")
-            if row["peer"] not in OURS and ratio is not None and ratio["low"] > 1:
-                matmul = f"{row['shape']} {row['dtype']} at +{offset}"
-                found.append(f"{matmul}: {race.peers[row['peer']]['title']} {_interval(ratio)}")
+            if _is_loss(race, row, offset):
+                ratio = row["offsets"][offset]["over_tuner"]
+                by = "tuner has no kernel" if ratio is None else _interval(ratio)
+                found.append(f"{row['shape']} {row['dtype']} at +{offset}: {race.title(row)}, {by}")
     if not found:
         return "No peer's kernel is faster than tuner's by the whole interval."
     return f"A peer is better (time of tuner's kernel over the peer's): {'; '.join(found)}."
+
+
+def _is_loss(race: Race, row: Row, offset: str) -> bool:
+    """True if a peer's kernel is faster by the whole interval, or tuner has no kernel for this matmul."""
+    part = row["offsets"].get(offset, {})
+    if row["peer"] in OURS or part.get("median_s") is None:
+        return False
+    if part["over_tuner"] is None:
+        return not race.has_time(TUNER.name, row, offset)
+    return bool(part["over_tuner"]["low"] > 1)
 
 
 def race_table(race: Race) -> str:
@@ -128,19 +138,13 @@ def readme_part(race: Race) -> str:
             texts.append(f"{title} {means[title]:.2f} (of {len(ratios[title])})")
         else:
             texts.append(f"{title} {means[title]:.2f}")
-    behind = list(dict.fromkeys(row["shape"] for row in race.last_rows() if _is_loss(row)))
+    compared = [row for row in race.last_rows() if row["dtype"] == PICTURE_DTYPE]
+    behind = list(dict.fromkeys(row["shape"] for row in compared if _is_loss(race, row, ALIGNED)))
     where = f"A peer is better at {', '.join(behind)}." if behind else "No peer is better at any."
     return (
         f"[Whole tuners]({LINK}), {race.longest_s:g} s each on one core ({race.machine}), over OpenBLAS\n"
         f"(geometric mean of {shapes} f32 shapes): {', '.join(texts)}. {where}\n\n"
         "![Share of the core's peak](docs/concepts/race.svg)\n"
-    )
-
-
-def _is_loss(row: Row) -> bool:
-    ratio = row["offsets"].get(ALIGNED, {}).get("over_tuner")
-    return (
-        row["dtype"] == PICTURE_DTYPE and row["peer"] not in OURS and ratio is not None and ratio["low"] > 1
     )
 
 

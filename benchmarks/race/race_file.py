@@ -62,6 +62,16 @@ class Race:
         title: str = self.peers[row["peer"]]["title"]
         return title if row["budget_s"] is None else f"{title}, {row['budget_s']:g} s"
 
+    def has_time(self, peer: str, matmul: Row, offset: str) -> bool:
+        """True if a peer's kernel of a row's budget, else of the largest, was timed on the row's matmul."""
+        same_budget = [row for row in self.rows if row["budget_s"] == matmul["budget_s"]]
+        rows = self.last_rows() if matmul["budget_s"] is None else same_budget
+        return any(
+            row["offsets"].get(offset, {}).get("median_s") is not None
+            for row in rows
+            if (row["peer"], row["shape"], row["dtype"]) == (peer, matmul["shape"], matmul["dtype"])
+        )
+
     def last_rows(self) -> list[Row]:
         """Returns the rows of each matmul's largest budget, and those without a budget."""
         largest: dict[tuple[str, str], float] = {}

@@ -69,9 +69,22 @@ def race(xtc_over_tuner: float) -> Race:
 def test_the_page_says_first_where_a_peer_is_better_by_the_whole_interval() -> None:
     text = pages.results_part(race(1.05))
     assert text.startswith(
-        "A peer is better (time of tuner's kernel over the peer's): 64x64x64 f32 at +0: XTC 1.05"
+        "A peer is better (time of tuner's kernel over the peer's): 64x64x64 f32 at +0: XTC, 10 s, 1.05"
     )
     assert pages.results_part(race(1.005)).startswith("No peer's kernel is faster")
+
+
+def test_a_peer_is_better_too_where_tuner_has_no_kernel() -> None:
+    found = race(0.9)
+    for each in found.rows:
+        if each["peer"] == "tuner" and each["shape"] == SHAPES[0]:
+            each.update(reason="no result yet", offsets={})
+        for figures in each["offsets"].values():
+            if each["shape"] == SHAPES[0]:
+                figures["over_tuner"] = None
+    assert "64x64x64 f32 at +0: XTC, 10 s, tuner has no kernel" in pages.results_part(found)
+    assert "512x512x512 f32 at" not in pages.losses(found)
+    assert "A peer is better at 64x64x64." in " ".join(pages.readme_part(found).split())
 
 
 def test_each_row_has_its_figures_or_its_reason_and_each_peer_its_version_and_settings() -> None:
