@@ -84,6 +84,24 @@ def test_each_line_is_answered_in_its_order_with_its_id_and_a_wrong_one_by_its_e
     ]
 
 
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ('{"script": "{\\ud800"}', "line 1: script: has a character that no text has"),
+        ('{"script": "{\\u0000"}', "line 1: script: has a character that no text has"),
+        ("[" * 200_000, "line 1: is not JSON"),
+        (json.dumps({"script": "x" * 5000}), "line 1: File name too long"),
+        ('{"script": "{}", "id": NaN}', "line 1: id: allowed are a text and a whole number"),
+    ],
+)
+def test_a_hostile_line_is_answered_and_the_next_one_is_read(tuner: Tuner, line: str, error: str) -> None:
+    refused, answered = lines(tuner, line, {"script": '{"x": 6}', "id": 2})
+    assert refused["error"].startswith(error)
+    assert (answered["correct"], answered["id"]) == (True, 2)
+
+
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -100,6 +100,7 @@ def test_a_best_trial_of_a_run_before_is_what_a_submission_is_compared_with(
     assert before.final == present(result.best).final  # its own round, not that of the submission
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("at", ["verify", "measure", "together"])
 def test_one_that_is_wrong_anywhere_is_a_failed_trial_and_the_next_is_evaluated(
     run: SubmissionRun, at: str
@@ -184,6 +185,17 @@ def test_no_dishonest_kernel_gets_a_verdict_of_right_and_honest_ones_do_before_a
         assert [deed for deed, result in results.items() if is_right(result)] == []
         assert [deed for deed, result in results.items() if result.is_best or result.trial.best_s] == []
         assert is_right(run.evaluated(of_deed("honest", problem)))
+
+
+@pytest.mark.mlir
+@pytest.mark.slow
+def test_what_a_kernel_prints_does_not_reach_the_output_of_this_process(
+    store: Store, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with real_run(store, PROBLEM) as run:
+        result = run.evaluated(of_deed("prints", PROBLEM))
+    assert result.trial.record.status in ("measured", "failed")
+    assert capfd.readouterr().out == ""
 
 
 ENDLESS = (  # nine that fail at each stage, and an honest one

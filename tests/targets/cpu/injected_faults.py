@@ -53,6 +53,10 @@ DEEDS = {  # name -> what the kernel does beside its work, and what it declares
     "changes_a": (part("CHANGE_A"), ""),
     "hang": (part("HANG"), ""),
     "hog": (part("HOG"), "llvm.func @malloc(i64) -> !llvm.ptr"),
+    "prints": (
+        "%text = llvm.mlir.addressof @said : !llvm.ptr\n llvm.call @puts(%text) : (!llvm.ptr) -> i32",
+        'llvm.mlir.global internal constant @said("{}\\00")\n llvm.func @puts(!llvm.ptr) -> i32',
+    ),
     "unresolved": ("llvm.call @nowhere() : () -> ()", "llvm.func @nowhere()"),
 }
 

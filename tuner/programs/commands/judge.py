@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from tuner.cli.options import (
     seed_option,
     target_options,
 )
-from tuner.core.errors import UsageError, unknown_value
+from tuner.core.errors import TunerError, UsageError, unknown_value
 from tuner.core.problem import WEIGHTS_COLD, Problem
 from tuner.core.problem_text import tune_command
 from tuner.core.queries import TaskQuery
@@ -48,7 +49,8 @@ LEAST_WORDS = 2  # of a problem: operation and shape
 FURTHER_WORDS = ("dtype", "layout", "epilogue")
 PROBLEM_FORM = "OPERATION SHAPE [DTYPE [LAYOUT [EPILOGUE]]] or FILE.mlir"
 PROBLEM_EXAMPLE = "matmul 512x512x512 f32"
-LINE_FORM = '{"script": TEXT or FILE, "problem": "matmul 512x512x512 f32", "name": TEXT, "id": any}'
+UNUSUAL = re.compile("[\x00\ud800-\udfff]")  # NUL, and halves of characters, which are not UTF-8
+LINE_FORM = '{"script": TEXT or FILE, "problem": "matmul 512x512x512 f32", "name": TEXT, "id": TEXT}'
 KEYS = ("script", "problem", "name", "id")
 
 
@@ -209,7 +211,8 @@ class _Evaluators:
 
 def _answer_lines(cases: _Cases, evaluators: _Evaluators) -> None:
     """Answers each line of standard input by a line; a line that is wrong by its error."""
-    for number, line in enumerate(sys.stdin, 1):
+    for number, raw in enumerate(sys.stdin.buffer, 1):
+        line = raw.decode(errors="replace")
         if not line.strip():
             continue
         identity = None
@@ -219,8 +222,12 @@ def _answer_lines(cases: _Cases, evaluators: _Evaluators) -> None:
             case = cases.case(document.get("problem"))
             result = evaluators.of(case).evaluated(_submission(document))
             answer = submission_document(result)
-        except UsageError as error:
+        except TunerError as error:
+            if not isinstance(error, UsageError):  # a child process did not start, or a disk is full
+                evaluators.close()
             answer = {"error": error.message, "hint": error.hint or None}
+        except OSError as error:  # of a name that no file can have
+            answer = {"error": f"line {number}: {error.strerror}", "hint": None}
         print(json.dumps({"id": identity, **answer}, allow_nan=False), flush=True)
 
 
@@ -231,9 +238,14 @@ def _parsed_line(line: str, place: str) -> dict[str, Any]:
     for key in document:
         if key not in KEYS:
             raise unknown_value(f"{place}: key", key, KEYS)
-    for key in ("problem", "name"):
-        if not isinstance(document.get(key, ""), str):
-            raise UsageError(f"{place}: {key}: found {document[key]!r}, allowed a text")
+    if not isinstance(document.get("id"), str | int | None):
+        raise UsageError(f"{place}: id: allowed are a text and a whole number")
+    for key in ("script", "problem", "name"):
+        text = document.get(key, "")
+        if not isinstance(text, str):
+            raise UsageError(f"{place}: {key}: found {text!r}, allowed a text")
+        if UNUSUAL.search(text):
+            raise UsageError(f"{place}: {key}: has a character that no text has, such as NUL")
     return document
 
 

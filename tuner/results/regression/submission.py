@@ -101,14 +101,15 @@ class SubmissionRun:
         self._facts_known: dict[int, ScriptFacts] = {}  # by id: of the best trial
         self._began_s = time.monotonic()
         self._number = 0
-        self._children = contextlib.ExitStack()
         self._facts = ScriptFactsChild(target, case.target, case.timeout_s, case.memory_bytes)
-        self._children.callback(self._facts.close)
-        self._runner = self._children.enter_context(runner_of(backends, case, self._bind))
         compiler = target.compiler(case.target)
-        self._run_id = store.begin_run(
-            _settings(case), self._machine, compiler, __version__, backends.load_average()
-        )
+        with contextlib.ExitStack() as children:
+            children.callback(self._facts.close)
+            self._runner = children.enter_context(runner_of(backends, case, self._bind))
+            self._run_id = store.begin_run(
+                _settings(case), self._machine, compiler, __version__, backends.load_average()
+            )
+            self._children = children.pop_all()
         with_baseline = target.with_baseline(case.baseline)
         run = store.run(self._run_id)
         self._steps = RunSteps(run, (), with_baseline, store, Interruption(), ignore)
