@@ -165,6 +165,24 @@ def test_an_operator_that_padding_would_change_is_not_compiled(name: str) -> Non
     assert any(reason in why for why in padded.in_torch.values()), padded.in_torch
 
 
+@pytest.mark.parametrize("scale", [None, 0.5, -0.5])
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_an_attention_of_bf16_is_written_out_in_f32(is_causal: bool, scale: float | None) -> None:
+    def function(m: Any, x: Any) -> Any:
+        query, key, value = (tensor[None].bfloat16() for tensor in (x, m.linear(x), x))
+        return attention(query, key, value, is_causal=is_causal, scale=scale)
+
+    graph, padded = graph_of(function)
+    assert padded.size is not None
+    piece, _ = graph.piece(graph.nodes, graph.results)
+    written = PaddedGraph(piece, padded.size.symbol, 8)
+    x = torch.randn(5, WIDTH)
+    (result,) = written.module(poisoned(x, 8), torch.tensor(5))
+    expected = Of(function).eval()(x)
+    assert result.dtype is torch.bfloat16
+    torch.testing.assert_close(result[:, :5], expected, rtol=2e-2, atol=1e-2)
+
+
 def test_a_row_with_nan_changes_what_reads_it_alone() -> None:
     """Masks keep padding out, and nothing of the call: its own NaN and infinity stay."""
     function = RULES["causal attention"]

@@ -206,8 +206,8 @@ def _attention(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]
     size = call.sizes("key")[-2]
     if not isinstance(size, SymbolSize):
         return graph.copied(call.node, arguments)
-    is_wide = call.node.meta["val"].dtype in (torch.float32, torch.float64)
-    if is_wide and arguments["attn_mask"] is None and not arguments.get("enable_gqa"):
+    is_known = call.node.meta["val"].dtype in (torch.float32, torch.float64, torch.bfloat16)
+    if is_known and arguments["attn_mask"] is None and not arguments.get("enable_gqa"):
         return _written_attention(graph, call, arguments, size)
     if not arguments["is_causal"]:
         arguments["attn_mask"] = _attention_mask(graph, call, size)
@@ -221,18 +221,30 @@ def _written_attention(
 
     The operator itself would become an addition of numbers, four bytes for each score, of each size.
     """
-    query, key, value = map(graph.copied_argument, map(arguments.__getitem__, ("query", "key", "value")))
+    inputs = list(map(graph.copied_argument, map(arguments.__getitem__, ("query", "key", "value"))))
     scale = arguments.get("scale")
     if scale is None:
         scale = graph.at_size(call.sizes("query")[-1]) ** -0.5
     mask = graph.valid(size, 0)
     if arguments["is_causal"]:
         mask = graph.causal_mask(graph.at_size(size))
-    turned = graph.call(ATEN.transpose.int, key, -2, -1)
-    scores = graph.call(ATEN.mul.Tensor, graph.call(ATEN.matmul.default, query, turned), scale)
+    dtype = call.node.meta["val"].dtype
+    if dtype is torch.bfloat16:
+        inputs = [graph.call(ATEN.to.dtype, tensor, torch.float32) for tensor in inputs]
+        # scaled here, not the scores: products of f32 that are no conversions join with the softmax
+        factor = math.sqrt(abs(scale))
+        inputs[0] = graph.call(ATEN.mul.Tensor, inputs[0], math.copysign(factor, scale))
+        inputs[1] = graph.call(ATEN.mul.Tensor, inputs[1], factor)
+    query, key, value = inputs
+    scores = graph.call(ATEN.matmul.default, query, graph.call(ATEN.transpose.int, key, -2, -1))
+    if dtype is not torch.bfloat16:
+        scores = graph.call(ATEN.mul.Tensor, scores, scale)
     shown = graph.call(ATEN.where.ScalarOther, mask, scores, -math.inf)
     weights = graph.call(ATEN.softmax.int, shown, -1)
-    return graph.call(ATEN.matmul.default, weights, value)
+    result = graph.call(ATEN.matmul.default, weights, value)
+    if dtype is torch.bfloat16:
+        return graph.call(ATEN.to.dtype, result, dtype)
+    return result
 
 
 def _attention_mask(graph: PaddedGraph, call: OperatorCall, size: SymbolSize) -> Node:
