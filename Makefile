@@ -20,7 +20,8 @@ help:
 	@echo "                shows the history"
 	@echo "make test       runs the tests, in $(JOBS) processes, some minutes"
 	@echo "make test-all   runs the long ones as well"
-	@echo "make test-aarch64  runs tests of the target cpu in an emulated AArch64 Linux"
+	@echo "make test-aarch64  runs tests of the target cpu, a tune and a check in an emulated"
+	@echo "                AArch64 Linux"
 	@echo "make torch      installs a CPU build of PyTorch for the tests of modules"
 	@echo "make check      formatting, lint, types, tests, documentation"
 	@echo "make docs       builds the documentation: build/docs/index.html"
@@ -55,7 +56,7 @@ test-all: test test-slow
 
 # Skips with its reason where the emulator or namespaces are missing. Fetches 0.3 GB once, to build/aarch64.
 test-aarch64: $(VENV)/.installed-dev
-	PYTHON=$(BIN)/python .ci/aarch64 $(PYTEST_OPTIONS)
+	PYTHON=$(BIN)/python .ci/aarch64
 
 # A CPU build of PyTorch for the tests of modules, which skip without it; nothing where only a build for CUDA can be had.
 torch: $(VENV)/.installed-dev

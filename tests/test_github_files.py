@@ -121,6 +121,16 @@ def test_ci_leaves_tests_of_the_repository_out_where_it_tests_the_wheel() -> Non
     assert {str(path.relative_to(ROOT)) for path in readers} <= set(left_out.split())
 
 
+def test_the_job_in_an_emulator_names_tests_that_there_are() -> None:
+    script = ROOT / ".ci" / "aarch64"
+    subprocess.run(["bash", "-n", script], check=True)
+    (listed,) = re.findall(r"^TESTS=\(\n(.*?)^\)$", script.read_text(), re.MULTILINE | re.DOTALL)
+    tests = re.findall(r'^ +"?(tests/[\w/]+\.py)(?:::(\w+))?', listed, re.MULTILINE)
+    assert len(tests) > 10
+    for file, function in tests:
+        assert not function or f"def {function}(" in (ROOT / file).read_text()
+
+
 def test_pre_commit_runs_what_make_lint_runs() -> None:
     (repository,) = yaml_of(ROOT / ".pre-commit-config.yaml")["repos"]
     (rule,) = re.findall(r"^lint:.*\n((?:\t.+\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from tests.support.architectures import ON_X86_64
 from tests.targets.evaluation import fails
 from tests.tuning.fakes import present
 from tuner.core.errors import CandidateError, Stage
@@ -30,6 +31,7 @@ from tuner.targets.cpu import evaluator
 from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler, assembly, instructions
 from tuner.targets.cpu.evaluator import CompiledOnly, CrossCompiledEvaluator
 
+pytestmark = ON_X86_64  # tests/targets/cpu/test_aarch64.py has the twins for AArch64
 LISTING = """
 o.o:     file format elf64-x86-64
 
