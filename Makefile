@@ -13,7 +13,7 @@ COMMIT ?= HEAD^
 # A folder of wheels to install from, where there is no network: docs/guides/gpu-check.md
 WHEELS ?=
 
-.PHONY: help demo test test-slow test-all test-aarch64 torch check docs pictures lint bench bench-start race stress gpu-check gpu-visit-prepare gpu-visit wheel release clean
+.PHONY: help demo test test-slow test-all test-aarch64 bare-roots torch check docs pictures lint bench bench-start race stress gpu-check gpu-visit-prepare gpu-visit wheel release clean
 
 help:
 	@echo "make demo       tunes a matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST),"
@@ -36,6 +36,7 @@ help:
 	@echo "                with that code"
 	@echo "make wheel      builds sdist and wheel into dist/"
 	@echo "make release    builds both, and tries each in a bare environment"
+	@echo "make bare-roots  tests the wheel in bare Debian and Ubuntu userlands"
 	@echo "make clean      removes the environment and what was built"
 
 demo: $(VENV)/.installed
@@ -119,6 +120,10 @@ TAG ?=
 release: wheel
 	$(BIN)/python -m twine check --strict dist/*
 	PYTHON=$(PYTHON) .ci/try-distributions $(TAG)
+
+# Userlands of distributions, made for it and thrown away.
+bare-roots: wheel
+	.ci/bare-roots
 
 clean:
 	rm -rf $(VENV) build dist mlir_tuner.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

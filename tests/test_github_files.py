@@ -113,7 +113,7 @@ def test_the_image_runs_as_a_user_who_is_not_root_and_has_no_environment_of_the_
 
 
 def test_ci_leaves_tests_of_the_repository_out_where_it_tests_the_wheel() -> None:
-    script = (ROOT / ".ci" / "run").read_text()
+    script = (ROOT / ".ci" / "test-wheel").read_text()
     (left_out,) = re.findall(r"^REPOSITORY_TESTS=\((.+?)\)", script, re.MULTILINE | re.DOTALL)
     reads = re.compile(r"tests\.source_files|^from docs|^ROOT = ", re.MULTILINE)
     readers = [path for path in (ROOT / "tests").glob("test_*.py") if reads.search(path.read_text())]
