@@ -47,7 +47,8 @@ def test_the_nightly_workflow_calls_targets_of_make_and_tries_the_newest_pinned_
     (newer,) = yaml_of(GITHUB / "workflows" / "nightly.yml")["jobs"]["newer-packages"]["strategy"][
         "matrix"
     ].values()
-    needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needs = (*project["dependencies"], *project["optional-dependencies"]["cuda"])
     assert set(newer) == {need.partition("==")[0] for need in needs if "==" in need} | {"optuna"}
 
 

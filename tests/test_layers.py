@@ -241,7 +241,7 @@ def test_packages_and_their_folders_have_faces_that_one_can_keep_in_mind_and_tha
 
 
 WITHIN = (
-    ("mlir.bindings", "import numba_cuda_mlir"),
+    ("mlir.bindings", "import torch_mlir"),
     ("space.file.yaml", "import yaml"),
     ("space.file.reading", "from tuner.space.search_space import SearchSpace"),
     ("programs.run.sampled_launches", "from tuner.simulator.device.kernels import Near"),
@@ -265,7 +265,7 @@ WITHIN = (
         ("tuning.run", "import db"),
         ("tuning.run", "import sqlalchemy.orm"),
         ("tuning.run", "from tuner import tune"),
-        ("mlir.cpu.lowering", "import numba_cuda_mlir._mlir.ir"),
+        ("mlir.cpu.lowering", "import torch_mlir.ir"),
         ("mlir.gpu.lowering", "from tuner.space.search_space import SearchSpace"),
         ("runtime.cuda.driver", "from tuner.mlir.bindings import ir"),
         ("space.scripts.strategy", "from tuner.mlir.gpu.lowering import lower_to_program"),

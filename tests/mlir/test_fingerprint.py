@@ -173,7 +173,6 @@ def test_the_wheel_is_the_distribution_that_has_what_is_imported(
     installed(tmp_path, "torch-mlir-extras", "9", "extras/__init__.py")
     others = [path for path in sys.path if not list(Path(path).glob("torch_mlir-*.dist-info"))]
     monkeypatch.setattr(sys, "path", [str(tmp_path), *others])
-    monkeypatch.setattr(fingerprint, "WHEELS", {"torch_mlir": fingerprint.WHEELS["torch_mlir"]})
     monkeypatch.delitem(sys.modules, "torch_mlir", raising=False)
     assert fingerprint.packages() == found
     assert fingerprint.llvm_version().startswith(f"{found[0][0]} {found[0][1]} (LLVM snapshot")
@@ -182,9 +181,9 @@ def test_the_wheel_is_the_distribution_that_has_what_is_imported(
 def test_a_wheel_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fingerprint, "WHEELS", {"no_such_mlir": ("no-such-mlir", "LLVM")})
     with pytest.raises(PackageNotFoundError, match="no-such-mlir"):
-        fingerprint.packages()
+        fingerprint.packages(("no_such_mlir",))
     (tmp_path / "no_such_mlir").mkdir()
     (tmp_path / "no_such_mlir" / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(PackageNotFoundError, match="no-such-mlir"):
-        fingerprint.packages()
+        fingerprint.packages(("no_such_mlir",))

@@ -31,7 +31,7 @@ module attributes {transform.with_named_sequence} {
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%m: !transform.any_op {transform.readonly}) {
     %mm = transform.structured.match ops{["linalg.matmul"]} in %m : (!transform.any_op) -> !transform.any_op
-    %1 = transform.structured.rewrite_in_destination_passing_style %mm : (!transform.any_op) -> !transform.any_op
+    %1, %2 = transform.structured.tile_using_forall %mm num_threads [0, -1] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     transform.yield
   }
 }

@@ -57,7 +57,7 @@ def test_each_op_is_a_step_but_those_of_matchers(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_script_at_which_the_compiler_crashes_says_at_which_op(compiling: Worker) -> None:
-    op = "transform.structured.rewrite_in_destination_passing_style at script:4:10"
+    op = "transform.structured.tile_using_forall at script:4:14"
     found = failure(compiling, "CRASHES")
     assert (found.stage, found.reason) == (Stage.COMPILE, f"killed by SIGSEGV in {op}")
 

@@ -311,7 +311,7 @@ import numpy as np
 import tuner
 program = tuner.load(sys.argv[1], **({"threads": int(sys.argv[3])} if len(sys.argv) > 3 else {}))
 np.save(sys.argv[2], program(np.load(sys.argv[2])))
-print(program.code.threads, "numba_cuda_mlir" in sys.modules)
+print(program.code.threads, "torch_mlir" in sys.modules)
 """
 
 

@@ -1,7 +1,6 @@
-"""The only import of the MLIR bindings: transforms and lowering from one wheel, the host JIT from another.
+"""The only import of the MLIR bindings: all IR lives in one wheel; another makes PTX, if GPUs are a target.
 
-docs/decisions/packages.md gives the reasons for two wheels; the eudsl wheel, which has both parts, would
-replace them.
+docs/decisions/packages.md gives the reasons for two wheels.
 """
 
 import contextlib
@@ -13,8 +12,14 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, TypeAlias
 
-WHEEL = "numba_cuda_mlir"
-FRONT_END = f"{WHEEL}.numba_cuda.np.numpy_support"  # imports the whole compiler of Python kernels
+from torch_mlir import ir, passmanager
+from torch_mlir import rewrite as pattern_rewrites
+from torch_mlir.dialects import ext, gpu, irdl, transform
+from torch_mlir.dialects.transform import interpreter
+
+from tuner.mlir.fingerprint import PTX_WHEEL, require_ptx
+
+FRONT_END = f"{PTX_WHEEL}.numba_cuda.np.numpy_support"  # imports the whole compiler of Python kernels
 __all__ = [
     "Attribute",
     "Block",
@@ -22,16 +27,17 @@ __all__ = [
     "Type",
     "Value",
     "WalkResult",
+    "execution_engine",
     "ext",
     "gpu",
     "indexing_maps_of",
     "interpreter",
     "ir",
     "irdl",
-    "jit_bindings",
     "op_names",
     "passmanager",
     "pattern_rewrites",
+    "ptx_bindings",
     "torch_decompositions",
     "torch_importer",
     "torch_importer_bindings",
@@ -43,7 +49,7 @@ __all__ = [
 @contextlib.contextmanager
 def _without_front_end() -> Iterator[None]:
     """Leaves out 400 modules of the wheel, until an attribute of its compiler of Python kernels is read."""
-    if WHEEL in sys.modules:
+    if PTX_WHEEL in sys.modules:
         yield
         return
     absent = object()
@@ -54,7 +60,7 @@ def _without_front_end() -> Iterator[None]:
         yield
     finally:
         del sys.modules[FRONT_END]
-    package = vars(sys.modules[WHEEL])
+    package = vars(sys.modules[PTX_WHEEL])
     names = {name for name, value in package.items() if value is absent}
     for name in names:  # so that `__getattr__` below is asked for the name, and loads the front end
         del package[name]
@@ -63,15 +69,9 @@ def _without_front_end() -> Iterator[None]:
 
 def _of_front_end(name: str, names: set[str]) -> object:
     if name not in names:
-        raise AttributeError(f"module {WHEEL!r} has no attribute {name!r}")
+        raise AttributeError(f"module {PTX_WHEEL!r} has no attribute {name!r}")
     return getattr(importlib.import_module(FRONT_END), name)
 
-
-with _without_front_end():
-    from numba_cuda_mlir._mlir import ir, passmanager
-    from numba_cuda_mlir._mlir import rewrite as pattern_rewrites
-    from numba_cuda_mlir._mlir.dialects import ext, gpu, irdl, transform
-    from numba_cuda_mlir._mlir.dialects.transform import interpreter
 
 # The wheel has no stubs for `ir`: mypy reads each alias as Any. The aliases show what a function takes.
 Op: TypeAlias = ir.Operation | ir.OpView  # a walk gives Operation, a builder gives OpView
@@ -84,7 +84,7 @@ WalkResult: TypeAlias = ir.WalkResult
 
 def indexing_maps_of(op: Op) -> list[Any] | None:
     """Returns the indexing maps of a linalg op, one for each operand; None if MLIR has none for the op."""
-    from numba_cuda_mlir._mlir._mlir_libs import _mlirDialectsLinalg
+    from torch_mlir._mlir_libs import _mlirDialectsLinalg
 
     maps = _mlirDialectsLinalg.get_indexing_maps(op)
     if maps is None:
@@ -102,12 +102,25 @@ def op_names(dialect: str) -> set[str]:
     return {name for text in texts for name in re.findall(rf'OPERATION_NAME = "{dialect}\.([\w.]+)"', text)}
 
 
-def jit_bindings() -> tuple[Any, Any]:
-    """Returns torch_mlir's ``(ir, execution_engine)``, with an x86 back end; imported at the call."""
-    from torch_mlir import execution_engine
-    from torch_mlir import ir as jit_ir
+def execution_engine() -> Any:
+    """Returns the module ``execution_engine``, the JIT of this processor's code; imported at the call."""
+    from torch_mlir import execution_engine as engine
 
-    return jit_ir, execution_engine
+    return engine
+
+
+def ptx_bindings() -> Any:
+    """Returns the ``ir``, ``gpu`` and ``PassManager`` of the wheel with LLVM's NVPTX, in one object.
+
+    They are imported at the call; their IR and that of this module can meet as text only. Raises UsageError
+    where the wheel is not installed.
+    """
+    require_ptx()
+    with _without_front_end():
+        from numba_cuda_mlir._mlir import ir as ptx_ir
+        from numba_cuda_mlir._mlir.dialects import gpu as ptx_gpu
+        from numba_cuda_mlir._mlir.passmanager import PassManager
+    return SimpleNamespace(ir=ptx_ir, gpu=ptx_gpu, PassManager=PassManager)
 
 
 def torch_importer() -> Any:

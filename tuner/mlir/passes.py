@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import chain
+from typing import Any
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.progress import step
@@ -116,19 +117,20 @@ def single_passes(pipeline: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, f"{nested[1]}({alone})") for name, alone in inner)
 
 
-def run_pipeline(module: ir.Module, pipeline: str) -> None:
+def run_pipeline(module: ir.Module, pipeline: str, managers: Any = passmanager.PassManager) -> None:
     """Runs a pass pipeline on a module in place; raises MLIRError where a pass fails.
 
     Raises ValueError for text that is not a pipeline. In a ``timed_passes`` block the pipeline is timed; else
-    each pass is a step, which errors of crashes and timeouts name.
+    each pass is a step, which errors of crashes and timeouts name. ``managers``: the class PassManager of the
+    wheel that the module is of.
     """
     if _times is None:
         for name, alone in single_passes(pipeline):
             with step(f"pass {name}"):
-                passmanager.PassManager.parse(alone).run(module.operation)
+                managers.parse(alone).run(module.operation)
         return
     with _caught_stderr() as file:
-        manager = passmanager.PassManager.parse(pipeline)
+        manager = managers.parse(pipeline)
         manager.enable_timing()
         try:
             manager.run(module.operation)

@@ -139,7 +139,7 @@ def in_child(work: Callable[..., Value], *arguments: object, timeout_s: float) -
 
 def loaded_service() -> Callable[[Callable[[], Value]], Value]:
     """Loads the compilers and returns ``called``, the service of child processes that are started early."""
-    bindings.jit_bindings()
+    bindings.execution_engine()
     transform.new_context()
     load_space_file(default_space_file())
     return called

@@ -96,7 +96,7 @@ def test_every_payload_is_legal(dtype: str, layout: str) -> None:
 
 
 def test_the_compiler_is_named_with_its_versions() -> None:
-    assert [name for name, _ in packages()] == ["numba-cuda-mlir", "torch-mlir"]
+    assert [name for name, _ in packages()] == ["torch-mlir"]
     assert all(version in llvm_version() for _, version in packages())
     assert cpu_compiler().packages == packages()
 

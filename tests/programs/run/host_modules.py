@@ -9,7 +9,9 @@ from tuner.core.device_programs import BufferType, DeviceProgram, ValueType
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir, passmanager
 from tuner.mlir.cpu.lowering import jit_text
+from tuner.mlir.gpu.lowering import compile_kernels
 from tuner.mlir.gpu.shared_memory import make_shared_memory_external
+from tuner.mlir.ir.reading import walk
 
 N = 64
 BUFFER = BufferType("f32", (N,))
@@ -22,7 +24,7 @@ TO_NVVM = (
 TO_LLVM = (
     "builtin.module(convert-scf-to-cf,convert-cf-to-llvm,expand-strided-metadata,lower-affine,"
     "convert-arith-to-llvm,gpu-to-llvm,convert-func-to-llvm,finalize-memref-to-llvm,"
-    "gpu-module-to-binary{format=isa},reconcile-unrealized-casts,canonicalize,cse)"
+    "reconcile-unrealized-casts,canonicalize,cse)"
 )
 # 2 a + 2 b: each product on a stream of its own, the sum behind both.
 TWO_CHAINS = text_beside(__file__, "TWO_CHAINS")
@@ -62,6 +64,8 @@ def to_llvm(text: str) -> str:
         module: Any = transform.parse(text, "test")
         passmanager.PassManager.parse(TO_NVVM).run(module.operation)
         make_shared_memory_external(module, 16)
+        for kernels in walk(module, "gpu.module"):
+            compile_kernels(kernels)
         passmanager.PassManager.parse(TO_LLVM).run(module.operation)
         return jit_text(module)
 

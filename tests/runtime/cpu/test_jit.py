@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tuner.mlir.bindings import jit_bindings
+from tuner.mlir.bindings import execution_engine, ir
 from tuner.runtime.cpu import jit
 
 pytestmark = pytest.mark.mlir
@@ -31,8 +31,7 @@ def flags(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
 
 
 def attributes() -> dict[str, str]:
-    jit_ir, _ = jit_bindings()
-    with jit_ir.Context(), jit_ir.Location.unknown():
+    with ir.Context(), ir.Location.unknown():
         module = jit.module_for_host(FUNCTIONS)
         functions = [each.operation.attributes for each in module.body.operations]
         return {
@@ -76,9 +75,8 @@ llvm.func @zeros(%a: !llvm.ptr) {
 
 
 def test_a_loop_that_llvm_knows_as_memset_runs() -> None:
-    jit_ir, execution_engine = jit_bindings()
-    with jit_ir.Context(), jit_ir.Location.unknown():
-        engine = execution_engine.ExecutionEngine(jit.module_for_host(ZEROS), opt_level=2)
+    with ir.Context(), ir.Location.unknown():
+        engine = execution_engine().ExecutionEngine(jit.module_for_host(ZEROS), opt_level=2)
         address = engine.raw_lookup("zeros")
     assert address
     numbers = np.ones(513, np.float32)

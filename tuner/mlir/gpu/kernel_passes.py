@@ -5,7 +5,7 @@ They are of composed ops, constant arguments, atomics, intrinsics, outlining, pr
 
 from tuner.mlir.bindings import Attribute, Op, Value, interpreter, ir
 from tuner.mlir.gpu.shared_memory import DYNAMIC
-from tuner.mlir.ir.building import value
+from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.launches import (
     ARGUMENTS,
     CLUSTER_SIZE,
@@ -44,6 +44,7 @@ BOUNDS = ("nvvm.minctasm", CLUSTER_SIZE, TILE_GRID)
 LAUNCHES = ("gpu.launch", "gpu.launch_func")
 INT_BITS = 32
 UNDEFINED = "llvm.mlir.undef"
+BARRIER = "llvm.nvvm.barrier.cta.sync.aligned.all"
 
 
 def expand_composed_ops(module: ir.Module) -> None:
@@ -140,11 +141,7 @@ def call_intrinsics_directly(module: ir.Module) -> int:
     ops = [op for holder in walk(module, "gpu.module") for op in walk(holder, *kept)]
     for op in ops:
         numbers = list(op.operands)
-        attributes = {
-            "intrin": ir.StringAttr.get(f"llvm.{kept[op.name]}"),
-            SEGMENTS: ir.DenseI32ArrayAttr.get([len(numbers), 0]),
-            "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-        }
+        attributes = _of_call(f"llvm.{kept[op.name]}", len(numbers))
         if FAST_MATH in op.attributes:
             attributes[FAST_MATH] = op.attributes[FAST_MATH]
         with op.location, ir.InsertionPoint(op):
@@ -152,6 +149,33 @@ def call_intrinsics_directly(module: ir.Module) -> int:
         op.results[0].replace_all_uses_with(result)
         op.erase()
     return len(ops)
+
+
+def _of_call(intrinsic: str, operands: int) -> dict[str, Attribute]:
+    return {
+        "intrin": ir.StringAttr.get(intrinsic),
+        SEGMENTS: ir.DenseI32ArrayAttr.get([operands, 0]),
+        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+    }
+
+
+def call_barriers_directly(module: ir.Module) -> int:
+    """Replaces barriers of all threads of a block by ``llvm.call_intrinsic``, in place; returns how many.
+
+    MLIR cannot read the text of ``nvvm.barrier`` with a location: its parser takes this for an attribute.
+
+        nvvm.barrier
+      becomes
+        llvm.call_intrinsic "llvm.nvvm.barrier.cta.sync.aligned.all"(%zero) : (i32) -> ()
+    """
+    barriers = [op for op in walk(module, "nvvm.barrier") if not list(op.operands)]
+    for op in barriers:
+        with op.location, ir.InsertionPoint(op):
+            first = ir.IntegerAttr.get(ir.IntegerType.get_signless(INT_BITS), 0)
+            number = value("llvm.mlir.constant", first.type, value=first)
+            create("llvm.call_intrinsic", (), (number,), **_of_call(BARRIER, 1))
+        op.erase()
+    return len(barriers)
 
 
 def outline_with_bounds(module: ir.Module, pipeline: str) -> None:

@@ -13,8 +13,9 @@ this package; the textual pipelines between them are below.
 from dataclasses import dataclass
 
 from tuner.core.compiled_code import KernelBuffer, KernelCode
+from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import CHIPS, Chip
-from tuner.mlir.bindings import Op, WalkResult, gpu, ir
+from tuner.mlir.bindings import Op, WalkResult, gpu, ir, ptx_bindings
 from tuner.mlir.gpu import batches, kernel_memory, kernel_passes, modules, tensor_maps
 from tuner.mlir.gpu.fragments import lower_fragment_elementwise
 from tuner.mlir.gpu.kernel_copies import expand_copies
@@ -33,7 +34,8 @@ from tuner.mlir.ir.launches import ARGUMENTS, SEGMENTS, module_of
 from tuner.mlir.ir.memory_spaces import name_memory_spaces
 from tuner.mlir.ir.reading import callee_of, name_of, unsupported, walk, walk_ops
 from tuner.mlir.math.lowering import lower_math
-from tuner.mlir.passes import reached, run_passes
+from tuner.mlir.passes import reached, run_passes, run_pipeline
+from tuner.mlir.transform import first_diagnostic
 
 # The sink pass runs before outlining: without it constants become kernel parameters.
 SINK = "builtin.module(canonicalize,cse,gpu-launch-sink-index-computations)"
@@ -149,7 +151,6 @@ def kernels_to_ptx(
     memref, else all fields of a descriptor. With ``has_lines`` the PTX has the payload's lines, as .loc
     directives. Raises CandidateError(COMPILE) where a pass fails or the chip lacks what an op needs.
     """
-    name = name_of(walk(module, "gpu.module")[0])
     reject_what_the_chip_lacks(module, chip)  # here the message names the ops that the author wrote
     tensor_maps.pass_tensor_maps_by_address(module)
     lower_math(module)
@@ -164,11 +165,32 @@ def kernels_to_ptx(
     kernel_passes.relax_unused_atomics(module)
     reached("nvvm", module)
     run_passes(module, TO_INLINE_PTX)
+    kernel_passes.call_barriers_directly(module)
     make_shared_memory_external(module, alignment_bytes)
-    run_passes(module, TO_PTX_WITH_LINES if has_lines else TO_PTX)
-    binary = next(op for op in walk(module, "gpu.binary") if name_of(op) == name)
+    binary = compile_kernels(walk(module, "gpu.module")[0], TO_PTX_WITH_LINES if has_lines else TO_PTX)
     code = gpu.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0]).object
     return bytes(code).rstrip(b"\0").decode()
+
+
+def compile_kernels(kernels: Op, pipeline: str = TO_PTX) -> Op:
+    """Replaces a ``gpu.module`` by its ``gpu.binary``, which the wheel with NVPTX makes; returns this.
+
+    Each wheel reads the other's text. Raises CandidateError(COMPILE) where a pass fails, UsageError where the
+    wheel is not installed.
+    """
+    ptx = ptx_bindings()
+    text = kernels.get_asm(enable_debug_info=True, use_local_scope=True)
+    try:
+        with ptx.ir.Context(), ptx.ir.Location.unknown():
+            module = ptx.ir.Module.parse(f"module attributes {{gpu.container_module}} {{{text}}}")
+            run_pipeline(module, pipeline, ptx.PassManager)
+            compiled = str(module.body.operations[0])
+    except (ptx.ir.MLIRError, ValueError, RuntimeError) as error:
+        raise CandidateError(Stage.COMPILE, first_diagnostic(error)) from error
+    binary = ir.Operation.parse(compiled)
+    ir.InsertionPoint(kernels).insert(binary)
+    kernels.erase()
+    return binary
 
 
 def without_debug_sections(ptx: str) -> str:

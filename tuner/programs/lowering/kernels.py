@@ -32,7 +32,7 @@ LAUNCHES = ("gpu.launch", "gpu.launch_func")
 BLOCK_THREADS = 256
 BLOCKS_LIMIT = 2**31 - 1  # of a grid's x dimension: CUDA C programming guide, compute capabilities
 # grid and block sizes; no tokens, clusters, dynamic shared memory
-LAUNCH_SEGMENTS = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
+LAUNCH_SEGMENTS = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
 LOWER_AFFINE = "builtin.module(lower-affine)"
 TO_PARALLEL = (
     "builtin.module(func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel),"

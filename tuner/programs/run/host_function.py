@@ -11,7 +11,7 @@ from typing import Any, Never
 from tuner.core.device_programs import DeviceProgram
 from tuner.core.errors import CandidateError, Stage, UsageError, reason_of
 from tuner.core.progress import code_generation
-from tuner.mlir.bindings import jit_bindings
+from tuner.mlir.bindings import execution_engine, ir
 from tuner.mlir.effects.runner_signatures import C_INTERFACE
 from tuner.programs.interpreter.kernels import LaneKernel, LaneLaunch, read_kernels
 from tuner.programs.lowering.host import PREFIX, SIZES, UNKNOWN_SIZE
@@ -78,18 +78,17 @@ class HostCode:
         self._function: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
     def _jitted(self, llvm_text: str, name: str, symbols: dict[str, int], *, is_run: bool) -> int:
-        jit_ir, execution_engine = jit_bindings()
         try:
-            with jit_ir.Context(), jit_ir.Location.unknown():
+            with ir.Context(), ir.Location.unknown():
                 module = module_for_host(llvm_text)
-                self._engine = execution_engine.ExecutionEngine(module, opt_level=2)
+                self._engine = execution_engine().ExecutionEngine(module, opt_level=2)
             # before the constructors run: the modules that they load would be null otherwise
             for symbol, address in symbols.items():
                 self._engine.raw_register_runtime(symbol, ctypes.c_void_p(address))
             if is_run:
                 self._engine.initialize()
             return int(self._engine.raw_lookup(name) or 0)
-        except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
+        except (RuntimeError, ValueError, ir.MLIRError) as error:
             raise CandidateError(Stage.LOAD, reason_of(error)) from error
 
     def __call__(self, address: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from tuner.core.errors import CandidateError, Stage, reason_of
 from tuner.core.instruction_sets import AARCH64, SPIN_WAIT, X86_64
 from tuner.core.progress import code_generation
-from tuner.mlir.bindings import jit_bindings
+from tuner.mlir.bindings import execution_engine, ir
 from tuner.runtime.cpu.host import (
     own_architecture,
     own_flags,
@@ -62,8 +62,7 @@ def module_for_host(llvm_text: str) -> Any:
     """
     require_own_intrinsics(llvm_text)
     features = host_features()
-    (jit_ir, _) = jit_bindings()
-    module = jit_ir.Module.parse(llvm_text)
+    module = ir.Module.parse(llvm_text)
     for operation in module.body.operations:
         op = operation.operation
         if op.name != "llvm.func" or not op.regions[0].blocks:
@@ -74,7 +73,7 @@ def module_for_host(llvm_text: str) -> Any:
             added.append('"no-builtins"')
         if bool(features) and "target-features" not in attributes:
             added.append(f'["target-features", "{features}"]')
-        op.attributes["passthrough"] = jit_ir.Attribute.parse(f"[{', '.join(added)}]")
+        op.attributes["passthrough"] = ir.Attribute.parse(f"[{', '.join(added)}]")
     return module
 
 
@@ -87,13 +86,12 @@ class JittedModule:
     def __init__(self, llvm_text: str, entries: tuple[str, ...]) -> None:
         """Compiles with -O3 and looks up ``entries``; requests AMX tiles. Raises CandidateError(LOAD)."""
         require_tiles_for(llvm_text)
-        jit_ir, execution_engine = jit_bindings()
         try:
-            with code_generation(llvm_text), jit_ir.Context(), jit_ir.Location.unknown():
+            with code_generation(llvm_text), ir.Context(), ir.Location.unknown():
                 module = module_for_host(llvm_text)
-                self._engine: Any = execution_engine.ExecutionEngine(module, opt_level=3)
+                self._engine: Any = execution_engine().ExecutionEngine(module, opt_level=3)
                 addresses = {entry: self._engine.raw_lookup(entry) for entry in entries}
-        except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
+        except (RuntimeError, ValueError, ir.MLIRError) as error:
             raise CandidateError(Stage.LOAD, reason_of(error)) from error
         missing = [entry for entry, address in addresses.items() if not address]
         if missing:  # where a symbol is unresolved, the JIT prints its name to stderr

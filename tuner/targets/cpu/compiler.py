@@ -20,7 +20,7 @@ from tuner.core.problem import Problem, TextProblem
 from tuner.core.processors import PROCESSORS, missing_on, processor_of, refusal
 from tuner.core.progress import code_generation
 from tuner.mlir import bindings, transform
-from tuner.mlir.bindings import jit_bindings
+from tuner.mlir.bindings import execution_engine, ir
 from tuner.mlir.cpu import lowering
 from tuner.mlir.cpu.batch_loops import with_batch_loops
 from tuner.mlir.cpu.llvm_modules import compiled_for, instructions_needed
@@ -104,11 +104,10 @@ def write_object(
             llvm_text, file, architecture, stage, is_position_independent=is_position_independent
         )
         return
-    jit_ir, execution_engine = jit_bindings()
     try:
-        with code_generation(llvm_text), jit_ir.Context(), jit_ir.Location.unknown():
+        with code_generation(llvm_text), ir.Context(), ir.Location.unknown():
             module = module_for_host(llvm_text)
-            engine = execution_engine.ExecutionEngine(
+            engine = execution_engine().ExecutionEngine(
                 module, opt_level=3, enable_object_dump=True, enable_pic=is_position_independent
             )
             # functions of the C library that the JIT looks up by a wrong name: any address will do
@@ -118,7 +117,7 @@ def write_object(
             if entry and not engine.raw_lookup(entry):  # compiles the module, else each function is looked up
                 raise CandidateError(stage, f"function {entry!r} calls what the JIT cannot resolve")
             engine.dump_to_object_file(str(file))
-    except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
+    except (RuntimeError, ValueError, ir.MLIRError) as error:
         raise CandidateError(stage, reason_of(error)) from error
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, final
+from typing import final
 
 from tuner.core.compiled_code import KernelCode, Resources, buffers_of, code_sha256
 from tuner.core.errors import TIMED_OUT, CandidateError, Failure, MachineError, Stage, UsageError, failing_at
@@ -20,7 +20,7 @@ from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.problem import Problem
 from tuner.core.runs import Compiler
 from tuner.mlir import bindings, transform
-from tuner.mlir.fingerprint import Sources, llvm_version, packages, sources_sha256, verifier_of
+from tuner.mlir.fingerprint import GPU_WHEELS, Sources, llvm_version, packages, sources_sha256, verifier_of
 from tuner.mlir.gpu import lowering
 from tuner.payload.gpu import gpu_payload_mlir
 from tuner.payload.scratch import scratch_in
@@ -55,7 +55,6 @@ FAULT = re.compile(r"ptxas(?:.*, (line \d+);)? *(?:error|fatal) *: (.*)")
 TIMEOUT_S = 60.0  # of an assembly; the largest matmul kernels take about one second
 ELF_HEADER = struct.Struct("<32xQQIHHHHHH")  # elf(5), from e_phoff
 QUESTION_TIMEOUT_S = 20.0  # for --help and --version, on a busy machine
-BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
 
 
 def locate(name: str) -> Tool | None:
@@ -325,10 +324,9 @@ def gpu_compiler_build(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Com
     """
     if ptxas is not None:
         ptxas.require(chip)
-    compiler_builds = tuple(package for package in packages() if package[0] == BINDINGS)
     assembler = ("ptxas", "none" if ptxas is None else ptxas.version)
-    versions = (*compiler_builds, assembler)
-    return Compiler(llvm_version(), versions, sources_sha256(sources), verifier_of(sources))
+    versions = (*packages(GPU_WHEELS), assembler)
+    return Compiler(llvm_version(GPU_WHEELS), versions, sources_sha256(sources), verifier_of(sources))
 
 
 @final

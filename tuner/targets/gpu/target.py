@@ -18,7 +18,7 @@ from tuner.core.quantization import CONSTANT
 from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline, Compiler
 from tuner.core.trials import StoredTrial
-from tuner.mlir.fingerprint import GPU_SOURCES, Sources
+from tuner.mlir.fingerprint import GPU_SOURCES, INSTALL_PTX, NO_PTX, Sources, has_ptx, require_ptx
 from tuner.payload.gpu import gpu_payload_mlir
 from tuner.payload.scratch import scratch_in
 from tuner.runtime.cuda import probe
@@ -105,6 +105,8 @@ class NvidiaGpu(CompiledTarget):
         self.programs = device
 
     def status(self) -> TargetStatus:
+        if not has_ptx():
+            return TargetStatus(self.name, False, f"{NO_PTX}: {INSTALL_PTX}")
         return self._device.status()
 
     def tools(self) -> str:
@@ -140,6 +142,7 @@ class NvidiaGpu(CompiledTarget):
     def compiler(self, target: TargetName) -> Compiler:
         from tuner.targets.gpu.compiler import find_ptxas, gpu_compiler_build  # loads MLIR
 
+        require_ptx()
         return gpu_compiler_build(chip_of(target.detail), find_ptxas(), self.sources)
 
     def children(self, target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
