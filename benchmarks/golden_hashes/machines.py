@@ -27,7 +27,15 @@ AVX2 = replace(
     l3_bytes=16 * MIB,
     memory_bytes=16 * 2**30,
 )
-PROCESSORS = {machine.isa: machine for machine in (AVX512, AVX2)}
+NEON = replace(
+    AVX2,
+    name="Golden (neon dotprod i8mm bf16)",
+    isa="neon",
+    has_dotprod=True,
+    has_i8mm=True,
+    has_arm_bf16=True,
+)
+PROCESSORS = {machine.isa: machine for machine in (AVX512, AVX2, NEON)}
 COMPILER = Compiler("LLVM of golden hashes", (("bindings", "1.0"), ("ptxas", "none")), "ab" * 32)
 
 

@@ -15,7 +15,8 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
 
-DESCRIBED = {"avx512": "sapphirerapids", "avx2": "znver3"}  # isa of a candidate -> a processor that has it
+# isa of a candidate -> a processor that has it
+DESCRIBED = {"avx512": "sapphirerapids", "avx2": "znver3", "neon": "neoverse-v2"}
 SPACE_FILE = load_space_file(default_space_file())
 
 

@@ -18,10 +18,13 @@ from tuner.space.search_space import Knob, SearchSpace
 
 SHIPPED = load_space_file(default_space_file())
 CPU = replace(MACHINE, isa="avx512", has_bf16=True, has_vnni=True, has_amx_bf16=True, has_amx_int8=True)
+NEON = replace(MACHINE, isa="neon", has_dotprod=True, has_i8mm=True, has_arm_bf16=True)
 GPU = gpu_machine("cuda", CHIPS["sm_90a"], "H200")
+# Instruction sets of a strategy -> a machine; CPU for others
+MACHINES: dict[tuple[str, ...], Machine] = {("ptx",): GPU, ("neon",): NEON}
 # Of matmuls: what fusions allow depends on their texts (tests/results/test_fusion_schedules.py).
 ENTRIES = [
-    (each.name, GPU if each.isas == ("ptx",) else CPU)
+    (each.name, MACHINES.get(each.isas, CPU))
     for each in SHIPPED.strategies
     if set(each.operations) & set(OPERATIONS)
 ]
@@ -114,10 +117,12 @@ def test_a_projection_of_a_shipped_strategy_is_allowed_and_its_own_projection(
         assert projected(candidate, replace(space, preferences=())) == found
 
 
-@pytest.mark.parametrize("name", [name for name, machine in ENTRIES if machine is CPU])
-def test_every_first_point_of_a_processors_strategy_has_a_projection_on_a_usual_shape(name: str) -> None:
+@pytest.mark.parametrize(("name", "machine"), [entry for entry in ENTRIES if entry[1] is not GPU])
+def test_every_first_point_of_a_processors_strategy_has_a_projection_on_a_usual_shape(
+    name: str, machine: Machine
+) -> None:
     entry = SHIPPED.strategy(name)
     for sizes in ((128, 768, 768), (512, 512, 512), (33, 1000, 512)):
         problem = MatmulProblem("matmul", sizes, entry.dtypes[0], entry.layouts[0])
-        projection = Projection(entry.space(variables_of(problem, CPU, 1)))
+        projection = Projection(entry.space(variables_of(problem, machine, 1)))
         assert all(projection.of(point) is not None for point in entry.first)

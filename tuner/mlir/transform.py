@@ -11,6 +11,7 @@ from tuner.mlir.cpu_ops.amx_block import AmxBlockOp
 from tuner.mlir.cpu_ops.convolution_block import ConvolutionBlockOp
 from tuner.mlir.cpu_ops.convolution_tiles import ConvolutionTilesOp
 from tuner.mlir.cpu_ops.lanes_along_k import LanesAlongKOp
+from tuner.mlir.cpu_ops.matrix_block import MatrixBlockOp
 from tuner.mlir.cpu_ops.pack_weights import PackByRowsOp, PackWeightsOp
 from tuner.mlir.cpu_ops.prefetch_reads import PrefetchReadsOp
 from tuner.mlir.cpu_ops.quantized_matmul import QuantizedMatmulOp
@@ -128,6 +129,7 @@ OPS = (
     UseTf32Op,
     UseTf32x3Op,
     VnniBlockOp,
+    MatrixBlockOp,
     WgmmaPipelineOp,
     WidenOperandsOp,
 )

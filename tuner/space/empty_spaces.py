@@ -21,6 +21,8 @@ FLAGS: Mapping[str, str] = {  # variable of constraints that is 0 or 1 -> what t
     "has_bf16": "AVX-512 BF16",
     "has_wgmma": "wgmma",
 }
+AARCH64_FLAGS: Mapping[str, str] = {"has_dotprod": "dotprod", "has_i8mm": "i8mm", "has_arm_bf16": "bf16"}
+AARCH64_VECTOR_BYTES = 16  # of no other processor that code is generated for
 LIMITS: Mapping[str, tuple[int, str]] = {  # variable -> the largest value there is, and what is said of less
     "vector_bytes": (64, "has no AVX-512"),
     "vector_registers": (32, "has no AVX-512"),
@@ -87,9 +89,12 @@ def _hardware(space: SearchSpace, checked: tuple[Expression, ...]) -> str:
     variables = dict(space.variables)
     named = [name for name in checked[-1].names if name in variables]
     changes: dict[str, dict[str, Value]] = {}  # "has no AMX" -> the variables of a machine with it
-    for name in FLAGS.keys() & named:
+    flags = FLAGS
+    if variables.get("vector_bytes") == AARCH64_VECTOR_BYTES:
+        flags = AARCH64_FLAGS
+    for name in flags.keys() & named:
         has = "has" if variables[name] else "has no"
-        changes.setdefault(f"{has} {FLAGS[name]}", {})[name] = int(not variables[name])
+        changes.setdefault(f"{has} {flags[name]}", {})[name] = int(not variables[name])
     for name in LIMITS.keys() & named:
         largest, what = LIMITS[name]
         if variables[name] != largest:

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.mlir
 AMX = '"tuner.amx_block"(%block) {tiles_m = 2 : i64} : (!transform.any_op) -> ()'
 VNNI = '"tuner.vnni_block"(%block) {{tile_m = 6 : i64, lanes = {} : i64}} : (!transform.any_op) -> ()'
 PAIRS = '"tuner.pair_block"(%block) {{tile_m = 6 : i64, dots = {} : i64}} : (!transform.any_op) -> ()'
+MATRICES = '"tuner.matrix_block"(%block) {tile_m = 8 : i64} : (!transform.any_op) -> ()'
 PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
 
 
@@ -41,6 +42,8 @@ PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
         (f"{VNNI.format(8)}\n{AMX}", "i8", ("amx-int8", "vnni")),
         (PAIRS.format(1), "bf16", ("avx512-bf16",)),
         (PAIRS.format(0), "bf16", ()),
+        (MATRICES, "bf16", ("arm-bf16",)),
+        (MATRICES, "i8", ("i8mm",)),
         (PAIRS.format(1).replace("dots", "lanes = 4 : i64, dots"), "bf16", ("arm-bf16",)),
         (PATTERN.format("amx"), "i8", ("amx-int8",)),
         (PATTERN.format("packed_type"), "bf16", ("avx512-bf16",)),

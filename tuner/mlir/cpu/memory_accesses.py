@@ -50,6 +50,8 @@ PURE_INTRINSICS = (  # beginnings of names
     "llvm.x86.avx512.permvar.",
     "llvm.aarch64.neon.sdot.",
     "llvm.aarch64.neon.bfdot.",
+    "llvm.aarch64.neon.smmla.",
+    "llvm.aarch64.neon.bfmmla",
 )
 STRUCTURE = ("scf.for", "scf.if", "scf.yield")
 MAP = "permutation_map"

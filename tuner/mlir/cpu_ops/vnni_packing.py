@@ -9,6 +9,7 @@ after the last of A are left out.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tuner.core.dtypes import number_type
 from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.ir.building import (
     as_index,
@@ -162,6 +163,7 @@ class KGroupSource:
     buffer: Value  # 2-D memref, rows of adjacent elements
     is_along_k: bool  # K is the dimension of adjacent elements: A of layout nn and nt, B of nt
     k_groups: int = K_GROUPS  # of one vector
+    bits: int = K_GROUP_BITS  # of a K group: 64 where instructions multiply small matrices
 
     @property
     def element(self) -> Type:
@@ -169,7 +171,7 @@ class KGroupSource:
 
     @property
     def per_k_group(self) -> int:
-        return {"bf16": 2, "i8": 4}[str(self.element)]
+        return self.bits // number_type(str(self.element)).bits
 
     @property
     def depth(self) -> int:
@@ -206,7 +208,7 @@ class KGroupSource:
 
         A prefetch after the last row has no effect.
         """
-        elements = LINE_BYTES * self.per_k_group * 8 // K_GROUP_BITS
+        elements = LINE_BYTES * self.per_k_group * 8 // self.bits
         for row in range(count):
             for column in range(0, total, elements):
                 fetch(self.buffer, plus(k, row), plus(across, column))
@@ -279,13 +281,20 @@ def transposed(rows: list[Value]) -> list[Value]:
     """
     count = len(rows)
     type_ = rows[0].type
-    line, square = (ir.VectorType.get(shape, k_group_type()) for shape in ([count], [count, count]))
+    k_group = ir.IntegerType.get_signless(_bits_of(type_) // count)
+    line, square = (ir.VectorType.get(shape, k_group) for shape in ([count], [count, count]))
     k_groups = zero(square)
     for number, row in enumerate(rows):
         k_groups = with_line(k_groups, number, value("vector.bitcast", line, row))
     turned = value("vector.transpose", square, k_groups, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
     lines = [line_of(turned, number) for number in range(count)]
     return [value("vector.bitcast", type_, k_groups_of_line) for k_groups_of_line in lines]
+
+
+def _bits_of(type_: Type) -> int:
+    vector = ir.VectorType(type_)
+    bits: int = vector.shape[0] * number_type(str(vector.element_type)).bits
+    return bits
 
 
 def _interleaved(even: Value, odd: Value) -> Value:

@@ -26,6 +26,8 @@ class DotProduct:
     sums: str  # "i32"; integers wrap around
     factors: str  # "i8"
     extensions: tuple[str, str]  # how the factors are extended to the type of the sums
+    # Of 2 x 2 sums: of each factor the halves are two rows, and each sum adds the products of two rows
+    has_matrices: bool = False
 
     @property
     def per_lane(self) -> int:
@@ -45,7 +47,10 @@ VPDPBUSD = DotProduct("vpdpbusd_", "llvm.x86.avx512.vpdpbusd.BITS", "i32", "i8",
 # Of AArch64, 128 bits: four signed bytes (dotprod); two bf16 (bf16), subnormal numbers taken as 0.
 SDOT = DotProduct("sdot_", "llvm.aarch64.neon.sdot.v4i32.v16i8", "i32", "i8", (SIGNED, SIGNED))
 BFDOT = DotProduct("bfdot_", "llvm.aarch64.neon.bfdot.v4f32.v8bf16", "f32", "bf16", (FLOAT, FLOAT))
-DOT_PRODUCTS = (VPDPBUSD, SDOT, BFDOT)
+# Likewise, of matrices: rows of eight signed bytes (i8mm), of four bf16 (bf16).
+SMMLA = DotProduct("smmla_", "llvm.aarch64.neon.smmla.v4i32.v16i8", "i32", "i8", (SIGNED, SIGNED), True)
+BFMMLA = DotProduct("bfmmla_", "llvm.aarch64.neon.bfmmla", "f32", "bf16", (FLOAT, FLOAT), True)
+DOT_PRODUCTS = (VPDPBUSD, SDOT, BFDOT, SMMLA, BFMMLA)
 
 
 def declare_dot_product(module: Op, dot: DotProduct, lanes: int) -> None:
@@ -130,7 +135,9 @@ def _vector_code(dot: DotProduct, call: Op) -> Value:
     sums, *factors = call.operands
     type_ = ir.VectorType(sums.type)
     lanes = type_.shape[0]
-    wide = ir.VectorType.get([dot.per_lane * lanes], type_.element_type)
+    if dot.has_matrices:
+        factors = _rows_per_sum(*factors)
+    wide = ir.VectorType.get(ir.VectorType(factors[0].type).shape, type_.element_type)
     left, right = (
         value(extension, wide, factor) for extension, factor in zip(dot.extensions, factors, strict=True)
     )
@@ -141,3 +148,17 @@ def _vector_code(dot: DotProduct, call: Op) -> Value:
     for part in deinterleaved(value("arith.muli", wide, left, right), lanes):
         sums = value("arith.addi", type_, sums, part)
     return sums
+
+
+def _rows_per_sum(left: Value, right: Value) -> list[Value]:
+    """Creates the rows that the 2 x 2 sums multiply: of the left factor 0 0 1 1, of the right one 0 1 0 1."""
+    type_ = ir.VectorType(left.type)
+    size = type_.shape[0]
+    first = list(range(size // 2))
+    second = list(range(size // 2, size))
+    wide = ir.VectorType.get([2 * size], type_.element_type)
+    masks = ((left, first + first + second + second), (right, first + second + first + second))
+    return [
+        value("vector.shuffle", wide, factor, factor, mask=ir.DenseI64ArrayAttr.get(mask))
+        for factor, mask in masks
+    ]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from tuner.core.candidate import RecordedRound, Seconds, TargetName, Value
 from tuner.core.errors import UsageError
-from tuner.core.instruction_sets import ARM_BF16, AVX512, AVX512_BF16, DOTPROD, VNNI
+from tuner.core.instruction_sets import ARM_BF16, AVX512, AVX512_BF16, DOTPROD, I8MM, VNNI
 from tuner.core.problem import WARM, Problem
 from tuner.core.problem_documents import PROBLEM, with_alignment
 from tuner.core.processors import TILE_PRODUCTS
@@ -35,6 +35,7 @@ PRODUCTS = {dtype: row.set for dtype, row in TILE_PRODUCTS.items()}  # of tiles,
 # Transform op -> {dtype of the operands: instruction set}; "" is any dtype
 OPS = {
     "tuner.amx_block": PRODUCTS,
+    "tuner.matrix_block": {"i8": I8MM, "bf16": ARM_BF16},
     "transform.apply_patterns.x86.vector_contract_to_amx_dot_product": PRODUCTS,
     "transform.apply_patterns.x86.vector_contract_to_packed_type_dot_product": {"bf16": AVX512_BF16},
 }
