@@ -30,10 +30,12 @@ def test_the_workflow_only_calls_what_ci_is_anywhere_with_the_pythons_that_are_p
     (promise,) = re.findall(r"^- CPython (.+):", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert job["strategy"]["matrix"]["python"] == re.findall(r"3\.\d+", promise)
     assert "PYTHON ?= python3\n" in (ROOT / "Makefile").read_text()
-    script = ROOT / ".ci" / "run"
-    assert re.findall(r"\S+ -m venv", script.read_text()) == ['"${PYTHON:-python3}" -m venv']
-    assert script.stat().st_mode & 0o111
-    subprocess.run(["bash", "-n", script], check=True)
+    of_wheel = (ROOT / ".ci" / "test-wheel").read_text()
+    assert re.findall(r"\S+ -m venv", of_wheel) == ['"${PYTHON:-python3}" -m venv']
+    for name in ("run", "test-wheel", "bare-roots"):
+        script = ROOT / ".ci" / name
+        assert script.stat().st_mode & 0o111
+        subprocess.run(["bash", "-n", script], check=True)
 
 
 def test_the_nightly_workflow_calls_targets_of_make_and_tries_the_newest_pinned_packages() -> None:

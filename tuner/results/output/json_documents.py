@@ -7,7 +7,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tuner.analysis.coverage import UntriedValues
 from tuner.analysis.ratios import (
     Comparable,
     NotComparable,
@@ -33,6 +32,7 @@ from tuner.results.output.formatting import gflop_per_s
 from tuner.space.scripts.header import custom_ops
 
 if TYPE_CHECKING:
+    from tuner.analysis.coverage import UntriedValues
     from tuner.tuning.tuned_run import TunedRun
 
 Document = dict[str, Any]
@@ -222,7 +222,7 @@ def run_document(
     counts: Counts,
     selected: SelectedResult | None,
     rounds: tuple[StoredRound, ...] = (),
-    untried: tuple[UntriedValues, ...] = (),
+    untried: tuple["UntriedValues", ...] = (),
 ) -> Document:
     """Returns the complete JSON document of one run; ``seconds`` is 0 for a duration that is not known.
 
