@@ -1,5 +1,6 @@
 """Merges one results database into another, and copies a database to a file while it is in use."""
 
+import contextlib
 import datetime
 import math
 import os
@@ -312,8 +313,9 @@ def backup(database: Database, url: str, file: Path) -> None:
         except OSError as error:
             raise UsageError(f"{file}: cannot be written: {error.strerror}") from error
     finally:
-        for suffix in SIDE_FILES:
-            Path(f"{temporary}{suffix}").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # on a file system that is read only there is nothing to delete
+            for suffix in SIDE_FILES:
+                Path(f"{temporary}{suffix}").unlink(missing_ok=True)
 
 
 def _copy_file(database: Database, temporary: Path, file: Path) -> None:

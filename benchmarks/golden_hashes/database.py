@@ -7,6 +7,7 @@ simulator; then come one that was stopped early where there is a clock, and one 
 import itertools
 import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def write_database(file: Path, candidates: Iterable[BuiltCandidate]) -> dict[int
     with Store.open(str(file)) as store:
         for _, group in itertools.groupby(candidates, key=_run_key):
             trials |= _write_run(store, tuple(group))
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         connection.executescript(FIXED_MOMENTS)
     connection.close()
     return trials

@@ -4,6 +4,7 @@ import importlib.util
 import re
 import shlex
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -308,7 +309,7 @@ def test_a_file_that_is_missing_names_the_file_that_was_meant(
 )
 @pytest.mark.parametrize("command", ["show 1", "history", "export --trial 1"])
 def test_knobs_of_a_wrong_shape(tuned: Tuner, command: str, knobs: str, line: str) -> None:
-    with sqlite3.connect(tuned.database) as connection:
+    with closing(sqlite3.connect(tuned.database)) as connection, connection:
         connection.execute("update trial set knobs = ? where id = 1", (knobs,))
     assert line in tuned.refused(command)
 

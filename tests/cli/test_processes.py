@@ -274,7 +274,7 @@ def test_a_closed_stdout_is_no_error_and_nothing_is_written_to_the_database(
     variables = os.environ | {"TUNER_DB": str(tuned_database)}
     done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, **CAPTURED, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    with sqlite3.connect(tuned_database) as connection:
+    with closing(sqlite3.connect(tuned_database)) as connection, connection:
         assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
 
 

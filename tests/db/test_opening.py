@@ -115,7 +115,7 @@ def test_a_damaged_database_is_refused_and_damage_found_later_reported_as_well(t
 )
 def test_damaged_values_are_reported_as_well(tmp_path: Path, change: str) -> None:
     path = filled(tmp_path / "tuner.db")
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("PRAGMA ignore_check_constraints = ON")
         assert connection.execute(change).rowcount > 0
     connection.close()

@@ -140,8 +140,9 @@ def test_a_source_that_is_gone_is_an_error() -> None:
 
 
 def installed(folder: Path, name: str, version: str, files: str = "torch_mlir/ir.py") -> None:
-    """Writes what pip writes of a distribution, and the package that it has, which has no __init__.py."""
-    (folder / "torch_mlir").mkdir(exist_ok=True)
+    """Writes what pip writes of a distribution, and the package that it has."""
+    (folder / files).parent.mkdir(exist_ok=True)
+    (folder / files).touch()  # importlib.metadata leaves out files that are not there
     described = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     described.mkdir()
     (described / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n")

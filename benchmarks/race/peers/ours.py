@@ -4,6 +4,7 @@ import datetime
 import signal
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def logged(database: Path, started: datetime.datetime) -> tuple[LoggedTrial, ...
     """Returns the trials in a results database that have ended, with the seconds since ``started`` (UTC)."""
     if not database.exists():
         return ()
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection, connection:
         rows = connection.execute(TRIALS).fetchall()
     return tuple(
         LoggedTrial(

@@ -3,6 +3,7 @@
 import datetime
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_trials_of_tuner_have_the_seconds_since_the_start_of_its_process(tmp_pat
     database = tmp_path / "race.db"
     started = datetime.datetime(2026, 1, 31, 12)
     assert ours.logged(database, started) == ()
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("CREATE TABLE trial (finished TEXT, ranked_s REAL, status TEXT)")
         rows = (
             ("2026-01-31 12:00:05.5", None, "failed"),

@@ -3,6 +3,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,7 @@ def test_what_is_offered_says_what_it_is_and_moves_no_terminal(
     assert offered("show 2")[-1].help == "run 1: fake, measured"
     assert "register tile" in (offered("tune --strategy matmul_cpu_packed")[0].help or "")
     file = shutil.copy(tuned_database, tmp_path / "results.db")
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("update trial set strategy = 'a' || char(27) || '[2J' || char(10) || 'b'")
     monkeypatch.setenv("TUNER_DB", str(file))
     assert offered("show 20")[0].help == "run 1: a\\x1b[2J b, measured"
