@@ -25,7 +25,7 @@ from benchmarks.golden_hashes.comparison import Hashes, differences
 from benchmarks.golden_hashes.database import write_database
 from benchmarks.golden_hashes.documents import documents_of_all, documents_of_trial
 from benchmarks.golden_hashes.programs import PROGRAMS, run_on_simulator
-from benchmarks.golden_hashes.tuner_names import packages
+from benchmarks.golden_hashes.tuner_names import GPU_WHEELS, packages
 from benchmarks.results_file import add_report_options, emit, report
 
 Item = tuple[str, dict[str, str]]  # (name, part -> text)
@@ -44,7 +44,11 @@ def main() -> int:
             _keep(asked.keep, name, texts)
     rows = [{"item": name, "sha256": hashes} for name, hashes in items.items()]
     summary: dict[str, Any] = {"items": len(items), "hashes": sum(map(len, items.values()))}
-    emit(report("golden_hashes", {"packages": dict(packages())}, rows, summary), asked.json, asked.output)
+    emit(
+        report("golden_hashes", {"packages": dict(packages(GPU_WHEELS))}, rows, summary),
+        asked.json,
+        asked.output,
+    )
     return 0 if before is None else compared(before, items)
 
 
@@ -67,8 +71,8 @@ def compared(before: Mapping[str, Any], now: Hashes) -> int:
     """Prints the differences from an earlier report; returns the exit code."""
     lines = differences({row["item"]: row["sha256"] for row in before["rows"]}, now)
     made_by = before["settings"]["packages"]
-    if lines and made_by != dict(packages()):
-        lines.append(f"other compilers: {made_by} then, {dict(packages())} now")
+    if lines and made_by != dict(packages(GPU_WHEELS)):
+        lines.append(f"other compilers: {made_by} then, {dict(packages(GPU_WHEELS))} now")
     print("\n".join(lines) if lines else f"all of {len(now)} items are equal", file=sys.stderr)
     return int(bool(lines))
 

@@ -35,7 +35,7 @@ from tuner.db.store import Store
 from tuner.library.bundle.archive import MANIFEST, pack
 from tuner.library.bundle.exchange import choose_pending, import_file
 from tuner.library.bundle.results_file import ResultsFile
-from tuner.mlir.fingerprint import packages
+from tuner.mlir.fingerprint import GPU_WHEELS, packages
 from tuner.mlir.fusions import facts_of
 from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.request import DeviceOptions, LoweringStep, ProgramRequest, program_support
@@ -47,6 +47,7 @@ from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.targets.registry import real_backends
 
 __all__ = [
+    "GPU_WHEELS",
     "GROUPED",
     "MANIFEST",
     "RELIABLE",

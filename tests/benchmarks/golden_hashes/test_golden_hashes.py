@@ -12,7 +12,7 @@ from benchmarks.golden_hashes.comparison import differences
 from benchmarks.golden_hashes.database import write_database
 from benchmarks.golden_hashes.documents import documents_of_trial
 from benchmarks.golden_hashes.programs import PROGRAMS, without_modules
-from benchmarks.golden_hashes.tuner_names import packages
+from benchmarks.golden_hashes.tuner_names import GPU_WHEELS, packages
 from tests.source_files import ROOT, imports, tree_of
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
@@ -66,7 +66,7 @@ def test_changed_missing_and_new_parts_are_named(now: dict[str, dict[str, str]],
 
 def test_the_exit_code_says_whether_all_is_equal(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"item": name, "sha256": hashes} for name, hashes in THEN.items()]
-    before = {"rows": rows, "settings": {"packages": dict(packages())}}
+    before = {"rows": rows, "settings": {"packages": dict(packages(GPU_WHEELS))}}
     assert (compared(before, THEN), capsys.readouterr().err) == (0, "all of 2 items are equal\n")
     now = THEN | {"01 one": {"script": "a", "code": "y"}}
     assert (compared(before, now), capsys.readouterr().err) == (1, "01 one: code\n")
