@@ -64,5 +64,5 @@ def test_a_script_at_which_the_compiler_crashes_says_at_which_op(compiling: Work
 
 def test_scalable_vectors_are_refused_in_words(compiling: Worker) -> None:
     found = failure(compiling, "SCALABLE")
-    why = "no processor of x86-64 has scalable vectors; give sizes without brackets"
+    why = "no target has scalable vectors; give sizes without brackets"
     assert found == Failure(Stage.RESOURCES, f"vector<[8]x8x8xf32>: {why}")

@@ -125,7 +125,7 @@ def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
 def _reject_scalable(text: str) -> None:
     scalable = SCALABLE.search(text)
     if scalable is not None:
-        reason = f"{scalable[0]}: no processor of x86-64 has scalable vectors; give sizes without brackets"
+        reason = f"{scalable[0]}: no target has scalable vectors; give sizes without brackets"
         raise CandidateError(Stage.RESOURCES, reason)
 
 
