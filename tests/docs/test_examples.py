@@ -7,6 +7,7 @@ RUN_BY_OTHER_TESTS and PAGES_RUN_BY_OTHER_TESTS name.
 
 import contextlib
 import importlib
+import itertools
 import re
 import shlex
 import shutil
@@ -46,6 +47,7 @@ RUN_BY_OTHER_TESTS = {  # command -> the test that runs it
     "fleet": "tests/docs/test_fleet_examples.py",  # with real PostgreSQL; the demo: test_fleet.py
     "bundle": "tests/cli/commands/test_bundle.py",  # real kernels, on a stand-in for the GPU
     "measure": "tests/cli/commands/test_bundle.py",
+    "judge": "tests/cli/commands/test_judge.py",  # by real compilers
     "run": "tests/docs/test_program_examples.py",
     "lower": "tests/docs/test_program_examples.py",
     "ptx": "tests/docs/test_shell_examples.py",
@@ -54,7 +56,7 @@ RUN_BY_OTHER_TESTS = {  # command -> the test that runs it
 }
 PAGES_HERE = (
     *("README.md", "install.md", "first-kernel.md", "tuning.md", "history.md", "own-schedules.md", "gate.md"),
-    *("troubleshooting.md", "search.md", "make demo", "help"),
+    *("troubleshooting.md", "search.md", "aarch64.md", "make demo", "help"),
 )
 PAGES_RUN_BY_OTHER_TESTS = {
     "bundle.md",  # by tests/cli/commands/test_bundle.py
@@ -120,7 +122,7 @@ EXAMPLES = tuple(each for each in EVERY_EXAMPLE if each.words not in OF_ANOTHER_
 def understood(example: Example) -> None:
     """Parses the words as the command line does, without doing anything. Raises for those that are wrong."""
     command: click.Command = main
-    words = list(example.words)
+    words = list(itertools.takewhile(lambda word: word != "<", example.words))  # no standard input
     while isinstance(command, Commands):
         command = command.all_commands()[words.pop(0)]
     with contextlib.redirect_stdout(None), contextlib.suppress(click.exceptions.Exit):  # of --help
@@ -204,6 +206,8 @@ def test_examples_of_help_are_lines_to_copy_and_those_of_other_tests_are_printed
     examples = [each for each in EXAMPLES if each.place.endswith(" --help")]
     assert len(examples) > len(main.all_commands())
     for example in examples:
-        text = help_of(tuple(example.place.split()[:-1])).replace("\\\n", " ").replace("'", "")
+        text = (
+            help_of(tuple(example.place.split()[:-1])).replace("\\\n", " ").replace("'", "").replace('"', "")
+        )
         lines = [" ".join(line.split()).removeprefix("Example: ") for line in text.splitlines()]
         assert f"tuner {' '.join(example.words)}" in lines, example

@@ -165,7 +165,6 @@ def converted(text: str) -> None:
 @pytest.mark.parametrize(
     ("lines", "name"),
     [
-        (f"{texts.alloc('d')}\n{texts.free('d')}", "gpu.alloc"),
         (texts.copy("a", "b"), "gpu.memcpy"),
         ("gpu.memset %a, %x : memref<16xf32>, f32", "gpu.memset"),
     ],

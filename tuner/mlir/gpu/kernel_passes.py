@@ -168,7 +168,7 @@ def call_barriers_directly(module: ir.Module) -> int:
       becomes
         llvm.call_intrinsic "llvm.nvvm.barrier.cta.sync.aligned.all"(%zero) : (i32) -> ()
     """
-    barriers = [op for op in walk(module, "nvvm.barrier") if not list(op.operands)]
+    barriers = list(filter(_is_of_all_threads, walk(module, "nvvm.barrier")))
     for op in barriers:
         with op.location, ir.InsertionPoint(op):
             first = ir.IntegerAttr.get(ir.IntegerType.get_signless(INT_BITS), 0)
@@ -176,6 +176,10 @@ def call_barriers_directly(module: ir.Module) -> int:
             create("llvm.call_intrinsic", (), (number,), **_of_call(BARRIER, 1))
         op.erase()
     return len(barriers)
+
+
+def _is_of_all_threads(barrier: Op) -> bool:
+    return not list(barrier.operands)
 
 
 def outline_with_bounds(module: ir.Module, pipeline: str) -> None:
