@@ -149,6 +149,7 @@ def require_loaded(program: Any, folder: Path) -> None:
         assert (folder / "again" / file.name).read_bytes() == file.read_bytes()
 
 
+@pytest.mark.slow
 def test_each_size_of_a_range_is_right_shares_weights_and_is_exported(tmp_path: Path) -> None:
     module, program = require_all_sizes(3)
     require_exported(module, program, tmp_path)
@@ -224,6 +225,7 @@ def test_wrong_arguments_are_refused_in_one_line() -> None:
         tuner.torch.compile(module, (rows_of(5),), dynamic_shapes=dynamic(8), sizes=[9])
 
 
+@pytest.mark.slow
 def test_the_back_end_compiles_prompts_of_any_length() -> None:
     module = seeded(Layer)
     compiled: Any = torch.compile(module, backend="tuner", dynamic=True)
