@@ -31,6 +31,8 @@ from tuner.results.regression.gate import SESSIONS_LIMIT
 from tuner.runtime.compiled_files import LIMIT_BYTES
 from tuner.runtime.cpu.faulting_memory import FAULTING_BYTES
 from tuner.runtime.timing import SAMPLE_S
+from tuner.runtime.workers.limits import Limits
+from tuner.runtime.workers.worker import START_TIMEOUT_S
 from tuner.simulator.launch import SECONDS_LIMIT
 
 DOCS = ROOT / "docs"
@@ -119,6 +121,19 @@ def settings() -> Iterator[tuple[str, str]]:
     yield "guides/gate.md", f"A slowdown below {tolerated}."
     yield "guides/gate.md", f"{SESSIONS_LIMIT} sessions were too noisy"
     yield "guides/pytorch.md", f"{LIMIT_BYTES >> 20} MB"
+    yield (
+        "guides/pytorch.md",
+        "a quarter of the weights or 4 MiB",
+    )  # MASK_BYTES, of a module that imports PyTorch
+    limits = Limits()
+    yield (
+        "guides/troubleshooting.md",
+        f"{START_TIMEOUT_S:.0f} s to start, {limits.compile_timeout_s:.0f} s to compile",
+    )
+    yield (
+        "guides/troubleshooting.md",
+        f"{limits.evaluation_timeout_s:.0f} s and the time of its calls to evaluate",
+    )
     yield "concepts/fleet.md", f"after its lease ({FleetSettings().lease_s:.0f} s;"
     yield "concepts/fleet.md", f"a timeout of {RETRY_LIMIT_S / 60:.0f} minutes"
     yield "concepts/fleet.md", f"more than {BLOB_LIMIT_BYTES >> 20} MiB"
