@@ -110,7 +110,7 @@ def execution_engine() -> Any:
 
 
 def ptx_bindings() -> Any:
-    """Returns the ``ir``, ``gpu`` and ``PassManager`` of the wheel with LLVM's NVPTX, in one object.
+    """Returns the ``ir`` and ``PassManager`` of the wheel with LLVM's NVPTX, in one object.
 
     They are imported at the call; their IR and that of this module can meet as text only. Raises UsageError
     where the wheel is not installed.
@@ -118,9 +118,8 @@ def ptx_bindings() -> Any:
     require_ptx()
     with _without_front_end():
         from numba_cuda_mlir._mlir import ir as ptx_ir
-        from numba_cuda_mlir._mlir.dialects import gpu as ptx_gpu
         from numba_cuda_mlir._mlir.passmanager import PassManager
-    return SimpleNamespace(ir=ptx_ir, gpu=ptx_gpu, PassManager=PassManager)
+    return SimpleNamespace(ir=ptx_ir, PassManager=PassManager)
 
 
 def torch_importer() -> Any:

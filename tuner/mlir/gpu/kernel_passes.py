@@ -44,7 +44,12 @@ BOUNDS = ("nvvm.minctasm", CLUSTER_SIZE, TILE_GRID)
 LAUNCHES = ("gpu.launch", "gpu.launch_func")
 INT_BITS = 32
 UNDEFINED = "llvm.mlir.undef"
-BARRIER = "llvm.nvvm.barrier.cta.sync.aligned.all"
+# Number of a barrier's operands, its id and how many threads wait -> the intrinsic; without them its id is 0.
+BARRIERS = {
+    0: "llvm.nvvm.barrier.cta.sync.aligned.all",
+    1: "llvm.nvvm.barrier.cta.sync.aligned.all",
+    2: "llvm.nvvm.barrier.cta.sync.aligned.count",
+}
 
 
 def expand_composed_ops(module: ir.Module) -> None:
@@ -160,7 +165,7 @@ def _of_call(intrinsic: str, operands: int) -> dict[str, Attribute]:
 
 
 def call_barriers_directly(module: ir.Module) -> int:
-    """Replaces barriers of all threads of a block by ``llvm.call_intrinsic``, in place; returns how many.
+    """Replaces aligned barriers without a reduction by ``llvm.call_intrinsic``, in place; returns how many.
 
     MLIR cannot read the text of ``nvvm.barrier`` with a location: its parser takes this for an attribute.
 
@@ -168,18 +173,21 @@ def call_barriers_directly(module: ir.Module) -> int:
       becomes
         llvm.call_intrinsic "llvm.nvvm.barrier.cta.sync.aligned.all"(%zero) : (i32) -> ()
     """
-    barriers = list(filter(_is_of_all_threads, walk(module, "nvvm.barrier")))
+    barriers = list(filter(_only_waits, walk(module, "nvvm.barrier")))
     for op in barriers:
+        given = list(op.operands)
+        intrinsic = BARRIERS[len(given)]
         with op.location, ir.InsertionPoint(op):
-            first = ir.IntegerAttr.get(ir.IntegerType.get_signless(INT_BITS), 0)
-            number = value("llvm.mlir.constant", first.type, value=first)
-            create("llvm.call_intrinsic", (), (number,), **_of_call(BARRIER, 1))
+            if not given:
+                first = ir.IntegerAttr.get(ir.IntegerType.get_signless(INT_BITS), 0)
+                given = [value("llvm.mlir.constant", first.type, value=first)]
+            create("llvm.call_intrinsic", (), given, **_of_call(intrinsic, len(given)))
         op.erase()
     return len(barriers)
 
 
-def _is_of_all_threads(barrier: Op) -> bool:
-    return not list(barrier.operands)
+def _only_waits(barrier: Op) -> bool:
+    return not list(barrier.results) and "aligned" in barrier.attributes
 
 
 def outline_with_bounds(module: ir.Module, pipeline: str) -> None:
