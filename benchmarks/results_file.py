@@ -56,3 +56,14 @@ def _results_file(name: str) -> Path:
     if not file.absolute().parent.is_dir() or file.is_dir():
         raise argparse.ArgumentTypeError(f"found {name!r}, allowed a file in a folder that is there")
     return file
+
+
+def seconds_option(text: str) -> float:
+    """Returns the seconds of a command-line option, more than 0. Raises ArgumentTypeError for others."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"found {text!r}, allowed seconds above 0")
+    return seconds

@@ -22,7 +22,7 @@ from benchmarks.gpu_check.budget import TOTAL_S, WEIGHTS, Budget
 from benchmarks.gpu_check.checks import STATUSES, PartResult
 from benchmarks.gpu_check.device_under_test import CUDA, DEVICES, Bed, bed_of
 from benchmarks.gpu_check.runner import run_part
-from benchmarks.results_file import RESULTS, emit, report
+from benchmarks.results_file import RESULTS, emit, report, seconds_option
 from tuner.core.errors import DeviceError
 
 RIGHT, WRONG, MISUSE, INTERRUPTED = 0, 1, 2, 130
@@ -115,7 +115,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--device", choices=DEVICES, default=CUDA)
     parser.add_argument("--parts", nargs="+", choices=WEIGHTS, default=list(WEIGHTS), metavar="PART")
-    parser.add_argument("--seconds", type=_seconds, default=TOTAL_S, help="for all parts together")
+    parser.add_argument("--seconds", type=seconds_option, default=TOTAL_S, help="for all parts together")
     parser.add_argument("--quick", action="store_true", help="a few checks of each part")
     parser.add_argument("--all", action="store_true", help="also what passed before with the same code")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
@@ -125,16 +125,6 @@ def _arguments() -> argparse.Namespace:
         part for part in WEIGHTS if part in options.parts
     )  # in the order that shares are made for
     return options
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"found {text!r}, allowed seconds above 0")
-    return seconds
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from benchmarks.race.peer import PeerPlace, PeerResult, RaceMatmul
 from benchmarks.race.peers import PEERS
 from benchmarks.race.rows import Row, key_of, row_of, summary_of
 from benchmarks.race.standings import without_folders
-from benchmarks.results_file import add_report_options, emit, report
+from benchmarks.results_file import add_report_options, emit, report, seconds_option
 from tuner.core.errors import TunerError
 from tuner.core.problem_text import parse_shape
 
@@ -141,16 +141,6 @@ def _shape(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"found {text!r}, allowed seconds, more than 0")
-    return seconds
-
-
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
@@ -162,7 +152,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--install", action="store_true", help="make the peers' environments, and end")
     parser.add_argument("--quick", action="store_true", help="a budget of 10 s")
     parser.add_argument(
-        "--budgets", nargs="+", type=_seconds, metavar="S", help="seconds of wall time; default: 10 60"
+        "--budgets", nargs="+", type=seconds_option, metavar="S", help="seconds of wall time; default: 10 60"
     )
     parser.add_argument("--shapes", nargs="+", type=_shape, default=SHAPES, metavar="MxNxK")
     parser.add_argument("--dtypes", nargs="+", default=DTYPES, choices=DTYPES)
