@@ -27,6 +27,7 @@ from tuner.core.errors import UsageError
 from tuner.search.samplers import SAMPLERS, require_sampler
 
 STEPS = (25, 50, 100, 200)  # evaluations after which the share of the optimum is reported
+REGRET_STEPS = (16, 64, 256)  # evaluations after which the regret is reported
 UNSEEDED = ("exhaustive",)
 
 Search = Callable[[int], ReplayedSearch]  # of a seed
@@ -81,6 +82,11 @@ def _row(space: ReplaySpace, name: str, options: argparse.Namespace, search: Sea
         for step in STEPS
         if step <= min(len(one.found_s) for one in done)
     }
+    regret = {
+        str(step): statistics.mean(float(one.found_s[step - 1]) / optimum - 1 for one in done)
+        for step in REGRET_STEPS
+        if step <= min(len(one.found_s) for one in done)
+    }
     return {
         "space": space.name,
         "rows": space.feasible.rows,
@@ -88,6 +94,7 @@ def _row(space: ReplaySpace, name: str, options: argparse.Namespace, search: Sea
         "p": statistics.mean(scores),
         "p_standard_error": statistics.stdev(scores) / len(scores) ** 0.5 if len(scores) > 1 else None,
         "share_of_optimum": shares,
+        "regret": regret,
         "asks_per_evaluation": asks / sum(one.evaluations for one in done),
         "ms_per_ask": 1e3 * sum(one.ask_s for one in done) / asks,
     }
