@@ -49,6 +49,19 @@ def models_table() -> str:
     return markdown_table(("model", *heads), [*lines, *means])
 
 
+def models_intervals() -> str:
+    """Returns how far the widest interval of each column's ratios reaches from its median."""
+    texts = []
+    for head, files in COLUMNS.items():
+        reach = 0.0
+        for row in _rows(files).values():
+            for found in (_over_eager(row), _over_compile(row)):
+                if found is not None:
+                    reach = max(reach, found["high"] / found["median"], found["median"] / found["low"])
+        texts.append(f"{reach - 1:.0%} ({head})")
+    return f"The widest intervals reach {', '.join(texts)} from their ratio."
+
+
 def models_versions() -> str:
     """Returns a sentence on how the models were timed."""
     document = _document(MODELS_1_THREAD)
@@ -92,7 +105,7 @@ def _over_compile(row: dict[str, Any]) -> dict[str, float] | None:
 
 
 def _text(found: dict[str, float] | None) -> str:
-    return NONE if found is None else f"{found['median']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
+    return NONE if found is None else f"{found['median']:.2f}"
 
 
 def _budget(file: str) -> str:

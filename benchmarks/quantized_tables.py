@@ -6,7 +6,6 @@ import statistics
 from typing import Any
 
 from benchmarks.markdown_table import markdown_table
-from benchmarks.quantized import SHAPES
 from benchmarks.results_file import RESULTS
 
 FILES = ("quantized_decode_zen5.json", "quantized_prefill_zen5.json")
@@ -18,7 +17,6 @@ NAMES = {
     "w8a8": "W8A8",
     "w8a8-row": "W8A8, A by row",
 }
-LIBRARIES = {"onnxruntime": "ONNX Runtime", "OpenVINO": "OpenVINO", "zentorch": "zentorch", "torch": "torch"}
 FORMAT = re.compile(r"i\d-(g\d+|channel)-")
 
 
@@ -29,23 +27,22 @@ def quantized_rows() -> list[dict[str, Any]]:
 
 
 def quantized_table() -> str:
-    """Returns a line for each format, group and number of rows, with a ratio for each shape."""
-    lines: dict[tuple[str, str, int], dict[str, dict[str, Any]]] = {}
+    """Returns a line for each format and group, with the ratios of each number of rows of A."""
+    lines: dict[tuple[str, str], dict[int, list[dict[str, Any]]]] = {}
     for row in quantized_rows():
         _, sizes, types, *_ = row["problem"].split()
-        m, shape = sizes.split("x", 1)
         group = FORMAT.search(types)
         assert group is not None
-        lines.setdefault((row["format"], group[1], int(m)), {})[shape] = row
-    measured = {shape for found in lines.values() for shape in found}
-    shapes = tuple(shape for shape in SHAPES if shape in measured)
-    head = ("weights and A", "group", "rows", *(f"n x k = {shape}" for shape in shapes), "of read", "error")
-    return markdown_table(head, [_line(*key, lines[key], shapes) for key in sorted(lines, key=_rank)])
+        by_rows = lines.setdefault((row["format"], group[1]), {})
+        by_rows.setdefault(int(sizes.split("x")[0]), []).append(row)
+    rows_of_a = sorted({m for by_rows in lines.values() for m in by_rows})
+    head = ("weights and A", "group", *(f"rows: {m}" for m in rows_of_a), "of read", "error")
+    return markdown_table(head, [_line(*key, lines[key], rows_of_a) for key in sorted(lines, key=_rank)])
 
 
-def _rank(key: tuple[str, str, int]) -> tuple[int, int, str, int]:
-    name, group, m = key
-    return list(NAMES).index(name), len(group), group, m
+def _rank(key: tuple[str, str]) -> tuple[int, int, str]:
+    name, group = key
+    return list(NAMES).index(name), len(group), group
 
 
 def quantized_sentence() -> str:
@@ -63,17 +60,21 @@ def quantized_sentence() -> str:
 
 
 def _line(
-    name: str, group: str, m: int, found: dict[str, dict[str, Any]], shapes: tuple[str, ...]
+    name: str, group: str, by_rows: dict[int, list[dict[str, Any]]], rows_of_a: list[int]
 ) -> tuple[str, ...]:
-    is_cold = all("cache=weights-cold" in row["problem"] for row in found.values())
-    share = statistics.median(row["share_of_read"] for row in found.values())
-    error = statistics.median(row["errors"]["tuner"]["unquantized"] for row in found.values())
-    cells = [_cell(found[shape]) if shape in found else "" for shape in shapes]
-    read = f"{share:.0%}" if is_cold else ""
-    return (NAMES[name], group.removeprefix("g"), str(m), *cells, read, f"{error:.2g}")
+    errors = [row["errors"]["tuner"]["unquantized"] for rows in by_rows.values() for row in rows]
+    cells = [_ratios_text(by_rows.get(m, [])) for m in rows_of_a]
+    read = _share_of_read(by_rows.get(1, []))
+    return (NAMES[name], group.removeprefix("g"), *cells, read, f"{statistics.median(errors):.2g}")
 
 
-def _cell(row: dict[str, Any]) -> str:
-    ratio = row["ratio"]
-    library = LIBRARIES[row["best"].split()[0]]
-    return f"{ratio['median']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}], {library}"
+def _share_of_read(rows: list[dict[str, Any]]) -> str:
+    """Returns the median share for one row of A; "" where its weights did not come from memory."""
+    shares = [row["share_of_read"] for row in rows if "cache=weights-cold" in row["problem"]]
+    return f"{statistics.median(shares):.0%}" if shares else ""
+
+
+def _ratios_text(rows: list[dict[str, Any]]) -> str:
+    """Returns the geometric mean over the shapes and the least ratio; "" for no shape."""
+    ratios = [row["ratio"]["median"] for row in rows]
+    return f"{statistics.geometric_mean(ratios):.2f} ({min(ratios):.2f})" if ratios else ""

@@ -10,11 +10,10 @@ import json
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.markdown_table import markdown_table
-from benchmarks.model_tables import models_sentence, models_table, models_versions
+from benchmarks.model_tables import models_intervals, models_sentence, models_table, models_versions
 from benchmarks.quantized_tables import quantized_sentence, quantized_table
 from benchmarks.ratios import (
     AMX_1_THREAD,
@@ -22,7 +21,6 @@ from benchmarks.ratios import (
     F32_1_THREAD,
     ZEN4_1_THREAD,
     Ratio,
-    RatioPair,
     f32_pairs,
     geometric_mean,
     machine,
@@ -42,45 +40,53 @@ SPACES = {  # recorded space -> its name in the table, and the file with Kernel 
     "dedispersion_A100": ("dedispersion, A100", "search_replay_kernel_tuner_dedispersion_a100.json"),
 }
 HEADLINE_SHAPES = 8  # a mean of fewer is none for the first page
+PROCESSORS = {"Zen 4": ZEN4_1_THREAD, "Intel with AMX": AMX_1_THREAD}
 KERNEL_TUNER = "kernel_tuner:"  # how the names of its searches begin
 
 
-def cpu_table() -> str:
-    """Returns the f32 table: large shapes with their mean, then small and skinny shapes with theirs."""
-    pairs = f32_pairs()
-    large = [pair for pair in pairs if pair.one.is_large]
-    others = [pair for pair in pairs if not pair.one.is_large]
-    return markdown_table(
-        ("m x n x k", "1 thread", "GFLOP/s", "2 threads", "GFLOP/s"),
-        [
-            *map(_cpu_row, large),
-            _mean_row("every size 256 or more", large),
-            *map(_cpu_row, others),
-            _mean_row("small or skinny", others),
-        ],
-    )
+def libraries_table() -> str:
+    """Returns each shape's ratio to the fastest library, for both processors and all types, with means."""
+    heads: list[str] = []
+    columns: list[dict[str, Ratio]] = []
+    for processor, files in PROCESSORS.items():
+        for dtype, file in files.items():
+            heads.append(f"{processor}, {dtype}")
+            columns.append({ratio.shape: ratio for ratio in ratios_in(file)})
+    shapes = dict.fromkeys(shape for column in columns for shape in column)
+    rows = [(shape, *(_ratio_text(column.get(shape)) for column in columns)) for shape in shapes]
+    large = [_mean_text(column, is_large=True) for column in columns]
+    small = [_mean_text(column, is_large=False) for column in columns]
+    least = [f"{min(ratio.ratio for ratio in column.values()):.2f}" for column in columns]
+    means = (("geometric mean, large", *large), ("geometric mean, small or skinny", *small))
+    return markdown_table(("m x n x k", *heads), [*rows, *means, ("least", *least)])
 
 
-def bf16_table() -> str:
-    """Returns the bf16 table."""
-    rows = [(each.shape, _interval(each), f"{each.gflop_per_s:.0f}") for each in ratios_in(BF16_1_THREAD)]
-    return markdown_table(("m x n x k", "1 thread", "GFLOP/s"), rows)
+def _ratio_text(ratio: Ratio | None) -> str:
+    return "" if ratio is None else f"{ratio.ratio:.2f}"
 
 
-def amx_table() -> str:
-    """Returns the table of a processor with AMX: each shape and type against the fastest library."""
-    return _fastest_library_table(AMX_1_THREAD)
+def _mean_text(column: dict[str, Ratio], *, is_large: bool) -> str:
+    """Returns the geometric mean of the large shapes of a column or of the others; "" without any."""
+    chosen = [ratio for ratio in column.values() if ratio.is_large == is_large]
+    if not chosen:
+        return ""
+    return f"**{geometric_mean(chosen):.2f}**"
 
 
-def zen4_table() -> str:
-    """Returns the table of a Zen 4: each shape and type against the fastest library."""
-    return _fastest_library_table(ZEN4_1_THREAD)
+def intervals_sentence() -> str:
+    """Returns how far the intervals of the table of libraries reach from their ratios."""
+    texts = []
+    for processor, files in PROCESSORS.items():
+        ratios = [ratio for file in files.values() for ratio in ratios_in(file)]
+        reach = statistics.median(max(each.high / each.ratio, each.ratio / each.low) - 1 for each in ratios)
+        texts.append(f"{reach:.0%} ({processor})")
+    return f"Half of the intervals reach at most {' and '.join(texts)} from their ratio."
 
 
 def headline_table() -> str:
     """Returns the README's table: a line for each processor and for large shapes or others."""
     rows = []
-    for processor, files in (("Zen 4", ZEN4_1_THREAD), ("Intel with AMX", AMX_1_THREAD)):
+    for processor, files in PROCESSORS.items():
         ratios = [ratios_in(file) for file in files.values()]
         for name, is_large in (("large", True), ("small or skinny", False)):
             chosen = [[each for each in of_type if each.is_large == is_large] for of_type in ratios]
@@ -95,44 +101,29 @@ def _headline(ratios: list[Ratio]) -> str:
     return f"{geometric_mean(ratios):.2f} ({min(each.ratio for each in ratios):.2f})"
 
 
-def amx_sentence() -> str:
-    """Returns a sentence on a processor with AMX."""
-    return _fastest_library_sentence("a processor with AMX", AMX_1_THREAD)
-
-
-def zen4_sentence() -> str:
-    """Returns a sentence on a Zen 4."""
-    return _fastest_library_sentence("a Zen 4", ZEN4_1_THREAD)
-
-
-def _fastest_library_table(files: dict[str, str]) -> str:
-    found = {dtype: {each.shape: each for each in ratios_in(file)} for dtype, file in files.items()}
-    shapes = dict.fromkeys(shape for ratios in found.values() for shape in ratios)
-    rows = [(shape, *(_against_library(ratios.get(shape)) for ratios in found.values())) for shape in shapes]
-    means = (f"**{geometric_mean(ratios.values()):.2f}**" for ratios in found.values())
-    return markdown_table(("m x n x k", *found), [*rows, ("geometric mean", *means)])
-
-
-def _fastest_library_sentence(processor: str, files: dict[str, str]) -> str:
-    means = {dtype: geometric_mean(ratios_in(file)) for dtype, file in files.items()}
-    least = {dtype: min(each.ratio for each in ratios_in(file)) for dtype, file in files.items()}
-    texts = [f"{dtype} is {means[dtype]:.2f} times as fast (least {least[dtype]:.2f})" for dtype in means]
+def processors_sentence() -> str:
+    """Returns which processors and libraries the table of libraries has."""
+    machines = [f"{processor}: {machine(files['f32'])}" for processor, files in PROCESSORS.items()]
     return (
-        f"On one thread of {processor} ({machine(files['f32'])}), against the fastest of "
-        f"OpenBLAS, MKL, BLIS and oneDNN: {', '.join(texts)}, geometric means."
+        f"On one thread ({'; '.join(machines)}), against the fastest of OpenBLAS, MKL, BLIS and oneDNN for "
+        "each shape:"
     )
 
 
 def cpu_summary() -> str:
-    """Returns a sentence on CPU results."""
-    large, _ = mean_of_pairs(pair for pair in f32_pairs() if pair.one.is_large)
-    small = [pair.one.ratio for pair in f32_pairs() if not pair.one.is_large]
+    """Returns a sentence on the processor that the picture of ratios shows."""
+    large = [pair for pair in f32_pairs() if pair.one.is_large]
+    small = [pair for pair in f32_pairs() if not pair.one.is_large]
+    large_1, large_2 = mean_of_pairs(large)
+    small_1, small_2 = mean_of_pairs(small)
+    least = min(pair.one.ratio for pair in small)
     library = ".".join(ratios_in(F32_1_THREAD)[0].baseline.split()[1].split(".")[:3])
     bf16 = geometric_mean(ratios_in(BF16_1_THREAD))
     return (
-        f"On one thread ({machine(F32_1_THREAD)}), large f32 matmuls are {large:.2f} times as fast as "
-        f"OpenBLAS {library} (geometric mean), small or skinny ones {min(small):.2f} to {max(small):.2f} "
-        f"times; bf16 is {bf16:.2f} times as fast as oneDNN."
+        f"On one thread ({machine(F32_1_THREAD)}), large f32 matmuls are {large_1:.2f} times as fast as "
+        f"OpenBLAS {library}, small or skinny ones {small_1:.2f} times (least {least:.2f}); on two threads "
+        f"{large_2:.2f} and {small_2:.2f} times. bf16 is {bf16:.2f} times as fast as oneDNN. All are "
+        "geometric means."
     )
 
 
@@ -142,16 +133,6 @@ def seeds_sentence() -> str:
     return (
         f"{len(found)} searches of 1024x1024x1024 with different seeds, 100 trials each, reach ratios of "
         f"{min(found):.2f} to {max(found):.2f}."
-    )
-
-
-def disturbed_sentence() -> str:
-    """Returns a sentence with the speeds which show that a row with two threads had one processor."""
-    (pair,) = (pair for pair in f32_pairs() if pair.is_disturbed)
-    return (
-        f"{pair.two.shape} ran at {pair.two.gflop_per_s:.0f} GFLOP/s with two threads and "
-        f"{pair.one.gflop_per_s:.0f} with one, OpenBLAS at {pair.two.baseline_gflop_per_s:.0f} and "
-        f"{pair.one.baseline_gflop_per_s:.0f}."
     )
 
 
@@ -215,8 +196,7 @@ def upstream_sentence() -> str:
     return (
         f"`mlir/test` of LLVM {release} has {counts['files']} such files with {modules} payloads. For "
         f"{counts['equal']} of them `tuner apply` and `mlir-opt` {release} give the same module, for "
-        f"{counts['differs']} another one: MLIR here is newer, and orders or forms some ops in another way; "
-        "in a few of them the order changes from run to run of `mlir-opt` itself. "
+        f"{counts['differs']} another one, since MLIR here is newer. "
         f"{counts['refused by both']} are refused by both, as most of these tests want, "
         f"{counts['only tuner']} by `mlir-opt` alone and {counts['refused']} by `tuner apply` alone:"
     )
@@ -239,31 +219,6 @@ def _why_refused(reason: str) -> str:
 def _rows(file: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = json.loads((RESULTS / file).read_text())["rows"]
     return rows
-
-
-def _cpu_row(pair: RatioPair) -> tuple[str, ...]:
-    two = f"({_interval(pair.two)})" if pair.is_disturbed else _interval(pair.two)
-    return (
-        pair.one.shape,
-        _interval(pair.one),
-        f"{pair.one.gflop_per_s:.0f}",
-        two,
-        f"{pair.two.gflop_per_s:.0f}",
-    )
-
-
-def _mean_row(name: str, pairs: Iterable[RatioPair]) -> tuple[str, ...]:
-    one, two = mean_of_pairs(pairs)
-    return (f"geometric mean, {name}", f"**{one:.2f}**", "", f"**{two:.2f}**", "")
-
-
-def _interval(ratio: Ratio) -> str:
-    return f"{ratio.ratio:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
-
-
-def _against_library(ratio: Ratio | None) -> str:
-    """Returns "1.10 [1.05, 1.12], MKL": ratio, interval and the library; "" for a shape without one."""
-    return "" if ratio is None else f"{_interval(ratio)}, {ratio.baseline.split()[0]}"
 
 
 def _score(row: dict[str, Any]) -> str:
@@ -297,24 +252,22 @@ def gpu_sentences() -> str:
 
 TEXTS = (
     cpu_summary,
-    cpu_table,
-    disturbed_sentence,
-    bf16_table,
-    zen4_sentence,
-    zen4_table,
-    amx_sentence,
-    amx_table,
+    processors_sentence,
+    libraries_table,
+    intervals_sentence,
     quantized_sentence,
     quantized_table,
     models_sentence,
     models_versions,
     models_table,
+    models_intervals,
     seeds_sentence,
     overhead_sentence,
     search_table,
     warm_start_sentence,
     upstream_sentence,
     upstream_table,
+    gpu_sentences,
 )
 
 

@@ -6,6 +6,7 @@ A test compares. Without that file the parts are empty.
 """
 
 import argparse
+import statistics
 from pathlib import Path
 
 from benchmarks.markdown_table import markdown_table
@@ -25,7 +26,7 @@ OURS = (TUNER.name, COLD_TUNER.name)
 
 
 def results_part(race: Race) -> str:
-    """Returns the part of results.md: first where a peer is better, then all rows and all settings."""
+    """Returns the part of results.md: first where a peer is better, then ratios, searches and settings."""
     days = race.document["date"][:10]
     skipped = [
         f"{peer['title']} is missing ({peer['skipped']})" for peer in race.peers.values() if peer["skipped"]
@@ -36,7 +37,7 @@ def results_part(race: Race) -> str:
         f"{days}, one thread on one core of {race.machine}; {race.document['settings']['rounds']} rounds, in "
         f"which quartiles of OpenBLAS's times were up to {race.spread:.1%} apart (`{FILE.name}`)."
         f"{missing}\n\n"
-        f"{race_table(race)}\n\n{settings_table(race)}\n"
+        f"{ratio_table(race)}\n\n{search_table(race)}\n\n{settings_table(race)}\n"
     )
 
 
@@ -64,32 +65,84 @@ def _is_loss(race: Race, row: Row, offset: str) -> bool:
     return bool(part["over_tuner"]["low"] > 1)
 
 
-def race_table(race: Race) -> str:
-    """Returns a row for each matmul, peer and budget."""
+def ratio_table(race: Race) -> str:
+    """Returns a row for each matmul: its fastest kernel, then each tuner's ratio to OpenBLAS."""
+    titles = _titles(race)
+    matmuls: dict[str, dict[str, Row]] = {}
+    for row in race.rows:
+        matmuls.setdefault(f"{row['shape']} {row['dtype']}", {})[race.title(row)] = row
+    lines = []
+    for matmul, by_title in matmuls.items():
+        ratios = [_ratio_or_reason(by_title[title]) if title in by_title else "" for title in titles]
+        lines.append((matmul, _fastest(by_title), *ratios))
+    return markdown_table(("m x n x k", "fastest: GFLOP/s (of peak)", *titles), lines)
+
+
+def _titles(race: Race) -> list[str]:
+    """Returns the title of each tuner and budget, without OpenBLAS, which all others are compared with."""
+    return list(dict.fromkeys(race.title(row) for row in race.rows if row["peer"] != BASELINE))
+
+
+def _fastest(by_title: dict[str, Row]) -> str:
+    """Returns "169.2 (89%)", the speed of a matmul's fastest kernel at +0; "" without any."""
+    parts = [row["offsets"].get(ALIGNED, {}) for row in by_title.values()]
+    timed = [part for part in parts if part.get("median_s") is not None]
+    if not timed:
+        return ""
+    best = max(timed, key=lambda part: float(part["gflop_per_s"]))
+    share = f" ({best['of_peak']:.0%})" if best["of_peak"] else ""
+    return f"{best['gflop_per_s']:.1f}{share}"
+
+
+def _ratio_or_reason(row: Row) -> str:
+    """Returns the ratio at +0, or why there is none."""
+    return row["reason"].replace("|", "/") or _ratio_cell(row["offsets"].get(ALIGNED, {}))
+
+
+def search_table(race: Race) -> str:
+    """Returns a row for each tuner and budget: what its searches took, the means, how often it was close."""
     head = (
-        *("m x n x k", "tuner", "wall s", "trials (failed)", "GFLOP/s", "of peak"),
-        *(f"ratio at +{offset}" for offset in (ALIGNED, SHIFTED)),
-        *(f"s to {share:g}" for share in SHARES),
+        *("tuner", "wall s", "trials (failed)"),
+        *(f"mean at +{offset}" for offset in (ALIGNED, SHIFTED)),
+        *(f"{share:g} of the fastest" for share in SHARES),
     )
-    return markdown_table(head, [_cells(race, row) for row in race.rows])
+    lines = []
+    for title in _titles(race):
+        rows = [row for row in race.rows if race.title(row) == title]
+        has_budget = rows[0]["budget_s"] is not None
+        failed = sum(row["failed"] for row in rows)
+        trials = f"{_range([row['trials'] for row in rows])} ({failed})" if has_budget else ""
+        means = [_mean_ratio(rows, offset) for offset in (ALIGNED, SHIFTED)]
+        reached = [_reached(rows, f"{share:g}") for share in SHARES]
+        lines.append((title, _range([row["wall_s"] for row in rows]), trials, *means, *reached))
+    return markdown_table(head, lines)
 
 
-def _cells(race: Race, row: Row) -> tuple[str, ...]:
-    aligned = row["offsets"].get(ALIGNED, {})
-    shifted = row["offsets"].get(SHIFTED, {})
-    trials = f"{row['trials']} ({row['failed']})" if row["budget_s"] else ""
-    has_time = aligned.get("median_s") is not None
-    return (
-        f"{row['shape']} {row['dtype']}",
-        race.title(row),
-        f"{row['wall_s']:.1f}",
-        trials,
-        f"{aligned['gflop_per_s']:.1f}" if has_time else "",
-        f"{aligned['of_peak']:.0%}" if has_time and aligned["of_peak"] else "",
-        row["reason"].replace("|", "/") or _ratio_cell(aligned),
-        _ratio_cell(shifted),
-        *(_after(aligned, f"{share:g}") for share in SHARES),
-    )
+def _range(numbers: list[float]) -> str:
+    least = f"{min(numbers):.3g}"
+    most = f"{max(numbers):.3g}"
+    return least if least == most else f"{least} to {most}"
+
+
+def _mean_ratio(rows: list[Row], offset: str) -> str:
+    """Returns the geometric mean of the ratios to OpenBLAS, of how many matmuls if not of all, and why."""
+    parts = [row["offsets"].get(offset, {}) for row in rows]
+    ratios = [part["ratio"]["median"] for part in parts if part.get("ratio") is not None]
+    failures = dict.fromkeys(str(part["failure"]).replace("|", "/") for part in parts if part.get("failure"))
+    if not ratios:
+        return "; ".join(("none", *failures))
+    count = f" (of {len(ratios)})" if len(ratios) < len(rows) else ""
+    return "; ".join((f"{statistics.geometric_mean(ratios):.2f}{count}", *failures))
+
+
+def _reached(rows: list[Row], share: str) -> str:
+    """Returns "2 of 4, after 3.7 s": in how many matmuls a tuner had such a kernel, after which median."""
+    parts = [row["offsets"].get(ALIGNED, {}) for row in rows]
+    seconds = [part["seconds_to"][share] for part in parts if "seconds_to" in part]
+    reached = [after_s for after_s in seconds if after_s is not None]
+    if not reached:
+        return "never"
+    return f"{len(reached)} of {len(rows)}, after {statistics.median(reached):.1f} s"
 
 
 def _ratio_cell(part: Row) -> str:
@@ -102,20 +155,28 @@ def _ratio_cell(part: Row) -> str:
     return ""
 
 
-def _after(part: Row, share: str) -> str:
-    if "seconds_to" not in part:
-        return ""
-    seconds = part["seconds_to"][share]
-    return "never" if seconds is None else f"{seconds:.1f}"
-
-
 def settings_table(race: Race) -> str:
-    """Returns version and settings of each peer, and the page that they are from."""
-    rows = [
-        (peer["title"], peer["version"] or "missing", peer["settings"].replace("|", "/"), peer["source"])
-        for peer in race.peers.values()
-    ]
-    return markdown_table(("tuner", "version", "how it is run", "documentation"), rows)
+    """Returns version and settings of each peer, with a link to the page that they are from."""
+    rows = []
+    for peer in race.peers.values():
+        version = peer["version"] or "missing"
+        rows.append((_linked_title(peer), version, _settings(race, peer).replace("|", "/")))
+    return markdown_table(("tuner", "version", "how it is run"), rows)
+
+
+def _linked_title(peer: Row) -> str:
+    source = str(peer["source"])
+    return f"[{peer['title']}]({source.replace('docs/', '../', 1) if source.startswith('docs/') else source})"
+
+
+def _settings(race: Race, peer: Row) -> str:
+    """Returns a peer's settings; of a variant of another peer, what differs."""
+    settings = str(peer["settings"])
+    for other in race.peers.values():
+        base = str(other["settings"])
+        if other["title"] != peer["title"] and settings.startswith(base):
+            return f"as {other['title']}{settings.removeprefix(base)}"
+    return settings
 
 
 def readme_part(race: Race) -> str:

@@ -13,10 +13,21 @@ import pytest
 from benchmarks import model_tables, model_zoo
 from benchmarks.check_alarms import has_passed
 from benchmarks.cpu_matmul import _line, _summary
-from benchmarks.model_tables import COLUMNS, MODELS_1_THREAD, models_sentence, models_table
+from benchmarks.model_tables import COLUMNS, MODELS_1_THREAD, models_intervals, models_sentence, models_table
 from benchmarks.paired_timing import ROUNDS
+from benchmarks.quantized_tables import quantized_rows, quantized_table
 from benchmarks.ranking import knowing_loops
-from benchmarks.ratios import Ratio, RatioPair, coverage, had_one_processor, mean_of_pairs
+from benchmarks.ratios import (
+    ZEN4_1_THREAD,
+    Ratio,
+    RatioPair,
+    coverage,
+    geometric_mean,
+    had_one_processor,
+    mean_of_pairs,
+    ratios_in,
+)
+from benchmarks.result_tables import libraries_table
 from benchmarks.results_file import RESULTS
 
 LARGE, SKINNY = "1024x1024x1024", "16x4096x4096"
@@ -106,14 +117,41 @@ def test_a_model_that_a_file_lacks_has_a_dash_and_counts_as_it_was_measured_last
     for file, found in zip(files, models, strict=True):
         (tmp_path / file).write_text(json.dumps({"rows": [row(*each) for each in found.items()]}))
     _, _, first, second, *means = models_table().splitlines()
-    ratio = "1.50 [1.25, 1.75]"
-    assert first == f"| a | {ratio} | {ratio} | {ratio} | - | - | - |"
-    assert second.startswith(f"| b | {ratio} | {ratio} | - | - | ")
-    assert second.endswith(" | 3.00 [2.50, 3.50] | 3.00 [2.50, 3.50] |")
+    assert first == "| a | 1.50 | 1.50 | 1.50 | - | - | - |"
+    assert second == "| b | 1.50 | 1.50 | - | - | 3.00 | 3.00 |"
     assert means == [
         "| geometric mean, large | **1.50** | **1.50** | **1.50** | - | - | - |",
         "| geometric mean, small | **1.50** | **1.50** | - | - | **3.00** | **3.00** |",
     ]
+
+
+def test_the_widest_interval_of_each_column_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_tables, "RESULTS", tmp_path)
+    wide = {"eager": {"median": 1.0, "low": 0.5, "high": 1.5}, "compile": RATIO}
+    for file in (file for each in COLUMNS.values() for file in each):
+        rows = [row("a", BOTH), row("b", wide if file == MODELS_1_THREAD else BOTH)]
+        (tmp_path / file).write_text(json.dumps({"rows": rows}))
+    texts = "100% (f32, 1 thread), 20% (f32, 2 threads), 20% (bf16, 1 thread)"
+    assert models_intervals() == f"The widest intervals reach {texts} from their ratio."
+
+
+def test_a_cell_of_quantized_matmuls_is_the_mean_and_the_least_of_its_shapes() -> None:
+    ratios = [
+        each["ratio"]["median"]
+        for each in quantized_rows()
+        if each["format"] == "w8a8" and "g128" in each["problem"] and " 512x" in each["problem"]
+    ]
+    (line,) = (each for each in quantized_table().splitlines() if each.startswith("| W8A8 | 128 |"))
+    assert len(ratios) == 3
+    assert f"| {statistics.geometric_mean(ratios):.2f} ({min(ratios):.2f}) |" in line
+
+
+def test_the_table_of_libraries_has_means_and_the_least_of_each_column() -> None:
+    *_, large, small, least = (line.split(" | ") for line in libraries_table().splitlines())
+    zen4 = ratios_in(ZEN4_1_THREAD["f32"])
+    assert (large[0], small[0]) == ("| geometric mean, large", "| geometric mean, small or skinny")
+    assert large[1] == f"**{geometric_mean(each for each in zen4 if each.is_large):.2f}**"
+    assert least[1] == f"{min(each.ratio for each in zen4):.2f}"
 
 
 def test_the_sentence_names_budget_and_means() -> None:
