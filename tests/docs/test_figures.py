@@ -6,6 +6,7 @@ Decisions say what was measured on their day. Blocks of code show commands, and 
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,8 @@ import pytest
 from benchmarks.gpu_check.budget import TOTAL_S
 from docs.generators import PART
 from tests.docs.guide import BLOCK, ROOT
-from tests.targets.cpu.dishonest_kernels import FAULTING
+from tests.targets.cpu import dishonest_fusions, more_dishonest_kernels
+from tests.targets.cpu.dishonest_kernels import FAULTING, LEAVING, PASSING, WRONG
 from tuner.analysis import ratios as alignment
 from tuner.analysis.ratios import WIDTH_LIMIT
 from tuner.analysis.slowdown import PERCENTILES, SlowdownLimits
@@ -77,14 +79,6 @@ def simulated_fleets() -> Iterator[str]:
     trials = " | ".join(f"{within[pending]:.1f}" for pending in shown)
     yield f"| proposals in flight | {' | '.join(map(str, shown))} |"
     yield f"| trials until 95 % of the optimum, median | {trials} |"
-    idle = {
-        each["fleet"]["pending"]: f"{each['idle'] * 100:.1f} %"
-        for each in simulated["rows"]
-        if each["question"] == "pending trials"
-        and (each["fleet"]["devices"], each["fleet"]["runs"]) == (4, 8)
-        and not each["fleet"]["is_pooled"]
-    }
-    yield f"with 2 in flight each, a device idles {idle[2]} of the time, with 16 in flight {idle[16]}."
 
 
 def real_fleets() -> Iterator[str]:
@@ -95,18 +89,10 @@ def real_fleets() -> Iterator[str]:
     )
     yield f"between two trials it waited {small['median_gap_ms']:.0f} ms, median."
     plain, coded = (row("fleet_real", measured="jobs", code_bytes=size) for size in (0, 100_000))
-    per_job = [plain[f"{part}_ms_per_job"] for part in ("server", "nodes", "driver")]
     yield (
         f"takes {plain['jobs_per_s']:.0f} jobs per second on two cores at load {plain['load']:.1f}, with "
         f"server, two nodes and driver on them, and {coded['jobs_per_s']:.0f} where each job brings "
-        f"{coded['code_bytes'] // 1000} kB of code. A job costs {sum(per_job):.1f} ms of a processor, "
-        f"{per_job[0]:.1f} of them the server's."
-    )
-    idle = row("fleet_real", measured="idle")
-    yield (
-        f"waits {row('fleet_real', measured='gaps')['median_ms']:.0f} ms between two jobs, median; a node "
-        f"without work uses {idle['node_processor_share'] * 100:.1f} % of one core and wakes up "
-        f"{idle['node_wakes_per_s']:.0f} times per second"
+        f"{coded['code_bytes'] // 1000} kB of code"
     )
 
 
@@ -148,7 +134,7 @@ def settings() -> Iterator[tuple[str, str]]:
     yield "concepts/glossary.md", "so no share is above 100 %"
     yield "concepts/what-is-verified.md", f"{FAULTING_BYTES >> 20} MiB on each side fault"
     yield "concepts/what-is-verified.md", f"reads or writes more than {FAULTING_BYTES >> 20} MiB away"
-    yield from (("concepts/what-is-verified.md", f"| {name} |") for name in FAULTING)
+    yield from (("concepts/what-is-verified.md", text) for text in kernels_that_cheat())
     yield "guides/programs.md", f"or {SECONDS_LIMIT:.0f} seconds of the processor in one loop"
     yield "guides/report.md", "time with its 95 % interval"
     yield "guides/gpu-check.md", f"within {math.ceil(TOTAL_S / 60)} minutes"
@@ -161,6 +147,30 @@ def settings() -> Iterator[tuple[str, str]]:
     yield "reference/programs.md", "compile within two minutes on one core"
     yield "reference/programs.md", f"after {THREADS_LIMIT} of them the program says so"
     yield "guides/programs.md", f"it gets {REFERENCES_LIMIT_S:.0f} seconds of a run"
+
+
+def kernels_that_cheat() -> Iterator[str]:
+    farthest_mib = max(int(found[1]) for name in FAULTING if (found := re.search(r"(\d+) MiB", name)))
+    yield f"one element to {farthest_mib} MiB away, or write to A or B | {len(FAULTING)} | search:"
+    yield f"or cut numbers to 16 bits or fewer | {len(WRONG)} | search:"
+    yield f"round in another way after they ran | {len(LEAVING)} | search:"
+    finders = Counter(finder for finder, _ in more_dishonest_kernels.KERNELS.values())
+    for finder, name in (
+        (more_dishonest_kernels.SEARCH, "search"),
+        (more_dishonest_kernels.TIMING, "timing"),
+        (more_dishonest_kernels.FINAL, "final"),
+    ):
+        yield f" | {finders[finder]} | {name} |"
+    passing = [
+        name
+        for name, (finder, _) in more_dishonest_kernels.KERNELS.items()
+        if finder == more_dishonest_kernels.PASSES
+    ]
+    yield from (f"| {name} |" for name in (*passing, *PASSING) if name != "honest dots")
+    numbers = Counter(kernel.shown_by for kernel in dishonest_fusions.KERNELS.values())
+    counts = [f"{count} by {number}" for number, count in numbers.most_common()]
+    yield f"{len(dishonest_fusions.KERNELS)} fusions that cheat are all found before they are timed"
+    yield f"{', '.join(counts[:-1])} and {counts[-1]}"
 
 
 TEXTS = [*measured(), *settings()]

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -108,7 +107,6 @@ def test_the_run_goes_on_and_the_honest_kernel_wins(records: dict[str, Record]) 
 # Kernels that read or write where nothing is theirs, or compute less than a product: which are caught.
 SMALL = Matmul(4, 16, 8)
 DEEP = Matmul(16, 16, 4096)  # rounding of many products hides cut numbers
-PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "what-is-verified.md"
 
 
 SERVICE = "tests.targets.cpu.injected_faults:ForkedVerification"  # of the fixture ``child``
@@ -176,15 +174,3 @@ def test_a_fault_is_a_failure_with_its_stage_and_its_reason() -> None:
         worker.kill()
     assert isinstance(reply.value, Failure)
     assert (reply.value.stage, reply.value.reason[:17]) == (Stage.RUN, "killed by SIGSEGV")
-
-
-def of_group(letter: re.Match[str]) -> str:
-    return f"({'|'.join(each for each in ('A', 'B', 'C', 'A or B', 'A, B or C') if letter[0] in each)})"
-
-
-@pytest.mark.slow
-def test_the_page_names_each_kernel() -> None:
-    page, names = PAGE.read_text(), (*FAULTING, *WRONG, *LEAVING, *PASSING)
-    rows = {name: re.sub("(minus )?infinity", "infinity or minus infinity", name) for name in names}
-    rows = {name: re.sub(r"\b[ABC]\b", of_group, row) for name, row in rows.items()}
-    assert [name for name in names if not re.search(rf"\| {rows[name]} \|", page)] == ["honest dots"]
