@@ -67,8 +67,8 @@ def models_versions() -> str:
     document = _document(MODELS_1_THREAD)
     version = document["settings"]["torch"].partition("+")[0]
     return (
-        f"{machine(MODELS_1_THREAD)}; PyTorch {version}; each model was tuned for "
-        f"{_budget(MODELS_1_THREAD)} seconds on one thread, and has the same schedules on two."
+        f"PyTorch is {version}; each model was tuned for {_budget(MODELS_1_THREAD)} seconds on one "
+        "thread, and has the same schedules on two."
     )
 
 

@@ -50,9 +50,10 @@ def quantized_sentence() -> str:
     rows = quantized_rows()
     few = [row["ratio"]["median"] for row in rows if "cache=weights-cold" in row["problem"]]
     many = [row["ratio"]["median"] for row in rows if "cache=weights-cold" not in row["problem"]]
-    machine = json.loads((RESULTS / FILES[0]).read_text())["machine"]
+    document = json.loads((RESULTS / FILES[0]).read_text())
+    day = document["date"].split("T")[0]
     return (
-        f"On one thread of {machine['name']}, weights from memory, at most 16 rows: "
+        f"On one thread of {document['machine']['name']}, {day}, weights from memory, at most 16 rows: "
         f"{statistics.geometric_mean(few):.2f} times as fast as the fastest library (least {min(few):.2f}); "
         f"weights in the caches, 128 rows and more: {statistics.geometric_mean(many):.2f} "
         f"(least {min(many):.2f}), geometric means."

@@ -61,10 +61,12 @@ def ratios_in(file: str) -> tuple[Ratio, ...]:
 
 
 def machine(file: str) -> str:
-    """Returns on which machine the ratios of a file were measured."""
-    described = json.loads((RESULTS / file).read_text())["machine"]
+    """Returns on which machine and on which day the ratios of a file were measured."""
+    document = json.loads((RESULTS / file).read_text())
+    described = document["machine"]
     isa = described["isa"].upper().replace("AVX512", "AVX-512")
-    return f"{described['processor']}, {isa}, {described['physical_cores']} cores"
+    day = document["date"].split("T")[0]
+    return f"{described['processor']}, {isa}, {described['physical_cores']} cores, {day}"
 
 
 def geometric_mean(ratios: Iterable[Ratio]) -> float:

@@ -44,6 +44,8 @@ CLASSES = (
     ProcessorClass(
         "xeon_amx", "avx512", r".*Xeon.*\(family 6 model|(sapphire|granite)rapids \(", has_tiles=True
     ),
+    # with AMX that the operating system or the hypervisor hides
+    ProcessorClass("xeon", "avx512", r".*Xeon.*\(family 6 model \d+, avx512 bf16"),
 )
 
 
