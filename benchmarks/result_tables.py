@@ -10,6 +10,7 @@ import json
 import re
 import statistics
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.markdown_table import markdown_table
@@ -45,36 +46,45 @@ KERNEL_TUNER = "kernel_tuner:"  # how the names of its searches begin
 
 
 def libraries_table() -> str:
-    """Returns each shape's ratio to the fastest library, for both processors and all types, with means."""
-    heads: list[str] = []
-    columns: list[dict[str, Ratio]] = []
+    """Returns a line for each processor and type: means of ratios to the fastest library, and the least."""
+    head = ("processor, type", "large", "small or skinny", "least", "below 1")
+    lines = []
     for processor, files in PROCESSORS.items():
         for dtype, file in files.items():
-            heads.append(f"{processor}, {dtype}")
-            columns.append({ratio.shape: ratio for ratio in ratios_in(file)})
-    shapes = dict.fromkeys(shape for column in columns for shape in column)
-    rows = [(shape, *(_ratio_text(column.get(shape)) for column in columns)) for shape in shapes]
-    large = [_mean_text(column, is_large=True) for column in columns]
-    small = [_mean_text(column, is_large=False) for column in columns]
-    least = [f"{min(ratio.ratio for ratio in column.values()):.2f}" for column in columns]
-    means = (("geometric mean, large", *large), ("geometric mean, small or skinny", *small))
-    return markdown_table(("m x n x k", *heads), [*rows, *means, ("least", *least)])
+            ratios = ratios_in(file)
+            least = min(ratios, key=lambda ratio: ratio.ratio)
+            slower = sum(ratio.ratio < 1 for ratio in ratios)
+            lines.append(
+                (
+                    f"{processor}, {dtype}",
+                    _mean_text(ratios, is_large=True),
+                    _mean_text(ratios, is_large=False),
+                    f"{_interval(least)}, {least.shape}, {_library(least)}",
+                    f"{slower} of {len(ratios)}",
+                )
+            )
+    return markdown_table(head, lines)
 
 
-def _ratio_text(ratio: Ratio | None) -> str:
-    return "" if ratio is None else f"{ratio.ratio:.2f}"
-
-
-def _mean_text(column: dict[str, Ratio], *, is_large: bool) -> str:
-    """Returns the geometric mean of the large shapes of a column or of the others; "" without any."""
-    chosen = [ratio for ratio in column.values() if ratio.is_large == is_large]
+def _mean_text(ratios: Iterable[Ratio], *, is_large: bool) -> str:
+    """Returns the geometric mean of the large shapes or of the others; "" without any."""
+    chosen = [ratio for ratio in ratios if ratio.is_large == is_large]
     if not chosen:
         return ""
-    return f"**{geometric_mean(chosen):.2f}**"
+    return f"{geometric_mean(chosen):.2f}"
+
+
+def _library(ratio: Ratio) -> str:
+    name = ratio.baseline.split()[0]
+    return name.replace("openblas", "OpenBLAS")
+
+
+def _interval(ratio: Ratio) -> str:
+    return f"{ratio.ratio:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
 
 
 def intervals_sentence() -> str:
-    """Returns how far the intervals of the table of libraries reach from their ratios."""
+    """Returns how far the intervals of the ratios to the fastest library reach."""
     texts = []
     for processor, files in PROCESSORS.items():
         ratios = [ratio for file in files.values() for ratio in ratios_in(file)]

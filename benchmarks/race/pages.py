@@ -26,7 +26,7 @@ OURS = (TUNER.name, COLD_TUNER.name)
 
 
 def results_part(race: Race) -> str:
-    """Returns the part of results.md: first where a peer is better, then ratios, searches and settings."""
+    """Returns the part of results.md: first where a peer is better, then ratios, searches and versions."""
     days = race.document["date"][:10]
     skipped = [
         f"{peer['title']} is missing ({peer['skipped']})" for peer in race.peers.values() if peer["skipped"]
@@ -37,7 +37,7 @@ def results_part(race: Race) -> str:
         f"{days}, one thread on one core of {race.machine}; {race.document['settings']['rounds']} rounds, in "
         f"which quartiles of OpenBLAS's times were up to {race.spread:.1%} apart (`{FILE.name}`)."
         f"{missing}\n\n"
-        f"{ratio_table(race)}\n\n{search_table(race)}\n\n{settings_table(race)}\n"
+        f"{ratio_table(race)}\n\n{search_table(race)}\n\n{versions_sentence(race)}\n"
     )
 
 
@@ -104,7 +104,7 @@ def search_table(race: Race) -> str:
     head = (
         *("tuner", "wall s", "trials (failed)"),
         *(f"mean at +{offset}" for offset in (ALIGNED, SHIFTED)),
-        *(f"{share:g} of the fastest" for share in SHARES),
+        f"{SHARES[0]:g} of the fastest",
     )
     lines = []
     for title in _titles(race):
@@ -113,8 +113,8 @@ def search_table(race: Race) -> str:
         failed = sum(row["failed"] for row in rows)
         trials = f"{_range([row['trials'] for row in rows])} ({failed})" if has_budget else ""
         means = [_mean_ratio(rows, offset) for offset in (ALIGNED, SHIFTED)]
-        reached = [_reached(rows, f"{share:g}") for share in SHARES]
-        lines.append((title, _range([row["wall_s"] for row in rows]), trials, *means, *reached))
+        reached = _reached(rows, f"{SHARES[0]:g}")
+        lines.append((title, _range([row["wall_s"] for row in rows]), trials, *means, reached))
     return markdown_table(head, lines)
 
 
@@ -155,28 +155,20 @@ def _ratio_cell(part: Row) -> str:
     return ""
 
 
-def settings_table(race: Race) -> str:
-    """Returns version and settings of each peer, with a link to the page that they are from."""
-    rows = []
+def versions_sentence(race: Race) -> str:
+    """Returns a sentence with the version of each peer, and a link to the page that its settings are from."""
+    texts = []
     for peer in race.peers.values():
-        version = peer["version"] or "missing"
-        rows.append((_linked_title(peer), version, _settings(race, peer).replace("|", "/")))
-    return markdown_table(("tuner", "version", "how it is run"), rows)
+        text = f"{_linked_title(peer)} {peer['version']}"
+        if not peer["version"]:
+            text = f"{_linked_title(peer)} missing"
+        texts.append(text)
+    return f"{', '.join(texts)}. `settings.peers` of the file says how each is run."
 
 
 def _linked_title(peer: Row) -> str:
     source = str(peer["source"])
     return f"[{peer['title']}]({source.replace('docs/', '../', 1) if source.startswith('docs/') else source})"
-
-
-def _settings(race: Race, peer: Row) -> str:
-    """Returns a peer's settings; of a variant of another peer, what differs."""
-    settings = str(peer["settings"])
-    for other in race.peers.values():
-        base = str(other["settings"])
-        if other["title"] != peer["title"] and settings.startswith(base):
-            return f"as {other['title']}{settings.removeprefix(base)}"
-    return settings
 
 
 def readme_part(race: Race) -> str:

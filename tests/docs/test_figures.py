@@ -87,7 +87,6 @@ def real_fleets() -> Iterator[str]:
         f"(load {small['load']:.0f}), the device waited {small['idle_share'] * 100:.1f} % of the search at "
         f"256x256x256 and {large['idle_share'] * 100:.1f} % at 512x512x512 ({small['trials']} trials each"
     )
-    yield f"between two trials it waited {small['median_gap_ms']:.0f} ms, median."
     plain, coded = (row("fleet_real", measured="jobs", code_bytes=size) for size in (0, 100_000))
     yield (
         f"takes {plain['jobs_per_s']:.0f} jobs per second on two cores at load {plain['load']:.1f}, with "
