@@ -49,10 +49,10 @@ def this_process() -> RunProcess | None:
 
 
 def present_status(stored: str, process: object) -> str:
-    """Returns the status of a run or campaign: the stored one, or "interrupted" if its process has ended.
+    """Returns the stored status of a run or campaign; "interrupted" if it runs and its process has ended.
 
-    ``process``: JSON of a RunProcess, None: not known. Only processes of this machine can be found to have
-    ended: all of an earlier boot, and those of this pid namespace.
+    ``process``: JSON of a RunProcess; None: unknown, which counts as not ended. Only a process of this
+    machine can be found to have ended: one of an earlier boot, or one of this pid namespace.
     """
     if stored != RUNNING or process is None:
         return stored

@@ -117,7 +117,7 @@ def test_a_node_is_drained_and_a_run_cancelled(tuner: Tuner, url: str) -> None:
             pass
         tables.store_node(connection, node(NODE))
         drained = on_server.done(*example_of("drain", "fleet drain --help"))
-        assert drained.out == f"{NODE} ends after what it has\n"
+        assert drained.out == f"{NODE} ends after its current work\n"
         tables.delete_node(connection, NODE, 1)
     cancelled = on_server.done(*example_of("cancel", "fleet cancel --help"))
     assert cancelled.out == f"cancelled 0 jobs of run {RUN}\n"

@@ -193,7 +193,7 @@ def test_a_node_is_checked_and_what_cannot_be_checked_or_ends_meanwhile_is_repor
     for status, host, message in (
         (fleet_status(asked), "there", "no node measures on there; nodes measure on here"),
         (fleet_status(asked, silent_s=31.0), "here", "no node measures on here; nodes measure on none"),
-        (fleet_status(asked, busy=True), "here", "check: here fake has work"),
+        (fleet_status(asked, busy=True), "here", "check: found work on here fake"),
         (ours, "here", f"check: process {os.getpid()} of node a is not on this machine"),
     ):
         with pytest.raises(UsageError, match=message):

@@ -77,7 +77,7 @@ def test_a_silent_node_and_one_that_drains_are_named(connection: Connection, run
         assert why(connection) == "a: silent; its work is given to another in 5 s"
     joined(connection, "a")
     tables.drain(connection, "a")
-    assert why(connection) == "a: asked to end after what it has"
+    assert why(connection) == "a: asked to end after its current work"
     for state in ("drains", "lost"):
         status = fleet_status(connection, LEASE_S)
         assert status.state_of(status.nodes[0]) == state

@@ -31,7 +31,8 @@ LATEST = 0.2  # weight of the latest gain; the rest is the time left divided by 
 class ColumnPool:
     """The configurations of a campaign (columns), and the projection of each onto every problem of it.
 
-    The projection is the nearest configuration that the constraints of the problem allow.
+    The projection is the nearest configuration that the constraints of the problem allow. Raises ValueError
+    for tables of another size than problems x columns, and for a cost that is not positive.
     """
 
     problems: tuple[Problem, ...]
@@ -81,7 +82,10 @@ class Scheduler:
     """
 
     def __init__(self, pool: ColumnPool, seed: int, floors_s: tuple[float, ...] = ()) -> None:
-        """``floors_s``: seconds of each problem, of a roofline; (): unknown, all time could be saved."""
+        """``floors_s``: least seconds of each problem, from a roofline; (): unknown, all time could be saved.
+
+        Raises ValueError unless there is one for each problem or none at all.
+        """
         if floors_s and len(floors_s) != len(pool.problems):
             raise ValueError(f"floors_s: found {len(floors_s)}, allowed {len(pool.problems)}")
         self._has_floors = bool(floors_s)

@@ -34,7 +34,10 @@ class Finding(enum.Enum):
 
 @dataclass(frozen=True)
 class InterleavedSession:
-    """The samples of one timing session, in seconds per call: of earlier code, twice, and of current code."""
+    """The samples of one timing session, in seconds per call: of earlier code, twice, and of current code.
+
+    Raises ValueError unless there are equally many of each, and at least one.
+    """
 
     then_s: tuple[float, ...]  # the earlier code
     again_s: tuple[float, ...]  # the earlier code, loaded a second time

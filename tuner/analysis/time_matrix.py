@@ -112,7 +112,8 @@ class TimeMatrix:
     """Median times of configurations (columns) on problems (rows), where measured.
 
     The configurations are those chosen for all problems; on a problem, the nearest one that its constraints
-    allow was timed.
+    allow was timed. Raises ValueError for a problem or configuration that occurs twice, tables of another
+    size, times or costs that are not positive, and a time of a configuration that does not apply.
     """
 
     problems: tuple[Problem, ...]

@@ -471,7 +471,10 @@ def require_choice(what: str, found: str, allowed: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class NamedProblem:
-    """A problem to tune together with others: its name in the user's program, how often it occurs."""
+    """A problem to tune together with others: its name in the user's program, how often it occurs.
+
+    Raises UsageError for a count outside of 1 to COUNT_LIMIT.
+    """
 
     problem: Problem
     name: str = ""  # of a layer or a function

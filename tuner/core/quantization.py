@@ -34,7 +34,8 @@ CONSTANT = "constant"  # in place of a WeightFormat's text: B as it is, packed a
 class WeightFormat:
     """How the weights of a matmul are quantized, and whether its activations are.
 
-    Its text, ``i4-g128-f16-zp-a8row``, is part of a problem's key.
+    Its text, ``i4-g128-f16-zp-a8row``, is part of a problem's key. Raises UsageError for bits, a group size,
+    a type of scales or a quantization of activations that is not supported.
     """
 
     bits: int  # of a weight: 4 or 8

@@ -20,7 +20,10 @@ class Trust(enum.Enum):
 
 @dataclass(frozen=True)
 class Reliability:
-    """Whether a time can be relied on, and the reason if it cannot."""
+    """Whether a time can be relied on, and the reason if it cannot.
+
+    Raises ValueError for a reliable time with a reason, and for another time without one.
+    """
 
     trust: Trust
     reason: str = ""  # one clause; "" for a reliable time

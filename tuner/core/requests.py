@@ -148,7 +148,10 @@ def require_budget(budget_s: float | None) -> None:
 
 @dataclass(frozen=True)
 class FleetRequest:
-    """Options of a run that a fleet measures: database URL, number of devices, priority, machine class."""
+    """Options of a run that a fleet measures: database URL, number of devices, priority, machine class.
+
+    Raises UsageError for fewer than one device.
+    """
 
     url: str
     devices: int = 1  # that a run measures on at once

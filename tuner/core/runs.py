@@ -60,7 +60,10 @@ class ChosenStrategy:
 
 @dataclass(frozen=True)
 class InitialConfiguration:
-    """A candidate that a run proposes before the sampler's; the problem's constraints may exclude it."""
+    """A candidate that a run proposes before the sampler's; the problem's constraints may exclude it.
+
+    Raises ValueError for an origin that is not one of ORIGINS.
+    """
 
     candidate: Candidate
     origin: str  # one of ORIGINS

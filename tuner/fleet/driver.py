@@ -179,8 +179,8 @@ class Driver:
     def begin(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> None:
         """Queues a piece of work for the nodes, and stores ``blobs``: the scripts or artifacts that it needs.
 
-        Work that is queued or has a valid outcome is not queued again: the outcome is moved to ``known``. One
-        that is not valid is deleted, and the work is queued again.
+        Work that is queued already is not queued again. An outcome that an earlier process of the run stored
+        moves to ``known`` if it is valid; otherwise it is deleted, and the work is queued again.
         """
         key = (work.number, work.stage)
         if key in self.known:

@@ -36,7 +36,10 @@ KEEP_FREE_BYTES: Final = 64 * MIB  # in the folder for temporary files, where ch
 
 @dataclass(frozen=True)
 class NodeRequest:
-    """The options of a node, which compiles, measures on a device, or both."""
+    """The options of a node, which compiles, measures on a device, or both.
+
+    Raises UsageError for a negative number of slots, and if the node neither compiles nor measures.
+    """
 
     target: TargetName
     name: str = ""  # "": host and process

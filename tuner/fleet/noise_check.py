@@ -63,7 +63,9 @@ def nodes_to_check(status: "FleetStatus", host: str) -> tuple[FleetNode, ...]:
     names = {node.name for node in here}
     busy = [device.device for device in status.devices if device.node in names and device.doing is not None]
     if busy:
-        raise UsageError(f"check: {', '.join(busy)} has work; check when it is idle")
+        raise UsageError(
+            f"check: found work on {', '.join(busy)}; check without work on the devices of {host}"
+        )
     for node in here:
         if not _is_node(node.process):
             raise UsageError(f"check: process {node.process} of node {node.name} is not on this machine")

@@ -126,7 +126,7 @@ def _why(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> str
     if not alive:
         return _nobody(waiting.example, nodes, lease_s)
     if all(seen.drains for seen in alive):
-        return f"{_names(alive)}: asked to end after what it has"
+        return f"{_names(alive)}: asked to end after its current work"
     if len(silent) == len(alive):
         left_s = lease_s - min(seen.silent_s for seen in silent)
         return f"{_names(silent)}: silent; its work is given to another in {left_s:.0f} s"

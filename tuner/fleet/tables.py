@@ -38,7 +38,8 @@ REPORT_LIMIT_BYTES: Final = 4 << 20  # of an outcome; final times of 20 candidat
 class FleetSettings:
     """Settings that all drivers and nodes of a fleet share.
 
-    A node is lost ``lease_s`` seconds after its last heartbeat: other nodes get its jobs.
+    A node is lost ``lease_s`` seconds after its last heartbeat: other nodes get its jobs. Raises UsageError
+    for fewer than LEAST_LEASE_S seconds.
     """
 
     lease_s: float = LEASE_S

@@ -10,7 +10,10 @@ SERIAL_OVERLAP = 1.05  # sum of kernel times over busy time; up to this ratio st
 
 @dataclass(frozen=True)
 class KernelTime:
-    """The start and the end of one kernel launch on the device's clock, in seconds."""
+    """The start and the end of one kernel launch on the device's clock, in seconds.
+
+    Raises ValueError for an end before the start.
+    """
 
     kernel: str
     start_s: float  # since the program began

@@ -30,7 +30,8 @@ class OptunaRows(AbstractMethod):
 
     Each proposal makes a new study of all outcomes, so it depends on history and seed alone. State that a
     sampler keeps in addition to the trials is lost: cmaes starts from the history (warm start, Nomura et al.
-    2021, https://arxiv.org/abs/2012.06932), the genetic samplers treat all trials as one generation.
+    2021, https://arxiv.org/abs/2012.06932), the genetic samplers treat all trials as one generation. Raises
+    UsageError if a package that the sampler needs is missing.
     """
 
     def __init__(self, task: SearchTask, name: str) -> None:

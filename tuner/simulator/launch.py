@@ -510,7 +510,7 @@ def _in_order(numbers: tuple[int, ...], cluster_blocks: int, schedule_seed: int 
 def alone(pausing_run: PausingRun, kernel: str) -> Simulation:
     """Runs a launch to its end, without other work; ``kernel``: its name, for messages.
 
-    Raises SimulationError if threads wait for ever.
+    Raises SimulationError for a defect of the kernel, and if its threads wait forever.
     """
     before: Pause | None = None
     while True:

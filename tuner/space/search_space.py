@@ -19,7 +19,10 @@ TABLE_LIMIT = 1 << 17  # combinations in a table: evaluated within a millisecond
 
 @dataclass(frozen=True)
 class Knob:
-    """A tunable parameter of a strategy: its name and the values that it may have for one problem."""
+    """A tunable parameter of a strategy: its name and the values that it may have for one problem.
+
+    Raises ValueError without choices, for a repeated choice, and for integers next to texts.
+    """
 
     name: str
     choices: tuple[Value, ...]  # all integers, or all texts
@@ -39,7 +42,11 @@ class Knob:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The knobs of one strategy for one problem on one machine, with constraints and preferences."""
+    """The knobs of one strategy for one problem on one machine, with constraints and preferences.
+
+    Raises ValueError for a repeated knob, UsageError for an expression with a name that is neither a knob nor
+    a variable.
+    """
 
     strategy: str
     knobs: tuple[Knob, ...]

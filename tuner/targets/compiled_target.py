@@ -71,7 +71,7 @@ class CompiledTarget(Target):
         raise UsageError(f"trial {trial.id}: target {self.name} has no functions that Python can call")
 
     def code(self, target: TargetName, problem: Problem, script: Script) -> str:
-        """Returns the text of the code that the target's compiler makes, in this process."""
+        """Compiles the script in this process; returns its code, LLVM dialect or PTX."""
         compiler: AbstractCompiler = self.children(target, problem, 1).compiler.build()
         return str(compiler.compile(problem, script).code.text)
 

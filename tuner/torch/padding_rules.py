@@ -118,7 +118,7 @@ def _sizes(value: object) -> tuple[Size, ...]:
 
 
 def padded_dims(sizes: Iterable[Size]) -> tuple[int, ...]:
-    """Returns the numbers of the dimensions whose size depends on a symbol."""
+    """Returns the indices, from 0, of the dimensions whose size depends on a symbol."""
     return tuple(dim for dim, size in enumerate(sizes) if isinstance(size, SymbolSize))
 
 

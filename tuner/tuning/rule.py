@@ -92,7 +92,11 @@ class StatedRegret:
 
 @dataclass(frozen=True)
 class DispatchRule:
-    """Configurations and their times on tuned problems, from which one is chosen for any problem."""
+    """Configurations and their times on tuned problems, from which one is chosen for any problem.
+
+    Raises ValueError without configurations, for a repeated configuration or problem, and for lists of times
+    of another length.
+    """
 
     tuner: str  # version that wrote it
     date: str  # UTC, ISO 8601

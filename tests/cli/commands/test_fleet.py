@@ -38,7 +38,7 @@ def test_a_fleet_is_set_up_and_reports_of_itself(tuner: Tuner, url: str) -> None
     require(found, "a     works  fake    2 at once  here fake", waits, builds)
     document = tuner(FLEET, url, "--json").json
     assert (document["nodes"][0]["state"], document["queues"][0]["waits"]) == ("works", 1)
-    assert tuner("fleet drain a --db", url).out == "a ends after what it has\n"
+    assert tuner("fleet drain a --db", url).out == "a ends after its current work\n"
     assert "drains" in tuner(FLEET, url).out
     assert "node: found 'b', allowed a" in tuner("fleet drain b --db", url).err
 

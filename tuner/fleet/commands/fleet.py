@@ -116,6 +116,8 @@ def _measurement_of(text: str, backends: "Backends") -> "tuple[Target, TargetNam
 def drain(node: str, database: str | None) -> None:
     """Ends a node of a fleet after its current work; SIGTERM does the same.
 
+    NODE is a name that 'tuner fleet status' lists.
+
     Example: tuner fleet drain gpu-3
     """
     with session(which_database(database)) as connection:
@@ -123,7 +125,7 @@ def drain(node: str, database: str | None) -> None:
             raise unknown_value(
                 "node", node, [stored_node.node.name for stored_node in tables.stored_nodes(connection)]
             )
-    print(f"{node} ends after what it has")
+    print(f"{node} ends after its current work")
 
 
 @fleet.command()

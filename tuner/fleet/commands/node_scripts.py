@@ -28,7 +28,11 @@ LOG = "tuner-fleet.log"  # in the folder where SSH begins
 
 @dataclass(frozen=True)
 class NodeCommand:
-    """The command that starts a node on another machine, with the environment variables that it needs."""
+    """The command that starts a node on another machine, with the environment variables that it needs.
+
+    Raises UsageError for a URL that is not of a server or holds a password, for a node without work, and for
+    text of more than one line.
+    """
 
     url: str  # of the fleet's database, without a password: others read scripts
     target: str = "cpu"

@@ -47,7 +47,10 @@ NO_BUNDLE = "measure: --bundle FILE is missing; a full installation of tuner can
 
 @dataclass(frozen=True)
 class MeasuringRequest:
-    """The options of ``tuner measure``; ``seconds``: no candidate is begun after that time."""
+    """The options of ``tuner measure``; ``seconds``: no candidate is begun after that time.
+
+    Raises UsageError for ``seconds`` that are not positive.
+    """
 
     bundle: Path
     seconds: float = DEFAULT_SECONDS

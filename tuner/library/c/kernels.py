@@ -272,7 +272,7 @@ class GpuArgument:
 
 @dataclass(frozen=True)
 class GpuLaunch:
-    """A kernel launch: name, grid, block, bytes of dynamic shared memory, and arguments."""
+    """A kernel launch: blocks, and threads per block, along x, y and z; bytes of dynamic shared memory."""
 
     kernel: str
     grid: tuple[int, int, int]

@@ -265,7 +265,10 @@ def find_compiler() -> IreeCompiler:
 
 
 class IreeProduct:
-    """The function ``product`` of a compiled program, with random inputs in IREE's memory."""
+    """The function ``product`` of a compiled program, with random inputs in IREE's memory.
+
+    Raises TunerError for code that IREE's runtime does not load.
+    """
 
     def __init__(self, code: bytes, problem: Problem, seed: int = 0) -> None:
         from iree import runtime

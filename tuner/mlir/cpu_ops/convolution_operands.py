@@ -65,7 +65,7 @@ class ConvolutionTile:
 
     @property
     def lane(self) -> int:
-        """Returns the number of the dimension whose elements are the lanes of a register."""
+        """Returns the index, from 0, of the loop dimension whose elements are the lanes of a register."""
         return next(iter(self.maps[WEIGHTS if self.along == FILTERS else SUMS][-1]))
 
     @property

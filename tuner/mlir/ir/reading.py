@@ -186,7 +186,7 @@ def private_function(name: str, type_: ir.FunctionType, **more: Attribute) -> Op
 
 
 def function_type(function: Op) -> ir.FunctionType:
-    """Returns the FunctionType of a func.func or gpu.func, not that of an llvm.func."""
+    """Returns the FunctionType of a func.func or gpu.func; ``function`` must not be an llvm.func."""
     return ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
 
 

@@ -45,9 +45,10 @@ def table_of(lookup: Lookup, entries: Sequence[ir.Attribute]) -> Value:
 
 
 def looked_up(lookup: Lookup, table: Value, indices: Value) -> Value:
-    """Creates the call of a lookup; returns the table's entries at the lowest 4 bits of each index.
+    """Creates a call of a lookup; returns a vector of the table's entries at the lowest 4 bits of each index.
 
-    ``table``: a value of ``table_of``. Higher bits of an index do not count. The function must be declared.
+    ``table``: a value of ``table_of``. ``indices``: a vector of ``lookup.lanes`` integers. The module must
+    have the function that ``declare_lookup`` declares.
     """
     callee = ir.FlatSymbolRefAttr.get(lookup.name)
     return value("func.call", table.type, table, indices, callee=callee)

@@ -18,7 +18,7 @@ SCALINGS = 4  # roundings of an element besides those of its sum: of its scales,
 
 
 def quantized_product(text: str, inputs: tuple[Array, ...], output: str) -> tuple[Float64, Float64]:
-    """Returns A W^T in float64 and the tolerance of each element.
+    """Returns A W^T in float64 and the tolerance of each element, both m x n.
 
     Args:
         text: a payload of ``tuner.core.quantization.quantized_text``.

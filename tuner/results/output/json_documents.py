@@ -107,7 +107,7 @@ def problem_document(problem: Problem) -> Document:
 
 
 def counts_document(counts: Counts) -> Document:
-    """Returns JSON of how many trials of a run were proposed, of how many by outcome, and reused."""
+    """Returns the numbers of a run's trials as JSON: proposed, by outcome, and reused."""
     document: Document = encode(counts)
     return document
 

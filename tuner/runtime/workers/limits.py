@@ -20,7 +20,10 @@ GPU_CALLS = 60  # of a slow kernel, not early-stopped: 20 warm samples, 20 cold 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of the child processes for one problem: seconds to compile and to evaluate, bytes of memory."""
+    """Limits of the child processes for one problem: seconds to compile and to evaluate, bytes of memory.
+
+    Raises ValueError for a number that is not positive.
+    """
 
     compile_timeout_s: float = 30.0
     evaluation_timeout_s: float = 10.0  # for loading and drawing inputs; calls and the reference are added

@@ -17,7 +17,10 @@ class CompilePool:
     """Several child processes that compile scripts in parallel, with a queue of scripts."""
 
     def __init__(self, spec: ServiceSpec, workers: int, limits: Limits) -> None:
-        """Starts the children immediately: their imports overlap with the caller's further work."""
+        """Starts the children immediately: their imports overlap with the caller's further work.
+
+        Raises ValueError for fewer than one worker.
+        """
         if workers < 1:
             raise ValueError(f"workers: found {workers}, allowed 1 or more")
         self._timeout_s = limits.compile_timeout_s

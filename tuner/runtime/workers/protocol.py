@@ -18,7 +18,10 @@ STEP_BYTES = 256  # of the memory in which a child names its step; a longer name
 
 @dataclass(frozen=True)
 class Factory:
-    """A recipe to build an object in another process: a callable as "module:callable", and its arguments."""
+    """A recipe to build an object in another process: a callable as "module:callable", and its arguments.
+
+    Raises ValueError for a path of another form.
+    """
 
     path: str  # "module:callable"
     args: tuple[Any, ...] = ()

@@ -201,7 +201,7 @@ def _begin(operands: Operands) -> Step:
     cache = modifiers.need(("ca", "cg"), "a cache")
     modifiers.has("L2::64B", "L2::128B", "L2::256B")
     if not modifiers.has("shared", "shared::cta") or not modifiers.has("global"):
-        raise operands.unsupported("it between these spaces")
+        raise operands.unsupported("this instruction between these spaces")
     operands.need(3, 4)
     size = operands.constant(2)
     if size not in SIZES_BYTES or (cache == "cg" and size != 16):

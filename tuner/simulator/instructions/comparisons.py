@@ -68,7 +68,7 @@ def set_predicate(operands: Operands) -> Step:
     write_second = None if second is None else operands.writer(second, PREDICATE)
     is_packed = type_.elements == 2
     if is_packed and second is None:
-        raise operands.unsupported("it with one predicate for two numbers")
+        raise operands.unsupported("this instruction with one predicate for two numbers")
 
     def step(resident: ResidentBlocks) -> None:
         result = compare(start(a(resident)), start(b(resident)))

@@ -179,7 +179,7 @@ def arithmetic(operands: Operands) -> Step:
         if name == "mad":
             return float_fma(operands)
         if name not in FLOAT_STEPS:
-            raise operands.unsupported("it for floats")
+            raise operands.unsupported("this instruction for floats")
         return FLOAT_STEPS[name](operands, operands.modifiers.type(*FLOAT_TYPES))
     return INTEGERS[name](operands, operands.modifiers.type())
 

@@ -280,7 +280,7 @@ def wmma(operands: Operands) -> Step:
     """Decodes PTX wmma.load, wmma.store and wmma.mma: returns a function that loads, stores or multiplies."""
     form = next(iter(operands.instruction.parts[1:]), "")
     if form not in TILES:
-        raise operands.unsupported(f"it without {', '.join(TILES)}")
+        raise operands.unsupported(f"this instruction without {', '.join(TILES)}")
     return TILES[form](operands)
 
 

@@ -119,7 +119,7 @@ def update(operands: Operands) -> Step:
     type_ = modifiers.type()
     count = modifiers.vector()
     if modifiers.take("noftz") is None and type_.name in ("f16", "f16x2", "bf16", "bf16x2"):
-        raise operands.unsupported("it without .noftz")
+        raise operands.unsupported("this instruction without .noftz")
     order = modifiers.take(*ORDERS) or "relaxed"
     if modifiers.take(*SCOPES) in SCOPES_OF_BLOCKS:
         order = "relaxed"  # between the blocks of different clusters

@@ -75,7 +75,7 @@ class Modifiers:
         """
         name = self.take(*names)
         if name is None:
-            raise unsupported(self._instruction, f"it without {what}: {', '.join(names)}")
+            raise unsupported(self._instruction, f"this instruction without {what}: {', '.join(names)}")
         return name
 
     def need_each(self, *names: str) -> None:
@@ -90,7 +90,9 @@ class Modifiers:
         type.
         """
         if not self._left or self._left[-1] not in TYPES:
-            raise unsupported(self._instruction, f".{self._left[-1]}" if self._left else "it without a type")
+            raise unsupported(
+                self._instruction, f".{self._left[-1]}" if self._left else "this instruction without a type"
+            )
         name = self._left.pop()
         if allowed and name not in allowed:
             raise unsupported(self._instruction, f".{name}, only {', '.join(allowed)}")
@@ -147,11 +149,11 @@ class Operands:
 
     def need(self, *counts: int) -> None:
         if len(self) not in counts:
-            raise self.unsupported(f"it with {len(self)} operands")
+            raise self.unsupported(f"this instruction with {len(self)} operands")
 
     def operand(self, number: int) -> Operand:
         if number >= len(self):
-            raise self.unsupported(f"it with {len(self)} operands")
+            raise self.unsupported(f"this instruction with {len(self)} operands")
         return self.instruction.operands[number]
 
     def source(self, number: int, type_: PtxType) -> Reader:

@@ -113,7 +113,7 @@ def _checked(operands: Operands) -> MmaAsync:
     if left in ("f16", *fragments.FLOAT8S):
         results = ("f32", "f16")
     if left not in fragments.ELEMENTS or right not in fragments.partners(left) or result not in results:
-        raise operands.unsupported("it with these types")
+        raise operands.unsupported("this instruction with these types")
     item_bytes = 4 // fragments.ELEMENTS[left]
     is_integer = left in fragments.INTEGERS
     if (
@@ -148,7 +148,7 @@ def _flags(operands: Operands, item_bytes: int, in_registers: bool) -> tuple[tup
     else:
         transposes = 2
     if len(flags) != 2 + transposes or set(map(abs, flags[:2])) != {1}:
-        raise operands.unsupported(f"it with the flags {flags}")
+        raise operands.unsupported(f"this instruction with the flags {flags}")
     right = bool(flags[-1]) if transposes else False
     return (bool(flags[2]) if transposes == 2 else False, right), flags[0] * flags[1]
 

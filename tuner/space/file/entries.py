@@ -180,7 +180,7 @@ class StrategyEntry:
     first_by_isa: tuple[tuple[str, Candidate], ...] = ()  # (isa, configuration), before ``first``
 
     def first_on(self, isa: str) -> tuple[Candidate, ...]:
-        """Returns the initial configurations for machines of an ``isa``, those of it alone first."""
+        """Returns the initial configurations for an instruction set: those of it alone, then those of all."""
         own = []
         for name, candidate in self.first_by_isa:
             if name == isa:

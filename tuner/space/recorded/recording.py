@@ -185,7 +185,10 @@ def _distinct(name: str, listed: tuple[Raw, ...], column: Iterable[Raw]) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class RecordedTime:
-    """The recorded time of a configuration that worked, with samples and verdict where there are any."""
+    """The recorded time of a configuration that worked, with samples and verdict where there are any.
+
+    Raises UsageError for a time that cannot be of the samples, as where their units differ.
+    """
 
     time_s: float  # the recording's statistic: the median in this tuner's records, the mean in Kernel Tuner's
     samples_s: tuple[float, ...] = ()  # () where the recording keeps none

@@ -111,7 +111,10 @@ class BaselineMedian:
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptProvenance:
-    """The origin and time of an exported script: the fields of its provenance file, in their order."""
+    """The origin and time of an exported script: the fields of its provenance file, in their order.
+
+    Raises ValueError for a median without an interval, or an interval without a median.
+    """
 
     tuner: str  # version
     problem: Problem = field(metadata=PROBLEM)

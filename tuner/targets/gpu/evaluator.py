@@ -344,9 +344,10 @@ def _watch(
 
 
 def require_possible(problem: Problem, measurement: Measurement, facts: CudaFacts) -> None:
-    """Raises CandidateError(VERIFY) for more flop/s than the documented peak plus PEAK_ERROR.
+    """Raises CandidateError(VERIFY) for a time in which no kernel of this GPU can compute the problem.
 
-    Does nothing for a GPU or type without a documented peak.
+    At the upper end of the time's interval, the flop/s are then above 1 + PEAK_ERROR times the documented
+    peak. Does nothing for a GPU or type without a documented peak.
     """
     try:
         peak = documented_flop_per_s(facts, problem.dtype)
