@@ -322,7 +322,8 @@ class Store:
     def refute(self, trial_id: int, failure: Failure) -> tuple[int, ...]:
         """Makes a timed trial that was found wrong, and trials of equal code, failed trials without a time.
 
-        Returns the ids of all trials that failed by this, of this run and of others.
+        Returns the ids of all trials that failed by this, of this run and of others. Raises UsageError if
+        there is no such trial.
         """
         with self._database.transaction() as connection:
             if not _is_id(trial_id) or writes.proposal(connection, trial_id) is None:

@@ -167,7 +167,7 @@ class ProgramSource:
 def chosen_baselines(choice: str) -> tuple[str, ...]:
     """Returns the names of the baselines that ``choice`` stands for.
 
-    UsageError if not a key of BASELINE_SETS.
+    Raises UsageError for a choice that is not a key of BASELINE_SETS.
     """
     if choice not in BASELINE_SETS:
         raise UsageError(f"baseline: found {choice!r}, allowed {', '.join(BASELINE_SETS)}")

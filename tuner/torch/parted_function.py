@@ -98,7 +98,7 @@ class PartedFunction:
 
     @property
     def changed_inputs(self) -> tuple[int, ...]:
-        """Returns the numbers of the arguments that a call changes."""
+        """Returns the indices, from 0, of the arguments that a call changes."""
         return tuple(self.inputs.index(change.owner) for change in self.changes if not change.buffer)
 
 

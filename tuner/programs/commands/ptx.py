@@ -220,7 +220,7 @@ def _from_file(path: Path, dtype: "np.dtype[Any]", sizes: tuple[int, ...]) -> ND
 def parse_sizes(text: str, what: str) -> tuple[int, int, int]:
     """Returns the sizes (x, y, z) from ``x,y,z``, ``x,y`` or ``x``; sizes that are left out are 1.
 
-    ``what`` names the option in the UsageError for other texts.
+    Raises UsageError for other texts; ``what`` is the option's name in its message.
     """
     if re.fullmatch(r"[0-9]{1,9}(?:,[0-9]{1,9}){0,2}", text) is None:
         raise UsageError(f"{what}: found {text!r}, allowed x,y,z such as 8,8,1")

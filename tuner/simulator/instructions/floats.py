@@ -142,7 +142,7 @@ def _rounding(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
 def flushing(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
     """Consumes .ftz; returns the function that flushes subnormal operands to zero.
 
-    Without it the identity.
+    Without .ftz it returns the identity.
     """
     if operands.modifiers.take("ftz"):
         return _flush(type_)
