@@ -26,7 +26,7 @@ from tuner.core.processors import instruction_sets_of, missing_on
 from tuner.core.records import Measurement, Verdict
 from tuner.core.roofline import Roofline
 from tuner.db.store import Store
-from tuner.mlir.cpu.llvm_modules import instructions_needed
+from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.results.best_trials import best_here
 from tuner.results.regression.gate import GateStatus, check_entry, recorded_entry
 from tuner.runtime.cpu.host import describe_machine

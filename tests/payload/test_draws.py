@@ -195,6 +195,16 @@ def test_there_are_rows_of_each_kind() -> None:
     assert [int(row.sum()) for row in subnormal if row.any()] == [64]
 
 
+def test_of_many_rows_only_compared_ones_are_small() -> None:
+    problem = MatmulProblem("matmul", (500, 5, 64), "f32", "nn")
+    compared = np.arange(7, 500, 9)
+    inputs = draw_extremes(problem, np.random.default_rng(0), compared)
+    is_small = (np.abs(inputs.a) < np.finfo(np.float32).tiny).all(axis=1)
+    assert set(np.flatnonzero(is_small)) < set(compared)
+    assert 5 < is_small.sum() < len(compared) / 2
+    assert (np.abs(np.delete(inputs.a, compared, axis=0)) > 2.0**59).any()
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_subnormal_numbers_read_as_zeros_are_seen(seed: int) -> None:
     inputs = draw_extremes(MatmulProblem("matmul", (10, 10, 8), "f32", "nn"), np.random.default_rng(seed))

@@ -94,6 +94,18 @@ def test_a_glance_sees_rows_that_are_wrong(arrays: ProblemArrays, rng: Rng) -> N
         arrays.compare_some_rows(rng)
 
 
+def test_a_kernel_that_reads_subnormal_numbers_as_zeros_is_seen_among_many_rows(rng: Rng) -> None:
+    problem = Matmul(1000, 20, 8)
+    arrays = ProblemArrays(problem, rng)
+    arrays.fill_with_extremes(rng)
+    multiply(problem, arrays)
+    arrays.check_rows(rng)
+    a, b, c = arrays.operands
+    np.matmul(np.where(np.abs(a) < np.finfo(np.float32).tiny, 0, a), b, out=c)
+    with pytest.raises(CandidateError, match="elements looked at are wrong"):
+        arrays.check_rows(rng)
+
+
 def test_rows_on_extreme_inputs_are_evaluated(rng: Rng) -> None:
     problem = Matmul(70, 20, 7)
     arrays = ProblemArrays(problem, rng)

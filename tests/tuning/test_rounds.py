@@ -261,10 +261,11 @@ def test_a_part_of_the_budget_is_reserved_for_the_final_remeasurement() -> None:
     for budget_s, problems, top_trials, seconds in (
         (None, 1, 8, 0.0),
         (60.0, 1, 8, 2.4 + 24 * 0.3),
-        (120.0, 6, 4, 6 * (2.4 + 16 * 0.3)),
+        (120.0, 6, 4, 6 * (2.0 + 16 * 0.3)),
         (5.0, 1, 8, 2.0),  # the search gets three fifths at least
     ):
         assert reserved_s(budget_s, problems, top_trials) == pytest.approx(seconds)
+    assert reserved_s(10.0, top_trials=2, search_s=4.0) == pytest.approx(1.8 + 12 * 0.08)
 
 
 def test_a_search_ends_in_time_for_the_trials_in_flight() -> None:

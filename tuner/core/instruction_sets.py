@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 AMX_BF16 = "amx-bf16"
 AMX_INT8 = "amx-int8"
+TILE_SETS = (AMX_BF16, AMX_INT8)  # products of tiles
 AVX512_BF16 = "avx512-bf16"
 VNNI = "vnni"
 AVX_VNNI = "avx-vnni"  # of a processor without AVX-512: dot products in 256 bits

@@ -22,10 +22,12 @@ KINDS = 5
 PLAIN, ONE_SIGN, ZEROS, LARGE, SMALL = range(KINDS)  # kinds of rows; of columns the first two are plain
 
 
-def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
+def draw_extremes(problem: Problem, rng: np.random.Generator, compared: Array | None = None) -> Inputs:
     """Returns inputs whose rows of A and columns of B have zeros, very large or very small numbers.
 
     Others are plain; some rows have one sign. Sums of products are exact, except where they underflow.
+    ``compared``: numbers of the rows of C that will be compared, None for all. Other rows of A are not small:
+    a product with a subnormal number takes some processors a hundred times as long.
     """
     m, n, k = problem.sizes
     exponents = number_type(problem.dtype).extremes
@@ -33,6 +35,10 @@ def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
     rows, columns = (
         rng.permutation(max(size, KINDS))[:size] % KINDS for size in (problem.rows, problem.b_matrices * n)
     )
+    if compared is not None:
+        is_left_out = np.ones(len(rows), np.bool_)
+        is_left_out[compared] = False
+        rows[is_left_out & (rows == SMALL)] = PLAIN
     a, b = (
         _whole_numbers(rng, (size, k), exponents.largest_whole)
         for size in (problem.rows, problem.b_matrices * n)

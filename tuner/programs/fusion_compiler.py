@@ -32,8 +32,8 @@ from tuner.core.programs import (
 )
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.llvm_modules import instructions_needed
 from tuner.mlir.cpu.lowering import DECLARATION, compile_fusion
+from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.effects.runner_signatures import C_INTERFACE
 from tuner.mlir.fusions import fusion_problem

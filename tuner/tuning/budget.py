@@ -13,13 +13,14 @@ from tuner.tuning.progress import Progress
 TOP_TRIALS = 8
 LEAST_S = 0.03  # per candidate, however short the search was
 SHARE_OF_SEARCH = 0.02  # per candidate: 12 of them are a quarter of the search; UNTIMED doubles it
-COMPILED_AGAIN_S = 2.4  # until the top trials are compiled and loaded again, and the command has ended
+BASELINE_START_S = 1.6  # until the baseline's process has started, and the command has ended
+COMPILED_AGAIN_S = 0.1  # until a top trial is compiled, loaded and verified again
 OTHERS_TIMED = 4  # next to the top trials: the baseline, the fastest again and at other alignments
 UNTIMED = 2  # factor from timed seconds to all seconds: an untimed call precedes each sample
 DRAWN_PER_S = 1.5e9  # elements of operands before each sample, as ``tuner.targets.cpu.timing_checks`` does
 MOST_RESERVED = 0.4  # of a budget
 LONG_CALLS = 0.1  # of a budget, at most, for calls longer than a sample
-SHORT_BUDGET_S = 20.0  # below it a roofline that is shipped is not measured again
+SHORT_BUDGET_S = 20.0  # below it as much of a budget as possible is for the search, see ``is_short``
 ROOFLINE_S = 2.0  # until a child process has measured a roofline
 
 
@@ -43,15 +44,36 @@ def is_spent(limits: RunSettings | CampaignSettings, proposed: int, searched_s: 
     return limits.budget_s is not None and searched_s >= limits.budget_s and proposed > 0
 
 
-def reserved_s(budget_s: float | None, problems: int = 1, top_trials: int = TOP_TRIALS) -> float:
+def is_short(budget_s: float | None) -> bool:
+    """Returns whether a budget has no time for what a result can do without.
+
+    That is a roofline that has to be measured, and a time of the baseline before the search: the final
+    re-measurement times the baseline, too.
+    """
+    return budget_s is not None and budget_s < SHORT_BUDGET_S
+
+
+def reserved_s(
+    budget_s: float | None,
+    problems: int = 1,
+    top_trials: int = TOP_TRIALS,
+    search_s: float | None = None,
+) -> float:
     """Returns the seconds of a budget that are reserved for the final re-measurements; 0 without a budget.
 
-    ``problems``: number of re-measurements; ``top_trials``: trials in each.
+    ``problems``: number of re-measurements; ``top_trials``: trials in each; ``search_s``: seconds of the
+    search, by which the effort is chosen, None: as long as the budget.
     """
     if budget_s is None:
         return 0.0
-    timed_s = UNTIMED * (top_trials + OTHERS_TIMED) * final_effort(budget_s / problems).budget_s
-    return min(problems * (COMPILED_AGAIN_S + timed_s), MOST_RESERVED * budget_s)
+    if search_s is None:
+        search_s = budget_s
+    timed_s = UNTIMED * (top_trials + OTHERS_TIMED) * final_effort(search_s / problems).budget_s
+    return min(problems * (_untimed_s(top_trials) + timed_s), MOST_RESERVED * budget_s)
+
+
+def _untimed_s(top_trials: int) -> float:
+    return BASELINE_START_S + COMPILED_AGAIN_S * top_trials
 
 
 def long_calls_s(best_s: float | None, budget_s: float | None) -> float:
@@ -89,6 +111,6 @@ def final_effort(
     """
     budget_s = min(FINAL_EFFORT.budget_s, max(LEAST_S, SHARE_OF_SEARCH * search_s))
     if left_s is not None:
-        each_s = (left_s - COMPILED_AGAIN_S) / (untimed * (top_trials + OTHERS_TIMED))
+        each_s = (left_s - _untimed_s(top_trials)) / (untimed * (top_trials + OTHERS_TIMED))
         budget_s = min(budget_s, max(LEAST_S, each_s))
     return replace(FINAL_EFFORT, budget_s=budget_s)

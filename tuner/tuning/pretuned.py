@@ -14,12 +14,12 @@ from tuner.analysis.portfolio import held_out_choices, ranked_columns
 from tuner.core.candidate import Candidate
 from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import UsageError
+from tuner.core.instruction_sets import TILE_SETS
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import MatmulProblem
 from tuner.core.processors import peak_set
 from tuner.core.roofline import SHIPPED, Roofline
-from tuner.runtime.cpu.roofline import TILE_DOTS
 from tuner.tuning.rule import DispatchRule, ProblemSpaces, parse_rule
 
 FOLDER = Path(__file__).parent.parent / "pretuned"
@@ -88,7 +88,7 @@ def shipped_rule(machine: Machine, dtype: str, threads: int) -> ShippedRule | No
 def _classes_like(machine: Machine, dtype: str) -> list[str]:
     """Returns the classes whose file may serve a machine, its own first, the other kind of AMX last."""
     own = class_of(machine)
-    needs_tiles = peak_set(dtype, machine) in TILE_DOTS
+    needs_tiles = peak_set(dtype, machine) in TILE_SETS
     alike = [
         processors
         for processors in CLASSES

@@ -23,8 +23,10 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here
 from tuner.targets.target import Plan, Target
 from tuner.tuning.budget import (
+    TOP_TRIALS,
     final_effort,
     in_flight_s,
+    is_short,
     is_spent,
     long_calls_s,
     reserved_s,
@@ -142,11 +144,12 @@ class TuningSession:
         self._must_time = self._is_retimed = retime
         self._is_timed = source.is_timed()  # read once: each call describes the processor anew
         self._must_time_baseline = run.baseline is None and self._is_timed
+        if is_short(run.settings.budget_s):
+            self._must_time_baseline = False  # the final re-measurement times it
         self._stored = stored
         self._before_s = before_s
-        self._reserved_s = before_s + (reserved_s(run.settings.budget_s) if self._is_timed else 0.0)
         self._steps = RunSteps(run, stored, source, store, interruption, observe)
-        self._reserved_s += self._steps.roofline_s
+        self._roofline_s = self._steps.roofline_s  # read once: it asks the database
         self._elapsed_before_s = run.seconds or 0.0  # of earlier sessions, by the monotonic clock
         self._searched_before_s = searched_s(run)
         self._stored_s = self._elapsed_before_s
@@ -158,7 +161,7 @@ class TuningSession:
         An interruption gives status "interrupted". Raises UsageError if another process works on the run.
         """
         status = "interrupted"
-        self._end_waiting(self._reserved_s)
+        self._end_waiting(self._kept_s(TOP_TRIALS))
         try:
             with self._opened_runner() as runner:
                 status = self._work(runner)
@@ -257,7 +260,8 @@ class TuningSession:
             return False
         if self._same_failure is not None:
             return True
-        spent_s = self._searched_s() + self._reserved_s + in_flight_s((self._steps.progress,))
+        spent_s = self._searched_s() + self._kept_s(proposed + 1)
+        spent_s += in_flight_s((self._steps.progress,))
         if self._is_timed:
             spent_s += long_calls_s(self._steps.progress.best_s, self._settings.budget_s)
         return self._interruption.is_asked or is_spent(self._settings, proposed, spent_s)
@@ -267,12 +271,22 @@ class TuningSession:
         if self._steps.propose(number, row, candidate, elapsed_s):
             self._stored_s = elapsed_s
 
+    def _kept_s(self, trials: int) -> float:
+        """Returns the seconds of the budget that a search of so many trials does not get."""
+        kept_s = self._before_s + self._roofline_s
+        if self._is_timed:
+            top_trials = min(TOP_TRIALS, trials)
+            kept_s += reserved_s(self._settings.budget_s, 1, top_trials, self._searched_s())
+        return kept_s
+
     def _final_effort(self) -> Effort:
+        progress = self._steps.progress
         budget_s = self._settings.budget_s
         searched_s = self._searched_s()
         left_s = None if budget_s is None else budget_s - self._before_s - searched_s
-        untimed = untimed_factor(self._settings.problem, self._steps.progress.best_s)
-        return final_effort(searched_s, left_s, untimed=untimed)
+        top_trials = min(TOP_TRIALS, progress.counts.measured)
+        untimed = untimed_factor(self._settings.problem, progress.best_s)
+        return final_effort(searched_s, left_s, top_trials, untimed)
 
     def _elapsed_s(self) -> float:
         return self._elapsed_before_s + time.monotonic() - self._started_s

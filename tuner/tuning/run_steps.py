@@ -39,7 +39,7 @@ from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.target import RunnerSettings, Target
 from tuner.tuning import events
-from tuner.tuning.budget import ROOFLINE_S, SHORT_BUDGET_S, TOP_TRIALS
+from tuner.tuning.budget import ROOFLINE_S, TOP_TRIALS, is_short
 from tuner.tuning.known_outcomes import KnownOutcomes
 from tuner.tuning.progress import Progress
 
@@ -350,17 +350,18 @@ class RunSteps:
     def roofline_s(self) -> float:
         """Returns the seconds that measuring the roofline will take; 0 if it is known or nothing is timed.
 
-        It is known from a run of equal machine, type and threads, or shipped (a CPU with a short budget).
+        It is known from a run of equal machine, type and threads. With a short budget it is shipped, or
+        not measured.
         """
-        is_known = self._store.known_roofline(self.run.id) is not None or self._shipped_roofline() is not None
-        if is_known or not self._source.is_timed():
+        is_known = self._store.known_roofline(self.run.id) is not None
+        if is_known or is_short(self.run.settings.budget_s) or not self._source.is_timed():
             return 0.0
         return ROOFLINE_S
 
     def measure_roofline(self) -> None:
         """Stores the machine's roofline, unless a run on it with equal type and threads has stored one.
 
-        It is measured now; with a short budget, it is the shipped one of such machines if there is one.
+        It is measured now; with a short budget, it is the shipped one of such machines, or there is none.
         """
         if self._store.known_roofline(self.run.id) is not None:
             return
@@ -410,17 +411,15 @@ class RunSteps:
 
     def _shipped_roofline(self) -> Roofline | None:
         settings = self.run.settings
-        budget_s = self.run.settings.budget_s
-        if budget_s is None or budget_s >= SHORT_BUDGET_S or self.run.machine.chip:
+        if self.run.machine.chip:
             return None
         from tuner.tuning.pretuned import shipped_roofline  # loads YAML
 
         return shipped_roofline(self.run.machine, settings.problem.multiplied_dtype, settings.threads)
 
     def _measured_roofline(self) -> Roofline | None:
-        shipped = self._shipped_roofline()
-        if shipped is not None:
-            return shipped
+        if is_short(self.run.settings.budget_s):
+            return self._shipped_roofline()
         self._has_measured_roofline = True
         settings = self.run.settings
         try:

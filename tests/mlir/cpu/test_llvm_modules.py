@@ -8,8 +8,9 @@ import pytest
 from tests.targets.evaluation import fails
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.cpu.llvm_modules import ModulePart, instructions_needed, joined
+from tuner.mlir.cpu.llvm_modules import ModulePart, joined
 from tuner.mlir.cpu.lowering import RESOLVABLE, VECTOR_LIMIT_BYTES, reject_unjittable
+from tuner.mlir.cpu.needed_instructions import instructions_needed
 
 MODULE = text_beside(__file__, "MODULE")
 

@@ -19,7 +19,7 @@ from tuner.core.problem_classes import MatmulProblem
 from tuner.core.processors import PROCESSORS
 from tuner.core.runs import ChosenStrategy
 from tuner.mlir.cpu import lowering
-from tuner.mlir.cpu.llvm_modules import instructions_needed
+from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file

@@ -37,7 +37,8 @@ from tuner.core.problem import I8_DEPTH_LIMIT, NUMPY_ALIGNMENT, SIZE_LIMIT, WARM
 from tuner.core.problem_classes import GroupedProblem
 from tuner.core.processors import instruction_sets_of
 from tuner.library.entries import LibraryEntry
-from tuner.mlir.cpu.llvm_modules import ModulePart, instructions_needed
+from tuner.mlir.cpu.llvm_modules import ModulePart
+from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.payload.cpu import element_offsets
 from tuner.targets.cpu.compiler import CpuCompiler
 

@@ -28,7 +28,8 @@ from tuner.core.problem_classes import PackedProblem
 from tuner.core.quantization import WeightFormat
 from tuner.library.c.kernels import C_TYPES, CodeTarget, code_target
 from tuner.library.entries import LibraryEntry
-from tuner.mlir.cpu.llvm_modules import ModulePart, instructions_needed
+from tuner.mlir.cpu.llvm_modules import ModulePart
+from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.payload.packed_weights import packed_shape
 from tuner.targets.cpu.compiler import CpuCompiler
 

@@ -6,6 +6,7 @@ __all__ = [
     "failed_assertions",
     "llvm_modules",
     "lowering",
+    "needed_instructions",
     "packs",
     "pipeline",
     "stack_memory",

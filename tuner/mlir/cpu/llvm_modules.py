@@ -1,4 +1,4 @@
-"""Modules of LLVM dialect for the CPU: joins them, marks their processor, names the instructions needed."""
+"""Modules of LLVM dialect for the CPU: joins them, marks their processor."""
 
 import re
 from collections.abc import Iterable
@@ -12,19 +12,6 @@ from tuner.mlir.ir.reading import ops_in, walk_where
 FUNCTION = "llvm.func"
 GLOBAL = "llvm.mlir.global"
 PASSTHROUGH = "passthrough"
-# Pattern that an intrinsic's name begins with, after "llvm." -> instruction set (tuner.core.instruction_sets)
-SETS = {
-    r"x86\.avx512bf16\.": "avx512-bf16",
-    r"x86\.avx512\.vpdp(?:busd|wssd)": "vnni",  # of 256 bits: AVX-VNNI has it as well
-    r"x86\.avx512\.(?!vpdp)|x86\.avx512\.vpdp\w+\.512": "avx512",
-    r"x86\.avx2\.": "avx2",
-    r"x86\.tdpbf16ps": "amx-bf16",
-    r"x86\.tdpb[su][su]d": "amx-int8",
-    r"aarch64\.neon\.[su]dot\.": "dotprod",
-    r"aarch64\.neon\.(?:[su]mmla|usmmla|usdot)\.": "i8mm",
-    r"aarch64\.neon\.bf(?:dot|mmla|mlal)": "arm-bf16",
-}
-ROUNDING = re.compile(r"llvm\.fptrunc [^\n]*bf16\b")  # left in code for processors with AVX512-BF16 alone
 # of exported functions, and of the function of a fusion, which has no interface for C
 ATTRIBUTES = re.compile(
     rf"attributes {{({re.escape(EXPORTED)}(?:, )?)?(?:{re.escape(NO_BUILTINS)})?}}(?= {{)"
@@ -103,20 +90,6 @@ def _compile_for(function: Op, part: ModulePart) -> None:
         del function.attributes[EXPORTED]
     function.attributes[PASSTHROUGH] = ir.Attribute.parse(
         f'["no-builtins", ["target-cpu", "{part.processor}"], ["target-features", "{part.features}"]]'
-    )
-
-
-def instructions_needed(llvm_text: str) -> tuple[str, ...]:
-    """Returns the instruction sets, such as ("amx-bf16",), of the intrinsics that a module calls.
-
-    Rounding to bf16 needs "avx512-bf16". LLVM compiles all else in the code, such as vectors of any width,
-    for every processor.
-    """
-    called = set(re.findall(r'"llvm\.((?:x86|aarch64)\.[\w.]+)"', llvm_text))
-    if ROUNDING.search(llvm_text):
-        called.add("x86.avx512bf16.rounding")
-    return tuple(
-        name for pattern, name in SETS.items() if any(re.match(pattern, intrinsic) for intrinsic in called)
     )
 
 

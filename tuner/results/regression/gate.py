@@ -46,7 +46,7 @@ from tuner.core.runs import Baseline, ChosenStrategy
 from tuner.core.serialization import decode, encode, form, if_changed, parsed, require_format
 from tuner.core.text_files import read_text
 from tuner.core.trials import NOT_TIMED, StoredTrial
-from tuner.mlir.cpu.llvm_modules import instructions_needed
+from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.results.regression.audit import (
     EvaluationCase,
     compiles_recorded_script,

@@ -20,6 +20,7 @@ from tuner.core.instruction_sets import (
     DOTPROD,
     I8MM,
     NEON,
+    TILE_SETS,
     VNNI,
 )
 from tuner.core.machine import Machine
@@ -172,7 +173,7 @@ def multiply_add_loops(
     bf16, or i8.
     """
     machine = _without_refused_tiles(machine)
-    if peak_set(dtype, machine) in TILE_DOTS:
+    if peak_set(dtype, machine) in TILE_SETS:
         text = loop_text("multiply_add_amx").replace("INTRINSIC", TILE_DOTS[peak_set(dtype, machine)])
         tile_type = number_type(dtype).tiles or dtype
         of_tiles = TILE_SUMS * 2 * TILE_ELEMENTS * (TILE_ROW_BYTES // number_type(tile_type).bytes)

@@ -23,8 +23,9 @@ from tuner.mlir import bindings, transform
 from tuner.mlir.bindings import execution_engine, ir
 from tuner.mlir.cpu import lowering
 from tuner.mlir.cpu.batch_loops import with_batch_loops
-from tuner.mlir.cpu.llvm_modules import compiled_for, instructions_needed
+from tuner.mlir.cpu.llvm_modules import compiled_for
 from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE, compile_fusion
+from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.payload.cpu import matrix_bytes, payload_mlir
 from tuner.payload.partitions import partitions_in
 from tuner.runtime.cpu.host import describe_machine, own_architecture

@@ -3,7 +3,7 @@
 import os
 import time
 from dataclasses import dataclass, replace
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from tuner.core.problem_classes import PackedProblem
 from tuner.core.processors import missing_on, refusal
 from tuner.core.progress import KERNEL, step
 from tuner.core.records import Measurement, OffsetTime, Verdict
-from tuner.mlir.cpu.llvm_modules import instructions_needed
+from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.payload.cpu import element_offsets
 from tuner.payload.reference import Array
 from tuner.runtime import timing
@@ -36,13 +36,15 @@ from tuner.runtime.cpu.roofline import flop_per_s
 from tuner.runtime.cpu.stack_overflow import report_stack_overflows
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.cpu.timing_conditions import HostWatch
-from tuner.targets.arrays import KernelArrays, ProblemArrays
+from tuner.targets.arrays import ProblemArrays
 from tuner.targets.cpu import timing_checks
 from tuner.targets.cpu.baseline import InterleavedBaseline
 from tuner.targets.cpu.baseline_libraries import chosen_libraries
-from tuner.targets.cpu.fusion_arrays import FusionArrays
 from tuner.targets.cpu.processor_peak import ProcessorPeak
 from tuner.targets.cpu.timing_checks import PartitionCalls, TimingChecks, no_thread_started, same_float_mode
+
+if TYPE_CHECKING:
+    from tuner.targets.cpu.fusion_arrays import FusionArrays
 
 DRAWS = 8  # inputs that a kernel is verified on, if VERIFY_S allows; more where special numbers need them
 # The first, and those with special numbers, are drawn always; each second one has flipped signs.
@@ -71,7 +73,7 @@ class LoadedKernel:
     packings: tuple[WeightPacking | None, ...] = ()  # of a fusion: how it reads each input
     threads: int = 1  # that a fusion is divided among
 
-    def fusion_calls(self, arrays: FusionArrays) -> PartitionCalls:
+    def fusion_calls(self, arrays: "FusionArrays") -> PartitionCalls:
         """Returns the calls, one per thread, that run a fusion once on its arrays."""
         return arrays.calls(self.code.addresses[FUSION_ENTRY], self.packings, self.threads)
 
@@ -108,7 +110,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self.baseline_threads = threads
         self._pin_to = pin_to
         self._team: ThreadTeam | None = None
-        self._arrays: dict[Problem, KernelArrays] = {}
+        self._arrays: dict[Problem, ProblemArrays | FusionArrays] = {}
         self._watch: HostWatch | None = None
         self._baselines: dict[str, InterleavedBaseline] = {}  # by the name of the library
         self._processors = frozenset(os.sched_getaffinity(0))  # before this thread is pinned
@@ -169,7 +171,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                     team.repeat(calls.calls, 1)
                 verdict = arrays.evaluate()
             worst = max(worst, verdict, key=lambda verdict: (verdict.elements, verdict.max_error))
-        if isinstance(arrays, FusionArrays):
+        if not isinstance(arrays, ProblemArrays):
             arrays.require_same_weights(loaded.packings)
         return worst
 
@@ -333,13 +335,15 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             self._peak.require_possible(problem, again)
             self._peak.rise(problem, measurement)
 
-    def _arrays_of(self, problem: Problem, rng: np.random.Generator) -> KernelArrays:
+    def _arrays_of(self, problem: Problem, rng: np.random.Generator) -> "ProblemArrays | FusionArrays":
         if problem not in self._arrays:
             kept = sum(array.bytes for array in self._arrays)
             is_text = isinstance(problem, TextProblem)
             if not is_text or len(self._arrays) >= KEPT_ARRAYS or kept > KEPT_BYTES:
                 self._arrays.clear()  # before the next are allocated
             if isinstance(problem, TextProblem):
+                from tuner.targets.cpu.fusion_arrays import FusionArrays  # loads all of MLIR's transform ops
+
                 machine = self._described_machine()
                 evicting_bytes = EVICTING_L2S * machine.l2_bytes
                 if isinstance(problem, PackedProblem) and problem.format is not None:
@@ -363,10 +367,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         return self._team
 
 
-def _calls(loaded: LoadedKernel, arrays: KernelArrays) -> PartitionCalls:
-    if isinstance(arrays, FusionArrays):
-        return loaded.fusion_calls(arrays)
-    return loaded.calls(arrays.problem, arrays.operands)
+def _calls(loaded: LoadedKernel, arrays: "ProblemArrays | FusionArrays") -> PartitionCalls:
+    if isinstance(arrays, ProblemArrays):
+        return loaded.calls(arrays.problem, arrays.operands)
+    return loaded.fusion_calls(arrays)
 
 
 @dataclass(frozen=True)
