@@ -85,7 +85,7 @@ SIMULATOR_SOURCES: Sources = (
 # What decides whether a result is right, by a number that is stored with each outcome: raise it where a
 # verdict may be another one, and earlier outcomes are not reused. ``tests/mlir/test_verifier.py`` lists the
 # verifier's sources, and fails where these, apart from comments, are not those recorded with the number.
-VERIFIER = "3"
+VERIFIER = "4"
 SIMULATOR_VERIFIER = f"{VERIFIER}, simulator 1"
 IR_WHEEL: Final = "torch_mlir"  # where all IR lives; its JIT compiles for CPUs
 PTX_WHEEL: Final = "numba_cuda_mlir"  # makes PTX

@@ -1,6 +1,8 @@
 """Random inputs of kernels: drawn once as a base, then scaled by exact factors for each comparison."""
 
+import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -9,6 +11,7 @@ from tuner.core.numpy_types import BF16, DTYPES, FLOAT8_STEPS, scale
 from tuner.core.problem import Problem
 from tuner.payload.group_offsets import draw_offsets
 from tuner.payload.reference import (
+    NUMPY_DTYPES,
     Array,
     BaseDraw,
     Float64,
@@ -21,11 +24,15 @@ from tuner.payload.reference import (
 from tuner.payload.special_numbers import (
     BIAS_KINDS,
     FEW,
-    SPECIAL,
+    MANY,
+    ONE,
+    NumberTypes,
+    SpecialKinds,
     SpecialNumbers,
     put_extreme_bytes,
     put_special_numbers,
     special_bias,
+    special_kinds,
 )
 from tuner.payload.special_numbers import DTYPES as SPECIAL_DTYPES
 
@@ -37,6 +44,7 @@ INTEGER_DEVIATION = 21.0  # standard deviation of a base: a third of the largest
 TF32_DROPPED_BITS = 13  # of the mantissa of an f32
 FACTORS = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])  # of rows and columns
 INTEGER_FACTORS = np.array([-2.0, -1.0, 1.0, 2.0])
+LARGE_BITS = 7  # of the mantissa of a large number, as bf16 has
 SCALE_OCTAVES = 8.0  # powers of two over which drawn scales of blocks are spread
 
 
@@ -162,34 +170,82 @@ def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
     return replace(inputs, a=a, b=b, rows=rows, columns=columns, flip=None, special=None)
 
 
-def with_special_numbers(inputs: Inputs, rng: np.random.Generator) -> Inputs:
+def special_draws(problem: Problem) -> int:
+    """Returns how many different draws ``with_special_numbers`` has of a problem."""
+    if problem.dtype not in SPECIAL_DTYPES:
+        return 1
+    return len(_special_kinds(problem))
+
+
+def _special_kinds(problem: Problem) -> tuple[SpecialKinds, ...]:
+    m, n, _ = problem.sizes
+    if problem.groups:
+        return special_kinds(_usual_rows(problem), n)
+    return special_kinds(m, n)
+
+
+def _usual_rows(problem: Problem) -> int:
+    """Returns a number of rows that at least one group of a grouped_matmul has."""
+    return -(-problem.rows // problem.groups)
+
+
+def with_special_numbers(inputs: Inputs, rng: np.random.Generator, draw: int = 0) -> Inputs:
     """Returns inputs with NaN, infinity, unit vectors or extreme bytes, where their types have them.
 
-    A and B are changed in place. The arguments of the epilogue, which get numbers of any size and from FEW
-    (4) columns on NaN and infinity, and what C then is are in the returned inputs only.
+    A and B are changed in place. In draw 0 the arguments of the epilogue get numbers of any size and from FEW
+    (4) columns on NaN and infinity; these arguments and what C then is are in the returned inputs only.
+    ``draw``: which set of special numbers, from 0 to ``special_draws`` - 1.
     """
     problem = inputs.problem
-    n = inputs.problem.sizes[1]
-    inputs = with_special_bias(inputs, rng, 0 if n < FEW else min(len(BIAS_KINDS), n // 2))
+    m, n, _ = problem.sizes
+    if draw == 0:
+        inputs = with_special_bias(inputs, rng, 0 if n < FEW else min(len(BIAS_KINDS), n // 2))
     stored = replace(inputs.base, a=inputs.a, b=inputs.b)
     if problem.dtype == "i8":
-        m = problem.sizes[0]
         of_rows, of_columns = inputs.base.sums
         sums = of_rows * inputs.rows.reshape(-1, m), of_columns * inputs.columns.reshape(-1, n)
         return replace(inputs, special=put_extreme_bytes(*stored.without_layout, sums, rng))
     if problem.dtype not in SPECIAL_DTYPES:
         return inputs
-    special = as_stored(np.array(SPECIAL, np.float32), problem.dtype)
+    kinds = _special_kinds(problem)[draw]
+    store = partial(as_stored, dtype=problem.dtype)
+    types = NumberTypes(_large(problem), NUMPY_DTYPES[problem.accumulator], store)
     if problem.groups:
-        return replace(inputs, special=_put_into_group(stored, special, rng))
-    return replace(inputs, special=put_special_numbers(*stored.without_layout, special, rng))
+        special = _put_into_group(stored, kinds, _usual_rows(problem), types, rng)
+    else:
+        special = put_special_numbers(*stored.without_layout, kinds, types, rng)
+    return replace(inputs, special=special)
 
 
-def _put_into_group(stored: BaseDraw, special: Array, rng: np.random.Generator) -> SpecialNumbers:
-    """Puts special numbers into the rows of a group that has some, and into its matrix, in place."""
-    group = int(rng.choice(np.flatnonzero(np.diff(stored.offsets[0]))))
+def _put_into_group(
+    stored: BaseDraw,
+    kinds: SpecialKinds,
+    usual_rows: int,
+    types: NumberTypes,
+    rng: np.random.Generator,
+) -> SpecialNumbers:
+    """Puts special numbers into the rows of a group that has some, and into its matrix, in place.
+
+    Where some element of C is to be infinite or large, the group has ``usual_rows`` at least.
+    """
+    least = 1
+    if ONE in kinds.rows + kinds.columns:
+        least = min(usual_rows, MANY)
+    group = int(rng.choice(np.flatnonzero(np.diff(stored.offsets[0]) >= least)))
     a, b = stored.factors_of(group)
-    return replace(put_special_numbers(a[None], b[None], special, rng), matrix=group)
+    return replace(put_special_numbers(a[None], b[None], kinds, types, rng), matrix=group)
+
+
+def _large(problem: Problem) -> float:
+    """Returns a number near the largest of A's type and of C's, with at most 8 significant bits.
+
+    Where an epilogue computes with it, it is one that such a bias may have.
+    """
+    types = [number_type(dtype) for dtype in (problem.dtype, problem.result_dtype)]
+    exponent = min(math.frexp(type_.largest)[1] - 1 for type_ in types)
+    if problem.after_product.steps:
+        exponent = min(type_.bias_exponent or exponent for type_ in types)
+    return (2.0 - 2.0**-LARGE_BITS) * 2.0**exponent
 
 
 def has_narrow_bias(problem: Problem) -> bool:

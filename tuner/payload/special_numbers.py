@@ -5,6 +5,8 @@ another one does. They find kernels that
 
 - leave out products with zeros, and so lose 0 * NaN and 0 * infinity;
 - read NaN or infinity in A or in B as other numbers: either operand has NaN and infinity of both signs;
+- clip infinity, or overflow too early: whatever the sizes, elements of C are infinite, minus infinite, and
+  near the largest number;
 - read A or B with fewer bits, which rounding hides where many products are added up: the product with a unit
   vector is a row of B or a column of A, to the last bit;
 - multiply bytes as if none were -128, or add such products up in fewer than 32 bits, or as f32: a row of A
@@ -12,6 +14,7 @@ another one does. They find kernels that
 - read NaN, infinity, large or tiny numbers in the bias as others.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,21 +26,44 @@ from tuner.core.numpy_types import widened
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
+Store = Callable[[Array], Array]
 Kinds = tuple[int, ...]
-Places = tuple[list[int], list[int], list[int]]  # by kind: of 1, of infinity and its negative, of NaN
+NumbersOfKinds = dict[int, tuple[tuple[int, float], ...]]  # by kind: indices in K, and the numbers there
 DTYPES = (*FLOATS, *PROMISED)  # that have infinity, and no rounding of a single product but that of the sums
 FEW = 4  # fewer rows than this stay usual, unless C has as few columns; likewise columns
-UNIT, INFINITE, NAN = range(3)  # kinds of rows and columns: a unit vector, one with infinities, one with NaN
+MANY = 32  # with as many rows and columns, most are usual in a draw that has all kinds of special ones
+# Kinds of rows and columns: a unit vector; usual ones but for infinities, or for NaN; zeros but for one
+# number, at the same index in K: infinity, minus infinity, one near the largest, 1, or NaN; zeros alone
+UNIT, INFINITE, NAN, PLUS, MINUS, LARGE, ONE, LONE_NAN, ZERO = range(9)
 # In this order, a single row is a unit vector, whose zeros meet the NaN of a single column.
 ROW_KINDS = (UNIT, INFINITE, NAN)
 COLUMN_KINDS = (NAN, INFINITE, UNIT)
-SPECIAL = (0.0, 1.0, np.inf, -np.inf, np.nan)  # as ``put_special_numbers`` takes them, in the type of A and B
+# The product of each row and the ONE column is the row's number; likewise of the ONE row and a column.
+RESULT_ROWS = (PLUS, MINUS, LARGE, ONE)
+RESULT_COLUMNS = (PLUS, MINUS, ONE)
 LEAST_BYTE = -128
 GREATEST_BYTE = 127
 LONG_RUN = 1024  # longer ones have sums above 2**24, the largest number up to which f32 has all integers
 OTHERS = 3  # of a long run: bytes of the other extreme, so that such sums are odd, and no number of f32
 BIAS_KINDS = (np.nan, np.inf, -np.inf, -0.0, 0.0)
 WIDE_SHARE = 0.5  # of a special bias: numbers of any size; the others are as drawn
+
+
+@dataclass(frozen=True)
+class SpecialKinds:
+    """The kinds of a draw's special rows of A and columns of B; the sizes may allow only the first ones."""
+
+    rows: Kinds
+    columns: Kinds
+
+
+@dataclass(frozen=True)
+class NumberTypes:
+    """The types of a product: what special numbers need to know of them."""
+
+    largest: float  # near the largest number of A's type and of C's, with at most 8 significant bits
+    sums: np.dtype[Any]
+    store: Store  # converts numbers to the type of A and B
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,42 +117,83 @@ def _allowed(values: Float64, unit: float, least: float) -> Float64:
     return np.where(np.isfinite(values), unit * np.abs(values) + least, 0.0)
 
 
-def put_special_numbers(a: Array, b: Array, special: Array, rng: np.random.Generator) -> SpecialNumbers:
+def special_kinds(m: int, n: int) -> tuple[SpecialKinds, ...]:
+    """Returns the kinds of rows and columns that each special draw of an (m, n) matrix C has.
+
+    Whatever the sizes, one element of C is near the largest number, and by special numbers of A, and again by
+    those of B, one is infinite, one minus infinite and one NaN. Large matrices have all kinds in one
+    draw; of small ones that would leave no usual number, so they have several.
+    """
+    usual = SpecialKinds(
+        ROW_KINDS if m >= FEW or n < FEW else (),
+        COLUMN_KINDS if n >= FEW or m < FEW else (),
+    )
+    if min(m, n) >= MANY:
+        return (SpecialKinds(usual.rows + RESULT_ROWS, usual.columns + RESULT_COLUMNS),)
+    return (usual, *_results(m, n), *_products_with_zeros(m, n))
+
+
+def _results(m: int, n: int) -> tuple[SpecialKinds, ...]:
+    """Returns draws with infinite and large elements of C."""
+    if m >= len(RESULT_ROWS) and n >= len(RESULT_COLUMNS):
+        return (SpecialKinds(RESULT_ROWS, RESULT_COLUMNS),)
+    by_rows = (SpecialKinds(kinds, (ONE,)) for kinds in _batches(RESULT_ROWS[:-1], m))
+    by_columns = (SpecialKinds((ONE,), kinds) for kinds in _batches(RESULT_COLUMNS[:-1], n))
+    return (*by_rows, *by_columns)
+
+
+def _products_with_zeros(m: int, n: int) -> tuple[SpecialKinds, ...]:
+    """Returns draws with NaN of A times zeros of B and the reverse, where the usual draw has none."""
+    if min(m, n) >= FEW:
+        return ()
+    pair = (LONE_NAN, ZERO)
+    if min(m, n) > 1:
+        return (SpecialKinds(pair, pair[::-1]),)
+    return (SpecialKinds(pair[:1], pair[1:]), SpecialKinds(pair[1:], pair[:1]))
+
+
+def _batches(kinds: Kinds, size: int) -> list[Kinds]:
+    return [kinds[first : first + size] for first in range(0, len(kinds), size)]
+
+
+def put_special_numbers(
+    a: Array, b: Array, kinds: SpecialKinds, types: NumberTypes, rng: np.random.Generator
+) -> SpecialNumbers:
     """Puts unit vectors, infinities and NaN into a few rows of A and columns of B, in place.
 
-    ``a``: (batch, m, k), ``b``: (batch, k, n); ``special``: the numbers SPECIAL in the type of A and B. Only
-    one matrix of the batch is changed. Returns what C then is there.
+    ``a``: (batch, m, k), ``b``: (batch, k, n). Only one matrix of the batch is changed. Returns what C then
+    is there.
     """
-    zero = special[0]
     matrix = int(rng.integers(len(a)))
     a = a[matrix]
     b = b[matrix]
-    (m, k), n = a.shape, b.shape[1]
-    rows = rng.permutation(m)[: len(ROW_KINDS) if m >= FEW or n < FEW else 0]
-    columns = rng.permutation(n)[: len(COLUMN_KINDS) if n >= FEW or m < FEW else 0]
-    of_rows_at, of_columns_at = (
-        ([one], [plus, minus], [nan]) for one, plus, minus, nan in rng.integers(k, size=(2, 4)).tolist()
-    )
+    m, n = len(a), b.shape[1]
+    rows = rng.permutation(m)[: len(kinds.rows)]
+    columns = rng.permutation(n)[: len(kinds.columns)]
+    numbers_of_rows, numbers_of_columns = _numbers_of_kinds(len(b), types.largest, rng)
     less_rows = []
     less_columns = []
+    zero = types.store(np.zeros(1))[0]
     if not len(rows):  # no special row: a zero in a usual one meets the NaN of a column
         row = int(rng.integers(m))
-        zero_at = of_columns_at[NAN][0]
+        zero_at = numbers_of_columns[NAN][0][0]
         less_rows.append((row, _wide(a[row, zero_at : zero_at + 1]) * _wide(b[zero_at])))
         a[row, zero_at] = zero
     if not len(columns):
         column = int(rng.integers(n))
-        zero_at = of_rows_at[INFINITE][1]
+        zero_at = numbers_of_rows[INFINITE][-1][0]
         less_columns.append((column, _wide(a[:, zero_at]) * _wide(b[zero_at, column : column + 1])))
         b[zero_at, column] = zero
-    _put_kinds(a, rows, ROW_KINDS, special, of_rows_at)
-    _put_kinds(b.T, columns, COLUMN_KINDS, special, of_columns_at)
-    of_rows = _products(b.T, a[rows], ROW_KINDS, of_rows_at)
-    of_columns = _products(a, b.T[columns], COLUMN_KINDS, of_columns_at)
-    with np.errstate(invalid="ignore"):  # infinity times 0
+    _put_kinds(a, rows, kinds.rows, numbers_of_rows, types.store)
+    _put_kinds(b.T, columns, kinds.columns, numbers_of_columns, types.store)
+    of_rows = _products(b.T, a[rows], kinds.rows, numbers_of_rows)
+    of_columns = _products(a, b.T[columns], kinds.columns, numbers_of_columns)
+    with np.errstate(invalid="ignore", over="ignore"):  # infinity times 0
         both = np.einsum("rk,kc->rc", _wide(a[rows]), _wide(b[:, columns]))
     for values, of_both in zip(of_rows, both, strict=True):
         values[columns] = of_both
+    for values in (*of_rows, *of_columns):
+        _overflow(values, types.sums)
     return SpecialNumbers(
         matrix,
         tuple(less_rows),
@@ -136,23 +203,42 @@ def put_special_numbers(a: Array, b: Array, special: Array, rng: np.random.Gener
     )
 
 
-def _put_kinds(matrix: Array, rows: Array, kinds: Kinds, special: Array, numbers_at: Places) -> None:
-    zero, one, infinity, minus_infinity, nan = special
-    numbers = {UNIT: (one,), INFINITE: (infinity, minus_infinity), NAN: (nan,)}
+def _numbers_of_kinds(
+    k: int, largest: float, rng: np.random.Generator
+) -> tuple[NumbersOfKinds, NumbersOfKinds]:
+    """Returns, of each kind of row of A and of column of B, the numbers and their indices in K."""
+    of_rows, of_columns = (
+        {UNIT: ((one, 1.0),), INFINITE: ((plus, np.inf), (minus, -np.inf)), NAN: ((nan, np.nan),)}
+        for one, plus, minus, nan in rng.integers(k, size=(2, 4)).tolist()
+    )
+    shared = int(rng.integers(k))
+    numbers = {PLUS: np.inf, MINUS: -np.inf, LARGE: largest, ONE: 1.0, LONE_NAN: np.nan, ZERO: 0.0}
+    results = {kind: ((shared, number),) for kind, number in numbers.items()}
+    return of_rows | results, of_columns | results
+
+
+def _overflow(values: Float64, sums: np.dtype[Any]) -> None:
+    """Makes those products infinite, in place, that are too large for the type of the sums."""
+    with np.errstate(over="ignore"):
+        is_infinite = np.isinf(values.astype(sums))
+    values[is_infinite] = np.copysign(np.inf, values[is_infinite])
+
+
+def _put_kinds(matrix: Array, rows: Array, kinds: Kinds, numbers: NumbersOfKinds, store: Store) -> None:
     for row, kind in zip(rows, kinds, strict=False):
-        if kind == UNIT:
-            matrix[row] = zero
-        for place, number in zip(numbers_at[kind], numbers[kind], strict=True):
-            matrix[row, place] = number
+        if kind not in (INFINITE, NAN):
+            matrix[row] = store(np.zeros(1))[0]
+        for index, number in numbers[kind]:
+            matrix[row, index] = store(np.array([number]))[0]
 
 
-def _products(matrix: Array, vectors: Array, kinds: Kinds, numbers_at: Places) -> list[Float64]:
-    found = []
-    with np.errstate(invalid="ignore"):  # infinity times 0, and the sum of infinities
+def _products(matrix: Array, vectors: Array, kinds: Kinds, numbers: NumbersOfKinds) -> list[Float64]:
+    products = []
+    with np.errstate(invalid="ignore", over="ignore"):  # infinity times 0, and the sum of infinities
         for vector, kind in zip(vectors, kinds, strict=False):
-            at = sorted(set(numbers_at[kind]))
-            found.append((_wide(matrix[:, at]) * _wide(vector[at])).sum(axis=1))
-    return found
+            at = sorted({index for index, _ in numbers[kind]})
+            products.append((_wide(matrix[:, at]) * _wide(vector[at])).sum(axis=1))
+    return products
 
 
 def put_extreme_bytes(

@@ -19,6 +19,7 @@ from tuner.payload.drawing import (
     draw_base,
     has_narrow_bias,
     negated,
+    special_draws,
     with_special_bias,
     with_special_numbers,
 )
@@ -385,13 +386,13 @@ class ProblemArrays:
 
     @property
     def special_draws(self) -> int:
-        if has_narrow_bias(self.problem):
-            return 2
-        return 1
+        return special_draws(self.problem) + has_narrow_bias(self.problem)
 
     def add_special_numbers(self, rng: np.random.Generator, draw: int = 0) -> None:
-        add = with_special_bias if draw else with_special_numbers
-        self._inputs = add(self._inputs, rng)
+        if draw < special_draws(self.problem):
+            self._inputs = with_special_numbers(self._inputs, rng, draw)
+        else:
+            self._inputs = with_special_bias(self._inputs, rng)
         self._write_extra()
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:

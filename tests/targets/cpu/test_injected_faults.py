@@ -149,6 +149,15 @@ def test_what_usual_numbers_hide_is_wrong_next_to_nan_infinity_and_unit_vectors(
     assert [name for name, outcome in found.items() if "elements are wrong" not in str(outcome)] == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (1, 16, 8), (4, 16, 8), (5, 3, 2)])
+def test_what_reads_special_numbers_as_others_is_wrong_on_small_matrices(
+    child: Worker, sizes: tuple[int, int, int]
+) -> None:
+    for name in WRONG:
+        assert "elements are wrong" in str(outcome_of(child, name, Matmul(*sizes))), name
+
+
 def test_products_with_zeros_count_where_c_has_one_row(child: Worker) -> None:
     assert "elements are wrong" in str(outcome_of(child, "skips products where A is 0", Matmul(1, 16, 8)))
 

@@ -366,5 +366,5 @@ def test_special_numbers_show_a_kernel_that_cheats(
     assert evaluated(problem, program).max_error <= 1.0
     with fails(Stage.VERIFY, "elements are wrong"):
         evaluated(problem, cheating)
-    monkeypatch.setattr(simulator, "_with_special", lambda inputs, *_, **__: inputs)
+    monkeypatch.setattr(simulator, "with_special_numbers", lambda inputs, *_: inputs)
     assert evaluated(problem, cheating).max_error <= 1.0

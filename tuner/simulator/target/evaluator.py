@@ -1,7 +1,7 @@
 """The simulated GPU as a target's evaluator: runs kernels by the PTX simulator, compares their results."""
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import final
 
@@ -17,7 +17,13 @@ from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.payload.comparison import compare, compare_parts
 from tuner.payload.cpu import ENTRY
-from tuner.payload.drawing import draw, draw_base, with_special_bias, with_special_numbers
+from tuner.payload.drawing import (
+    draw,
+    draw_base,
+    special_draws,
+    with_special_bias,
+    with_special_numbers,
+)
 from tuner.payload.reference import Array, Inputs
 from tuner.simulator.device.kernels import Near, PreparedLaunch
 from tuner.simulator.device.memory import MemoryRegion
@@ -36,7 +42,7 @@ SCALAR_FLOP_PER_S = 5e6
 WHOLE_S = 4.0  # a problem up to so much work is simulated whole
 SAMPLE_S = 2.0  # work of all sampled blocks, unless even the smallest sample needs more
 BLOCKS_LIMIT = 17
-LEAST_SIDE = 16  # rows and columns of C, of which at most three each are special: most stay usual
+LEAST_SIDE = 16  # rows and columns of C, of which most stay usual in the first draw with special numbers
 WORKSPACE = "workspace"  # buffer of partial sums, see tuner.payload.gpu
 UNWRITTEN_SUM = 2**30  # of integers: larger than any sum of random inputs
 CONFLICT_NOTED = 1.05  # times the shared-memory wavefronts without conflicts; less is not noted
@@ -130,23 +136,21 @@ class SimulatorEvaluator(AbstractEvaluator):
         blocks = _chosen_blocks(problem, loaded)
         if blocks and problem.groups:
             return _verdict_of_groups(problem, loaded, rng)
-        inputs = _with_special(draw(problem, draw_base(problem, rng), rng), rng, is_whole=not blocks)
+        if not blocks:
+            return _verdict_of_all_blocks(problem, loaded, rng)
+        inputs = draw(problem, draw_base(problem, rng), rng)
+        if problem.dtype != "i8":
+            # NaN and sums above UNWRITTEN_SUM mark what was not written: A and B stay usual
+            inputs = with_special_bias(inputs, rng, 0)
         c = inputs.output_before
-        if inputs.special is not None and inputs.before is None:
-            c[np.isnan(inputs.expected)] = 1  # where NaN is right, a number shows what was not written
         arrays = inputs.named | {"c": c}
         simulations = simulated_launches(loaded, arrays | _unwritten_parts(problem, loaded), blocks)
-        if not blocks:
-            verdict, worst = compare(inputs, c)
-            if not verdict.max_error <= 1.0:
-                raise CandidateError(Stage.VERIFY, worst)
-        else:
-            ((number, chosen),) = blocks.items()
-            main = simulations[number]
-            written = _written(problem, loaded, c, main.written(c))
-            ran = whole_clusters(chosen, main.cluster)
-            tiles = _tiles_of_batch(problem, written, loaded.launches[number], ran, main.cluster)
-            verdict = _compare_tiles(inputs, c, tiles)
+        ((number, chosen),) = blocks.items()
+        main = simulations[number]
+        written = _written(problem, loaded, c, main.written(c))
+        ran = whole_clusters(chosen, main.cluster)
+        tiles = _tiles_of_batch(problem, written, loaded.launches[number], ran, main.cluster)
+        verdict = _compare_tiles(inputs, c, tiles)
         return _with_notes(verdict, loaded, simulations)
 
     def measure(
@@ -217,18 +221,39 @@ def _verdict_of_groups(problem: Problem, program: KernelCode, rng: np.random.Gen
     return _with_notes(verdict_of_columns(inputs, c, launch), program, simulations)
 
 
-def _with_special(inputs: Inputs, rng: np.random.Generator, *, is_whole: bool) -> Inputs:
-    """Returns inputs with special numbers in place of some: a second draw would take as long again.
+def _verdict_of_all_blocks(problem: Problem, program: KernelCode, rng: np.random.Generator) -> Verdict:
+    """Simulates all blocks on each draw of inputs, compares C each time, and returns the worst verdict."""
+    verdicts = []
+    for inputs in _draws(problem, rng):
+        c = inputs.output_before
+        if inputs.special is not None and inputs.before is None:
+            c[np.isnan(inputs.expected)] = 1  # where NaN is right, a number shows what was not written
+        arrays = inputs.named | {"c": c}
+        simulations = simulated_launches(program, arrays | _unwritten_parts(problem, program), {})
+        verdict, worst = compare(inputs, c)
+        if not verdict.max_error <= 1.0:
+            raise CandidateError(Stage.VERIFY, worst)
+        verdicts.append(_with_notes(verdict, program, simulations))
+    return max(verdicts, key=lambda verdict: verdict.max_error)
 
-    Of a sample of blocks, NaN and sums above ``UNWRITTEN_SUM`` mark what was not written: then the bias alone
-    has numbers of any size.
+
+def _draws(problem: Problem, rng: np.random.Generator) -> Iterator[Inputs]:
+    """Yields inputs, of a matrix with enough rows and columns one draw with special numbers in place of some.
+
+    A second draw would take as long again. Small matrices have one of usual numbers, then special ones.
     """
-    m, n, _ = inputs.problem.sizes
-    if is_whole and min(m, n) >= LEAST_SIDE:
-        return with_special_numbers(inputs, rng)
-    if inputs.problem.dtype == "i8":
-        return inputs
-    return with_special_bias(inputs, rng, 0)
+    m, n, _ = problem.sizes
+    base = draw_base(problem, rng)
+    is_small = min(m, n) < LEAST_SIDE
+    if is_small:
+        usual = draw(problem, base, rng)
+        if problem.dtype != "i8":
+            usual = with_special_bias(usual, rng, 0)
+        yield usual
+        if problem.dtype == "i8":
+            return
+    for number in range(special_draws(problem)):
+        yield with_special_numbers(draw(problem, base, rng), rng, number)
 
 
 def _chosen_blocks(problem: Problem, program: KernelCode) -> dict[int, tuple[Block, ...]]:

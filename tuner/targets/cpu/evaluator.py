@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 DRAWS = 8  # inputs that a kernel is verified on, if VERIFY_S allows; more where special numbers need them
 # The first, and those with special numbers, are drawn always; each second one has flipped signs.
 # draws in which no two operands lie at the same offset in a page
+USUAL_DRAWS = 2  # at least, the first and the last, of matrices so small that there is time for all
 UNEVEN_DRAW = 2
 UNEVEN_EVERY = 4
 VERIFY_S = 0.03
@@ -150,7 +151,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         prepared: dict[bool, PartitionCalls] = {}  # by whether the arrays lie before pages that fault
         worst = Verdict(0.0, 0)
         give_up = time.perf_counter() + VERIFY_S
-        for draw in range(max(DRAWS, arrays.special_draws + 1)):
+        for draw in range(max(DRAWS, arrays.special_draws + USUAL_DRAWS)):
             if draw > arrays.special_draws and time.perf_counter() > give_up:
                 break
             is_new = draw % 2 == 0
