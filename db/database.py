@@ -148,13 +148,22 @@ def prepare_file(address: FileAddress) -> None:
     """
     try:
         address.path.parent.mkdir(parents=True, exist_ok=True)
-        exists = address.path.exists()
+        exists = _is_there(address.path)
     except OSError as error:
         raise UsageError(f"database {address.shown}: cannot be created: {error.strerror}") from error
     if exists:
         require_file(address)
     elif not os.access(address.path.parent, os.W_OK):
         raise UsageError(f"database {address.shown}: its directory is read-only")
+
+
+def _is_there(path: Path) -> bool:
+    """Says whether a path exists; raises OSError, which ``Path.exists`` of Python 3.14 hides."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def require_file(address: FileAddress) -> None:

@@ -42,7 +42,7 @@ def test_the_nightly_workflow_calls_targets_of_make_and_tries_the_newest_pinned_
     jobs = yaml_of(GITHUB / "workflows" / "nightly.yml")["jobs"].values()
     commands = [step["run"].split() for job in jobs for step in job["steps"] if "run" in step]
     targets = [options[1] for options in commands if options[0] == "make"]
-    assert targets == ["stress", "test-all", "torch", "torch", ".venv/.installed-dev", "test"]
+    assert targets == ["stress", "test-all", "torch", "torch", ".venv/.installed-dev", "test", "test-stock"]
     rules = (ROOT / "Makefile").read_text().replace("$(VENV)", ".venv")
     for target in targets:
         assert re.search(rf"^{re.escape(target)}:", rules, re.MULTILINE)

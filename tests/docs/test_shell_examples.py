@@ -20,7 +20,7 @@ from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.docs.guide import ROOT, blocks_of
 from tests.docs.test_examples import EXAMPLES, PAGES, Example, understood
-from tests.targets.cpu.test_evaluator import MLIR_OPT
+from tests.support.llvm_tools import MLIR_OPT, NEEDS_MLIR_OPT
 from tests.texts import text_beside
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -164,7 +164,7 @@ LARGE_BYTES = 41 << 20  # the page cuts files above 40 MiB
 
 
 @pytest.mark.mlir
-@pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt-22 is not installed (Debian: mlir-22-tools)")
+@NEEDS_MLIR_OPT
 def test_what_export_and_the_pages_print_runs_the_script_that_was_exported(here: Path) -> None:
     tuner, line = (
         Tuner(here / "results.db", real_candidates()),
@@ -177,7 +177,9 @@ def test_what_export_and_the_pages_print_runs_the_script_that_was_exported(here:
 
     def applied(command: str) -> str:
         first, *options = shlex.split(command, comments=True)
-        return tuner.done(*options).out if first == "tuner" else run(command, here)
+        if first == "tuner":
+            return tuner.done(*options).out
+        return run(shlex.join((str(MLIR_OPT), *options)), here)
 
     printed = tuner.done(*shlex.split(export, comments=True)[1:]).err
     tuner.done(*shlex.split(of_stock, comments=True)[1:])

@@ -1,8 +1,6 @@
 import json
 import re
 import shlex
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from tests.cli.real import brief_remeasurement, real_candidates
 from tests.db.values import time_again
 from tests.fakes import candidate
 from tests.library.values import product
+from tests.support.llvm_tools import NEEDS_MLIR_OPT, run_mlir_opt
 from tests.tuning import fakes
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
@@ -26,7 +25,6 @@ from tuner.space.scripts.header import (
 )
 from tuner.targets.target import TargetStatus
 
-MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
 LIBRARY = "export --format library -o x"
 NOT_THERE = "nothing measured on 'mine', only on fake\nhint: choose with --machine, in Python with machine="
 
@@ -319,21 +317,20 @@ def test_only_libraries_are_merged(real: Tuner, exported: Path, tmp_path: Path) 
 
 @pytest.mark.mlir
 @pytest.mark.slow
-@pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt-22 is not installed (Debian: mlir-22-tools)")
+@NEEDS_MLIR_OPT
 def test_stock_mlir_opt_runs_the_command_in_the_header_and_the_payload(real: Tuner, tmp_path: Path) -> None:
     path, payload = tmp_path / "best.mlir", tmp_path / "payload.mlir"
     assert real("export --trial 1 -o", str(path)).code == 0
     (line,) = re.findall(rf"^{RUN}\n//(.*)$", path.read_text(), re.MULTILINE)
     program, *phrase = shlex.split(line)
     assert program == "mlir-opt"
-    require(run_mlir_opt(*phrase, folder=tmp_path), "vector.", without="linalg.matmul")
+    require(output_of_mlir_opt(*phrase, folder=tmp_path), "vector.", without="linalg.matmul")
     assert real("export --trial 1 --format payload -o", str(payload)).code == 0
-    assert "func.func @matmul" in run_mlir_opt(str(payload), folder=tmp_path)
+    assert "func.func @matmul" in output_of_mlir_opt(str(payload), folder=tmp_path)
 
 
-def run_mlir_opt(*phrase: str, folder: Path) -> str:
-    assert MLIR_OPT is not None
-    done = subprocess.run([MLIR_OPT, *phrase], cwd=folder, capture_output=True, text=True, check=False)
+def output_of_mlir_opt(*phrase: str, folder: Path) -> str:
+    done = run_mlir_opt(*phrase, folder=folder)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 

@@ -61,7 +61,8 @@ def test_one_child_serves_many_calls_and_its_death_between_two_is_nobodys_failur
 def test_a_call_fails_and_the_next_is_served(worker: Worker, method: str, stage: Stage, reason: str) -> None:
     failure = call(worker, method).value
     assert isinstance(failure, Failure)
-    assert (failure.stage, failure.reason[: len(reason)]) == (stage, reason)
+    assert failure.stage is stage
+    assert reason in failure.reason  # pickle of Python 3.14 says before it what it was serializing
     assert call(worker, "echo", 1).value == 1
 
 

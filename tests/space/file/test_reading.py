@@ -281,7 +281,7 @@ BILLION_LAUGHS = "\n".join(["a0: &a0 [ha]", *LAUGHS])
         ("[" * 10_000, "line 1: found deeper nesting, allowed 20 levels"),
         ("- " * 10_000, "line 1: found deeper nesting, allowed 20 levels"),
         ("a: !!python/object/apply:os.system [ls]", "could not determine a constructor"),
-        ("a: 2001-99-99", r"found no YAML \(month must be in 1\.\.12\)"),
+        ("a: 2001-99-99", r"found no YAML \(month must be in 1\.\.12"),
         ("a: " + "9" * 5000, "found no YAML .*4300 digits"),
         ("a: \0", "found no YAML .*character"),
         ("x" * 1_000_001, "found 1000001 characters, allowed 1000000"),

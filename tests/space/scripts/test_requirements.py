@@ -1,13 +1,12 @@
 """What a script needs by its ops; a payload that a script is not for is refused with one line."""
 
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.library.values import product, script_of
+from tests.support.llvm_tools import MLIR_OPT, NO_MLIR_OPT, apply_by_stock
 from tests.targets.gpu.strategies.points import mma_sync, naive, simt, wgmma
 from tuner.core.errors import CandidateError
 from tuner.core.matmul import Matmul
@@ -63,7 +62,6 @@ def test_custom_ops_are_found_in_code_and_not_in_comments() -> None:
 
 # Exported scripts on payloads of others: what fits is transformed as it was timed, the rest is refused.
 
-MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
 PROBLEM = Matmul(24, 64, 32)
 Run = Callable[[str, str], str]  # (script, payload) -> the payload after it, or the error's first line
 
@@ -83,14 +81,10 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     if request.param == "wheel":
         return run_wheel
     if MLIR_OPT is None:
-        pytest.skip("mlir-opt-22 is not installed (Debian: mlir-22-tools)")
+        pytest.skip(NO_MLIR_OPT)
 
     def run_stock(script: str, payload: str) -> str:
-        (tmp_path / "script.mlir").write_text(script)
-        (tmp_path / "payload.mlir").write_text(payload)
-        preload = f"--transform-preload-library=transform-library-paths={tmp_path / 'script.mlir'}"
-        command = [str(MLIR_OPT), str(tmp_path / "payload.mlir"), preload, "--transform-interpreter"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = apply_by_stock(script, payload, tmp_path)
         return done.stdout if done.returncode == 0 else done.stderr.splitlines()[0]
 
     return run_stock

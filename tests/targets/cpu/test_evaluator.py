@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 from tests.epilogues import EPILOGUES
 from tests.fakes import state_of
 from tests.support.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
+from tests.support.llvm_tools import NEEDS_MLIR_OPT, apply_by_stock
 from tests.targets.cpu.dishonest_kernels import KERNELS, dishonest_artifact
 from tests.targets.evaluation import fails, rng
 from tests.texts import text_beside
@@ -370,8 +370,6 @@ def test_a_kernel_that_has_grown_lazy_by_then_gets_no_time(end: str, monkeypatch
 
 
 # Stock ``mlir-opt`` runs the scripts of every strategy that calls no op of this project's own.
-MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
-NEEDS_MLIR_OPT = pytest.mark.skipif(MLIR_OPT is None, reason="needs mlir-opt-22 (Debian: mlir-22-tools)")
 AVX512 = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
 ANYWHERE = CpuPoints(AVX512)
 STOCK = ("matmul_cpu_packed", "matmul_cpu_direct", "matmul_cpu_dot")
@@ -393,13 +391,9 @@ def stock_point(points: CpuPoints, kind: KernelKind) -> tuple[CpuPoint, Script]:
     raise LookupError(f"{kind}: every point calls an op of our own")
 
 
-def run_mlir_opt(point: CpuPoint, script: Script, folder: Path) -> str:
-    (folder / "best.mlir").write_text(script.text)
+def stock_payload(point: CpuPoint, script: Script, folder: Path) -> str:
     payload = payload_mlir(point.problem, partitions_in(script.text, point.problem))
-    (folder / "best.source.mlir").write_text(payload)
-    library = f"--transform-preload-library=transform-library-paths={folder / 'best.mlir'}"
-    command = [str(MLIR_OPT), str(folder / "best.source.mlir"), library, "--transform-interpreter"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = apply_by_stock(script.text, payload, folder)
     assert done.returncode == 0, f"{point.text}\n{done.stderr}"
     return done.stdout
 
@@ -412,7 +406,7 @@ def test_mlir_opt_vectorizes_kinds_of_problems(strategy: str, threads: int, tmp_
     kinds = kinds_of(ANYWHERE, strategy, threads)
     assert kinds
     for kind in kinds[threads - 1 :: FEW]:
-        text = run_mlir_opt(*stock_point(ANYWHERE, kind), tmp_path)
+        text = stock_payload(*stock_point(ANYWHERE, kind), tmp_path)
         assert "linalg.matmul" not in text
         assert "vector." in text
 
@@ -427,7 +421,7 @@ def test_what_mlir_opt_makes_is_right(strategy: str, threads: int, tmp_path: Pat
     evaluator = CpuEvaluator(threads)
     for kind in kinds_of(POINTS, strategy, threads)[FEW * (threads - 1) :: 8 * FEW]:
         point, script = stock_point(POINTS, kind)
-        text = run_mlir_opt(point, script, tmp_path)
+        text = stock_payload(point, script, tmp_path)
         with transform.new_context(), ir.Location.unknown():
             code = lowering.lower_to_llvm(transform.parse(text, "mlir-opt"))
         partitions = partitions_in(script.text, point.problem)
@@ -443,4 +437,4 @@ def test_mlir_opt_does_not_know_this_projects_ops(tmp_path: Path) -> None:
     script = ANYWHERE.bind(point)
     assert custom_ops(script.text) == ("tuner.pair_block",)
     with pytest.raises(AssertionError, match=r"tuner\.pair_block"):
-        run_mlir_opt(point, script, tmp_path)
+        stock_payload(point, script, tmp_path)
