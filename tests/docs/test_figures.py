@@ -36,6 +36,7 @@ from tuner.runtime.timing import SAMPLE_S
 from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.worker import START_TIMEOUT_S
 from tuner.simulator.launch import SECONDS_LIMIT
+from tuner.tuning.budget import SHORT_BUDGET_S
 
 DOCS = ROOT / "docs"
 COMPUTED = "results.md"  # whole: test_readme.py
@@ -127,6 +128,7 @@ def settings() -> Iterator[tuple[str, str]]:
         f"samples of {SAMPLE_S * 1e3:.0f} ms or more",
         "has a 95 % bootstrap interval",  # of tuner.runtime.timing.summarize
         "the 95 % interval of the ratio contains 1",
+        f"not in a budget below {SHORT_BUDGET_S:.0f} s",
         f"the interval is wider than {WIDTH_LIMIT * 100:.0f} % to a side",
     ):
         yield "concepts/how-results-are-made.md", text
