@@ -32,7 +32,7 @@ MEASURE = ("measure", "--bundle", "pending.bundle")
 MEASURE_BRIEFLY = (*MEASURE, "--seconds", "300")
 IMPORT = ("bundle", "import", "pending.bundle.results.jsonl")
 HISTORY = ("history", "--target", "cuda", "--shape", SHAPE, "--sort", "median", "--limit", "10")
-PRINTED = (TUNE, EXPORT, EXPORT_SOME, MEASURE, MEASURE_BRIEFLY, IMPORT, HISTORY)
+PRINTED = (TUNE, EXPORT, EXPORT_SOME, MEASURE_BRIEFLY, IMPORT, HISTORY)
 
 
 def baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
