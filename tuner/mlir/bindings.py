@@ -39,9 +39,9 @@ __all__ = [
     "pattern_rewrites",
     "ptx_bindings",
     "torch_decompositions",
+    "torch_dialect",
     "torch_importer",
-    "torch_importer_bindings",
-    "torch_pass_bindings",
+    "torch_importer_tables",
     "transform",
 ]
 
@@ -129,27 +129,18 @@ def torch_importer() -> Any:
     return fx
 
 
-def torch_importer_bindings() -> tuple[Any, Any]:
-    """Returns torch_mlir's module ``ir`` and its module ``extras.fx_importer``.
-
-    Imports PyTorch, at the call.
-    """
-    from torch_mlir import ir as torch_ir
+def torch_importer_tables() -> Any:
+    """Returns the module ``torch_mlir.extras.fx_importer``; imports it, and PyTorch, at the call."""
     from torch_mlir.extras import fx_importer
 
-    return torch_ir, fx_importer
+    return fx_importer
 
 
-def torch_pass_bindings() -> Any:
-    """Returns torch_mlir's ``ir``, ``PassManager`` and dialect ``torch`` as attributes of one object.
+def torch_dialect() -> Any:
+    """Returns the module of torch-mlir's dialect ``torch``; it is imported at the call, PyTorch is not."""
+    from torch_mlir.dialects import torch
 
-    They are imported at the call; PyTorch is not.
-    """
-    from torch_mlir import ir as torch_ir
-    from torch_mlir.dialects import torch as dialect
-    from torch_mlir.passmanager import PassManager
-
-    return SimpleNamespace(ir=torch_ir, PassManager=PassManager, torch=dialect)
+    return torch
 
 
 def torch_decompositions() -> dict[Any, Any]:

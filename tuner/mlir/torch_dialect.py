@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Any
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.bindings import torch_pass_bindings
+from tuner.mlir.bindings import ir, passmanager, torch_dialect
 from tuner.mlir.ir.reading import types_of
 
 # Begins the name in an operation's location; after it come the operator and its line of the module.
@@ -48,16 +48,14 @@ def lower(text: str, *, has_locations: bool = False) -> str:
     ``has_locations``: the returned text has the locations of the ops. Raises CandidateError(BIND) with the
     reason for a module that torch-mlir or tuner refuses; where tuner refuses, also with the place, if known.
     """
-    bindings = torch_pass_bindings()
-    ir = bindings.ir
     with ir.Context() as context:
-        bindings.torch.register_dialect(context)
+        torch_dialect().register_dialect(context)
         try:
             module = ir.Module.parse(text)
-            _run_pipelines(bindings, module)
+            _run_pipelines(module)
         except ir.MLIRError as error:
             raise CandidateError(Stage.BIND, first_line(error)) from error
-        problems = _problems(bindings, module)
+        problems = _problems(module)
         if problems:
             operator, reason = problems[0]
             raise CandidateError(Stage.BIND, f"{operator}: {reason}" if operator else reason)
@@ -75,44 +73,42 @@ def refused_operators(
     or with 12 operators found. Operators in ``known``, which are refused for sure, are neither lowered nor
     returned.
     """
-    bindings = torch_pass_bindings()
-    ir = bindings.ir
     refused: dict[str, str] = {}
     with ir.Context() as context:
-        bindings.torch.register_dialect(context)
+        torch_dialect().register_dialect(context)
         try:
             module = ir.Module.parse(text)
         except ir.MLIRError:
             return ()
-        if known and not _drop_operators(ir, module, known):
+        if known and not _drop_operators(module, known):
             return ()
         for _ in range(rounds):
             lowered = ir.Module.parse(str(module.operation.get_asm(enable_debug_info=True)))
             reasons: dict[str, str] = {}
-            for operator, reason in _why_refused(bindings, lowered):
+            for operator, reason in _why_refused(lowered):
                 if operator and operator not in refused:
                     reasons.setdefault(operator, reason)
             refused |= reasons
-            if not reasons or len(refused) >= MOST_REFUSED or not _drop_operators(ir, module, reasons):
+            if not reasons or len(refused) >= MOST_REFUSED or not _drop_operators(module, reasons):
                 break
     return tuple(refused.items())
 
 
-def _why_refused(bindings: Any, module: Any) -> list[tuple[str, str]]:
+def _why_refused(module: Any) -> list[tuple[str, str]]:
     try:
-        _run_pipelines(bindings, module)
-    except bindings.ir.MLIRError as error:
+        _run_pipelines(module)
+    except ir.MLIRError as error:
         operator_at_fault = _place(error.error_diagnostics[0].location) if error.error_diagnostics else ""
         reason = first_line(error)
         if LACKING.search(str(error)):
             reason = UNLOWERED
         if CONSTANT_LEFT in str(error):  # by an operator that no pattern matched
-            return [(operator, UNLOWERED) for operator in _left_over(bindings.ir, module)]
+            return [(operator, UNLOWERED) for operator in _left_over(module)]
         return [(operator_at_fault, reason)]
-    return _problems(bindings, module)
+    return _problems(module)
 
 
-def _left_over(ir: Any, module: Any) -> list[str]:
+def _left_over(module: Any) -> list[str]:
     operators: list[str] = []
 
     def collect(op: Any) -> Any:
@@ -124,10 +120,10 @@ def _left_over(ir: Any, module: Any) -> list[str]:
     return operators
 
 
-def _run_pipelines(bindings: Any, module: Any) -> None:
+def _run_pipelines(module: Any) -> None:
     for pipeline in PIPELINES:
-        bindings.PassManager.parse(pipeline).run(module.operation)
-    _replace_scans(bindings.ir, module)
+        passmanager.PassManager.parse(pipeline).run(module.operation)
+    _replace_scans(module)
 
 
 def _place(location: Any) -> str:
@@ -138,7 +134,7 @@ def _place(location: Any) -> str:
     return ""
 
 
-def _drop_operators(ir: Any, module: Any, operators: Collection[str]) -> bool:
+def _drop_operators(module: Any, operators: Collection[str]) -> bool:
     """Makes the results of operators arguments; False where no operator has one of these names."""
     function = module.body.operations[0]
     block = function.regions[0].blocks[0]
@@ -163,7 +159,7 @@ def _is_kept(op: Any) -> bool:
     return str(op.operation.name).startswith(KEPT)
 
 
-def _replace_scans(ir: Any, module: Any) -> None:
+def _replace_scans(module: Any) -> None:
     """Replaces scans of torch-mlir's own dialect, in place, by reductions that keep each step, in order.
 
       %r:2 = tm_tensor.scan dimension(1) inclusive(true)
@@ -212,13 +208,12 @@ def _replace_scans(ir: Any, module: Any) -> None:
         scan.erase()
 
 
-def _problems(bindings: Any, module: Any) -> list[tuple[str, str]]:
+def _problems(module: Any) -> list[tuple[str, str]]:
     """Returns places and reasons: of what nothing lowers, and of integers that would be computed wrongly."""
-    ir = bindings.ir
     problems: list[tuple[str, str]] = []
 
     def check(op: Any) -> Any:
-        reason = _problem(ir, op)
+        reason = _problem(op)
         if reason:
             problems.append((_place(op.location), reason))
         return ir.WalkResult.ADVANCE
@@ -226,24 +221,24 @@ def _problems(bindings: Any, module: Any) -> list[tuple[str, str]]:
     module.operation.walk(check)
     if any(reason.startswith("it needs complex.") for _, reason in problems):
         folded = ir.Module.parse(str(module.operation.get_asm(enable_debug_info=True)))
-        bindings.PassManager.parse(FOLDING).run(folded.operation)
+        passmanager.PassManager.parse(FOLDING).run(folded.operation)
         problems.clear()
         folded.operation.walk(check)
     return problems
 
 
-def _problem(ir: Any, op: Any) -> str:
+def _problem(op: Any) -> str:
     if op.name.startswith(FOREIGN) and not op.name.endswith(".yield"):
         return f"it needs {op.name}, which is not lowered"
     is_of_integers = op.name in TO_FLOATS and f'"{INTEGERS}' in str(op.location)
     if is_of_integers and ir.IntegerType(op.operands[0].type).width > EXACT_BITS:
         return "it would compute integers as floats"
-    if op.name.removeprefix("arith.") in DIVISIONS and not _constant(ir, op.operands[1]):
+    if op.name.removeprefix("arith.") in DIVISIONS and not _constant(op.operands[1]):
         return "integers are divided by what may be 0"
     return ""
 
 
-def _constant(ir: Any, value: Any) -> int | None:
+def _constant(value: Any) -> int | None:
     if isinstance(value.owner, ir.Block):  # an argument of the body of a linalg.generic: an operand's element
         operands = value.owner.owner.operation.operands
         if value.arg_number >= len(operands) or isinstance(operands[value.arg_number].owner, ir.Block):
@@ -251,7 +246,7 @@ def _constant(ir: Any, value: Any) -> int | None:
         value = operands[value.arg_number]
     operation = value.owner.operation
     if operation.name == "arith.trunci":
-        wide = _constant(ir, operation.operands[0])
+        wide = _constant(operation.operands[0])
         return None if wide is None else wide & ((1 << ir.IntegerType(value.type).width) - 1)
     if operation.name != "arith.constant":
         return None

@@ -9,7 +9,7 @@ import torch
 from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
-from tuner.mlir.bindings import torch_importer, torch_importer_bindings
+from tuner.mlir.bindings import ir, torch_importer, torch_importer_tables
 from tuner.mlir.torch_dialect import first_line
 from tuner.torch.lowering import RESOURCES
 from tuner.torch.refusals import mark_nodes
@@ -73,7 +73,7 @@ class _Literals:
 
     def resolve_literal(self, importer: Any, literal: Any, _info: Any) -> Any:
         """Returns the constant of a tensor; None, so that torch-mlir makes it, if it has one element."""
-        ir, tables = torch_importer_bindings()
+        tables = torch_importer_tables()
         is_array = isinstance(literal, torch.Tensor) and literal.numel() != 1
         if not is_array or tables.TORCH_DTYPE_TO_NPY_TYPE.get(literal.dtype) is None:
             return None
