@@ -19,7 +19,6 @@ AVX2 = "avx2"
 AVX512 = "avx512"
 NEON = "neon"
 NO_ISA = "none"  # of a machine that code is not generated for
-PLAIN_LEVEL = "x86-64"  # LLVM's processor of code for such a machine
 SPIN_WAIT = "SPIN_WAIT"  # in MLIR texts: the assembly of a wait, by architecture
 NO_VECTOR_BYTES = 16  # of such a machine
 NO_REGISTERS = 16
@@ -70,6 +69,7 @@ class Architecture:
     isas: tuple[Isa, ...]  # the widest first
     sets: tuple[InstructionSet, ...]
     requires: str  # what a machine without an isa lacks
+    plain_level: str  # LLVM's processor of code for a machine without an isa
     threads_per_core: int  # of servers as they are sold
 
 
@@ -128,6 +128,7 @@ X86_64 = Architecture(
         ),
     ),
     requires="neither AVX-512 nor AVX2 with FMA",
+    plain_level="x86-64",
     threads_per_core=2,
 )
 # Flags: https://docs.kernel.org/arch/arm64/elf_hwcaps.html. Four units: Neoverse V1 as 128-bit NEON, V2,
@@ -168,6 +169,7 @@ AARCH64 = Architecture(
         ),
     ),
     requires="no NEON with the atomics of ARMv8.1",
+    plain_level="generic",
     threads_per_core=1,
 )
 ARCHITECTURES = (X86_64, AARCH64)
@@ -215,13 +217,13 @@ class CodeLevel:
     features: str = ""  # "+avx512vnni"
 
 
-def code_level(isa: str, needs: Iterable[str]) -> CodeLevel:
+def code_level(isa: str, needs: Iterable[str], architecture: Architecture) -> CodeLevel:
     """Returns the level of code for all machines of an isa that have the instruction sets ``needs``.
 
-    Of the isa "none" the level is that of any x86-64.
+    Of the isa "none" the level is that of any processor of the machine's ``architecture``.
     """
     if isa not in ISAS:
-        return CodeLevel(X86_64, PLAIN_LEVEL, added_features(needs))
+        return CodeLevel(architecture, architecture.plain_level, added_features(needs))
     row = ISAS[isa]
     features = ",".join(filter(None, (row.level_features, added_features(needs))))
     return CodeLevel(ISA_ARCHITECTURES[isa], row.level, features)

@@ -51,6 +51,7 @@ from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode, FusedImage
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.program_weights import WeightPlan, packed_weights, weight_plan
 from tuner.runtime.compiled_files import CompiledFiles, compiled_files
+from tuner.runtime.cpu.host import own_architecture
 from tuner.space.scripts.choice import first_configuration, why_no_strategy
 from tuner.targets.cpu.compiler import object_code
 
@@ -493,7 +494,7 @@ def _linked(
     if machine.isa == AVX2:  # LLVM encodes the same dot products of bytes as AVX-VNNI
         called = tuple(AVX_VNNI if name == VNNI else name for name in called)
     needs = tuple(dict.fromkeys((*level, *called)))
-    llvm_text = linked(places, codes, code_level(machine.isa, needs))
+    llvm_text = linked(places, codes, code_level(machine.isa, needs, own_architecture()))
     code = FusedCode(
         entry=formed.entry,
         arguments=formed.program.arguments,

@@ -21,7 +21,8 @@ from tuner.programs.run.program_weights import packed_weights, weight_plan
 from tuner.runtime.cpu.host import own_architecture
 from tuner.targets.cpu.compiler import write_object
 
-PLAIN = code_level(NEON if own_architecture() is AARCH64 else NO_ISA, ())  # runs wherever the tests do
+# runs wherever the tests do; of AArch64 atomics need more than the plain level has
+PLAIN = code_level(NEON if own_architecture() is AARCH64 else NO_ISA, (), own_architecture())
 
 
 def loop_code(count: int, size: int, value: str, packings: tuple[Any, ...] = ()) -> FusionCode:

@@ -167,10 +167,13 @@ def test_shipped_loops_wait_and_flush_by_the_instructions_of_their_architecture(
 
 
 def test_portable_code_has_the_level_and_the_added_sets_of_its_architecture() -> None:
-    level = code_level(NEON, ("neon", "dotprod"))
+    level = code_level(NEON, ("neon", "dotprod"), AARCH64)
     assert (level.architecture, level.name, level.features) == (AARCH64, "generic", "+neon,+lse,+dotprod")
-    level = code_level("avx2", ("avx2", "avx-vnni"))
+    level = code_level("avx2", ("avx2", "avx-vnni"), X86_64)
     assert (level.architecture, level.name, level.features) == (X86_64, "x86-64-v3", "+avxvnni")
+    for architecture, name in ((AARCH64, "generic"), (X86_64, "x86-64")):
+        level = code_level("none", (), architecture)
+        assert (level.architecture, level.name, level.features) == (architecture, name, "")
 
 
 # First configurations, and the innermost loop of the code that they become.

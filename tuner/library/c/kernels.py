@@ -96,7 +96,7 @@ def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> C
     required = {machine.isa} | used
     architecture = ISA_ARCHITECTURES.get(machine.isa, X86_64)
     sets = tuple(name for name in BITS[architecture.name] if name in required)
-    return CodeTarget(code_level(machine.isa, sets), sets)
+    return CodeTarget(code_level(machine.isa, sets, architecture), sets)
 
 
 @dataclass(frozen=True)
