@@ -192,8 +192,8 @@ def readme_part(race: Race) -> str:
         else:
             texts.append(f"{title} {means[title]:.2f}")
     compared = [row for row in race.last_rows() if row["dtype"] == PICTURE_DTYPE]
-    behind = list(dict.fromkeys(row["shape"] for row in compared if _is_loss(race, row, ALIGNED)))
-    where = f"A peer is better at {', '.join(behind)}." if behind else "No peer is better at any."
+    lost_shapes = list(dict.fromkeys(row["shape"] for row in compared if _is_loss(race, row, ALIGNED)))
+    where = f"A peer is better at {', '.join(lost_shapes)}." if lost_shapes else "No peer is better at any."
     return (
         f"[Whole tuners]({LINK}), {race.longest_s:g} s each on one core ({race.machine}), over OpenBLAS\n"
         f"(geometric mean of {shapes} f32 shapes): {', '.join(texts)}. {where}\n\n"
