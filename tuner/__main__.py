@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-COLLECTED_AFTER = 100_000  # new objects; after 700, the default, a tenth of a start is searches for cycles
+COLLECTED_AFTER = 500_000  # new objects; after 700, the default, a tenth of a start is searches for cycles
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 STANDARD_STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # in the order of their descriptors
 

@@ -15,6 +15,8 @@ END_S = 10.0  # that a process has to end after an interrupt
 GONE_S = 5.0  # until processes of a killed group are gone
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TVM_NUM_THREADS")
 SINGLE_THREAD = dict.fromkeys(THREADS, "1")  # whatever a tuner links
+# Python writes byte code: pip does when it installs a peer, and a tuner in a clone is not installed by pip
+BYTE_CODE = {"PYTHONDONTWRITEBYTECODE": ""}
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def run_for(
         process = subprocess.Popen(
             ("taskset", "-c", str(core), *words),
             cwd=folder,
-            env={**os.environ, **SINGLE_THREAD, **(variables or {})},
+            env={**os.environ, **SINGLE_THREAD, **BYTE_CODE, **(variables or {})},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

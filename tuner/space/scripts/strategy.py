@@ -22,6 +22,7 @@ from tuner.core.runs import ChosenStrategy
 from tuner.core.text_files import read_text
 from tuner.payload.cpu import has_epilogue, zero
 from tuner.payload.partitions import partition, partitions_comment
+from tuner.space.scripts.compiled_templates import CompiledTemplates
 from tuner.space.scripts.guard import guard, guard_name
 from tuner.space.scripts.header import within_columns
 
@@ -225,9 +226,13 @@ def _environment(folder: Path) -> jinja2.Environment:
     An untrusted template has access neither to Python's internals nor to files outside the folder and the
     shipped strategies.
     """
-    loader = jinja2.FileSystemLoader([folder, strategy_folder()])
+    shipped = strategy_folder()
+    kept = None
+    if folder == shipped:
+        kept = CompiledTemplates(shipped / "__pycache__")
     return jinja2.sandbox.SandboxedEnvironment(
-        loader=loader,
+        loader=jinja2.FileSystemLoader([folder, shipped]),
+        bytecode_cache=kept,
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # MLIR, not HTML
     )
