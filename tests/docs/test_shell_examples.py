@@ -163,6 +163,7 @@ def test_wheels_are_unpacked_where_python_finds_them(tmp_path: Path) -> None:
 LARGE_BYTES = 41 << 20  # the page cuts files above 40 MiB
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 @NEEDS_MLIR_OPT
 def test_what_export_and_the_pages_print_runs_the_script_that_was_exported(here: Path) -> None:

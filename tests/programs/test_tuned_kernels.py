@@ -94,6 +94,7 @@ def test_a_matmul_with_an_epilogue_multiplies_in_the_mode_too(store: Store) -> N
     assert [fusion.reason for fusion in compiled.code.fusions] == [""]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("target", [SIMULATOR, TargetName("cuda", "sm_90")])
 def test_the_program_of_5376_rows_takes_the_best_timed_kernel_of_its_matmul(
     store: Store, tmp_path: Path, target: TargetName

@@ -94,7 +94,7 @@ def test_the_search_ends_after_a_number_of_values() -> None:
 SIZES = st.one_of(st.integers(1, 40), st.sampled_from([64, 100, 127, 128, 197, 256, 511, 768, 1024, 3072]))
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("name", "machine"), ENTRIES)
 @settings(max_examples=12)
 @given(draw=st.data())

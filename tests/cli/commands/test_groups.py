@@ -25,6 +25,7 @@ def test_groups_are_tuned_listed_exported_and_checked(tmp_path: Path) -> None:
     assert tuner.done("check", str(path)).out == "correct; 5040 elements verified, nothing timed\n"
 
 
+@pytest.mark.slow
 def test_shapes_of_a_file_may_have_groups(tmp_path: Path) -> None:
     tuner = Tuner(tmp_path / "results.db", real_backends())
     file = tmp_path / "shapes.yaml"

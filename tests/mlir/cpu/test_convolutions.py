@@ -162,7 +162,7 @@ def test_the_first_configuration_computes_the_convolution(
     ("drawing", "machine"),
     [*OF_ELEMENTS, pytest.param(BY_TILES, WITH_TILES, id="tiles", marks=pytest.mark.slow)],
 )
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(data=st.data(), place=st.floats(0, 1, exclude_max=True))
 def test_every_configuration_computes_the_convolution(
     drawing: Drawing, machine: Machine, place: float, data: st.DataObject

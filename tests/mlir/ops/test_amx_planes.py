@@ -67,7 +67,7 @@ def test_without_a_fill_of_zero_c_is_added_to() -> None:
     require_product(line(), (33, 17, 40), small_numbers(np.float32), fill="")
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.slow
 @EMULATES
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_three_planes_hold_every_bit_of_a_number(layout: str, emulates: bool) -> None:
@@ -81,7 +81,7 @@ def test_three_planes_hold_every_bit_of_a_number(layout: str, emulates: bool) ->
     np.testing.assert_array_equal(product(unit, numbers, emulates=emulates, layout=layout), numbers)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @EMULATES
 @pytest.mark.parametrize(
     ("sizes", "layout"),
@@ -98,6 +98,7 @@ def test_special_values_give_what_f32_gives(kind: str, sizes: Sizes, layout: str
     require_f32(product(a, b, emulates=emulates, layout=layout), a, b, expected)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("fill", ["0", ""], ids=["set", "added to"])
 def test_c_is_set_or_added_to_once_where_sums_are_computed_again(fill: str) -> None:
     rng = np.random.default_rng(5)
