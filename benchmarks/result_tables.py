@@ -42,6 +42,13 @@ SPACES = {  # recorded space -> its name in the table, and the file with Kernel 
 }
 HEADLINE_SHAPES = 8  # a mean of fewer is none for the first page
 PROCESSORS = {"Zen 4": ZEN4_1_THREAD, "Intel with AMX": AMX_1_THREAD}
+REGRETS = {  # search -> its name in the table
+    "tpe": "`tpe`",
+    "kernel_tuner:adaptive_tabu_greywolf": "tabu_greywolf",
+    "kernel_tuner:hybrid_vndx": "hybrid_vndx",
+    "random": "random",
+}
+REGRET_STEPS = ("16", "64", "256")  # trials
 KERNEL_TUNER = "kernel_tuner:"  # how the names of its searches begin
 
 
@@ -159,6 +166,23 @@ def search_table() -> str:
     return markdown_table(("space", "configurations", "`tpe`", "best of Kernel Tuner", "of searches"), rows)
 
 
+def regret_table() -> str:
+    """Returns for each space how much slower the best kernel of a search is than the optimum, in the mean."""
+    by_space: dict[str, dict[str, Any]] = {}
+    for row in _rows("search_regret.json"):
+        by_space.setdefault(row["space"], {})[row["search"]] = row["regret"]
+    rows = []
+    for space, (name, _) in SPACES.items():
+        cells = [_percent(by_space[space][search][step]) for search in REGRETS for step in REGRET_STEPS]
+        rows.append((name, *cells))
+    heads = [f"{REGRETS[search]}, {step}" for search in REGRETS for step in REGRET_STEPS]
+    return markdown_table(("space", *heads), rows)
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}"
+
+
 def warm_start_sentence() -> str:
     """Returns after how many trials a search is at 97 % of the optimum."""
     rows = _rows("warm_start_97.json")
@@ -274,6 +298,7 @@ TEXTS = (
     seeds_sentence,
     overhead_sentence,
     search_table,
+    regret_table,
     warm_start_sentence,
     upstream_sentence,
     upstream_table,
