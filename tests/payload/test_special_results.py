@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.default_suite import ALL
-from tests.epilogues import EPILOGUES
 from tests.payload.test_reference import finish, operands
 from tuner.core.dtypes import number_type
+from tuner.core.epilogues import EPILOGUES
 from tuner.core.matmul import GroupedMatmul, Matmul
 from tuner.core.numpy_types import widened
 from tuner.core.problem import LAYOUTS, Problem
@@ -176,8 +176,17 @@ def test_large_matrices_have_one_special_draw_and_small_ones_have_several() -> N
     assert special_draws(Matmul(1, 1, 1, "i8")) == 1
 
 
-@pytest.mark.parametrize("epilogue", [name for name in EPILOGUES if name != "none"])
-def test_large_numbers_before_an_epilogue_are_right(epilogue: str) -> None:
-    for sizes in SMALL:
-        for inputs in draws_of(Matmul(*sizes, epilogue=epilogue), 1):
-            assert np.isfinite(inputs.tolerance).all()
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_no_factor_makes_numbers_that_are_too_large_for_the_sums(dtype: str) -> None:
+    largest = np.finfo(np.float64 if dtype == "f64" else np.float32).max
+    problem = Matmul(32, 33, 4, dtype, epilogue="scale")
+    for seed in range(50):
+        inputs = with_special_numbers(next(draws_of(problem, seed)), np.random.default_rng(seed))
+        expected = inputs.expected
+        assert (np.abs(expected) <= largest / 2)[np.isfinite(expected)].all(), seed
+
+
+def test_special_numbers_before_each_epilogue_have_a_tolerance() -> None:
+    for epilogue in EPILOGUES:
+        for inputs in draws_of(Matmul(1, 5, 3, epilogue=epilogue), 1):
+            assert np.isfinite(inputs.tolerance).all(), epilogue

@@ -44,6 +44,7 @@ INTEGER_DEVIATION = 21.0  # standard deviation of a base: a third of the largest
 TF32_DROPPED_BITS = 13  # of the mantissa of an f32
 FACTORS = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])  # of rows and columns
 INTEGER_FACTORS = np.array([-2.0, -1.0, 1.0, 2.0])
+SPARED_BITS = 8  # for a usual number of B, by which a large one of A is multiplied, and for a sum
 LARGE_BITS = 7  # of the mantissa of a large number, as bf16 has
 SCALE_OCTAVES = 8.0  # powers of two over which drawn scales of blocks are spread
 
@@ -239,12 +240,14 @@ def _put_into_group(
 def _large(problem: Problem) -> float:
     """Returns a number near the largest of A's type and of C's, with at most 8 significant bits.
 
-    Where an epilogue computes with it, it is one that such a bias may have.
+    Where an epilogue may multiply it by its arguments, which have large numbers too, no product overflows.
     """
     types = [number_type(dtype) for dtype in (problem.dtype, problem.result_dtype)]
     exponent = min(math.frexp(type_.largest)[1] - 1 for type_ in types)
     if problem.after_product.steps:
-        exponent = min(type_.bias_exponent or exponent for type_ in types)
+        sums = number_type(problem.accumulator)
+        below_arguments = math.frexp(sums.largest)[1] - sums.bias_exponent - SPARED_BITS
+        exponent = min(below_arguments, *(type_.bias_exponent or exponent for type_ in types))
     return (2.0 - 2.0**-LARGE_BITS) * 2.0**exponent
 
 
