@@ -135,16 +135,16 @@ def _mark_sequence(schedules: tuple[EntrySchedule, ...]) -> str:
 def _specialize_generics(operation: str) -> str:
     """Makes named ops of generic contractions in layout nn; of others MLIR 22 loses maps: wrong results."""
     generics = f"%generics_{operation}"
-    contractions = f"%contractions_{operation}"
     maps = maps_attribute(operation, "nn")
+    # not by collect_matching: MLIR's assertions refuse its empty handle
     return f"""    {generics} = transform.structured.match ops{{["linalg.generic"]}}
       attributes{{{maps}}} in %root : {ONE}
-    {contractions} = transform.collect_matching @is_contraction in {generics} : {ONE}
-    transform.foreach {contractions} : {ANY} {{
+    transform.foreach {generics} : {ANY} {{
     ^bb0(%generic: {ANY}):
       transform.sequence %generic : {ANY} failures(suppress) {{
       ^bb1(%one: {ANY}):
-        %named = transform.structured.specialize %one : {ONE}
+        %contraction = transform.include @is_contraction failures(propagate) (%one) : {ONE}
+        %named = transform.structured.specialize %contraction : {ONE}
         transform.yield
       }}
     }}
@@ -183,34 +183,39 @@ def _matcher_name(name: str, contraction: MatchedContraction) -> str:
 
 
 def _outline_marked(name: str) -> str:
+    """Outlines all of an entry's ops at once: MLIR's assertions refuse a second time by the same name."""
     attribute = f"{PREFIX}{name}"
     ops = 'transform.structured.match ops{["linalg.matmul", "linalg.batch_matmul"]}'
-    include = f"transform.include @tuner_whole failures(propagate) (%function, %call) : ({ANY}, {ANY}) -> ()"
-    outline = f"""      %function, %call = transform.loop.outline %whole {{func_name = "tuned_{name}"}} \
-: {PAIR}
-      transform.annotate %function "{attribute}" : {ANY}
-      %private = transform.param.constant "private" -> !transform.any_param
-      transform.annotate %function "sym_visibility" = %private : {ANY}, !transform.any_param
-      {include}
-    }}
-"""
     # a forall of one thread wraps op and fill in a region that loop.outline can move
     tiled = f"transform.structured.tile_using_forall %op num_threads [1] : {PAIR}"
     return f"""    %marked_{name} = {ops} attributes{{{attribute}}} in %root : {ONE}
     %split_{name} = transform.foreach_match restrict_root in %marked_{name}
       @is_cleared -> @mark_cleared, @is_any -> @mark_accumulating : {ONE}
     %cleared_{name} = {ops} attributes{{{attribute}, {PREFIX}cleared}} in %root : {ONE}
-    transform.foreach %cleared_{name} : {ANY} {{
+    %with_fill_{name} = transform.foreach %cleared_{name} : {ANY} -> {ANY} {{
     ^bb0(%op: {ANY}):
       %fill = transform.get_producer_of_operand %op[2] : {ONE}
       %part, %loop = {tiled}
       %inside, %whole = transform.structured.fuse_into_containing_op %fill into %loop : {TWO}
-{outline}\
+      transform.yield %whole : {ANY}
+    }}
     %accumulating_{name} = {ops} attributes{{{attribute}, {PREFIX}accumulating}} in %root : {ONE}
-    transform.foreach %accumulating_{name} : {ANY} {{
+    %without_fill_{name} = transform.foreach %accumulating_{name} : {ANY} -> {ANY} {{
     ^bb0(%op: {ANY}):
       %part, %whole = {tiled}
-{outline}"""
+      transform.yield %whole : {ANY}
+    }}
+    %wholes_{name} = transform.merge_handles %with_fill_{name}, %without_fill_{name} : {ANY}
+    %functions_{name}, %calls_{name} = transform.loop.outline %wholes_{name} {{func_name = "tuned_{name}"}} \
+: {PAIR}
+    transform.foreach %functions_{name}, %calls_{name} : {ANY}, {ANY} {{
+    ^bb0(%function: {ANY}, %call: {ANY}):
+      transform.annotate %function "{attribute}" : {ANY}
+      %private = transform.param.constant "private" -> !transform.any_param
+      transform.annotate %function "sym_visibility" = %private : {ANY}, !transform.any_param
+      transform.include @tuner_whole failures(propagate) (%function, %call) : ({ANY}, {ANY}) -> ()
+    }}
+"""
 
 
 def _include_half(half: str, root: str, name: str) -> str:
