@@ -5,7 +5,7 @@
 #     -v "$PWD":/work:ro tuner apply script.mlir matmul.mlir
 #
 # The results database goes with the container. To keep it: -v tuner-results:/results in place of --tmpfs /results
-FROM python:3.12-slim
+FROM python:3.13-slim-trixie
 RUN useradd --create-home tuner && mkdir /results && chown tuner /results
 COPY . /source
 RUN pip install --no-cache-dir /source && rm -rf /source

@@ -37,7 +37,7 @@ help:
 	@echo "                with that code"
 	@echo "make wheel      builds sdist and wheel into dist/"
 	@echo "make release    builds both, and tries each in a bare environment"
-	@echo "make bare-roots  tests the wheel in bare Debian and Ubuntu userlands"
+	@echo "make bare-roots  tests the wheel and the image in bare userlands"
 	@echo "make clean      removes the environment and what was built"
 
 demo: $(VENV)/.installed
@@ -127,7 +127,7 @@ release: wheel
 	$(BIN)/python -m twine check --strict dist/*
 	PYTHON=$(PYTHON) .ci/try-distributions $(TAG)
 
-# Userlands of distributions, made for it and thrown away.
+# Userlands of distributions, and of the image, made for it and thrown away.
 bare-roots: wheel
 	.ci/bare-roots
 

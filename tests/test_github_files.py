@@ -32,7 +32,7 @@ def test_the_workflow_only_calls_what_ci_is_anywhere_with_the_pythons_that_are_p
     assert "PYTHON ?= python3\n" in (ROOT / "Makefile").read_text()
     of_wheel = (ROOT / ".ci" / "test-wheel").read_text()
     assert re.findall(r"\S+ -m venv", of_wheel) == ['"${PYTHON:-python3}" -m venv']
-    for name in ("run", "test-wheel", "bare-roots"):
+    for name in ("run", "test-wheel", "bare-roots", "image"):
         script = ROOT / ".ci" / name
         assert script.stat().st_mode & 0o111
         subprocess.run(["bash", "-n", script], check=True)
