@@ -62,6 +62,18 @@ def test_the_baseline_library_that_is_timed_interleaved_with_the_top_trials_is_k
     assert baseline in [each.baseline for each in events if isinstance(each, BaselineMeasured)]
 
 
+def test_a_short_budget_has_the_final_time_of_the_baseline_and_no_measured_roofline(store: Store) -> None:
+    def unwanted(problem: Problem, *_: object) -> Any:
+        raise AssertionError(f"asked for a time alone: {problem.key}")
+
+    backends = fakes.backends(baseline=unwanted, roofline=unwanted)
+    tuned = fakes.tune(store, backends, trials=3, budget_s=19.0)
+    assert fakes.present(tuned.run.baseline).name == "FakeBLAS 1.0"
+    assert tuned.run.roofline is None
+    with pytest.raises(AssertionError, match="asked for a time alone"):
+        fakes.tune(store, backends, trials=3, budget_s=20.0)
+
+
 @pytest.mark.slow
 def test_waiting_for_compiles_is_reported_as_idle_and_counts_once_for_each_session(store: Store) -> None:
     slow = SlowCompiler()
