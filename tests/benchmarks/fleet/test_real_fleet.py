@@ -117,7 +117,8 @@ def test_a_node_is_quiet_where_more_than_is_allowed_is_ruled_out(upper: float, i
 
 
 def test_a_child_is_counted_and_one_that_ends_is_its_parents(monkeypatch: pytest.MonkeyPatch) -> None:
-    command = [sys.executable, "-c", "sum(range(10**6)); print(flush=True); input()"]
+    busy = "import time\nwhile time.process_time() < 0.1: pass\nprint(flush=True); input()"
+    command = [sys.executable, "-c", busy]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
