@@ -297,7 +297,11 @@ def test_what_cannot_be_stored_stays_visible_and_nothing_stays_nothing() -> None
         UtcDateTime().process_bind_param(datetime.datetime(2026, 1, 1), DIALECT)
 
 
-@given(st.datetimes(datetime.datetime(1971, 1, 1), timezones=st.timezones()))
+# Offsets, since a bare machine has no names of zones.
+OFFSETS = st.timedeltas(datetime.timedelta(hours=-23), datetime.timedelta(hours=23)).map(datetime.timezone)
+
+
+@given(st.datetimes(datetime.datetime(1971, 1, 1), timezones=OFFSETS))
 def test_an_instant_is_stored_and_given_in_utc(time: datetime.datetime) -> None:
     column = UtcDateTime()
     stored = present(column.process_bind_param(time, DIALECT))
