@@ -4,6 +4,7 @@ import ctypes
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tuner.core.device import Extent, KernelLaunch
 from tuner.core.errors import DeviceError, UsageError
@@ -20,8 +21,10 @@ from tuner.simulator.state.arguments import Argument, ModuleVariables, check_siz
 
 POINTER_BYTES = 8
 IMAGES_KEPT = 8  # parsed modules in the cache: a check runs a program on several devices in succession
-# Smallest number that a message treats as a host address: programs and heaps of x86-64 lie above.
+# What a message treats as a host address: this and all above, where mappings of x86-64 lie, and the heap,
+# which lies low if the interpreter is not position-independent.
 LOWEST_ADDRESS = 1 << 44
+MAPS = Path("/proc/self/maps")
 ASSERT = "CUDA_ERROR_ASSERT"
 LAUNCH_FAILED = "CUDA_ERROR_LAUNCH_FAILED"
 Near = Callable[[int], MemoryRegion | None]  # address -> region that holds it, red zones included
@@ -113,10 +116,21 @@ class PreparedLaunch:
             for number, word in enumerate(self.parameters)
             if len(word) == POINTER_BYTES
         ]
-        of_host = [str(number) for number, at in addresses if at >= LOWEST_ADDRESS and near(at) is None]
+        of_host = [str(number) for number, at in addresses if _is_of_host(at) and near(at) is None]
         if of_host:
             return f"; host memory that is not registered is in parameter {', '.join(of_host)}"
         return ""
+
+
+def _is_of_host(address: int) -> bool:
+    """Returns whether an address is of a mapping of this process, or of its heap, which may lie low."""
+    if address >= LOWEST_ADDRESS:
+        return True
+    for line in MAPS.read_text().splitlines():
+        if line.endswith("[heap]"):
+            first, end = (int(bound, 16) for bound in line.split()[0].split("-"))
+            return first <= address < end
+    return False
 
 
 RunLaunch = Callable[[PreparedLaunch, Near, int | None], PausingRun]  # the int seeds a random schedule
