@@ -29,6 +29,7 @@ from benchmarks.ratios import (
     ratios_in,
 )
 from benchmarks.results_file import RESULTS
+from benchmarks.search.search_replay import REGRET_STEPS
 
 SPACES = {  # recorded space -> its name in the table, and the file with Kernel Tuner's searches on it
     "gemm_RTX_3090": ("GEMM, RTX 3090", "search_replay_rtx_3090.json"),
@@ -48,7 +49,6 @@ REGRETS = {  # search -> its name in the table
     "kernel_tuner:hybrid_vndx": "hybrid_vndx",
     "random": "random",
 }
-REGRET_STEPS = ("16", "64", "256")  # trials
 KERNEL_TUNER = "kernel_tuner:"  # how the names of its searches begin
 
 
@@ -173,7 +173,7 @@ def regret_table() -> str:
         by_space.setdefault(row["space"], {})[row["search"]] = row["regret"]
     rows = []
     for space, (name, _) in SPACES.items():
-        cells = [_percent(by_space[space][search][step]) for search in REGRETS for step in REGRET_STEPS]
+        cells = [_percent(by_space[space][search][str(step)]) for search in REGRETS for step in REGRET_STEPS]
         rows.append((name, *cells))
     heads = [f"{REGRETS[search]}, {step}" for search in REGRETS for step in REGRET_STEPS]
     return markdown_table(("space", *heads), rows)

@@ -94,12 +94,17 @@ def test_a_glance_sees_rows_that_are_wrong(arrays: ProblemArrays, rng: Rng) -> N
         arrays.compare_some_rows(rng)
 
 
-def test_a_kernel_that_reads_subnormal_numbers_as_zeros_is_seen_among_many_rows(rng: Rng) -> None:
-    problem = Matmul(1000, 20, 8)
+def multiplied_extremes(problem: Matmul, rng: Rng) -> ProblemArrays:
+    """Returns arrays with extreme inputs and their right product."""
     arrays = ProblemArrays(problem, rng)
     arrays.fill_with_extremes(rng)
     multiply(problem, arrays)
     arrays.check_rows(rng)
+    return arrays
+
+
+def test_a_kernel_that_reads_subnormal_numbers_as_zeros_is_seen_among_many_rows(rng: Rng) -> None:
+    arrays = multiplied_extremes(Matmul(1000, 20, 8), rng)
     a, b, c = arrays.operands
     np.matmul(np.where(np.abs(a) < np.finfo(np.float32).tiny, 0, a), b, out=c)
     with pytest.raises(CandidateError, match="elements looked at are wrong"):
@@ -107,11 +112,7 @@ def test_a_kernel_that_reads_subnormal_numbers_as_zeros_is_seen_among_many_rows(
 
 
 def test_rows_on_extreme_inputs_are_evaluated(rng: Rng) -> None:
-    problem = Matmul(70, 20, 7)
-    arrays = ProblemArrays(problem, rng)
-    arrays.fill_with_extremes(rng)
-    multiply(problem, arrays)
-    arrays.check_rows(rng)
+    arrays = multiplied_extremes(Matmul(70, 20, 7), rng)
     c = arrays.operands[2]
     c[:, 3] += np.abs(c[:, 3]) + 1
     with pytest.raises(CandidateError, match=r"of 1280 elements looked at are wrong"):
