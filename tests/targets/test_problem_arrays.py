@@ -94,7 +94,7 @@ def test_a_glance_sees_rows_that_are_wrong(arrays: ProblemArrays, rng: Rng) -> N
         arrays.compare_some_rows(rng)
 
 
-def multiplied_extremes(problem: Matmul, rng: Rng) -> ProblemArrays:
+def multiplied_extremes(problem: Problem, rng: Rng) -> ProblemArrays:
     """Returns arrays with extreme inputs and their right product."""
     arrays = ProblemArrays(problem, rng)
     arrays.fill_with_extremes(rng)
