@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -302,11 +303,11 @@ def test_a_top_trial_that_cheats_gets_no_time(name: str) -> None:
 PROBLEM = Matmul(5, 16, 8)
 
 
-def watched(name: str) -> TimingChecks:
+def watched(name: str, tick_s: float = 1.0) -> TimingChecks:
     kernel = CpuEvaluator(1).load(PROBLEM, dishonest_artifact(name, PROBLEM))
     assert isinstance(kernel, LoadedKernel)
     arrays = ProblemArrays(PROBLEM, rng())
-    clock = partial(next, itertools.count(1.0))
+    clock = partial(next, itertools.count(1.0, tick_s))
     return TimingChecks(ThreadTeam(1), kernel.calls(PROBLEM, arrays.operands), arrays, rng(), clock)
 
 
@@ -314,6 +315,24 @@ def test_a_sample_is_the_time_of_its_calls_whose_number_is_not_foreseen() -> Non
     take = watched("honest")
     assert [take(1) for _ in range(30)] == [1.0] * 30
     assert len({take(1000) for _ in range(5)}) > 1
+
+
+def test_a_short_sample_follows_an_untimed_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparing reads more than a call: with a large L3 the next call would get its operands from memory."""
+    done: list[str] = []
+    for owner, name in ((ProblemArrays, "evaluate"), (ThreadTeam, "repeat"), (ThreadTeam, "watch")):
+        original = getattr(owner, name)
+
+        def noted(*args: Any, name: str = name, original: Callable[..., Any] = original) -> Any:
+            done.append(name)
+            return original(*args)
+
+        monkeypatch.setattr(owner, name, noted)
+    take = watched("honest", tick_s=0.001)
+    for _ in range(30):
+        take(1)
+    assert done.count("watch") == 30
+    assert {before for before, then in itertools.pairwise(done) if then == "watch"} == {"repeat"}
 
 
 def test_a_kernel_that_writes_nothing_or_is_wrong_late_is_seen() -> None:
@@ -326,7 +345,7 @@ def test_a_kernel_that_writes_nothing_or_is_wrong_late_is_seen() -> None:
         take(20)
 
 
-CALIBRATING = 3  # calls before the first sample: one that leads, two that are looked at
+CALIBRATING = 4  # calls before the first sample: two that lead, two that are looked at
 SECOND = 1.0  # that every sample seems to take
 ENDS = {
     "stopped at 1": (Effort(stop_above_s=SECOND / 3), 1),

@@ -56,7 +56,7 @@ LEAST = 2.0**-1074
 # of the step from 1.0 to the next number
 A_QUARTER = 2.0**-54
 THREE_QUARTERS = 3 * 2.0**-54
-LEAD_BELOW_S = 0.01  # a shorter sample follows an untimed call: ``fill`` drove data out of the caches
+LEAD_BELOW_S = 0.01  # a shorter sample follows an untimed call: filling and comparing emptied the caches
 WHOLE_SAMPLES = 12  # after each of the first 12 samples all of C is compared
 COMPARED_SHARE = 0.25  # of the samples' time: while comparing took less, all of C is compared
 MORE_CALLS = 0.25  # of a sample's calls: added at most, at random: no kernel knows which call is last
@@ -218,9 +218,10 @@ class TimingChecks:
         times = inner + int(self._rng.integers(int(inner * MORE_CALLS) + 1))
         self._arrays.fill(self._rng)
         if self._last_s < LEAD_BELOW_S:
-            self._team.repeat(self._prepared.calls, 1)
             if self._samples < WHOLE_SAMPLES:
+                self._team.repeat(self._prepared.calls, 1)
                 self._arrays.evaluate()
+            self._team.repeat(self._prepared.calls, 1)
         self._arrays.overwrite_output(self._rng)
         with no_thread_started():
             if self._reads_output:
