@@ -56,7 +56,9 @@ LEAST = 2.0**-1074
 # of the step from 1.0 to the next number
 A_QUARTER = 2.0**-54
 THREE_QUARTERS = 3 * 2.0**-54
-LEAD_BELOW_S = 0.01  # a shorter sample follows an untimed call: filling and comparing emptied the caches
+LEAD_BELOW_S = 0.01  # a shorter sample follows untimed calls: filling and comparing emptied the caches
+LEAD_CALLS = 4  # after which an L3 of 260 MiB holds 67 MB that each call reads; 1 call is not enough
+READS_MUCH = 4e9  # bytes/s of operands; a kernel that reads less is as fast after one call
 WHOLE_SAMPLES = 12  # after each of the first 12 samples all of C is compared
 COMPARED_SHARE = 0.25  # of the samples' time: while comparing took less, all of C is compared
 MORE_CALLS = 0.25  # of a sample's calls: added at most, at random: no kernel knows which call is last
@@ -205,6 +207,7 @@ class TimingChecks:
         self._clock = clock
         self._reads_output = arrays.problem.after_product.reads_output
         self._last_s = 0.0  # of the last sample
+        self._call_s = 0.0  # of a call in the last sample
         self._timed_s = 0.0  # of all samples
         self._compared_s = 0.0  # of comparing whole results
         self._samples = 0
@@ -217,11 +220,11 @@ class TimingChecks:
         """
         times = inner + int(self._rng.integers(int(inner * MORE_CALLS) + 1))
         self._arrays.fill(self._rng)
-        if self._last_s < LEAD_BELOW_S:
-            if self._samples < WHOLE_SAMPLES:
-                self._team.repeat(self._prepared.calls, 1)
-                self._arrays.evaluate()
+        if self._last_s < LEAD_BELOW_S and self._samples < WHOLE_SAMPLES:
             self._team.repeat(self._prepared.calls, 1)
+            self._arrays.evaluate()
+        if 0.0 < self._last_s < LEAD_BELOW_S:
+            self._team.repeat(self._prepared.calls, self._lead_calls())
         self._arrays.overwrite_output(self._rng)
         with no_thread_started():
             if self._reads_output:
@@ -240,7 +243,13 @@ class TimingChecks:
             start = self._clock()
             self._arrays.evaluate()
             self._compared_s += self._clock() - start
-        return self._last_s / times
+        self._call_s = self._last_s / times
+        return self._call_s
+
+    def _lead_calls(self) -> int:
+        """Returns how many untimed calls bring the operands where a caller's next call finds them."""
+        reads_much = self._arrays.problem.bytes > READS_MUCH * self._call_s
+        return LEAD_CALLS if reads_much else 1
 
     def _timed_restoring(self, times: int) -> int:
         """Runs and times the calls of a sample one by one, of equal operands; returns 0."""
