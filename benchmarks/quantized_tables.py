@@ -6,7 +6,7 @@ import statistics
 from typing import Any
 
 from benchmarks.markdown_table import markdown_table
-from benchmarks.results_file import RESULTS
+from benchmarks.results_file import RESULTS, day_of
 
 FILES = ("quantized_decode_zen5.json", "quantized_prefill_zen5.json")
 NAMES = {
@@ -51,12 +51,11 @@ def quantized_sentence() -> str:
     few = [row["ratio"]["median"] for row in rows if "cache=weights-cold" in row["problem"]]
     many = [row["ratio"]["median"] for row in rows if "cache=weights-cold" not in row["problem"]]
     document = json.loads((RESULTS / FILES[0]).read_text())
-    day = document["date"].split("T")[0]
     return (
-        f"On one thread of {document['machine']['name']}, {day}, weights from memory, at most 16 rows: "
-        f"{statistics.geometric_mean(few):.2f} times as fast as the fastest library (least {min(few):.2f}); "
-        f"weights in the caches, 128 rows and more: {statistics.geometric_mean(many):.2f} "
-        f"(least {min(many):.2f}), geometric means."
+        f"On one thread of {document['machine']['name']}, {day_of(document)}, weights from memory, "
+        f"at most 16 rows: {statistics.geometric_mean(few):.2f} times as fast as the fastest library "
+        f"(least {min(few):.2f}); weights in the caches, 128 rows and more: "
+        f"{statistics.geometric_mean(many):.2f} (least {min(many):.2f}), geometric means."
     )
 
 

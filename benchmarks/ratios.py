@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from benchmarks.results_file import RESULTS
+from benchmarks.results_file import RESULTS, day_of
 from tuner.core.problem_text import parse_shape
 
 F32_1_THREAD = "cpu_matmul_f32_1_thread.json"
@@ -65,8 +65,7 @@ def machine(file: str) -> str:
     document = json.loads((RESULTS / file).read_text())
     described = document["machine"]
     isa = described["isa"].upper().replace("AVX512", "AVX-512")
-    day = document["date"].split("T")[0]
-    return f"{described['processor']}, {isa}, {described['physical_cores']} cores, {day}"
+    return f"{described['processor']}, {isa}, {described['physical_cores']} cores, {day_of(document)}"
 
 
 def geometric_mean(ratios: Iterable[Ratio]) -> float:

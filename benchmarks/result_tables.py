@@ -29,6 +29,7 @@ from benchmarks.ratios import (
     ratios_in,
 )
 from benchmarks.results_file import RESULTS
+from benchmarks.search.kernel_tuner import PREFIX
 from benchmarks.search.search_replay import REGRET_STEPS
 
 SPACES = {  # recorded space -> its name in the table, and the file with Kernel Tuner's searches on it
@@ -45,11 +46,10 @@ HEADLINE_SHAPES = 8  # a mean of fewer is none for the first page
 PROCESSORS = {"Zen 4": ZEN4_1_THREAD, "Intel with AMX": AMX_1_THREAD}
 REGRETS = {  # search -> its name in the table
     "tpe": "`tpe`",
-    "kernel_tuner:adaptive_tabu_greywolf": "tabu_greywolf",
-    "kernel_tuner:hybrid_vndx": "hybrid_vndx",
+    f"{PREFIX}adaptive_tabu_greywolf": "tabu_greywolf",
+    f"{PREFIX}hybrid_vndx": "hybrid_vndx",
     "random": "random",
 }
-KERNEL_TUNER = "kernel_tuner:"  # how the names of its searches begin
 
 
 def libraries_table() -> str:
@@ -158,9 +158,9 @@ def search_table() -> str:
     default = {row["space"]: row for row in _rows("search_replay_tpe.json") if row["search"] == "tpe"}
     rows = []
     for space, (name, file) in SPACES.items():
-        rivals = [row for row in _rows(file) if row["search"].startswith(KERNEL_TUNER)]
+        rivals = [row for row in _rows(file) if row["search"].startswith(PREFIX)]
         best = max(rivals, key=lambda row: float(row["p"]))
-        search = best["search"].removeprefix(KERNEL_TUNER)
+        search = best["search"].removeprefix(PREFIX)
         cells = (_score(default[space]), f"{_score(best)}, {search}", str(len(rivals)))
         rows.append((name, f"{default[space]['rows']:,}", *cells))
     return markdown_table(("space", "configurations", "`tpe`", "best of Kernel Tuner", "of searches"), rows)

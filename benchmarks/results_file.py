@@ -35,6 +35,12 @@ def report(
     }
 
 
+def day_of(document: dict[str, Any]) -> str:
+    """Returns the day on which a results document was made, in UTC: "2026-01-31"."""
+    day, _, _ = document["date"].partition("T")
+    return str(day)
+
+
 def add_report_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of ``emit``: --json and --output."""
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")

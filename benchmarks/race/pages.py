@@ -17,6 +17,7 @@ from benchmarks.race.picture import svg
 from benchmarks.race.race_file import ALIGNED, FILE, PICTURE_DTYPE, SHIFTED, Race, stored_race
 from benchmarks.race.rows import Row
 from benchmarks.race.standings import SHARES, geometric_means
+from benchmarks.results_file import day_of
 
 PICTURE = ROOT / "docs" / "concepts" / "race.svg"
 PAGE, README = ROOT / "docs" / "concepts" / "results.md", ROOT / "README.md"
@@ -27,15 +28,15 @@ OURS = (TUNER.name, COLD_TUNER.name)
 
 def results_part(race: Race) -> str:
     """Returns the part of results.md: first where a peer is better, then ratios, searches and versions."""
-    days = race.document["date"][:10]
     skipped = [
         f"{peer['title']} is missing ({peer['skipped']})" for peer in race.peers.values() if peer["skipped"]
     ]
     missing = f" {'; '.join(skipped)}." if skipped else ""
     return (
         f"{losses(race)}\n\n"
-        f"{days}, one thread on one core of {race.machine}; {race.document['settings']['rounds']} rounds, in "
-        f"which quartiles of OpenBLAS's times were up to {race.spread:.1%} apart (`{FILE.name}`)."
+        f"{day_of(race.document)}, one thread on one core of {race.machine}; "
+        f"{race.document['settings']['rounds']} rounds, in which quartiles of OpenBLAS's times "
+        f"were up to {race.spread:.1%} apart (`{FILE.name}`)."
         f"{missing}\n\n"
         f"{ratio_table(race)}\n\n{search_table(race)}\n\n{versions_sentence(race)}\n"
     )

@@ -21,7 +21,7 @@ from benchmarks.search.replay_space import ReplaySpace
 from tuner.core.candidate import Value
 from tuner.space.search_space import Knob
 
-PREFIX = "kernel_tuner:"
+PREFIX = "kernel_tuner:"  # how the names of its searches begin
 # all of its searches that need no further package, but exhaustive and multi-objective ones
 SEARCHES = (
     *("random_sample", "genetic_algorithm", "diff_evo", "pso", "firefly_algorithm", "simulated_annealing"),
