@@ -6,7 +6,7 @@ from pathlib import Path
 import jinja2
 import pytest
 
-from tuner.space.scripts.compiled_templates import CompiledTemplates
+from tuner.space.scripts.strategy import CompiledTemplates
 
 
 def rendered(templates: Path, kept: Path) -> str:

@@ -1,17 +1,20 @@
 """A strategy, which is a transform script with open knobs, and the binding of candidates to scripts."""
 
+import contextlib
 import functools
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import jinja2
 import jinja2.sandbox
+from jinja2.bccache import Bucket
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage, defect_line, reason_of
@@ -19,10 +22,9 @@ from tuner.core.interfaces import Partition, Script
 from tuner.core.packings import threads_comment
 from tuner.core.problem import Problem, TextProblem
 from tuner.core.runs import ChosenStrategy
-from tuner.core.text_files import read_text
+from tuner.core.text_files import read_text, replace_file
 from tuner.payload.cpu import has_epilogue, zero
 from tuner.payload.partitions import partition, partitions_comment
-from tuner.space.scripts.compiled_templates import CompiledTemplates
 from tuner.space.scripts.guard import guard, guard_name
 from tuner.space.scripts.header import within_columns
 
@@ -236,3 +238,30 @@ def _environment(folder: Path) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # MLIR, not HTML
     )
+
+
+@final
+class CompiledTemplates(jinja2.BytecodeCache):
+    """Keeps templates compiled to Python's byte code in a folder: to compile some takes 0.2 s.
+
+    A file holds for one text of a template, one version of Python and of Jinja2. Where files cannot be
+    written, or Python is not to write byte code, templates are compiled in each process.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """``folder``: next to the templates, where nobody writes who may not change these."""
+        self._folder = folder
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        with contextlib.suppress(OSError):
+            # of another text, or damaged: the bucket stays empty
+            bucket.bytecode_from_string(self._file(bucket).read_bytes())
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        if sys.dont_write_bytecode:
+            return
+        with contextlib.suppress(OSError):
+            replace_file(self._file(bucket), bucket.bytecode_to_string())
+
+    def _file(self, bucket: Bucket) -> Path:
+        return self._folder / f"{bucket.key}.jinja2-{jinja2.__version__}"
