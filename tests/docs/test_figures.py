@@ -35,7 +35,7 @@ from tuner.runtime.cpu.faulting_memory import FAULTING_BYTES
 from tuner.runtime.timing import SAMPLE_S
 from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.worker import START_TIMEOUT_S
-from tuner.simulator.launch import SECONDS_LIMIT
+from tuner.simulator.engine import SECONDS_LIMIT
 from tuner.tuning.budget import SHORT_BUDGET_S
 
 DOCS = ROOT / "docs"

@@ -102,8 +102,8 @@ def test_what_was_printed_is_kept(failure: str, reason: str, target: str) -> Non
 
 @pytest.mark.parametrize("target", [SIMULATOR, "cpu"])
 def test_a_loop_without_end_is_stopped_by_a_limit(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tuner.simulator.launch.STEPS_LIMIT", 1 << 11)
-    monkeypatch.setattr("tuner.simulator.launch.PAUSE_BLOCKS", 1 << 11)
+    monkeypatch.setattr("tuner.simulator.engine.STEPS_LIMIT", 1 << 11)
+    monkeypatch.setattr("tuner.simulator.engine.PAUSE_BLOCKS", 1 << 11)
     monkeypatch.setattr("tuner.programs.interpreter.decoding.ITERATIONS_LIMIT", 1 << 11)
     monkeypatch.setattr("tuner.programs.interpreter.decoding.CHECKED", 1 << 11)
     printed: list[str] = []

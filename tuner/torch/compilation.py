@@ -309,6 +309,8 @@ def tune(
     _require_fallback(fallback)
     names = chosen_baselines(baseline)
     _require_sizes(module, dynamic_shapes, sizes)
+    if dynamic_shapes is not None and fallback == EAGER:
+        raise UsageError(f"fallback {EAGER} cannot be combined with dynamic_shapes when tuning")
     example = example_of(module, arguments, keywords or {})
     printed = campaign_progress() if progress else contextlib.nullcontext(ignore_campaign)
     with printed as show:
@@ -322,14 +324,27 @@ def tune(
             observe=both_observers(observe, show),
         )
         if dynamic_shapes is not None:
-            if fallback == EAGER:
-                raise UsageError(f"fallback {EAGER} cannot be combined with dynamic_shapes when tuning")
             program = _tuned_family(module, example, dynamic_shapes, sizes, options)
         else:
             exported = export_module(module, arguments, keywords)
             program = tuned_module(exported, options, ModuleWeights(module))
     if dynamic_shapes is not None:
         return _with_baselines(program, timed_baselines(program, example, names, threads))
+    return _with_comparisons(module, example, program, names, threads, fallback)
+
+
+def _with_comparisons(
+    module: Any,
+    example: Example,
+    program: TensorProgram,
+    names: tuple[str, ...],
+    threads: int,
+    fallback: str,
+) -> TensorProgram:
+    """Times the baselines ``names`` of a tuned program, and warns of what is slower than eager mode.
+
+    Returns the program; with ``fallback`` "eager", the one that keeps slower operators in PyTorch.
+    """
     assert program.tuned is not None
     found = EagerComparison(None)
     if EAGER in (*names, fallback):

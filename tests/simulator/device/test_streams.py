@@ -78,8 +78,8 @@ def test_a_kernel_that_waits_for_a_later_one_of_its_stream_is_an_error() -> None
 @pytest.mark.slow
 def test_a_limit_names_the_kernel_that_ran_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     counting = TURNS.replace(b"setp.ne.u32", b"add.u32 %r, %r, 1; setp.ne.u32")  # its state is never the same
-    monkeypatch.setattr("tuner.simulator.launch.STEPS_LIMIT", 1 << 11)
-    monkeypatch.setattr("tuner.simulator.launch.PAUSE_BLOCKS", 1 << 11)
+    monkeypatch.setattr("tuner.simulator.engine.STEPS_LIMIT", 1 << 11)
+    monkeypatch.setattr("tuner.simulator.engine.PAUSE_BLOCKS", 1 << 11)
     counter = Counter()
     counter.launch(3, 0)
     counter.function = counter.device.function(counter.device.load_module(counting), "turns")
@@ -95,7 +95,7 @@ def test_a_limit_names_the_kernel_that_ran_at_the_same_time(monkeypatch: pytest.
 @pytest.mark.slow
 def test_a_kernel_that_counts_for_many_turns_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     text = TURNS.replace(b"WAIT:", b"WAIT: add.u32 %r, %r, 1; setp.lt.u32 %q, %r, 9000; @%q bra WAIT;", 1)
-    monkeypatch.setattr("tuner.simulator.launch.PAUSE_BLOCKS", 1 << 11)
+    monkeypatch.setattr("tuner.simulator.engine.PAUSE_BLOCKS", 1 << 11)
     counter = Counter()
     counter.function = counter.device.function(counter.device.load_module(text), "turns")
     counter.launch(0, 0)

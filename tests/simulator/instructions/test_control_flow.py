@@ -181,8 +181,8 @@ def test_threads_that_wait_for_what_nobody_writes_are_an_error_that_names_the_lo
 
 @pytest.mark.parametrize(("limit", "found"), [("STEPS", "100 basic blocks"), ("SECONDS", "0 s")])
 def test_a_loop_that_counts_is_stopped_by(limit: str, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"tuner.simulator.launch.{limit}_LIMIT", int(found.split()[0]))
-    monkeypatch.setattr("tuner.simulator.launch.PAUSE_BLOCKS", 1 << 11)
+    monkeypatch.setattr(f"tuner.simulator.engine.{limit}_LIMIT", int(found.split()[0]))
+    monkeypatch.setattr("tuner.simulator.engine.PAUSE_BLOCKS", 1 << 11)
     reason = f"kernel snippet: endless: found more than {found}: thread .* repeat line .* of the PTX"
     with fault(Defect.ENDLESS, match=reason):
         run("mov.u32 %r1, 0; LOOP: add.u32 %r1, %r1, 1; bra.uni LOOP;")

@@ -11,7 +11,7 @@ import math
 
 from tuner.mlir.bindings import ir
 from tuner.mlir.math.expressions import Term
-from tuner.mlir.math.float64 import at_most, at_the_edges, between
+from tuner.mlir.math.float64 import at_most, at_the_edges, between, of_one_plus
 
 LOG2_E = math.log2(math.e)
 LOG10_E = math.log10(math.e)
@@ -100,11 +100,7 @@ def log10(x: Term) -> Term:
 def log1p(x: Term) -> Term:
     """Creates log(1 + x) of a float32, corrected for the rounding of 1 + x (s_log1pf.c); error <= 2 ulp."""
     whole = x + 1.0
-    exponent, fraction = _mantissa(whole)
-    lost = (x - (whole - 1.0)) / whole  # relative rounding error of 1 + x
-    is_near = exponent.equals(0.0)
-    fraction = fraction.replaced(is_near, x)
-    lost = lost.replaced(is_near, 0.0)
+    exponent, fraction, lost = of_one_plus(x, whole, _mantissa(whole))
     result = exponent.fma(LN2_HIGH, exponent.fma(LN2_LOW, lost) + _log1p(fraction))
     return at_the_edges(whole, result).replaced(_is_tiny(x), x)
 

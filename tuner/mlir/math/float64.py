@@ -140,13 +140,20 @@ def log10(x: Term) -> Term:
 def log1p(x: Term) -> Term:
     """Creates log(1 + x) of a float64, corrected for the rounding of 1 + x (s_log1p.c); error up to 2 ulp."""
     whole = x + 1.0
-    exponent, fraction = _mantissa(whole)
-    lost = (x - (whole - 1.0)) / whole  # relative rounding error of 1 + x
-    is_near = exponent.equals(0.0)
-    fraction = fraction.replaced(is_near, x)
-    lost = lost.replaced(is_near, 0.0)
+    exponent, fraction, lost = of_one_plus(x, whole, _mantissa(whole))
     result = _sum(exponent, fraction, exponent.fma(LN2_LOW, lost))
     return at_the_edges(whole, result).replaced(_is_tiny(x), x)
+
+
+def of_one_plus(x: Term, whole: Term, mantissa: tuple[Term, Term]) -> tuple[Term, Term, Term]:
+    """Creates ops for the logarithm of ``whole`` = 1 + x, where ``mantissa`` is n and f of 2**n * (1 + f).
+
+    Returns n, f and the relative error by which ``whole`` was rounded; where n is 0, f is x, without error.
+    """
+    exponent, fraction = mantissa
+    lost = (x - (whole - 1.0)) / whole
+    is_near = exponent.equals(0.0)
+    return exponent, fraction.replaced(is_near, x), lost.replaced(is_near, 0.0)
 
 
 def between(x: Term, least: float, most: float) -> Term:

@@ -27,7 +27,7 @@ from tuner.simulator.device.kernels import PreparedLaunch, RunLaunch, SimulatedK
 from tuner.simulator.device.memory import EncodedMap, MemoryKind, MemoryRegion, SimulatedMemory
 from tuner.simulator.device.streams import StreamOperation
 from tuner.simulator.device.timeline import Timeline
-from tuner.simulator.launch import Pause
+from tuner.simulator.engine import Pause
 
 FILL_BYTES = (1, 2, 4)  # item sizes of cuMemsetD8, D16, D32
 Write = Callable[[str], object]  # receives text, like ``write`` of a file

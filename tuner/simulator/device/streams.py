@@ -24,7 +24,7 @@ from tuner.simulator.device.happens_before import (
     refused,
 )
 from tuner.simulator.device.memory import MemoryRegion
-from tuner.simulator.launch import Pause
+from tuner.simulator.engine import Pause
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,12 +20,7 @@ ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 
 def load(operands: Operands) -> Step:
     """Decodes PTX ``ld``: returns a function that loads memory into registers of the active lanes."""
-    modifiers = operands.modifiers
-    type_ = modifiers.type()
-    count = modifiers.vector()
-    space = modifiers.space()
-    is_strong = modifiers.take_memory_order()
-    operands.need(2)
+    type_, count, space, is_strong = _of_vector(operands)
     address = operands.address(1)
     writers = [operands.writer(item, type_) for item in operands.items(0)]
     _check_count(operands, len(writers), count)
@@ -48,12 +43,7 @@ def load(operands: Operands) -> Step:
 
 def store(operands: Operands) -> Step:
     """Decodes PTX ``st``: returns a function that stores registers of the active lanes to memory."""
-    modifiers = operands.modifiers
-    type_ = modifiers.type()
-    count = modifiers.vector()
-    space = modifiers.space()
-    is_strong = modifiers.take_memory_order()
-    operands.need(2)
+    type_, count, space, is_strong = _of_vector(operands)
     address = operands.address(0)
     readers = _sources(operands, 1, type_, count)
 
@@ -63,6 +53,17 @@ def store(operands: Operands) -> Step:
         resident.spaces.store(lanes, addresses, space, _columns(resident, readers), is_strong=is_strong)
 
     return step
+
+
+def _of_vector(operands: Operands) -> tuple[PtxType, int, str, bool]:
+    """Returns of ``ld`` or ``st`` type and number of elements, state space, and if the access is strong."""
+    modifiers = operands.modifiers
+    type_ = modifiers.type()
+    count = modifiers.vector()
+    space = modifiers.space()
+    is_strong = modifiers.take_memory_order()
+    operands.need(2)
+    return type_, count, space, is_strong
 
 
 def _sources(operands: Operands, number: int, type_: PtxType, count: int) -> list[Reader]:
