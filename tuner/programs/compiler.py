@@ -36,6 +36,7 @@ from tuner.programs.request import DEFAULTS, DeviceOptions, program_support
 from tuner.programs.run.host_function import check_host_code
 from tuner.programs.run.recording_device import DeviceWork
 from tuner.programs.streams.async_ops import drop_tokens
+from tuner.programs.weight_code import initialized
 from tuner.runtime.compiled_files import LIMIT_BYTES, CompiledFiles, compiled_files
 from tuner.targets.backends import Backends
 from tuner.targets.cpu.compiler import object_code
@@ -207,8 +208,6 @@ class ProgramCompiler:
     def _compile_device_fusions(
         self, text: str, entry: str | None, options: DeviceOptions, *, is_checked: bool
     ) -> "CompiledProgram | Refusal":
-        from tuner.programs.fusion_compiler import initialized  # loads jinja2 and YAML
-
         chip = chip_of(self.machine.chip)
         used: dict[Problem, None] = {}
         tuned: dict[Problem, FusionSchedule] = {}

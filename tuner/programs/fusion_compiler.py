@@ -4,17 +4,15 @@ import contextlib
 import ctypes
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-import numpy as np
 import numpy.typing as npt
 
 from tuner.core.candidate import Candidate
-from tuner.core.device_programs import DeviceProgram
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.fusions import FUSION_ENTRY, QUANTIZED, FusedProgram, Fusion
+from tuner.core.fusions import FUSION_ENTRY, QUANTIZED, Fusion
 from tuner.core.fusions import LOOPS as LOOPS_KIND
 from tuner.core.instruction_sets import AVX2, AVX_VNNI, ISAS, VNNI, code_level
 from tuner.core.machine import Machine
@@ -35,21 +33,18 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import DECLARATION, compile_fusion
 from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.mlir.cpu.pipeline import cpu_compiler
-from tuner.mlir.effects.runner_signatures import C_INTERFACE
 from tuner.mlir.fusions import fusion_problem
 from tuner.mlir.ir.reading import types_of
-from tuner.programs.fusions.hoisting import INIT, InitPart, init_parts
 from tuner.programs.fusions.linking import FusionPlaces, linked
 from tuner.programs.fusions.memory_plan import memory_plan
 from tuner.programs.fusions.operations import arithmetic_of
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import FormedText, form_text
-from tuner.programs.lowering.host import lower_host_program
-from tuner.programs.lowering.read_program import EXTRACT, assert_indirect_indices, read_program
+from tuner.programs.lowering.read_program import EXTRACT, assert_indirect_indices
 from tuner.programs.lowering.resources import split_payload
 from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode, FusedImage
-from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.program_weights import WeightPlan, packed_weights, weight_plan
+from tuner.programs.weight_code import InitTask, initialized
 from tuner.runtime.compiled_files import CompiledFiles, compiled_files
 from tuner.runtime.cpu.host import own_architecture
 from tuner.space.scripts.choice import first_configuration, why_no_strategy
@@ -169,39 +164,6 @@ class FusionTask:
             what = "the stored schedule"
         compiled_files().write(self.key, GivenUp(f"{what} {reason}"))
         return compiled_files().has(self.key)
-
-
-@dataclass(frozen=True)
-class InitTask:
-    """The code that computes a program's packed weights from its constants, to be compiled."""
-
-    text: str  # MLIR
-    name = "constants"  # for a progress line
-
-    @property
-    def key(self) -> str:
-        """Returns the key in ``CompiledFiles`` under which this task stores its result."""
-        return CompiledFiles.key("init", self.text)
-
-    def compile(self) -> "tuple[InitCode, ...]":
-        """Returns the compiled parts of the code: from ``compiled_files``, or else compiled now.
-
-        Raises CandidateError where a part does not compile.
-        """
-        return compiled_files().kept(self.key, lambda: _init_codes(self.text))
-
-    def compile_with_machine_code(self) -> None:
-        """Compiles each part to machine code, where LLVM can, and stores the parts in ``compiled_files``."""
-        self.compile()
-
-    @property
-    def has_other_way(self) -> bool:
-        """Returns False: weights can be computed in one way only."""
-        return False
-
-    def give_up(self, _reason: str) -> bool:
-        """Returns False and stores nothing: there is no other code to try."""
-        return False
 
 
 CompileTask = FusionTask | InitTask
@@ -523,58 +485,3 @@ def _scheduled(
             reason = f"{', '.join(dict.fromkeys(fusion.ops))}: {error.reason}"
             raise CandidateError(error.stage, reason) from error
     return tuple(known[fusion.kind, fusion.text] for fusion in formed.program.fusions)
-
-
-@dataclass(frozen=True)
-class InitCode:
-    """One part of the code that computes a program's weights from its constants, compiled.
-
-    ``program`` is None for a part whose result is its input.
-    """
-
-    part: InitPart
-    program: DeviceProgram | None
-    object_code: bytes = b""  # b"" where LLVM made none: the program is compiled when it runs
-
-    @property
-    def is_compiled(self) -> bool:
-        """Returns whether the part has machine code, or has nothing to compute: no compiler is needed."""
-        return self.program is None or bool(self.object_code)
-
-
-def initialized(program: FusedProgram, weights: tuple[Array, ...]) -> Sequence[Array]:
-    """Runs ``init``, the code that computes a program's weights, on its constants; returns the weights.
-
-    ``weights``: the arrays of the program's constants. The result has an array per weight buffer, by number;
-    it is ``weights`` for a program without ``init``. Raises CandidateError where the code does not compile.
-    """
-    if not program.init:
-        return weights
-    codes = InitTask(program.init).compile()
-    distinct = {code.part.text: code for code in codes}  # parts of equal text have equal code
-    loaded = {
-        text: HostFunction(code.program, object_code=code.object_code)
-        for text, code in distinct.items()
-        if code.program is not None
-    }
-    buffers: dict[int, Array] = {}
-    for part in (code.part for code in codes):
-        arrays = [np.ascontiguousarray(weights[number]) for number in part.inputs]
-        made = loaded[part.text](*arrays) if part.text else arrays[0]
-        buffers |= zip(part.results, made if len(part.results) > 1 else (made,), strict=True)
-    return tuple(buffers[number] for number in range(len(buffers)))
-
-
-def _init_codes(text: str) -> tuple[InitCode, ...]:
-    with transform.new_context(), ir.Location.unknown():
-        parts = init_parts(text)
-        made = {
-            part.text: lower_host_program(read_program(part.text, INIT, limit=None))
-            for part in parts
-            if part.text
-        }
-    objects: dict[str, bytes] = {}
-    for text, program in made.items():
-        with contextlib.suppress(CandidateError):
-            objects[text] = object_code(program.llvm, C_INTERFACE + program.entry)
-    return tuple(InitCode(part, made.get(part.text), objects.get(part.text, b"")) for part in parts)

@@ -24,10 +24,10 @@ from tuner.core.fusions import RESULT, TEMPORARY, WEIGHT, FusedProgram
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.programs.execution import host_function
-from tuner.programs.fusion_compiler import initialized
 from tuner.programs.fusions.hoisting import init_parts
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
+from tuner.programs.weight_code import initialized
 
 pytestmark = pytest.mark.mlir
 RNG = np.random.default_rng(0)

@@ -1,0 +1,112 @@
+"""The code that computes a program's packed weights from its constants: compiled, and run."""
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.device_programs import DeviceProgram
+from tuner.core.errors import CandidateError
+from tuner.core.fusions import FusedProgram
+from tuner.mlir import transform
+from tuner.mlir.bindings import ir
+from tuner.mlir.effects.runner_signatures import C_INTERFACE
+from tuner.programs.fusions.hoisting import INIT, InitPart, init_parts
+from tuner.programs.lowering.host import lower_host_program
+from tuner.programs.lowering.read_program import read_program
+from tuner.programs.run.host_function import HostFunction
+from tuner.runtime.compiled_files import CompiledFiles, compiled_files
+from tuner.targets.cpu.compiler import object_code
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class InitCode:
+    """One part of the code that computes a program's weights from its constants, compiled.
+
+    ``program`` is None for a part whose result is its input.
+    """
+
+    part: InitPart
+    program: DeviceProgram | None
+    object_code: bytes = b""  # b"" where LLVM made none: the program is compiled when it runs
+
+    @property
+    def is_compiled(self) -> bool:
+        """Returns whether the part has machine code, or has nothing to compute: no compiler is needed."""
+        return self.program is None or bool(self.object_code)
+
+
+@dataclass(frozen=True)
+class InitTask:
+    """The code that computes a program's packed weights from its constants, to be compiled."""
+
+    text: str  # MLIR
+    name = "constants"  # for a progress line
+
+    @property
+    def key(self) -> str:
+        """Returns the key in ``CompiledFiles`` under which this task stores its result."""
+        return CompiledFiles.key("init", self.text)
+
+    def compile(self) -> tuple[InitCode, ...]:
+        """Returns the compiled parts of the code: from ``compiled_files``, or else compiled now.
+
+        Raises CandidateError where a part does not compile.
+        """
+        return compiled_files().kept(self.key, lambda: _init_codes(self.text))
+
+    def compile_with_machine_code(self) -> None:
+        """Compiles each part to machine code, where LLVM can, and stores the parts in ``compiled_files``."""
+        self.compile()
+
+    @property
+    def has_other_way(self) -> bool:
+        """Returns False: weights can be computed in one way only."""
+        return False
+
+    def give_up(self, _reason: str) -> bool:
+        """Returns False and stores nothing: there is no other code to try."""
+        return False
+
+
+def _init_codes(text: str) -> tuple[InitCode, ...]:
+    with transform.new_context(), ir.Location.unknown():
+        parts = init_parts(text)
+        made = {
+            part.text: lower_host_program(read_program(part.text, INIT, limit=None))
+            for part in parts
+            if part.text
+        }
+    objects: dict[str, bytes] = {}
+    for text, program in made.items():
+        with contextlib.suppress(CandidateError):
+            objects[text] = object_code(program.llvm, C_INTERFACE + program.entry)
+    return tuple(InitCode(part, made.get(part.text), objects.get(part.text, b"")) for part in parts)
+
+
+def initialized(program: FusedProgram, weights: tuple[Array, ...]) -> Sequence[Array]:
+    """Runs ``init``, the code that computes a program's weights, on its constants; returns the weights.
+
+    ``weights``: the arrays of the program's constants. The result has an array per weight buffer, by number;
+    it is ``weights`` for a program without ``init``. Raises CandidateError where the code does not compile.
+    """
+    if not program.init:
+        return weights
+    codes = InitTask(program.init).compile()
+    distinct = {code.part.text: code for code in codes}  # parts of equal text have equal code
+    loaded = {
+        text: HostFunction(code.program, object_code=code.object_code)
+        for text, code in distinct.items()
+        if code.program is not None
+    }
+    buffers: dict[int, Array] = {}
+    for part in (code.part for code in codes):
+        arrays = [np.ascontiguousarray(weights[number]) for number in part.inputs]
+        made = loaded[part.text](*arrays) if part.text else arrays[0]
+        buffers |= zip(part.results, made if len(part.results) > 1 else (made,), strict=True)
+    return tuple(buffers[number] for number in range(len(buffers)))
