@@ -9,7 +9,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from operator import attrgetter
 from typing import Any
 
 import torch
@@ -24,7 +23,7 @@ from tuner.torch.operations import ELEMENTS, Product, compiled_product
 GROUPED = frozenset({"aten::_grouped_mm", "transformers::grouped_mm_fallback"})
 OPERANDS = 3
 # that code is compiled for; a weight that does not fit in caches takes as long for 1 to 32 rows, about
-ROWS = size_ladder(1, 64, of_doubling=2)
+ROWS = size_ladder(1, 64, of_doubling=4)
 
 
 @dataclass(frozen=True)
@@ -91,20 +90,27 @@ class GroupedProduct(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         bounds = [0, *ends.tolist()]
         if sorted(bounds) != bounds or bounds[-1] > count:
             return self._operator(rows, self._matrices, ends)
-        pieces = list(_pieces(bounds, tuple(self._of_rows)))
-        computed = max([count, *map(attrgetter("end"), pieces)])
         held = rows.detach().contiguous()
-        if computed > count:
-            held = torch.nn.functional.pad(held, (0, 0, 0, computed - count))
-        result = held.new_empty((computed, self._matrices.shape[2]))
+        result = held.new_empty((count, self._matrices.shape[2]))
         row_bytes = held.shape[1] * held.element_size()
         result_bytes = result.shape[1] * result.element_size()
-        for piece in pieces:
+        for piece in _pieces(bounds, tuple(self._of_rows)):
+            if piece.end > count:
+                self._compute_last(piece, held[piece.start :], result[piece.start :])
+                continue
             argument = held.data_ptr() + piece.start * row_bytes
             written = result.data_ptr() + piece.start * result_bytes
             self._of_rows[piece.rows].run(piece.group, argument, written)
-        result[bounds[-1] : count] = 0
-        return result[:count]
+        result[bounds[-1] :] = 0
+        return result
+
+    def _compute_last(self, piece: Piece, rows: torch.Tensor, result: torch.Tensor) -> None:
+        """Writes the product of ``rows``, which are fewer than the piece's, by way of copies of its size."""
+        held = rows.new_zeros((piece.rows, rows.shape[1]))
+        held[: len(rows)] = rows
+        computed = result.new_empty((piece.rows, result.shape[1]))
+        self._of_rows[piece.rows].run(piece.group, held.data_ptr(), computed.data_ptr())
+        result.copy_(computed[: len(rows)])
 
 
 # by the node of a product: it, and the nodes of its rows and of the ends of groups

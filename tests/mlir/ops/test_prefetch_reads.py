@@ -12,6 +12,7 @@ import pytest
 from tests.mlir.kernels import parsed
 from tests.mlir.ops.one_op import apply, line_of
 from tests.texts import text_beside
+from tuner.mlir.ir.reading import walk
 
 # Reads B, argument 1, directly and through a view, inside of a loop and outside; a buffer of its own as well.
 PAYLOAD, PANELS = (text_beside(__file__, name) for name in ("PAYLOAD", "PANELS"))
@@ -55,20 +56,33 @@ class Panels:
         Panels(depth=12, columns=64, unrolled=4, strips=1),
         Panels(depth=64, columns=128, unrolled=4, strips=21),
         Panels(depth=40, columns=16, unrolled=2, strips=6),
+        Panels(depth=1024, columns=64, unrolled=4, strips=6),
         Panels(depth=7, columns=8, unrolled=1, strips=5),
         Panels(depth=9, columns=48, unrolled=3, strips=10),
     ],
 )
 def test_all_strips_together_fetch_each_line_of_the_next_panel(panels: Panels) -> None:
-    fetched = Counter(lines_fetched(apply(line(strips=panels.strips + 1), loops_over(panels))))
-    lines = -(-panels.columns // 16)
-    first = {(1, row, 16 * number) for row in range(panels.depth) for number in range(lines)}
+    places = lines_fetched(apply(line(strips=panels.strips + 1), loops_over(panels)))
+    fetched = Counter((panel, (row * panels.columns + column) // 16) for panel, row, column in places)
+    first = {(1, number) for number in range(-(-panels.depth * panels.columns // 16))}
     assert first <= fetched.keys()
     beyond = {place for place in fetched if place[0] == 1} - first  # of an uneven share of the last strip
-    assert len(beyond) <= lines
+    assert len(beyond) <= -(-panels.columns // 16)
     iterations = (panels.strips + 1) * panels.depth // panels.unrolled
-    shares = -(-lines * panels.depth // iterations)
+    shares = -(-panels.columns * panels.unrolled // (16 * (panels.strips + 1)))
     assert sum(count for place, count in fetched.items() if place[0] == 1) == iterations * shares
+
+
+def test_seven_strips_share_lines_without_a_division_by_seven() -> None:
+    """Which took three times as long as what the loop multiplies."""
+    text = apply(line(strips=7), loops_over(Panels(depth=256, columns=64, unrolled=4, strips=6)))
+    with parsed(text) as module:
+        constants = {
+            op.operands[1].owner.attributes["value"].value
+            for op in walk(module.operation, "arith.divui")
+            if op.operands[1].owner.name == "arith.constant"
+        }
+    assert all(number.bit_count() == 1 for number in constants)
 
 
 def loops_over(panels: Panels) -> str:
