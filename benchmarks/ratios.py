@@ -13,9 +13,13 @@ F32_1_THREAD = "cpu_matmul_f32_1_thread.json"
 F32_2_THREADS = "cpu_matmul_f32_2_threads.json"
 BF16_1_THREAD = "cpu_matmul_bf16_1_thread.json"
 # Against the fastest of several libraries: dtype -> results
-AMX_1_THREAD, ZEN4_1_THREAD = (
+AMX_1_THREAD, XEON_1_THREAD, ZEN4_1_THREAD = (
     {dtype: f"cpu_matmul_{processor}_{dtype}_1_thread.json" for dtype in dtypes}
-    for processor, dtypes in (("amx", ("f32", "bf16", "i8")), ("zen4", ("f32", "bf16", "i8")))
+    for processor, dtypes in (
+        ("amx", ("f32", "bf16", "i8")),
+        ("xeon", ("f32",)),
+        ("zen4", ("f32", "bf16", "i8")),
+    )
 )
 LARGE = 256  # the smallest size of a large shape; others are small or skinny
 TWO_PROCESSORS = 1.2  # a large product on two processors is faster than on one by more than this
@@ -65,7 +69,8 @@ def machine(file: str) -> str:
     document = json.loads((RESULTS / file).read_text())
     described = document["machine"]
     isa = described["isa"].upper().replace("AVX512", "AVX-512")
-    return f"{described['processor']}, {isa}, {described['physical_cores']} cores, {day_of(document)}"
+    cores = "1 core" if described["physical_cores"] == 1 else f"{described['physical_cores']} cores"
+    return f"{described['processor']}, {isa}, {cores}, {day_of(document)}"
 
 
 def geometric_mean(ratios: Iterable[Ratio]) -> float:

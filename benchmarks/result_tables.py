@@ -20,6 +20,7 @@ from benchmarks.ratios import (
     AMX_1_THREAD,
     BF16_1_THREAD,
     F32_1_THREAD,
+    XEON_1_THREAD,
     ZEN4_1_THREAD,
     Ratio,
     f32_pairs,
@@ -43,7 +44,7 @@ SPACES = {  # recorded space -> its name in the table, and the file with Kernel 
     "dedispersion_A100": ("dedispersion, A100", "search_replay_kernel_tuner_dedispersion_a100.json"),
 }
 HEADLINE_SHAPES = 8  # a mean of fewer is none for the first page
-PROCESSORS = {"Zen 4": ZEN4_1_THREAD, "Intel with AMX": AMX_1_THREAD}
+PROCESSORS = {"Zen 4": ZEN4_1_THREAD, "Xeon": XEON_1_THREAD, "Xeon, AMX": AMX_1_THREAD}
 REGRETS = {  # search -> its name in the table
     "tpe": "`tpe`",
     f"{PREFIX}adaptive_tabu_greywolf": "tabu_greywolf",
@@ -97,19 +98,18 @@ def intervals_sentence() -> str:
         ratios = [ratio for file in files.values() for ratio in ratios_in(file)]
         reach = statistics.median(max(each.high / each.ratio, each.ratio / each.low) - 1 for each in ratios)
         texts.append(f"{reach:.0%} ({processor})")
-    return f"Half of the intervals reach at most {' and '.join(texts)} from their ratio."
+    return f"Half of the intervals reach at most {', '.join(texts)} from their ratio."
 
 
 def headline_table() -> str:
     """Returns the README's table: a line for each processor and for large shapes or others."""
     rows = []
     for processor, files in PROCESSORS.items():
-        ratios = [ratios_in(file) for file in files.values()]
-        for name, is_large in (("large", True), ("small or skinny", False)):
+        ratios = [ratios_in(files[dtype]) if dtype in files else () for dtype in ZEN4_1_THREAD]
+        for name, is_large in (("large", True), ("others", False)):
             chosen = [[each for each in of_type if each.is_large == is_large] for of_type in ratios]
-            shapes = str(max(map(len, chosen)))
-            rows.append((processor, name, shapes, *map(_headline, chosen)))
-    return markdown_table(("", "sizes", "shapes", *ZEN4_1_THREAD), rows)
+            rows.append((processor, name, *map(_headline, chosen)))
+    return markdown_table(("", "sizes", *ZEN4_1_THREAD), rows)
 
 
 def _headline(ratios: list[Ratio]) -> str:
