@@ -14,21 +14,16 @@ module {
           %c8_0 = arith.constant 8 : index
           %1 = arith.muli %0, %c8_0 : index
           %2 = arith.addi %1, %arg4 : index
-          %c2_1 = arith.constant 2 : index
-          %3 = arith.muli %2, %c2_1 : index
-          %c3 = arith.constant 3 : index
-          %4 = arith.divui %3, %c3 : index
-          %c2_2 = arith.constant 2 : index
-          %5 = arith.remui %4, %c2_2 : index
-          %c16 = arith.constant 16 : index
-          %6 = arith.muli %5, %c16 : index
-          %c1_3 = arith.constant 1 : index
-          %7 = arith.addi %arg2, %c1_3 : index
-          %c2_4 = arith.constant 2 : index
-          %8 = arith.divui %4, %c2_4 : index
-          memref.prefetch %arg1[%7, %8, %6], read, locality<3>, data : memref<2x8x32xf32>
-          %9 = vector.transfer_read %arg1[%arg2, %arg4, %c0], %cst {in_bounds = [true]} : memref<2x8x32xf32>, vector<32xf32>
-          func.call @use(%9) : (vector<32xf32>) -> ()
+          %c699051 = arith.constant 699051 : index
+          %3 = arith.muli %2, %c699051 : index
+          %c65536 = arith.constant 65536 : index
+          %4 = arith.divui %3, %c65536 : index
+          %c1_1 = arith.constant 1 : index
+          %5 = arith.addi %arg2, %c1_1 : index
+          %c0_2 = arith.constant 0 : index
+          memref.prefetch %arg1[%5, %c0_2, %4], read, locality<3>, data : memref<2x8x32xf32>
+          %6 = vector.transfer_read %arg1[%arg2, %arg4, %c0], %cst {in_bounds = [true]} : memref<2x8x32xf32>, vector<32xf32>
+          func.call @use(%6) : (vector<32xf32>) -> ()
         } {k}
       } {ir}
       scf.for %arg3 = %c0 to %c8 step %c1 {
@@ -36,21 +31,16 @@ module {
         %c8_1 = arith.constant 8 : index
         %0 = arith.muli %c2_0, %c8_1 : index
         %1 = arith.addi %0, %arg3 : index
-        %c2_2 = arith.constant 2 : index
-        %2 = arith.muli %1, %c2_2 : index
-        %c3 = arith.constant 3 : index
-        %3 = arith.divui %2, %c3 : index
-        %c2_3 = arith.constant 2 : index
-        %4 = arith.remui %3, %c2_3 : index
-        %c16 = arith.constant 16 : index
-        %5 = arith.muli %4, %c16 : index
-        %c1_4 = arith.constant 1 : index
-        %6 = arith.addi %arg2, %c1_4 : index
-        %c2_5 = arith.constant 2 : index
-        %7 = arith.divui %3, %c2_5 : index
-        memref.prefetch %arg1[%6, %7, %5], read, locality<3>, data : memref<2x8x32xf32>
-        %8 = vector.transfer_read %arg1[%arg2, %arg3, %c0], %cst {in_bounds = [true]} : memref<2x8x32xf32>, vector<32xf32>
-        func.call @use(%8) : (vector<32xf32>) -> ()
+        %c699051 = arith.constant 699051 : index
+        %2 = arith.muli %1, %c699051 : index
+        %c65536 = arith.constant 65536 : index
+        %3 = arith.divui %2, %c65536 : index
+        %c1_2 = arith.constant 1 : index
+        %4 = arith.addi %arg2, %c1_2 : index
+        %c0_3 = arith.constant 0 : index
+        memref.prefetch %arg1[%4, %c0_3, %3], read, locality<3>, data : memref<2x8x32xf32>
+        %5 = vector.transfer_read %arg1[%arg2, %arg3, %c0], %cst {in_bounds = [true]} : memref<2x8x32xf32>, vector<32xf32>
+        func.call @use(%5) : (vector<32xf32>) -> ()
       } {k}
     } {jc}
     return
