@@ -18,6 +18,7 @@ from tests.docs.guide import BLOCK, ROOT, blocks_of
 
 README = (ROOT / "README.md").read_text()
 MOST_WORDS = 950  # code included, as wc counts
+MOST_WORDS_OF_PAGES = 45_000  # of docs without the generated reference
 IMAGE = re.compile(r"!\[[^]]*\]\([^)]*\)")
 LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 NUMBER = re.compile(r"\d+\.\d+")
@@ -49,6 +50,12 @@ def test_the_readme_is_short_its_first_sentences_hold_the_limits_and_every_numbe
         assert words in text
         text = text.replace(words, "")
     assert set(NUMBER.findall(text)) <= VERSIONS
+
+
+def test_the_pages_without_the_generated_reference_have_a_limit_of_words() -> None:
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "reference"]
+    words = sum(len(page.read_text().split()) for page in pages)
+    assert words <= MOST_WORDS_OF_PAGES, "cut what a page says twice, or what guides nobody any more"
 
 
 def test_commands_fit_a_terminal_of_80_columns() -> None:
