@@ -276,7 +276,7 @@ class Driver:
     def ask(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> FleetWork:
         """Queues work that belongs to no trial, such as a baseline.
 
-        Returns it with a number, for ``awaited``.
+        Returns the work with a negative number, by which ``awaited`` waits for its outcome.
         """
         self._asked += 1
         numbered = replace(work, number=-self._asked)

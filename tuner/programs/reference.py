@@ -23,9 +23,9 @@ ALLOWED = ", allowed "  # what follows it in a message does not say why a text i
 class Reference:
     """The expected outcome of a program: results, written arguments and text; and what computed them."""
 
-    outputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]  # results, then written arguments
     printed: str
-    name: str  # for people
+    name: str  # of what computed them, as ``tuner run`` prints it after ``against``
 
 
 def reference_of(

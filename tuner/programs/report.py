@@ -29,7 +29,7 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """True if the error is within the tolerance. Where zeros would pass too: only if the error is 0."""
+        """True if the error is within the tolerance, or is 0 where an array of zeros would pass as well."""
         return self.max_error == 0 or (self.max_error <= self.tolerance and not self.is_blind)
 
     @property

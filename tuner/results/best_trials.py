@@ -168,7 +168,8 @@ def best_known(
 ) -> SelectedResult:
     """Returns the best stored result of a problem for the target ``text``, on ``machine`` or on this machine.
 
-    ``text``: a target, its kind, or "auto", the first with a result. Raises UsageError if no time is stored.
+    ``text``: a target such as "cuda:sm_90", "cuda" for any of that name, or "auto" for the first target with
+    a result. Raises UsageError if no time is stored.
     """
     if machine is None:
         return best_here(store, backends, problem, text, threads)

@@ -38,7 +38,7 @@ class InitialModel(ABC):
     def rows(self, feasible: "FeasibleSet", resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
         """Returns row numbers of a feasible set, the most promising configuration first.
 
-        ``resources``: of candidates that were compiled before, by ptxas.
+        ``resources``: what ptxas reported of candidates that earlier runs have compiled.
         """
 
 

@@ -56,6 +56,7 @@ class BlockExtent:
     size: Value | None = None  # of type index: ``whole`` or ``last``; None: ``whole``
 
     def steps(self, step: int) -> int:
+        """Returns how many steps of ``step`` elements cover ``whole``, the last one perhaps in part."""
         return -(-self.whole // step)
 
     def covering(self, step: int) -> Value:

@@ -81,6 +81,7 @@ class KGroupStrip:
         return self.of.packed is None and bool(self.of.k % self.of.source.per_k_group)
 
     def pack(self) -> None:
+        """Creates the copy of the strip's K groups to the buffer of packed rows; nothing if there is none."""
         source = self.of.source
         packed = self.of.packed
         if packed is None:

@@ -69,8 +69,8 @@ def declare_dot_product(module: Op, dot: DotProduct, lanes: int) -> None:
 def dot_product(dot: DotProduct, sums: Value, left: Value, right: Value) -> Value:
     """Creates the call that adds dot products to a vector of sums; returns the new sums.
 
-    ``left``, ``right``: vectors of 32 bits per sum, of any type, of vpdpbusd the unsigned and the signed
-    bytes. The function must be declared.
+    ``left``, ``right``: vectors with 32 bits for each sum, of any element type; of vpdpbusd the bytes of
+    ``left`` are unsigned, those of ``right`` signed. The function must be declared.
     """
     lanes = ir.VectorType(sums.type).shape[0]
     factors = [_as_type(factor, dot.factors_type(lanes)) for factor in (left, right)]

@@ -88,7 +88,7 @@ def constraints_of_set(attribute: Attribute) -> tuple[ir.AffineMap, tuple[bool, 
 
 
 def groups_of(op: Op) -> list[list[int]]:
-    """Returns the reassociation of a reshape: per dimension of the smaller shape, those of the larger."""
+    """Returns the reassociation of a reshape: per dimension of the shape with fewer, those that it joins."""
     groups = ir.ArrayAttr(op.attributes["reassociation"])
     return [[ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(group)] for group in groups]
 

@@ -251,9 +251,10 @@ def explained_lines(report: "ProgramReport", payload: Path, database: str = "") 
 
 
 def sample_lines(sample: "KernelSample") -> list[str]:
-    """Returns lines about a kernel of which blocks were sampled: how many ran, and their comparison.
+    """Returns lines about one kernel under --sample: how many of its blocks ran, and their comparison.
 
-    A line says how many blocks the reference did not compute, if there are any.
+    Without a reference all blocks ran. A further line says how many blocks the reference did not compute, if
+    there are any.
     """
     share = f"{sample.kernel}: {sample.simulated} of {sample.blocks} blocks"
     comparison = sample.comparison

@@ -132,7 +132,7 @@ def _refused_type(type_: Type) -> str:
 
 @dataclass(frozen=True)
 class Weight:
-    """A constant of a program: its ``values``, or the ``name`` of its data after the payload's text."""
+    """A constant of a program: its ``values``, or the ``name`` of its dense_resource in the text."""
 
     type: TensorType
     name: str = ""

@@ -70,10 +70,10 @@ def choose(
 def with_seed_scripts(
     chosen: tuple[ChosenStrategy, ...], seeds: tuple[Candidate | Path, ...], space_file: SpaceFile
 ) -> tuple[tuple[ChosenStrategy, ...], tuple[Candidate, ...]]:
-    """Returns the strategies with the scripts among ``seeds``, and all seeds as configurations, in order.
+    """Returns the strategies, with those of the scripts in ``seeds`` added; and the seeds as configurations.
 
-    A script is a strategy of one configuration: each of its knobs has one option. Raises UsageError for a
-    file that is not such a script, and for one with the name of another strategy.
+    The seeds stay in order. A script is a strategy of one configuration: each of its knobs has one option.
+    Raises UsageError for a file that is not such a script, and for one with the name of another strategy.
     """
     by_name = dict(zip(map(attrgetter("name"), chosen), chosen, strict=True))
     configurations = []

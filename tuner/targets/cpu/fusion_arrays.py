@@ -71,7 +71,7 @@ class StridedArray:
         self._keep()
 
     def fill_from(self, numbers: Array) -> None:
-        """Fills the memory with as many numbers, and the guard bands with their pattern."""
+        """Copies numbers of the memory's shape to it, and fills the guard bands with their pattern."""
         self._guarded.fill_from(numbers)
         self._keep()
 

@@ -100,7 +100,7 @@ class MachineInstruction:
 
     @property
     def sources(self) -> tuple[tuple[int, bool], ...]:
-        """Returns (register number, has ``.reuse``) of each register after the first.
+        """Returns (register number, has ``.reuse``) of each register but the first, the destination.
 
         ``.reuse``: the operand is kept in a cache for the next instruction.
         """
