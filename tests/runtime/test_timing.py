@@ -1,5 +1,6 @@
 """Timing against a clock that moves only when the action says so."""
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -222,7 +223,7 @@ def times_of(clock: Clock, seconds: float, **lengths: float) -> dict[str, tuple[
 
 def test_a_slice_has_calls_of_two_milliseconds_and_what_precedes_it_is_not_timed() -> None:
     clock = Clock(0.0)
-    found = times_of(clock, 0.1, short=1e-4, long=5e-3)
+    found = times_of(clock, 0.1, short=1e-4, long=5e-3, other=2e-3)
     rounds = len(found["short"])
     assert found["short"] == pytest.approx([1e-4] * rounds)  # seconds per call
     assert found["long"] == pytest.approx([5e-3] * rounds)
@@ -239,9 +240,22 @@ def test_a_slice_has_calls_of_two_milliseconds_and_what_precedes_it_is_not_timed
     assert found["a"] == pytest.approx([2e-3] * LEAST_ROUNDS)
 
 
+def test_a_call_with_two_names_never_follows_itself() -> None:
+    clock = Clock(0.0)
+    ours = clock.call("ours", 2e-3)
+    calls = {"ours": ours, "theirs": clock.call("theirs", 2e-3), "ours again": ours}
+    found = interleaved_times(calls, 0.0, clock)
+    assert all(times == pytest.approx([2e-3] * LEAST_ROUNDS) for times in found.values())
+    measured = clock.called[3 * len(calls) :]  # after those that measure how long a call takes
+    assert all({first, second} != {"ours"} for first, second in itertools.pairwise(measured))
+    clock.called.clear()
+    interleaved_times({"ours": ours, "ours again": ours}, 0.0, clock)
+    assert set(clock.called) == {"ours"}  # there is no other
+
+
 def test_rounds_go_on_until_the_time_is_over_and_threads_are_woken_before_a_slice() -> None:
     clock = Clock(0.0)
-    assert len(times_of(clock, 1.0, a=2e-3, b=2e-3)["a"]) == 250
+    assert len(times_of(clock, 1.0, a=2e-3, b=2e-3, c=2e-3)["a"]) == 167
     assert len(times_of(clock, 0.0, a=1.0)["a"]) == LEAST_ROUNDS  # however little time there is
     clock.called.clear()
     rounds = len(times_of(clock, 0.0, a=2e-3, b=2e-3, c=2e-3)["a"])

@@ -37,6 +37,17 @@ def test_eager_is_timed_next_to_the_program_and_leaves_the_threads_as_they_were(
     assert torch.get_num_threads() == threads
 
 
+def test_a_ratio_that_is_not_reliable_is_timed_again(example: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    disturbed = {"tuner": STEADY, "tuner again": tuple(1.4 * time_s for time_s in STEADY), "eager": DOUBLED}
+    attempts = [disturbed, {**disturbed, "tuner again": STEADY}, disturbed]
+    monkeypatch.setattr(baseline_calls, "interleaved_times", lambda *_, **__: attempts.pop(0))
+    (eager,) = timed_baselines(example.module, example, ("eager",), attempts=3)
+    assert eager.speed.median == pytest.approx(2.0)
+    assert attempts == [disturbed]
+    (eager,) = timed_baselines(example.module, example, ("eager",))
+    assert "two timings of the same code differ by 40%" in eager.reason
+
+
 STEADY = tuple(1e-5 * (1 + 0.001 * (place % 3)) for place in range(60))
 DOUBLED = tuple(2 * each for each in STEADY)
 DRIFTING = tuple(3e-5 * (1 + 9.48 * (place >= 45)) for place in range(60))  # by 948 % in the last quarter

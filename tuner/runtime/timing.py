@@ -3,7 +3,7 @@
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from tuner.core.records import Measurement
 # Interleaved slices: each program runs for about two milliseconds, then the next one, round after round.
 #
 # So each finds the caches as the others have left them. A loop of one program alone keeps its weights in the
-# cache, which flatters a large model by 10 to 15 percent.
+# cache, which flatters a large model by 10 to 15 percent. A program that is timed twice, for the noise,
+# would follow itself and be 6 percent faster: another one is called in between.
 #
 # Programs of several threads need more. The threads of a runtime wait in a loop for milliseconds after its
 # last call, on processors that the next program needs. So before each slice nothing runs until they sleep,
@@ -46,7 +47,8 @@ def interleaved_times(
     """Returns name -> seconds per call in each round.
 
     Calls are timed interleaved, for about ``seconds`` in all. There are 7 or more rounds; the name that comes
-    first changes from round to round. ``before_slice`` is called, untimed, with a call before its slice of a
+    first changes from round to round. Where a call would follow itself, as one with two names may, another is
+    called in between, untimed. ``before_slice`` is called, untimed, with a call before its slice of a
     round.
     """
     prepared = before_slice or _nothing
@@ -59,13 +61,26 @@ def interleaved_times(
     order = list(calls)
     end = clock() + seconds
     rounds = 0
+    latest = calls[order[-1]]
     while rounds < LEAST_ROUNDS or clock() < end:
         first = rounds % len(order)
         for name in (*order[first:], *order[:first]):
-            prepared(calls[name])
-            times[name].append(_slice(calls[name], counts[name], clock))
+            call = calls[name]
+            if call is latest:
+                _call_another(call, calls.values())
+            prepared(call)
+            times[name].append(_slice(call, counts[name], clock))
+            latest = call
         rounds += 1
     return {name: tuple(taken) for name, taken in times.items()}
+
+
+def _call_another(call: Call, calls: Iterable[Call]) -> None:
+    """Calls the first of ``calls`` that is not ``call``; nothing without one."""
+    for other in calls:
+        if other is not call:
+            other()
+            return
 
 
 def before_slice_of(threads: int) -> Callable[[Call], object]:

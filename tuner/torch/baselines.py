@@ -175,11 +175,13 @@ def timed_baselines(
     names: tuple[str, ...],
     threads: int = 1,
     seconds: float = SECONDS,
+    attempts: int = 1,
 ) -> tuple[ProgramBaseline, ...]:
     """Times baselines in rounds interleaved with the program; returns a ProgramBaseline per name.
 
     ``names``: keys of RUNTIMES. A baseline that cannot run gets the reason in place of times. ``threads``: of
-    PyTorch and of each runtime. ``seconds``: the total time of all rounds.
+    PyTorch and of each runtime. ``seconds``: the total time of all rounds. ``attempts``: how often all are
+    timed at most, until each ratio is reliable; a ratio is of one attempt, the first where it is reliable.
     """
     if not names:
         return ()
@@ -189,13 +191,20 @@ def timed_baselines(
         ours = partial(program, *example.arguments, **example.keywords)
         # the program is timed twice: the difference is the noise floor
         timed: dict[str, Call] = {OURS: ours, **running, AGAIN: ours}
-        times_s = interleaved_times(timed, seconds, before_slice=before_slice_of(threads))
+        compared: dict[str, ProgramBaseline] = {}
+        for _ in range(attempts):
+            times_s = interleaved_times(timed, seconds, before_slice=before_slice_of(threads))
+            for name in running:
+                if name not in compared or compared[name].speed is None:
+                    compared[name] = compared_baseline(name, times_s[name], times_s[OURS], times_s[AGAIN])
+            if all(baseline.speed is not None for baseline in compared.values()):
+                break
     baselines = []
     for name, call in calls.items():
         if isinstance(call, NotRun):
             baselines.append(ProgramBaseline(name, reason=call.reason))
         else:
-            baselines.append(compared_baseline(name, times_s[name], times_s[OURS], times_s[AGAIN]))
+            baselines.append(compared[name])
     return tuple(baselines)
 
 
