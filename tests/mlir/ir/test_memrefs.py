@@ -32,6 +32,13 @@ def test_a_copy_of_a_view_becomes_a_loop_and_one_of_adjacent_rows_stays(source: 
     assert all((each in text) == is_view for each in ("scf.parallel", reads, writes))
 
 
+def test_a_copy_to_itself_goes() -> None:
+    text = f"func.func @main(%a: {VIEW}) {{ memref.copy %a, %a : {VIEW} to {VIEW} return }}"
+    _, text, _ = changed(memrefs.copy_by_loops, text)
+    assert "memref.copy" not in text
+    assert "scf.parallel" not in text
+
+
 @contextmanager
 def bounded(*true: int) -> Iterator[tuple[Any, Any]]:
     """Gives a module, and the block of its function of a view of 16 x 16 with true sizes, and a result."""

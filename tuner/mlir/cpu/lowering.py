@@ -16,6 +16,7 @@ from tuner.mlir.cpu import pipeline
 from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
 from tuner.mlir.cpu.bf16_emulation import BF16, store_bf16_as_integers
 from tuner.mlir.cpu.failed_assertions import return_failed_assertions
+from tuner.mlir.cpu.leading_assertions import lead_loops_with_assertions
 from tuner.mlir.cpu.masks import (
     fill_masked_lanes,
     leave_one_op_in_masks,
@@ -195,6 +196,7 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
     fill_masked_lanes(module)
     unmask_truths(module)
     store_truths_as_bytes(module)
+    lead_loops_with_assertions(module)
     _drop_attributes(module)
     if threads > 1:
         run_passes(module, pipeline.PARALLEL_TO_LOOPS)

@@ -67,13 +67,14 @@ class PlacedAccess:
     extents: tuple[int, ...]  # elements from there on, for each dimension
 
 
-def accesses_in(root: Op) -> tuple[PlacedAccess, ...] | None:
+def accesses_in(root: Op, ignored: tuple[str, ...] = ()) -> tuple[PlacedAccess, ...] | None:
     """Returns all reads and writes of an op and of the ops nested in it.
 
-    None if one of these ops has other effects, as a call, or if a loop or branch yields a buffer.
+    ``ignored``: names of ops whose effects do not matter. None if one of the others has other effects, as a
+    call, or if a loop or branch yields a buffer.
     """
     accesses: list[PlacedAccess] = []
-    for op in walk_where(root, lambda _: True):
+    for op in walk_where(root, lambda op: op.name not in ignored):
         accesses_of_op = _accesses(op)
         if accesses_of_op is None:
             return None

@@ -157,8 +157,13 @@ def copy_by_loops(root: Op | ir.Module) -> None:
           memref.store %0, %b[%i] : memref<4xf32>
           scf.reduce
         }
+
+    A copy of a memref to itself goes.
     """
     for copy in walk(root, "memref.copy"):
+        if copy.operands[0] == copy.operands[1]:
+            copy.erase()
+            continue
         replace_copy(copy, building.copy)
 
 
