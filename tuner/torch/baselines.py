@@ -192,12 +192,14 @@ def timed_baselines(
         # the program is timed twice: the difference is the noise floor
         timed: dict[str, Call] = {OURS: ours, **running, AGAIN: ours}
         compared: dict[str, ProgramBaseline] = {}
+        waiting = list(running)
         for _ in range(attempts):
             times_s = interleaved_times(timed, seconds, before_slice=before_slice_of(threads))
-            for name in running:
-                if name not in compared or compared[name].speed is None:
-                    compared[name] = compared_baseline(name, times_s[name], times_s[OURS], times_s[AGAIN])
-            if all(baseline.speed is not None for baseline in compared.values()):
+            for name in tuple(waiting):
+                compared[name] = compared_baseline(name, times_s[name], times_s[OURS], times_s[AGAIN])
+                if compared[name].speed is not None:
+                    waiting.remove(name)
+            if not waiting:
                 break
     baselines = []
     for name, call in calls.items():
