@@ -39,7 +39,7 @@ Score = tuple[float, float, int]
 # efficiency of problems held out, with all others timed, was 4 points lower: docs/decisions/libraries.md.
 WIDTH = 2.0
 # Weight of the assumption that the cost model is right. Of problems far from one another, as those of shipped
-# results, 0.5 left too much to the model: docs/decisions/search.md.
+# results, 0.5 left too much to the model.
 SHRINKAGE = 0.1
 # A problem whose m lies outside of all tuned m of its n and k is served by the nearest of these up to this
 # distance in m. Larger distances were not studied.

@@ -149,7 +149,7 @@ class TimeMatrix:
         return np.array(self.applies, np.bool_).reshape(self._shape)
 
     def model_costs(self) -> Numbers:
-        """Returns the costs by the cost model [problem, configuration]; inf where the model gives none."""
+        """Returns the cost model's costs [problem, configuration], larger for slower ones; inf for none."""
         return np.array(self.costs, np.float64).reshape(self._shape)
 
     def best_s(self) -> Numbers:

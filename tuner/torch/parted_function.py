@@ -27,16 +27,12 @@ class TensorPart:
 
 @dataclass(frozen=True)
 class ChangedTensor:
-    """The name of a tensor that a module changes, among the function's, and that of its new value.
+    """A buffer or input that a module changes: its name and that of its new value, as parts name them."""
 
-    ``buffer``: its name in the module, "" of an input; ``is_in_place``: whether parts write it themselves;
-    else the new value is copied into it.
-    """
-
-    owner: str
-    value: str
-    buffer: str
-    is_in_place: bool
+    owner: str  # the changed tensor
+    value: str  # its new value
+    buffer: str  # name of the buffer in the module; "" for an input
+    is_in_place: bool  # parts write the tensor itself; False: the new value is copied into it
 
 
 @dataclass(frozen=True, eq=False)

@@ -322,17 +322,17 @@ def splat(type_: Type, number: int) -> Value:
 
 
 def first_half(k_groups: Value) -> Value:
-    """Creates the bits of the first bf16 of a K group, or of each K group of a vector, as an f32.
+    """Creates the f32 of the first bf16's value, of a K group or of each K group of a vector.
 
-    Returns an i32, or a vector of i32.
+    Returns its bits: an i32, or a vector of i32.
     """
     return value("arith.shli", k_groups.type, k_groups, splat(k_groups.type, HALF_BITS))
 
 
 def second_half(k_groups: Value) -> Value:
-    """Creates the bits of the second bf16 of a K group, or of each K group of a vector, as an f32.
+    """Creates the f32 of the second bf16's value, of a K group or of each K group of a vector.
 
-    Returns an i32, or a vector of i32.
+    Returns its bits: an i32, or a vector of i32.
     """
     return value("arith.andi", k_groups.type, k_groups, splat(k_groups.type, HIGH))
 

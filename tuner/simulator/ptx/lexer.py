@@ -146,9 +146,11 @@ class Cursor:
             self.take()
 
     def position(self) -> int:
+        """Returns the index of the next token, for ``back_to``."""
         return self._index
 
     def back_to(self, position: int) -> None:
+        """Makes the token at index ``position`` the next one again."""
         self._index = position
 
     def text_from(self, token: Token) -> str:
