@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from benchmarks.results_file import RESULTS, day_of
 from tuner.core.problem_text import parse_shape
+from tuner.core.serialization import count_text
 
 F32_1_THREAD = "cpu_matmul_f32_1_thread.json"
 F32_2_THREADS = "cpu_matmul_f32_2_threads.json"
@@ -69,7 +70,7 @@ def machine(file: str) -> str:
     document = json.loads((RESULTS / file).read_text())
     described = document["machine"]
     isa = described["isa"].upper().replace("AVX512", "AVX-512")
-    cores = "1 core" if described["physical_cores"] == 1 else f"{described['physical_cores']} cores"
+    cores = count_text(described["physical_cores"], "core")
     return f"{described['processor']}, {isa}, {cores}, {day_of(document)}"
 
 

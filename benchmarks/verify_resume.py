@@ -15,7 +15,8 @@ from tuner.cli.main import DONE, FAILED
 from tuner.cli.options import backends_of, json_option, print_found
 from tuner.core.errors import UsageError
 from tuner.core.runs import RunSettings
-from tuner.results.output.formatting import count_text, wrapped
+from tuner.core.serialization import count_text
+from tuner.results.output.formatting import wrapped
 from tuner.targets.backends import Backends
 
 SHIPPED = "matmul_48x64x40.t4.json.gz"

@@ -65,7 +65,14 @@ def test_the_cpu_is_a_target_whose_machine_is_this_one() -> None:
 )
 def test_its_status_reports(number: int, facts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(FAKED[number], tmp_path, monkeypatch)
-    assert TARGETS["cpu"].status().reason.endswith(f" cores; {facts}")
+    assert TARGETS["cpu"].status().reason.endswith(f"; {facts}")
+
+
+@pytest.mark.parametrize(("count", "text"), [(1, "1 core"), (2, "2 cores")])
+def test_its_status_counts_cores(count: int, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = replace(cpu.host_machine(), physical_cores=count)
+    monkeypatch.setattr(cpu, "host_machine", lambda: machine)
+    assert TARGETS["cpu"].status().reason.startswith(f"{machine.name}, {text}; has ")
 
 
 def test_a_processor_without_avx2_is_no_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,6 +215,12 @@ def test_a_gpu_and_its_machine_are_reported_with_all_that_is_known(monkeypatch: 
     assert dict(machine.limits())["sm_count"] == 4
     assert TARGETS["cuda"].machine(TargetName("cuda", "sm_90a")).name == "Simulated GPU"
     assert TARGETS["cuda"].machine(TargetName("cuda", "sm_80")).name == "cuda sm_80"
+
+
+def test_a_part_of_a_gpu_may_have_one_multiprocessor(monkeypatch: pytest.MonkeyPatch) -> None:
+    part = GpuHere(replace(FACTS, multiprocessors=1), HERE.bus)
+    monkeypatch.setattr(probe, "describe_gpu", lambda: part)
+    assert ", sm_90, 1 multiprocessor, " in TARGETS["cuda"].status().reason
 
 
 def test_a_gpu_that_no_code_can_be_made_for_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from math import exp
 from tuner.analysis.constraint_mining import log_chance_of_one_kind
 from tuner.core.candidate import Value
 from tuner.core.records import Measurement, Record
+from tuner.core.serialization import count_text
 from tuner.core.trials import StoredTrial
 
 # PED-ANOVA: how much the distribution of each knob among the fastest points differs from that among all.
@@ -115,8 +116,8 @@ class TooFew:
     def reason(self) -> str:
         """Returns the message: how many measured trials were found, and how many an ablation needs."""
         of = f" of {self.strategy}" if self.strategy else ""
-        trials = "measured trial" if self.measured == 1 else "measured trials"
-        return f"ablation: found {self.measured} {trials}{of}, it needs {MEASURED_MIN} or more"
+        trials = count_text(self.measured, "measured trial")
+        return f"ablation: found {trials}{of}, it needs {MEASURED_MIN} or more"
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,7 @@ from tuner.core.problem import (
     SCALES,
     WARM,
 )
-from tuner.core.serialization import parse_seconds
-from tuner.results.output.formatting import count_text
+from tuner.core.serialization import count_text, parse_seconds
 from tuner.runtime.extensions import load
 
 if TYPE_CHECKING:

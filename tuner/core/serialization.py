@@ -1,4 +1,4 @@
-"""Values to text and back: dataclasses as JSON, moments and durations, printable text.
+"""Values to text and back: dataclasses as JSON, moments and durations, counts, printable text.
 
 JSON follows the annotations of frozen dataclasses; a wrong value is refused with its place in the JSON.
 """
@@ -377,6 +377,13 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def count_text(count: int, noun: str) -> str:
+    """Returns a count with its noun, in the plural with an s: '1 trial', '2 trials'."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun}s"
 
 
 def seconds_text(seconds: float) -> str:

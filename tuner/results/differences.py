@@ -8,9 +8,9 @@ from tuner.analysis.ratios import Comparable, NotComparable, between_trials
 from tuner.analysis.selected_result import timed
 from tuner.core.candidate import Value
 from tuner.core.runs import Run
-from tuner.core.serialization import interval_text
+from tuner.core.serialization import count_text, interval_text
 from tuner.core.trials import StoredTrial
-from tuner.results.output.formatting import count_text, table_lines, trial_time_text, wrapped
+from tuner.results.output.formatting import table_lines, trial_time_text, wrapped
 from tuner.results.output.json_documents import Document, history_document, slowdown_document
 from tuner.results.output.trial_facts import resources_lines
 from tuner.targets.gpu.sass import assembly_mix, instruction_mix

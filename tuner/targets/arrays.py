@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.problem import Problem
 from tuner.core.records import Verdict
+from tuner.core.serialization import count_text
 from tuner.payload.comparison import changed_inputs, compare, compare_rows, compare_tile, not_finite
 from tuner.payload.drawing import (
     draw,
@@ -50,7 +51,7 @@ def kernel_text(kernel: Any, threads: int = 0) -> str:
     ``threads`` 0: a kernel on a GPU, of which no threads are shown. ``kernel`` has ``problem`` and
     ``origin``.
     """
-    of_threads = f", {threads} thread{'' if threads == 1 else 's'}" if threads else ""
+    of_threads = f", {count_text(threads, 'thread')}" if threads else ""
     origin = f"; {kernel.origin}" if kernel.origin else ""
     return f"{type(kernel).__name__}({kernel.problem.key}{of_threads}{origin})"
 

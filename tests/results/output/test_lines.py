@@ -22,13 +22,13 @@ from tuner.core.queries import Counts
 from tuner.core.records import Conditions, GpuState, Measurement, Span, Verdict
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.requests import Campaign, CampaignSettings
-from tuner.core.serialization import interval_text, seconds_text
+from tuner.core.serialization import count_text, interval_text, seconds_text
 from tuner.core.trials import StoredTrial
 from tuner.results.explanations import FailedOp, explain_document, explain_lines
 from tuner.results.output import formatting, progress
 from tuner.results.output.ablation import ablation_document, ablation_lines
 from tuner.results.output.files import write_atomically, write_folder
-from tuner.results.output.formatting import count_text, one_line, table_lines, varying_columns, wrapped
+from tuner.results.output.formatting import one_line, table_lines, varying_columns, wrapped
 from tuner.results.output.progress import PlainProgress, share_done, trial_line
 from tuner.results.output.run_result import gpu_lines
 from tuner.results.output.tables import history_table

@@ -27,10 +27,10 @@ from tuner.cli.options import (
 )
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.serialization import parse_moment
+from tuner.core.serialization import count_text, parse_moment
 from tuner.results.constraint_suggestions import problem_and_target, suggestions
 from tuner.results.output.files import write_atomically
-from tuner.results.output.formatting import count_text, feasible_text, wrapped
+from tuner.results.output.formatting import feasible_text, wrapped
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.targets.backends import REPLAY_STATUS, resolve_target

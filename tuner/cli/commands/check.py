@@ -31,11 +31,11 @@ from tuner.core.errors import TunerError, UsageError, error_lines
 from tuner.core.problem_text import tune_command
 from tuner.core.queries import TaskQuery, TrialQuery
 from tuner.core.round_quality import reliability_alone
-from tuner.core.serialization import seconds_text
+from tuner.core.serialization import count_text, seconds_text
 from tuner.core.text_files import read_text
 from tuner.results.best_trials import best_trials_here
 from tuner.results.output.files import write_atomically
-from tuner.results.output.formatting import count_text, one_line, table_lines, wrapped
+from tuner.results.output.formatting import one_line, table_lines, wrapped
 from tuner.results.queries import trial_query
 from tuner.results.regression.audit import audit
 from tuner.results.regression.gate import (

@@ -11,7 +11,7 @@ import click
 from tuner.cli.options import database_option, json_option, open_known_store, print_found
 from tuner.core.errors import UsageError
 from tuner.core.queries import TrialQuery
-from tuner.results.output.formatting import count_text
+from tuner.core.serialization import count_text
 from tuner.results.report import RUNS_SHOWN
 from tuner.search.method import stored_studies
 

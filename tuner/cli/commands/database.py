@@ -14,8 +14,7 @@ from tuner.cli.options import (
     print_found,
 )
 from tuner.core.passwords import masked
-from tuner.core.serialization import encode, parse_moment
-from tuner.results.output.formatting import count_text
+from tuner.core.serialization import count_text, encode, parse_moment
 from tuner.results.output.json_documents import database_document
 
 

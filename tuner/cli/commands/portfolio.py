@@ -17,9 +17,9 @@ from tuner.cli.options import (
 from tuner.cli.session import ended_by_signals
 from tuner.core.candidate import candidate_document
 from tuner.core.reliability import reliability_of_all
-from tuner.core.serialization import seconds_text
+from tuner.core.serialization import count_text, seconds_text
 from tuner.results.output.files import write_atomically
-from tuner.results.output.formatting import count_text, knobs_text, problem_text, wrapped
+from tuner.results.output.formatting import knobs_text, problem_text, wrapped
 from tuner.results.portfolio import measured_portfolio, rule_of
 from tuner.tuning.events import Interruption
 from tuner.tuning.rule import rule_text

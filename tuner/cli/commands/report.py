@@ -16,9 +16,9 @@ from tuner.cli.options import (
 )
 from tuner.core.errors import UsageError
 from tuner.core.queries import nothing_matches
+from tuner.core.serialization import count_text
 from tuner.results.database_name import database_text
 from tuner.results.output.files import write_atomically
-from tuner.results.output.formatting import count_text
 from tuner.results.report import RUNS_SHOWN
 from tuner.results.report.page import gathered, no_pass_timings, page_html, reported_campaign, timed_passes
 

@@ -10,6 +10,7 @@ from tuner.cli.main import DONE, FAILED, Commands
 from tuner.cli.options import CampaignNumber, RunOrCampaign, backends_of, database_option, open_store
 from tuner.core.candidate import TargetName
 from tuner.core.errors import unknown_value
+from tuner.core.serialization import count_text
 from tuner.fleet import queues, tables
 from tuner.fleet.commands.demo import demo
 from tuner.fleet.commands.node_scripts import script
@@ -19,7 +20,6 @@ from tuner.fleet.node import NodeRequest, run_node
 from tuner.fleet.server import as_role, session
 from tuner.fleet.tables import FleetSettings
 from tuner.results.database_name import database_text, which_database
-from tuner.results.output.formatting import count_text
 from tuner.targets.backends import resolve_target
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ import click
 from tuner.cli.main import DONE, FAILED, screen_columns
 from tuner.cli.options import database_option, json_option, print_found
 from tuner.core.errors import UsageError
-from tuner.core.serialization import encode
+from tuner.core.serialization import count_text, encode
 from tuner.fleet.noise_check import ALLOWED, NoiseCheck, check_noise, nodes_to_check
 from tuner.fleet.server import session
 from tuner.fleet.status import DeviceStatus, FleetStatus, QueueStatus, fleet_status
 from tuner.fleet.tables import SeenNode, read_settings
 from tuner.fleet.work import COMPILE
 from tuner.results.database_name import database_text, which_database
-from tuner.results.output.formatting import count_text, table_lines, wrapped
+from tuner.results.output.formatting import table_lines, wrapped
 
 NODES = ("node", "state", "target", "compiles", "measures on", "seen", "job queue", "compiler")
 DEVICES = ("device", "class of machine", "idle", "now")

@@ -21,11 +21,10 @@ from tuner.cli.options import (
 )
 from tuner.core.errors import UsageError
 from tuner.core.queries import Imported, TrialQuery
-from tuner.core.serialization import encode
+from tuner.core.serialization import count_text, encode
 from tuner.library.bundle import command
 from tuner.library.bundle.exchange import choose_pending, import_file, packed, passing_bundle
 from tuner.results.output.files import write_atomically
-from tuner.results.output.formatting import count_text
 from tuner.results.queries import trial_query
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from tuner.core.errors import UsageError
 from tuner.core.queries import TaskQuery, TrialQuery
 from tuner.core.requests import RunRequest
 from tuner.core.runs import Run
-from tuner.core.serialization import encode
+from tuner.core.serialization import count_text, encode
 from tuner.core.text_files import read_text
 from tuner.core.trials import StoredTrial
 from tuner.library.entries import gpu_entries, library_entries
@@ -40,7 +40,7 @@ from tuner.library.library import VERSIONS, LibraryText, for_version, merged, su
 from tuner.results.best_trials import best_known, best_stock
 from tuner.results.exported_trial import exported, exported_files, require_bound, source_file, stock_file
 from tuner.results.output.files import require_folder, write_atomically, write_folder
-from tuner.results.output.formatting import count_text, wrapped
+from tuner.results.output.formatting import wrapped
 from tuner.results.output.json_documents import problem_document, trial_document
 from tuner.results.output.run_result import best_text, stock_text
 from tuner.results.queries import trial_query

@@ -29,7 +29,7 @@ from tuner.core.dtypes import IEEE
 from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import Refusal, UsageError
 from tuner.core.programs import LOOPS, TUNED
-from tuner.core.serialization import seconds_text
+from tuner.core.serialization import count_text, seconds_text
 from tuner.programs.commands.payload_text import read_payload_text
 from tuner.programs.commands.sized_lines import comparison_line, sized_lines
 from tuner.programs.documents import run_document, sized_run_document
@@ -48,7 +48,7 @@ from tuner.programs.run.recording_device import DeviceWork
 from tuner.programs.service import in_child, run_in_child
 from tuner.results.database import known_url
 from tuner.results.database_name import database_text
-from tuner.results.output.formatting import count_text, wrapped
+from tuner.results.output.formatting import wrapped
 from tuner.results.output.program_tables import fusion_lines, ops_text
 from tuner.targets.backends import resolve_target
 

@@ -1,8 +1,8 @@
 """Results of campaigns, many problems tuned under one budget: a table of the problems, JSON documents."""
 
 from tuner.core.problem_text import parse_row_range
-from tuner.core.serialization import seconds_text
-from tuner.results.output.formatting import Row, count_text, gflop_per_s, knobs_text, speed_text, table_lines
+from tuner.core.serialization import count_text, seconds_text
+from tuner.results.output.formatting import Row, gflop_per_s, knobs_text, speed_text, table_lines
 from tuner.results.output.json_documents import Document, tune_document
 from tuner.results.output.program_tables import stored_program_document
 from tuner.tuning.tuned_run import TunedCampaign, TunedRun

@@ -13,7 +13,7 @@ from tuner.core.problem import Problem
 from tuner.core.problem_classes import FusedProblem
 from tuner.core.records import Measurement
 from tuner.core.runs import GIVEN, SEED, SHIPPED, SPACE_FILE, WARM_START, InitialConfiguration
-from tuner.core.serialization import printable, seconds_text
+from tuner.core.serialization import count_text, printable, seconds_text
 from tuner.core.trials import StoredTrial
 
 GAP = "  "  # between columns
@@ -201,11 +201,6 @@ def one_line(text: str) -> str:
     if len(plain) <= LINE_LIMIT:
         return plain
     return f"{plain[:LINE_LIMIT]}..."
-
-
-def count_text(count: int, noun: str) -> str:
-    """Returns a count with its noun, in the plural with an s: '1 trial', '2 trials'."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def feasible_text(feasible: int, cartesian: int) -> str:

@@ -13,9 +13,8 @@ from tuner.core.records import Record
 from tuner.core.requests import Campaign
 from tuner.core.round_quality import NOISE_LIMIT
 from tuner.core.runs import RunSettings
-from tuner.core.serialization import seconds_text
+from tuner.core.serialization import count_text, seconds_text
 from tuner.results.output.formatting import (
-    count_text,
     feasible_text,
     gflop_per_s,
     initial_configurations_text,

@@ -17,9 +17,9 @@ from tuner.core.records import GpuState, Measurement
 from tuner.core.roofline import SHIPPED, Roofline
 from tuner.core.round_quality import noise_text
 from tuner.core.runs import JUDGED, Run
-from tuner.core.serialization import interval_text, seconds_text
+from tuner.core.serialization import count_text, interval_text, seconds_text
 from tuner.core.trials import StoredTrial
-from tuner.results.output.formatting import count_text, gflop_per_s, knobs_line, one_line, speed_text
+from tuner.results.output.formatting import gflop_per_s, knobs_line, one_line, speed_text
 from tuner.space.scripts.header import custom_ops
 
 if TYPE_CHECKING:

@@ -9,12 +9,11 @@ from tuner.core.candidate import Value
 from tuner.core.errors import Failure
 from tuner.core.round_quality import StoredRound
 from tuner.core.runs import JUDGED, RemoteMeasurement
-from tuner.core.serialization import seconds_text, utc_text
+from tuner.core.serialization import count_text, seconds_text, utc_text
 from tuner.core.trials import StoredTrial
 from tuner.results.output.formatting import (
     Row,
     bound_text,
-    count_text,
     gflop_per_s,
     initial_configurations_text,
     knobs_text,

@@ -5,15 +5,9 @@ from typing import TYPE_CHECKING
 from tuner.core.compiled_code import Resources
 from tuner.core.errors import Failure
 from tuner.core.records import Measurement
-from tuner.core.serialization import interval_text, seconds_text, utc_text
+from tuner.core.serialization import count_text, interval_text, seconds_text, utc_text
 from tuner.core.trials import StoredTrial, require_unaltered
-from tuner.results.output.formatting import (
-    count_text,
-    early_stopped_text,
-    gflop_per_s,
-    knobs_line,
-    speed_text,
-)
+from tuner.results.output.formatting import early_stopped_text, gflop_per_s, knobs_line, speed_text
 from tuner.results.output.run_result import gpu_lines
 
 if TYPE_CHECKING:

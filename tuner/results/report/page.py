@@ -16,7 +16,7 @@ from tuner.core.errors import UsageError
 from tuner.core.queries import BestGroup, TrialQuery
 from tuner.core.records import PassSeconds
 from tuner.core.runs import Run
-from tuner.core.serialization import interval_text, printable_lines, seconds_text, utc_text
+from tuner.core.serialization import count_text, interval_text, printable_lines, seconds_text, utc_text
 from tuner.core.trials import StoredTrial
 from tuner.core.typed_arguments import typed_arguments
 from tuner.db.store import Store
@@ -26,13 +26,7 @@ from tuner.results.database import open_known
 from tuner.results.database_name import database_text, naming_database
 from tuner.results.explanations import pass_seconds
 from tuner.results.output.files import write_atomically
-from tuner.results.output.formatting import (
-    count_text,
-    gflop_per_s,
-    initial_configurations_text,
-    knobs_text,
-    speed_text,
-)
+from tuner.results.output.formatting import gflop_per_s, initial_configurations_text, knobs_text, speed_text
 from tuner.results.output.run_result import counts_text, idle_text
 from tuner.results.report import RUNS_SHOWN
 from tuner.results.report.campaign_section import campaign_section_of, choice_rows, share_text

@@ -9,8 +9,9 @@ from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.errors import Failure, Stage
 from tuner.core.queries import Counts
 from tuner.core.runs import Run
+from tuner.core.serialization import count_text
 from tuner.core.trials import StoredTrial
-from tuner.results.output.formatting import count_text, gflop_per_s, knobs_text, speed_text, trial_time_text
+from tuner.results.output.formatting import gflop_per_s, knobs_text, speed_text, trial_time_text
 from tuner.results.report.content import (
     Bar,
     ReportedRun,

@@ -16,6 +16,7 @@ from tuner.core.problem import Problem, TextProblem
 from tuner.core.processors import PROCESSORS, instruction_sets_of, peak_text, processor_of
 from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline, Compiler, LibraryTime, RunSettings
+from tuner.core.serialization import count_text
 from tuner.core.trials import StoredTrial
 from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
@@ -196,7 +197,7 @@ class Cpu(CpuCode):
         if machine.isa == NO_ISA:
             return TargetStatus("cpu", False, f"{machine.processor} has {own_architecture().requires}")
         facts = (
-            f"{machine.name}, {machine.physical_cores} cores",
+            f"{machine.name}, {count_text(machine.physical_cores, 'core')}",
             f"has {', '.join(instruction_sets_of(machine))}",
             *["has AMX, but the operating system refuses it"] * has_refused_tiles(),
             f"peaks: {peak_text(machine)}",

@@ -17,6 +17,7 @@ from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.quantization import CONSTANT
 from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline, Compiler
+from tuner.core.serialization import count_text
 from tuner.core.trials import StoredTrial
 from tuner.mlir.fingerprint import GPU_SOURCES, INSTALL_PTX, NO_PTX, Sources, has_ptx, require_ptx
 from tuner.payload.gpu import gpu_payload_mlir
@@ -220,7 +221,8 @@ class DriverDevice(GpuDevice):
             return _compiles_only(str(error))
         if facts.chip not in CHIPS:
             return _compiles_only(f"{facts.name} is {facts.chip}, allowed {', '.join(CHIPS)}")
-        reason = f"{facts.name}, {facts.chip}, {facts.multiprocessors} multiprocessors, "
+        multiprocessors = count_text(facts.multiprocessors, "multiprocessor")
+        reason = f"{facts.name}, {facts.chip}, {multiprocessors}, "
         reason += f"{facts.memory_bytes / GIB:.0f} GiB, CUDA driver {facts.driver_version}"
         return TargetStatus(CUDA, True, reason, can_compile=True, chip=most_specific(facts.chip))
 
