@@ -180,14 +180,7 @@ def tune_shapes(form: ShapesForm, backends: "Backends") -> int:
     problems, left_out = programs().contractions(file) if is_model else (read_shapes(file), ())
     for line in left_out:
         print(f"note: left out: {line}", file=sys.stderr)
-    settings, members = campaign_settings(
-        problems, lambda problem: form.run.request(problem, COLD_START), backends, file.name
-    )
-    began_s = click.get_current_context().meta[BEGAN_S]
-    with open_store(form.result.database) as store:
-        begin = partial(begin_campaign, settings, members, backends, store, began_s=began_s)
-        tuned = _session(begin)
-    return _print(tuned, form)
+    return _tune_together(form, problems, file.name, backends)
 
 
 def tune_row_range(form: OperationForm, backends: "Backends") -> int:
@@ -203,11 +196,18 @@ def tune_row_range(form: OperationForm, backends: "Backends") -> int:
         raise UsageError("--trials 0 cannot be combined with a range of m: nothing is tuned")
     row_range = form.row_range
     require_on_cpu(row_range.text, form.run.target_text)
+    return _tune_together(form, row_range.tuned_problems, row_range.text, backends)
+
+
+def _tune_together(
+    form: OperationForm | ShapesForm, problems: tuple[NamedProblem, ...], source: str, backends: "Backends"
+) -> int:
+    """Tunes problems by a new campaign, prints the result, returns the exit code.
+
+    ``source``: what the problems come from: the name of a file, or a range of m.
+    """
     settings, members = campaign_settings(
-        row_range.tuned_problems,
-        lambda problem: form.run.request(problem, COLD_START),
-        backends,
-        row_range.text,
+        problems, lambda problem: form.run.request(problem, COLD_START), backends, source
     )
     began_s = click.get_current_context().meta[BEGAN_S]
     with open_store(form.result.database) as store:
