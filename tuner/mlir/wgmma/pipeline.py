@@ -40,7 +40,7 @@ from tuner.mlir.wgmma.register_operand import Lane, RegisterConsumer
 from tuner.mlir.wgmma.scaled_consumer import ScaledConsumer
 from tuner.mlir.wgmma.split_operands import SplitConsumer
 from tuner.mlir.wgmma.transposed_stores import create_transposed_stores
-from tuner.mlir.wgmma.warpgroups import Consumer, Ring, RingPosition, Source, create_producer
+from tuner.mlir.wgmma.warpgroups import Consumer, Ring, RingPosition, SharedConsumer, Source, create_producer
 
 GROUP_COLUMNS = 8  # columns of C per matrix of stmatrix
 PAIRS_AT_ONCE = 2  # groups of columns whose upper and lower halves are the four matrices of one stmatrix
@@ -441,23 +441,21 @@ def _sources(
     return tuple(sources)
 
 
-def _consumer(
-    matmul: BlockMatmul, ring: Ring, number: Value, thread: Value, corner: Corner
-) -> Consumer | PlaneConsumer | RegisterConsumer | ScaledConsumer | SplitConsumer:
+def _consumer(matmul: BlockMatmul, ring: Ring, number: Value, thread: Value, corner: Corner) -> Consumer:
     """Returns the generator of the code of the consumers, for one tile of C."""
     scales = matmul.scales
     if scales is not None:
         first_step = None
         if ring.plan.splits > 1:
             first_step = calculate("muli", as_i32(block_id("z")), ring.plan.k_tiles)
-        return ScaledConsumer(Consumer(ring, number, thread), scales, corner(), first_step)
+        return ScaledConsumer(ring, number, thread, scales, corner(), first_step)
     if ring.plan.products == 3:
         return SplitConsumer(ring, number, thread)
     if ring.plan.products == 6:
-        return PlaneConsumer(Consumer(ring, number, thread))
+        return PlaneConsumer(ring, number, thread)
     if ring.plan.a.is_read_by_lanes:
         return RegisterConsumer(ring, number, thread)
-    return Consumer(ring, number, thread)
+    return SharedConsumer(ring, number, thread)
 
 
 def _staged_stores(

@@ -11,11 +11,12 @@ own, of all of K: these are 2^-8 of the result, and so is what is cut off them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import final
 
 from tuner.mlir.bindings import Value
 from tuner.mlir.ir.building import create
 from tuner.mlir.wgmma.integers import loop_i32
-from tuner.mlir.wgmma.plan import MMA_ROWS, PLANES, PipelinePlan
+from tuner.mlir.wgmma.plan import MMA_ROWS, PLANES
 from tuner.mlir.wgmma.register_operand import Descriptor, left_operand, right_operand
 from tuner.mlir.wgmma.warpgroups import (
     POSITION_WORDS,
@@ -50,23 +51,13 @@ class _Stage:
     right: Descriptor
 
 
-@dataclass(frozen=True)
-class PlaneConsumer:
-    """A generator of the code of one consumer: a warpgroup that multiplies planes of both operands."""
-
-    consumer: Consumer
-
-    @property
-    def plan(self) -> PipelinePlan:
-        return self.consumer.ring.plan
+@final
+class PlaneConsumer(Consumer):
+    """A warpgroup that multiplies planes of both operands."""
 
     def create(self, first: RingPosition) -> tuple[list[Value], RingPosition]:
-        """Creates the loop over tiles of k from position ``first`` on; returns (sums, position after it).
-
-        ``sums``: one LLVM struct of a thread's totals per 64 rows of the left operand.
-        """
         plan = self.plan
-        ring = self.consumer.ring
+        ring = self.ring
         nothing = [undefined_sums(plan) for _ in range(plan.fragments)]
         totals, small = self._multiply(first, nothing, is_first=True)
         after_small = POSITION_WORDS + 1 + plan.fragments
@@ -75,7 +66,7 @@ class PlaneConsumer:
             position = RingPosition(*carried[:POSITION_WORDS])
             before, *so_far = carried[POSITION_WORDS:after_small]
             large, small = self._multiply(position, so_far, is_first=False)
-            self.consumer.release(before)
+            self.release(before)
             more = added(carried[after_small:], large)
             return [*ring.next_position(position).values, position.stage, *small, *more]
 
@@ -84,7 +75,7 @@ class PlaneConsumer:
         small_sums = words_of([completed(struct, plan) for struct in rest[: plan.fragments]], plan)
         sums = added(rest[plan.fragments :], small_sums)
         if plan.tiles > 1:
-            self.consumer.release(last)
+            self.release(last)
         return structs_with(sums, plan), RingPosition(stage, parity)
 
     def _multiply(
@@ -96,9 +87,9 @@ class PlaneConsumer:
         LLVM struct per 64 rows.
         """
         plan = self.plan
-        ring = self.consumer.ring
+        ring = self.ring
         ring.wait(ring.full(position.stage), position)
-        left = left_operand(ring, position.stage, self.consumer.number)
+        left = left_operand(ring, position.stage, self.number)
         stage = _Stage(left, right_operand(ring, position.stage))
         create("nvvm.wgmma.fence.aligned")
         nothing = [undefined_sums(plan) for _ in range(plan.fragments)]

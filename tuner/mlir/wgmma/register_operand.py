@@ -8,6 +8,7 @@ products of tf32 split the left operand in registers, so lanes read it with k in
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import final
 
 from tuner.mlir.bindings import Value, ir
 from tuner.mlir.ir.building import branch, create, value
@@ -26,6 +27,7 @@ from tuner.mlir.wgmma.plan import (
 )
 from tuner.mlir.wgmma.warpgroups import (
     POSITION_WORDS,
+    Consumer,
     Ring,
     RingPosition,
     completed,
@@ -143,20 +145,12 @@ class _Step:
         return _Step(position, values[POSITION_WORDS], (*values[first:last],), (*values[last:],))
 
 
-@dataclass(frozen=True)
-class RegisterConsumer:
-    """A generator of the code of one consumer: a warpgroup that holds fragments of the left operand."""
-
-    ring: Ring
-    number: Value  # consumer's number, an i32 that is uniform in its threads
-    thread: Value  # thread's number in the warpgroup, an i32
+@final
+class RegisterConsumer(Consumer):
+    """A warpgroup that holds fragments of the left operand in registers."""
 
     def create(self, first: RingPosition) -> tuple[list[Value], RingPosition]:
-        """Creates the loop over tiles of k from position ``first`` on; returns (sums, position after it).
-
-        ``sums``: one LLVM struct of a thread's accumulators per 64 rows of the left operand.
-        """
-        plan = self.ring.plan
+        plan = self.plan
         own = fragment_addresses(self.ring, self.number, self.thread)
         sums = self._multiply(first.stage, read_fragments(self.ring, first, own), (None,) * plan.fragments)
         before = first.stage
@@ -177,13 +171,13 @@ class RegisterConsumer:
         def two_steps(_number: Value, carried: list[Value]) -> list[Value]:
             return self._next(self._next(step.with_values(carried), own), own).values
 
-        steps = self.ring.plan.k_tiles - 2  # that read fragments of the next stage
+        steps = self.plan.k_tiles - 2  # that read fragments of the next stage
         if steps >= 2:
             step = step.with_values(loop_i32(0, steps // 2, step.values, two_steps))
         if steps % 2:
             step = self._next(step, own)
         sums = self._multiply(step.position.stage, step.fragments, step.sums)
-        if self.ring.plan.tiles > 1:
+        if self.plan.tiles > 1:
             wait_for_older_groups()
             release_by_warps(self.ring, self.thread, step.before)
         return sums, step.position.stage, self.ring.next_position(step.position)
@@ -198,7 +192,7 @@ class RegisterConsumer:
     def _multiply(
         self, stage: Value, words: Sequence[Value], sums: Sequence[Value | None]
     ) -> tuple[Value, ...]:
-        plan = self.ring.plan
+        plan = self.plan
         right = right_operand(self.ring, stage)
         create("nvvm.wgmma.fence.aligned")
         new = []

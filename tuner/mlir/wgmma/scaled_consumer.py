@@ -8,6 +8,7 @@ tensor cores, which keep fewer bits of 8-bit products than f32 has, is longer th
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import final
 
 from tuner.core.problem import SCALED_COLUMNS
 from tuner.mlir.bindings import Value, ir
@@ -44,24 +45,16 @@ GROUP_LINES = 2  # adjacent columns of the group of which a thread has sums; of 
 SCALE_BYTES = 4
 
 
+@final
 @dataclass(frozen=True)
-class ScaledConsumer:
-    """A generator of the code of one consumer: a warpgroup that applies scales to the sums of each stage."""
+class ScaledConsumer(Consumer):
+    """A warpgroup that applies scales to the sums of each stage."""
 
-    consumer: Consumer
     scales: Scales
     corner: tuple[Value, Value]  # row and column in C of the block's tile, indices
     first_step: Value | None = None  # of K, where the block's part begins, an i32; None: all of K
 
-    @property
-    def plan(self) -> PipelinePlan:
-        return self.consumer.ring.plan
-
     def create(self, first: RingPosition) -> tuple[list[Value], RingPosition]:
-        """Creates the loop over tiles of k from position ``first`` on; returns (sums, position after it).
-
-        ``sums``: one LLVM struct of a thread's totals per 64 rows of the left operand.
-        """
         plan = self.plan
         addresses = [*self._left_addresses(), *self._right_addresses()]
         scales = _load(addresses, self._step_of(word(0)))
@@ -74,9 +67,9 @@ class ScaledConsumer:
             structs = self._multiply(position)
             loaded = _load(addresses, self._step_of(calculate("addi", number, 1)))
             sums = [completed(struct, plan) for struct in structs]
-            self.consumer.release(position.stage)
+            self.release(position.stage)
             more = _added(plan, carried[after_scales:], sums, carried[POSITION_WORDS:after_scales])
-            return [*self.consumer.ring.next_position(position).values, *loaded, *more]
+            return [*self.ring.next_position(position).values, *loaded, *more]
 
         stage, parity, *rest = loop_i32(0, plan.k_tiles, [*first.values, *scales, *totals], step)
         totals = rest[len(scales) :]
@@ -85,9 +78,9 @@ class ScaledConsumer:
     def _multiply(self, position: RingPosition) -> list[Value]:
         """Creates the products of a stage, without a wait for them; returns a struct of sums per 64 rows."""
         plan = self.plan
-        ring = self.consumer.ring
+        ring = self.ring
         ring.wait(ring.full(position.stage), position)
-        left = left_operand(ring, position.stage, self.consumer.number)
+        left = left_operand(ring, position.stage, self.number)
         right = right_operand(ring, position.stage)
         create("nvvm.wgmma.fence.aligned")
         structs = []
@@ -111,13 +104,13 @@ class ScaledConsumer:
     def _left_addresses(self) -> list[Value]:
         """Creates the addresses of the first scale of each row, of swapped operands of each 64 columns."""
         row, column = self.corner
-        lines = calculate("muli", self.consumer.number, self.plan.consumer_rows)
+        lines = calculate("muli", self.number, self.plan.consumer_rows)
         if self.plan.is_swapped:
             first = value("arith.addi", column.type, column, as_index(lines))
             distances = range(0, self.plan.consumer_rows, MMA_ROWS)
             return [_address(self.scales.of_b, first, distance, SCALED_COLUMNS) for distance in distances]
-        warp_row = calculate("muli", calculate("shrui", self.consumer.thread, 5), HALVES * HALF_ROWS)
-        lane_row = calculate("shrui", calculate("andi", self.consumer.thread, 31), 2)
+        warp_row = calculate("muli", calculate("shrui", self.thread, 5), HALVES * HALF_ROWS)
+        lane_row = calculate("shrui", calculate("andi", self.thread, 31), 2)
         lines = calculate("addi", calculate("addi", lines, warp_row), lane_row)
         first = value("arith.addi", row.type, row, as_index(lines))
         return [
@@ -132,7 +125,7 @@ class ScaledConsumer:
         if not self.plan.is_swapped:
             distances = range(0, self.plan.b.rows, _shared_columns(self.plan))
             return [_address(self.scales.of_b, column, distance, SCALED_COLUMNS) for distance in distances]
-        across = calculate("muli", calculate("andi", self.consumer.thread, 3), GROUP_LINES)
+        across = calculate("muli", calculate("andi", self.thread, 3), GROUP_LINES)
         first = value("arith.addi", row.type, row, as_index(across))
         return [
             _address(self.scales.of_a, first, group + number, 1)

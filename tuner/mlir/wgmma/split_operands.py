@@ -11,7 +11,7 @@ Yokota, arXiv 2203.03341).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import final
 
 from tuner.mlir.bindings import Value, ir
 from tuner.mlir.ir.building import create, value
@@ -27,7 +27,7 @@ from tuner.mlir.wgmma.register_operand import (
 )
 from tuner.mlir.wgmma.warpgroups import (
     POSITION_WORDS,
-    Ring,
+    Consumer,
     RingPosition,
     added,
     completed,
@@ -45,21 +45,13 @@ from tuner.mlir.wgmma.warpgroups import (
 # On sm_90 that is one instruction, as is the difference; an addition to the bits and a mask are two.
 
 
-@dataclass(frozen=True)
-class SplitConsumer:
-    """A generator of the code of one consumer: a warpgroup that multiplies high and low bits of operands."""
-
-    ring: Ring
-    number: Value  # consumer's number, an i32 that is uniform in its threads
-    thread: Value  # thread's number in the warpgroup, an i32
+@final
+class SplitConsumer(Consumer):
+    """A warpgroup that multiplies high and low bits of operands."""
 
     def create(self, first: RingPosition) -> tuple[list[Value], RingPosition]:
-        """Creates the loop over tiles of k from position ``first`` on; returns (sums, position after it).
-
-        ``sums``: one LLVM struct of a thread's totals per 64 rows of the left operand.
-        """
         ring = self.ring
-        plan = self.ring.plan
+        plan = self.plan
         own = fragment_addresses(ring, self.number, self.thread)
         words = read_fragments(ring, first, own)
 
@@ -81,7 +73,7 @@ class SplitConsumer:
     def _unpacked(
         self, carried: Sequence[Value]
     ) -> tuple[RingPosition, tuple[Value, ...], tuple[Value, ...]]:
-        plan = self.ring.plan
+        plan = self.plan
         last = POSITION_WORDS + plan.fragments * plan.a.steps * FRAGMENT_WORDS
         position = RingPosition(*carried[:POSITION_WORDS])
         return position, (*carried[POSITION_WORDS:last],), (*carried[last:],)
@@ -93,20 +85,20 @@ class SplitConsumer:
         structs = self._issue(position, words)
         following = self.ring.next_position(position)
         read = read_fragments(self.ring, following, own)
-        sums = _completed(structs, self.ring.plan)
+        sums = _completed(structs, self.plan)
         release_by_warps(self.ring, self.thread, position.stage)
         return following, read, sums
 
     def _multiplied(self, position: RingPosition, words: Sequence[Value]) -> tuple[Value, ...]:
         structs = self._issue(position, words)
-        sums = _completed(structs, self.ring.plan)
-        if self.ring.plan.tiles > 1:
+        sums = _completed(structs, self.plan)
+        if self.plan.tiles > 1:
             release_by_warps(self.ring, self.thread, position.stage)
         return sums
 
     def _issue(self, position: RingPosition, words: Sequence[Value]) -> list[Value]:
         """Creates the products of a stage, without a wait; returns the sums, one LLVM struct per 64 rows."""
-        plan = self.ring.plan
+        plan = self.plan
         right = right_operand(self.ring, position.stage)
         parts = list(map(_split, words))
         create("nvvm.wgmma.fence.aligned")

@@ -4,8 +4,10 @@ The producer fills empty stages of the ring; a consumer multiplies the rows of a
 releases the previous stage. Each stage has two mbarriers for these waits.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import final
 
 from tuner.mlir.bindings import Attribute, Value, ir
 from tuner.mlir.ir.building import branch, create, value
@@ -114,7 +116,32 @@ class Ring:
         create("nvvm.mbarrier.arrive", [ir.IntegerType.get_signless(64)], [self.empty(stage)])
 
 
-# A consumer: a warpgroup that multiplies its rows of each stage, with one group of wgmma in flight.
+@dataclass(frozen=True)
+class Consumer(ABC):
+    """A generator of the code of one consumer: a warpgroup of the block that multiplies tiles by wgmma."""
+
+    ring: Ring
+    number: Value  # consumer's number, an i32 that is uniform in its threads
+    thread: Value  # thread's number in the warpgroup, an i32
+
+    @property
+    def plan(self) -> PipelinePlan:
+        return self.ring.plan
+
+    @abstractmethod
+    def create(self, first: RingPosition) -> tuple[list[Value], RingPosition]:
+        """Creates the loop over tiles of k from position ``first`` on; returns (sums, position after it).
+
+        ``sums``: one LLVM struct of a thread's sums per 64 rows of the left operand.
+        """
+
+    def release(self, stage: Value) -> None:
+        """Creates arrivals at a stage's empty barriers: thread i, for its warpgroup, at that in block i."""
+        is_speaker = compare("ult", self.thread, self.plan.cluster_blocks)
+        branch(is_speaker, lambda: self.ring.release(stage, self.thread))
+
+
+# A consumer of operands in shared memory, with one group of wgmma in flight.
 #
 # - First tile: wait until the stage is full; fence; products, the first of which sets the sums; commit.
 # - Each later tile: wait; fence; products; commit; wait until all groups but the newest are complete; release
@@ -122,21 +149,13 @@ class Ring:
 # - End: wait for the last group; release its stage if another tile of C follows.
 
 
-@dataclass(frozen=True)
-class Consumer:
-    """A generator of the code of one consumer: a warpgroup of the block that multiplies tiles by wgmma."""
-
-    ring: Ring
-    number: Value  # consumer's number, an i32 that is uniform in its threads
-    thread: Value  # thread's number in the warpgroup, an i32
+@final
+class SharedConsumer(Consumer):
+    """A warpgroup whose operands wgmma reads from shared memory; its sums are of all of K."""
 
     def create(self, first: RingPosition) -> tuple[list[Value], RingPosition]:
-        """Creates the loop over tiles of k from position ``first`` on; returns (sums, position after it).
-
-        ``sums``: one LLVM struct of a thread's accumulators per 64 rows of C.
-        """
         ring = self.ring
-        plan = self.ring.plan
+        plan = self.plan
         nothing = [undefined_sums(plan) for _ in range(plan.fragments)]
         sums = self._multiply(first, nothing, is_first=True)
 
@@ -157,7 +176,7 @@ class Consumer:
 
     def _multiply(self, position: RingPosition, sums: list[Value], *, is_first: bool) -> list[Value]:
         ring = self.ring
-        plan = self.ring.plan
+        plan = self.plan
         ring.wait(ring.full(position.stage), position)
         rows_before = calculate("muli", self.number, plan.a.offset_bytes(plan.consumer_rows, 0))
         a = _descriptor(plan.a, calculate("addi", ring.address(position.stage), rows_before))
@@ -172,11 +191,6 @@ class Consumer:
                 new[fragment] = multiplied(plan, new[fragment], left, right, is_set=is_set)
         create("nvvm.wgmma.commit.group.sync.aligned")
         return new
-
-    def release(self, stage: Value) -> None:
-        """Creates arrivals at a stage's empty barriers: thread i, for its warpgroup, at that in block i."""
-        is_speaker = compare("ult", self.thread, self.ring.plan.cluster_blocks)
-        branch(is_speaker, lambda: self.ring.release(stage, self.thread))
 
 
 def undefined_sums(plan: PipelinePlan) -> Value:
