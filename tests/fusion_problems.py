@@ -6,7 +6,8 @@ import numpy as np
 
 from tests.texts import text_beside
 from tuner.core.interfaces import Script
-from tuner.core.problem import Problem, TextProblem
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import TextProblem
 from tuner.mlir.fusions import fusion_problem
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from tuner.core.fusions import Fusion
 from tuner.core.numpy_types import DTYPES
 from tuner.core.packings import FusionCode, WeightPacking
-from tuner.core.problem import TextProblem
+from tuner.core.problem_classes import TextProblem
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import compile_fusion
 from tuner.mlir.fusions import STORE, fusion_function, fusion_problem, parse_fusion

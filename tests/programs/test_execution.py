@@ -17,7 +17,7 @@ from tests.support.stub_driver import StubDriver
 from tuner.core.candidate import TargetName
 from tuner.core.errors import DeviceError
 from tuner.core.machine import variables_of
-from tuner.core.problem import TextProblem
+from tuner.core.problem_classes import TextProblem
 from tuner.programs.execution import ROUNDS, LaunchTimer, host_function, time_on_device, typical
 from tuner.programs.program_times import KernelTime, ProgramTimes, busy
 from tuner.programs.run.device_function import DeviceFunction

@@ -10,7 +10,8 @@ from tuner.analysis.warm_start import TuningTask, warm_points
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.matmul import Matmul
-from tuner.core.problem import COLD, WEIGHTS_COLD, Problem, TextProblem
+from tuner.core.problem import COLD, WEIGHTS_COLD, Problem
+from tuner.core.problem_classes import TextProblem
 from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
 from tuner.core.runs import ChosenStrategy
 from tuner.db.store import Store

@@ -19,7 +19,8 @@ from tuner.core.errors import Stage
 from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, gpu_machine, variables_of
-from tuner.core.problem import Problem, TextProblem
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import TextProblem
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file

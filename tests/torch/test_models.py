@@ -19,7 +19,7 @@ from benchmarks.model_zoo.models import MODELS, build  # noqa: E402
 from tests.programs.exports.export import Function  # noqa: E402
 from tests.programs.exports.signatures import QuantizedLinear  # noqa: E402
 from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION, ELEMENTWISE  # noqa: E402
-from tuner.core.problem import TextProblem  # noqa: E402
+from tuner.core.problem_classes import TextProblem  # noqa: E402
 from tuner.mlir.reference.fusion_reference import input_shapes  # noqa: E402
 from tuner.programs.tunable_fusions import tunable_fusions  # noqa: E402
 from tuner.runtime.cpu.host import describe_machine  # noqa: E402

@@ -30,7 +30,8 @@ from tuner.core.fusions import CONTRACTION
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.machine import Machine
 from tuner.core.packings import threads_in
-from tuner.core.problem import WEIGHTS_COLD, NamedProblem, Problem, TextProblem
+from tuner.core.problem import WEIGHTS_COLD, NamedProblem, Problem
+from tuner.core.problem_classes import TextProblem
 from tuner.core.queries import TrialQuery
 from tuner.core.records import Measurement
 from tuner.core.requests import CampaignProposal, RunRequest

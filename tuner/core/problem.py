@@ -19,7 +19,6 @@ from tuner.core.dtypes import (
 )
 from tuner.core.epilogues import EPILOGUES, NONE, Epilogue
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.fusion_facts import FusionFacts
 from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION, KINDS, LOOPS
 
 MATMUL, BATCH_MATMUL = PRODUCTS = ("matmul", "batch_matmul")
@@ -417,29 +416,6 @@ class Problem(abc.ABC):
         element of C for align any.
         """
         return {"64": 0, "16": 16}.get(self.align, self.output_bytes)
-
-
-@dataclass(frozen=True)
-class TextProblem(Problem, abc.ABC):
-    """A problem whose kernel is one function with the MLIR text of a fusion: see ``tuner.core.fusions``."""
-
-    @property
-    @abc.abstractmethod
-    def text(self) -> str:
-        """Returns the MLIR text of the fusion."""
-
-    @property
-    @abc.abstractmethod
-    def facts(self) -> FusionFacts:
-        """Returns the facts about the fusion that schedules depend on, such as the extents of its loops."""
-
-    @property
-    def is_contraction(self) -> bool:
-        """Returns whether the fusion is a contraction or a convolution.
-
-        A schedule of the same product with another epilogue may then fit it.
-        """
-        return self.operation in (CONTRACTION, CONVOLUTION)
 
 
 def epilogues_of(dtype: str) -> tuple[str, ...]:

@@ -1,16 +1,17 @@
 """The classes of problems: a matmul, also of groups of rows or with B packed ahead, a fusion of a program."""
 
+import abc
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
+from typing import Self, final
 
 from tuner.core.constant_weights import ElementTypes, constant_text
 from tuner.core.dtypes import CPU_DTYPES, FLOAT8S, INPUT_DTYPES, STORED, narrow_output, number_type
 from tuner.core.epilogues import NONE
 from tuner.core.errors import UsageError
 from tuner.core.fusion_facts import FusionFacts
-from tuner.core.fusions import ATTENTION, CONTRACTION, QUANTIZED, text_hash
+from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION, QUANTIZED, text_hash
 from tuner.core.problem import (
     BATCH_LIMIT,
     BATCH_MATMUL,
@@ -25,7 +26,6 @@ from tuner.core.problem import (
     SCALES,
     WARM,
     Problem,
-    TextProblem,
     require_choice,
     split_extents,
 )
@@ -227,9 +227,43 @@ class GroupedProblem(ProductProblem):
         return f"{GROUPED} {self.epilogue}"
 
 
-def _narrowest(problem: TextProblem) -> str:
-    types = (problem.dtype, *(element for element in problem.facts.elements if element in NARROW_TYPES))
-    return min(types, key=lambda element: number_type(element).bytes)
+@dataclass(frozen=True, repr=False)
+class TextProblem(Problem, abc.ABC):
+    """A problem whose kernel is one function with the MLIR text of a fusion: see ``tuner.core.fusions``."""
+
+    @property
+    @abc.abstractmethod
+    def text(self) -> str:
+        """Returns the MLIR text of the fusion."""
+
+    @property
+    @abc.abstractmethod
+    def facts(self) -> FusionFacts:
+        """Returns the facts about the fusion that schedules depend on, such as the extents of its loops."""
+
+    @property
+    def is_contraction(self) -> bool:
+        """Returns whether the fusion is a contraction or a convolution.
+
+        A schedule of the same product with another epilogue may then fit it.
+        """
+        return self.operation in (CONTRACTION, CONVOLUTION)
+
+    @property
+    def one(self) -> Self:
+        return self
+
+    @property
+    def groups(self) -> int:
+        return 0
+
+    @property
+    def narrowest_dtype(self) -> str:
+        narrow = (element for element in self.facts.elements if element in NARROW_TYPES)
+        return min((self.dtype, *narrow), key=lambda element: number_type(element).bytes)
+
+    def variables(self) -> tuple[tuple[str, int | str], ...]:
+        return (*_variables(self), *self.facts.variables())
 
 
 @final
@@ -250,10 +284,6 @@ class FusedProblem(TextProblem):
 
     def __repr__(self) -> str:
         return f"FusedProblem({self.key})"
-
-    @property
-    def one(self) -> "FusedProblem":
-        return self
 
     @property
     def form(self) -> tuple[str, ...]:
@@ -280,10 +310,6 @@ class FusedProblem(TextProblem):
         return ""
 
     @property
-    def groups(self) -> int:
-        return 0
-
-    @property
     def runs_alone(self) -> bool:
         return False
 
@@ -307,13 +333,6 @@ class FusedProblem(TextProblem):
     @property
     def multiplied_dtype(self) -> str:
         return self.dtype
-
-    @property
-    def narrowest_dtype(self) -> str:
-        return _narrowest(self)
-
-    def variables(self) -> tuple[tuple[str, int | str], ...]:
-        return (*_variables(self), *self.facts.variables())
 
 
 @final
@@ -344,10 +363,6 @@ class PackedProblem(TextProblem):
         return f"{_call('Matmul', self)[:-1]}, weights={self.weights!r})"
 
     @property
-    def one(self) -> "PackedProblem":
-        return self
-
-    @property
     def format(self) -> WeightFormat | None:
         """Returns the format of quantized weights; None for a constant B that is not quantized."""
         if self.weights == CONSTANT:
@@ -373,10 +388,6 @@ class PackedProblem(TextProblem):
         if self.format is not None:
             return self
         return replace(self, layout="nn")
-
-    @property
-    def groups(self) -> int:
-        return 0
 
     @property
     def runs_alone(self) -> bool:
@@ -432,13 +443,6 @@ class PackedProblem(TextProblem):
         if has_integers:
             return "i8"
         return self.dtype
-
-    @property
-    def narrowest_dtype(self) -> str:
-        return _narrowest(self)
-
-    def variables(self) -> tuple[tuple[str, int | str], ...]:
-        return (*_variables(self), *self.facts.variables())
 
 
 def problem_of_values(

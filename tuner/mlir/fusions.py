@@ -36,8 +36,7 @@ from tuner.core.fusions import (
     WEIGHT_ATTRIBUTE,
     Fusion,
 )
-from tuner.core.problem import TextProblem
-from tuner.core.problem_classes import FusedProblem, PackedProblem, quantized_problem
+from tuner.core.problem_classes import FusedProblem, PackedProblem, TextProblem, quantized_problem
 from tuner.core.quantization import BITS, CONSTANT, QUANTIZATION, WeightFormat
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.epilogues import epilogue_of

@@ -17,7 +17,8 @@ from tuner.core.fusions import LOOPS as LOOPS_KIND
 from tuner.core.instruction_sets import AVX2, AVX_VNNI, ISAS, VNNI, code_level
 from tuner.core.machine import Machine
 from tuner.core.packings import FusionCode
-from tuner.core.problem import Problem, TextProblem
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import TextProblem
 from tuner.core.programs import (
     FIRST,
     LOOPS,

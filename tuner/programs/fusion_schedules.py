@@ -19,7 +19,8 @@ from tuner.analysis.warm_start import TuningTask, distance, nearest_first
 from tuner.core.candidate import Candidate, Value
 from tuner.core.dtypes import narrow_output
 from tuner.core.machine import Machine
-from tuner.core.problem import CACHES, MATMUL, Problem, TextProblem
+from tuner.core.problem import CACHES, MATMUL, Problem
+from tuner.core.problem_classes import TextProblem
 from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
 from tuner.core.quantization import CONSTANT
 from tuner.core.queries import RunQuery, TaskQuery, TrialQuery

@@ -7,7 +7,8 @@ import numpy as np
 from tuner.core import fusions
 from tuner.core.errors import CandidateError, Refusal, UsageError
 from tuner.core.machine import Machine
-from tuner.core.problem import NamedProblem, Problem, TextProblem, distinct_problems
+from tuner.core.problem import NamedProblem, Problem, distinct_problems
+from tuner.core.problem_classes import TextProblem
 from tuner.space.scripts.choice import first_configuration, why_no_strategy
 
 

@@ -8,7 +8,8 @@ from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.interfaces import AbstractCompiler, Script
 from tuner.core.machine import Machine
-from tuner.core.problem import Problem, TextProblem
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import TextProblem
 from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline, ChosenStrategy, RunSettings
 from tuner.core.trials import StoredTrial

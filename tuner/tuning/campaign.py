@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from tuner.core.candidate import AUTO, Candidate, TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.machine import Machine
-from tuner.core.problem import NamedProblem, Problem, TextProblem, distinct_problems
+from tuner.core.problem import NamedProblem, Problem, distinct_problems
+from tuner.core.problem_classes import TextProblem
 from tuner.core.requests import Campaign, CampaignMember, CampaignProposal, CampaignSettings, RunRequest
 from tuner.core.roofline import Roofline
 from tuner.runtime.timing_lock import LockWait

@@ -17,7 +17,8 @@ from tuner.core.fusions import CONVOLUTION
 from tuner.core.machine import Machine, variables_of
 from tuner.core.numpy_types import DTYPES
 from tuner.core.packings import WeightPacking
-from tuner.core.problem import Problem, TextProblem
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import TextProblem
 from tuner.mlir.ir.convolutions import LAYOUTS
 from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error
 from tuner.runtime.cpu.host import describe_machine

@@ -14,7 +14,8 @@ from tuner.core.dtypes import number_type
 from tuner.core.epilogues import BEFORE, EPILOGUES, SUM, Epilogue
 from tuner.core.matmul import Matmul
 from tuner.core.numpy_types import widened
-from tuner.core.problem import Problem, TextProblem
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import TextProblem
 from tuner.core.quantization import WeightFormat, quantized_text
 from tuner.mlir.fusions import fusion_arguments
 from tuner.mlir.reference.fusion_reference import Expected, evaluate, worst_error

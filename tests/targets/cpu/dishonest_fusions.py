@@ -8,7 +8,7 @@ from tests.fusion_runs import as_problem
 from tests.fusion_texts import PARALLEL, affine_map, generic
 from tests.mlir.attention_texts import Attention
 from tests.mlir.convolution_texts import Convolution
-from tuner.core.problem import TextProblem
+from tuner.core.problem_classes import TextProblem
 from tuner.core.quantization import WeightFormat, quantized_text
 
 NAN, INFINITY, LARGE, BYTES, USUAL = "NaN", "infinity", "large numbers", "extreme bytes", "usual numbers"

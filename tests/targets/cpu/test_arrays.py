@@ -19,8 +19,8 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Artifact, Script
 from tuner.core.matmul import Matmul
 from tuner.core.packings import WeightPacking, packings_comment, packings_in, threads_comment, threads_in
-from tuner.core.problem import ALIGNMENTS, CACHES, COLD, WARM, WEIGHTS_COLD, Problem, TextProblem
-from tuner.core.problem_classes import FusedProblem
+from tuner.core.problem import ALIGNMENTS, CACHES, COLD, WARM, WEIGHTS_COLD, Problem
+from tuner.core.problem_classes import FusedProblem, TextProblem
 from tuner.core.records import Measurement
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir

@@ -15,7 +15,7 @@ from tests.tuning.fakes import present
 from tuner.core.errors import CandidateError
 from tuner.core.interfaces import Script
 from tuner.core.matmul import Matmul
-from tuner.core.problem import TextProblem
+from tuner.core.problem_classes import TextProblem
 from tuner.core.quantization import WeightFormat, quantized_text
 from tuner.mlir.fusions import fusion_arguments
 from tuner.mlir.hidden_keys import attention_mask, with_visible_band

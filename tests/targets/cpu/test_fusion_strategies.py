@@ -18,8 +18,8 @@ from tests.support.fuzzing.cpu_points import emulated_machine
 from tests.tuning.fakes import present
 from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine, variables_of
-from tuner.core.problem import WEIGHTS_COLD, TextProblem
-from tuner.core.problem_classes import quantized_problem
+from tuner.core.problem import WEIGHTS_COLD
+from tuner.core.problem_classes import TextProblem, quantized_problem
 from tuner.core.quantization import WeightFormat
 from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error
 from tuner.runtime.cpu.host import describe_machine

@@ -17,7 +17,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, failing_at
 from tuner.core.interfaces import FINAL_EFFORT, BoundRecord, Effort, Script
 from tuner.core.packings import threads_comment
-from tuner.core.problem import TextProblem
+from tuner.core.problem_classes import TextProblem
 from tuner.core.processors import require_instructions
 from tuner.core.queries import TrialQuery
 from tuner.core.round_quality import Evidence

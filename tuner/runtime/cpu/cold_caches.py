@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from tuner.core.problem import COLD, WEIGHTS_COLD, Problem, TextProblem
+from tuner.core.problem import COLD, WEIGHTS_COLD, Problem
+from tuner.core.problem_classes import TextProblem
 from tuner.runtime.cpu.jit import CompiledFunction, PackedArguments, shipped_module
 
 LINE_BYTES = 64

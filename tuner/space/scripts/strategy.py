@@ -20,7 +20,8 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage, defect_line, reason_of
 from tuner.core.interfaces import Partition, Script
 from tuner.core.packings import threads_comment
-from tuner.core.problem import Problem, TextProblem
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import TextProblem
 from tuner.core.runs import ChosenStrategy
 from tuner.core.text_files import read_text, replace_file
 from tuner.payload.cpu import has_epilogue, zero

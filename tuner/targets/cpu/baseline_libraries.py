@@ -14,8 +14,8 @@ from typing import Any, final
 
 from tuner.core.dtypes import CPU_DTYPES, TILE_DTYPES, natural_output
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.problem import COLD, Problem, TextProblem
-from tuner.core.problem_classes import PackedProblem
+from tuner.core.problem import COLD, Problem
+from tuner.core.problem_classes import PackedProblem, TextProblem
 from tuner.core.quantization import WeightFormat
 from tuner.runtime.workers.services import Environment, library_environment
 

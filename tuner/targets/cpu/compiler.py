@@ -16,7 +16,8 @@ from tuner.core.errors import CandidateError, Stage, failing_at, reason_of
 from tuner.core.instruction_sets import Architecture
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.packings import packings_comment, threads_comment, threads_in
-from tuner.core.problem import Problem, TextProblem
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import TextProblem
 from tuner.core.processors import PROCESSORS, missing_on, processor_of, refusal
 from tuner.core.progress import code_generation
 from tuner.mlir import bindings, transform

@@ -19,8 +19,8 @@ from tuner.core.interfaces import (
 )
 from tuner.core.machine import Machine
 from tuner.core.packings import WeightPacking, packings_in, threads_in
-from tuner.core.problem import Problem, TextProblem
-from tuner.core.problem_classes import PackedProblem
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import PackedProblem, TextProblem
 from tuner.core.processors import missing_on, refusal
 from tuner.core.progress import KERNEL, step
 from tuner.core.records import Measurement, OffsetTime, Verdict

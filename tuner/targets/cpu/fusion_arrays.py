@@ -17,7 +17,8 @@ import numpy.typing as npt
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.numpy_types import DTYPES
 from tuner.core.packings import WeightPacking
-from tuner.core.problem import WEIGHTS_COLD, TextProblem
+from tuner.core.problem import WEIGHTS_COLD
+from tuner.core.problem_classes import TextProblem
 from tuner.core.records import Verdict
 from tuner.mlir.fusions import FusionArgument, fusion_arguments
 from tuner.mlir.reference.fusion_reference import Expected, worst_error

@@ -12,7 +12,8 @@ from tuner.core.errors import TunerError, UsageError
 from tuner.core.instruction_sets import NO_ISA, X86_64, Architecture
 from tuner.core.interfaces import FINAL_EFFORT, Script, fastest_baseline
 from tuner.core.machine import Machine
-from tuner.core.problem import Problem, TextProblem
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import TextProblem
 from tuner.core.processors import PROCESSORS, instruction_sets_of, peak_text, processor_of
 from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline, Compiler, LibraryTime, RunSettings
