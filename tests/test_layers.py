@@ -273,7 +273,7 @@ WITHIN = (
         ("space.scripts.header", "from tuner.tuning.run import begin"),
         ("programs.compile", "from tests.fakes import FakeTarget"),
         ("programs.run.mgpu", "from tuner.programs.tuning import tune_text\nimport tuner.db.store"),
-        ("api", "from tuner.cli.options import json_option"),
+        ("api.tuning", "from tuner.cli.options import json_option"),
         ("space.search_space", "import yaml"),
         ("results.best_trials", "from tuner.fleet.driver import FleetDriver"),
         ("simulator.launch", "from tuner.core.problem import Problem"),

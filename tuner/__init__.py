@@ -36,8 +36,9 @@ __all__ = [
 MODULES = {  # public name -> the module that has it
     **dict.fromkeys(("Matmul", "BatchMatmul", "GroupedMatmul"), "tuner.core.matmul"),
     **dict.fromkeys(("UsageError", "CandidateError", "DeviceError"), "tuner.core.errors"),
-    **dict.fromkeys(("tune", "tune_many", "resume", "resume_many", "history", "runs"), "tuner.api"),
-    **dict.fromkeys(("export", "load_best", "load_range", "portfolio"), "tuner.api"),
+    **dict.fromkeys(("tune", "tune_many", "resume", "resume_many"), "tuner.api.tuning"),
+    **dict.fromkeys(("history", "runs", "export"), "tuner.api.results"),
+    **dict.fromkeys(("load_best", "load_range", "portfolio"), "tuner.api.results"),
     "RowRange": "tuner.analysis.row_ranges",
     "progress": "tuner.results.output.progress",
     "report": "tuner.results.report.page",
@@ -48,18 +49,8 @@ MODULES = {  # public name -> the module that has it
 
 if TYPE_CHECKING:
     from tuner.analysis.row_ranges import RowRange
-    from tuner.api import (
-        export,
-        history,
-        load_best,
-        load_range,
-        portfolio,
-        resume,
-        resume_many,
-        runs,
-        tune,
-        tune_many,
-    )
+    from tuner.api.results import export, history, load_best, load_range, portfolio, runs
+    from tuner.api.tuning import resume, resume_many, tune, tune_many
     from tuner.core.errors import CandidateError, DeviceError, UsageError
     from tuner.core.matmul import BatchMatmul, GroupedMatmul, Matmul
     from tuner.library.dispatch.matmul import DispatchedMatmul

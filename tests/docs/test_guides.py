@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.conftest import require
 from tests.docs.guide import OWN_DATABASE, ROOT, Block, Guide, blocks_of, guide_in_copy, sections
-from tuner.api import history
+from tuner.api.results import history
 from tuner.core.candidate import Candidate
 from tuner.core.matmul import Matmul
 from tuner.core.records import Record

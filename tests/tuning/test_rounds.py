@@ -16,7 +16,7 @@ from tests.forwarding import ForwardingTarget
 from tests.trials import measurement, proposal, trial
 from tests.tuning import fakes
 from tests.tuning.fakes import present
-from tuner import api
+from tuner.api import tuning
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.interfaces import (
     FINAL_EFFORT,
@@ -199,10 +199,10 @@ LOOPS_PER_PROCESSOR = 2
 def test_timing_again_next_to_busy_loops_replaces_no_quieter_answer(tmp_path: Path) -> None:
     """Whether the first round is a quiet one is this machine's affair; the second never is."""
     database = tmp_path / "drill.db"
-    first = api.tune(Matmul(64, 64, 64), target="cpu", trials=3, db=database)
+    first = tuning.tune(Matmul(64, 64, 64), target="cpu", trials=3, db=database)
     assert first.selected is not None
     with spinning(LOOPS_PER_PROCESSOR * len(os.sched_getaffinity(0))):
-        again = api.resume(first.run.id, database, retime=True)
+        again = tuning.resume(first.run.id, database, retime=True)
     calm, disturbed = (each.quality for each in again.rounds)
     assert (
         disturbed.reliability.unreliable

@@ -11,7 +11,7 @@ from tests.cli.conftest import Tuner, require, require_fields
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.mlir import test_script_linking as linking
 from tests.support.llvm_tools import stock_result
-from tuner import api
+from tuner.api import tuning
 from tuner.core.matmul import Matmul
 
 pytestmark = [pytest.mark.mlir, pytest.mark.slow]
@@ -153,7 +153,7 @@ def of_two_files(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     database = folder / "results.db"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the schedule leaves tensors; the machine may be busy
-        api.tune(
+        tuning.tune(
             Matmul(64, 64, 64),
             strategy=str(script),
             library=library,
