@@ -1,0 +1,235 @@
+"""``tuner export`` of several problems: libraries of their best trials, merged libraries, recorded runs."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.analysis.ratios import ratio_document
+from tuner.cli.forms import ProblemOptions, read_options
+from tuner.cli.options import (
+    OF_WEIGHTS,
+    backends_of,
+    is_typed,
+    note_unknown_problems,
+    open_known_store,
+    print_json,
+)
+from tuner.cli.session import settings_given
+from tuner.core.candidate import AUTO, TargetName
+from tuner.core.errors import UsageError
+from tuner.core.queries import TaskQuery, TrialQuery
+from tuner.core.runs import Run
+from tuner.core.serialization import count_text, encode
+from tuner.core.text_files import read_text
+from tuner.library.entries import gpu_entries, library_entries
+from tuner.library.formats import library_format
+from tuner.library.library import LibraryText, for_version, merged, suitable
+from tuner.results.output.files import require_folder, write_atomically, write_folder
+from tuner.results.output.json_documents import problem_document
+from tuner.results.queries import trial_query
+from tuner.results.tuned_range import range_of
+from tuner.space.recorded.t4 import Recording, t4_bytes
+from tuner.targets.backends import named_target
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+    from tuner.library.entries import LibraryEntries
+    from tuner.library.formats import ExportFormat
+
+SUFFIX = ".t4.json.gz"
+OF_RUNS = ("runs", "campaign", "form", "output", "database", "as_json", "debug")  # allowed with t4 of runs
+WITH_DEFAULTS = ("align", "cache")  # options whose defaults narrow the results as well
+FROM_TYPED = ("operation", "shape", "dtype", "math", "layout", "epilogue", "target", "machine", "threads")
+
+
+def export_library(
+    context: click.Context,
+    form: str,
+    runs: tuple[int, ...],
+    campaign: int | None,
+    version: str | None,
+    folder: Path | None,
+    database: str | None,
+    *,
+    stock_only: bool,
+    prefix: str | None,
+    as_json: bool,
+) -> None:
+    """Writes the best trial of each problem that fits the options into ``folder``, in the format ``form``.
+
+    An option that was not typed does not narrow the problems, except --align, --cache and --threads (1); with
+    --run and --campaign these do not narrow either. Prints the files and notes. Raises UsageError without a
+    folder, and where nothing fits.
+    """
+    written_as = library_format(form)
+    if prefix is not None and not written_as.takes_prefix:
+        raise UsageError(f"--prefix cannot be combined with --format {form}: it begins names of C")
+    if folder is None:
+        raise UsageError(f"--format {form}: writes several files into a folder", "-o DIR")
+    require_folder(folder)  # entries may take minutes
+    with open_known_store(database) as store:
+        row_range = None
+        if campaign is not None:
+            stored = store.campaign(campaign)
+            runs += tuple(run.id for run in stored.runs)
+            row_range = range_of(stored)
+        note_unknown_problems(store)
+        found = _library_entries(context, store, written_as, runs, stock_only=stock_only)
+        if row_range is not None:
+            found = found.of_range(row_range)
+    files = written_as.files(found.entries, prefix)
+    if version is not None:
+        files = tuple(for_version(version, file) for file in files)
+    paths = write_folder(folder, {file.name: file.content for file in files})
+    for note in found.notes:
+        print(f"note: {note}", file=sys.stderr)
+    for path in paths:
+        print(f"wrote {path}", file=sys.stderr)
+    noted = "not timed" if found.entries[0].machine.chip else "left out, or not by the fastest script"
+    see_notes = f"; {len(found.notes)} {noted}, see the notes" if found.notes else ""
+    print(f"exported {count_text(len(found.entries), 'problem')}{see_notes}", file=sys.stderr)
+    if as_json:
+        print_json(_document(form, paths, found))
+
+
+def _library_entries(
+    context: click.Context,
+    store: "Store",
+    written_as: "ExportFormat",
+    runs: tuple[int, ...],
+    *,
+    stock_only: bool,
+) -> "LibraryEntries":
+    backends = backends_of(context)
+    task = _task(context, bool(runs))
+    if task.target is not None and written_as.takes_gpu_entries:
+        named_target(task.target, backends)  # refuses one that is not there
+    if written_as.takes_gpu_entries and _is_on_gpu(store, task, runs):
+        return gpu_entries(store, task, runs)
+    if written_as.is_stock:
+        return suitable(library_entries(store, backends, task, runs, stock_only=True))
+    packs_weights = written_as.packs_weights
+    return library_entries(store, backends, task, runs, stock_only=stock_only, packs_weights=packs_weights)
+
+
+def _is_on_gpu(store: "Store", task: TaskQuery, runs: tuple[int, ...]) -> bool:
+    if task.target is not None:
+        return not TargetName.parse(task.target).is_on_cpu
+    return bool(runs) and not store.run(runs[0]).settings.target.is_on_cpu
+
+
+def _task(context: click.Context, has_runs: bool) -> TaskQuery:
+    params = context.params
+    typed = {
+        name: params[name] for name in FROM_TYPED if is_typed(context, name) and params[name] is not None
+    }
+    if typed.get("target") == AUTO:
+        del typed["target"]
+    if is_typed(context, "output_dtype"):
+        typed["output"] = params["output_dtype"]
+    for name in WITH_DEFAULTS:
+        if is_typed(context, name) or not has_runs:
+            typed[name] = params[name]
+    if not has_runs:
+        typed.setdefault("threads", 1)
+    if any(is_typed(context, name) for name in OF_WEIGHTS):
+        return _task_of_weights(context, typed)
+    return trial_query(**typed).task
+
+
+def _task_of_weights(context: click.Context, typed: dict[str, Any]) -> TaskQuery:
+    """Returns the query of one problem by quantized weights, of which a database knows no options."""
+    params = context.params
+    if params["operation"] is None or params["shape"] is None:
+        line = "options of weights need the operation and the shape with a format of several problems"
+        raise UsageError(line, f"matmul 1x4096x4096 --weights {params['weights'] or 'i4'}, or --run N")
+    narrower = {name: typed[name] for name in ("target", "machine", "threads") if name in typed}
+    return TaskQuery.of(read_options(ProblemOptions, context).problem, **narrower)
+
+
+def _document(form: str, paths: tuple[Path, ...], found: "LibraryEntries") -> dict[str, Any]:
+    return {
+        "format": form,
+        "files": list(map(str, paths)),
+        "entries": [
+            {
+                "problem": problem_document(entry.problem),
+                "trial": entry.trial,
+                "strategy": entry.candidate.strategy,
+                "knobs": dict(entry.candidate.choices),
+                "threads": entry.threads,
+                "median_s": entry.median_s,
+                "baseline": entry.baseline,
+                "reliability": entry.reliability.text,
+                "baseline_s": entry.baseline_s,
+                **ratio_document(entry.compared),
+            }
+            for entry in found.entries
+        ],
+        "notes": list(found.notes),
+    }
+
+
+def export_merged(libraries: tuple[Path, ...], output: Path | None, *, as_json: bool) -> None:
+    """Writes one library with the entries of several libraries of one machine.
+
+    Where two have a schedule for the same contraction, both are timed interleaved, and the faster one stays.
+    Raises UsageError if ``output`` is None.
+    """
+    if output is None:
+        raise UsageError("--merge: writes a library", "-o FILE")
+    whole = merged(tuple(LibraryText(str(path), read_text(path, "MLIR text")) for path in libraries))
+    write_atomically(output, whole.text.encode())
+    for duel in whole.duels:
+        print(duel.line, file=sys.stderr)
+    print(f"wrote {output}: {whole.entries} entries", file=sys.stderr)
+    if as_json:
+        duels = list(map(encode, whole.duels))
+        print_json({"files": [str(output)], "entries": whole.entries, "compared": duels})
+
+
+def export_runs_as_t4(
+    context: click.Context,
+    runs: tuple[int, ...],
+    campaign: int | None,
+    folder: Path | None,
+    database: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Writes all trials of each run into ``folder``, a file per run: T4 has one problem per file.
+
+    Raises UsageError without a folder, for options that narrow the trials, and if there are no trials.
+    """
+    operation = context.params["operation"]
+    names = set(context.params) - set(OF_RUNS)
+    narrowing = [*([] if operation is None else [operation]), *settings_given(context, names)]
+    if narrowing:
+        option = "--campaign" if campaign is not None else "--run"
+        raise UsageError(f"{option} cannot be combined with {', '.join(narrowing)}: all trials are written")
+    if folder is None:
+        raise UsageError("--format t4: writes a file per run into a folder", "-o DIR")
+    require_folder(folder)
+    files: dict[str, bytes] = {}
+    written: list[Run] = []
+    with open_known_store(database) as store:
+        if campaign is not None:
+            runs += tuple(run.id for run in store.campaign(campaign).runs)
+        for run in map(store.run, dict.fromkeys(runs)):
+            trials = store.trials(TrialQuery(run=run.id, sort="number"))
+            if not trials:
+                print(f"note: run {run.id}: has no trials: {run.settings.problem.key}", file=sys.stderr)
+                continue
+            problem = run.settings.problem.key.replace("->", "_to_").replace("=", "_").replace(" ", "_")
+            files[f"{problem}_run{run.id}{SUFFIX}"] = t4_bytes(Recording((run,), trials), is_compressed=True)
+            written.append(run)
+    if not files:
+        raise UsageError("t4: found no trials")
+    paths = write_folder(folder, files)
+    for path in paths:
+        print(f"wrote {path}", file=sys.stderr)
+    if as_json:
+        listed = [{"run": run.id, "file": str(path)} for run, path in zip(written, paths, strict=True)]
+        print_json({"format": "t4", "files": list(map(str, paths)), "runs": listed})
