@@ -21,9 +21,19 @@ from torch._export.utils import _get_decomp_for_cia
 
 from tuner.mlir.bindings import torch_decompositions
 from tuner.torch.convolutions import convolution
+from tuner.torch.element_types import NARROW, number_like, rounded_to, widened, wrapped_to
 from tuner.torch.interpolation import interpolations
+from tuner.torch.normalizations import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    rms_norm,
+    variance_and_mean,
+    variance_of,
+)
 from tuner.torch.pooling import adaptive_average_pool, adaptive_max_pool, average_pool, max_pool
 from tuner.torch.products import sums_with_products
+from tuner.torch.quotients import fmod, remainder, rounded_quotient
 from tuner.torch.rearrangements import block_diagonal, constant_pad, fold, roll
 
 # of the approximation by tanh
@@ -46,7 +56,6 @@ POOLS = {
     "adaptive_avg_pool": adaptive_average_pool,
     "adaptive_max_pool": adaptive_max_pool,
 }
-NARROW = (torch.float16, torch.bfloat16)
 PREFIX_BLOCK = 16  # so many elements are summed by a triangle of additions: a vector of f32
 
 
@@ -83,8 +92,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         **interpolations(),
         # of integers by their bits: torch-mlir would compute aten.neg of them as floats
         ATEN.neg.default: lambda x: NotImplemented if x.is_floating_point() else ATEN.bitwise_not(x) + 1,
-        ATEN.div.Tensor_mode: _rounded_quotient,
-        ATEN.floor_divide.default: partial(_rounded_quotient, rounding_mode="floor"),
+        ATEN.div.Tensor_mode: rounded_quotient,
+        ATEN.floor_divide.default: partial(rounded_quotient, rounding_mode="floor"),
         ATEN.mul.Tensor: _of_narrow_floats(ATEN.mul.Tensor),
         ATEN.div.Tensor: _of_narrow_floats(ATEN.div.Tensor),
         **{op: _in_f32(op) for op in COMPUTED_IN_F32},
@@ -93,13 +102,13 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.amax.default: _by_runs(ATEN.amax.default),
         ATEN.amin.default: _by_runs(ATEN.amin.default),
         **{shift: _shifted(shift) for shift in SHIFTS},
-        **dict.fromkeys((ATEN.fmod.Scalar, ATEN.fmod.Tensor), _fmod),
-        **dict.fromkeys((ATEN.remainder.Scalar, ATEN.remainder.Tensor), _remainder),
-        ATEN.rms_norm.default: _rms_norm,
+        **dict.fromkeys((ATEN.fmod.Scalar, ATEN.fmod.Tensor), fmod),
+        **dict.fromkeys((ATEN.remainder.Scalar, ATEN.remainder.Tensor), remainder),
+        ATEN.rms_norm.default: rms_norm,
         ATEN.rsub.Scalar: _difference_from(table[ATEN.rsub.Scalar]),
-        ATEN.group_norm.default: _group_norm,
-        ATEN.instance_norm.default: _instance_norm,
-        ATEN._native_batch_norm_legit_no_training.default: _batch_norm,  # noqa: SLF001
+        ATEN.group_norm.default: group_norm,
+        ATEN.instance_norm.default: instance_norm,
+        ATEN._native_batch_norm_legit_no_training.default: batch_norm,  # noqa: SLF001
         ATEN.argmax.default: lambda x, dim=None, keepdim=False: _index_of(torch.amax, x, dim, keepdim),
         ATEN.argmin.default: lambda x, dim=None, keepdim=False: _index_of(torch.amin, x, dim, keepdim),
         ATEN.max.dim: lambda x, dim, keepdim=False: _with_index(torch.amax, x, dim, keepdim),
@@ -108,8 +117,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         BYTES_PRODUCT: _product_of_bytes,
         **{softmax: _of_scalars(softmax, table.get(softmax)) for softmax in softmaxes},
         ATEN.clamp.Tensor: _clamp_by_tensors,
-        ATEN.var.correction: _variance,
-        ATEN.var_mean.correction: _variance_and_mean,
+        ATEN.var.correction: variance_of,
+        ATEN.var_mean.correction: variance_and_mean,
         ATEN.bucketize.Tensor: _bucketize,
         ATEN.linspace.default: _of_floats(table[ATEN.linspace.default]),
         ATEN.one_hot.default: _one_hot,
@@ -170,11 +179,11 @@ def _compared(comparison: Any) -> Callable[..., Any]:
         if not x.is_floating_point():
             if isinstance(number, float):
                 return comparison(x.to(torch.get_default_dtype()), number)
-            wrapped = _wrapped(number, x.dtype)
+            wrapped = wrapped_to(number, x.dtype)
             if wrapped == number:
                 return NotImplemented
             return comparison(x, wrapped)
-        near = number if number != number else _rounded(number, x.dtype)
+        near = number if number != number else rounded_to(number, x.dtype)
         # A float that x's type has is left to torch-mlir. Another number is rounded to such a float: the new
         # comparison comes here again, and stays.
         is_exact = isinstance(number, float) and (near == number or near != near)
@@ -183,24 +192,6 @@ def _compared(comparison: Any) -> Callable[..., Any]:
         return comparison(x, near)
 
     return computed
-
-
-def _rounded(number: float, dtype: torch.dtype) -> float:
-    number = _rounded(number, torch.float32) if dtype in NARROW else number  # twice, as PyTorch
-    if dtype is torch.float64 or not math.isfinite(number):
-        return float(number)
-    info = torch.finfo(dtype)
-    if abs(number) >= info.max / (2 - info.eps) * (2 - info.eps / 2):
-        return math.copysign(math.inf, number)  # from half a step beyond the largest number on
-    exponent = max(math.frexp(number)[1], math.frexp(info.tiny)[1]) - round(-math.log2(info.eps)) - 1
-    return math.ldexp(round(math.ldexp(number, -exponent)), exponent)
-
-
-def _wrapped(number: int, dtype: torch.dtype) -> int:
-    """Returns the integer of a type that has the low bits of a number: of int8, 300 is 44."""
-    least = int(torch.iinfo(dtype).min)
-    bits = int(torch.iinfo(dtype).bits)
-    return (number - least) % (1 << bits) + least
 
 
 def _one_hot(x: torch.Tensor, classes: int = -1) -> Any:
@@ -226,19 +217,13 @@ def _threshold(x: torch.Tensor, least: float, number: float) -> torch.Tensor:
     """Truncates both numbers where x has integers, as PyTorch does; compares narrow floats in f32."""
     if not x.is_floating_point():
         return torch.where(x <= int(least), int(number), x)
-    return torch.where(_wide(x) <= least, _like(x, number), x)
+    return torch.where(widened(x) <= least, number_like(x, number), x)
 
 
 def _softplus(x: torch.Tensor, beta: float = 1, threshold: float = 20) -> torch.Tensor:
-    wide = _wide(x)
+    wide = widened(x)
     scaled = wide * beta
     return torch.where(scaled > threshold, wide, torch.log1p(torch.exp(scaled)) / beta).to(x.dtype)
-
-
-def _wide(x: torch.Tensor) -> torch.Tensor:
-    if x.dtype in NARROW:
-        return x.float()
-    return x
 
 
 def _clamp_by_tensors(
@@ -249,20 +234,6 @@ def _clamp_by_tensors(
     if greatest is None:
         return x
     return torch.minimum(x, greatest)
-
-
-def _variance(x: torch.Tensor, dim: Any = None, *, keepdim: bool = False, **_: Any) -> Any:
-    """Returns NaN where there are no elements: torch-mlir's variance is 0."""
-    if x.numel():
-        return NotImplemented
-    return x.sum(dim if dim else list(range(x.dim())), keepdim=keepdim) * math.nan
-
-
-def _variance_and_mean(x: torch.Tensor, *arguments: Any, **keywords: Any) -> Any:
-    variance = _variance(x, *arguments, **keywords)
-    if variance is NotImplemented:
-        return NotImplemented
-    return (variance, variance)
 
 
 def _bucketize(
@@ -334,7 +305,7 @@ def _gelu(x: torch.Tensor, approximate: str = "none") -> Any:
         if x.dtype in NARROW:
             return ATEN.gelu.default(x.float()).to(x.dtype)
         return NotImplemented
-    wide = _wide(x)
+    wide = widened(x)
     inner = GELU_SCALE * (wide + GELU_CUBE * (wide * wide * wide))
     return (0.5 * wide * (1 + torch.tanh(inner))).to(x.dtype)
 
@@ -344,15 +315,15 @@ def _clamp(x: torch.Tensor, least: float | None = None, greatest: float | None =
     if not x.is_floating_point():
         return NotImplemented
     if least is not None:
-        x = torch.where(x < least, _like(x, least), x)
+        x = torch.where(x < least, number_like(x, least), x)
     if greatest is not None:
-        x = torch.where(x > greatest, _like(x, greatest), x)
+        x = torch.where(x > greatest, number_like(x, greatest), x)
     return x
 
 
 def _reciprocal(x: torch.Tensor) -> Any:
     wide = x if x.is_floating_point() else x.to(torch.get_default_dtype())
-    return ATEN.div.Tensor(_like(wide, 1.0), wide)
+    return ATEN.div.Tensor(number_like(wide, 1.0), wide)
 
 
 def _cumulative_sum(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -364,7 +335,7 @@ def _cumulative_sum(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = No
     if x.dim() == 0:
         return x.to(sum_type)
     at = dim % x.dim()
-    return _prefix_sums(_wide(x.to(sum_type)).movedim(at, -1)).movedim(-1, at).contiguous().to(sum_type)
+    return _prefix_sums(widened(x.to(sum_type)).movedim(at, -1)).movedim(-1, at).contiguous().to(sum_type)
 
 
 def _cumulative_product(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Any:
@@ -397,51 +368,11 @@ def _prefix_sums(x: torch.Tensor) -> torch.Tensor:
     return torch.where(is_before, x.unsqueeze(-1), zero).sum(-2, dtype=sum_type)
 
 
-def _rounded_quotient(x: torch.Tensor, y: Any, *, rounding_mode: str | None = None) -> Any:
-    """Divides integers towards minus infinity by a division towards zero, which torch-mlir does exactly."""
-    if rounding_mode != "floor":
-        return NotImplemented
-    if _is_float(x) or _is_float(y):
-        return _floor_of_floats(x, y)
-    towards_zero = torch.div(x, y, rounding_mode="trunc")
-    is_smaller = (towards_zero * y != x) & ((x < 0) != (y < 0))
-    return (towards_zero - is_smaller.to(towards_zero.dtype)).to(towards_zero.dtype)
-
-
-def _floor_of_floats(x: torch.Tensor, y: Any) -> torch.Tensor:
-    """Divides x less its remainder, as PyTorch does: 1 // 0.1 is 9, though 1 / 0.1 rounds to 10.
-
-    A zero has the sign of x / y.
-    """
-    dtype = torch.result_type(x, y)
-    wide = torch.float32 if dtype in NARROW else dtype
-    y = y if isinstance(y, torch.Tensor) else torch.full((), y, dtype=dtype)
-    x = x.to(dtype).to(wide)
-    y = y.to(dtype).to(wide)
-    rest = _fmod(x, y)
-    whole = (x - rest) / y
-    whole = torch.where(((rest > 0) & (y < 0)) | ((rest < 0) & (y > 0)), whole - 1, whole)
-    below = torch.floor(whole)
-    below = torch.where(whole - below > 0.5, below + 1, below)
-    return torch.where(y == 0, x / y, torch.where(whole == 0, (x / y) * 0, below)).to(dtype)
-
-
-def _fmod(x: torch.Tensor, y: Any) -> Any:
-    """Returns the remainder with the sign of the dividend, exactly: torch-mlir rounds the quotient before."""
-    dtype = torch.result_type(x, y)
-    if not isinstance(y, torch.Tensor):
-        y = torch.full((), y if dtype.is_floating_point else _wrapped(y, dtype), dtype=dtype)
-    if not dtype.is_floating_point:
-        return x - torch.div(x, y, rounding_mode="trunc") * y
-    rest = torch.remainder(x.to(dtype).abs(), y.to(dtype).abs())
-    return torch.where(x < 0, -rest, rest)
-
-
 def _of_narrow_floats(operation: Any) -> Callable[..., Any]:
     """Returns a product or quotient of narrow floats and a number that is not rounded to their type."""
 
     def computed(x: torch.Tensor, number: Any) -> Any:
-        is_rounded = isinstance(number, float) and x.dtype in NARROW and _rounded(number, x.dtype) != number
+        is_rounded = isinstance(number, float) and x.dtype in NARROW and rounded_to(number, x.dtype) != number
         if is_rounded:
             return operation(x.float(), number).to(x.dtype)
         return NotImplemented
@@ -476,88 +407,15 @@ def _shifted(shift: Any) -> Callable[..., Any]:
     return computed
 
 
-def _remainder(x: torch.Tensor, y: Any) -> Any:
-    if _is_float(x) or _is_float(y):
-        return NotImplemented
-    rest = x - torch.div(x, y, rounding_mode="trunc") * y
-    return torch.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
-
-
-def _is_float(x: Any) -> bool:
-    return isinstance(x, float) or (isinstance(x, torch.Tensor) and x.is_floating_point())
-
-
-def _rms_norm(
-    x: torch.Tensor, shape: list[int], weight: Any = None, eps: float | None = None
-) -> torch.Tensor:
-    """Sums squares of narrow floats in f32; an eps of None is the epsilon of the type of the sums."""
-    wide = _wide(x)
-    dims = list(range(-len(shape), 0))
-    least = torch.finfo(wide.dtype).eps if eps is None else eps
-    normalized = wide * torch.rsqrt((wide * wide).mean(dims, keepdim=True) + least)
-    return (normalized if weight is None else normalized * weight).to(x.dtype)
-
-
-def _batch_norm(
-    x: torch.Tensor, weight: Any, bias: Any, mean: Any, variance: Any, _: float, eps: float
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Multiplies and adds a number per channel, as PyTorch's kernel: both numbers depend on weights alone."""
-    wide = _wide(x)
-    mean = mean.to(wide.dtype)
-    variance = variance.to(wide.dtype)
-    scale = ATEN.div.Tensor(_like(wide, 1.0), torch.sqrt(variance + eps))
-    scale = scale if weight is None else scale * weight.to(wide.dtype)
-    shift = -(mean * scale) if bias is None else bias.to(wide.dtype) - mean * scale
-    shape = (-1, *[1] * (x.dim() - 2))
-    result = (wide * scale.reshape(shape) + shift.reshape(shape)).to(x.dtype)
-    return result, x.new_empty(0), x.new_empty(0)
-
-
 def _difference_from(decomposed: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a float number less x: torch-mlir converts a whole number per element, by loops."""
 
     def computed(x: torch.Tensor, number: float, alpha: float = 1) -> Any:
-        if not x.is_floating_point() or (x.dtype in NARROW and _rounded(float(number), x.dtype) != number):
+        if not x.is_floating_point() or (x.dtype in NARROW and rounded_to(float(number), x.dtype) != number):
             return decomposed(x, number, alpha)
-        return ATEN.sub.Tensor(_like(x, float(number)), x, alpha=alpha)
+        return ATEN.sub.Tensor(number_like(x, float(number)), x, alpha=alpha)
 
     return computed
-
-
-def _group_norm(
-    x: torch.Tensor, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, _: bool = True
-) -> Any:
-    """Reduces rows of f32, as PyTorch: torch-mlir has an f64 variance, and twice as many passes."""
-    if not x.numel():
-        return NotImplemented
-    wide = _wide(x).reshape(x.shape[0], groups, -1)
-    mean = wide.mean(-1, keepdim=True)
-    centred = wide - mean
-    scale = torch.rsqrt((centred * centred).mean(-1, keepdim=True) + eps)
-    if x.shape[1] != groups:  # a row has several channels, each with its own weight: scaled afterwards
-        wide = wide.reshape(*wide.shape[:2], x.shape[1] // groups, -1)
-        centred = wide - mean.unsqueeze(-1)
-        scale = scale.unsqueeze(-1)
-    shape = (groups, -1, 1) if centred.dim() == 4 else (-1, 1)
-    result = centred * (scale if weight is None else scale * _wide(weight).reshape(shape))
-    result = result if bias is None else result + _wide(bias).reshape(shape)
-    return result.reshape(x.shape).to(x.dtype)
-
-
-def _instance_norm(
-    x: torch.Tensor,
-    weight: Any,
-    bias: Any,
-    mean: Any,
-    _: Any,
-    is_of_input: bool,
-    __: float,
-    eps: float,
-    *___: Any,
-) -> Any:
-    if mean is not None or not is_of_input:
-        return NotImplemented
-    return _group_norm(x, x.shape[1], weight, bias, eps)
 
 
 def _index_of(extremum: Any, x: torch.Tensor, dim: int | None, keepdim: bool) -> Any:
@@ -585,7 +443,3 @@ def _with_index(extremum: Any, x: torch.Tensor, dim: int, keepdim: bool) -> Any:
 
 def _zeros(size: list[int], *, dtype: torch.dtype | None = None, **_: Any) -> torch.Tensor:
     return torch.zeros(size, dtype=dtype or torch.get_default_dtype())
-
-
-def _like(x: torch.Tensor, number: float) -> torch.Tensor:
-    return torch.full((), number, dtype=x.dtype)

@@ -23,10 +23,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tuner.torch.element_types import widened
+
 ATEN = torch.ops.aten
 CUBIC = -0.75  # the coefficient of ATen's cubic convolution
 Pixels = npt.NDArray[np.int64]
-NARROW = (torch.float16, torch.bfloat16)
 
 
 def interpolations() -> dict[Any, Callable[..., Any]]:
@@ -98,7 +99,7 @@ def _weighted(dims: int, along: Along) -> Callable[..., Any]:
     def computed(x: torch.Tensor, output_size: Any, align_corners: bool, *scales: Any, **named: Any) -> Any:
         if not x.is_floating_point():
             return NotImplemented
-        wide = x.float() if x.dtype in NARROW else x
+        wide = widened(x)
         position_type = np.float64 if wide.dtype is torch.float64 else np.float32
         axes = _axes(
             x, dims, output_size, _scales(scales, named), position_type, aligns_corners=align_corners

@@ -18,10 +18,11 @@ from typing import Any
 import torch
 from torch.nn.functional import pad
 
+from tuner.torch.element_types import NARROW, widened
+
 ATEN = torch.ops.aten
 # slices that one operation combines: each is an operand, and the time to compile grows with their number
 SLICES_LIMIT = 16
-NARROW = (torch.float16, torch.bfloat16)
 Combine = Callable[[list[torch.Tensor]], torch.Tensor]
 
 
@@ -120,7 +121,7 @@ def average_pool(dims: int) -> Callable[..., Any]:
         if is_long:
             rest = (ceil_mode, count_include_pad, *(() if dims == 1 else (divisor_override,)))
             return getattr(ATEN, f"avg_pool{dims}d")(x.float(), window, stride, padding, *rest).to(x.dtype)
-        wide = x.float() if x.dtype in NARROW else x
+        wide = widened(x)
         sums = _pooled(wide, windows, 0.0, _total)
         if divisor_override is not None:
             return (sums / divisor_override).to(x.dtype)
@@ -163,7 +164,7 @@ def _means_of_windows(x: torch.Tensor, counts: list[int]) -> Any:
     """
     if max(counts) > SLICES_LIMIT:
         return NotImplemented
-    means = x.float() if x.dtype in NARROW else x
+    means = widened(x)
     for dim, count in enumerate(counts, x.dim() - len(counts)):
         size = x.shape[dim]
         bounds = [(index * size // count, -(-(index + 1) * size // count)) for index in range(count)]
@@ -195,7 +196,7 @@ def adaptive_max_pool(dims: int) -> Callable[..., Any]:
 
 def _greatest(slices: list[torch.Tensor]) -> torch.Tensor:
     """Returns the elementwise maximum, where a NaN is the greatest; f16 and bf16 are compared in f32."""
-    wide = [slice_.float() if slice_.dtype in NARROW else slice_ for slice_ in slices]
+    wide = [widened(slice_) for slice_ in slices]
     return reduce(lambda most, x: torch.where((x > most) | (x != x), x, most), wide)
 
 

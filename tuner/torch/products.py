@@ -11,9 +11,10 @@ from typing import Any
 import torch
 from torch._decomp import get_decompositions
 
+from tuner.torch.element_types import NARROW
+
 ATEN = torch.ops.aten
 BATCH_LOOPS_LIMIT = 400  # multiplications of one product: at::native::bmm_out_or_baddbmm_ of torch 2.13
-NARROW = (torch.float16, torch.bfloat16)
 Scalar = int | float
 
 

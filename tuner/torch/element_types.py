@@ -1,0 +1,47 @@
+"""Types of elements: floats of 16 bits, and Python's numbers as elements of a tensor.
+
+PyTorch computes floats of 16 bits in f32, and rounds once.
+"""
+
+import math
+from typing import Any
+
+import torch
+
+NARROW = (torch.float16, torch.bfloat16)
+
+
+def widened(x: torch.Tensor) -> torch.Tensor:
+    """Returns ``x`` in the type that PyTorch computes it in: bf16 and f16 in f32, other types as they are."""
+    if x.dtype in NARROW:
+        return x.float()
+    return x
+
+
+def number_like(x: torch.Tensor, number: float) -> torch.Tensor:
+    """Returns a number as a tensor of no dimensions, of the type of ``x``."""
+    return torch.full((), number, dtype=x.dtype)
+
+
+def rounded_to(number: float, dtype: torch.dtype) -> float:
+    """Returns the number of a float type that PyTorch rounds a Python number to, or infinity."""
+    number = rounded_to(number, torch.float32) if dtype in NARROW else number  # twice, as PyTorch
+    if dtype is torch.float64 or not math.isfinite(number):
+        return float(number)
+    info = torch.finfo(dtype)
+    if abs(number) >= info.max / (2 - info.eps) * (2 - info.eps / 2):
+        return math.copysign(math.inf, number)  # from half a step beyond the largest number on
+    exponent = max(math.frexp(number)[1], math.frexp(info.tiny)[1]) - round(-math.log2(info.eps)) - 1
+    return math.ldexp(round(math.ldexp(number, -exponent)), exponent)
+
+
+def wrapped_to(number: int, dtype: torch.dtype) -> int:
+    """Returns the integer of a type that has the low bits of a number: of int8, 300 is 44."""
+    least = int(torch.iinfo(dtype).min)
+    bits = int(torch.iinfo(dtype).bits)
+    return (number - least) % (1 << bits) + least
+
+
+def is_float(x: Any) -> bool:
+    """Returns whether ``x`` is a float of Python, or a tensor of floats."""
+    return isinstance(x, float) or (isinstance(x, torch.Tensor) and x.is_floating_point())

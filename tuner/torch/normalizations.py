@@ -1,0 +1,96 @@
+"""Normalizations and variances, computed in f32 in as many passes as PyTorch has.
+
+torch-mlir 20261001 computes the variance of a group norm in f64, in twice as many passes, and each step of
+narrow floats in their type; its variance of no elements is 0, where PyTorch's is NaN.
+"""
+
+import math
+from typing import Any
+
+import torch
+
+from tuner.torch.element_types import number_like, widened
+
+ATEN = torch.ops.aten
+
+
+def rms_norm(x: torch.Tensor, shape: list[int], weight: Any = None, eps: float | None = None) -> torch.Tensor:
+    """Computes ``aten.rms_norm``, of narrow floats in f32.
+
+    An ``eps`` of None is the epsilon of the type of the sums.
+    """
+    wide = widened(x)
+    dims = list(range(-len(shape), 0))
+    least = torch.finfo(wide.dtype).eps if eps is None else eps
+    normalized = wide * torch.rsqrt((wide * wide).mean(dims, keepdim=True) + least)
+    return (normalized if weight is None else normalized * weight).to(x.dtype)
+
+
+def batch_norm(
+    x: torch.Tensor, weight: Any, bias: Any, mean: Any, variance: Any, _: float, eps: float
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Computes ``aten._native_batch_norm_legit_no_training`` and two empty tensors.
+
+    Multiplies and adds a number per channel, as PyTorch's kernel: both numbers depend on weights alone.
+    """
+    wide = widened(x)
+    mean = mean.to(wide.dtype)
+    variance = variance.to(wide.dtype)
+    scale = ATEN.div.Tensor(number_like(wide, 1.0), torch.sqrt(variance + eps))
+    scale = scale if weight is None else scale * weight.to(wide.dtype)
+    shift = -(mean * scale) if bias is None else bias.to(wide.dtype) - mean * scale
+    shape = (-1, *[1] * (x.dim() - 2))
+    result = (wide * scale.reshape(shape) + shift.reshape(shape)).to(x.dtype)
+    return result, x.new_empty(0), x.new_empty(0)
+
+
+def group_norm(
+    x: torch.Tensor, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, _: bool = True
+) -> Any:
+    """Computes ``aten.group_norm`` by reductions of rows of f32; NotImplemented for no elements."""
+    if not x.numel():
+        return NotImplemented
+    wide = widened(x).reshape(x.shape[0], groups, -1)
+    mean = wide.mean(-1, keepdim=True)
+    centred = wide - mean
+    scale = torch.rsqrt((centred * centred).mean(-1, keepdim=True) + eps)
+    if x.shape[1] != groups:  # a row has several channels, each with its own weight: scaled afterwards
+        wide = wide.reshape(*wide.shape[:2], x.shape[1] // groups, -1)
+        centred = wide - mean.unsqueeze(-1)
+        scale = scale.unsqueeze(-1)
+    shape = (groups, -1, 1) if centred.dim() == 4 else (-1, 1)
+    result = centred * (scale if weight is None else scale * widened(weight).reshape(shape))
+    result = result if bias is None else result + widened(bias).reshape(shape)
+    return result.reshape(x.shape).to(x.dtype)
+
+
+def instance_norm(
+    x: torch.Tensor,
+    weight: Any,
+    bias: Any,
+    mean: Any,
+    _: Any,
+    is_of_input: bool,
+    __: float,
+    eps: float,
+    *___: Any,
+) -> Any:
+    """Computes ``aten.instance_norm`` by the statistics of the input; NotImplemented by given ones."""
+    if mean is not None or not is_of_input:
+        return NotImplemented
+    return group_norm(x, x.shape[1], weight, bias, eps)
+
+
+def variance_of(x: torch.Tensor, dim: Any = None, *, keepdim: bool = False, **_: Any) -> Any:
+    """Computes ``aten.var`` where there are no elements, NaN; NotImplemented where there are some."""
+    if x.numel():
+        return NotImplemented
+    return x.sum(dim if dim else list(range(x.dim())), keepdim=keepdim) * math.nan
+
+
+def variance_and_mean(x: torch.Tensor, *arguments: Any, **keywords: Any) -> Any:
+    """Computes ``aten.var_mean`` where there are no elements; NotImplemented where there are some."""
+    variance = variance_of(x, *arguments, **keywords)
+    if variance is NotImplemented:
+        return NotImplemented
+    return (variance, variance)
