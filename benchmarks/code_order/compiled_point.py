@@ -12,7 +12,7 @@ from tuner.core.matmul import Matmul
 from tuner.runtime.wheel_tools import Tool
 from tuner.search.cost_model.gpu import fma_per_cycle
 from tuner.search.cost_model.occupancy import BlockNeeds, blocks_per_multiprocessor
-from tuner.simulator.launch import kernel_of, prepare
+from tuner.simulator.launch import SimulatedCall, kernel_of, prepare
 from tuner.simulator.memory.access_log import Access
 from tuner.simulator.ptx.parser import parse
 from tuner.simulator.target.cycle_model import BlockWork, KernelCounts, executions, memory_cycles
@@ -64,5 +64,5 @@ def _accesses(ptx: str, knobs: Mapping[str, int]) -> tuple[Access, ...]:
     c = np.zeros((knobs["NWG"], SIZE), np.float32)
     arguments = (SIZE, SIZE, depth, 1.0, 0.0, a, b, c)
     grid = (SIZE // knobs["MWG"], SIZE // knobs["NWG"], 1)
-    kernel = prepare(module, kernel_of(module, ENTRY))
-    return kernel.accesses(grid, (knobs["MDIMC"], knobs["NDIMC"], 1), arguments)
+    call = SimulatedCall(grid, (knobs["MDIMC"], knobs["NDIMC"], 1), arguments)
+    return prepare(module, kernel_of(module, ENTRY)).accesses(call)

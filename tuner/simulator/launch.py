@@ -37,6 +37,16 @@ LANES_LIMIT = 2048  # lanes of resident blocks: more lanes need more memory, few
 WAITING_LIMIT = 8  # batches of LANES_LIMIT lanes that may wait for other blocks while later batches run
 
 
+@dataclass(frozen=True, eq=False)
+class SimulatedCall:
+    """What a launch gives to a kernel: blocks of the grid, threads of a block, arguments, shared memory."""
+
+    grid: Index3
+    block: Index3
+    arguments: tuple[Argument, ...]  # one per parameter
+    dynamic_shared_bytes: int = 0  # of each block
+
+
 @dataclass(frozen=True)
 class Simulation:
     """The result of one simulated launch that ran to its end: counts, bank conflicts, hazards, output."""
@@ -122,8 +132,10 @@ def simulate(
     module = parse(ptx) if isinstance(ptx, str) else ptx
     entry = kernel_of(module, kernel)
     check_launch(entry, grid, block, arguments)
-    prepared = prepare(module, entry)
-    return prepared.run(grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed, variables)
+    call = SimulatedCall(grid, block, arguments, dynamic_shared_bytes)
+    initial = first_content(module) if variables is None else variables
+    pausing_run = prepare(module, entry).pausing_run(call, initial, [], blocks, schedule_seed)
+    return alone(pausing_run, kernel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,56 +146,41 @@ class PreparedKernel:
     layout: Layout
     program: tuple[DecodedBlock, ...]
 
-    def run(
-        self,
-        grid: Index3,
-        block: Index3,
-        arguments: tuple[Argument, ...],
-        dynamic_shared_bytes: int = 0,
-        blocks: tuple[Index3, ...] | None = None,
-        schedule_seed: int | None = None,
-        variables: ModuleVariables | None = None,
-    ) -> Simulation:
-        """Executes one launch, whose arguments ``check_launch`` has accepted; changes arrays in place.
-
-        The arguments are those of ``simulate``. Raises SimulationError for a fault, also where threads wait
-        for ever, UsageError for an argument that does not fit its parameter, or a block outside of the grid.
-        """
-        pausing_run = self.pausing_run(
-            grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed, variables, []
-        )
-        return alone(pausing_run, self.layout.kernel.name)
-
     def pausing_run(
         self,
-        grid: Index3,
-        block: Index3,
-        arguments: tuple[Argument, ...],
-        dynamic_shared_bytes: int,
-        blocks: tuple[Index3, ...] | None,
-        schedule_seed: int | None,
-        variables: ModuleVariables | None,
+        call: SimulatedCall,
+        variables: ModuleVariables,
         printed: list[str],
+        blocks: tuple[Index3, ...] | None = None,
+        schedule_seed: int | None = None,
         find: Find | None = None,
     ) -> PausingRun:
         """Returns a generator that executes one launch; it yields a Pause when other work may run.
 
-        It returns the Simulation. Threads that only repeat the same raise nothing: stuck pauses are yielded
-        without end. ``printed`` gets what the kernel prints, also before a fault; ``find`` looks up addresses
-        that are in no argument; the other arguments are those of ``simulate``.
+        The generator changes arrays and variables in place, and returns the Simulation. Threads that only
+        repeat the same raise nothing: stuck pauses are yielded without end.
+
+        Args:
+        - call: its arguments have been accepted by ``check_launch``.
+        - variables, blocks, schedule_seed: as for ``simulate``.
+        - printed: gets what the kernel prints, also before a fault.
+        - find: looks up addresses that are in no argument.
+
+        The generator raises SimulationError for a fault, UsageError for an argument that does not fit its
+        parameter, or a block outside of the grid.
         """
         entry = self.layout.kernel
         cluster = cluster_of(self.layout.kernel)
-        numbers = _in_order(block_numbers(grid, blocks, cluster), math.prod(cluster), schedule_seed)
+        numbers = _in_order(block_numbers(call.grid, blocks, cluster), math.prod(cluster), schedule_seed)
         global_ = GlobalMemory(self.layout.cell_bytes, *(() if find is None else (find,)))
-        launch = self._launch(arguments, dynamic_shared_bytes, variables, global_, printed=printed)
+        launch = self._launch(call, variables, global_, printed=printed)
         counts = ExecutionCounts()
-        clusters = max(1, LANES_LIMIT // math.prod(block + cluster))
+        clusters = max(1, LANES_LIMIT // math.prod(call.block + cluster))
         at_once = clusters * math.prod(cluster)
         waiting: list[Engine] = []
         for first in range(0, len(numbers), at_once):
             rng = None if schedule_seed is None else np.random.default_rng([schedule_seed, first])
-            geometry = Geometry(grid, block, numbers[first : first + at_once], cluster)
+            geometry = Geometry(call.grid, call.block, numbers[first : first + at_once], cluster)
             resident = launch.resident_blocks(geometry, rng)
             engine = Engine(entry, self.program, resident, counts, rng, random_unit_lanes(entry))
             while (pause := _run_to_pause(engine)) is not None and not pause.is_stuck:
@@ -201,14 +198,7 @@ class PreparedKernel:
         counted = (len(numbers), counts.instructions, conflicts, hazards)
         return Simulation(entry.name, *counted, text, touched, cluster)
 
-    def accesses(
-        self,
-        grid: Index3,
-        block: Index3,
-        arguments: tuple[Argument, ...],
-        dynamic_shared_bytes: int = 0,
-        instructions: int = 4000,
-    ) -> tuple[Access, ...]:
+    def accesses(self, call: SimulatedCall, instructions: int = 4000) -> tuple[Access, ...]:
         """Simulates about the first ``instructions`` instructions of block (0, 0, 0) and its cluster.
 
         Changes arrays. Returns a sample of their memory accesses. Raises SimulationError or UsageError as a
@@ -216,11 +206,12 @@ class PreparedKernel:
         """
         entry = self.layout.kernel
         cluster = cluster_of(self.layout.kernel)
-        check_launch(entry, grid, block, arguments)
+        check_launch(entry, call.grid, call.block, call.arguments)
         sample = AccessSample()
         global_ = GlobalMemory(self.layout.cell_bytes)
-        launch = self._launch(arguments, dynamic_shared_bytes, None, global_, sample)
-        geometry = Geometry(grid, block, block_numbers(grid, ((0, 0, 0),), cluster), cluster)
+        launch = self._launch(call, first_content(self.module), global_, sample)
+        numbers = block_numbers(call.grid, ((0, 0, 0),), cluster)
+        geometry = Geometry(call.grid, call.block, numbers, cluster)
         with np.errstate(all="ignore"):
             resident = launch.resident_blocks(geometry, None)
             Engine(entry, self.program, resident, ExecutionCounts(), None).run(instructions)
@@ -228,16 +219,15 @@ class PreparedKernel:
 
     def _launch(
         self,
-        arguments: tuple[Argument, ...],
-        dynamic_shared_bytes: int,
-        variables: ModuleVariables | None,
+        call: SimulatedCall,
+        variables: ModuleVariables,
         global_: GlobalMemory,
         sample: AccessSample | None = None,
         printed: list[str] | None = None,
     ) -> LaunchState:
-        place_variables(self.module, first_content(self.module) if variables is None else variables, global_)
-        placement = place_arguments(self.layout, arguments, global_)
-        shared_bytes = self.layout.static_shared_bytes + dynamic_shared_bytes
+        place_variables(self.module, variables, global_)
+        placement = place_arguments(self.layout, call.arguments, global_)
+        shared_bytes = self.layout.static_shared_bytes + call.dynamic_shared_bytes
         text = [] if printed is None else printed
         return LaunchState(self.layout, placement, shared_bytes, printed=text, sample=sample)
 
@@ -318,8 +308,8 @@ def program_accesses(program: KernelCode) -> tuple[tuple[Access, ...], ...]:
         }
         arguments = tuple(maps[name] if name in maps else arrays[name] for name in launch.arguments)
         kernel = prepare(module, kernel_of(module, launch.kernel))
-        sizes = (launch.grid, launch.block, arguments, launch.dynamic_shared_bytes)
-        samples.append(kernel.accesses(*sizes))
+        call = SimulatedCall(launch.grid, launch.block, arguments, launch.dynamic_shared_bytes)
+        samples.append(kernel.accesses(call))
     return tuple(samples)
 
 

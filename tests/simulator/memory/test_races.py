@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from tests.simulator.ptx.snippets import kinds, run
 from tests.texts import text_beside
 from tuner.core.errors import UsageError
-from tuner.simulator.launch import Simulation, kernel_of, prepare
+from tuner.simulator.launch import SimulatedCall, Simulation, kernel_of, prepare, simulate
 from tuner.simulator.memory.access_log import SAMPLES, Access, wavefronts
 from tuner.simulator.memory.global_memory import Pointer, runs
 from tuner.simulator.memory.global_races import GlobalRaces
@@ -209,7 +209,8 @@ def test_an_access_from_a_cell_on_touches_all_of_its_cells(cell_bytes: int, cell
 
 
 def accesses(instructions: int = 4000, threads: int = 32) -> tuple[Access, ...]:
-    return KERNEL.accesses((1, 1, 1), (threads, 1, 1), (np.zeros(64, np.uint32),), instructions=instructions)
+    call = SimulatedCall((1, 1, 1), (threads, 1, 1), (np.zeros(64, np.uint32),))
+    return KERNEL.accesses(call, instructions)
 
 
 def test_words_of_lanes_are_kept_for_the_first_accesses_and_of_lanes_that_do_not_run_those_of_the_first() -> (
@@ -229,7 +230,7 @@ def test_words_of_lanes_are_kept_for_the_first_accesses_and_of_lanes_that_do_not
 
 def test_a_launch_that_does_not_fit_is_refused() -> None:
     with pytest.raises(UsageError, match="argument"):
-        KERNEL.accesses((1, 1, 1), (32, 1, 1), ())
+        KERNEL.accesses(SimulatedCall((1, 1, 1), (32, 1, 1), ()))
 
 
 @pytest.mark.parametrize(
@@ -276,7 +277,7 @@ GATHER = text_beside(__file__, "GATHER")
 
 def gather(x: Pointer, y: Pointer, load: str = "global") -> dict[int, tuple[Ranges, Ranges]]:
     module = parse(GATHER.replace("LOAD", load))
-    simulation = prepare(module, module.kernels[0]).run((1, 1, 1), (4, 1, 1), (x, y))
+    simulation = simulate(module, module.kernels[0].name, (1, 1, 1), (4, 1, 1), (x, y))
     return {one.address: (one.reads.tolist(), one.writes.tolist()) for one in simulation.touched}
 
 

@@ -11,7 +11,15 @@ from tuner.core.errors import DeviceError, UsageError
 from tuner.core.gpu import Chip
 from tuner.simulator.device.happens_before import refused
 from tuner.simulator.device.memory import MAP_BYTES, EncodedMap, MemoryRegion, is_map
-from tuner.simulator.launch import PausingRun, PreparedKernel, Simulation, alone, kernel_of, prepare
+from tuner.simulator.launch import (
+    PausingRun,
+    PreparedKernel,
+    SimulatedCall,
+    Simulation,
+    alone,
+    kernel_of,
+    prepare,
+)
 from tuner.simulator.memory.global_memory import Pointer
 from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 from tuner.simulator.ptx.geometry import Index3
@@ -85,6 +93,7 @@ class PreparedLaunch:
             _argument(parameter, content, near)
             for parameter, content in zip(self.kernel.entry.parameters, self.parameters, strict=True)
         )
+        call = SimulatedCall(self.grid, self.block, arguments, self.shared_bytes)
         variables = self.kernel.variables
 
         def find(address: int) -> Pointer | None:
@@ -95,8 +104,7 @@ class PreparedLaunch:
 
         try:
             kernel = self.kernel.image.kernel(self.kernel.entry)
-            launch = self.grid, self.block, arguments, self.shared_bytes
-            return (yield from kernel.pausing_run(*launch, blocks, seed, variables, self.printed, find))
+            return (yield from kernel.pausing_run(call, variables, self.printed, blocks, seed, find))
         except UnsupportedInstruction as error:
             raise DeviceError(f"kernel {self.name}: {error.reason}") from error
         except SimulationError as error:
