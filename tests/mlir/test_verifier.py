@@ -2,8 +2,8 @@
 
     python -m tests.mlir.test_verifier
 
-records the sources of the present numbers. Raise ``VERIFIER`` or ``SIMULATOR_VERIFIER`` of
-``tuner.mlir.fingerprint`` first where a result may be right or wrong otherwise than before.
+records the sources of the present numbers. Raise ``VERIFIER``, ``GPU_VERIFIER`` or ``SIMULATOR_VERIFIER``
+of ``tuner.mlir.fingerprint`` first where a result may be right or wrong otherwise than before.
 """
 
 import ast
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tuner.mlir.fingerprint import (
+    GPU_VERIFIER,
     PACKAGE,
     SIMULATOR_VERIFIER,
     VERIFIER,
@@ -21,7 +22,7 @@ from tuner.mlir.fingerprint import (
     files_of,
 )
 
-VERIFIER_SOURCES: Sources = (
+SHARED_SOURCES: Sources = (
     "mlir/reference",
     "payload/comparison.py",
     "payload/drawing.py",
@@ -32,21 +33,29 @@ VERIFIER_SOURCES: Sources = (
     "runtime/cpu/faulting_memory.py",  # guards around arrays
     "runtime/cpu/memory.py",
     "targets/arrays.py",
+)
+VERIFIER_SOURCES: Sources = (
+    *SHARED_SOURCES,
     "targets/cpu/evaluator.py",
     "targets/cpu/fusion_arrays.py",
     "targets/cpu/fusion_draws.py",
+)
+GPU_VERIFIER_SOURCES: Sources = (
+    *SHARED_SOURCES,
     "targets/gpu/arrays.py",
     "targets/gpu/evaluator.py",
 )
 SIMULATOR_VERIFIER_SOURCES: Sources = (
-    *VERIFIER_SOURCES,
+    *SHARED_SOURCES,
     "simulator",
+    "targets/gpu/arrays.py",
     "targets/gpu/block_sample.py",
     "simulator/target/evaluator.py",
 )
 RECORD = Path(__file__).with_name("verifier.json")
 VERIFIERS = {
-    "hardware": (VERIFIER, VERIFIER_SOURCES),
+    "processor": (VERIFIER, VERIFIER_SOURCES),
+    "gpu": (GPU_VERIFIER, GPU_VERIFIER_SOURCES),
     "simulator": (SIMULATOR_VERIFIER, SIMULATOR_VERIFIER_SOURCES),
 }
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -86,6 +86,7 @@ SIMULATOR_SOURCES: Sources = (
 # verdict may be another one, and earlier outcomes are not reused. ``tests/mlir/test_verifier.py`` lists the
 # verifier's sources, and fails where these, apart from comments, are not those recorded with the number.
 VERIFIER = "4"
+GPU_VERIFIER = f"{VERIFIER}, gpu 1"
 SIMULATOR_VERIFIER = f"{VERIFIER}, simulator 1"
 IR_WHEEL: Final = "torch_mlir"  # where all IR lives; its JIT compiles for CPUs
 PTX_WHEEL: Final = "numba_cuda_mlir"  # makes PTX
@@ -102,14 +103,14 @@ INSTALL_PTX: Final = "pip install 'mlir-tuner[cuda]'"
 
 
 def verifier_of(sources: Sources) -> str:
-    """Returns the number of the verifier of the code that ``sources`` generate.
+    """Returns the number of the verifier of the code for GPUs that ``sources`` generate.
 
     Simulated GPUs have their own. Outcomes of candidates are reused only where this number is the same.
     """
     is_simulated = set(SIMULATOR_SOURCES) <= set(sources)
     if is_simulated:
         return SIMULATOR_VERIFIER
-    return VERIFIER
+    return GPU_VERIFIER
 
 
 @cache

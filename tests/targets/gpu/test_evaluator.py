@@ -153,8 +153,8 @@ def test_cublas_that_refuses_is_reported_by_its_words() -> None:
         timed(Matmul(*SIZES))
 
 
-@pytest.mark.usefixtures("brief")
-def test_a_program_is_evaluated_with_every_sign_turned_and_again_on_inputs_that_were_not_timed() -> None:
+def seen_by_evaluation(problem: Problem) -> list[tuple[Array, Array]]:
+    """Returns A and C in each comparison of a kernel that leaves C as it finds it; the last is untimed."""
     seen: list[tuple[Array, Array]] = []
 
     def watched(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
@@ -162,16 +162,51 @@ def test_a_program_is_evaluated_with_every_sign_turned_and_again_on_inputs_that_
         return Verdict(0.0, 16), ""
 
     evaluator, rng = GpuEvaluator("sm_90", lambda: HERE, opened, watched), np.random.default_rng(0)
-    loaded = evaluator.load(PROBLEM, ARTIFACT)  # which leaves C as it finds it
-    assert evaluator.verify(PROBLEM, loaded, rng) == Verdict(0.0, 16)
-    (first, was), (second, now) = seen
+    loaded = evaluator.load(problem, ARTIFACT)
+    assert evaluator.verify(problem, loaded, rng) == Verdict(0.0, 16)
+    evaluator.measure(problem, loaded, Effort(0.0, 2), rng)
+    return seen
+
+
+@pytest.mark.usefixtures("brief")
+def test_a_program_is_evaluated_with_every_sign_turned_and_again_on_inputs_that_were_not_timed() -> None:
+    (first, was), (second, now), *_, (last, c) = seen_by_evaluation(Matmul(4, 4, 4, "tf32"))
     assert np.array_equal(second, -first)
     assert np.isnan(was).all()
     assert (now == 1).all()
-    evaluator.measure(PROBLEM, loaded, Effort(0.0, 2), rng)
-    last, c = seen[-1]
     assert not np.array_equal(last, second)
     assert np.isnan(c).all()
+
+
+@pytest.mark.usefixtures("brief")
+def test_of_f32_special_numbers_come_first_and_programs_are_timed_on_usual_ones() -> None:
+    *special, (usual, was), (_, _), (last, c) = seen_by_evaluation(PROBLEM)
+    assert not all(np.isfinite(a).all() for a, _ in special)
+    assert all((ones == 1).all() for _, ones in special)
+    assert np.isfinite(usual).all()
+    assert np.isnan(was).all()
+    assert not np.array_equal(last, usual)
+    assert np.isnan(c).all()
+
+
+@pytest.mark.parametrize(
+    "cheat",
+    [
+        "testp.notanumber.f32 %p, %sum; @%p mov.f32 %sum, 0f00000000;",
+        "min.NaN.f32 %sum, %sum, 0f7F7FFFFF;",  # the largest number
+        "max.NaN.f32 %sum, %sum, 0fFF7FFFFF;",
+        "min.NaN.f32 %sum, %sum, 0f7E967699;",  # 1e38
+    ],
+    ids=["NaN", "infinity", "minus infinity", "large numbers"],
+)
+def test_special_numbers_show_a_kernel_that_cheats(cheat: str) -> None:
+    evaluator = GpuEvaluator("sm_90", lambda: HERE, opened)
+    text = RIGHT.code.text.replace("st.global.f32 [%element]", f"{cheat} st.global.f32 [%element]")
+    loaded = evaluator.load(PROBLEM, replace(RIGHT, code=replace(RIGHT.code, text=text)))
+    with fails(Stage.VERIFY, match="elements are wrong"):
+        evaluator.verify(PROBLEM, loaded, np.random.default_rng(0))
+    right = evaluator.load(PROBLEM, RIGHT)
+    assert evaluator.verify(PROBLEM, right, np.random.default_rng(0)).max_error <= 1.0
 
 
 # cuBLAS beside our kernels, by stand-ins for it and for libcuda that compute on host memory.

@@ -220,6 +220,21 @@ class GpuProblemArrays:
         self._host.flip_signs()
         self._upload(0)
 
+    @property
+    def special_draws(self) -> int:
+        """Returns how many different sets of special numbers ``use_special_numbers`` has."""
+        return self._host.special_draws
+
+    def use_special_numbers(self, rng: np.random.Generator, draw: int) -> None:
+        """Flips signs as ``flip_signs`` does, and puts NaN, infinity and extreme bytes into the inputs.
+
+        ``draw``: which set of special numbers, from 0 to ``special_draws`` - 1.
+        """
+        self._right = None
+        self._host.flip_signs()
+        self._host.add_special_numbers(rng, draw)
+        self._upload(0)
+
     def poison(self) -> None:
         """Fills C with NaN (integers: the smallest number), and its guard bands, on host and device."""
         self._host.poison()

@@ -9,7 +9,7 @@ from typing import Protocol, final
 import numpy as np
 
 from tuner.core.device import AbstractDevice
-from tuner.core.dtypes import FLOAT8S
+from tuner.core.dtypes import FLOAT8S, SUM_DTYPES
 from tuner.core.errors import CandidateError, DeviceError, Stage, TunerError, failing_as_member
 from tuner.core.gpu import chip_of
 from tuner.core.interfaces import (
@@ -36,6 +36,9 @@ from tuner.targets.gpu.arrays import GpuProblemArrays, LoadedKernels, failing_as
 from tuner.targets.gpu.event_timing import MIN_SAMPLES, AbstractSampleWatch, GpuTimer, GraphStopwatch, warm_up
 
 PEAK_ERROR = 0.1  # relative, of the peak at the highest clock: error of events and of reported clocks
+# Types that are verified with NaN, infinity and extreme bytes: computed by IEEE 754 or exactly. PTX leaves
+# open how tensor cores round and overflow products of other types.
+WITH_SPECIAL_NUMBERS = (*SUM_DTYPES, "i8")
 ALGORITHM_RUNS = 5  # of each algorithm of cuBLASLt, to find the fastest
 
 
@@ -224,14 +227,26 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         )
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Runs a program on inputs, then on others with known results; returns the worse verdict."""
+        """Runs a program on inputs, then on others with known results; returns the worst verdict.
+
+        Types in WITH_SPECIAL_NUMBERS have draws with special numbers instead, first: programs are timed on
+        the usual inputs that come last.
+        """
         assert isinstance(loaded, LoadedKernels)
+        verdicts = []
         with failing_as(Stage.RUN):
             arrays = self._arrays_of(problem, rng)
+            is_special = problem.dtype in WITH_SPECIAL_NUMBERS
+            if is_special:
+                for draw in range(arrays.special_draws):
+                    arrays.use_special_numbers(rng, draw)
+                    verdicts.append(self._verdict(arrays, loaded))
             arrays.fill(rng)
-            first = self._verdict(arrays, loaded)
-            arrays.flip_signs()
-            return max(first, self._verdict(arrays, loaded), key=lambda verdict: verdict.max_error)
+            verdicts.append(self._verdict(arrays, loaded))
+            if not is_special:
+                arrays.flip_signs()
+                verdicts.append(self._verdict(arrays, loaded))
+        return max(verdicts, key=lambda verdict: verdict.max_error)
 
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
