@@ -135,7 +135,7 @@ class BoundGraph:
         versions = None if self._watched == CONTENTS else versions_of(tensors)
         if versions is not None and versions == compiled.versions:
             return compiled
-        state = self._contents.of(tensors)
+        state = self._state_of(tensors, versions, compiled)
         if state == compiled.state:
             compiled = replace(compiled, memory=_detached(tensors), versions=versions)
         else:
@@ -146,6 +146,19 @@ class BoundGraph:
             compiled = self._compiled_for(inputs, kept)
         self._compiled = compiled
         return compiled
+
+    def _state_of(self, tensors: tuple[Any, ...], versions: Versions | None, known: _Compiled) -> State:
+        """Returns what the constants contain; reads those whose versions are not the known ones.
+
+        A model may make one of its constants anew at each call, next to hundreds of weights that stay.
+        """
+        if versions is None or known.versions is None:
+            return self._contents.of(tensors)
+        states = [*known.state]
+        changed = [at for at, version in enumerate(versions) if version != known.versions[at]]
+        for at, state in zip(changed, self._contents.of(_at(changed, tensors)), strict=True):
+            states[at] = state
+        return tuple(states)
 
     def _compiled_for(self, inputs: tuple[Any, ...], constants: Iterable[int]) -> _Compiled:
         """Compiles the graph; ``constants``: numbers of the inputs that are constants."""
