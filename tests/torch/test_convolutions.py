@@ -67,40 +67,6 @@ def test_what_has_a_schedule_or_too_many_phases_is_left_to_torch_mlir() -> None:
         assert convolution(image, weight, None, *given) is NotImplemented
 
 
-ONE_PIXEL = ([1], [0], [1], False, [0], 1)  # what follows the bias
-
-
-@pytest.mark.parametrize("sizes", [(5,), (3, 5), (2, 3, 5)])
-@pytest.mark.parametrize("has_bias", [True, False])
-def test_windows_of_one_pixel_are_multiplied_where_filters_fill_no_tile(
-    sizes: tuple[int, ...], *, has_bias: bool
-) -> None:
-    numbers = torch.Generator().manual_seed(0)
-    x = torch.randn(2, 7, *sizes, generator=numbers, dtype=torch.float64)
-    weight = torch.randn(65, 7, *[1] * len(sizes), generator=numbers, dtype=torch.float64)
-    bias = torch.randn(65, generator=numbers, dtype=torch.float64) if has_bias else None
-    torch.testing.assert_close(
-        convolution(x, weight, bias, *ONE_PIXEL), CONVOLUTION(x, weight, bias, *ONE_PIXEL)
-    )
-
-
-@pytest.mark.parametrize(
-    ("filters", "window", "dtype", "stride"),
-    [
-        pytest.param(80, 1, torch.float32, 1, id="whole registers"),
-        pytest.param(60, 1, torch.float32, 1, id="all in one tile"),
-        pytest.param(65, 2, torch.float32, 1, id="window"),
-        pytest.param(65, 1, torch.float32, 2, id="stride"),
-        pytest.param(65, 1, torch.bfloat16, 1, id="one rounding"),
-    ],
-)
-def test_other_windows_are_left_to_torch_mlir(filters: int, window: int, dtype: Any, stride: int) -> None:
-    x = torch.ones(1, 3, 4, 4, dtype=dtype)
-    weight = torch.ones(filters, 3, window, window, dtype=dtype)
-    bias = torch.ones(filters, dtype=dtype)
-    assert convolution(x, weight, bias, [stride], *ONE_PIXEL[1:]) is NotImplemented
-
-
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("module", "shape"),
@@ -110,9 +76,8 @@ def test_other_windows_are_left_to_torch_mlir(filters: int, window: int, dtype: 
         (torch.nn.ConvTranspose3d(2, 4, 3, stride=2), (1, 2, 2, 3, 4)),
         (torch.nn.Sequential(torch.nn.ConvTranspose2d(4, 8, 2, stride=2), torch.nn.SiLU()), (2, 4, 5, 8)),
         (torch.nn.ConvTranspose1d(4, 8, 4, stride=2, padding=1, groups=2), (2, 4, 9)),
-        (torch.nn.Sequential(torch.nn.Conv2d(8, 72, 1), torch.nn.ReLU()), (2, 8, 5, 7)),
     ],
-    ids=["f16", "volumes", "transposed volumes", "one convolution for all phases", "groups", "one pixel"],
+    ids=["f16", "volumes", "transposed volumes", "one convolution for all phases", "groups"],
 )
 def test_they_have_schedules(module: Any, shape: tuple[int, ...]) -> None:
     dtype = next(module.parameters()).dtype

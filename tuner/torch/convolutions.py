@@ -2,8 +2,7 @@
 
 A convolution of volumes in groups becomes one of images: the planes that a window covers become channels.
 A transposed convolution becomes several plain ones without the zeros between pixels that torch-mlir would
-multiply. A convolution with windows of one pixel becomes a product where its filters fill no tile of
-registers.
+multiply.
 """
 
 import itertools
@@ -15,8 +14,6 @@ import torch
 from torch.nn.functional import pad
 
 CONVOLUTION = torch.ops.aten.convolution.default
-FILTERS_OF_TILES = 16  # a tile of a convolution has a multiple of them, or all; that of a product any number
-FEW_FILTERS = 64  # of which a tile can have all
 PHASES_LIMIT = 32  # each is an operation of the program, which the compiler's time grows with
 
 
@@ -59,8 +56,6 @@ def convolution(
     # MLIR has no convolution of volumes in groups
     if dims == 3 and groups > 1:
         return _of_volumes(x, weight, bias, form)
-    if _is_faster_as_product(weight, bias, form):
-        return _of_single_pixels(x, weight, bias)
     return NotImplemented
 
 
@@ -71,23 +66,6 @@ class _Form:
     dilation: list[int]
     output_padding: list[int]
     groups: int
-
-
-def _is_faster_as_product(weight: torch.Tensor, bias: torch.Tensor | None, form: _Form) -> bool:
-    filters, _, *window = weight.shape
-    is_of_pixels = math.prod(window) == 1 and {*form.stride} == {1} and {*form.padding} == {0}
-    # of narrow numbers a bias is added before the only rounding
-    is_rounded_once = bias is None or weight.dtype in (torch.float32, torch.float64)
-    is_in_tiles = filters <= FEW_FILTERS or filters % FILTERS_OF_TILES == 0
-    return is_of_pixels and form.groups == 1 and is_rounded_once and not is_in_tiles
-
-
-def _of_single_pixels(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    """Multiplies weights, (filters, channels), by the pixels of each image, (images, channels, pixels)."""
-    sums = weight.flatten(1) @ x.flatten(2)
-    if bias is not None:
-        sums = sums + bias[:, None]
-    return sums.reshape(x.shape[0], -1, *x.shape[2:])
 
 
 def _of_volumes(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, form: _Form) -> Any:

@@ -25,8 +25,8 @@ def drawn_bytes(seed: int, *shape: int) -> Any:
     return np.random.default_rng(seed).integers(-128, 128, shape).astype(np.int8)
 
 
-def convolution(images: int = 1, side: int = 32, stride: int = 1) -> str:
-    parts = {"images": images, "side": side, "stride": stride, "rows": side // stride}
+def convolution(images: int = 1, side: int = 32, stride: int = 1, filters: int = 8) -> str:
+    parts = {"images": images, "side": side, "stride": stride, "rows": side // stride, "filters": filters}
     return filled(__file__, "CONVOLUTION", **parts)
 
 
@@ -43,6 +43,16 @@ def test_one_large_image_without_strides_is_a_matmul(sizes: tuple[int, int, int]
     """Rows of channels of 28 x 28 are less than a page."""
     (fusion,) = formed(convolution(*sizes)).program.fusions
     assert fusion.kind == (CONTRACTION if sizes == (1, 32, 1) else CONVOLUTION)
+
+
+@pytest.mark.parametrize("filters", [60, 64, 65, 72, 80])
+def test_filters_that_fill_no_tile_are_rows_of_a_matmul(filters: int) -> None:
+    text = convolution(side=5, filters=filters)
+    (fusion,) = formed(text).program.fusions
+    assert fusion.kind == (CONTRACTION if filters in (65, 72) else CONVOLUTION)
+    x, w = normal(1, 3, 5, 5), normal(filters, 3, 1, 1, seed=1)
+    (found,) = FusedFunction(formed(text))(x, w)
+    np.testing.assert_allclose(found, cpu_function(text)(x, w), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("images", [1, 3])

@@ -60,6 +60,8 @@ NCHW = "linalg.conv_2d_nchw_fchw"
 # Element types of the operands and the sums that a matmul of a fusion may have.
 PRODUCT_TYPES = (("f32",) * 3, ("f64",) * 3, ("bf16",) * 2 + ("f32",))
 PAGE_BYTES = 4096  # of a channel: at 3136 bytes (28x28) convolutions were as fast, at 12544 a third as fast
+LANES = 16  # f32 of a register of AVX-512
+FILTERS_OF_ONE_TILE = 64  # at most: more registers per pixel leave too few pixels in registers
 ROWS = [[0, 1], [2]]  # dimensions of A and C: batch and rows become rows
 
 
@@ -324,10 +326,11 @@ def is_broadcast(op: Op) -> bool:
 
 
 def pointwise_as_matmuls(payload: TensorPayload) -> None:
-    """Replaces 1x1 convolutions over large images by matmuls, in place.
+    """Replaces 1x1 convolutions by matmuls, in place, over large images and by filters that fill no tile.
 
-    A schedule of convolutions reads some pixels of each channel, and channels are a page of memory or more
-    apart; a matmul reads whole rows of a matrix of channels x pixels:
+    A schedule of convolutions reads some pixels of each channel, and channels of a large image are a page of
+    memory or more apart; a matmul reads whole rows of a matrix of channels x pixels. And its tiles have a
+    divisor of the number of filters, those of a matmul any number:
 
         %r = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x256x56x56xf32>, tensor<64x256x1x1xf32>) ...
       becomes
@@ -345,7 +348,8 @@ def pointwise_as_matmuls(payload: TensorPayload) -> None:
         images, _, height, width = x.type.shape
         is_pointwise = list(weights.type.shape[2:]) == [1, 1] and convolution_form(op).strides == (1, 1)
         channel_bytes = height * width * number_type(str(x.type.element_type)).bytes
-        if not is_pointwise or images != 1 or op_of(x, PAD) is not None or channel_bytes < PAGE_BYTES:
+        is_better = channel_bytes >= PAGE_BYTES or not _fill_tiles(weights.type.shape[0])
+        if not is_pointwise or images != 1 or op_of(x, PAD) is not None or not is_better:
             continue
         pixels = [[0, 1], [2, 3]]
         with ir.InsertionPoint(op), op.location:
@@ -355,6 +359,11 @@ def pointwise_as_matmuls(payload: TensorPayload) -> None:
             result = expand(matmul(left, right, start), pixels, op.results[0].type.shape)
         op.results[0].replace_all_uses_with(result)
         op.erase()
+
+
+def _fill_tiles(filters: int) -> bool:
+    """Returns whether tiles of all filters, or of a part of them, fill whole registers."""
+    return filters <= FILTERS_OF_ONE_TILE or filters % LANES == 0
 
 
 def single_pixels_as_matmuls(payload: TensorPayload) -> None:
