@@ -102,20 +102,16 @@ def line_of(outcome: ZooOutcome) -> str:
 def summary_of(outcomes: Iterable[ZooOutcome]) -> dict[str, Any]:
     """Returns how many models have each outcome, and the geometric mean and the least of each ratio.
 
-    Of the shares of operations that tuner computes: the mean, the least, and how many models have one.
+    The ratios of each library's models are apart. Of the shares of operations that tuner computes: the mean,
+    the least, and how many models have one.
     """
     outcomes = tuple(outcomes)
     counts = Counter(outcome.outcome for outcome in outcomes)
     libraries = Counter(outcome.library for outcome in outcomes if outcome.outcome != MISSING)
     shares = [outcome.share for outcome in outcomes if outcome.share is not None]
-    ratios: dict[str, list[float]] = {}
-    for outcome in outcomes:
-        for name, (median, _, _) in outcome.ratios.items():
-            ratios.setdefault(name, []).append(median)
     means = {}
-    for name, values in ratios.items():
-        mean = math.exp(sum(map(math.log, values)) / len(values))
-        means[name] = {"models": len(values), "mean": round(mean, 2), "least": round(min(values), 2)}
+    for library in libraries:
+        means[library] = _means_of([outcome for outcome in outcomes if outcome.library == library])
     by_outcome = {name: counts[name] for name in OUTCOMES}
     run = sum(counts.values()) - counts[MISSING]
     whole = sum(bool(outcome.taken) and not outcome.left for outcome in outcomes)
@@ -127,6 +123,18 @@ def summary_of(outcomes: Iterable[ZooOutcome]) -> dict[str, Any]:
         "share of operations": _share_of(shares),
         "times as fast as": means,
     }
+
+
+def _means_of(outcomes: Iterable[ZooOutcome]) -> dict[str, dict[str, float]]:
+    ratios: dict[str, list[float]] = {}
+    for outcome in outcomes:
+        for name, (median, _, _) in outcome.ratios.items():
+            ratios.setdefault(name, []).append(median)
+    means = {}
+    for name, values in ratios.items():
+        mean = math.exp(sum(map(math.log, values)) / len(values))
+        means[name] = {"models": len(values), "mean": round(mean, 2), "least": round(min(values), 2)}
+    return means
 
 
 def _share_of(shares: list[float]) -> dict[str, float]:
