@@ -12,7 +12,7 @@ transformers, torchvision and timm are not among tuner's own requirements.
 
 import argparse
 import json
-import math
+import statistics
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -132,7 +132,7 @@ def _means_of(outcomes: Iterable[ZooOutcome]) -> dict[str, dict[str, float]]:
             ratios.setdefault(name, []).append(median)
     means = {}
     for name, values in ratios.items():
-        mean = math.exp(sum(map(math.log, values)) / len(values))
+        mean = statistics.geometric_mean(values)
         means[name] = {"models": len(values), "mean": round(mean, 2), "least": round(min(values), 2)}
     return means
 

@@ -77,10 +77,9 @@ def interleaved_times(
 
 def _call_another(call: Call, calls: Iterable[Call]) -> None:
     """Calls the first of ``calls`` that is not ``call``; nothing without one."""
-    for other in calls:
-        if other is not call:
-            other()
-            return
+    different = [program for program in calls if program is not call]
+    if different:
+        different[0]()
 
 
 def before_slice_of(threads: int) -> Callable[[Call], object]:
