@@ -7,6 +7,7 @@ was not tuned, by problems with the same n and k or by the corrected cost model
 
 import itertools
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -237,7 +238,7 @@ class Regret:
 def geometric_mean(values: tuple[float, ...]) -> float | None:
     """Returns the geometric mean of positive numbers; None for an empty tuple."""
     if values:
-        return math.exp(math.fsum(map(math.log, values)) / len(values))
+        return statistics.geometric_mean(values)
     return None
 
 
