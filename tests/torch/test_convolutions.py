@@ -67,6 +67,31 @@ def test_what_has_a_schedule_or_too_many_phases_is_left_to_torch_mlir() -> None:
         assert convolution(image, weight, None, *given) is NotImplemented
 
 
+@pytest.mark.parametrize(
+    ("size", "form", "window"),
+    [
+        ((6, 6), {"padding": 12, "dilation": 12}, "1x1"),
+        ((13, 12), {"padding": 12, "dilation": 12}, "3x1"),
+        ((2, 3), {"padding": 1, "stride": 2}, "2x3"),
+        ((4, 4), {"padding": (1, 2), "stride": 5}, "2x3"),  # of columns, those at the ends read
+        ((1, 2), {"padding": 1, "groups": 2}, "1x3"),
+        ((5, 7), {"padding": 1, "stride": 2}, "3x3"),
+        ((3, 3), {"stride": 4}, "3x3"),
+    ],
+)
+def test_ends_of_a_window_that_only_read_padding_are_cut_off(
+    size: tuple[int, int], form: Any, window: str
+) -> None:
+    module = torch.nn.Conv2d(4, 8, 3, **form).eval()
+    text = export_module(module, (torch.ones(1, 4, *size),)).text
+    assert re.findall(r"linalg.conv_2d.*x(\dx\d)xf32>\) outs", text) == [window]
+
+
+def test_a_window_that_only_reads_padding_is_left_as_it_is() -> None:
+    image, weight = torch.ones(1, 1, 1, 1), torch.ones(1, 1, 2, 2)
+    assert convolution(image, weight, None, [2], [2], [3], False, [0], 1) is NotImplemented
+
+
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("module", "shape"),
@@ -76,8 +101,9 @@ def test_what_has_a_schedule_or_too_many_phases_is_left_to_torch_mlir() -> None:
         (torch.nn.ConvTranspose3d(2, 4, 3, stride=2), (1, 2, 2, 3, 4)),
         (torch.nn.Sequential(torch.nn.ConvTranspose2d(4, 8, 2, stride=2), torch.nn.SiLU()), (2, 4, 5, 8)),
         (torch.nn.ConvTranspose1d(4, 8, 4, stride=2, padding=1, groups=2), (2, 4, 9)),
+        (torch.nn.Conv2d(4, 8, 3, stride=2, padding=(12, 1), dilation=(12, 1)), (1, 4, 6, 2)),
     ],
-    ids=["f16", "volumes", "transposed volumes", "one convolution for all phases", "groups"],
+    ids=["f16", "volumes", "transposed volumes", "one convolution for all phases", "groups", "cut window"],
 )
 def test_they_have_schedules(module: Any, shape: tuple[int, ...]) -> None:
     dtype = next(module.parameters()).dtype

@@ -2,7 +2,8 @@
 
 A convolution of volumes in groups becomes one of images: the planes that a window covers become channels.
 A transposed convolution becomes several plain ones without the zeros between pixels that torch-mlir would
-multiply.
+multiply. Ends of a window that are in the padding wherever it stands are cut off: of 3 x 3 elements 12 pixels
+apart, over 6 x 6 pixels, only the middle one is left.
 """
 
 import itertools
@@ -53,6 +54,9 @@ def convolution(
         if is_better:
             return _transposed(x, weight, bias, form)
         return NotImplemented
+    windows = _windows(x, weight, form)
+    if any(window.is_cut for window in windows):
+        return _of_what_is_read(x, weight, bias, form, windows)
     # MLIR has no convolution of volumes in groups
     if dims == 3 and groups > 1:
         return _of_volumes(x, weight, bias, form)
@@ -66,6 +70,65 @@ class _Form:
     dilation: list[int]
     output_padding: list[int]
     groups: int
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A window along one dimension of x, and which of its elements read x, wherever the window stands."""
+
+    size: int  # of x
+    elements: int
+    stride: int
+    padding: int
+    dilation: int
+
+    @property
+    def count(self) -> int:
+        """Returns how often the window stands in the padded input."""
+        return (self.size + 2 * self.padding - self.dilation * (self.elements - 1) - 1) // self.stride + 1
+
+    def reads(self, element: int) -> bool:
+        """Returns whether an element reads a pixel of x somewhere, not only padding."""
+        first = element * self.dilation - self.padding
+        pixels = range(first, first + self.count * self.stride, self.stride)
+        return any(0 <= pixel < self.size for pixel in pixels)
+
+    @property
+    def read(self) -> range:
+        """Returns the elements from the first to the last that reads x; all, where no element does."""
+        reading = [element for element in range(self.elements) if self.reads(element)]
+        if not reading:
+            return range(self.elements)
+        return range(reading[0], reading[-1] + 1)
+
+    @property
+    def is_cut(self) -> bool:
+        return len(self.read) < self.elements
+
+
+def _windows(x: torch.Tensor, weight: torch.Tensor, form: _Form) -> list[_Window]:
+    return list(map(_Window, x.shape[2:], weight.shape[2:], form.stride, form.padding, form.dilation))
+
+
+def _of_what_is_read(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, form: _Form, windows: list[_Window]
+) -> Any:
+    paddings = []
+    dilations = []
+    for dim, window in enumerate(windows, 2):
+        read = window.read
+        weight = weight.narrow(dim, read.start, len(read))
+        dilation = window.dilation if len(read) > 1 else 1
+        padding = window.padding - read.start * window.dilation
+        cut = _Window(window.size, len(read), window.stride, padding, dilation)
+        if padding < 0 or cut.count != window.count:  # else the same padding on both sides will do
+            reach = (window.count - 1) * window.stride + (len(read) - 1) * dilation + 1
+            x = _along(x, dim, -padding, reach)
+            padding = 0
+        paddings.append(padding)
+        dilations.append(dilation)
+    nothing_more = [0] * len(windows)
+    return CONVOLUTION(x, weight, bias, form.stride, paddings, dilations, False, nothing_more, form.groups)
 
 
 def _of_volumes(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, form: _Form) -> Any:
