@@ -9,6 +9,7 @@ apart, over 6 x 6 pixels, only the middle one is left.
 import itertools
 import math
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -55,7 +56,7 @@ def convolution(
             return _transposed(x, weight, bias, form)
         return NotImplemented
     windows = _windows(x, weight, form)
-    if any(window.is_cut for window in windows):
+    if any(map(attrgetter("is_cut"), windows)):
         return _of_what_is_read(x, weight, bias, form, windows)
     # MLIR has no convolution of volumes in groups
     if dims == 3 and groups > 1:
@@ -90,13 +91,13 @@ class _Window:
     def reads(self, element: int) -> bool:
         """Returns whether an element reads a pixel of x somewhere, not only padding."""
         first = element * self.dilation - self.padding
-        pixels = range(first, first + self.count * self.stride, self.stride)
-        return any(0 <= pixel < self.size for pixel in pixels)
+        windows_before = max(-(first // self.stride), 0)  # in which the element is before x
+        return windows_before < self.count and first + windows_before * self.stride < self.size
 
     @property
     def read(self) -> range:
         """Returns the elements from the first to the last that reads x; all, where no element does."""
-        reading = [element for element in range(self.elements) if self.reads(element)]
+        reading = list(filter(self.reads, range(self.elements)))
         if not reading:
             return range(self.elements)
         return range(reading[0], reading[-1] + 1)
