@@ -11,6 +11,35 @@ func.func @main(%i: tensor<3xi64>, %t: tensor<9x4xf32>) -> tensor<3x4xf32> {
   } -> tensor<3x4xf32>
   return %r : tensor<3x4xf32>
 }
+// ----- BUCKETS
+#same = affine_map<(a, b) -> (a, b)>
+func.func @main(%x: tensor<3x5xi64>, %y: tensor<3x5xi64>) -> tensor<3x5xi32> {
+  %e = tensor.empty() : tensor<3x5xi64>
+  %d = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %y : tensor<3x5xi64>, tensor<3x5xi64>) outs(%e : tensor<3x5xi64>) {
+  ^bb0(%a: i64, %b: i64, %o: i64):
+    %n = arith.subi %a, %b : i64
+    linalg.yield %n : i64
+  } -> tensor<3x5xi64>
+  %f = tensor.empty() : tensor<3x5xi1>
+  %c = linalg.generic {indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%d : tensor<3x5xi64>) outs(%f : tensor<3x5xi1>) {
+  ^bb0(%a: i64, %o: i1):
+    %zero = arith.constant 0 : i64
+    %n = arith.cmpi slt, %a, %zero : i64
+    linalg.yield %n : i1
+  } -> tensor<3x5xi1>
+  %g = tensor.empty() : tensor<3x5xi32>
+  %r = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%c, %d : tensor<3x5xi1>, tensor<3x5xi64>) outs(%g : tensor<3x5xi32>) {
+  ^bb0(%is: i1, %a: i64, %o: i32):
+    %none = arith.constant -1 : i32
+    %n = arith.trunci %a : i64 to i32
+    %s = arith.select %is, %none, %n : i32
+    linalg.yield %s : i32
+  } -> tensor<3x5xi32>
+  return %r : tensor<3x5xi32>
+}
 // ----- MAXIMUM
 func.func @main(%x: tensor<3x5xf32>) -> tensor<3xf32> {
   %least = arith.constant 0xFF800000 : f32

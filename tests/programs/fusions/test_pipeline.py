@@ -168,9 +168,19 @@ def test_a_number_for_each_row_is_computed_once_and_what_no_schedule_is_for_in_l
     assert 'iterator_types = ["parallel"]' in generic
     program = formed(text_beside(__file__, "GATHER"))
     (fusion,) = program.program.fusions
-    assert (fusion.kind, fusion.reason) == ("loops", "no schedule is for elements of type i64")
+    assert (fusion.kind, fusion.reason) == ("loops", "no schedule is for linalg.index in a linalg.generic")
     rows, table = np.array([8, 0, 3]), RNG.standard_normal((9, 4)).astype(np.float32)
     np.testing.assert_array_equal(FusedFunction(program)(rows, table)[0], table[rows])
+
+
+def test_integers_of_64_bits_are_fused() -> None:
+    program = formed(text_beside(__file__, "BUCKETS"))
+    (fusion,) = program.program.fusions
+    assert (fusion.kind, fusion.reason) == ("elementwise", "")
+    x, y = RNG.integers(-(2**40), 2**40, (2, 3, 5))
+    x[0, 0], y[0, 0] = -(2**63), 1  # wraps
+    (found,) = FusedFunction(program)(x, y)
+    np.testing.assert_array_equal(found, np.where(x - y < 0, -1, (x - y).astype(np.int32)))
 
 
 def test_identical_fusions_have_one_text_and_indices_that_nobody_uses_are_dropped() -> None:

@@ -28,7 +28,7 @@ PAD = "tensor.pad"
 CONCAT = "tensor.concat"
 INSERT = "tensor.insert_slice"
 PARALLEL = "#linalg.iterator_type<parallel>"
-SCHEDULED_ELEMENTS = ("f32", "f64", "f16", "bf16", "i1", "i8", "i32")
+SCHEDULED_ELEMENTS = ("f32", "f64", "f16", "bf16", "i1", "i8", "i16", "i32", "i64")
 COMPUTING = ("arith.", "math.", "linalg.yield")  # dialects of the bodies that become vectors
 
 
