@@ -295,7 +295,7 @@ CACHES = {
     "programs.interpreter.memory._numbers": "the type",
     "torch.packed_nibbles._order": "the sizes",
     "torch.operations._function": "Product: tests/torch/test_cache_keys.py",
-    "torch.operations.compiled_product": "Product: tests/torch/test_cache_keys.py",
+    "torch.compiled_products.compiled_product": "Product: tests/torch/test_cache_keys.py",
     "torch.operations.PACKED": "the parameter, what it contains, Product: the same",
     "runtime.cpu.jit.host_features": "nothing: the processor of this process",
     "programs.run.program_weights._known": "size and checksum; what is found is compared as a whole",

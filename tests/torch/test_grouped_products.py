@@ -56,10 +56,11 @@ def require_right(product: GroupedProduct, matrices: Any, counts: list[int], mor
     rows[::5, 3] = float("nan")  # which must reach its own row alone
     found = product(rows, ends)
     expected = expected_product(rows, matrices, ends)
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5, equal_nan=True)
+    tolerance = max(1e-5, 2 * torch.finfo(matrices.dtype).eps)
+    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 def test_groups_of_a_few_rows(dtype: str) -> None:
     matrices = matrices_of(0, getattr(torch, dtype))
     product = GroupedProduct(expected_product, matrices, 5)

@@ -42,6 +42,22 @@ def test_products_are_those_of_torch_and_keep_the_sign_of_lazily_negated_operand
         equal(tuner.torch.linear(A, weight), A @ weight.t())
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
+def test_other_floats_are_rounded_once(dtype: Any) -> None:
+    a, b, bias, batch = (operand.to(dtype) for operand in (A, B, BIAS, BATCH))
+    weight = torch.nn.Parameter(b.t().clone(), requires_grad=False)
+    wide = torch.float32 if dtype.itemsize < 4 else dtype
+    calls: tuple[tuple[Any, Any], ...] = (
+        (tuner.torch.mm(a, b), a.to(wide) @ b.to(wide)),
+        (tuner.torch.addmm(bias, a, b), a.to(wide) @ b.to(wide) + bias.to(wide)),
+        (tuner.torch.bmm(batch, batch.transpose(1, 2)), batch.to(wide) @ batch.to(wide).transpose(1, 2)),
+        (tuner.torch.linear(a, weight, bias), a.to(wide) @ b.to(wide) + bias.to(wide)),
+    )
+    for found, expected in calls:
+        assert found.dtype is dtype
+        torch.testing.assert_close(found.to(wide), expected, rtol=torch.finfo(dtype).eps, atol=1e-5)
+
+
 def test_a_weight_is_packed_once_for_each_version(monkeypatch: pytest.MonkeyPatch) -> None:
     weight = torch.nn.Parameter(B.t().clone())
     with torch.no_grad():
@@ -122,7 +138,7 @@ NESTED = partial(torch.nested.nested_tensor, [A, A])  # which warns
         (lambda: tuner.torch.bmm(BATCH, BATCH), "tuner::bmm: shapes 3x6x16 and 3x6x16 do not fit"),
         (lambda: tuner.torch.linear(A, B), "tuner::linear: shapes 6x16 and 16x24 do not fit"),
         (lambda: tuner.torch.addmm(A, A, B), "tuner::addmm: shapes 6x16 and 6x16 and 16x24 do not fit"),
-        (lambda: tuner.torch.mm(A.half(), B.half()), "tuner::mm: found float16, allowed float32 or float64"),
+        (lambda: tuner.torch.mm(A.int(), B.int()), "tuner::mm: found int32, allowed float32, float64, bfl"),
         (lambda: tuner.torch.mm([[1.0]], B), r"^tuner::mm: a: found \[\[1.0\]\], allowed a torch.Tensor$"),
         (lambda: tuner.torch.mm(A, B.numpy()), "^tuner::mm: b: found numpy.ndarray, allowed a torch.Tensor$"),
         (lambda: tuner.torch.mm(None, B), "^tuner::mm: a: found None, allowed a torch.Tensor$"),

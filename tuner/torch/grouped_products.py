@@ -17,7 +17,8 @@ from torch.fx import Node
 from tuner.core.dynamic_sizes import size_ladder
 from tuner.core.errors import CandidateError, UsageError
 from tuner.programs.run.fused_program import FusedFunction
-from tuner.torch.operations import ELEMENTS, Product, compiled_product
+from tuner.torch.compiled_products import ELEMENTS, Product, compiled_product
+from tuner.torch.program import array_of
 
 # operators of rows (all, k), matrices (groups, k, n) and the end of each group
 GROUPED = frozenset({"aten::_grouped_mm", "transformers::grouped_mm_fallback"})
@@ -49,7 +50,7 @@ class GroupedCode:
         self._packed = []
         self.addresses: list[list[int]] = []  # of each group's packed matrix
         for matrix in matrices:
-            packed = image.with_weights([matrix.contiguous().numpy()]).weights
+            packed = image.with_weights([array_of(matrix.contiguous())]).weights
             self._packed.append(packed)
             self.addresses.append([array.ctypes.data for array in packed])
 

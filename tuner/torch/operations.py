@@ -1,4 +1,4 @@
-"""Operations ``tuner::mm``, ``addmm``, ``bmm`` and ``linear`` of torch.library, for f32 and f64 on the CPU.
+"""Operations ``tuner::mm``, ``addmm``, ``bmm`` and ``linear`` of torch.library, for floats on the CPU.
 
 Each shape is compiled once. A weight, which is a parameter, is packed once: its contents are read at each
 call, and it is packed again where they have changed. Gradients, tangents and ``torch.autocast`` are refused.
@@ -13,84 +13,19 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils.weak import WeakIdKeyDictionary
 
-from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.typed_arguments import shown
-from tuner.programs.compile import compile_in_child
-from tuner.programs.request import ProgramRequest
-from tuner.programs.run.fused_code import FusedImage
 from tuner.programs.run.fused_program import FusedFunction
+from tuner.torch.compiled_products import ELEMENTS, SHAPES_LIMIT, Product, compiled_product
 from tuner.torch.guards import NO_GRADIENTS
+from tuner.torch.program import array_of, conversion_of
 from tuner.torch.weights import State, WeightContents
 
-ELEMENTS = {torch.float32: "f32", torch.float64: "f64"}
-SHAPES_LIMIT = 256  # that are kept compiled
-PRODUCT = """#whole = affine_map<(i, j) -> (i, j)>
-#row = affine_map<(i, j) -> (j)>
-func.func @main({arguments}) -> {c} {{
-{weight}  %zero = arith.constant 0.0 : {element}
-  %empty = tensor.empty() : {c}
-  %zeros = linalg.fill ins(%zero : {element}) outs(%empty : {c}) -> {c}
-  %product = {op} ins(%a, %b : {a}, {b}) outs(%zeros : {c}) -> {c}
-{bias}  return %{result} : {c}
-}}
-"""
-BIAS = """  %sum = linalg.generic
-    {{indexing_maps = [#whole, #row, #whole], iterator_types = ["parallel", "parallel"]}}
-    ins(%product, %bias : {c}, {row}) outs(%empty : {c}) {{
-  ^bb0(%x: {element}, %y: {element}, %z: {element}):
-    %r = arith.addf %x, %y : {element}
-    linalg.yield %r : {element}
-  }} -> {c}
-"""
-# 0x04000000: the alignment of the data, 4 as a little-endian 32-bit integer, as a dense_resource begins
-RESOURCES = (
-    '{{-#\n  dialect_resources: {{\n    builtin: {{\n      weight: "0x04000000{digits}"\n    }}\n  }}\n#-}}\n'
-)
+ALLOWED = "float32, float64, bfloat16 or float16"
 # process-wide on purpose: weights live as long as their modules, as does what is packed of them
 PACKED: Any = WeakIdKeyDictionary()
 # process-wide on purpose: torch knows the operations as long as this exists
 LIBRARY = torch.library.Library("tuner", "FRAGMENT")
-
-
-@dataclass(frozen=True)
-class Product:
-    """A matrix product to compile, C = A @ B (+ bias): element type, sizes, and which operands it has."""
-
-    element: str
-    m: int
-    n: int
-    k: int
-    batch: int = 0  # 0: of plain matrices
-    has_bias: bool = False  # of n elements
-    is_weight: bool = False  # B is packed
-
-    @property
-    def text(self) -> str:
-        """Returns the MLIR text of the product: a function of A, of B unless B is a weight, and of a bias."""
-        lead = (self.batch,) if self.batch else ()
-        shapes = (self.m, self.k), (self.k, self.n), (self.m, self.n)
-        a, b, c = (_tensor(self.element, *lead, *shape) for shape in shapes)
-        row = _tensor(self.element, self.n)
-        arguments = [f"%a: {a}"]
-        if not self.is_weight:
-            arguments.append(f"%b: {b}")
-        if self.has_bias:
-            arguments.append(f"%bias: {row}")
-        weight = f"  %b = arith.constant dense_resource<weight> : {b}\n" if self.is_weight else ""
-        body = PRODUCT.format(
-            arguments=", ".join(arguments),
-            weight=weight,
-            element=self.element,
-            a=a,
-            b=b,
-            c=c,
-            op="linalg.batch_matmul" if self.batch else "linalg.matmul",
-            bias=BIAS.format(c=c, row=row, element=self.element) if self.has_bias else "",
-            result="sum" if self.has_bias else "product",
-        )
-        weight_bytes = self.k * self.n * (8 if self.element == "f64" else 4)
-        return body + (RESOURCES.format(digits="00" * weight_bytes) if self.is_weight else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +38,7 @@ class _PackedWeight:
 
 
 def mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Returns a @ b. ``a``: (m, k), ``b``: (k, n); both f32 or both f64, on the CPU.
+    """Returns a @ b. ``a``: (m, k), ``b``: (k, n); of one float type, on the CPU.
 
     Raises UsageError for other operands, and where gradients or ``torch.autocast`` would be needed.
     """
@@ -113,7 +48,7 @@ def mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Returns bias + a @ b. ``a``: (m, k), ``b``: (k, n), ``bias``: (n,); all f32 or all f64, on the CPU.
+    """Returns bias + a @ b. ``a``: (m, k), ``b``: (k, n), ``bias``: (n,); of one float type, on the CPU.
 
     Raises UsageError for other operands, and where gradients or ``torch.autocast`` would be needed.
     """
@@ -123,7 +58,7 @@ def addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Returns a @ b per batch. ``a``: (batch, m, k), ``b``: (batch, k, n); both f32 or both f64.
+    """Returns a @ b per batch. ``a``: (batch, m, k), ``b``: (batch, k, n); of one float type.
 
     Raises UsageError for other operands and devices, and where gradients or ``torch.autocast`` would be
     needed.
@@ -134,7 +69,7 @@ def bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """Returns x @ weight.T + bias. ``x``: (..., k), ``weight``: (n, k), ``bias``: (n,); f32 or f64.
+    """Returns x @ weight.T + bias. ``x``: (..., k), ``weight``: (n, k), ``bias``: (n,); of one float type.
 
     A ``weight`` that is a Parameter is packed once, and again after it has changed. Raises UsageError for
     other operands and devices, and where gradients or ``torch.autocast`` would be needed.
@@ -259,7 +194,8 @@ def _run(
     else:
         function = _function_of_weight(product, weight, is_transposed=is_transposed)
     held = [input_.detach().contiguous() for input_ in inputs]
-    return torch.from_numpy(function.run([matrix.data_ptr() for matrix in held])[0])
+    (result,) = function.run([matrix.data_ptr() for matrix in held])
+    return conversion_of(product.element)(result)
 
 
 def _function_of_weight(product: Product, weight: torch.Tensor, *, is_transposed: bool) -> FusedFunction:
@@ -271,7 +207,7 @@ def _function_of_weight(product: Product, weight: torch.Tensor, *, is_transposed
     key = (product, is_transposed)
     if key not in packed.functions:
         matrix = weight.detach().t() if is_transposed else weight.detach()
-        image = compiled_product(product).with_weights([matrix.contiguous().numpy()])
+        image = compiled_product(product).with_weights([array_of(matrix.contiguous())])
         packed.functions[key] = FusedFunction(image.code, image.weights)
     return packed.functions[key]
 
@@ -282,15 +218,6 @@ def _function(product: Product) -> FusedFunction:
     return FusedFunction(image.code, image.weights)
 
 
-@lru_cache(maxsize=SHAPES_LIMIT)
-def compiled_product(product: Product) -> FusedImage:
-    """Returns the code of a product; raises UsageError where it cannot be compiled."""
-    compiled = compile_in_child(ProgramRequest(product.text, TargetName("cpu")))
-    if compiled.image is None:
-        raise UsageError(f"the product cannot be compiled: {compiled.why_no_fusions}")
-    return compiled.image
-
-
 def _element(name: str, *tensors: torch.Tensor) -> str:
     for tensor in tensors:
         if not tensor.is_cpu:
@@ -298,7 +225,7 @@ def _element(name: str, *tensors: torch.Tensor) -> str:
         if tensor.dtype not in ELEMENTS or tensor.dtype != tensors[0].dtype:
             dtypes = dict.fromkeys(str(operand.dtype).removeprefix("torch.") for operand in tensors)
             types_text = " and ".join(dtypes)
-            raise UsageError(f"tuner::{name}: found {types_text}, allowed float32 or float64 of all operands")
+            raise UsageError(f"tuner::{name}: found {types_text}, allowed {ALLOWED} of all operands")
         if not tensor.data_ptr() and tensor.numel():
             raise UsageError(f"tuner::{name}: found a tensor without memory: its storage was freed")
     return ELEMENTS[tensors[0].dtype]
@@ -350,7 +277,3 @@ def _listed(bias: torch.Tensor | None) -> list[torch.Tensor]:
 def _wrong_shapes(name: str, *tensors: torch.Tensor) -> UsageError:
     shapes = " and ".join("x".join(map(str, tensor.shape)) or "()" for tensor in tensors)
     return UsageError(f"tuner::{name}: shapes {shapes} do not fit together")
-
-
-def _tensor(element: str, *sizes: int) -> str:
-    return f"tensor<{'x'.join(map(str, (*sizes, element)))}>"
