@@ -3,16 +3,15 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-import torch
-
 from tuner.core.candidate import TargetName
-from tuner.core.dtypes import number_type
+from tuner.core.dtypes import FLOATS, number_type
 from tuner.core.errors import UsageError
 from tuner.programs.compile import compile_in_child
 from tuner.programs.request import ProgramRequest
 from tuner.programs.run.fused_code import FusedImage
+from tuner.torch.program import torch_type
 
-ELEMENTS = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.float16: "f16"}
+ELEMENTS = {torch_type(name): name for name in FLOATS}
 SHAPES_LIMIT = 256  # that are kept compiled
 PRODUCT = """func.func @main({arguments}) -> {c} {{
 {weight}  %zero = arith.constant 0.0 : {sum}
@@ -27,13 +26,16 @@ BIAS = """  %sum = linalg.generic
     iterator_types = ["parallel", "parallel"]}}
     ins(%product, %bias : {sums}, {row}) outs(%empty : {sums}) {{
   ^bb0(%x: {sum}, %y: {element}, %z: {sum}):
-{extended}    %r = arith.addf %x, %{addend} : {sum}
+{body}
     linalg.yield %r : {sum}
   }} -> {sums}
 """
+ADDED_BIAS = "    %r = arith.addf %x, %y : {1}"
+WIDENED_BIAS = "    %wide = arith.extf %y : {0} to {1}\n    %r = arith.addf %x, %wide : {1}"
 ROUNDED = """  %place = tensor.empty() : {c}
   %rounded = linalg.map {{ arith.truncf }} ins(%{before} : {sums}) outs(%place : {c})
 """
+WEIGHT = "  %b = arith.constant dense_resource<weight> : {b}\n"
 # 0x04000000: the alignment of the data, 4 as a little-endian 32-bit integer, as a dense_resource begins
 RESOURCES = (
     '{{-#\n  dialect_resources: {{\n    builtin: {{\n      weight: "0x04000000{digits}"\n    }}\n  }}\n#-}}\n'
@@ -60,43 +62,48 @@ class Product:
         """Returns the MLIR text of the product: a function of A, of B unless B is a weight, and of a bias."""
         element = self.element
         sum_ = number_type(element).sums
-        lead = (self.batch,) if self.batch else ()
+        lead = (self.batch,) * bool(self.batch)
         a = _tensor(element, *lead, self.m, self.k)
         b = _tensor(element, *lead, self.k, self.n)
         c = _tensor(element, *lead, self.m, self.n)
-        sums = _tensor(sum_, *lead, self.m, self.n)
         row = _tensor(element, self.n)
+        sums = _tensor(sum_, *lead, self.m, self.n)
         arguments = [f"%a: {a}"]
-        weight = f"  %b = arith.constant dense_resource<weight> : {b}\n"
-        steps = ""
+        weight = resources = steps = ""
         result = "product"
-        if not self.is_weight:
+        if self.is_weight:
+            weight = WEIGHT.format(b=b)
+            resources = RESOURCES.format(digits="00" * (self.k * self.n * number_type(element).bytes))
+        else:
             arguments.append(f"%b: {b}")
         if self.has_bias:
             arguments.append(f"%bias: {row}")
-            extended = f"    %wide = arith.extf %y : {element} to {sum_}\n" if element != sum_ else ""
-            addend = "wide" if extended else "y"
+            body = WIDENED_BIAS
+            if element == sum_:
+                body = ADDED_BIAS
             steps += BIAS.format(
-                sums=sums, sum=sum_, row=row, element=element, extended=extended, addend=addend
+                sums=sums, row=row, element=element, sum=sum_, body=body.format(element, sum_)
             )
             result = "sum"
         if element != sum_:
             steps += ROUNDED.format(before=result, sums=sums, c=c)
             result = "rounded"
+        op = "linalg.matmul"
+        if self.batch:
+            op = "linalg.batch_matmul"
         body = PRODUCT.format(
             arguments=", ".join(arguments),
-            weight=weight if self.is_weight else "",
+            weight=weight,
             sum=sum_,
             sums=sums,
             a=a,
             b=b,
             c=c,
-            op="linalg.batch_matmul" if self.batch else "linalg.matmul",
+            op=op,
             steps=steps,
             result=result,
         )
-        digits = "00" * (self.k * self.n * number_type(element).bytes)
-        return body + (RESOURCES.format(digits=digits) if self.is_weight else "")
+        return body + resources
 
 
 @lru_cache(maxsize=SHAPES_LIMIT)

@@ -13,6 +13,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils.weak import WeakIdKeyDictionary
 
+from tuner.core.dtypes import NUMPY_NAMES
 from tuner.core.errors import UsageError
 from tuner.core.typed_arguments import shown
 from tuner.programs.run.fused_program import FusedFunction
@@ -21,7 +22,7 @@ from tuner.torch.guards import NO_GRADIENTS
 from tuner.torch.program import array_of, conversion_of
 from tuner.torch.weights import State, WeightContents
 
-ALLOWED = "float32, float64, bfloat16 or float16"
+ALLOWED = ", ".join(map(NUMPY_NAMES.__getitem__, ELEMENTS.values()))
 # process-wide on purpose: weights live as long as their modules, as does what is packed of them
 PACKED: Any = WeakIdKeyDictionary()
 # process-wide on purpose: torch knows the operations as long as this exists
