@@ -12,6 +12,7 @@ from tuner.programs.run.fused_code import FusedImage
 from tuner.torch.program import torch_type
 
 ELEMENTS = {torch_type(name): name for name in FLOATS}
+DTYPES = ", ".join(str(dtype).removeprefix("torch.") for dtype in ELEMENTS)  # as torch writes them
 SHAPES_LIMIT = 256  # that are kept compiled
 PRODUCT = """func.func @main({arguments}) -> {c} {{
 {weight}  %zero = arith.constant 0.0 : {sum}

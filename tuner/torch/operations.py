@@ -13,16 +13,14 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils.weak import WeakIdKeyDictionary
 
-from tuner.core.dtypes import NUMPY_NAMES
 from tuner.core.errors import UsageError
 from tuner.core.typed_arguments import shown
 from tuner.programs.run.fused_program import FusedFunction
-from tuner.torch.compiled_products import ELEMENTS, SHAPES_LIMIT, Product, compiled_product
+from tuner.torch.compiled_products import DTYPES, ELEMENTS, SHAPES_LIMIT, Product, compiled_product
 from tuner.torch.guards import NO_GRADIENTS
 from tuner.torch.program import array_of, conversion_of
 from tuner.torch.weights import State, WeightContents
 
-ALLOWED = ", ".join(map(NUMPY_NAMES.__getitem__, ELEMENTS.values()))
 # process-wide on purpose: weights live as long as their modules, as does what is packed of them
 PACKED: Any = WeakIdKeyDictionary()
 # process-wide on purpose: torch knows the operations as long as this exists
@@ -226,7 +224,7 @@ def _element(name: str, *tensors: torch.Tensor) -> str:
         if tensor.dtype not in ELEMENTS or tensor.dtype != tensors[0].dtype:
             dtypes = dict.fromkeys(str(operand.dtype).removeprefix("torch.") for operand in tensors)
             types_text = " and ".join(dtypes)
-            raise UsageError(f"tuner::{name}: found {types_text}, allowed {ALLOWED} of all operands")
+            raise UsageError(f"tuner::{name}: found {types_text}, allowed {DTYPES} of all operands")
         if not tensor.data_ptr() and tensor.numel():
             raise UsageError(f"tuner::{name}: found a tensor without memory: its storage was freed")
     return ELEMENTS[tensors[0].dtype]
