@@ -87,6 +87,24 @@ def test_ends_of_a_window_that_only_read_padding_are_cut_off(
     assert re.findall(r"linalg.conv_2d.*x(\dx\d)xf32>\) outs", text) == [window]
 
 
+@pytest.mark.parametrize(
+    ("module", "shape", "result"),
+    [
+        (torch.nn.Conv1d(4, 8, 3, groups=2), (1, 4, 9), "1x2x4x1x7"),
+        (torch.nn.Conv1d(4, 4, 3, padding=1, groups=4), (1, 4, 9), "1x4x1x9"),
+        (torch.nn.Conv2d(4, 8, (3, 1), stride=(2, 1)), (1, 4, 9, 1), "1x8x4"),
+        (torch.nn.Conv2d(4, 8, (3, 1), groups=2), (1, 4, 9, 1), "1x2x4x1x7"),
+        (torch.nn.Conv2d(4, 8, (3, 1), padding=(0, 1)), (1, 4, 9, 1), "1x8x7x3"),
+        (torch.nn.Conv1d(4, 8, 1, groups=2), (1, 4, 1), "1x2x4x1x1"),
+    ],
+)
+def test_pixels_of_one_row_or_column_lie_along_the_last_dimension(
+    module: Any, shape: tuple[int, ...], result: str
+) -> None:
+    text = export_module(module.eval(), (torch.ones(shape),)).text
+    assert re.findall(r"linalg.\w*conv_\dd.*-> tensor<([\dx]*)xf32>", text) == [result]
+
+
 def test_a_window_that_only_reads_padding_is_left_as_it_is() -> None:
     image, weight = torch.ones(1, 1, 1, 1), torch.ones(1, 1, 2, 2)
     assert convolution(image, weight, None, [2], [2], [3], False, [0], 1) is NotImplemented

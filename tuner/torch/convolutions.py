@@ -3,7 +3,9 @@
 A convolution of volumes in groups becomes one of images: the planes that a window covers become channels.
 A transposed convolution becomes several plain ones without the zeros between pixels that torch-mlir would
 multiply. Ends of a window that are in the padding wherever it stands are cut off: of 3 x 3 elements 12 pixels
-apart, over 6 x 6 pixels, only the middle one is left.
+apart, over 6 x 6 pixels, only the middle one is left. A convolution in groups along one dimension becomes one
+of images of one row, and one of images of one column a convolution along one dimension: registers are filled
+along the last dimension.
 """
 
 import itertools
@@ -58,6 +60,12 @@ def convolution(
     windows = _windows(x, weight, form)
     if any(map(attrgetter("is_cut"), windows)):
         return _of_what_is_read(x, weight, bias, form, windows)
+    is_column = dims == 2 and x.shape[2] > x.shape[3] == weight.shape[3] == 1 and not form.padding[1]
+    if is_column:
+        return _of_column(x, weight, bias, form)
+    # MLIR has none in groups; torch-mlir would make images of one column
+    if dims == 1 and groups > 1:
+        return _of_row(x, weight, bias, form)
     # MLIR has no convolution of volumes in groups
     if dims == 3 and groups > 1:
         return _of_volumes(x, weight, bias, form)
@@ -130,6 +138,17 @@ def _of_what_is_read(
         dilations.append(dilation)
     nothing_more = [0] * len(windows)
     return CONVOLUTION(x, weight, bias, form.stride, paddings, dilations, False, nothing_more, form.groups)
+
+
+def _of_column(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, form: _Form) -> Any:
+    sizes = (form.stride[:1], form.padding[:1], form.dilation[:1])
+    return CONVOLUTION(x.squeeze(3), weight.squeeze(3), bias, *sizes, False, [0], form.groups).unsqueeze(3)
+
+
+def _of_row(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, form: _Form) -> Any:
+    sizes = ([1, *form.stride], [0, *form.padding], [1, *form.dilation])
+    image = x.unsqueeze(2)
+    return CONVOLUTION(image, weight.unsqueeze(2), bias, *sizes, False, [0, 0], form.groups).squeeze(2)
 
 
 def _of_volumes(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, form: _Form) -> Any:
