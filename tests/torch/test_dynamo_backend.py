@@ -17,12 +17,13 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
 from torch import _dynamo as dynamo  # noqa: E402 - after the skip
 from torch import nn  # noqa: E402
+from torch._dynamo.backends.registry import _BACKENDS, _COMPILER_FNS  # noqa: E402
 from torch.autograd import forward_ad  # noqa: E402
 
 import tuner.torch  # noqa: E402
 from tests.programs.exports import export, networks  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
-from tuner.torch import dynamo_backend  # noqa: E402
+from tuner.torch import dynamo_backend, graph_fallbacks  # noqa: E402
 from tuner.torch.weights import WeightContents  # noqa: E402
 
 X = torch.linspace(-2, 2, 64).reshape(4, 16)
@@ -249,6 +250,34 @@ def test_a_backend_that_fails_leaves_eager(monkeypatch: pytest.MonkeyPatch) -> N
         found = torch.compile(lambda x: torch.sort(x)[0], backend="tuner")(X)
     equal(found, torch.sort(X)[0])
     require_counts(0, 1, "; no such backend: ")
+
+
+@pytest.mark.parametrize("is_faster", [False, True])
+def test_a_refused_graph_is_left_to_eager_mode_where_that_is_faster(
+    is_faster: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compiled(graph: Any, _: Any) -> Any:
+        return lambda *inputs: graph(*inputs)
+
+    timed = []
+
+    def timing(theirs: Any, _: Any, inputs: Any) -> bool:
+        timed.append(theirs(*inputs))  # writes into copies
+        return is_faster
+
+    monkeypatch.setattr(dynamo_backend, "FALLBACK", "another")
+    monkeypatch.setattr(graph_fallbacks, "is_faster", timing)
+    monkeypatch.setitem(_BACKENDS, "another", None)
+    monkeypatch.setitem(_COMPILER_FNS, "another", compiled)
+    x = torch.tensor([3.0, 1.0])
+    state = torch.random.get_rng_state()
+    with torch.no_grad():
+        found = torch.compile(lambda x: x.add_(torch.rand(2)).sum(), backend="tuner")(x)
+    assert len(timed) == 1
+    assert torch.equal(found, x.sum())
+    torch.random.set_rng_state(state)
+    equal(x, torch.tensor([3.0, 1.0]) + torch.rand(2))
+    require_counts(0, 1, "; eager mode is faster than another" if is_faster else "")
 
 
 def test_a_database_of_the_environment_may_come_later_and_a_malformed_name_is_refused(

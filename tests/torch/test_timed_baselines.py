@@ -83,6 +83,21 @@ def test_a_baseline_that_is_faster_by_more_than_noise_has_a_line() -> None:
     assert not any(line.startswith("slower") for line in baseline_lines((slower,), None))
 
 
+@pytest.mark.parametrize(("theirs_s", "is_faster"), [(STEADY, True), (DOUBLED, False)])
+def test_what_is_disturbed_each_time_is_faster_only_where_each_call_is(
+    theirs_s: tuple[float, ...], is_faster: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = []
+
+    def disturbed(*_: object) -> dict[str, tuple[float, ...]]:
+        attempts.append(1)
+        return {"tuner": tuple(2 * each for each in DOUBLED), "tuner again": DOUBLED, "theirs": theirs_s}
+
+    monkeypatch.setattr(baseline_calls, "interleaved_times", disturbed)
+    assert baseline_calls.is_faster(int, int, ()) == is_faster
+    assert len(attempts) == baseline_calls.DECISION_ATTEMPTS
+
+
 @pytest.mark.slow
 def test_without_a_cpp_compiler_torch_compile_is_named_with_its_reason(example: Any) -> None:
     options = {"cpp.cxx": ("no-such-compiler",), "force_disable_caches": True}

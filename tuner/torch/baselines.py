@@ -33,6 +33,7 @@ OURS = "tuner"
 AGAIN = "tuner again"
 THEIRS = "theirs"
 DECISION_SECONDS = 0.3  # of rounds that decide which of two calls is taken
+DECISION_ATTEMPTS = 3  # where no ratio is reliable, as while something else runs for a moment
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,12 +235,20 @@ def compared_baseline(
 
 
 def is_faster(theirs: Callable[..., Any], ours: Callable[..., Any], tensors: tuple[Any, ...]) -> bool:
-    """Returns whether a call of ``theirs`` takes less time than one of ``ours``, by more than noise."""
+    """Returns whether a call of ``theirs`` takes less time than one of ``ours``, by more than noise.
+
+    Where something else disturbs all attempts: whether the slowest call of ``theirs`` is faster than any
+    other.
+    """
     our_call = partial(ours, *tensors)
     calls: dict[str, Call] = {OURS: our_call, THEIRS: partial(theirs, *tensors), AGAIN: our_call}
-    with torch.no_grad():
-        timed = interleaved_times(calls, DECISION_SECONDS)
-    return compared_baseline(THEIRS, timed[THEIRS], timed[OURS], timed[AGAIN]).is_faster
+    for _ in range(DECISION_ATTEMPTS):
+        with torch.no_grad():
+            timed = interleaved_times(calls, DECISION_SECONDS)
+        compared = compared_baseline(THEIRS, timed[THEIRS], timed[OURS], timed[AGAIN])
+        if compared.speed is not None:
+            return compared.is_faster
+    return max(timed[THEIRS]) < min(*timed[OURS], *timed[AGAIN])
 
 
 @contextlib.contextmanager

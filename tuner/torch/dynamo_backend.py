@@ -1,4 +1,4 @@
-"""``torch.compile(module, backend="tuner")``: what is refused is left to inductor, else to eager.
+"""``torch.compile(module, backend="tuner")``: what is refused is left to inductor or to eager mode.
 
 Dynamo cuts a module into graphs. A graph is taken if its inputs are plain tensors without gradients, it
 returns tensors that share no memory, and it can become fusions. Where more than a tenth of its estimated time
@@ -6,7 +6,7 @@ is scalar loops, both are timed, and inductor gets the graph if it is faster. Of
 are not supported, these run by PyTorch, and the parts between them are taken in the same way.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -15,14 +15,13 @@ import torch
 
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.typed_arguments import typed_arguments
-from tuner.mlir.torch_dialect import first_line
 from tuner.results.database import known_url
 from tuner.runtime.process_state import thread_lock
 from tuner.torch.baselines import is_faster
 from tuner.torch.bound_graph import CONTENTS, VERSIONS, BoundGraph
+from tuner.torch.graph_fallbacks import Compiled, fallback_of
 
 NAME = "tuner"
-Compiled = Callable[..., Any]
 FALLBACK = "inductor"
 WEIGHTS = "weights"  # the option of torch.compile
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
@@ -97,7 +96,7 @@ def backend(
     options: Mapping[str, Any] = NO_OPTIONS,
     **_more: Any,
 ) -> Compiled:
-    """Compiles a graph of torch.compile, or leaves it to inductor, else to eager.
+    """Compiles a graph of torch.compile, or leaves it to inductor, or to eager mode where that is faster.
 
     Args:
         graph: the graph.
@@ -125,14 +124,14 @@ def backend(
     try:
         compiled = BoundGraph(graph, tuple(inputs), watched, _COUNTER.leave)
     except TunerError as error:
-        fallback, why_eager = _fallback_of(graph, inputs)
-        _COUNTER.leave(f"{error}{why_eager}")
-        return fallback
+        fallback = fallback_of(graph, inputs, FALLBACK)
+        _COUNTER.leave(f"{error}{fallback.note}")
+        return fallback.call
     if compiled.loops:
-        fallback, _ = _fallback_of(graph, inputs)
-        if is_faster(fallback, compiled, compiled.copied(inputs)):
-            _COUNTER.leave(f"{compiled.loops}; {FALLBACK} is faster")
-            return fallback
+        fallback = fallback_of(graph, inputs, FALLBACK)
+        if is_faster(fallback.call, compiled, compiled.copied(inputs)):
+            _COUNTER.leave(f"{compiled.loops}; {fallback.name} is faster")
+            return fallback.call
     _COUNTER.take(compiled.in_torch)
     return compiled
 
@@ -153,13 +152,3 @@ def register() -> None:
 
     if NAME not in _BACKENDS:
         torch._dynamo.register_backend(backend, name=NAME)  # noqa: SLF001 - torch's documented place
-
-
-def _fallback_of(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> tuple[Compiled, str]:
-    # the graph by inductor, else in eager mode with the reason
-    from torch._dynamo import lookup_backend
-
-    try:
-        return lookup_backend(FALLBACK)(graph, list(inputs)), ""
-    except Exception as error:  # noqa: BLE001 - inductor needs a C++ compiler, and more
-        return graph.forward, f"; {FALLBACK}: {first_line(error)}"

@@ -1,0 +1,59 @@
+"""What a graph of torch.compile is left to where tuner does not take it: inductor, or eager mode.
+
+Inductor's code of some graphs is slower than eager mode, as of windows that overlap in memory: both are
+timed.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from tuner.mlir.torch_dialect import first_line
+from tuner.torch.baselines import is_faster
+
+EAGER = "eager mode"
+COPIED_BYTES = 2**30  # of inputs: where there are more, inductor is taken without being timed
+Compiled = Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Fallback:
+    """A function of a graph's inputs, its name, and a note on how it was chosen, or ""."""
+
+    call: Compiled
+    name: str
+    note: str = ""
+
+
+def fallback_of(graph: torch.fx.GraphModule, inputs: Sequence[Any], name: str) -> Fallback:
+    """Returns the graph as the backend ``name`` compiles it; in eager mode where that fails or is slower."""
+    from torch._dynamo import lookup_backend
+
+    try:
+        compiled = lookup_backend(name)(graph, list(inputs))
+    except Exception as error:  # noqa: BLE001 - inductor needs a C++ compiler, and more
+        return Fallback(graph.forward, EAGER, f"; {name}: {first_line(error)}")
+    if compiled == graph.forward or not _can_be_timed(inputs):
+        return Fallback(compiled, name)
+    copies = tuple(map(torch.clone, inputs))  # a graph may write its inputs, weights too
+    try:
+        with torch.random.fork_rng(devices=()):
+            is_eager_faster = is_faster(graph.forward, compiled, copies)
+    except Exception as error:  # noqa: BLE001 - of the user's operators: the call that follows raises it, too
+        return Fallback(compiled, name, f"; {EAGER} was not timed: {first_line(error)}")
+    if is_eager_faster:
+        return Fallback(graph.forward, EAGER, f"; {EAGER} is faster than {name}")
+    return Fallback(compiled, name)
+
+
+def _can_be_timed(inputs: Sequence[Any]) -> bool:
+    """Returns whether calls without gradients, with copies of the inputs, are such as the user's."""
+    if torch.is_grad_enabled() or not all(isinstance(value, torch.Tensor) for value in inputs):
+        return False
+    return sum(map(_bytes_of, inputs)) <= COPIED_BYTES
+
+
+def _bytes_of(tensor: torch.Tensor) -> int:
+    return int(tensor.numel()) * int(tensor.element_size())
