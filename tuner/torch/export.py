@@ -38,6 +38,7 @@ from tuner.torch.importer import bytes_of, import_program
 from tuner.torch.lowering import lower_in_child, lower_in_process, require_none_of
 from tuner.torch.packed_nibbles import with_unpacked_weights
 from tuner.torch.refusals import RANDOM, STRIDES, RefusedOperator, line_of, place_of
+from tuner.torch.strided_views import replace_strided
 
 # classes of values in torch.export's signatures
 TENSOR = "TensorArgument"
@@ -315,7 +316,9 @@ def exported_graph(
         export = partial(torch.export.export, module, *own, dynamic_shapes=dynamic_shapes)
         # a graph of torch.compile that is compiled has guards of its own, which an export would add to
         with _without_collections(), tracing(None):
-            return _unless_refused(export)
+            program = _unless_refused(export)
+        replace_strided(program.graph_module)
+    return program
 
 
 @contextlib.contextmanager

@@ -1,0 +1,173 @@
+"""Rewrites ``as_strided``, which reads memory by the strides of its input, by operators that do not.
+
+Windows that overlap are such views, as those of attention in windows. A rewritten view is a copy.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from operator import mul
+from typing import Any
+
+import torch
+from torch.fx import Node
+from torch.utils._pytree import tree_leaves
+
+from tuner.torch.graph_outputs import is_overload, is_view
+
+ATEN = torch.ops.aten
+MOST_SLICES = 64  # of one view
+
+
+@dataclass(frozen=True)
+class Windows:
+    """A view as slices of a row: dimensions by their numbers in the view, the first of a list outermost.
+
+    ``leading`` dimensions divide the row evenly, ``inner`` ones are adjacent elements. There is a slice for
+    each index of the ``sliced`` dimensions, from the elements ``starts`` on.
+    """
+
+    leading: tuple[int, ...]
+    sliced: tuple[int, ...]
+    inner: tuple[int, ...]
+    starts: tuple[int, ...]
+    row: int  # elements of the row of an index of the leading dimensions
+
+
+def windows_of(numbers: int, size: Sequence[int], stride: Sequence[int], offset: int) -> Windows | None:
+    """Returns a view of ``numbers`` adjacent elements as slices; None for one that needs too many, or others.
+
+    ``size``, ``stride`` and ``offset`` are those of ``torch.as_strided``.
+    """
+    last = offset + sum(map(mul, map(_before, size), stride))
+    if not prod(size) or offset < 0 or last >= numbers or min(stride, default=0) < 0:
+        return None
+    waiting = list(filter(lambda at: size[at] > 1, _descending(size, stride)))
+    row = numbers
+    leading = []
+    while waiting:
+        at = waiting[0]
+        within = last - (size[at] - 1) * stride[at]
+        if size[at] * stride[at] != row or within >= stride[at]:
+            break
+        last = within
+        row = stride[at]
+        leading.append(waiting.pop(0))
+    inner: list[int] = []
+    adjacent = 1
+    while waiting and stride[waiting[-1]] == adjacent:
+        adjacent *= size[waiting[-1]]
+        inner.insert(0, waiting.pop())
+    sliced = sorted({*range(len(size))}.difference(leading, inner))
+    counts = _at(size, sliced)
+    if prod(counts) > MOST_SLICES:
+        return None
+    steps = _at(stride, sliced)
+    starts = tuple(offset + sum(map(mul, index, steps)) for index in product(*map(range, counts)))
+    return Windows(tuple(leading), tuple(sliced), tuple(inner), starts, row)
+
+
+def _before(size: int) -> int:
+    return size - 1
+
+
+def _at(numbers: Sequence[int], places: Sequence[int]) -> list[int]:
+    return list(map(numbers.__getitem__, places))
+
+
+def replace_strided(module: torch.fx.GraphModule) -> None:
+    """Replaces ``as_strided`` in an exported graph without decompositions, in place.
+
+    It stays where its memory is an argument's, whose strides a call may change, where the memory is written
+    in place later, or returned, and where it needs more than 64 slices.
+    """
+    written = set[Node]()  # later
+    for node in reversed(module.graph.nodes):
+        if node.target is ATEN.as_strided.default and _owner(node) not in written:
+            _replace(module.graph, node)
+        elif is_overload(node):
+            written.update(_written(node))
+    module.recompile()
+
+
+def _replace(graph: torch.fx.Graph, node: Node) -> None:
+    value = node.args[0].meta["val"]
+    view = node.meta["val"]
+    is_own = _owner(node).op == "call_function" and not _is_returned(node)
+    if not is_own or not _is_static(view) or not _is_static(value) or not _is_dense(value):
+        return
+    windows = windows_of(value.numel(), view.shape, view.stride(), view.storage_offset())
+    if windows is not None:
+        node.replace_all_uses_with(_sliced(graph, node, windows))
+        graph.erase_node(node)
+
+
+def _written(node: Node) -> Iterator[Node]:
+    """Yields the nodes whose memory an operator writes in place."""
+    for argument, value in zip(node.target._schema.arguments, node.args, strict=False):  # noqa: SLF001
+        if argument.is_write:
+            yield from map(_owner, filter(_is_node, tree_leaves(value)))
+
+
+def _is_node(value: object) -> bool:
+    return isinstance(value, Node)
+
+
+def _owner(node: Node) -> Node:
+    """Returns the node that computed the memory of a node's value."""
+    while node.op == "call_function" and is_view(node):
+        node = node.all_input_nodes[0]
+    return node
+
+
+def _is_returned(node: Node) -> bool:
+    return any(user.op == "output" or (is_view(user) and _is_returned(user)) for user in node.users)
+
+
+def _is_dense(value: torch.Tensor) -> bool:
+    """Returns whether a tensor is its whole memory, in some order of its dimensions, from the first on."""
+    in_order = value.permute(_descending(value.shape, value.stride()))
+    return bool(in_order.is_contiguous()) and not value.storage_offset()
+
+
+def _is_static(value: torch.Tensor) -> bool:
+    sizes = (*value.shape, *value.stride(), value.storage_offset())
+    return all(isinstance(size, int) for size in sizes)
+
+
+def _descending(size: Sequence[int], stride: Sequence[int]) -> list[int]:
+    """Returns the dimensions of a tensor in the order of their strides, the greatest first."""
+    return sorted(range(len(size)), key=lambda at: (-stride[at], -size[at]))
+
+
+def _sliced(graph: torch.fx.Graph, node: Node, windows: Windows) -> Node:
+    """Adds operators that copy the ``windows`` of the input of an ``as_strided``; returns the last one."""
+    call = _caller(graph, node)
+    source = node.args[0]
+    assert isinstance(source, Node)
+    value = source.meta["val"]
+    shape = node.meta["val"].shape
+    leading = _at(shape, windows.leading)
+    inner = _at(shape, windows.inner)
+    turned = call(ATEN.permute.default, source, _descending(value.shape, value.stride()))
+    rows = call(ATEN.reshape.default, turned, [prod(leading), windows.row])
+    slices = [call(ATEN.slice.Tensor, rows, 1, start, start + prod(inner)) for start in windows.starts]
+    stacked = call(ATEN.stack.default, slices, 1)
+    sorted_sizes = [*leading, *_at(shape, windows.sliced), *inner]
+    shaped = call(ATEN.reshape.default, stacked, sorted_sizes)
+    order = [*windows.leading, *windows.sliced, *windows.inner]
+    return call(ATEN.permute.default, shaped, list(map(order.index, range(len(shape)))))
+
+
+def _caller(graph: torch.fx.Graph, node: Node) -> Callable[..., Node]:
+    """Returns a function that adds an operator before a node, with the example value that it computes."""
+
+    def call(target: Any, *arguments: Any) -> Node:
+        with graph.inserting_before(node):
+            added = graph.call_function(target, arguments)
+        values = torch.fx.node.map_arg(arguments, lambda argument: argument.meta["val"])
+        added.meta = {**node.meta, "val": target(*values)}
+        return added
+
+    return call
