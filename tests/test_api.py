@@ -316,6 +316,7 @@ CALLS: dict[str, dict[str, Any]] = {  # public function -> arguments of a call t
     "report": {"db": MISSING},
     "compile_program": {"payload": "/nonexistent.mlir", "target": "cpu"},
     "load": {"folder": "/nonexistent"},
+    "c_library": {"folder": "/nonexistent", "output": "/nonexistent"},
     "Matmul": {"m": 8, "n": 8, "k": 8},
     "BatchMatmul": {"batch": 2, "m": 8, "n": 8, "k": 8},
     "GroupedMatmul": {"groups": 2, "m": 8, "n": 8, "k": 8},

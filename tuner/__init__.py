@@ -15,6 +15,7 @@ __all__ = [
     "RowRange",
     "UsageError",
     "__version__",
+    "c_library",
     "compile_program",
     "export",
     "history",
@@ -42,6 +43,7 @@ MODULES = {  # public name -> the module that has it
     "RowRange": "tuner.analysis.row_ranges",
     "progress": "tuner.results.output.progress",
     "report": "tuner.results.report.page",
+    "c_library": "tuner.programs.c_library",
     "compile_program": "tuner.programs.compile",
     "read_quantized": "tuner.runtime.quantized_files",
     "load": "tuner.programs.run.loading",  # of an exported program: loads no compiler
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from tuner.core.errors import CandidateError, DeviceError, UsageError
     from tuner.core.matmul import BatchMatmul, GroupedMatmul, Matmul
     from tuner.library.dispatch.matmul import DispatchedMatmul
+    from tuner.programs.c_library import c_library
     from tuner.programs.compile import compile_program
     from tuner.programs.run.loading import load
     from tuner.results.output.progress import progress

@@ -8,6 +8,11 @@ COMMANDS: Final = {
             "Verifies and times a script that somebody else wrote; prints one JSON document."
         ),
     },
+    "Export": {
+        "tuner.programs.commands.c_library:c_library": (
+            "Writes a program that Python exported, program.export(FOLDER), as a library for C programs."
+        ),
+    },
     "Programs": {
         "tuner.programs.commands.run:run": (
             "Compiles and runs an MLIR program of one or more operations; '-' reads the program from stdin."

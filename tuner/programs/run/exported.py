@@ -4,9 +4,9 @@
     code.o          machine code: an object file for x86-64
     weights.npy     packed weights, as bytes, each at a multiple of 64 bytes
 
-The code takes a frame of pointers (``tuner.programs.run.fused_code``), so programs in C can call it too. It
-never ends the process: an index out of range is a text in the frame. A program of a dynamic size is a folder,
-too: ``tuner.programs.run.exported_sizes``.
+The code takes a frame of pointers (``tuner.programs.run.fused_code``). It never ends the process: an index
+out of range is a text in the frame. A program of a dynamic size is a folder, too:
+``tuner.programs.run.exported_sizes``. C programs call both by ``tuner.programs.c_library``.
 """
 
 import hashlib

@@ -7,6 +7,7 @@ __all__ = [
     "faulting_memory",
     "host",
     "jit",
+    "linkable_objects",
     "memory",
     "object_files",
     "roofline",

@@ -68,6 +68,7 @@ class ElfSection:
     content: bytes
     alignment: int
     is_code: bool
+    is_written: bool  # by the code
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,8 @@ def read_object(code: bytes) -> ElfObject:
             if header.flags & LOADED and _text(code, headers[names], header.name) != UNWINDING:
                 content = bytes(header.size) if header.type == WITHOUT_CONTENT else _part(code, header)
                 is_code = bool(header.flags & EXECUTED)
-                sections.append(ElfSection(number, content, max(header.alignment, 1), is_code))
+                is_written = bool(header.flags & WRITTEN)
+                sections.append(ElfSection(number, content, max(header.alignment, 1), is_code, is_written))
         symbols = tuple(
             ElfSymbol(_text(code, headers[header.link], name), section, value)
             for header in headers
