@@ -45,6 +45,7 @@ TRIALS = (7, 7, 20, 7, 7, 7)  # of runs before run 7: pages name trial 42, an ab
 KNOBS: dict[str, tuple[Value, ...]] = {"x": (4, 6, 7, 8), "comment": ("a",)}  # of what pages tune and resume
 RUN_BY_OTHER_TESTS = {  # command -> the test that runs it
     "fleet": "tests/docs/test_fleet_examples.py",  # with real PostgreSQL; the demo: test_fleet.py
+    "c-library": "tests/cli/commands/test_c_library.py",  # of an exported program
     "bundle": "tests/cli/commands/test_bundle.py",  # real kernels, on a stand-in for the GPU
     "measure": "tests/cli/commands/test_bundle.py",
     "judge": "tests/cli/commands/test_judge.py",  # by real compilers
