@@ -62,8 +62,7 @@ def test_a_c_library_is_tuned_exported_compiled_and_run(tmp_path: Path) -> None:
     page = (GUIDES / "c-library.md").read_text()
     of_model = sections(page)[MODEL_IN_C]
     blocks = tuple(block for block in blocks_of(page) if block not in of_model)
-    printed = Guide(tmp_path).follow(blocks)
-    assert printed.splitlines()[-2:] == ["small_matmul.c", "small_matmul.h"]
+    Guide(tmp_path).follow(blocks)
     assert (tmp_path / "libmm.so").stat().st_size > 0
 
 
