@@ -71,3 +71,22 @@ module {
     return
   }
 }
+// ----- ROWS
+
+module {
+  func.func @f(%x: memref<6x18xf32>, %w: memref<3x3xf32>, %y: memref<4x16xf32>) {
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%y : memref<4x16xf32>)
+    linalg.generic {
+      indexing_maps = [affine_map<(h, w, a, b) -> (h + a, w + b)>, affine_map<(h, w, a, b) -> (a, b)>,
+                       affine_map<(h, w, a, b) -> (h, w)>],
+      iterator_types = ["parallel", "parallel", "reduction", "reduction"]
+    } ins(%x, %w : memref<6x18xf32>, memref<3x3xf32>) outs(%y : memref<4x16xf32>) attrs = {contraction} {
+      ^bb0(%one: f32, %other: f32, %before: f32):
+        %product = arith.mulf %one, %other : f32
+        %sum = arith.addf %before, %product : f32
+        linalg.yield %sum : f32
+    }
+    return
+  }
+}

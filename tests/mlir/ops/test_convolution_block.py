@@ -10,7 +10,9 @@ from tests.mlir.ops.one_op import apply, line_of
 from tests.texts import text_beside
 
 FILL = "linalg.fill ins(%zero : f32) outs(%sums : memref<1x{filters}x1x4xf32>)"
-DYNAMIC, PAYLOAD, K_GROUPS = (text_beside(__file__, name) for name in ("DYNAMIC", "PAYLOAD", "K_GROUPS"))
+DYNAMIC, PAYLOAD, K_GROUPS, ROWS = (
+    text_beside(__file__, name) for name in ("DYNAMIC", "PAYLOAD", "K_GROUPS", "ROWS")
+)
 
 
 def line(along: str = "filters", **knobs: int) -> str:
@@ -60,6 +62,16 @@ def test_the_next_tile_of_a_row_is_fetched_ahead() -> None:
     assert "memref.prefetch" not in apply(line(), payload())
     assert apply(ahead, payload()).count("memref.prefetch") == 2  # the first and the last pixel
     require_sums(ahead, payload(8), 8)
+
+
+def test_a_row_of_the_input_is_loaded_once_for_all_rows_of_the_window() -> None:
+    assert apply(line("last"), ROWS).count("vector.load %arg0") == 6  # of 6 rows; 4 x 3 rows are multiplied
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((6, 18), (3, 3)))
+    y = np.full((4, 16), np.nan, np.float32)
+    block_runs.run(line("last"), ROWS, (x, w, y))
+    windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), (3, 3))
+    np.testing.assert_allclose(y, np.einsum("hwab,ab->hw", windows, w), rtol=1e-4, atol=1e-5)
 
 
 INTEGERS = payload(4, element="i32").replace("mulf", "muli").replace("addf", "addi").replace("0.0 :", "0 :")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, product
 
 from tuner.core.errors import Refusal
@@ -25,6 +26,7 @@ from tuner.mlir.ir.building import DYNAMIC, fetch, index, loop, plus, reinterpre
 from tuner.mlir.ir.reading import op_of, walk
 
 LANES = 16  # elements of f32 of a register
+PRODUCTS_LIMIT = 256  # of one step; the time of LLVM grows with their number
 LoopIndices = dict[int, Value]  # dimension that is summed up -> its index in the loops
 
 
@@ -43,6 +45,9 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     input at one index of the dimension that the op's attribute ``planes`` names. Planes that are zeros, as
     ``planes`` says, are not multiplied: a loop over planes of the window begins after them or ends before
     them, if all pixels of the tile are of one plane.
+
+    Where lanes are pixels of a row, and the tile has several rows, one iteration goes through all rows of the
+    window, and loads each register of the input once.
 
     K groups, pairs of bf16, are multiplied by vdpbf16ps of AVX512-BF16, which takes subnormal numbers as 0.
     Weights that are an argument ``tuner.weight``, and are read by tiles of filters, become panels, one for
@@ -133,18 +138,7 @@ class _Block:
         start = [zero(ir.VectorType.get([self.lanes], self.tile.element))] * (
             len(self.pixels) * len(self._counts)
         )
-        sizes = self.tile.sizes
-        reduced = self.tile.reduced
-        # the last reduced loop may be split: its blocks become the outermost loop
-        last = reduced[-1]
-        is_blocked = 0 < self.channels < sizes[last] and sizes[last] % self.channels == 0
-        inner = self.channels if is_blocked else sizes[last]
-        outer = [(last, sizes[last] // inner, inner)] if is_blocked else []
-        sums = self._over(
-            [*outer, *((dimension, sizes[dimension], 1) for dimension in reduced[:-1]), (last, inner, 1)],
-            {},
-            start,
-        )
+        sums = self._over(self._loops(), {}, start)
         adds = fill is None
         parts = len(self._counts)
         for part, count in enumerate(self._counts):
@@ -160,6 +154,30 @@ class _Block:
         for replaced in (op, fill, view if self.panel else None):
             if replaced is not None:
                 replaced.erase()
+
+    def _loops(self) -> list[tuple[int, int, int]]:
+        """Returns (dimension, count, step) of the loops over what is summed up, the outermost first."""
+        sizes = self.tile.sizes
+        loops = [(number, sizes[number], 1) for number in self.tile.reduced if number != self._unrolled]
+        if not loops:
+            return []
+        *outer, (last, count, step) = loops
+        is_blocked = 0 < self.channels < count and count % self.channels == 0
+        if is_blocked:
+            return [(last, count // self.channels, self.channels), *outer, (last, self.channels, step)]
+        return loops
+
+    @cached_property
+    def _unrolled(self) -> int | None:
+        """Returns the dimension of the window that one step goes through, None if a step has one element.
+
+        With all of its elements at hand a register of the input is loaded once, not once for each. Most of
+        these loads cross a line of the cache, and so take longer than the products.
+        """
+        shared = self.tile.shared
+        if shared is not None and len(self.pixels) * self.tile.sizes[shared] <= PRODUCTS_LIMIT:
+            return shared
+        return None
 
     def _over(
         self, loops: list[tuple[int, int, int]], at: LoopIndices, sums: Sequence[Value]
@@ -216,17 +234,26 @@ class _Block:
         known: dict[tuple[object, ...], Value] = {}
         if self.prefetches:
             self._prefetch(at, known)
-        after = []
-        for number, pixel in enumerate(self.pixels):
-            for part, count in enumerate(self._counts):
-                before = sums[number * len(self._counts) + part]
-                element = pixel | {self.tile.lane: part * self.lanes}
-                left, right = (
-                    self._operand(operand, at, element, count, known) for operand in (INPUT, WEIGHTS)
-                )
-                multiply = dot_product if self.tile.has_k_groups else multiply_add
-                after.append(multiply(left, right, before))
+        multiply = dot_product if self.tile.has_k_groups else multiply_add
+        after = [*sums]
+        for number, element in self._products:
+            count = self._counts[number % len(self._counts)]
+            left, right = (self._operand(operand, at, element, count, known) for operand in (INPUT, WEIGHTS))
+            after[number] = multiply(left, right, after[number])
         return after
+
+    @cached_property
+    def _products(self) -> list[tuple[int, TileElement]]:
+        """Returns what a step multiplies: the number of a sum, and its element with that of the window."""
+        starts = range(0, self.lanes * len(self._counts), self.lanes)
+        sums = [pixel | {self.tile.lane: start} for pixel, start in product(self.pixels, starts)]
+        if self._unrolled is None:
+            return [*enumerate(sums)]
+        window = range(self.tile.sizes[self._unrolled])
+        elements = product(window, enumerate(sums))
+        products = [(number, element | {self._unrolled: row}) for row, (number, element) in elements]
+        # those of one register of the input follow each other: it need not be kept for later
+        return sorted(products, key=lambda pair: self.tile.constants(INPUT, pair[1]))
 
     def _operand(
         self,
@@ -237,10 +264,7 @@ class _Block:
         known: dict[tuple[object, ...], Value],
     ) -> Value:
         """Returns a register of the input or the weights; creates its load where it is not ``known`` yet."""
-        maps = self.tile.maps[number]
-        constants = [
-            sum(element.get(dimension, 0) * factor for dimension, factor in terms.items()) for terms in maps
-        ]
+        constants = self.tile.constants(number, element)
         key = (number, *constants)
         if key not in known:
             indices = [

@@ -79,6 +79,32 @@ class ConvolutionTile:
         inside = list(chain.from_iterable(self.maps[WEIGHTS]))
         return tuple(dimension for dimension in inside if dimension not in parallel)
 
+    @property
+    def shared(self) -> int | None:
+        """Returns a dimension of the window along which several pixels of the tile read the same lanes.
+
+        Such as the rows of a window, if lanes are pixels of a row and the tile has several rows; else None.
+        """
+        if self.lane in chain.from_iterable(self.maps[WEIGHTS]):
+            return None
+        several = set(filter(lambda dimension: self.sizes[dimension] > 1, self.sizes))
+        for terms in self.maps[INPUT]:
+            dimensions = several.intersection(terms)
+            window = dimensions.intersection(self.reduced)
+            if window and dimensions > window and self.lane not in terms:
+                return min(window)
+        return None
+
+    def constants(self, number: int, element: TileElement) -> list[int]:
+        """Returns the indices of an element in operand ``number``, of a tile and a window that begin at 0."""
+        indices = []
+        for terms in self.maps[number]:
+            position = 0
+            for dimension in element.keys() & terms.keys():
+                position += element[dimension] * terms[dimension]
+            indices.append(position)
+        return indices
+
     def pixels(self) -> Iterator[TileElement]:
         """Yields {dimension: index} for each pixel of the tile, with 0 along the lanes' dimension.
 
