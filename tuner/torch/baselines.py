@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import io
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ AGAIN = "tuner again"
 THEIRS = "theirs"
 DECISION_SECONDS = 0.3  # of rounds that decide which of two calls is taken
 DECISION_ATTEMPTS = 3  # where no ratio is reliable, as while something else runs for a moment
+ATTEMPTS_SECONDS = 3.0  # after which no further attempt begins
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +244,10 @@ def is_faster(theirs: Callable[..., Any], ours: Callable[..., Any], tensors: tup
     """
     our_call = partial(ours, *tensors)
     calls: dict[str, Call] = {OURS: our_call, THEIRS: partial(theirs, *tensors), AGAIN: our_call}
-    for _ in range(DECISION_ATTEMPTS):
+    end = time.perf_counter() + ATTEMPTS_SECONDS
+    for attempt in range(DECISION_ATTEMPTS):
+        if attempt and time.perf_counter() > end:
+            break
         with torch.no_grad():
             timed = interleaved_times(calls, DECISION_SECONDS)
         compared = compared_baseline(THEIRS, timed[THEIRS], timed[OURS], timed[AGAIN])

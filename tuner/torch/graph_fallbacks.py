@@ -4,6 +4,7 @@ Inductor's code of some graphs is slower than eager mode, as of windows that ove
 timed.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,9 @@ from tuner.mlir.torch_dialect import first_line
 from tuner.torch.baselines import is_faster
 
 EAGER = "eager mode"
-COPIED_BYTES = 2**30  # of inputs: where there are more, inductor is taken without being timed
+# A graph with more bytes of inputs, or with a longer call, is inductor's without being timed.
+COPIED_BYTES = 2**30
+CALL_SECONDS = 0.3
 Compiled = Callable[..., Any]
 
 
@@ -40,7 +43,7 @@ def fallback_of(graph: torch.fx.GraphModule, inputs: Sequence[Any], name: str) -
     copies = tuple(map(torch.clone, inputs))  # a graph may write its inputs, weights too
     try:
         with torch.random.fork_rng(devices=()):
-            is_eager_faster = is_faster(graph.forward, compiled, copies)
+            is_eager_faster = _is_short(graph, copies) and is_faster(graph.forward, compiled, copies)
     except Exception as error:  # noqa: BLE001 - of the user's operators: the call that follows raises it, too
         return Fallback(compiled, name, f"; {EAGER} was not timed: {first_line(error)}")
     if is_eager_faster:
@@ -53,6 +56,12 @@ def _can_be_timed(inputs: Sequence[Any]) -> bool:
     if torch.is_grad_enabled() or not all(isinstance(value, torch.Tensor) for value in inputs):
         return False
     return sum(map(_bytes_of, inputs)) <= COPIED_BYTES
+
+
+def _is_short(graph: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> bool:
+    start = time.perf_counter()
+    graph(*inputs)
+    return time.perf_counter() - start < CALL_SECONDS
 
 
 def _bytes_of(tensor: torch.Tensor) -> int:
