@@ -60,7 +60,9 @@ def test_without_a_fill_of_zero_the_buffer_is_added_to() -> None:
 def test_the_next_tile_of_a_row_is_fetched_ahead() -> None:
     ahead = line(prefetch=1)
     assert "memref.prefetch" not in apply(line(), payload())
-    assert apply(ahead, payload()).count("memref.prefetch") == 2  # the first and the last pixel
+    assert (
+        apply(ahead, payload()).count("memref.prefetch") == 3
+    )  # the first and the last pixel, the next panel
     require_sums(ahead, payload(8), 8)
 
 

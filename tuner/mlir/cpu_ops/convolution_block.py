@@ -1,5 +1,6 @@
 """The transform op ``tuner.convolution_block``."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,9 +24,11 @@ from tuner.mlir.cpu_ops.reorder_weights import CONTRACTION, panels_of
 from tuner.mlir.cpu_ops.vector_lanes import load_lanes, multiply_add, store_lanes, transposed_square
 from tuner.mlir.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ir.building import DYNAMIC, fetch, index, loop, plus, reinterpreted, times, total, value, zero
+from tuner.mlir.ir.memrefs import element_bytes
 from tuner.mlir.ir.reading import op_of, walk
 
 LANES = 16  # elements of f32 of a register
+PANEL_LIMIT_BYTES = 1 << 19  # of a panel that is fetched ahead: two fit in an L2 cache of 1 MB
 PRODUCTS_LIMIT = 256  # of one step; the time of LLVM grows with their number
 LoopIndices = dict[int, Value]  # dimension that is summed up -> its index in the loops
 
@@ -69,10 +72,11 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     dimension of the output; i64: ``lanes``, elements of a register (default 16); ``channels``, how many
     channels are summed over the whole window before the next ones (default 0: all); ``unroll``, channels in
     one iteration of the innermost loop (default 1); ``prefetch``, 1 to fetch what the next tile of a row
-    reads (default 0). ``channels`` and ``unroll`` have no effect where they do not divide, ``prefetch`` where
-    pixels are not the last dimension of the input. Channels of bf16 count as K groups, in pairs. The handle
-    (a func.func) stays valid. Silenceable failure: a convolution that is not of memrefs of static sizes, an
-    unknown ``along``, and K groups with other than 16 ``lanes``.
+    reads, and the next panel of weights of at most 512 KiB (default 0). ``channels`` and ``unroll`` have no
+    effect where they do not divide, ``prefetch`` where pixels are not the last dimension of the input.
+    Channels of bf16 count as K groups, in pairs. The handle (a func.func) stays valid. Silenceable failure: a
+    convolution that is not of memrefs of static sizes, an unknown ``along``, and K groups with other than 16
+    ``lanes``.
 
     Source: E. Georganas et al., https://arxiv.org/abs/1808.05567, without its blocked layouts.
     """
@@ -234,6 +238,7 @@ class _Block:
         known: dict[tuple[object, ...], Value] = {}
         if self.prefetches:
             self._prefetch(at, known)
+            self._prefetch_panel(at, known)
         multiply = dot_product if self.tile.has_k_groups else multiply_add
         after = [*sums]
         for number, element in self._products:
@@ -285,11 +290,24 @@ class _Block:
         if pixel is None or pixel not in set(chain.from_iterable(self.tile.maps[SUMS])):
             return
         width = self.tile.sizes[pixel]
-        rank = len(self.tile.maps[INPUT])
         for distance in dict.fromkeys((width, 2 * width - 1)):
-            indices = [self._base(INPUT, side, at, known) for side in range(rank)]
+            indices = self._bases(INPUT, at, known)
             indices[-1] = plus(indices[-1], distance * last[pixel])
             fetch(self.tile.buffer(INPUT), *indices, locality=3)
+
+    def _prefetch_panel(self, at: LoopIndices, known: dict[tuple[object, ...], Value]) -> None:
+        """Creates prefetches of the weights that the next tile of filters reads at this step."""
+        _panels, *shape = ir.MemRefType(self.weights.type).shape
+        panel_bytes = math.prod(shape) * element_bytes(self.tile.element)
+        if not self.panel or panel_bytes > PANEL_LIMIT_BYTES:
+            return
+        (panel,) = self.panel
+        *window, first = self._bases(WEIGHTS, at, known)
+        for start in range(0, self.lanes * len(self._counts), self.lanes):
+            fetch(self.weights, plus(panel, 1), *window, plus(first, start), locality=2)
+
+    def _bases(self, number: int, at: LoopIndices, known: dict[tuple[object, ...], Value]) -> list[Value]:
+        return [self._base(number, side, at, known) for side in range(len(self.tile.maps[number]))]
 
     def _base(self, number: int, side: int, at: LoopIndices, known: dict[tuple[object, ...], Value]) -> Value:
         key = ("base", number, side)
