@@ -68,6 +68,7 @@ GIVEN = {"judge"}  # ratios and reliability of its documents: tests/results/regr
 # Commands that print no time of a kernel or a program.
 NO_TIMES = {
     *("strategies", "new-strategy", "space", "targets", "apply", "lower", "completion"),
+    "c-library",
     *("ptx", "bundle export", "bundle import"),
     *("fleet worker", "fleet status", "fleet drain", "fleet up", "fleet cancel"),
     *("fleet script ssh", "fleet script slurm", "fleet script kubernetes"),
