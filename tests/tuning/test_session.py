@@ -207,6 +207,18 @@ def test_a_spent_budget_ends_proposals_not_trials(budget: int, pending_limit: in
     assert len(trials) == len(proposals) == min(ROWS, max(0, budget - first))
 
 
+@given(pending_limit=st.integers(1, 5), answers=st.lists(st.booleans(), max_size=60))
+def test_a_budget_that_seemed_spent_gives_no_proposal_more_outcomes(
+    pending_limit: int, answers: list[bool]
+) -> None:
+    """The estimate of what is in flight falls while trials end: the search may go on."""
+    sampler = LineSampler()
+    given_answers = iter(answers)
+    of = (sampler, candidate_of, NotingRunner(), lambda _: next(given_answers, False), lambda *_: None)
+    list(search(*of, pending_limit))
+    assert sampler.knew == [max(0, row - pending_limit + 1) for row in range(len(sampler.knew))]
+
+
 # What is looked at before a run begins: load, and the processors that this process may use.
 
 PINNED = "import os, tuner.cli; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); tuner.cli.main()"

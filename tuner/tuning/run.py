@@ -94,9 +94,13 @@ def search(
     up to ``n - pending_limit`` and no later ones: trials do not depend on which process was faster.
     """
     pending: deque[tuple[int, int]] = deque()
+    untold: deque[Trial] = deque()  # whose outcomes the sampler does not have yet
     number = first
     while True:
         while len(pending) < pending_limit and not is_over(number):
+            # a budget that seemed spent may not be: then there are outcomes that are too late for this number
+            told_s = _tell(sampler, untold, number - pending_limit)
+            incumbent_s = min(filter(None, (incumbent_s, told_s)), default=None)
             row = sampler.ask(number)
             if row is None:
                 break
@@ -107,14 +111,22 @@ def search(
             pending.append((number, row))
             number += 1
         if not pending:
+            _tell(sampler, untold, number)
             return
-        oldest, row = pending.popleft()
-        finished = runner.finish()
-        median_s = finished.record.median_s
-        sampler.tell(row, median_s)
-        if median_s is not None and (incumbent_s is None or median_s < incumbent_s):
-            incumbent_s = median_s
-        yield Trial(oldest, row, finished)
+        trial = Trial(*pending.popleft(), runner.finish())
+        untold.append(trial)
+        yield trial
+
+
+def _tell(sampler: AbstractSampler, untold: deque[Trial], last: int) -> float | None:
+    """Gives a sampler the outcomes of trials up to number ``last``; returns their least seconds per call."""
+    least_s = None
+    while untold and untold[0].number <= last:
+        trial = untold.popleft()
+        median_s = trial.bound.record.median_s
+        sampler.tell(trial.row, median_s)
+        least_s = min(filter(None, (least_s, median_s)), default=None)
+    return least_s
 
 
 class TuningSession:
