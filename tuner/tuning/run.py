@@ -99,8 +99,8 @@ def search(
     while True:
         while len(pending) < pending_limit and not is_over(number):
             # a budget that seemed spent may not be: then there are outcomes that are too late for this number
-            told_s = _tell(sampler, untold, number - pending_limit)
-            incumbent_s = min(filter(None, (incumbent_s, told_s)), default=None)
+            least_s = _tell(sampler, untold, number - pending_limit)
+            incumbent_s = min(filter(None, (incumbent_s, least_s)), default=None)
             row = sampler.ask(number)
             if row is None:
                 break
