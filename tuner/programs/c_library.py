@@ -28,7 +28,7 @@ from tuner.library.c.writer import needs, rendered, require_prefix
 from tuner.programs.run.exported import FORMAT, read_document, read_program
 from tuner.programs.run.exported_sizes import SIZED_FORMAT, SizedCode, SizedImage, read_sizes
 from tuner.programs.run.fused_code import PROGRAM_ENTRY, Fill, FusedCode, FusedImage, numpy_type
-from tuner.programs.run.program_weights import ALIGNMENT_BYTES
+from tuner.programs.run.program_weights import aligned_size
 from tuner.programs.run.sized_types import MASK, SizeArgument, SizedSignature, SizedType
 from tuner.results.output.files import write_folder
 from tuner.runtime.cpu.host import own_architecture
@@ -291,7 +291,7 @@ def _memory(image: SizedImage) -> ObjectMemory:
     reads = _most_bytes(code.arguments[:read] for code in codes)
     returned = _most_bytes(map(attrgetter("results"), codes))
     added = _most_bytes(code.arguments[read:] for code in codes)
-    sizes = map(_rounded, (arena, *reads, *returned, *added))
+    sizes = map(aligned_size, (arena, *reads, *returned, *added))
     starts = tuple(accumulate(sizes, initial=0))
     first_result = 1 + len(reads)
     first_added = first_result + len(returned)
@@ -310,7 +310,3 @@ def _most_bytes(lists: Iterable[Sequence[TensorType]]) -> list[int]:
         pairs = zip_longest(most, map(attrgetter("bytes"), types), fillvalue=0)
         most = list(map(max, pairs))
     return most
-
-
-def _rounded(size: int) -> int:
-    return -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES

@@ -105,10 +105,11 @@ def _change(buffer: str, owner: Node, value: Node, results: Iterable[Node]) -> C
 
 
 def _reads_twice(node: Node) -> bool:
-    return node.args[0] in _nodes_in((*node.args[1:], *node.kwargs.values()))
+    return node.args[0] in nodes_in((*node.args[1:], *node.kwargs.values()))
 
 
-def _nodes_in(arguments: Iterable[Any]) -> list[Node]:
+def nodes_in(arguments: Iterable[Any]) -> list[Node]:
+    """Returns the nodes among arguments of an operator, also in lists, in order."""
     found: list[Node] = []
     torch.fx.node.map_arg(tuple(arguments), found.append)
     return found

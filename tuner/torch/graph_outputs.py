@@ -140,6 +140,11 @@ def returned_views(results: Iterable[Node], memory: frozenset[Node]) -> Returned
     return ReturnedViews(tuple(shared), tuple(nodes))
 
 
+def memory_owner(node: Node) -> Node:
+    """Returns the node whose memory a node's value is in: what it is a view of, or itself."""
+    return _chain(node)[0]
+
+
 def _chain(node: Node) -> tuple[Node, tuple[Node, ...]]:
     """Returns what ``node`` is a view of, and the views from there to ``node``."""
     views: list[Node] = []

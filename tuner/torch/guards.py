@@ -208,5 +208,9 @@ def span_bytes(tensor: torch.Tensor) -> int:
     """Returns the bytes from the first element of a tensor to the end of the last one."""
     if not tensor.numel():
         return 0
-    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    return (int(last) + 1) * int(tensor.element_size())
+    return (last_element(tensor.shape, tensor.stride()) + 1) * int(tensor.element_size())
+
+
+def last_element(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Returns how many elements after the first one of a tensor its last one is in memory."""
+    return sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))

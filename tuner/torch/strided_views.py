@@ -12,9 +12,10 @@ from typing import Any
 
 import torch
 from torch.fx import Node
-from torch.utils._pytree import tree_leaves
 
-from tuner.torch.graph_outputs import is_overload, is_view
+from tuner.torch.changed_tensors import nodes_in
+from tuner.torch.graph_outputs import is_overload, is_view, memory_owner
+from tuner.torch.guards import last_element
 
 ATEN = torch.ops.aten
 MOST_SLICES = 64  # of one view
@@ -40,7 +41,7 @@ def windows_of(numbers: int, size: Sequence[int], stride: Sequence[int], offset:
 
     ``size``, ``stride`` and ``offset`` are those of ``torch.as_strided``.
     """
-    last = offset + sum(map(mul, map(_before, size), stride))
+    last = offset + last_element(size, stride)
     if not prod(size) or offset < 0 or last >= numbers or min(stride, default=0) < 0:
         return None
     waiting = list(filter(lambda at: size[at] > 1, _descending(size, stride)))
@@ -68,10 +69,6 @@ def windows_of(numbers: int, size: Sequence[int], stride: Sequence[int], offset:
     return Windows(tuple(leading), tuple(sliced), tuple(inner), starts, row)
 
 
-def _before(size: int) -> int:
-    return size - 1
-
-
 def _at(numbers: Sequence[int], places: Sequence[int]) -> list[int]:
     return list(map(numbers.__getitem__, places))
 
@@ -84,7 +81,7 @@ def replace_strided(module: torch.fx.GraphModule) -> None:
     """
     written = set[Node]()  # later
     for node in reversed(module.graph.nodes):
-        if node.target is ATEN.as_strided.default and _owner(node) not in written:
+        if node.target is ATEN.as_strided.default and memory_owner(node) not in written:
             _replace(module.graph, node)
         elif is_overload(node):
             written.update(_written(node))
@@ -94,7 +91,7 @@ def replace_strided(module: torch.fx.GraphModule) -> None:
 def _replace(graph: torch.fx.Graph, node: Node) -> None:
     value = node.args[0].meta["val"]
     view = node.meta["val"]
-    is_own = _owner(node).op == "call_function" and not _is_returned(node)
+    is_own = memory_owner(node).op == "call_function" and not _is_returned(node)
     if not is_own or not _is_static(view) or not _is_static(value) or not _is_dense(value):
         return
     windows = windows_of(value.numel(), view.shape, view.stride(), view.storage_offset())
@@ -107,18 +104,7 @@ def _written(node: Node) -> Iterator[Node]:
     """Yields the nodes whose memory an operator writes in place."""
     for argument, value in zip(node.target._schema.arguments, node.args, strict=False):  # noqa: SLF001
         if argument.is_write:
-            yield from map(_owner, filter(_is_node, tree_leaves(value)))
-
-
-def _is_node(value: object) -> bool:
-    return isinstance(value, Node)
-
-
-def _owner(node: Node) -> Node:
-    """Returns the node that computed the memory of a node's value."""
-    while node.op == "call_function" and is_view(node):
-        node = node.all_input_nodes[0]
-    return node
+            yield from map(memory_owner, nodes_in([value]))
 
 
 def _is_returned(node: Node) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tuner.core.dtypes import number_type
 from tuner.core.fusions import TEMPORARY, FusedProgram, Fusion, View
 from tuner.programs.run.fused_code import Fill
-from tuner.programs.run.program_weights import ALIGNMENT_BYTES
+from tuner.programs.run.program_weights import aligned_size
 
 # After the last buffer: vectors may read past the end of a padded buffer, whose last rows they do not use.
 SLACK_BYTES = 4096
@@ -109,7 +109,7 @@ def extent_bytes(program: FusedProgram, number: int, lifetime: BufferLifetime | 
         for view in fusion.inputs:
             if view.buffer == number:
                 end = max(end, view_end(view) * item_bytes)
-    return -(-end // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    return aligned_size(end)
 
 
 def view_end(view: View) -> int:

@@ -26,7 +26,7 @@ from tuner.core.fusions import TensorType
 from tuner.core.programs import CompiledFusion
 from tuner.core.text_files import similar_file_hint, unreadable
 from tuner.programs.run.fused_code import Fill, FusedCode, FusedImage, require_processor
-from tuner.programs.run.program_weights import ALIGNMENT_BYTES, aligned_copy, shared_weights
+from tuner.programs.run.program_weights import aligned_copy, aligned_size, shared_weights
 from tuner.version import __version__
 
 FORMAT = 4  # of program.json; 4: sizes of packed weights, each of which has a pointer in the frame
@@ -255,7 +255,7 @@ def _starts(sizes: Iterable[int]) -> list[int]:
     """Returns where each weight begins in a block, and the size of the block."""
     starts = [0]
     for size in sizes:
-        starts.append(starts[-1] + -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES)
+        starts.append(starts[-1] + aligned_size(size))
     return starts
 
 

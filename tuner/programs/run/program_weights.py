@@ -108,6 +108,11 @@ def _packed(planned: PlannedWeight, weight: Array) -> Array:
     return packed
 
 
+def aligned_size(size: int) -> int:
+    """Returns the next multiple of 64 bytes from ``size`` on."""
+    return -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+
+
 def aligned_bytes(size: int) -> Array:
     """Returns an uninitialized array of bytes that begins at a multiple of 64 bytes."""
     owner = np.empty(size + ALIGNMENT_BYTES, np.uint8)

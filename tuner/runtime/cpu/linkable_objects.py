@@ -17,6 +17,7 @@ from itertools import count
 from operator import attrgetter
 
 from tuner.core.instruction_sets import X86_64
+from tuner.runtime.cpu.memory import ALIGNMENT_BYTES
 from tuner.runtime.cpu.object_files import (
     EXECUTED,
     HEADER,
@@ -57,7 +58,6 @@ MOVE = 0xB8  # movabs: this, plus the number of the register
 LOAD_ADDRESS = 0x8D  # lea
 LOAD = 0x8B  # mov from memory
 NO_OPERATION = b"\x0f\x1f\x00"
-ALIGNMENT_BYTES = 64
 Bytes = bytes | memoryview
 
 
