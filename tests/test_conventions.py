@@ -406,7 +406,7 @@ def test_a_test_of_a_name_is_found(source: str, count: int) -> None:
 OF_CORE = [name for name in MODULES if name.startswith("core.")]
 EXPRESSIONS = {  # modules of core that use regular expressions -> on what
     "core.dynamic_sizes": "ranges of the command line",
-    "core.errors": "messages of MLIR, for their places",
+    "core.errors": "messages of MLIR, for their places and numbers",
     "core.passwords": "addresses of databases",
     "core.problem_text": "shapes of the command line",
     "core.serialization": "durations, control characters",

@@ -172,7 +172,13 @@ def test_candidates_that_all_fail_are_reported(store: Store) -> None:
     programs = Programs((ONE,))
     found = tuned(programs, store, backends)
     assert programs.asked[0].scripts == ()
-    assert found.problems[0].reason == "no candidate worked"
+    why = "3 of 3 trials failed at verify: element (0, 1): found 2, expected 1"
+    assert found.problems[0].reason == f"no candidate worked: {why}"
+    lines = program_lines(found, " --db a.db")[:3]
+    assert lines[1:] == [
+        f"        stays as loops, or by default: no candidate worked: {why}",
+        "        tuner explain 1 --db a.db",
+    ]
     assert not found.has_worked
 
 

@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -35,7 +34,6 @@ from tuner.cli.tune_forms import (
     form_of,
 )
 from tuner.core.candidate import TargetName, candidate_document
-from tuner.core.errors import Failure
 from tuner.core.problem import OPERATIONS
 from tuner.core.problem_text import parse_row_range
 from tuner.core.queries import TrialQuery
@@ -60,7 +58,6 @@ if TYPE_CHECKING:
 
 
 PREDICTED_LIMIT = 8  # trials whose cycles are predicted at the end of a run: half a second each
-REASONS_SHOWN = 3
 # parameters that an export without a search does not take
 SEARCH_OPTIONS = (
     *(
@@ -248,11 +245,7 @@ def _print(
     if tuned.is_interrupted:
         print_interrupted(resume_with)
     elif not tuned.has_worked:
-        failed = store.trials(TrialQuery(run=tuned.run.id, status="failed"))
-        failures = [trial.record.outcome for trial in failed if isinstance(trial.record.outcome, Failure)]
-        reasons = Counter(f"{failure.stage.value}: {failure.reason}" for failure in failures)
-        lines = failure_lines(tuned, reasons.most_common(REASONS_SHOWN), arguments)
-        print("\n".join(lines), file=sys.stderr)
+        print("\n".join(failure_lines(tuned, arguments)), file=sys.stderr)
 
 
 # With --fleet: the machine class of a resumed run; with --on: a run on each class, and the compromise.

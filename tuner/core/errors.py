@@ -71,6 +71,11 @@ class Failure:
         return self.stage in REPEATABLE and not self.reason.startswith(TIMED_OUT)
 
     @property
+    def without_numbers(self) -> "Failure":
+        """Returns the failure with "#" for each number of its reason: alike failures become equal."""
+        return Failure(self.stage, re.sub(r"\d+", "#", self.reason))
+
+    @property
     def shows_a_defect(self) -> bool:
         """Returns whether the code is wrong, or faults; a timeout or a lack of memory does not show that."""
         return self.stage is Stage.VERIFY or (self.stage is Stage.RUN and self.reason.startswith(FAULT))

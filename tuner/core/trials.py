@@ -1,10 +1,11 @@
 """A trial of a run as the results database returns it: its outcome, its times, its script."""
 
 import datetime
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tuner.core.candidate import Candidate, Value
-from tuner.core.errors import UsageError
+from tuner.core.errors import Failure, UsageError
 from tuner.core.machine import Machine
 from tuner.core.records import CompileSeconds, Measurement, Record
 from tuner.core.reliability import Reliability, unknown
@@ -119,6 +120,25 @@ def require_unaltered(trial: StoredTrial) -> None:
             f"{trial.record.script_sha256[:12]}",
             "restore the database from a backup, or tune the problem again",
         )
+
+
+@dataclass(frozen=True)
+class AlikeFailures:
+    """Trials that failed at one stage for reasons that differ only in numbers."""
+
+    failure: Failure  # of the first of these trials
+    trials: tuple[int, ...]  # ids
+
+
+def alike_failures(trials: Iterable[StoredTrial]) -> tuple[AlikeFailures, ...]:
+    """Returns the failed of ``trials`` by stage and by reason without numbers, the most frequent first."""
+    alike: dict[Failure, list[tuple[Failure, int]]] = {}
+    for trial in trials:
+        if isinstance(trial.record.outcome, Failure):
+            failure = trial.record.outcome
+            alike.setdefault(failure.without_numbers, []).append((failure, trial.id))
+    frequent = sorted(alike.values(), key=len, reverse=True)
+    return tuple(AlikeFailures(group[0][0], tuple(trial for _, trial in group)) for group in frequent)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,6 @@ LEAST_RUN_PER_FIND = 3.5
 OVERRUN = 0.05  # part of a budget by which timing the untuned program may exceed it
 LATEST = 0.1, 3.0  # part of a budget, and seconds: a run of the program may exceed it by the larger of them
 LEAST_CAMPAIGN_SHARE = 0.3  # part of a budget that the campaign gets at least
-NO_WORK = "no candidate worked: it has its initial configuration, or is loops"
 CPU = "cpu"
 
 
@@ -225,7 +224,13 @@ class ProgramTuning:
         else:
             verified = TrialQuery(run=run.id, status="verified", sort="number", limit=1)
             trial = next(iter(self.store.trials(verified)), None)
-        return TunedProblem(problem, tuned, trial, "" if trial else "no candidate worked")
+        return TunedProblem(problem, tuned, trial, "" if trial else _reason(tuned))
+
+
+def _reason(tuned: TunedRun) -> str:
+    if tuned.why_not_worked:
+        return f"no candidate worked: {tuned.why_not_worked}"
+    return "no candidate was tried"
 
 
 def with_times(report: ProgramReport, pair: TimedPair, time: Measurement, spare_cores: int) -> ProgramReport:
@@ -391,7 +396,7 @@ class FusionTuning:
         result = TunedProgram(
             request.target,
             tuple(
-                TunedProblem(run.run.settings.problem, run, run.best, "" if run.best else NO_WORK)
+                TunedProblem(run.run.settings.problem, run, run.best, "" if run.best else _reason(run))
                 for run in tuned.runs
             ),
             bound,

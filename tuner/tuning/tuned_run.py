@@ -10,7 +10,8 @@ from tuner.core.reliability import Reliability, reliability_of_all
 from tuner.core.requests import Campaign
 from tuner.core.round_quality import StoredRound
 from tuner.core.runs import Run
-from tuner.core.trials import StoredTrial
+from tuner.core.serialization import count_text
+from tuner.core.trials import AlikeFailures, StoredTrial, alike_failures
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -25,6 +26,7 @@ class TunedRun:
     selected: SelectedResult | None  # None: no candidate has a time
     seconds: float  # wall time of all sessions
     rounds: tuple[StoredRound, ...] = ()  # timing rounds, the earliest first
+    failures: tuple[AlikeFailures, ...] = ()  # the most frequent first
 
     def __repr__(self) -> str:
         """Returns one line: problem, target, status, numbers of trials, best trial."""
@@ -48,6 +50,18 @@ class TunedRun:
         return self.selected is not None or self.counts.verified + self.counts.compiled > 0
 
     @property
+    def why_not_worked(self) -> str:
+        """Returns why no candidate worked, by the most frequent failure; "" if one did, or all are pending.
+
+        "2 of 3 trials failed at compile: linalg.matmul at payload:8:16: Attempted to vectorize, but failed".
+        """
+        if self.has_worked or not self.failures:
+            return ""
+        alike = self.failures[0]
+        trials = f"{len(alike.trials)} of {count_text(self.counts.proposed, 'trial')}"
+        return f"{trials} failed at {alike.failure.stage.value}: {alike.failure.reason}"
+
+    @property
     def lost(self) -> str:
         """Returns why the run's latest final re-measurement gave no times; "" if it did, or there is none."""
         latest = self.rounds[-1].quality if self.rounds else None
@@ -67,8 +81,11 @@ def tuned_run(store: "Store", run_id: int) -> TunedRun:
     Raises UsageError for an unknown id.
     """
     run = store.run(run_id)
-    selected = select_result(store.trials(TrialQuery(run=run_id, sort="number")), run.noise)
-    return TunedRun(run, store.counts(run_id), selected, run.seconds or 0.0, store.rounds(run_id))
+    trials = store.trials(TrialQuery(run=run_id, sort="number"))
+    selected = select_result(trials, run.noise)
+    counts = store.counts(run_id)
+    seconds = run.seconds or 0.0
+    return TunedRun(run, counts, selected, seconds, store.rounds(run_id), alike_failures(trials))
 
 
 @dataclass(frozen=True, repr=False)

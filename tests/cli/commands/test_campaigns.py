@@ -59,6 +59,7 @@ def test_by_default_a_problem_has_eight_trials_and_failed_ones_are_named(tuner: 
     tuner.backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
     done = tuner.failed("tune --shapes", shapes, "--trials", "4", "--fresh")
     require(done.out, "no candidate worked", "total     unknown: a problem has no time")
+    require(done.out, "2 of 2 trials failed at verify: element (0, 1): found 2", "tuner explain")
 
 
 @pytest.mark.slow

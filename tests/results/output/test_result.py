@@ -14,10 +14,11 @@ from tuner.core.records import Conditions, GpuState, Verdict
 from tuner.core.reliability import unreliable
 from tuner.core.roofline import Roofline
 from tuner.core.runs import LibraryTime, Run
-from tuner.core.trials import StoredTrial
+from tuner.core.trials import AlikeFailures, StoredTrial, alike_failures
 from tuner.results.output import json_documents, run_result
 from tuner.results.output.json_documents import csv_cell, history_csv, history_document, trial_document
-from tuner.results.output.run_result import counts_text, failure_lines, tied_lines
+from tuner.results.output.run_result import counts_text, failure_lines, tied_lines, why_lines
+from tuner.results.output.tables import run_lines
 from tuner.results.report.content import BestKnown
 from tuner.results.report.headline_card import card_of
 from tuner.tuning.tuned_run import TunedRun
@@ -153,11 +154,26 @@ def test_counts_and_a_run_that_found_nothing_report_what_became_of_trials() -> N
     assert counts_text(COUNTS) == "12 trials: 9 measured, 3 failed, 4 of them reused (same code)"
     assert counts_text(Counts(1, 1)) == "1 trial: 1 measured, 0 failed"
     assert counts_text(Counts(4, 1)) == "4 trials: 1 measured, 0 failed, 3 without an outcome"
-    assert failure_lines(TunedRun(run(), Counts(), None, 1.0), []) == ["no candidate was tried"]
-    given = failure_lines(TunedRun(run(), Counts(3, 0, 0, 3), None, 1.0), [("run: killed by SIGSEGV", 3)])
-    assert given[0] == "no candidate worked: 3 trials: 0 measured, 3 failed"
-    assert given[1] == "  3 x run: killed by SIGSEGV"
-    assert "tuner history --run 3 --status failed" in given[2]
+    assert failure_lines(TunedRun(run(), Counts(), None, 1.0)) == ["no candidate was tried"]
+    alike = AlikeFailures(Failure(Stage.RUN, "killed by SIGSEGV"), (4, 5, 6))
+    failed = TunedRun(run(), Counts(3, 0, 0, 3), None, 1.0, failures=(alike,))
+    assert failure_lines(failed) == [
+        "no candidate worked: 3 trials: 0 measured, 3 failed",
+        "  3 x run: killed by SIGSEGV",
+        "  more: tuner explain 4",
+        "        tuner history --run 3 --status failed",
+    ]
+
+
+def test_where_nothing_worked_the_most_frequent_failure_and_a_command_that_shows_one_are_named() -> None:
+    reasons = ("tile 4: too large", "exited", "tile 8: too large")
+    trials = [trial(place, Failure(Stage.COMPILE, reason)) for place, reason in enumerate(reasons)]
+    failed = TunedRun(run(), Counts(3, 0, 0, 3), None, 1.0, failures=alike_failures(trials))
+    why = "2 of 3 trials failed at compile: tile 4: too large"
+    assert why_lines(failed, " --db a.db") == [why, "tuner explain 100 --db a.db"]
+    assert run_lines(failed)[-2:] == [f"why       {why}", "          tuner explain 100"]
+    worked = replace(failed, counts=Counts(4, 0, 1, 3))
+    assert why_lines(worked) == why_lines(TunedRun(run(), Counts(), None, 1.0)) == []
 
 
 # The keys of command-line.md, which other programs rely on.

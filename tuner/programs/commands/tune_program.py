@@ -40,6 +40,7 @@ from tuner.results.output.campaign_tables import campaign_lines
 from tuner.results.output.formatting import knobs_text, wrapped
 from tuner.results.output.program_tables import baseline_lines, fusion_lines
 from tuner.results.output.progress import campaign_progress, progress
+from tuner.results.output.run_result import why_lines
 from tuner.targets.backends import require_runs_here, resolve_target
 from tuner.tuning.events import Interruption
 from tuner.tuning.request import run_settings
@@ -272,12 +273,13 @@ def _has_contractions(file: Path) -> bool:
         return False
 
 
-def program_lines(tuned: "TunedProgram") -> list[str]:
+def program_lines(tuned: "TunedProgram", database_text: str = "") -> list[str]:
     """Returns the result of a tuned program as lines for people: matmuls or fusions, run, speedup."""
     if tuned.campaign is None:
-        lines = list(chain.from_iterable(map(_problem_lines, tuned.problems)))
+        of_problems = (_problem_lines(problem, database_text) for problem in tuned.problems)
+        lines = list(chain.from_iterable(of_problems))
     else:
-        lines = campaign_lines(tuned.campaign, screen_columns())
+        lines = campaign_lines(tuned.campaign, screen_columns(), database_text)
         lines += fusion_lines(tuned.fusions, screen_columns(), tuned.left_out)
     if tuned.report is not None:
         lines += report_lines(tuned.target, tuned.report)
@@ -296,11 +298,14 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
     return lines + baseline_lines(tuned.baselines, screen_columns())
 
 
-def _problem_lines(problem: "TunedProblem") -> list[str]:
+def _problem_lines(problem: "TunedProblem", database_text: str) -> list[str]:
     lines = [f"matmul  {problem.problem.key}"]
     trial = problem.trial
     if trial is None:
-        return [*lines, f"        stays as loops, or by default: {problem.reason}"]
+        lines.append(f"        stays as loops, or by default: {problem.reason}")
+        if problem.tuned is not None:
+            lines += [f"        {command}" for command in why_lines(problem.tuned, database_text)[1:]]
+        return lines
     record = trial.record
     is_timed = trial.final is not None or isinstance(record.outcome, Measurement)
     time = seconds_text(timed(trial).median_s) if is_timed else "verified, no time"
@@ -312,7 +317,8 @@ def _problem_lines(problem: "TunedProblem") -> list[str]:
 def print_program(tuned: "TunedProgram", result: ResultOptions) -> int:
     """Prints the result of a tuned program; returns the exit code."""
     database = result.database
-    print_found(result.as_json, program_document(tuned), *wrapped(program_lines(tuned), screen_columns()))
+    lines = program_lines(tuned, database_text(database))
+    print_found(result.as_json, program_document(tuned), *wrapped(lines, screen_columns()))
     print_stored(database)
     if tuned.is_interrupted and tuned.campaign is not None:
         campaign = tuned.campaign.campaign.id

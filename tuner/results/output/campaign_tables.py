@@ -5,6 +5,7 @@ from tuner.core.serialization import count_text, seconds_text
 from tuner.results.output.formatting import Row, gflop_per_s, knobs_text, speed_text, table_lines
 from tuner.results.output.json_documents import Document, tune_document
 from tuner.results.output.program_tables import stored_program_document
+from tuner.results.output.run_result import why_lines
 from tuner.tuning.tuned_run import TunedCampaign, TunedRun
 
 CAMPAIGN_HEADER: Row = (
@@ -34,13 +35,24 @@ def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_te
         details = [row[-1] for row in rows]
         table = table_lines(CAMPAIGN_HEADER[:-1], facts, columns, CAMPAIGN_SPARED, details)
     if parse_row_range(tuned.campaign.settings.source) is not None:
-        return [*table, *lines, *_range_lines(tuned, database_text)]
+        return [*table, *lines, *_failed_lines(tuned, database_text), *_range_lines(tuned, database_text)]
     return [
         *table,
         *lines,
+        *_failed_lines(tuned, database_text),
         f"total     {total} for {count_text(calls, 'call')}, each problem as often as it occurs",
         f"next      tuner history --run {tuned.runs[0].run.id}{database_text}",
     ]
+
+
+def _failed_lines(tuned: TunedCampaign, database_text: str) -> list[str]:
+    """Returns why no candidate of a problem worked, for each such problem, with a command for each."""
+    lines = []
+    for run in tuned.runs:
+        why = why_lines(run, database_text)
+        if why:
+            lines += [f"failed    run {run.run.id}: {why[0]}", f"          {why[1]}"]
+    return lines
 
 
 def _range_lines(tuned: TunedCampaign, database_text: str) -> list[str]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 TIED_SHOWN = 8  # trials
+REASONS_SHOWN = 3  # kinds of failure
 FEW_ROWS = 16  # of A: reading the weights takes most of the time of such a quantized matmul
 USUAL_SOURCES = ("measured", "measured by FMA", SHIPPED)  # of a roofline's flop/s, that need no mention
 
@@ -248,16 +249,32 @@ def order_lines(promising: "Sequence[PendingTrial]", facts: str = "") -> list[st
     return [f"order     trials {shown} first, by {why}{of_first}"]
 
 
-def failure_lines(
-    tuned: "TunedRun", reasons: Sequence[tuple[str, int]], database_text: str = ""
-) -> list[str]:
-    """Returns lines that say why no trial of a run succeeded; ``reasons``: (reason, number of trials)."""
+def failure_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
+    """Returns lines that say why no trial of a run succeeded: the three most frequent failures, commands."""
     if tuned.counts.proposed == 0:
         return ["no candidate was tried"]
     lines = [f"no candidate worked: {counts_text(tuned.counts)}"]
-    lines += [f"  {count} x {one_line(reason)}" for reason, count in reasons]
-    lines.append(f"  more: tuner history --run {tuned.run.id} --status failed{database_text}")
-    return lines
+    for alike in tuned.failures[:REASONS_SHOWN]:
+        failure = alike.failure
+        lines.append(f"  {len(alike.trials)} x {failure.stage.value}: {one_line(failure.reason)}")
+    commands = [f"tuner history --run {tuned.run.id} --status failed{database_text}"]
+    if tuned.failures:
+        commands.insert(0, _explain_command(tuned, database_text))
+    return [*lines, f"  more: {commands[0]}", *(f"        {command}" for command in commands[1:])]
+
+
+def why_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
+    """Returns two lines on a run in which no candidate worked: the most frequent failure, and a command.
+
+    The command shows one trial that failed so. [] where a candidate worked, or none failed.
+    """
+    if not tuned.why_not_worked:
+        return []
+    return [one_line(tuned.why_not_worked), _explain_command(tuned, database_text)]
+
+
+def _explain_command(tuned: "TunedRun", database_text: str) -> str:
+    return f"tuner explain {tuned.failures[0].trials[0]}{database_text}"
 
 
 def idle_text(run: Run) -> str:

@@ -23,7 +23,7 @@ from tuner.results.output.formatting import (
     varying_columns,
     wrapped,
 )
-from tuner.results.output.run_result import counts_text, idle_text, result_lines
+from tuner.results.output.run_result import counts_text, idle_text, result_lines, why_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,8 +157,12 @@ def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
         *([f"remote    {remote_text(run.elsewhere)}"] if run.elsewhere else []),
     ]
     if tuned.selected is None:
-        nothing = "best      none" if not tuned.has_worked else "best      none: nothing was timed"
-        return [*lines, f"trials    {counts_text(tuned.counts)}{idle_text(run)}", nothing]
+        nothing = "best      none: nothing was timed" if tuned.has_worked else "best      none"
+        lines += [f"trials    {counts_text(tuned.counts)}{idle_text(run)}", nothing]
+        why = why_lines(tuned, database_text)
+        if why:
+            lines += [f"why       {why[0]}", f"          {why[1]}"]
+        return lines
     return lines + _round_lines(tuned.rounds) + result_lines(tuned, tuned.selected, database_text)
 
 

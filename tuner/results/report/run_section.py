@@ -1,6 +1,5 @@
 """A report's section about one run: failures, list of trials, and plots."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.queries import Counts
 from tuner.core.runs import Run
 from tuner.core.serialization import count_text
-from tuner.core.trials import StoredTrial
+from tuner.core.trials import StoredTrial, alike_failures
 from tuner.results.output.formatting import gflop_per_s, knobs_text, speed_text, trial_time_text
 from tuner.results.report.content import (
     Bar,
@@ -44,17 +43,10 @@ class FailureKind:
 
 def failure_kinds(run: int, trials: tuple[StoredTrial, ...]) -> tuple[FailureKind, ...]:
     """Returns a run's failed trials by stage and reason without numbers, the most frequent group first."""
-    alike: dict[tuple[str, str], list[tuple[Failure, int]]] = {}
-    for trial in trials:
-        if isinstance(trial.record.outcome, Failure):
-            failure = trial.record.outcome
-            key = failure.stage.value, re.sub(r"\d+", "#", failure.reason)
-            alike.setdefault(key, []).append((failure, trial.id))
     kinds = []
-    for index, group in enumerate(sorted(alike.values(), key=len, reverse=True)):
+    for index, alike in enumerate(alike_failures(trials)):
         element = f"failure-{run}-{index}" if index < KINDS_SHOWN else ""
-        failure = group[0][0]
-        kinds.append(FailureKind(element, failure.stage, failure.reason, tuple(trial for _, trial in group)))
+        kinds.append(FailureKind(element, alike.failure.stage, alike.failure.reason, alike.trials))
     return tuple(kinds)
 
 
