@@ -51,6 +51,8 @@ class Isa:
     includes: tuple[str, ...]  # instruction sets, itself the last
     level: str  # LLVM's processor, as for -mcpu, of code for all machines of the isa
     level_features: str = ""  # of such code, beyond the level: "+lse"
+    # Beginnings of flags of /proc/cpuinfo that a processor of just this level lacks
+    beyond: tuple[str, ...] = ()
     # Products per element of a register, in an instruction on numbers of up to 16 bits: 2 where instructions
     # multiply small matrices
     narrow_products: int = 1
@@ -73,6 +75,7 @@ class Architecture:
     threads_per_core: int  # of servers as they are sold
 
 
+BEYOND_VECTORS = ("avx10", "avx_", "amx")  # flags that no level of x86-64 has: AVX10, AVX-VNNI, tiles
 # Levels: https://gitlab.com/x86-psABIs/x86-64-ABI, "Micro-Architecture Levels"; they imply more flags than
 # these, and each processor that has these has them too. Two units of 512 bits: Golden Cove, Zen 5.
 X86_64 = Architecture(
@@ -83,8 +86,24 @@ X86_64 = Architecture(
     spin_wait="pause",
     futex=202,
     isas=(
-        Isa(AVX512, 64, 32, fma_units=2, includes=(AVX2, AVX512), level="x86-64-v4"),
-        Isa(AVX2, 32, 16, fma_units=2, includes=(AVX2,), level="x86-64-v3"),
+        Isa(
+            AVX512,
+            64,
+            32,
+            fma_units=2,
+            includes=(AVX2, AVX512),
+            level="x86-64-v4",
+            beyond=("avx512_", "avx512ifma", "avx512vbmi", *BEYOND_VECTORS),
+        ),
+        Isa(
+            AVX2,
+            32,
+            16,
+            fma_units=2,
+            includes=(AVX2,),
+            level="x86-64-v3",
+            beyond=("avx512", *BEYOND_VECTORS),
+        ),
     ),
     sets=(
         InstructionSet(AVX2, frozenset({"avx2", "fma"}), ("avx2", "fma", "f16c")),

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tuner.core.processors import Processors
+from tuner.core.errors import UsageError
+from tuner.core.instruction_sets import ISAS
+from tuner.core.processors import Processors, instruction_sets_of
 from tuner.runtime.cpu import host
 from tuner.runtime.cpu.host import present_load, usable_processors
 
@@ -40,6 +42,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         folder.mkdir(parents=True)
         for name, given in zip(("level", "type", "size"), cache.split(), strict=True):
             (folder / name).write_text(given + "\n")
+    monkeypatch.delenv(host.LEVEL_VARIABLE, raising=False)
     monkeypatch.setattr(host, "may_use_tiles", lambda: True)
     monkeypatch.setattr(host, "CPUINFO", tmp_path / "cpuinfo")
     monkeypatch.setattr(host, "PROCESSORS", tmp_path)
@@ -91,6 +94,36 @@ def test_tiles_without_a_permission_do_not_count(tree: Path, monkeypatch: pytest
     machine = host.describe_machine()
     assert (machine.has_amx_bf16, machine.has_amx_int8) == (False, False)
     assert "avx512 vnni, caches" in machine.name
+
+
+LEVELS = {"x86-64-v3": "avx2", "x86-64-v4": "avx512"}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_process_limited_to_a_level_is_a_machine_with_nothing_beyond_it(
+    level: str, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = f"fma avx2 f16c {AVX512} avx512ifma avx512_vbmi2 avx512_vnni avx512_bf16 avx_vnni {TILES}"
+    (tree / "cpuinfo").write_text(f"model name : any\nflags : {flags}\n")
+    monkeypatch.setenv(host.LEVEL_VARIABLE, level)
+    machine = host.describe_machine()
+    assert machine.name.startswith(f"any as {level} (")
+    assert f", {LEVELS[level]}, caches" in machine.name
+    assert instruction_sets_of(machine) == ISAS[LEVELS[level]].includes
+    assert host.own_flags() == {"fma", "avx2", "f16c", *(AVX512.split() if level == "x86-64-v4" else ())}
+    assert not host.has_refused_tiles()
+
+
+def test_a_level_that_is_unknown_or_beyond_the_processor_is_refused(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree / "cpuinfo").write_text("model name : any\nflags : fma avx2\n")
+    monkeypatch.setenv(host.LEVEL_VARIABLE, "x86-64-v4")
+    with pytest.raises(UsageError, match="TUNER_CPU=x86-64-v4: this processor does not offer avx512"):
+        host.describe_machine()
+    monkeypatch.setenv(host.LEVEL_VARIABLE, "haswell")
+    with pytest.raises(UsageError, match="TUNER_CPU: found 'haswell', allowed x86-64-v4, x86-64-v3"):
+        host.describe_machine()
 
 
 def test_every_limit_that_constraints_ask_is_in_the_name(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

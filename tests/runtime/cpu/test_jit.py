@@ -8,6 +8,7 @@ import pytest
 
 from tuner.mlir.bindings import execution_engine, ir
 from tuner.runtime.cpu import jit
+from tuner.runtime.cpu.host import LEVEL_VARIABLE
 
 pytestmark = pytest.mark.mlir
 
@@ -24,6 +25,7 @@ llvm.func @other() attributes {passthrough = [["target-features", "+avx512f"]]} 
 def flags(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     """Gives the flags of this process's processor, which a test may change."""
     found = set(AMD)
+    monkeypatch.delenv(LEVEL_VARIABLE, raising=False)
     monkeypatch.setattr(jit, "own_flags", lambda: found)
     jit.host_features.cache_clear()
     yield found
@@ -90,3 +92,11 @@ def test_code_of_processors_without_sse4a_stays_as_it_is(flags: set[str]) -> Non
     flags.remove("sse4a")
     assert jit.host_features() == ""
     assert attributes()["known"] == '["no-builtins"]'
+
+
+def test_code_limited_to_a_level_names_what_it_may_not_use(
+    flags: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags.remove("sse4a")
+    monkeypatch.setenv(LEVEL_VARIABLE, "x86-64-v3")
+    assert {"+avx2", "+fma", "-avx512f", "-avxvnni"} <= set(jit.host_features().split(","))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from pathlib import Path
 
-from tuner.core.errors import CandidateError, Stage
+from tuner.core.errors import CandidateError, Stage, UsageError, unknown_value
 from tuner.core.instruction_sets import (
     AARCH64,
     ARCHITECTURES,
@@ -18,6 +18,7 @@ from tuner.core.instruction_sets import (
     SETS,
     X86_64,
     Architecture,
+    Isa,
     architecture_of,
     isa_of,
 )
@@ -32,6 +33,7 @@ TILE_DATA = 18  # XFEATURE_XTILEDATA
 TILES = re.compile(r"\bllvm\.x86_amx\b|\bllvm\.x86\.(?:tile|tdp)")  # types and intrinsics of LLVM dialect
 REFUSED = "needs AMX, which the operating system refuses to this process"
 CPUINFO = Path("/proc/cpuinfo")
+LEVEL_VARIABLE = "TUNER_CPU"  # of the environment: "x86-64-v3"
 AMX_TILE = "amx_tile"
 # Implementer and part number of an AArch64 core, as /proc/cpuinfo prints them -> its name. Numbers: MIDR_EL1
 # in the manuals of the cores; the Linux kernel's arch/arm64/include/asm/cputype.h.
@@ -107,8 +109,33 @@ def require_own_intrinsics(llvm_text: str) -> None:
 
 
 def own_flags() -> set[str]:
-    """Returns the flags of this process's processor (/proc/cpuinfo); an empty set if Linux reports none."""
-    return flags_of(text_of(CPUINFO))
+    """Returns the flags of this process's processor (/proc/cpuinfo) that code may count on.
+
+    An empty set if Linux reports none. If the environment variable TUNER_CPU names a level, only flags that a
+    processor of just this level has. Raises UsageError for an unknown level, or one that this processor
+    lacks.
+    """
+    flags = flags_of(text_of(CPUINFO))
+    level = own_level()
+    if level is None:
+        return flags
+    if not flags >= SETS[level.name].flags:
+        raise UsageError(f"{LEVEL_VARIABLE}={level.level}: this processor does not offer {level.name}")
+    return {flag for flag in flags if not flag.startswith(level.beyond)}
+
+
+def own_level() -> Isa | None:
+    """Returns the level that TUNER_CPU limits this process to; None: all that the processor offers.
+
+    So tests run as on a processor with less. Raises UsageError for an unknown level.
+    """
+    name = os.environ.get(LEVEL_VARIABLE, "")
+    if not name:
+        return None
+    levels = {isa.level: isa for isa in own_architecture().isas if isa.beyond}
+    if name not in levels:
+        raise unknown_value(LEVEL_VARIABLE, name, levels)
+    return levels[name]
 
 
 def flags_of(cpuinfo: str) -> set[str]:
@@ -130,11 +157,15 @@ def missing_sets(needs: tuple[str, ...], flags: set[str]) -> tuple[str, ...]:
 def describe_machine() -> Machine:
     """Returns the description of this machine's processor, caches and memory.
 
-    Logical cores are those that this process may use. The size of an unknown cache is 0.
+    Logical cores are those that this process may use. The size of an unknown cache is 0. Limited to a level
+    (``own_level``), the processor's name ends with it.
     """
     cpuinfo = text_of(CPUINFO)
-    flags = flags_of(cpuinfo)
+    flags = own_flags()
     processor, family = _processor(cpuinfo)
+    level = own_level()
+    if level is not None:
+        processor = f"{processor} as {level.level}"
     isa = isa_of(flags)
     has: dict[str, bool] = {}
     for field, name in FIELDS.items():

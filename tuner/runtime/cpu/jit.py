@@ -12,6 +12,7 @@ from tuner.mlir.bindings import execution_engine, ir
 from tuner.runtime.cpu.host import (
     own_architecture,
     own_flags,
+    own_level,
     require_own_intrinsics,
     require_tiles_for,
 )
@@ -43,10 +44,10 @@ FEATURES = {  # LLVM's name -> flag of /proc/cpuinfo
 def host_features() -> str:
     """Returns the attribute "target-features" for this processor with SSE4A switched off.
 
-    "" if the processor has no SSE4A: then no attribute is needed.
+    "" if no attribute is needed: the processor has no SSE4A, and code may use all that it has.
     """
     flags = own_flags()
-    if SSE4A not in flags:
+    if SSE4A not in flags and own_level() is None:
         return ""
     named = [f"{'+' if flag in flags else '-'}{name}" for name, flag in FEATURES.items()]
     return ",".join((*named, f"-{SSE4A}"))
