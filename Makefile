@@ -13,12 +13,13 @@ COMMIT ?= HEAD^
 # A folder of wheels to install from, where there is no network: docs/guides/gpu-check.md
 WHEELS ?=
 
-.PHONY: help demo test test-slow test-all test-stock test-aarch64 bare-roots torch check docs pictures lint bench bench-start race stress gpu-check gpu-visit-prepare gpu-visit wheel release clean
+.PHONY: help demo test test-avx2 test-slow test-all test-stock test-aarch64 bare-roots torch check docs pictures lint bench bench-start race stress gpu-check gpu-visit-prepare gpu-visit wheel release clean
 
 help:
 	@echo "make demo       tunes a matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST),"
 	@echo "                shows the history"
 	@echo "make test       runs the tests, in $(JOBS) processes, some minutes"
+	@echo "make test-avx2  runs tests of CPU code as on an x86-64 processor without AVX-512"
 	@echo "make test-all   runs the long ones as well"
 	@echo "make test-stock  runs exported scripts on the newest released MLIR, of a wheel"
 	@echo "make test-aarch64  runs tests of the target cpu, a tune and a check in an emulated"
@@ -50,6 +51,13 @@ demo: $(VENV)/.installed
 PYTEST = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 test: $(VENV)/.installed-dev
 	$(PYTEST) -m "not slow" $(PYTEST_OPTIONS)
+
+# The tests whose code depends on the processor, as on one of the level x86-64-v3; all of them:
+# TUNER_CPU=x86-64-v3 make test-all
+PROCESSOR_TESTS = tests/runtime/cpu tests/targets/cpu tests/mlir/cpu tests/mlir/ops tests/mlir/math tests/programs/run \
+	tests/programs/test_children.py tests/programs/test_fusion_compiler.py tests/torch/test_models.py
+test-avx2: $(VENV)/.installed-dev
+	TUNER_CPU=x86-64-v3 $(PYTEST) -m "not slow" $(PROCESSOR_TESTS) $(PYTEST_OPTIONS)
 
 test-slow: $(VENV)/.installed-dev
 	$(PYTEST) -m slow $(PYTEST_OPTIONS)

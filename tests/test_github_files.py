@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tuner.cli.main import main
+from tuner.runtime.cpu.host import LEVEL_VARIABLE
 
 ROOT = Path(__file__).parents[1]
 GITHUB = ROOT / ".github"
@@ -25,8 +26,11 @@ def yaml_of(path: Path) -> Any:
 
 
 def test_the_workflow_only_calls_what_ci_is_anywhere_with_the_pythons_that_are_promised() -> None:
-    (job,) = yaml_of(GITHUB / "workflows" / "ci.yml")["jobs"].values()
-    assert [step["run"] for step in job["steps"] if "run" in step] == [".ci/run"]
+    jobs = yaml_of(GITHUB / "workflows" / "ci.yml")["jobs"]
+    for each in jobs.values():
+        assert [step["run"] for step in each["steps"] if "run" in step] == [".ci/run"]
+    assert jobs["avx2"]["steps"][-1]["env"] == {LEVEL_VARIABLE: "x86-64-v3"}
+    job = jobs["ci"]
     (promise,) = re.findall(r"^- CPython (.+):", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert job["strategy"]["matrix"]["python"] == re.findall(r"3\.\d+", promise)
     assert "PYTHON ?= python3\n" in (ROOT / "Makefile").read_text()

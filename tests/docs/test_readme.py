@@ -18,7 +18,7 @@ from tests.docs.guide import BLOCK, ROOT, blocks_of
 
 README = (ROOT / "README.md").read_text()
 MOST_WORDS = 950  # code included, as wc counts
-MOST_WORDS_OF_PAGES = 45_000  # of docs without the generated reference
+MOST_WORDS_OF_PAGES = 46_000
 IMAGE = re.compile(r"!\[[^]]*\]\([^)]*\)")
 LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 NUMBER = re.compile(r"\d+\.\d+")

@@ -1,6 +1,7 @@
 import functools
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -20,7 +21,8 @@ from tuner.core.processors import PROCESSORS
 from tuner.core.runs import ChosenStrategy
 from tuner.mlir.cpu import lowering
 from tuner.mlir.cpu.needed_instructions import instructions_needed
-from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.cpu.host import LEVEL_VARIABLE, describe_machine
+from tuner.runtime.cpu.jit import host_features
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
@@ -66,6 +68,27 @@ def test_a_function_becomes_instructions_of_this_processor() -> None:
     assert "addss" in text
     with pytest.raises(CandidateError, match="expected"):
         assembly("llvm.func @add(")
+
+
+@pytest.fixture
+def as_v3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+    """Limits this process to x86-64-v3: AVX2."""
+    monkeypatch.setenv(LEVEL_VARIABLE, "x86-64-v3")
+    host_features.cache_clear()
+    yield describe_machine()
+    host_features.cache_clear()
+
+
+@pytest.mark.mlir
+@NEEDS_OBJDUMP
+@pytest.mark.parametrize("dtype", ["f32", "i8"])
+def test_code_limited_to_avx2_has_no_register_beyond_it(as_v3: Machine, dtype: str) -> None:
+    assert as_v3.isa == "avx2"
+    problem = Matmul(33, 70, 40, dtype)
+    script = present(default_script(problem, as_v3))
+    text = assembly(CpuCompiler().compile(problem, script).code.text)
+    assert "%ymm" in text
+    assert not re.search(r"%zmm|%k[1-7]|%ymm(?:1[6-9]|2\d|3[01])|vpdpbusd", text)
 
 
 def test_without_objdump_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from tuner.core.instruction_sets import (
     ARCHITECTURES,
     AVX_VNNI,
     FIELDS,
+    LEVELS,
     SETS,
     X86_64,
     Architecture,
@@ -121,7 +122,8 @@ def own_flags() -> set[str]:
         return flags
     if not flags >= SETS[level.name].flags:
         raise UsageError(f"{LEVEL_VARIABLE}={level.level}: this processor does not offer {level.name}")
-    return {flag for flag in flags if not flag.startswith(level.beyond)}
+    beyond = filter(lambda flag: flag.startswith(level.beyond), flags)
+    return flags.difference(beyond)
 
 
 def own_level() -> Isa | None:
@@ -132,10 +134,9 @@ def own_level() -> Isa | None:
     name = os.environ.get(LEVEL_VARIABLE, "")
     if not name:
         return None
-    levels = {isa.level: isa for isa in own_architecture().isas if isa.beyond}
-    if name not in levels:
-        raise unknown_value(LEVEL_VARIABLE, name, levels)
-    return levels[name]
+    if name not in LEVELS:
+        raise unknown_value(LEVEL_VARIABLE, name, LEVELS)
+    return LEVELS[name]
 
 
 def flags_of(cpuinfo: str) -> set[str]:
