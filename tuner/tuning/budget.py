@@ -68,8 +68,13 @@ def reserved_s(
         return 0.0
     if search_s is None:
         search_s = budget_s
-    timed_s = UNTIMED * (top_trials + OTHERS_TIMED) * final_effort(search_s / problems).budget_s
-    return min(problems * (_untimed_s(top_trials) + timed_s), MOST_RESERVED * budget_s)
+    return min(problems * remeasurement_s(search_s / problems, top_trials), MOST_RESERVED * budget_s)
+
+
+def remeasurement_s(search_s: float, top_trials: int = TOP_TRIALS) -> float:
+    """Returns an estimate of the seconds of a final re-measurement after a search of ``search_s`` seconds."""
+    timed_s = UNTIMED * (top_trials + OTHERS_TIMED) * final_effort(search_s).budget_s
+    return _untimed_s(top_trials) + timed_s
 
 
 def _untimed_s(top_trials: int) -> float:

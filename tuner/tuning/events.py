@@ -29,6 +29,14 @@ class RunStarted:
     feasible: int
     proposed_before: int  # trials that earlier sessions of the run proposed
     notes: tuple[str, ...] = ()  # why a strategy has no feasible configuration; then ``Plan.notes``
+    remeasured_s: float = 0.0  # of earlier sessions: seconds that no budget counts
+
+    @property
+    def most_trials(self) -> int:
+        """Returns the number of trials after which the search ends if no budget ends it before."""
+        if self.settings.trials is None:
+            return self.feasible
+        return min(self.settings.trials, self.feasible)
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,11 @@ class CompilesAgain:
 
     run: int
     trials: int  # with scripts of their own
+
+
+@dataclass(frozen=True)
+class BaselineStarted:
+    """Event: the baseline is timed now, alone in a separate process."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +139,11 @@ class FailedAlike:
 
 
 @dataclass(frozen=True)
+class RooflineStarted:
+    """Event: what the machine can do is measured now, in a separate process."""
+
+
+@dataclass(frozen=True)
 class RemeasurementStarted:
     """Event: the final re-measurement begins, in which the best trials are timed again, interleaved."""
 
@@ -159,8 +177,10 @@ Event = (
     RunStarted
     | MachineBusy
     | CompilesAgain
+    | BaselineStarted
     | BaselineMeasured
     | BaselineFailed
+    | RooflineStarted
     | TrialDone
     | SpaceExhausted
     | FailedAlike
@@ -224,6 +244,7 @@ class CampaignStarted:
 
     campaign: Campaign
     proposed_before: int  # trials that earlier sessions of the campaign proposed
+    feasible: int  # configurations of all its problems together
 
 
 @dataclass(frozen=True)

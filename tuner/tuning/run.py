@@ -460,4 +460,5 @@ def _observe_start(run: runs.Run, plan: Plan, proposed_before: int, observe: Obs
     machine = target.detail if target.has_machine else run.machine.name
     notes = (*feasible.empty(machine), *plan.notes)
     sizes = (feasible.cartesian, feasible.rows, proposed_before, notes)
-    observe(RunStarted(run.id, run.settings, run.machine, *sizes))
+    remeasured_s = (run.seconds or 0.0) - searched_s(run)
+    observe(RunStarted(run.id, run.settings, run.machine, *sizes, remeasured_s))

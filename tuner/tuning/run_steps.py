@@ -422,6 +422,7 @@ class RunSteps:
             return self._shipped_roofline()
         self._has_measured_roofline = True
         settings = self.run.settings
+        self._observe(events.RooflineStarted())
         try:
             with self._interruption.waiting():
                 return self._source.roofline(settings.problem, settings.threads, self.lock_wait)
@@ -441,6 +442,7 @@ class RunSteps:
         settings = self.run.settings
         if not settings.problem.runs_alone:
             return None  # no library computes a fusion
+        self._observe(events.BaselineStarted())
         try:
             with self._interruption.waiting():
                 baseline = self._source.baseline(

@@ -22,6 +22,7 @@ from tuner.core.queries import Counts
 from tuner.core.records import Conditions, GpuState, Measurement, Span, Verdict
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.requests import Campaign, CampaignSettings
+from tuner.core.runs import WARM_START, InitialConfiguration
 from tuner.core.serialization import count_text, interval_text, seconds_text
 from tuner.core.trials import StoredTrial
 from tuner.results.explanations import FailedOp, explain_document, explain_lines
@@ -33,6 +34,7 @@ from tuner.results.output.progress import PlainProgress, share_done, trial_line
 from tuner.results.output.run_result import gpu_lines
 from tuner.results.output.tables import history_table
 from tuner.tuning import events
+from tuner.tuning.budget import remeasurement_s
 from tuner.tuning.events import Event, NoiseMeasured, RunStarted, TrialDone
 
 
@@ -232,33 +234,63 @@ DONE = TrialDone(104, 4, RECORD, Counts(5, 3, 0, 2, 1), RECORD, elapsed_s=10.0)
 BASELINE = baseline(settings().problem, 1, 0)
 
 
+def started(trials: int | None, budget_s: float | None, feasible: int) -> RunStarted:
+    return replace(STARTED, settings=settings(trials=trials, budget_s=budget_s), feasible=feasible)
+
+
 def busy(busy: float, stolen: float, processors: int) -> events.MachineBusy:
     return events.MachineBusy(3, PresentLoad(busy, stolen), processors)
 
 
 def test_a_trial_line_reports_counts_best_and_time_left() -> None:
-    line = "5/10 trials: 3 measured, 2 failed, 1 reused (same code); best 1 us (1.024 GFLOP/s); 10 s left"
-    assert trial_line(DONE, settings(trials=10)) == line
-    disturbed = trial_line(replace(DONE, best_reliability=unreliable("load")), settings(trials=10))
-    assert "best 1 us (1.024 GFLOP/s) (unreliable); 10 s left" in disturbed
-    assert "left" not in trial_line(DONE, settings(trials=None, budget_s=5.0))
-    assert trial_line(DONE, settings(trials=None, budget_s=60.0)).startswith("5 trials: ")
+    line = "5/10 trials: 3 measured, 2 failed, 1 reused (same code); best 1 us (1.024 GFLOP/s); 20 s left"
+    assert trial_line(DONE, STARTED) == line
+    disturbed = trial_line(replace(DONE, best_reliability=unreliable("load")), STARTED)
+    assert "best 1 us (1.024 GFLOP/s) (unreliable); 20 s left" in disturbed
+    assert "left" not in trial_line(DONE, started(None, 5.0, 5000))
+    assert trial_line(DONE, started(None, 60.0, 5000)).startswith("5 trials: ")
+
+
+@pytest.mark.parametrize(
+    ("trials", "budget_s", "feasible", "line"),
+    [
+        (100, None, 9, "9/9 trials: "),
+        (100, None, 1000, "9/100 trials: "),
+        (None, 60.0, 9, "9/9 trials: "),
+        (None, 60.0, 5000, "9 trials: "),
+        (9, 60.0, 5000, "9/9 trials: "),
+        (None, None, 5000, "9 trials: "),
+    ],
+)
+def test_the_total_is_of_trials_that_can_be_tried_and_not_of_a_space_that_no_budget_lasts_for(
+    trials: int | None, budget_s: float | None, feasible: int, line: str
+) -> None:
+    assert trial_line(replace(DONE, number=8), started(trials, budget_s, feasible)).startswith(line)
+
+
+def test_after_the_last_trial_the_final_re_measurement_is_left_unless_nothing_is_timed() -> None:
+    of_nine = started(100, None, 9)
+    last = replace(DONE, number=8, elapsed_s=120.0)
+    assert progress.time_left_s(last, of_nine) == pytest.approx(remeasurement_s(120.0, 8))
+    assert remeasurement_s(120.0, 8) < 10
+    assert progress.time_left_s(replace(last, counts=Counts(9, 0, 9, 0)), of_nine) == 0.0
+    assert progress.time_left_s(last, started(None, None, 5000)) is None
 
 
 def test_a_terminal_of_80_columns_shows_the_time_left_whatever_else_is_left_out() -> None:
     many = replace(DONE, number=4999, counts=Counts(5000, 3500, 0, 1500, 1100), elapsed_s=10.0)
     many = replace(many, best_reliability=unreliable("load"))
-    limits = settings(trials=None, budget_s=7200.0)
-    assert len(trial_line(many, limits)) > 80
+    begun = started(None, 7200.0, 10**7)
+    assert len(trial_line(many, begun)) > 80
     for columns in (72, 60, 40):
-        line = trial_line(many, limits, columns)
+        line = trial_line(many, begun, columns)
         assert len(line) <= columns
         assert line.endswith("; 7190 s left")
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=80, highlight=False)
     with Progress(BarColumn(24), TextColumn("{task.description}", markup=False), console=console) as bar:
         observe = progress.LiveProgress(console, bar)
-        observe(replace(STARTED, settings=limits))
+        observe(begun)
         observe(many)
         bar.refresh()
     assert "; best 1 us (unreliable); 7190 s left" in screen.getvalue()
@@ -266,12 +298,14 @@ def test_a_terminal_of_80_columns_shows_the_time_left_whatever_else_is_left_out(
 
 def test_time_left_and_the_share_done_are_those_of_the_nearer_budget() -> None:
     for trials, budget_s, left_s, share in (
-        *((10, None, 10.0, 0.5), (None, 60.0, 50.0, None), (10, 13.0, 3.0, None), (10, 300.0, 10.0, None)),
-        *((None, 5.0, 0.0, None), (None, None, None, None), (100, 20.0, 10.0, 0.5), (5, 5.0, 0.0, 1.0)),
+        *((10, None, 20.0, 0.5), (None, 60.0, 50.0, 1 / 6), (10, 13.0, 3.0, 10 / 13), (10, 300.0, 20.0, 0.5)),
+        *((None, 5.0, 0.0, 1.0), (100, 20.0, 10.0, 0.5), (5, 5.0, 0.0, 1.0)),
     ):
-        chosen = settings(trials=trials, budget_s=budget_s)
-        assert progress.time_left_s(DONE, chosen) == left_s
-        assert share is None or share_done(DONE, chosen) == share
+        chosen = started(trials, budget_s, 5000)
+        assert progress.time_left_s(DONE, chosen) == pytest.approx(left_s, rel=0.1)
+        assert share_done(DONE, chosen) == pytest.approx(share)
+    again = replace(started(None, 20.0, 5000), remeasured_s=4.0)  # no budget counts these
+    assert progress.time_left_s(DONE, again) == 14.0
 
 
 BEGUN = "run 3: matmul 8x8x8 f32 nn none, fake, 1 thread on fake; 15 of 20 combinations"
@@ -326,7 +360,14 @@ def test_every_event_has_a_line(event: Event, text: str) -> None:
 def test_a_campaign_that_outlasts_its_budget_says_so(seconds: float, end: str) -> None:
     limits = CampaignSettings("", None, 4.0, 0, ())
     campaign = Campaign(1, "", run().created, limits, "running", seconds, seconds, ())
-    assert progress.CampaignState(campaign).line.endswith(end)
+    assert progress.CampaignState(campaign, 20).line.endswith(end)
+
+
+def test_a_campaign_counts_to_the_trials_that_its_problems_have() -> None:
+    limits = CampaignSettings("", 100, None, 0, ())
+    campaign = Campaign(1, "", run().created, limits, "running", 1.0, 1.0, ())
+    assert progress.CampaignState(campaign, 18).line.startswith("0/18 trials: ")
+    assert progress.CampaignState(campaign, 1800).line.startswith("0/100 trials: ")
 
 
 def test_plain_lines_are_rare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,15 +393,51 @@ def test_a_terminal_gets_a_line_that_moves_for_the_run_under_way_and_a_pipe_plai
         observe(DONE)
         bar.refresh()
         observe(STARTED)  # a program tunes one matmul after another
-        assert [task.description for task in bar.tasks] == [progress.STARTING]
-        observe(events.BaselineMeasured(BASELINE))
-        assert bar.tasks[0].description == "compiling the initial configurations"
-        observe(events.RemeasurementStarted(8))
-        assert bar.tasks[0].description == "timing the best again"
+        assert [task.description for task in bar.tasks] == ["compiling candidates"]
     assert "15 of 20 combinations are feasible" in screen.getvalue()
     assert "5/10 trials: 3 measured" in screen.getvalue()
     with progress.progress() as plain:
         assert isinstance(plain, PlainProgress)
+
+
+def phases(*observed: Event) -> list[str]:
+    """Returns what the moving line of a terminal says after each event."""
+    console = Console(file=io.StringIO(), force_terminal=True, width=200, highlight=False)
+    shown = []
+    with Progress("{task.description}", console=console) as bar:
+        observe = progress.LiveProgress(console, bar)
+        for event in observed:
+            observe(event)
+            shown.append(str(bar.tasks[0].description))
+    return shown
+
+
+TIMED_BASELINE = events.BaselineMeasured(BASELINE)
+NO_BASELINE = events.BaselineFailed("no BLAS")
+INITIAL = replace(STARTED, settings=settings(first=(InitialConfiguration(RECORD.candidate, WARM_START),)))
+
+
+@pytest.mark.parametrize(
+    ("observed", "said"),
+    [
+        ((STARTED,), "compiling candidates"),
+        ((INITIAL,), "compiling the initial configurations"),
+        ((replace(INITIAL, proposed_before=5),), "going on after 5 trials"),
+        ((INITIAL, events.BaselineStarted()), "timing the baseline"),
+        ((INITIAL, events.BaselineStarted(), TIMED_BASELINE), "compiling the initial configurations"),
+        ((INITIAL, events.BaselineStarted(), NO_BASELINE), "compiling the initial configurations"),
+        ((STARTED, DONE, events.SpaceExhausted(9, False)), "selecting the result"),
+        ((STARTED, DONE, events.RooflineStarted()), "measuring what this machine can do"),
+        ((STARTED, DONE, events.RemeasurementStarted(8)), "timing the best again"),
+        ((STARTED, events.RemeasurementStarted(8), TIMED_BASELINE), "selecting the result"),
+        ((STARTED, events.RemeasurementStarted(8), NO_BASELINE), "selecting the result"),
+        ((STARTED, events.SpaceExhausted(9, False), events.BaselineStarted()), "timing the baseline"),
+        ((STARTED, events.RemeasurementStarted(8), NoiseMeasured(0.01)), "selecting the result"),
+        ((STARTED, events.RemeasurementStarted(8), INITIAL), "compiling the initial configurations"),
+    ],
+)
+def test_the_moving_line_says_what_the_run_does_now(observed: tuple[Event, ...], said: str) -> None:
+    assert phases(*observed)[-1] == said
 
 
 # Files that commands write, whatever is at the place; several of them in one folder.

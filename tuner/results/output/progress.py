@@ -23,6 +23,7 @@ from tuner.results.output.formatting import (
 )
 from tuner.results.output.run_result import measured_text
 from tuner.tuning import events
+from tuner.tuning.budget import TOP_TRIALS, remeasurement_s
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,15 +34,25 @@ if TYPE_CHECKING:
 
 PLAIN_EVERY_S = 5.0  # at most one line in this time, so that the log of a long run stays readable
 LEAST_BAR = 5  # columns of a bar next to a long line, with the space after it
-STARTING = "timing the baseline, compiling the initial configurations"
-COMPILING = "compiling the initial configurations"
+COMPILING = "compiling candidates"
+COMPILING_INITIAL = "compiling the initial configurations"
+SELECTING = "selecting the result"
 DOING: Mapping[type, str] = {  # event -> what a run does after it, until its next trial ends
-    events.BaselineMeasured: COMPILING,
-    events.BaselineFailed: COMPILING,
+    events.BaselineStarted: "timing the baseline",
+    events.FailedAlike: SELECTING,
+    events.SpaceExhausted: SELECTING,
+    events.RooflineStarted: "measuring what this machine can do",
     events.RemeasurementStarted: "timing the best again",
-    events.NoiseMeasured: "selecting the result",
+    events.NoiseMeasured: SELECTING,
 }
+FEW_FEASIBLE = 200  # so many configurations a short search tries: then they are its total
 PINNED_HINT = "on cores of their own they do not wait for one another: taskset -c 0 tuner tune ..."
+SEARCH_ENDS = (
+    events.FailedAlike,
+    events.SpaceExhausted,
+    events.RooflineStarted,
+    events.RemeasurementStarted,
+)
 FREE_LINES = 6  # of the terminal: three of the table's head, its end, its caption, and the cursor's
 
 
@@ -80,18 +91,18 @@ class PlainProgress:
     """Observer that prints plain lines; for finished trials at most one per PLAIN_EVERY_S (5) seconds."""
 
     def __init__(self) -> None:
-        self._settings: RunSettings | None = None
+        self._started: events.RunStarted | None = None
         self._trials = _SlowLines()
 
     def __call__(self, event: events.Event) -> None:
         if isinstance(event, events.RunStarted):
-            self._settings = event.settings
+            self._started = event
         if not isinstance(event, events.TrialDone):
-            for line in event_line(event, self._settings).splitlines():
+            for line in event_line(event, _settings_of(self._started)).splitlines():
                 _print(line)
             return
-        assert self._settings is not None
-        self._trials.print(trial_line(event, self._settings))
+        assert self._started is not None
+        self._trials.print(trial_line(event, self._started))
 
 
 class _SlowLines:
@@ -112,30 +123,56 @@ class LiveProgress:
     def __init__(self, console: "Console", bar: "Progress") -> None:
         self._console = console
         self._bar = bar
-        self._settings: RunSettings | None = None
+        self._started: events.RunStarted | None = None
         self._task: TaskID | None = None
+        self._is_searching = True
 
     def __call__(self, event: events.Event) -> None:
         if isinstance(event, events.RunStarted):
-            self._settings = event.settings
+            self._started = event
+            self._is_searching = True
             if self._task is not None:  # of the previous run: tuning a program starts several runs
                 self._bar.remove_task(self._task)
-            self._task = self._bar.add_task(STARTING, total=1.0)
+            self._task = self._bar.add_task(compiling_text(event), total=1.0)
         if not isinstance(event, events.TrialDone):
-            if self._task is not None and type(event) in DOING:
-                self._bar.update(self._task, description=DOING[type(event)])
-            for line in event_line(event, self._settings).splitlines():
+            self._show_phase(event)
+            for line in event_line(event, _settings_of(self._started)).splitlines():
                 # the hint of MachineBusy is a command to copy: a line feed of rich would cut it in two
                 self._console.print(
                     one_line(line), markup=False, soft_wrap=isinstance(event, events.MachineBusy)
                 )
             return
-        assert self._settings is not None
+        assert self._started is not None
         assert self._task is not None
-        done = share_done(event, self._settings)
+        done = share_done(event, self._started)
         columns = self._console.width - LEAST_BAR
-        line = one_line(trial_line(event, self._settings, columns))
+        line = one_line(trial_line(event, self._started, columns))
         self._bar.update(self._task, completed=done, description=line)
+
+    def _show_phase(self, event: events.Event) -> None:
+        if self._task is None or self._started is None:
+            return
+        self._is_searching = self._is_searching and not isinstance(event, SEARCH_ENDS)
+        phase = DOING.get(type(event), "")
+        if isinstance(event, events.BaselineMeasured | events.BaselineFailed):
+            phase = compiling_text(self._started) if self._is_searching else SELECTING
+        if phase:
+            self._bar.update(self._task, description=phase)
+
+
+def _settings_of(started: events.RunStarted | None) -> RunSettings | None:
+    if started is None:
+        return None
+    return started.settings
+
+
+def compiling_text(started: events.RunStarted) -> str:
+    """Returns what a run does until its first trial ends, unless it times the baseline."""
+    if started.proposed_before:
+        return f"going on after {count_text(started.proposed_before, 'trial')}"
+    if started.settings.first:
+        return COMPILING_INITIAL
+    return COMPILING
 
 
 def event_line(event: events.Event, settings: RunSettings | None) -> str:
@@ -143,7 +180,12 @@ def event_line(event: events.Event, settings: RunSettings | None) -> str:
     match event:
         case events.RunStarted():
             return _run_line(event)
-        case events.MachineBusy() | events.CompilesAgain():
+        case (
+            events.MachineBusy()
+            | events.CompilesAgain()
+            | events.BaselineStarted()
+            | events.RooflineStarted()
+        ):
             return _start_line(event)
         case events.BaselineMeasured(baseline, trust):
             assert settings is not None
@@ -220,9 +262,13 @@ def _run_line(event: events.RunStarted) -> str:
     return f"{text}{notes}"
 
 
-def _start_line(event: events.MachineBusy | events.CompilesAgain) -> str:
+def _start_line(
+    event: events.MachineBusy | events.CompilesAgain | events.BaselineStarted | events.RooflineStarted,
+) -> str:
     if isinstance(event, events.MachineBusy):
         return _busy_line(event)
+    if isinstance(event, events.BaselineStarted | events.RooflineStarted):
+        return ""  # its result has a line
     return f"tuner changed since: compiling its {event.trials} trials again, to see that the code is the same"
 
 
@@ -236,16 +282,17 @@ def _busy_line(event: events.MachineBusy) -> str:
     return f"note: {what}; times will be unreliable\n{hint}"
 
 
-def trial_line(event: events.TrialDone, settings: RunSettings, columns: int | None = None) -> str:
+def trial_line(event: events.TrialDone, started: events.RunStarted, columns: int | None = None) -> str:
     """Returns a progress line: numbers of trials, best time so far, estimated time left.
 
     ``columns``: the width to fit into (None: any); less important parts are left out first.
     """
     counts = event.counts
-    total = settings.trials
-    left_s = time_left_s(event, settings)
+    left_s = time_left_s(event, started)
     done = event.number + 1
-    trials = count_text(done, "trial") if total is None else f"{done}/{total} trials"
+    trials = count_text(done, "trial")
+    if started.settings.trials is not None or started.feasible <= FEW_FEASIBLE:
+        trials = f"{done}/{started.most_trials} trials"
     tally = f"{measured_text(counts)}, {counts.failed} failed"
     reused = f", {counts.reused} reused" if counts.reused else ""
     best = speed = doubt = ""
@@ -270,37 +317,41 @@ def _time_and_speed(problem: Problem, median_s: float) -> str:
     return f"{seconds_text(median_s)} ({speed_text(gflop_per_s(problem, median_s))})"
 
 
-def time_left_s(event: events.TrialDone, settings: RunSettings) -> float | None:
-    """Returns the estimated seconds until a run reaches its limit of trials or of time.
+def time_left_s(event: events.TrialDone, started: events.RunStarted) -> float | None:
+    """Returns the estimated seconds until a run ends, its final re-measurement included.
 
-    None without limits.
+    It ends when all configurations are tried, or by its limit of trials or of time. None for a run without
+    limits and with too many configurations to be tried.
     """
+    limits = started.settings
+    if limits.trials is None and limits.budget_s is None and started.feasible > FEW_FEASIBLE:
+        return None
     done = event.number + 1
-    left = []
-    if settings.trials is not None:
-        left.append((settings.trials - done) * event.elapsed_s / done)
-    if settings.budget_s is not None:
-        left.append(settings.budget_s - event.elapsed_s)
-    if left:
-        return max(0.0, min(left))
-    return None
+    searched_s = event.elapsed_s - started.remeasured_s
+    search_s = searched_s / done * started.most_trials
+    left_s = search_s - searched_s
+    if event.counts.measured:  # else nothing is timed here
+        left_s += remeasurement_s(search_s, min(TOP_TRIALS, started.most_trials))
+    if limits.budget_s is not None:
+        left_s = min(left_s, limits.budget_s - searched_s)
+    return max(0.0, left_s)
 
 
-def share_done(event: events.TrialDone, settings: RunSettings) -> float:
-    """Returns how much of the run's limit of trials or time is used, 0 to 1; 0 for a run without a limit."""
-    spent = [0.0]
-    if settings.trials is not None:
-        spent.append((event.number + 1) / settings.trials)
-    if settings.budget_s is not None:
-        spent.append(event.elapsed_s / settings.budget_s)
-    return min(1.0, max(spent))
+def share_done(event: events.TrialDone, started: events.RunStarted) -> float:
+    """Returns how much of the run's search is done, by trials or by its budget of time, 0 to 1."""
+    share = (event.number + 1) / started.most_trials
+    budget_s = started.settings.budget_s
+    if budget_s is not None:
+        share = max(share, (event.elapsed_s - started.remeasured_s) / budget_s)
+    return min(1.0, share)
 
 
 class CampaignState:
     """The state of a running campaign: per problem the number of trials and the best record so far."""
 
-    def __init__(self, campaign: Campaign) -> None:
+    def __init__(self, campaign: Campaign, feasible: int) -> None:
         self.campaign = campaign
+        self._feasible = feasible  # configurations of all problems together
         self.trials = [0] * len(campaign.runs)
         self.best: list[Record | None] = [None] * len(campaign.runs)
         self.proposed = 0
@@ -328,12 +379,10 @@ class CampaignState:
     def line(self) -> str:
         """Returns one line: trials of the budget, problems with a time, total time, seconds spent."""
         limits = self.campaign.settings
-        of_all = "" if limits.trials is None else f"/{limits.trials}"
         timed = sum(best is not None for best in self.best)
-        if of_all:
-            trials = f"{self.proposed}{of_all} trials"
-        else:
-            trials = count_text(self.proposed, "trial")
+        trials = count_text(self.proposed, "trial")
+        if limits.trials is not None:
+            trials = f"{self.proposed}/{min(limits.trials, self._feasible)} trials"
         text = f"{trials}: {timed} of {count_text(len(self.best), 'problem')} timed"
         if self.total_s is not None:
             text += f"; total {seconds_text(self.total_s)}"
@@ -425,7 +474,7 @@ class PlainCampaignProgress:
 
     def __call__(self, event: events.CampaignEvent) -> None:
         if isinstance(event, events.CampaignStarted):
-            self._state = CampaignState(event.campaign)
+            self._state = CampaignState(event.campaign, event.feasible)
             _print(started_line(event))
             return
         assert self._state is not None
@@ -445,7 +494,7 @@ class LiveCampaignProgress:
 
     def __call__(self, event: events.CampaignEvent) -> None:
         if isinstance(event, events.CampaignStarted):
-            self._state = CampaignState(event.campaign)
+            self._state = CampaignState(event.campaign, event.feasible)
             self._live.console.print(one_line(started_line(event)), markup=False)
             return
         assert self._state is not None
@@ -487,7 +536,7 @@ def _event_line_of_run(event: events.RunEvent, state: CampaignState) -> str:
     run = state.campaign.runs[event.run_index]
     if isinstance(event.event, events.BaselineMeasured | events.NoiseMeasured):
         return ""
-    line = event_line(event.event, run.settings).splitlines()[0]
+    line = event_line(event.event, run.settings).partition("\n")[0]
     if isinstance(event.event, events.RemeasurementStarted):
         return f"{run.settings.problem.key}: {line}"
     return line
