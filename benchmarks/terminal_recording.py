@@ -24,6 +24,7 @@ from rich.text import Text
 
 COLUMNS = 80
 FONT_FACE = re.compile(r"\s*@font-face \{\{.*?\}\}", re.DOTALL)  # rich's, which are fetched from a server
+CONTROL = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|([^\x1b])")  # (parameters, command) or a character
 STILL_FORMAT = FONT_FACE.sub("", CONSOLE_SVG_FORMAT)
 
 
@@ -52,21 +53,50 @@ def svg(session: tuple[Typed, ...], columns: int = COLUMNS) -> str:
 
 
 def _output(command: str, folder: Path) -> str:
-    """Returns what a terminal of 80 columns shows, but for the line that moves: stderr is a pipe."""
+    """Returns what a terminal of 80 columns shows when the command has ended."""
     environment = {
         name: value for name, value in os.environ.items() if name not in ("TUNER_DB", "XDG_DATA_HOME")
     }
     environment |= {"HOME": str(folder), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
-    typed = ["bash", "-c", f"{command} 2> >(cat)"]
-    with subprocess.Popen(typed, cwd=folder, env=environment, stdout=theirs, stderr=theirs) as process:
+    with subprocess.Popen(
+        ["bash", "-c", command], cwd=folder, env=environment, stdout=theirs, stderr=theirs
+    ) as process:
         os.close(theirs)
-        printed = b"".join(iter(lambda: _read(ours), b"")).decode().replace("\r\n", "\n")
+        printed = screen(b"".join(iter(lambda: _read(ours), b"")).decode())
     os.close(ours)
     if process.returncode != 0:
         raise RuntimeError(f"{command}: exited with {process.returncode}: {printed}")
     return printed
+
+
+def screen(printed: str, columns: int = COLUMNS) -> str:
+    """Returns the text that a terminal shows after ``printed``, whose control codes move and erase lines."""
+    lines: dict[int, dict[int, str]] = {}  # row -> column -> character
+    row = 0
+    column = 0
+    for parameters, control, character in CONTROL.findall(printed):
+        if control == "A":
+            row = max(0, row - int(parameters or 1))
+        elif control == "K":
+            lines[row] = {}
+        elif character == "\r":
+            column = 0
+        elif character == "\n":
+            row += 1
+        elif character:
+            if column == columns:
+                row += 1
+                column = 0
+            lines.setdefault(row, {})[column] = character
+            column += 1
+    return "".join(f"{_line_of(lines.get(number, {}))}\n" for number in range(row + 1)).rstrip("\n") + "\n"
+
+
+def _line_of(characters: dict[int, str]) -> str:
+    width = max(characters, default=-1) + 1
+    return "".join(characters.get(column, " ") for column in range(width)).rstrip()
 
 
 def _read(terminal: int) -> bytes:

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks import stress
-from benchmarks.terminal_recording import Typed, main, record, svg
+from benchmarks.terminal_recording import Typed, main, record, screen, svg
 from tuner.runtime.workers.processes import state_of
 
 WAITS = "import sys; print('up', flush=True); sys.stdin.read()"
@@ -89,11 +89,27 @@ def options(picture: str) -> str:
     return "".join(ElementTree.fromstring(picture).itertext()).replace("\N{NO-BREAK SPACE}", " ")
 
 
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        ("one\r\ntwo\r\n", "one\ntwo\n"),
+        ("12 done\r\x1b[2Kbest\r\n", "best\n"),  # a line that moves
+        ("a bar\r\n\x1b[1A\x1b[2Kbest\r\n", "best\n"),
+        ("\x1b[?25l\x1b[91mred\x1b[0m \x1b[2mbar\x1b[0m\x1b[?25h\r\n", "red bar\n"),
+        ("0123456789\r\n", "01234567\n89\n"),
+        ("longer\rnew\r\n", "newger\n"),
+        ("", "\n"),
+    ],
+)
+def test_a_recording_has_what_stays_on_the_screen(printed: str, shown: str) -> None:
+    assert screen(printed, columns=8) == shown
+
+
 def test_both_outputs_of_commands_are_recorded_in_a_picture_that_fetches_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    session = record(("echo one > kept; echo two >&2", "cat kept"), tmp_path)
-    assert [typed.printed for typed in session] == ["two\n", "one\n"]
+    session = record(("echo one > kept; echo two >&2", "cat kept", "test -t 2 && echo stays"), tmp_path)
+    assert [typed.printed for typed in session] == ["two\n", "one\n", "stays\n"]
     with pytest.raises(RuntimeError, match=r"^echo why; exit 3: exited with 3: why"):
         record(("echo why; exit 3",), tmp_path)
     assert main([str(tmp_path / "session.svg"), "echo hello"]) == 0

@@ -23,6 +23,7 @@ from tuner.core.errors import TunerError, UsageError
 from tuner.core.queries import TrialQuery
 from tuner.core.runs import JUDGED
 from tuner.core.trials import NOT_TIMED
+from tuner.results.best_trials import other_winners
 from tuner.results.database_name import database_text
 from tuner.results.differences import FIRST, difference_document, difference_lines, trial_difference
 from tuner.results.explanations import explain_document, explain_lines, failed_ops, pass_seconds
@@ -31,6 +32,7 @@ from tuner.results.output.campaign_tables import campaign_lines, shown_campaign_
 from tuner.results.output.formatting import wrapped
 from tuner.results.output.json_documents import run_document, trial_document
 from tuner.results.output.program_tables import stored_program_lines
+from tuner.results.output.run_result import other_cache_lines
 from tuner.results.output.tables import pass_lines, run_lines, untried_lines
 from tuner.results.output.trial_facts import predicted_lines, trial_lines
 from tuner.results.script_stages import trial_stages
@@ -126,11 +128,17 @@ def show_stored(
             _show_trial(backends_of(context), store, store.trial(trial), as_json)
         else:
             assert run is not None
-            tuned = tuned_run(store, run)
-            untried = _untried(backends_of(context), store, tuned.run)
-            document = run_document(tuned.run, tuned.counts, tuned.selected, tuned.rounds, untried)
-            lines = [*run_lines(tuned, database_text(database)), *untried_lines(untried)]
-            print_found(as_json, document, *wrapped(lines))
+            _show_run(backends_of(context), store, run, database_text(database), as_json)
+
+
+def _show_run(backends: "Backends", store: "Store", run: int, database_options: str, as_json: bool) -> None:
+    tuned = tuned_run(store, run)
+    untried = _untried(backends, store, tuned.run)
+    document = run_document(tuned.run, tuned.counts, tuned.selected, tuned.rounds, untried)
+    lines = [*run_lines(tuned, database_options), *untried_lines(untried)]
+    if tuned.selected is not None:
+        lines += other_cache_lines(other_winners(store, tuned.selected.best))
+    print_found(as_json, document, *wrapped(lines))
 
 
 def _untried(backends: "Backends", store: "Store", run: "Run") -> tuple[UntriedValues, ...]:

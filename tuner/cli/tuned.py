@@ -38,11 +38,10 @@ from tuner.core.problem import OPERATIONS
 from tuner.core.problem_text import parse_row_range
 from tuner.core.queries import TrialQuery
 from tuner.core.serialization import seconds_text
-from tuner.results.best_trials import other_winners
 from tuner.results.database_name import database_text
 from tuner.results.output.formatting import knobs_line, wrapped
 from tuner.results.output.json_documents import tune_document
-from tuner.results.output.run_result import failure_lines, other_cache_lines, result_lines, verified_lines
+from tuner.results.output.run_result import failure_lines, tune_lines, verified_lines
 from tuner.search.cost_model.untimed import deciding_facts, predicted_first
 from tuner.tuning.request import run_settings
 from tuner.tuning.run import transfer_settings
@@ -234,9 +233,7 @@ def _print(
     if result.as_json:
         print_json(tune_document(tuned.run, tuned.counts, tuned.selected, tuned.seconds))
     elif tuned.selected is not None:
-        others = other_winners(store, tuned.selected.best)
-        lines = result_lines(tuned, tuned.selected, arguments) + other_cache_lines(others)
-        print("\n".join(wrapped(lines)))
+        print("\n".join(wrapped(tune_lines(tuned, tuned.selected, arguments))))
     elif tuned.has_worked:
         pending = store.pending(TrialQuery(run=tuned.run.id))
         promising = predicted_first(pending, backends.predicted, PREDICTED_LIMIT)

@@ -176,7 +176,7 @@ def _session(
     def observe_first(event: events.Event) -> None:
         observe(events.RunEvent(0, event, len(stored), campaign.seconds))
 
-    feasible = sum(feasible_set.rows for feasible_set in plan.feasible)
+    feasible = sum(map(attrgetter("rows"), plan.feasible))
     observe(events.CampaignStarted(campaign, len(stored), feasible))
     observe_load(campaign.runs[0], source, backends, observe_first)
     before_s = 0.0 if began_s is None else time.monotonic() - began_s

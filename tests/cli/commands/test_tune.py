@@ -51,7 +51,10 @@ def test_a_run_ends_with_the_best_and_the_next_command_on_the_database_that_was_
     done = tuner.done("tune matmul 8x8x8 --sampler exhaustive --trials 20")
     trial = re.search(r"best +trial (\d+) of run 1: fake", done.out)
     assert trial is not None
-    require(done.out, "x=7", "200.0% of FakeBLAS 1.0", "20 trials: 20 measured, 0 failed, 10 of them reused")
+    assert [line.split()[0] for line in done.out.splitlines()] == ["best", "time", "ratio", "next", "more"]
+    require(done.out, "2.00 times as fast as FakeBLAS 1.0", "20 trials in ", "tuner show run:1")
+    counts = "20 trials: 20 measured, 0 failed, 10 of them reused"
+    require(tuner.done("show run:1").out, "x=7", "200.0% of FakeBLAS 1.0", counts)
     assert f"tuner export --trial {trial[1]} -o best.mlir" in done.out
     exhausted = "search: all 20 feasible configurations have been tried\n"
     require(done.err, exhausted, f"all trials are stored in {tuner.database}\n")

@@ -412,6 +412,26 @@ def phases(*observed: Event) -> list[str]:
     return shown
 
 
+def test_a_terminal_keeps_no_line_that_the_result_repeats_and_a_log_keeps_all(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, width=200, highlight=False)
+    observed = (INITIAL, TIMED_BASELINE, events.RemeasurementStarted(8), NoiseMeasured(0.01), NO_BASELINE)
+    with Progress("{task.description}", console=console, disable=True) as bar:
+        live = progress.LiveProgress(console, bar)
+        plain = PlainProgress()
+        for event in observed:
+            live(event)
+            plain(event)
+    kept = [line.split(":")[0] for line in screen.getvalue().splitlines()]
+    assert kept == ["run 3", "baseline"]
+    assert "no BLAS" in screen.getvalue()
+    assert "initial configurations" not in screen.getvalue()
+    logged = [line.split(":")[0] for line in capsys.readouterr().err.splitlines()]
+    assert logged == ["run 3", "baseline", "final re-measurement", "noise floor", "baseline"]
+
+
 TIMED_BASELINE = events.BaselineMeasured(BASELINE)
 NO_BASELINE = events.BaselineFailed("no BLAS")
 INITIAL = replace(STARTED, settings=settings(first=(InitialConfiguration(RECORD.candidate, WARM_START),)))

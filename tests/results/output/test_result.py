@@ -15,7 +15,7 @@ from tuner.core.reliability import unreliable
 from tuner.core.roofline import Roofline
 from tuner.core.runs import LibraryTime, Run
 from tuner.core.trials import AlikeFailures, StoredTrial, alike_failures
-from tuner.results.output import json_documents, run_result
+from tuner.results.output import formatting, json_documents, run_result
 from tuner.results.output.json_documents import csv_cell, history_csv, history_document, trial_document
 from tuner.results.output.run_result import counts_text, failure_lines, tied_lines, why_lines
 from tuner.results.output.tables import run_lines
@@ -53,6 +53,56 @@ def test_the_answer_is_reported_with_interval_and_noise_or_why_it_is_unreliable(
     assert f"on a quiet machine: tuner tune --resume {run().id} --retime" in doubted
     given = lines(best, of=replace(run(), search_s=8.0, idle_s=1.0))
     assert "in 12 s; measuring worker idle 12% of the search" in given
+
+
+def screen(best: StoredTrial, of: Run) -> list[str]:
+    """Returns the lines that ``tuner tune`` ends with on a terminal of 80 columns."""
+    selected = answered(best, noise=of.noise)
+    return formatting.wrapped(run_result.tune_lines(TunedRun(of, COUNTS, selected, 12.5), selected))
+
+
+def test_tune_ends_with_best_time_ratio_and_next_command_and_says_what_has_the_rest() -> None:
+    best = top_trial(0, measurement(1e-3, 0.02))
+    number = run().id
+    assert screen(best, run(baseline_s=2e-3)) == [
+        f"best      trial {best.id} of run {number}: fake",
+        "time      1 ms (95 % interval 990 us .. 1.01 ms), 0.001024 GFLOP/s, reliable",
+        "ratio     2.00 times as fast as FakeBLAS 1.0 (2 ms), 95 % interval 2.00 .. 2.00",
+        f"next      tuner export --trial {best.id} -o best.mlir",
+        f"more      12 trials in 12 s, 3 failed: tuner show run:{number}",
+    ]
+
+
+def labels_of(lines: list[str]) -> list[str]:
+    return [line.split()[0] for line in lines if not line.startswith(" ")]
+
+
+@pytest.mark.parametrize(
+    ("why", "baseline_s", "labels", "ratio"),
+    [
+        ("", None, ["best", "time", "next", "more"], ""),
+        ("", 1e-3, ["best", "time", "ratio", "next", "more"], "none to FakeBLAS 1.0 (1 ms): "),
+        (
+            "the baseline drifted by 34%: load, other programs kept 1.2 processors busy",
+            2e-3,
+            ["best", "time", "ratio", "next", "reliable", "more"],
+            "none to FakeBLAS 1.0 (2 ms), as the time is unreliable",
+        ),
+    ],
+)
+def test_tune_ends_within_eight_lines_of_80_columns_whatever_became_of_its_times(
+    why: str, baseline_s: float | None, labels: list[str], ratio: str
+) -> None:
+    best = top_trial(0, measurement(1e-3, 0.02))
+    of = run(baseline_s=baseline_s)
+    if why:
+        best = disturbed(best, why)
+        of = run(baseline_s=baseline_s, reliability=unreliable(why))
+    shown = screen(best, of)
+    assert labels_of(shown) == labels
+    assert len(shown) <= 8
+    assert max(map(len, shown)) <= 80
+    assert ratio in "\n".join(shown)
 
 
 MKL = LibraryTime("mkl", "MKL 2026.2 avx512", 2e-3, (1.9e-3, 2.1e-3))

@@ -204,10 +204,10 @@ def one_line(text: str) -> str:
 
 
 def feasible_text(feasible: int, cartesian: int) -> str:
-    """Returns how many combinations of knobs are feasible: '4 of 6 combinations are feasible'."""
-    return (
-        f"{feasible} of {count_text(cartesian, 'combination')} {'is' if cartesian == 1 else 'are'} feasible"
-    )
+    """Returns how many combinations of knobs are feasible: '1,004 of 60,000 combinations are feasible'."""
+    if cartesian == 1:
+        return f"{feasible} of 1 combination is feasible"
+    return f"{feasible:,} of {cartesian:,} combinations are feasible"
 
 
 def initial_configurations_text(points: tuple[InitialConfiguration, ...]) -> str:

@@ -5,6 +5,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import error_lines
@@ -53,6 +54,7 @@ SEARCH_ENDS = (
     events.RooflineStarted,
     events.RemeasurementStarted,
 )
+SAID_ELSEWHERE = (events.BaselineMeasured, events.RemeasurementStarted, events.NoiseMeasured)
 FREE_LINES = 6  # of the terminal: three of the table's head, its end, its caption, and the cursor's
 
 
@@ -118,7 +120,7 @@ class _SlowLines:
 
 
 class LiveProgress:
-    """Observer that updates one line in place; events other than finished trials scroll above that line."""
+    """Observer that updates one line in place; what the result does not repeat scrolls above that line."""
 
     def __init__(self, console: "Console", bar: "Progress") -> None:
         self._console = console
@@ -136,7 +138,7 @@ class LiveProgress:
             self._task = self._bar.add_task(compiling_text(event), total=1.0)
         if not isinstance(event, events.TrialDone):
             self._show_phase(event)
-            for line in event_line(event, _settings_of(self._started)).splitlines():
+            for line in _lasting_line(event, _settings_of(self._started)).splitlines():
                 # the hint of MachineBusy is a command to copy: a line feed of rich would cut it in two
                 self._console.print(
                     one_line(line), markup=False, soft_wrap=isinstance(event, events.MachineBusy)
@@ -173,6 +175,15 @@ def compiling_text(started: events.RunStarted) -> str:
     if started.settings.first:
         return COMPILING_INITIAL
     return COMPILING
+
+
+def _lasting_line(event: events.Event, settings: RunSettings | None) -> str:
+    """Returns what a terminal shows above its moving line: what neither that line nor the result says."""
+    if isinstance(event, SAID_ELSEWHERE):
+        return ""
+    if isinstance(event, events.RunStarted):
+        return _run_line(replace(event, settings=replace(event.settings, first=())))
+    return event_line(event, settings)
 
 
 def event_line(event: events.Event, settings: RunSettings | None) -> str:

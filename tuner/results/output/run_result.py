@@ -72,6 +72,51 @@ def _state_text(state: GpuState) -> str:
     return ", ".join(texts) or "nothing reported"
 
 
+def tune_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
+    """Returns what ``tuner tune`` ends with: best trial, time, ratio to the baseline, next command.
+
+    Why the time is unreliable, if it is; ``result_lines`` has the rest.
+    """
+    run = tuned.run
+    best = selected.best
+    measurement = selected.measurement
+    interval = f"(95 % interval {interval_text(measurement.interval_s)})"
+    speed = speed_text(gflop_per_s(best.record.problem, measurement.median_s))
+    counts = f"{count_text(tuned.counts.proposed, 'trial')} in {tuned.seconds:.0f} s"
+    if tuned.counts.failed:
+        counts += f", {tuned.counts.failed} failed"
+    return [
+        f"best      trial {best.id} of run {run.id}: {best.record.candidate.strategy}",
+        f"time      {seconds_text(measurement.median_s)} {interval}, {speed}, {best.reliability.word}",
+        *ratio_lines(run, best),
+        f"next      {_next_command(best)}{database_text}",
+        *slowdown_lines(measurement),
+        *unreliable_lines(run, best, database_text),
+        f"more      {counts}: tuner show run:{run.id}{database_text}",
+    ]
+
+
+def ratio_lines(run: Run, best: StoredTrial) -> list[str]:
+    """Returns a line on the best trial's speed relative to the baseline's; [] without a baseline."""
+    compared = against_baseline(run, best)
+    if run.baseline is None or compared is None:
+        return []
+    baseline = f"{run.baseline.name} ({seconds_text(run.baseline.measurement.median_s)})"
+    if isinstance(compared, Comparable):
+        low, high = compared.speed_interval
+        interval = f"{compared.level} % interval {low:.2f} .. {high:.2f}"
+        return [f"ratio     {compared.speed:.2f} times as fast as {baseline}, {interval}"]
+    if not best.reliability.is_reliable:  # the line on reliability says why
+        return [f"ratio     none to {baseline}, as the time is unreliable"]
+    return [f"ratio     none to {baseline}: {compared.reason}"]
+
+
+def _next_command(best: StoredTrial) -> str:
+    if best.script:
+        return f"tuner export --trial {best.id} -o best.mlir"
+    return f"tuner show {best.id}"  # trials of a replayed recording have no script
+
+
 def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
     """Returns the result of a tuned run as lines: best trial, reliability of its time, next command."""
     run = tuned.run
@@ -95,14 +140,7 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
     lines += unreliable_lines(run, selected.best, database_text) + tied_lines(selected, run, database_text)
     lines += portable_lines(run, selected.best, database_text)
     lines.append(f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}")
-    best_id = selected.best.id
-    # trials of a replayed recording have no script
-    has_script = bool(selected.best.script)
-    if has_script:
-        command = f"tuner export --trial {best_id} -o best.mlir"
-    else:
-        command = f"tuner show {best_id}"
-    return [*lines, f"next      {command}{database_text}"]
+    return [*lines, f"next      {_next_command(selected.best)}{database_text}"]
 
 
 def other_cache_lines(others: Sequence[StoredTrial]) -> list[str]:
