@@ -12,7 +12,9 @@ import pytest
 from tests.default_suite import ALL
 from tests.fakes import bind
 from tests.tuning import fakes
+from tuner.analysis.scheduler import NextTrial, Scheduler
 from tuner.cli.commands.tune_shapes import read_shapes
+from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.machine import variables_of
 from tuner.core.matmul import BatchMatmul, Matmul
@@ -28,7 +30,7 @@ from tuner.search.cost_model.configurations import model_of
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
-from tuner.tuning import campaign
+from tuner.tuning import campaign, campaign_session
 from tuner.tuning.campaign import begin_campaign, resume_campaign
 from tuner.tuning.events import CampaignEvent, CampaignStarted, Interruption, RunEvent, TrialDone
 from tuner.tuning.missing_cells import MissingCell, measure_cells
@@ -39,6 +41,7 @@ from tuner.tuning.tuned_run import TunedCampaign
 
 PROBLEMS = (Matmul(8, 8, 8), Matmul(64, 8, 8), Matmul(64, 64, 8))
 COUNTS = (1, 12, 2)
+TRIALS = 20
 
 
 def members(problems: tuple[Problem, ...] = PROBLEMS) -> tuple[CampaignMember, ...]:
@@ -190,6 +193,35 @@ def test_a_budget_of_time_ends_the_search_and_a_large_one_tries_everything_once(
     minutes_ago_s = time.monotonic() - 1000  # the budget is that of the command, which began then
     given = limits(None, 900.0), members(), fakes.backends(), store, Interruption()
     assert begin_campaign(*given, began_s=minutes_ago_s).trials == 1
+
+
+def test_a_budget_that_seemed_spent_gives_no_proposal_of_a_campaign_more_outcomes(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The estimate of what is in flight falls while trials end: the search may go on."""
+    seems_spent = np.random.default_rng(0).random(4 * TRIALS) < 0.5
+    seems_spent[::2] = False  # after a trial has ended there is time again
+    answers = iter(seems_spent)
+    told: list[float | None] = []
+    knew: dict[int, int] = {}  # trial number -> outcomes known when it was proposed
+
+    class NotingScheduler(Scheduler):
+        def suggest(self, number: int) -> NextTrial | None:
+            knew[number] = len(told)
+            return super().suggest(number)
+
+        def tell(self, problem: int, candidate: Candidate, time_s: float | None) -> None:
+            told.append(time_s)
+            super().tell(problem, candidate, time_s)
+
+    def is_spent(_settings: object, proposed: int, _spent_s: float) -> bool:
+        return proposed >= TRIALS or bool(next(answers))
+
+    monkeypatch.setattr(campaign_session, "is_spent", is_spent)
+    monkeypatch.setattr(campaign_session, "Scheduler", NotingScheduler)
+    pending_limit = begun(store, TRIALS).runs[0].run.settings.workers + 1
+    assert len(told) == TRIALS
+    assert knew == {number: max(0, number - pending_limit + 1) for number in range(TRIALS)}
 
 
 def test_what_cannot_be_tuned_is_refused_before_anything_is_stored(store: Store) -> None:

@@ -1,7 +1,6 @@
 """One session of a campaign: one search over all problems, then the final re-measurement of each."""
 
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from tuner.tuning.budget import final_effort, in_flight_s, is_spent, reserved_s,
 from tuner.tuning.events import CampaignObserver, Event, Interruption, Observer, RunEvent
 from tuner.tuning.run import EARLY_STOPPED
 from tuner.tuning.run_steps import RunSteps
+from tuner.tuning.search_loop import SearchSteps, search_trials
 from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign
 
 if TYPE_CHECKING:
@@ -45,6 +45,12 @@ class _Started:
     number: int  # within its run
     row: int
     candidate: Candidate
+
+
+@dataclass(frozen=True)
+class _Finished:
+    started: _Started
+    median_s: float | None  # seconds per call; None: failed or not timed
 
 
 class CampaignSession:
@@ -180,23 +186,15 @@ class CampaignSession:
             known[key] = roofline
 
     def _search(self, runners: tuple[AbstractRunner, ...]) -> None:
-        """Proposes and finishes in a fixed order, so that a resumed campaign proposes the same.
-
-        A proposal depends on the outcomes of all earlier proposals except the latest, one per worker.
-        """
         limit = self._campaign.runs[0].settings.workers + 1  # one is timed while the workers compile the next
-        pending: deque[_Started] = deque()
-        number = 0
-        while True:
-            while len(pending) < limit and not self._is_over(number):
-                started = self._start(number, runners)
-                if started is None:
-                    break
-                pending.append(started)
-                number += 1
-            if not pending:
-                return
-            self._finish(pending.popleft(), runners)
+        steps = SearchSteps(
+            self._is_over,
+            lambda number: self._start(number, runners),
+            lambda started: self._finish(started, runners),
+            self._tell,
+        )
+        for _ in search_trials(steps, limit):
+            pass
 
     def _is_over(self, proposed: int) -> bool:
         if proposed < len(self._stored):
@@ -262,18 +260,22 @@ class CampaignSession:
         sampler.replay(own_number, row)  # so that it does not propose the configuration again
         return _Started(index, own_number, row, projection), self._plan.pool.columns[suggestion.column]
 
-    def _finish(self, started: _Started, runners: tuple[AbstractRunner, ...]) -> None:
+    def _finish(self, started: _Started, runners: tuple[AbstractRunner, ...]) -> _Finished:
         index = started.index
-        finished = runners[index].finish()
-        median_s = finished.record.median_s
-        self._scheduler.tell(index, started.candidate, median_s)
-        self._plan.samplers[index].tell(started.row, median_s)
-        least_s = self._least_s[index]
-        if median_s is not None and (least_s is None or median_s < least_s):
-            self._least_s[index] = median_s
+        bound = runners[index].finish()
         self._charge(index)
-        if self._steps[index].store_outcome(started.number, finished, self._run_s[index]):
+        if self._steps[index].store_outcome(started.number, bound, self._run_s[index]):
             self._store_seconds()
+        return _Finished(started, bound.record.median_s)
+
+    def _tell(self, finished: _Finished) -> None:
+        started = finished.started
+        index = started.index
+        self._scheduler.tell(index, started.candidate, finished.median_s)
+        self._plan.samplers[index].tell(started.row, finished.median_s)
+        least_s = self._least_s[index]
+        if finished.median_s is not None and (least_s is None or finished.median_s < least_s):
+            self._least_s[index] = finished.median_s
 
     def _charge(self, index: int) -> None:
         # the time since the last outcome goes to the run that has one now

@@ -5,7 +5,6 @@ A run searches, then times its best trials again, interleaved (final re-measurem
 
 import contextlib
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -54,6 +53,7 @@ from tuner.tuning.request import (
 )
 from tuner.tuning.run_steps import ReplayingSampler, RunSteps
 from tuner.tuning.same_code import require_same_code, require_same_tools
+from tuner.tuning.search_loop import SearchSteps, search_trials
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 from tuner.version import __version__
 
@@ -90,43 +90,30 @@ def search(
 ) -> Iterator[Trial]:
     """Runs the search loop of a sampler; yields a trial per candidate, in the order of proposals.
 
-    ``incumbent_s``: least seconds per call of earlier trials. At proposal ``n`` the sampler has the outcomes
-    up to ``n - pending_limit`` and no later ones: trials do not depend on which process was faster.
+    ``incumbent_s``: least seconds per call of earlier trials. ``search_trials`` says which outcomes the
+    sampler has at a proposal.
     """
-    pending: deque[tuple[int, int]] = deque()
-    untold: deque[Trial] = deque()  # whose outcomes the sampler does not have yet
-    number = first
-    while True:
-        while len(pending) < pending_limit and not is_over(number):
-            # a budget that seemed spent may not be: then there are outcomes that are too late for this number
-            least_s = _tell(sampler, untold, number - pending_limit)
-            incumbent_s = min(filter(None, (incumbent_s, least_s)), default=None)
-            row = sampler.ask(number)
-            if row is None:
-                break
-            candidate = candidate_of(row)
-            on_proposal(number, row, candidate)
-            stop_above_s = None if incumbent_s is None else EARLY_STOPPED * incumbent_s
-            runner.start(number, candidate, replace(effort, stop_above_s=stop_above_s))
-            pending.append((number, row))
-            number += 1
-        if not pending:
-            _tell(sampler, untold, number)
-            return
-        trial = Trial(*pending.popleft(), runner.finish())
-        untold.append(trial)
-        yield trial
 
+    def start(number: int) -> tuple[int, int] | None:
+        row = sampler.ask(number)
+        if row is None:
+            return None
+        candidate = candidate_of(row)
+        on_proposal(number, row, candidate)
+        stop_above_s = None if incumbent_s is None else EARLY_STOPPED * incumbent_s
+        runner.start(number, candidate, replace(effort, stop_above_s=stop_above_s))
+        return number, row
 
-def _tell(sampler: AbstractSampler, untold: deque[Trial], last: int) -> float | None:
-    """Gives a sampler the outcomes of trials up to number ``last``; returns their least seconds per call."""
-    least_s = None
-    while untold and untold[0].number <= last:
-        trial = untold.popleft()
+    def finish(started: tuple[int, int]) -> Trial:
+        return Trial(*started, runner.finish())
+
+    def tell(trial: Trial) -> None:
+        nonlocal incumbent_s
         median_s = trial.bound.record.median_s
         sampler.tell(trial.row, median_s)
-        least_s = min(filter(None, (least_s, median_s)), default=None)
-    return least_s
+        incumbent_s = min(filter(None, (incumbent_s, median_s)), default=None)
+
+    return search_trials(SearchSteps(is_over, start, finish, tell), pending_limit, first)
 
 
 class TuningSession:
