@@ -1,5 +1,6 @@
 """Entry points: as importlib.metadata finds them; refused where two claim a name; one error without any."""
 
+import importlib
 import importlib.metadata
 import os
 import subprocess
@@ -10,10 +11,14 @@ from pathlib import Path
 import pytest
 
 import tuner
+from tuner import cli
 from tuner.core.errors import TunerError, UsageError
 from tuner.runtime import extensions
 from tuner.runtime.extensions import DISTRIBUTION, GROUPS, load
-from tuner.search.samplers import SAMPLERS, require_sampler, sampler_names
+from tuner.search.samplers import SAMPLERS, make_sampler, require_sampler, sampler_names
+from tuner.space.expressions import parse
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.search_space import Knob, SearchSpace
 
 SOURCES = Path(tuner.__file__).parents[1]  # of the repository, or where the wheel is installed
 SAMPLER = "import tuner.search.simple_methods as methods\nclass Mine(methods.RandomRows): pass\n"
@@ -69,6 +74,103 @@ def test_a_sampler_of_another_distribution_is_imported_when_it_is_used(
     assert load("samplers", "mine", SAMPLERS).__name__ == "Mine"
     with pytest.raises(UsageError, match=r"^sampler: found 'mime', allowed tpe, .*, mine"):
         load("samplers", "mime", SAMPLERS)
+
+
+SAMPLERS_OF_TEST = """
+import sys
+from tuner.search.method import AbstractMethod
+class Bad(AbstractMethod):
+    def choose(self, rng):
+        return self.late() if self.task.pool.order else 0
+class Twice(Bad):
+    late = lambda self: 0
+class Outside(Bad):
+    late = lambda self: 99
+class Below(Bad):
+    late = lambda self: -1
+class Nothing(Bad):
+    late = lambda self: None
+class Text(Bad):
+    late = lambda self: "row"
+class Raises(Bad):
+    late = lambda self: {}["x"]
+class Exits(Bad):
+    late = lambda self: sys.exit(0)
+class Needs(Bad):
+    def __init__(self, task, more): pass
+def number(task):
+    return 3
+"""
+WRONG_SAMPLERS = {
+    "Twice": "ValueError: row 0 was proposed before",
+    "Outside": r"ValueError: row: found 99, allowed 0\.\.",
+    "Below": r"ValueError: row: found -1, allowed 0\.\.",
+    "Nothing": "ValueError: row: found None, allowed an integer",
+    "Text": "ValueError: row: found 'row', allowed an integer",
+    "Raises": "KeyError: 'x'",
+    "Exits": "SystemExit: 0",
+    "Needs": "TypeError: .*missing 1 required positional argument",
+    "number": "AttributeError: 'int' object has no attribute 'task'",
+}
+
+
+def ask_twice(space: SearchSpace) -> None:
+    sampler = make_sampler("mine", FeasibleSet.of((space,)), 0)
+    sampler.ask(0)
+    sampler.ask(1)
+
+
+@pytest.mark.parametrize("name", WRONG_SAMPLERS)
+def test_a_sampler_that_breaks_its_contract_is_named_with_its_distribution(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wrong_things_of_test.py").write_text(SAMPLERS_OF_TEST)
+    install(tmp_path, "things", f"[tuner.samplers]\nmine = wrong_things_of_test:{name}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    knob = Knob("a", (1, 2, 3, 4))
+    for space in (SearchSpace("s", (knob,)), SearchSpace("s", (knob,), preferences=(parse("a < 4", "x"),))):
+        with pytest.raises(TunerError, match=f"^things: sampler 'mine': {WRONG_SAMPLERS[name]}") as error:
+            ask_twice(space)
+        assert error.value.hint == "--debug shows where; pip uninstall things removes it"
+
+
+OPERATION = """
+class Wrong:
+    @staticmethod
+    def tune(form, backends):
+        return form.no_such_field
+"""
+
+
+def test_an_operation_that_raises_is_one_line_with_its_distribution(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "operation_of_test.py").write_text(OPERATION)
+    install(tmp_path, "things", "[tuner.operations]\nwrong = operation_of_test:Wrong\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(SystemExit, match="1"):
+        cli.main(["tune", "wrong", "3"])
+    assert capsys.readouterr().err.split("\n") == [
+        "error: things: AttributeError: 'OperationForm' object has no attribute 'no_such_field'",
+        "hint: --debug shows where; pip uninstall things removes it",
+        "",
+    ]
+
+
+def test_the_innermost_call_says_whose_defect_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "import tuner.core.serialization as s\ndef calls(): s.parse_seconds(3)\ndef divides(): 1 // 0\n"
+    (tmp_path / "called_of_test.py").write_text(text)
+    install(tmp_path, "things", "[tuner.samplers]\nmine = called_of_test:X\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module("called_of_test")
+    with pytest.raises(ZeroDivisionError, match="by zero") as error:
+        module.divides()
+    found = extensions.extension_in(error.value)
+    assert found is not None
+    assert found.distribution == "things"
+    with pytest.raises(TypeError, match="expected string") as error_of_tuner:
+        module.calls()
+    assert extensions.extension_in(error_of_tuner.value) is None
 
 
 def test_a_name_that_is_there_already_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

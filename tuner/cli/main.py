@@ -24,7 +24,7 @@ from tuner.core.problem import OPERATIONS
 from tuner.core.serialization import printable_lines
 from tuner.results.database_name import VARIABLE
 from tuner.results.output.formatting import one_line, wrapped
-from tuner.runtime.extensions import extensions
+from tuner.runtime.extensions import extension_in, extensions
 from tuner.version import __version__
 
 EXAMPLE: Final = "Example: "
@@ -262,7 +262,8 @@ class Commands(click.Group):
         except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
             if "--debug" in arguments:
                 print(_without_secrets(traceback.format_exc(), arguments), end="", file=sys.stderr)
-            code = _reported(_with_hint(self, _sizes_as_option(error, arguments), arguments), arguments)
+            plain = _of_extension(_sizes_as_option(error, arguments))
+            code = _reported(_with_hint(self, plain, arguments), arguments)
         except KeyboardInterrupt:
             code = INTERRUPTED
         sys.exit(code)
@@ -429,6 +430,17 @@ def _reported(error: Exception, arguments: Sequence[str]) -> int:
     lines = error_lines(line, hint).splitlines()
     print("\n".join(wrapped(lines, columns_of(sys.stderr))), file=sys.stderr)
     return code
+
+
+def _of_extension(error: Exception) -> Exception:
+    """Returns an error that the code of another distribution raised by mistake as one that names it."""
+    if isinstance(error, TunerError | click.ClickException | click.exceptions.Abort | BrokenPipeError):
+        return error
+    with contextlib.suppress(TunerError):  # tuner's own entry points are not found
+        extension = extension_in(error)
+        if extension is not None:
+            return TunerError(f"{extension.distribution}: {defect_line(error)}", extension.defect_hint)
+    return error
 
 
 def _forget_stdout() -> None:

@@ -13,16 +13,18 @@ command line can spare. So the files are read here; if tuner's own file is not o
 ``importlib.metadata`` is asked.
 """
 
+import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Collection, Mapping
+import traceback
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.core.errors import TunerError, UsageError, unknown_value
+from tuner.core.errors import TunerError, UsageError, defect_line, unknown_value
 
 DISTRIBUTION: Final = "mlir-tuner"
 PREFIX: Final = "tuner."  # of the groups of entry points
@@ -79,6 +81,47 @@ class Extension:
         if isinstance(error, ModuleNotFoundError):
             return error.name is not None and f"{module}.".startswith(f"{error.name}.")
         return isinstance(error, AttributeError) and error.name == attribute
+
+    @property
+    def defect_hint(self) -> str:
+        """Returns the hint for a defect of the extension: how to see it, and how to work without it."""
+        return f"--debug shows where; pip uninstall {self.distribution} removes it"
+
+
+@contextlib.contextmanager
+def failing_in(extension: Extension | None, what: str) -> Iterator[None]:
+    """Context manager: an exception of an extension's code becomes a TunerError that names the distribution.
+
+    ``what``: the object, such as "sampler 'mine'". Has no effect for tuner's own and for a TunerError.
+    """
+    try:
+        yield
+    except TunerError:
+        raise
+    except (Exception, SystemExit) as error:
+        if extension is None or extension.distribution == DISTRIBUTION:
+            raise
+        line = f"{extension.distribution}: {what}: {defect_line(error)}"
+        raise TunerError(line, extension.defect_hint) from error
+
+
+def extension_in(error: BaseException) -> Extension | None:
+    """Returns an extension of another distribution whose code raised ``error``; None if tuner's code did.
+
+    The innermost call in the traceback that is of one of them decides. Raises UsageError if tuner's own entry
+    points are not found.
+    """
+    others: dict[str, Extension] = {}  # by package
+    for added in entry_points().values():
+        for extension in added:
+            if extension.distribution != DISTRIBUTION:
+                others[extension.entry_point.partition(":")[0].partition(".")[0]] = extension
+    innermost = None
+    for frame, _line in traceback.walk_tb(error.__traceback__):
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package == PREFIX.rstrip(".") or package in others:
+            innermost = others.get(package)
+    return innermost
 
 
 def extensions(group: str, built_in: Collection[str] = ()) -> Mapping[str, Extension]:

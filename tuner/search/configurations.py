@@ -34,6 +34,8 @@ class Pool:
 
     def require_unseen(self, row: int) -> None:
         """Raises ValueError where ``row`` is not an index of the feasible set or was proposed before."""
+        if not isinstance(row, int | np.integer):  # of a sampler of another distribution
+            raise ValueError(f"row: found {row!r}, allowed an integer")
         if not 0 <= row < len(self.unseen):
             raise ValueError(f"row: found {row}, allowed 0..{len(self.unseen) - 1}")
         if not self.unseen[row]:

@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
@@ -301,7 +301,9 @@ class DemotedLast(AbstractMethod):
         self._proposed = len(pool.order)
         self._reported = len(pool.outcomes)
         search = self._demoted if self._preferred.pool.is_exhausted else self._preferred
-        return int(search.rows[search.method.choose(rng)])
+        row = search.method.choose(rng)
+        search.pool.require_unseen(row)
+        return int(search.rows[row])
 
     def _search_of(self, row: int) -> _Search:
         if self.task.feasible.is_preferred[row]:
@@ -315,8 +317,12 @@ class StudySampler(AbstractSampler):
     A resumed run fills the study with the stored trials first.
     """
 
-    def __init__(self, method: AbstractMethod) -> None:
+    def __init__(
+        self, method: AbstractMethod, failing: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> None:
+        """``failing``: a context manager for calls of the method, which names it in errors."""
         self.study = quiet_study(method)  # its trials have the strategy and its knobs as parameters
+        self._failing = failing
         self._method = method
         self._pool = method.task.pool
         self._pending: dict[int, optuna.Trial] = {}  # by row
@@ -326,7 +332,8 @@ class StudySampler(AbstractSampler):
             return None
         if number != len(self._pool.order):
             raise ValueError(f"trial: found {number}, allowed {len(self._pool.order)}")
-        trial = self.study.ask(self._method.propose(number))
+        with self._failing():
+            trial = self.study.ask(self._method.propose(number))
         row = self._pool.order[number]
         self._pending[row] = trial
         return row
@@ -338,7 +345,8 @@ class StudySampler(AbstractSampler):
         trial = self._pending.pop(row, None)
         if trial is None:
             raise ValueError(f"row {row} is not pending")
-        self.study.tell(trial, value, state=optuna.trial.TrialState.FAIL if value is None else None)
+        with self._failing():
+            self.study.tell(trial, value, state=optuna.trial.TrialState.FAIL if value is None else None)
 
     def replay(self, number: int, row: int) -> None:
         self._pool.put_first(row)

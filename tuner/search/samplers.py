@@ -1,10 +1,11 @@
 """The table of samplers by name: SAMPLERS, Optuna's, and those of extensions (entry points)."""
 
 import importlib
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import UsageError, unknown_value
-from tuner.runtime.extensions import extensions, load
+from tuner.runtime.extensions import extensions, failing_in, load
 
 if TYPE_CHECKING:
     from tuner.search.method import AbstractMethod, StudySampler
@@ -29,7 +30,8 @@ def make_sampler(
 
     The rows ``first`` are proposed first; configurations that break a preference last. ``prior``: result of
     ``prior.encoded``, which "tpe" and "ensemble" use. Raises UsageError for an unknown name, for missing
-    packages, for a negative seed, and for a prior of other configurations.
+    packages, for a negative seed, and for a prior of other configurations. What a sampler of another
+    distribution raises, and a proposal that is wrong, is a TunerError that names both.
     """
     require_sampler(name)
     if seed < 0:
@@ -51,7 +53,10 @@ def make_sampler(
 
     levels = decoded(prior, feasible.rows) if prior else None
     task = SearchTask(feasible, Pool(feasible.rows, first), seed, levels)
-    return StudySampler(create(task) if feasible.is_preferred.all() else DemotedLast(task, create))
+    extension = extensions("samplers", SAMPLERS).get(name)
+    with failing_in(extension, f"sampler {name!r}"):
+        method = create(task) if feasible.is_preferred.all() else DemotedLast(task, create)
+        return StudySampler(method, partial(failing_in, extension, f"sampler {name!r}"))
 
 
 def require_sampler(name: str) -> None:

@@ -24,12 +24,13 @@ from tuner.core.runs import Run
 from tuner.core.serialization import count_text, encode
 from tuner.core.text_files import read_text
 from tuner.library.entries import gpu_entries, library_entries
-from tuner.library.formats import library_format
+from tuner.library.formats import library_format, library_formats
 from tuner.library.library import LibraryText, for_version, merged, suitable
 from tuner.results.output.files import require_folder, write_atomically, write_folder
 from tuner.results.output.json_documents import problem_document
 from tuner.results.queries import trial_query
 from tuner.results.tuned_range import range_of
+from tuner.runtime.extensions import failing_in
 from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.targets.backends import named_target
 
@@ -79,10 +80,12 @@ def export_library(
         found = _library_entries(context, store, written_as, runs, stock_only=stock_only)
         if row_range is not None:
             found = found.of_range(row_range)
-    files = written_as.files(found.entries, prefix)
-    if version is not None:
-        files = tuple(for_version(version, file) for file in files)
-    paths = write_folder(folder, {file.name: file.content for file in files})
+    with failing_in(library_formats().get(form), f"format {form!r}"):
+        files = tuple(written_as.files(found.entries, prefix))
+        if version is not None:
+            files = tuple(for_version(version, file) for file in files)
+        contents = {file.name: file.content for file in files}
+    paths = write_folder(folder, contents)
     for note in found.notes:
         print(f"note: {note}", file=sys.stderr)
     for path in paths:
