@@ -174,7 +174,7 @@ def _notes(pairs: Sequence[RatioPair], bf16: Sequence[Ratio]) -> tuple[str, ...]
     return (
         f"{bars} Logarithmic axes, one per panel.",
         *((hollow,) if disturbed else ()),
-        "Other libraries and processors: the tables below. GPUs: not measured.",
+        "Other libraries and processors, and a GPU: further down the page.",
     )
 
 

@@ -1,7 +1,7 @@
 """What the pages name exists: files, modules, other pages. Pages about past decisions are read today."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -125,6 +125,34 @@ def test_the_page_and_the_picture_have_every_package_on_its_layer_a_lower_one_lo
     assert sorted(numbers[:13]) == sorted(trial)
     assert set(numbers[13:]) == set(program)
     assert "(architecture.svg)" in text
+
+
+ENDS_WITHIN = 3.0  # of a box's edge
+ARROWS = re.findall(r'<polyline points="([^"]+)" class="arrow"', (CONCEPTS / "architecture.svg").read_text())
+
+
+def edge_distance(box: Mapping[str, str], x: float, y: float) -> float:
+    """Returns how far a point is from the edge of a box."""
+    left = float(box["x"])
+    top = float(box["y"])
+    right = left + float(box["width"])
+    bottom = top + float(box["height"])
+    outside = max(left - x, x - right, top - y, y - bottom)
+    return abs(outside)
+
+
+def test_every_arrow_of_the_picture_begins_and_ends_at_an_edge_of_a_box() -> None:
+    picture = ElementTree.fromstring((CONCEPTS / "architecture.svg").read_text())
+    boxes = [box.attrib for box in picture.iter(f"{SVG}rect") if box.attrib.get("rx") == "5"]
+    assert len(ARROWS) > 20
+    loose = []
+    for arrow in ARROWS:
+        points = arrow.split()
+        for point in (points[0], points[-1]):
+            x, y = map(float, point.split(","))
+            if min(edge_distance(box, x, y) for box in boxes) > ENDS_WITHIN:
+                loose.append(arrow)
+    assert loose == []
 
 
 # The page on untrusted scripts names each kind of file whose code runs when it is given to tuner.

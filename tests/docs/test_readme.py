@@ -130,6 +130,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def test_the_picture_is_what_the_script_draws_with_a_mark_and_an_interval_for_every_ratio() -> None:
     assert RATIOS.read_text() == svg(), "run: python -m benchmarks.ratio_picture docs/concepts/ratios.svg"
     assert "prefers-color-scheme: dark" in svg()
+    assert "not measured" not in svg(), "the page says what was not measured, next to what was"
     assert not re.search(r"(?:href|src)=|url\(|font-face", svg())
     picture = ElementTree.fromstring(svg())
     titles = [title.text for title in picture.iter(f"{SVG}title")]
