@@ -15,6 +15,7 @@ import pytest
 
 import tuner
 from tests.source_files import imports, tree_of
+from tuner.core.errors import install_extra
 from tuner.library.iree.writer import INSTALL
 from tuner.model_files import NO_TORCH
 
@@ -64,6 +65,27 @@ def test_installed_version_and_command_are_those_of_the_source_and_hints_install
     for extra, hint in (("torch", NO_TORCH), ("iree", INSTALL)):
         assert shlex.split(hint) == ["pip", "install", *EXTRAS[extra]]
     assert f'"{NO_TORCH}"' in (ROOT / "tuner" / "torch" / "__init__.py").read_text()
+
+
+def test_an_extra_is_installed_from_the_clone_or_by_its_packages_and_by_no_name_of_the_index(
+    tmp_path: Path,
+) -> None:
+    assert install_extra("cuda") == f"pip install -e '{ROOT}[cuda]'"
+    spaced = tmp_path / "a clone"
+    spaced.mkdir()
+    (spaced / "pyproject.toml").touch()
+    assert shlex.split(install_extra("arm", spaced)) == ["pip", "install", "-e", f"{spaced}[arm]"]
+    for extra in ("cuda", "fleet", "formats", "arm"):
+        packages = shlex.split(install_extra(extra, tmp_path))[2:]
+        wanted = [package.partition(";")[0] for package in EXTRAS[extra]]
+        assert sorted(map(_name_of, packages)) == sorted(map(_name_of, wanted))
+    shown = (*(ROOT / "tuner").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md")
+    named = [path for path in shown if re.search(r"pip install[^\n]*\bmlir-tuner\[", path.read_text())]
+    assert named == [], "nobody owns that name on the index"
+
+
+def _name_of(requirement: str) -> str:
+    return _normal(re.split(r"[<>=~! \[]", requirement)[0])
 
 
 def test_every_package_that_is_imported_is_declared_with_its_reason() -> None:

@@ -6,7 +6,7 @@ from typing import TypeVar
 import pytest
 
 from tests.fleet.values import Connection
-from tuner.core.errors import TunerError, UsageError
+from tuner.core.errors import TunerError, UsageError, install_extra
 from tuner.fleet import server
 from tuner.fleet.server import KEEP_ALIVE, ReconnectingSession, as_role, connected, plain_errors, server_of
 from tuner.fleet.tables import FleetSettings
@@ -31,9 +31,9 @@ def test_every_spelling_of_a_server_is_taken_and_no_password_repeated_also_for_a
 
 def test_a_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    missing = r"found no procrastinate and no psycopg; in a clone: pip install -e '\.\[fleet\]'$"
-    with pytest.raises(UsageError, match=missing):
+    with pytest.raises(UsageError, match=r"found no procrastinate and no psycopg") as refused:
         connected("postgresql://db/t")
+    assert refused.value.hint == install_extra("fleet")
 
 
 @pytest.mark.postgres

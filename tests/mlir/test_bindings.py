@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, install_extra
 from tuner.mlir import fingerprint
 from tuner.mlir.bindings import ptx_bindings
 from tuner.targets.registry import TARGETS
@@ -44,4 +44,4 @@ def test_without_the_wheel_for_gpus_their_targets_are_refused_in_one_line(
     for name in ("cuda", "simulator"):
         status = TARGETS[name].status()
         assert (status.is_available, status.can_compile) == (False, False)
-        assert status.reason == "no code generator for GPUs: pip install 'mlir-tuner[cuda]'"
+        assert status.reason == f"no code generator for GPUs: {install_extra('cuda')}"

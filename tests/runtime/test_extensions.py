@@ -12,9 +12,9 @@ import pytest
 
 import tuner
 from tuner import cli
-from tuner.core.errors import TunerError, UsageError
+from tuner.core.errors import DISTRIBUTION, TunerError, UsageError
 from tuner.runtime import extensions
-from tuner.runtime.extensions import DISTRIBUTION, GROUPS, load
+from tuner.runtime.extensions import GROUPS, load
 from tuner.search.samplers import SAMPLERS, make_sampler, require_sampler, sampler_names
 from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet

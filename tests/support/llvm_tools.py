@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tuner.targets.cpu.llvm_tools import INSTALL, llvm_tool, missing_tools
+from tuner.core.errors import install_extra
+from tuner.targets.cpu.llvm_tools import ARM, llvm_tool, missing_tools
 
 NEEDS_LLVM_TOOLS = pytest.mark.skipif(
-    bool(missing_tools()), reason=f"needs LLVM 22's tools: {INSTALL}, or Debian's llvm-22 and mlir-22-tools"
+    bool(missing_tools()),
+    reason=f"needs LLVM 22's tools: {install_extra(ARM)}, or Debian's llvm-22 and mlir-22-tools",
 )
 MLIR_OPT = llvm_tool("mlir-opt")  # stock: of a released LLVM, not the MLIR of tuner
-NO_MLIR_OPT = f"needs a stock mlir-opt: {INSTALL}, or Debian's mlir-22-tools"
+NO_MLIR_OPT = f"needs a stock mlir-opt: {install_extra(ARM)}, or Debian's mlir-22-tools"
 NEEDS_MLIR_OPT = pytest.mark.skipif(MLIR_OPT is None, reason=NO_MLIR_OPT)
 
 

@@ -10,9 +10,13 @@ TunerError
 import contextlib
 import enum
 import re
+import shlex
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+DISTRIBUTION = "mlir-tuner"  # no index has it
+FOLDER = Path(__file__).parents[2]  # of the clone
 TIMED_OUT = "timed out after"  # how the reasons of timeouts begin: of a child process, of an assembler
 FAULT = "killed by SIGSEGV"  # how the reason begins where a candidate accesses memory that is not its own
 NEAR = 0.65  # of difflib's ratio: f33 is near f32, sm_75 is not near sm_90
@@ -289,6 +293,20 @@ def failing_at(stage: Stage) -> Iterator[None]:
 def reason_of(error: object) -> str:
     """Returns the text of an error as one line of at most REASON_LIMIT (300) characters."""
     return " ".join(str(error).split())[:REASON_LIMIT]
+
+
+def install_extra(extra: str, folder: Path = FOLDER) -> str:
+    """Returns the command that installs what an extra adds: of the clone in ``folder``, else its packages."""
+    if (folder / "pyproject.toml").is_file():
+        return f"pip install -e {shlex.quote(f'{folder}[{extra}]')}"
+    from importlib.metadata import requires  # takes as long to load as a short command
+
+    packages = []
+    for requirement in requires(DISTRIBUTION) or ():
+        package, _, condition = requirement.partition(";")
+        if f'extra == "{extra}"' in condition.replace("'", '"'):
+            packages.append(package.strip())
+    return f"pip install {shlex.join(packages)}"
 
 
 def defect_line(error: BaseException) -> str:

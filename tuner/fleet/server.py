@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, final
 
-from tuner.core.errors import TunerError, UsageError
+from tuner.core.errors import TunerError, UsageError, install_extra
 from tuner.core.passwords import masked, without_secrets
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def require_packages() -> None:
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(
-            f"fleet: needs {' and '.join(PACKAGES)}, found no {' and no '.join(missing)}; "
-            "in a clone: pip install -e '.[fleet]'"
+            f"fleet: needs {' and '.join(PACKAGES)}, found no {' and no '.join(missing)}",
+            install_extra("fleet"),
         )
 
 

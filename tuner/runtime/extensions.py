@@ -21,12 +21,10 @@ import traceback
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
-from tuner.core.errors import TunerError, UsageError, defect_line, unknown_value
+from tuner.core.errors import DISTRIBUTION, FOLDER, TunerError, UsageError, defect_line, unknown_value
 
-DISTRIBUTION: Final = "mlir-tuner"
 PREFIX: Final = "tuner."  # of the groups of entry points
 GROUPS: Final = {  # group, after the prefix -> what its objects are
     "commands": "a table of commands, as ``SUMMARIES`` of ``tuner.cli``",
@@ -40,7 +38,6 @@ GROUPS: Final = {  # group, after the prefix -> what its objects are
 METADATA_SUFFIXES: Final = (".dist-info", ".egg-info")
 FILE: Final = "entry_points.txt"
 BYTES_LIMIT: Final = 1 << 20  # that are read of such a file
-FOLDER: Final = Path(__file__).parents[2]  # of the clone
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ def read_quantized(path: str | Path, name: str) -> QuantizedTensor:
 
     Args:
         path: a ``.gguf`` file, which the package gguf reads, or a ``.safetensors`` file, which safetensors
-            does (both: ``pip install 'mlir-tuner[formats]'``). Next to a safetensors file, ``config.json`` or
+            does (both: ``pip install gguf safetensors``). Next to a safetensors file, ``config.json`` or
             ``quantize_config.json`` say how zero points are stored.
         name: of a GGUF tensor, of type Q4_0 or Q8_0: "blk.0.ffn_up.weight"; of a GPTQ or AWQ layer, as its
             tensors' names begin: "model.layers.0.mlp.up_proj".

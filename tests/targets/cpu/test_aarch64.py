@@ -17,7 +17,7 @@ from tests.runtime.cpu.aarch64_machines import AARCH64_MACHINES, APPLE, N1, V1, 
 from tests.support.llvm_tools import NEEDS_LLVM_TOOLS
 from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate, TargetName
-from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.errors import CandidateError, Stage, UsageError, install_extra
 from tuner.core.instruction_sets import AARCH64, NEON, X86_64, code_level
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, variables_of
@@ -350,7 +350,7 @@ def test_without_llvm_s_tools_a_line_says_what_installs_them(monkeypatch: pytest
     line = r"^target cpu:apple-m1: code for aarch64 needs mlir-translate, opt, llc of LLVM 22, which"
     with pytest.raises(UsageError, match=line) as refused:
         CrossCpu().machine(TargetName.parse("cpu:apple-m1"))
-    assert refused.value.hint == "pip install 'mlir-tuner[arm]'"
+    assert refused.value.hint == install_extra("arm")
     assert "; for neoverse-n1, neoverse-v1, neoverse-v2, apple-m1 after pip" in CrossCpu().status().reason
     assert CrossCpu().machine(TargetName.parse("cpu:haswell")).isa == "avx2"
 

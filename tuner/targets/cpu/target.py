@@ -8,7 +8,7 @@ from typing import final
 from tuner.core.candidate import CPU, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import CPU_DTYPES, TILE_DTYPES, unsupported_type
-from tuner.core.errors import TunerError, UsageError
+from tuner.core.errors import TunerError, UsageError, install_extra
 from tuner.core.instruction_sets import NO_ISA, X86_64, Architecture
 from tuner.core.interfaces import FINAL_EFFORT, Script, fastest_baseline
 from tuner.core.machine import Machine
@@ -43,7 +43,7 @@ from tuner.targets.cpu.baseline_libraries import (
     recorded_library,
     widened_note,
 )
-from tuner.targets.cpu.llvm_tools import INSTALL, missing_tools, require_tools
+from tuner.targets.cpu.llvm_tools import ARM, missing_tools, require_tools
 from tuner.targets.run_plan import plan
 from tuner.targets.target import (
     BaselineChoice,
@@ -95,7 +95,7 @@ class CrossCpu(CpuCode):
         others = [name for name, processor in PROCESSORS.items() if _is_foreign(processor.architecture)]
         without = ""
         if others and missing_tools():
-            without = f"; for {', '.join(others)} after {INSTALL}"
+            without = f"; for {', '.join(others)} after {install_extra(ARM)}"
         else:
             here += others
         reason = f"compiles for {', '.join(here)}{without}; {VERIFIES}"

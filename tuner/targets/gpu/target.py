@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 from tuner.core.candidate import CUDA, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, TILE_DTYPES, unsupported_type
-from tuner.core.errors import DeviceError, UsageError
+from tuner.core.errors import DeviceError, UsageError, install_extra
 from tuner.core.gpu import CHIPS, chip_of, most_specific
 from tuner.core.interfaces import FINAL_EFFORT, Script
 from tuner.core.machine import Machine
@@ -19,7 +19,7 @@ from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline, Compiler
 from tuner.core.serialization import count_text
 from tuner.core.trials import StoredTrial
-from tuner.mlir.fingerprint import GPU_SOURCES, INSTALL_PTX, NO_PTX, Sources, has_ptx, require_ptx
+from tuner.mlir.fingerprint import CUDA_EXTRA, GPU_SOURCES, NO_PTX, Sources, has_ptx, require_ptx
 from tuner.payload.gpu import gpu_payload_mlir
 from tuner.payload.scratch import scratch_in
 from tuner.runtime.cuda import probe
@@ -107,7 +107,7 @@ class NvidiaGpu(CompiledTarget):
 
     def status(self) -> TargetStatus:
         if not has_ptx():
-            return TargetStatus(self.name, False, f"{NO_PTX}: {INSTALL_PTX}")
+            return TargetStatus(self.name, False, f"{NO_PTX}: {install_extra(CUDA_EXTRA)}")
         return self._device.status()
 
     def tools(self) -> str:
