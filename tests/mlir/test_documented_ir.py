@@ -24,6 +24,7 @@ from tuner.mlir.math.lowering import lower_math
 FILES = ("device_ops", "kernel_memory", "lowering", "modules", "shared_memory")
 MODULES = (
     "cpu.test_lowering",
+    "cpu.test_masks",
     "cpu.test_stack_memory",
     "ir.test_memrefs",
     *(f"gpu.test_{name}" for name in FILES),

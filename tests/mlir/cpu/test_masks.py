@@ -1,4 +1,4 @@
-"""Rows that no vector divides have the greatest and the least element of numpy, whatever their sign."""
+"""Reductions of rows that no vector divides are numpy's: greatest and least elements, truths, counts."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,16 +6,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.mlir.kernels import changed
 from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.instruction_sets import AVX2, SETS
+from tuner.mlir.cpu.masks import unmask_truths
 from tuner.programs.execution import host_function
 from tuner.runtime.cpu.host import describe_machine, own_flags
 from tuner.targets.cpu import target
 
 REDUCTION, HIDDEN = (text_beside(__file__, name) for name in ("REDUCTION", "HIDDEN"))  # of 5 rows of 2
 CHOOSING = text_beside(__file__, "CHOOSING")  # of 4 rows of 2
+COUNTS, TRUTHS, VIEWED = (text_beside(__file__, name) for name in ("COUNTS", "TRUTHS", "VIEWED"))
+SHOWN = {unmask_truths: (TRUTHS,)}
 
 
 def computed(text: str, scheduled: str, *arrays: Any) -> Any:
@@ -55,11 +59,37 @@ def test_rows_of_any_width_are_hidden_where_every_element_is(width: int) -> None
     np.testing.assert_array_equal(computed(HIDDEN, "rows", rows), expected)
 
 
-@pytest.mark.skipif(not own_flags() >= SETS[AVX2].flags, reason="needs AVX2; NEON has four lanes of f32")
-def test_truths_of_four_lanes_destroy_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 16 truths in a buffer four are written again: as bits they shared a byte with four more."""
+NEEDS_AVX2 = pytest.mark.skipif(
+    not own_flags() >= SETS[AVX2].flags, reason="needs AVX2; NEON has four lanes of f32"
+)
+
+
+def use_avx2(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = replace(describe_machine(), isa=AVX2, has_bf16=False, has_vnni=False)
     monkeypatch.setattr(target, "describe_machine", lambda: machine)
+
+
+@pytest.mark.parametrize("isa", ["own", pytest.param(AVX2, marks=NEEDS_AVX2)])
+@pytest.mark.parametrize("width", [6, 7, 13, 33])
+def test_truths_that_two_reductions_count_are_written_within_their_buffer(
+    width: int, isa: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LLVM leaves undefined what is stored beyond a buffer, even if only for lanes that nobody counts."""
+    if isa == AVX2:
+        use_avx2(monkeypatch)
+    numbers = np.arange(4 * width).reshape(4, width) % 5
+    np.testing.assert_array_equal(computed(COUNTS, "rows", numbers), np.full(4, width, np.float32))
+
+
+def test_a_buffer_of_truths_stays_as_long_as_a_view_of_all_of_it() -> None:
+    before, after, _ = changed(unmask_truths, VIEWED)
+    assert after == before
+
+
+@NEEDS_AVX2
+def test_truths_of_four_lanes_destroy_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 16 truths in a buffer four are written again: as bits they shared a byte with four more."""
+    use_avx2(monkeypatch)
     rows, expected = rows_and_expected(17, np.float64)
     text = HIDDEN.replace("f32", "f64").replace("0xFF800000", "0xFFF0000000000000")
     np.testing.assert_array_equal(computed(text, "rows", rows), expected)

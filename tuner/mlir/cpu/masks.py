@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import PREDICATES, compared, create, recreated, value, zero
-from tuner.mlir.ir.reading import ops_in, set_operands, types_of, uses_of, walk, walk_where
+from tuner.mlir.ir.memrefs import is_row_major
+from tuner.mlir.ir.reading import ops_in, set_operands, types_of, uses_of, walk
 
 NEUTRAL = {
     f"#vector.kind<{name}>": number
@@ -24,6 +25,7 @@ WRITES = (WRITE, "vector.store", "memref.store")  # of operand 0 to the memory t
 ALLOCATIONS = ("memref.alloca", "memref.alloc")
 VIEWS = ("memref.subview", "memref.cast", "memref.collapse_shape", "memref.expand_shape")
 SIZES = ("memref.dim", "memref.dealloc")
+SIZE_FREE = (*READS, *WRITES, "memref.subview", "memref.dealloc")  # uses that no size of a buffer is part of
 
 
 def fill_masked_lanes(module: ir.Module) -> None:
@@ -85,30 +87,60 @@ def leave_one_op_in_masks(module: ir.Module) -> None:
 
 
 def unmask_truths(module: ir.Module) -> None:
-    """Replaces masked reads and writes of vectors of i1 by plain ones, in place.
+    """Replaces masked reads and writes of buffers of i1 by plain ones, in place, and lengthens these buffers.
 
-    Without AVX-512 a masked access of bytes is a branch per element. Plain accesses of whole vectors are
-    safe: the buffers of a fusion fill whole cache lines of the stack.
-        %r = vector.transfer_read %b[%i], %p, %m : memref<32xi1>, vector<16xi1>
-        vector.transfer_write %v, %b[%i], %m : vector<16xi1>, memref<32xi1>
+    Without AVX-512 a masked access of bytes is a branch per element. A plain access of a whole vector needs
+    memory for all of it: LLVM leaves undefined what is beyond an allocation, even where other memory follows.
+        %b = memref.alloca() : memref<6xi1>
+        %r = vector.transfer_read %b[%i], %p, %m : memref<6xi1>, vector<16xi1>
+        vector.transfer_write %v, %b[%i], %m : vector<16xi1>, memref<6xi1>
       becomes
-        %all = vector.transfer_read %b[%i], %p : memref<32xi1>, vector<16xi1>
-        %r = arith.select %m, %all, %pads
-        %old = vector.transfer_read %b[%i], %p : memref<32xi1>, vector<16xi1>
-        %new = arith.select %m, %v, %old
-        vector.transfer_write %new, %b[%i] : vector<16xi1>, memref<32xi1>
+        %b = memref.alloca() : memref<21xi1>
+        %all = vector.transfer_read %b[%i], %p : memref<21xi1>, vector<16xi1>
+        %r = arith.select %m, %all, %pads : ...
+        %old = vector.transfer_read %b[%i], %p : memref<21xi1>, vector<16xi1>
+        %new = arith.select %m, %v, %old : ...
+        vector.transfer_write %new, %b[%i] : vector<16xi1>, memref<21xi1>
+    Accesses of a buffer whose type other operations depend on stay masked.
     """
-    for op in walk_where(module, _is_masked):
-        with ir.InsertionPoint(op), op.location:
-            (_unmask_read if op.name == READ else _unmask_write)(op)
-        op.erase()
+    for allocation in walk(module, *ALLOCATIONS):
+        memory = allocation.results[0]
+        if not _is_truth(memory.type) or not _may_be_longer(memory):
+            continue
+        masked = [op for op, _ in _accesses(memory) if _is_masked(op)]
+        if masked:
+            _lengthen(memory, max(map(_lanes, masked)) - 1)
+        for op in masked:
+            with ir.InsertionPoint(op), op.location:
+                (_unmask_read if op.name == READ else _unmask_write)(op)
+            op.erase()
 
 
 def _is_masked(op: Op) -> bool:
-    if op.name not in (READ, WRITE) or not list(op.attributes["operandSegmentSizes"])[-1]:
+    return op.name in (READ, WRITE) and bool(list(op.attributes["operandSegmentSizes"])[-1])
+
+
+def _may_be_longer(memory: Value) -> bool:
+    """Returns whether a buffer's first size may grow: no type of another value depends on this size."""
+    type_ = ir.MemRefType(memory.type)
+    if not type_.has_static_shape or not type_.shape or 0 in type_.shape or not is_row_major(type_):
         return False
-    vector = op.results[0] if op.name == READ else op.operands[0]
-    return _is_truth(vector.type)
+    return all(op.name in SIZE_FREE for op, _ in uses_of(memory))
+
+
+def _lanes(access: Op) -> int:
+    vector = access.results[0] if access.name == READ else access.operands[0]
+    return math.prod(vector.type.shape)
+
+
+def _lengthen(memory: Value, elements: int) -> None:
+    """Adds at least ``elements`` elements at the end of a buffer, as rows of its first dimension."""
+    type_ = ir.MemRefType(memory.type)
+    rows, *others = type_.shape
+    more = -(-elements // math.prod(others))
+    memory.set_type(
+        ir.MemRefType.get([rows + more, *others], type_.element_type, memory_space=type_.memory_space)
+    )
 
 
 def _unmask_read(op: Op) -> None:
