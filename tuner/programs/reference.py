@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tuner.core.device_programs import DeviceProgram
-from tuner.core.errors import CandidateError
+from tuner.core.errors import CandidateError, Refusal
+from tuner.mlir.bindings import ir
+from tuner.mlir.transform import new_context, parse, without_schedules
 from tuner.programs.comparison import outputs
 from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.execution import copies
@@ -33,26 +35,41 @@ def reference_of(
 ) -> Reference:
     """Computes the expected outputs of the request's payload on copies of ``arguments``.
 
-    The text is interpreted if it has little work and known operations: then no pass of MLIR has a part in it.
-    Else it is compiled to loops, by passes that the code under test goes through too, and the name of the
-    reference says why. Raises CandidateError(RUN) for a call whose result the text leaves undefined, such as
-    an access out of bounds.
+    The text is interpreted if it has little work and known operations. Else the text, without the schedules
+    in its file, is compiled to loops, by passes that the code under test goes through too, and the name of
+    the reference says why. Raises CandidateError(RUN) for a call whose result the text leaves undefined, such
+    as an access out of bounds.
+    """
+    interpreted = interpreted_reference(request, code, arguments)
+    if isinstance(interpreted, Reference):
+        return interpreted
+    printed: list[str] = []
+    own = copies(arguments)
+    text = request.text
+    if request.has_schedule:  # which may be wrong
+        with new_context(), ir.Location.unknown():
+            text = str(without_schedules(parse(request.written, "payload")))
+    compiler = ProgramCompiler(backends.machine(), HostPrograms())
+    plain = HostFunction(compiler.compile(text, request.entry, None, is_checked=True).code, printed.append)
+    results_as_loops = outputs(code, plain(*own), own)
+    return Reference(results_as_loops, "".join(printed), f"{AS_LOOPS} (not as written: {interpreted.text})")
+
+
+def interpreted_reference(
+    request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...]
+) -> Reference | Refusal:
+    """Interprets the request's payload as written on copies of ``arguments``: no pass has a part in it.
+
+    Returns a Refusal for a text with too much work or unknown operations. Raises CandidateError(RUN) for a
+    call whose result the text leaves undefined, such as an access out of bounds.
     """
     printed: list[str] = []
     own = copies(arguments)
     try:
         results = read_function(request.written or request.text, code.entry)(own, printed.append)
-        listed = results[0] if len(results) == 1 else results  # as a call of compiled code returns
-        return Reference(outputs(code, listed, own), "".join(printed), AS_WRITTEN)
     except CandidateError as error:
         raise CandidateError(error.stage, f"as written: {error.reason}") from error
     except NotInterpretedError as error:
-        why = str(error).removeprefix("payload: ").partition(ALLOWED)[0]
-    printed.clear()
-    own = copies(arguments)
-    compiler = ProgramCompiler(backends.machine(), HostPrograms())
-    plain = HostFunction(
-        compiler.compile(request.text, request.entry, None, is_checked=True).code, printed.append
-    )
-    results_as_loops = outputs(code, plain(*own), own)
-    return Reference(results_as_loops, "".join(printed), f"{AS_LOOPS} (not as written: {why})")
+        return Refusal(str(error).removeprefix("payload: ").partition(ALLOWED)[0])
+    listed = results[0] if len(results) == 1 else results  # as a call of compiled code returns
+    return Reference(outputs(code, listed, own), "".join(printed), AS_WRITTEN)

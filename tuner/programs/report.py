@@ -80,6 +80,7 @@ class ProgramReport:
     reports: tuple[str, ...] = ()  # defects: unordered accesses, leaks, and similar
     comparisons: tuple[Comparison, ...] = ()
     reference: str = ""  # what the comparisons are with; "" without any
+    not_compared: str = ""  # why a program with its own schedule was not compared with its text before it
     times: ProgramTimes | None = None
     printed: str = ""  # by the program: its kernels, and the functions of MLIR's runner libraries
     is_simulated: bool = False  # the device detects defects, and has no clock

@@ -149,6 +149,11 @@ class ProgramRequest:
     baselines: tuple[str, ...] = ()  # names of the baselines that are timed next to a tuned model
 
     @property
+    def has_schedule(self) -> bool:
+        """True if the file of the program has its own schedule, which ``text`` is the result of."""
+        return bool(self.written) and self.written != self.text
+
+    @property
     def bound(self) -> dict[Problem, Script] | None:
         """Returns the scripts of the request by matmul; None if all matmuls become loops.
 

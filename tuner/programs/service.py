@@ -9,12 +9,22 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from tuner.core.candidate import CUDA, TargetName
-from tuner.core.errors import CandidateError, DeviceError, Failure, Stage, TunerError, UsageError, failing_at
+from tuner.core.device_programs import DeviceProgram
+from tuner.core.errors import (
+    CandidateError,
+    DeviceError,
+    Failure,
+    Refusal,
+    Stage,
+    TunerError,
+    UsageError,
+    failing_at,
+)
 from tuner.core.fusions import Fusion
 from tuner.core.gpu import chip_of
 from tuner.core.problem import Problem
@@ -31,7 +41,7 @@ from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
 from tuner.programs.lowering.device import text_after
 from tuner.programs.lowering.resources import without_data
-from tuner.programs.reference import Reference, reference_of
+from tuner.programs.reference import Reference, interpreted_reference, reference_of
 from tuner.programs.report import Comparison, ProgramReport
 from tuner.programs.request import LoweringStep, ProgramRequest
 from tuner.programs.run.host_function import HostFunction, check_host_code
@@ -248,9 +258,11 @@ def _run(request: ProgramRequest, printed: list[str]) -> tuple[CompiledProgram, 
             work_without_fusions = scheduled.work_without_fusions(
                 request.text, request.entry, request.options.device
             )
-    reference = None
-    if request.is_compared:
-        reference = reference_of(request, code, arguments, real_backends())
+    reference = _reference(request, code, arguments)
+    not_compared = ""
+    if isinstance(reference, Refusal):
+        not_compared = reference.text
+        reference = None
     report = ProgramReport(
         entry=code.entry,
         arguments=tuple(map(type_text, code.arguments)),
@@ -263,6 +275,7 @@ def _run(request: ProgramRequest, printed: list[str]) -> tuple[CompiledProgram, 
         reports=ran.reports,
         comparisons=_comparisons(compiled, ran, reference),
         reference="" if reference is None else reference.name,
+        not_compared=not_compared,
         times=ran.times,
         is_interpreted=bool(code.interpreted),
         printed=ran.printed,
@@ -276,6 +289,24 @@ def _run(request: ProgramRequest, printed: list[str]) -> tuple[CompiledProgram, 
         why_no_fusions=compiled.why_no_fusions,
     )
     return compiled, report
+
+
+def _reference(
+    request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...]
+) -> Reference | Refusal | None:
+    """Returns what results are compared with; None unless that is asked for.
+
+    A program with its own schedule, which may be wrong, is compared by default, where it has little work;
+    else a Refusal says why it is not.
+    """
+    if request.is_compared:
+        return reference_of(request, code, arguments, real_backends())
+    if not request.has_schedule or request.options.sample:
+        return None
+    try:
+        return interpreted_reference(request, code, arguments)
+    except CandidateError as error:
+        return Refusal(error.reason)
 
 
 @_as_failures()

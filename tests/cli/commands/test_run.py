@@ -16,6 +16,7 @@ from tuner.core.matmul import Matmul
 from tuner.db.store import Store
 from tuner.programs import service
 from tuner.programs.commands.run import noting_slowness
+from tuner.programs.interpreter import host_functions
 from tuner.programs.request import ProgramRequest
 from tuner.targets.registry import real_backends
 
@@ -73,12 +74,31 @@ VECTORIZED = """module attributes {transform.with_named_sequence} {
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_a_schedule_in_the_file_of_its_program_is_compared_with_the_text_before_it(run: Tuner) -> None:
+def test_a_schedule_in_the_file_of_its_program_is_compared_by_default(run: Tuner) -> None:
     """Issue 218120 of llvm-project: the pass doubles two elements that the loop leaves."""
-    done = run("run - --target cpu --compare --arg", "0=range", stdin=VECTORIZED)
+    done = run("run - --target cpu --arg", "0=range", stdin=VECTORIZED)
     assert done.code == 1
     require(done.out.splitlines(), "against the text as written, before any pass")
     assert "WRONG   argument 0" in done.out
+    assert done.err == "hint: its schedule changes what it computes: tuner apply -\n"
+    whole = VECTORIZED.replace("0 to 6", "0 to 8")
+    document = run.done("run - --target cpu --json", stdin=whole).json
+    assert (document["comparisons"][0]["equal"], document["not_compared"]) == (True, None)
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_large_program_with_a_wrong_schedule_says_that_it_was_not_compared_and_how_to(
+    run: Tuner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loops that --compare runs instead are those of the text before the schedule."""
+    monkeypatch.setattr(host_functions, "OPERATIONS_LIMIT", 4)
+    why = "it executes more than 4 operations"
+    done = run.done("run - --target cpu --arg", "0=range", stdin=VECTORIZED)
+    note = f"note    not compared with the text before its schedule: {why}; --compare compares with loops"
+    require(done.out.splitlines(), note)
+    done = run("run - --target cpu --compare --arg", "0=range", stdin=VECTORIZED)
+    assert (done.code, "WRONG   argument 0" in done.out) == (1, True)
+    assert f"against the payload as loops on the host, by MLIR's passes (not as written: {why})" in done.out
 
 
 def test_a_script_is_not_run_as_a_program(run: Tuner, tmp_path: Path) -> None:

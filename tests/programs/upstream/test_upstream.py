@@ -4,7 +4,8 @@ Each is compiled as a user's program, and interpreted as written, which no pass 
 
 Such a file has lines ``// name: value``: ``issue``; ``arguments``, numbers and lists; ``outputs``: the
 results, then each memref, all of which the program writes; ``printed``. With ``defect`` the
-program is known to go wrong: the file fails this test once a newer MLIR or a rewrite of ours mends it.
+program is known to go wrong: the file fails this test once a newer MLIR or a rewrite of ours mends it. A
+file may have its own schedule: then ``tuner run`` compares by default, and finds what the schedule changes.
 """
 
 import ast
@@ -19,12 +20,18 @@ from tests.programs.file_check import directives
 from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
 from tuner.core.numpy_types import DTYPES
+from tuner.mlir.script_linking import SCHEDULE
 from tuner.programs.comparison import outputs
 from tuner.programs.execution import host_function
 from tuner.programs.interpreter.host_functions import read_function
+from tuner.programs.reference import AS_WRITTEN
+from tuner.programs.request import ProgramRequest
+from tuner.programs.service import run_program
+from tuner.targets.children import apply_script
 
 pytestmark = pytest.mark.mlir
 PROGRAMS = sorted(Path(__file__).parent.glob("*.mlir"))
+SCHEDULED = [path for path in PROGRAMS if SCHEDULE in path.read_text()]
 ISSUE = re.compile(r"https://github\.com/llvm/(?:llvm-project|torch-mlir)/(?:issues|pull)/([0-9]+)")
 EXTREMES = {"inf": np.inf, "nan": np.nan}
 
@@ -41,7 +48,11 @@ def typed(value: Any, element: str) -> Any:
 
 def compiled_outputs(text: str) -> tuple[list[Any], str]:
     """Returns the outputs of a program on the CPU, compiled as a user's, and what it prints."""
-    compiled = compiler_of(TargetName("cpu")).compile(text, as_fusions=True)
+    if SCHEDULE in text:
+        scheduled = apply_script(text, text, False)
+    else:
+        scheduled = text
+    compiled = compiler_of(TargetName("cpu")).compile(scheduled, as_fusions=True)
     given = values(directives(text).get("arguments", ""))
     kinds = [kind.element for kind in compiled.code.arguments]
     arguments = tuple(typed(value, kind) for value, kind in zip(given, kinds, strict=True))
@@ -92,3 +103,14 @@ def test_a_program_is_compiled_as_its_text_says(path: Path, request: pytest.Fixt
     if defect is not None:
         request.applymarker(pytest.mark.xfail(reason=defect, strict=True))
     require_right(text, *compiled_outputs(text))
+
+
+@pytest.mark.parametrize("path", SCHEDULED, ids=lambda path: path.stem)
+def test_a_schedule_that_changes_the_outputs_is_found_by_default(path: Path) -> None:
+    text = path.read_text()
+    numbers = enumerate(values(directives(text)["arguments"]))
+    given = tuple(f"{index}={value}" for index, value in numbers if isinstance(value, int))
+    scheduled = apply_script(text, text, False)
+    request = ProgramRequest(scheduled, TargetName("cpu"), written=text, arguments=given, is_timed=False)
+    report = run_program(request)
+    assert (report.reference, report.is_right) == (AS_WRITTEN, "defect" not in directives(text))

@@ -27,7 +27,7 @@ from tuner.cli.options import (
 )
 from tuner.core.dtypes import IEEE
 from tuner.core.dynamic_sizes import SizeRange
-from tuner.core.errors import Refusal, UsageError
+from tuner.core.errors import Refusal, UsageError, error_lines
 from tuner.core.programs import LOOPS, TUNED
 from tuner.core.serialization import count_text, seconds_text
 from tuner.programs.commands.payload_text import read_payload_text
@@ -88,7 +88,11 @@ SLOW_S = 10.0  # after which a command says that it is still at work
     metavar="A..B",
     help="Range of the one dynamic size n of a program; some sizes are run and compared.",
 )
-@click.option("--compare", is_flag=True, help="Compare with the payload as written.")
+@click.option(
+    "--compare",
+    is_flag=True,
+    help="Compare with the payload as written; by default only a small program with its own schedule is.",
+)
 @click.option(
     "--sample",
     type=int,
@@ -127,6 +131,9 @@ def run(context: click.Context, /, payload: Path, as_json: bool, sizes: str | No
             explained = explained_lines(report, payload, database_text(options["database"]))
             lines += wrapped(explained, screen_columns())
         print("\n".join(lines))
+    if request.has_schedule and not all(comparison.is_equal for comparison in report.comparisons):
+        hint = f"its schedule changes what it computes: tuner apply {shlex.quote(str(payload))}"
+        print(error_lines("", hint), file=sys.stderr)
     context.exit(DONE if report.is_right else FAILED)
 
 
@@ -197,6 +204,9 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
     lines += list(map(comparison_line, report.comparisons))
     if report.comparisons:
         lines.append(f"against {report.reference}")
+    if report.not_compared:
+        why = f"not compared with the text before its schedule: {report.not_compared}"
+        lines.append(f"note    {why}; --compare compares with loops")
     lines += list(chain.from_iterable(map(sample_lines, report.samples)))
     lines += [f"found   {text}" for text in report.reports]
     if report.times is not None:

@@ -63,7 +63,8 @@ class _Operand:
         if isinstance(value, BufferView):
             flat_memory.store_element(frame, where, value, self.element, at, new)
         else:
-            value[0, 0][elements_at(frame, where, value[0, 0], at)] = new if at else whole_number(new)
+            array = value[0, 0, ...]  # an array also of a tensor without dimensions
+            array[elements_at(frame, where, array, at)] = new if at else whole_number(new)
 
 
 @dataclass(frozen=True, eq=False)

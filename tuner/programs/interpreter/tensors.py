@@ -139,7 +139,7 @@ def insert(op: Op, scope: FunctionScope) -> Step:
         require_one_thread(frame, where)
         changed = frame.values[source].copy()
         at = elements_at(frame, where, changed[0, 0], frame.take(indices))
-        changed[0, 0][tuple(map(whole, at))] = whole_number(frame.values[value])
+        changed[0, 0, ...][tuple(map(whole, at))] = whole_number(frame.values[value])
         frame.values[target] = changed
 
     return step
