@@ -4,8 +4,11 @@ A model is ``model.pt2``, or ``model.py:function``, whose function returns a mod
 ``return module, (x,)``. That is the user's own code, so it runs in a child process.
 """
 
+import importlib.util
+import sys
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tuner.cli.options import MODEL_FUNCTION
@@ -121,11 +124,7 @@ def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgr
 
 
 def _called(path: Path, function: str) -> tuple[Any, tuple[Any, ...]]:
-    import runpy
-    import sys
-
-    sys.path.insert(0, str(path.parent.resolve()))  # as ``python model.py`` does
-    names = runpy.run_path(str(path))
+    names = vars(_module(path))
     if function not in names:
         own = [name for name, value in names.items() if callable(value) and not name.startswith("_")]
         near = nearest(function, own)
@@ -135,3 +134,26 @@ def _called(path: Path, function: str) -> tuple[Any, tuple[Any, ...]]:
         raise UsageError(f"{path}:{function}: must return (module, example inputs)")
     module, inputs = returned
     return module, inputs if isinstance(inputs, tuple) else (inputs,)
+
+
+def _module(path: Path) -> ModuleType:
+    """Returns the user's file as a module that is found by its name, as by an import.
+
+    torch.compile, pickle and ``typing.get_type_hints`` look up the module of a class in ``sys.modules``.
+    Not imported, so that no bytecode is written next to the file, or read of an earlier version.
+    """
+    sys.path.insert(0, str(path.parent.resolve()))  # as ``python model.py`` does
+    name = path.stem.replace(".", "_")  # a dot would be that of a package
+    while name in sys.modules:  # such as ``math.py``
+        name += "_"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    code = compile(path.read_bytes(), str(path), "exec")
+    sys.modules[name] = module
+    try:
+        exec(code, vars(module))  # noqa: S102 - the user's own code, which the user asks to run
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

@@ -1,6 +1,8 @@
 """Models on the command line: a function of a file of Python, a file of torch.export."""
 
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tuner.cli.options import is_model
 from tuner.core.errors import UsageError
-from tuner.model_files import model_text
+from tuner.model_files import model_text, read_model
 from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
@@ -31,11 +33,52 @@ def fails():
     raise KeyError("no weights")
 """
 
+OWN_CLASS = """
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import get_type_hints
+
+import torch
+
+SCALE = 2.0
+
+@dataclass
+class Config:
+    width: int = 16
+
+class Gate(torch.nn.Module):
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(config.width, config.width)
+
+    def forward(self, x):
+        return scaled(self.linear(x)) * x
+
+def scaled(x):
+    return torch.sigmoid(x) * SCALE
+
+def gate():
+    assert get_type_hints(Config) == {"width": int}
+    return pickle.loads(pickle.dumps(Gate(Config()).eval())), (torch.ones(4, 16),)
+"""
+
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     (tmp_path / "model.py").write_text(MODEL)
     return tmp_path / "model.py"
+
+
+@pytest.fixture
+def imports(tmp_path: Path) -> Iterator[None]:
+    """Takes back what a test has imported from its folder, and the folder from the search path."""
+    yield
+    sys.path[:] = [folder for folder in sys.path if folder != str(tmp_path)]
+    for name, module in tuple(sys.modules.items()):
+        if str(getattr(module, "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 def test_names_of_models_are_known() -> None:
@@ -76,6 +119,26 @@ def test_a_tuned_model_is_timed_next_to_eager_and_a_resumed_one_again(model: Pat
     assert "gain    " in again.out
     assert re.search(r"^eager +[\d.]+ us +(?:un)?reliable\b.*", again.out, re.MULTILINE)
     assert "baseline" in run.refused("tune", f"{model}:linear", "--baseline", "eagre")
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize("name", ["own.py", "math.py", "own-class.py", "v1.2.py"])
+def test_classes_of_a_file_are_found_by_name_as_those_of_an_imported_module(
+    tmp_path: Path, imports: None, name: str
+) -> None:
+    (tmp_path / name).write_text(OWN_CLASS)
+    module, (x,) = read_model(f"{tmp_path / name}:gate")
+    with torch.no_grad():
+        compiled = torch.compile(module, backend="eager", dynamic=False)(x)
+    assert torch.equal(compiled, module(x))
+    assert not list(tmp_path.glob("__pycache__"))
+
+
+def test_a_file_that_fails_is_not_left_among_the_modules(tmp_path: Path, imports: None) -> None:
+    (tmp_path / "half_read.py").write_text("raise KeyError('no weights')")
+    with pytest.raises(UsageError, match="KeyError: 'no weights'"):
+        read_model(f"{tmp_path / 'half_read.py'}:gate")
+    assert "half_read" not in sys.modules
 
 
 def test_an_exported_program_is_read(tmp_path: Path) -> None:
