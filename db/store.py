@@ -39,7 +39,7 @@ from tuner.core.serialization import encode
 from tuner.core.trials import Proposal, StoredTrial
 from tuner.db import queries, refutations, rows, writes
 from tuner.db.address import is_missing
-from tuner.db.columns import candidate_from_json
+from tuner.db.columns import candidate_from_json, json_value
 from tuner.db.database import Database, stored_revision
 from tuner.db.maintenance import Merge, backup
 from tuner.db.models import CampaignRow, ProblemRow, RunRow, TrialRow
@@ -187,6 +187,11 @@ class Store:
     def set_program_result(self, campaign_id: int, result: ProgramResult) -> None:
         with self._database.writing() as session:
             _known(session, CampaignRow, campaign_id).program_result = encode(result)
+
+    def program_result(self, campaign_id: int) -> ProgramResult | None:
+        """Returns how the program of a campaign was timed after its tuning; None: it was not, or is none."""
+        with self._database.reading() as session:
+            return json_value(ProgramResult, _known(session, CampaignRow, campaign_id).program_result)
 
     def extend_campaign(self, campaign_id: int, trials: int | None, budget_s: float | None) -> None:
         """Replaces the limits of a campaign: number of trials, and seconds; None means no limit."""

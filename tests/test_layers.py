@@ -272,7 +272,7 @@ WITHIN = (
         ("cli.commands.tune", "import importlib\nimportlib.import_module('torch_mlir.ir')"),
         ("space.scripts.header", "from tuner.tuning.run import begin"),
         ("programs.compile", "from tests.fakes import FakeTarget"),
-        ("programs.run.mgpu", "from tuner.programs.tuning import tune_text\nimport tuner.db.store"),
+        ("programs.run.mgpu", "from tuner.programs.fusion_tuning import tune_text\nimport tuner.db.store"),
         ("api.tuning", "from tuner.cli.options import json_option"),
         ("space.search_space", "import yaml"),
         ("results.best_trials", "from tuner.fleet.driver import FleetDriver"),

@@ -5,7 +5,9 @@ A model is ``model.pt2``, or ``model.py:function``, whose function returns a mod
 """
 
 import importlib.util
+import math
 import sys
+import time
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 
 BASELINES_TIMEOUT_S = 900.0  # compiling a large model by inductor three times takes minutes
+LATE_BASELINE_S = 60.0  # of one that was begun in time
 EXPORT_TIMEOUT_S = 600.0
 NO_TORCH = "pip install 'torch>=2.6'"
 
@@ -30,10 +33,14 @@ NO_TORCH = "pip install 'torch>=2.6'"
 def baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
     """Returns the baselines of ``request.model``, timed in a child process next to the model's tuned program.
 
-    Where the child fails, each baseline of the request has the failure as ``reason`` in place of times.
+    Where the child fails, or takes longer than ``request.baselines_s`` by a minute, each baseline of the
+    request has the failure as ``reason`` in place of times.
     """
+    limit_s = BASELINES_TIMEOUT_S
+    if request.baselines_s is not None:
+        limit_s = min(limit_s, max(0.0, request.baselines_s) + LATE_BASELINE_S)
     try:
-        return call_in_child("baselines", partial(model_baselines, request), BASELINES_TIMEOUT_S)
+        return call_in_child("baselines", partial(model_baselines, request), limit_s)
     except TunerError as error:
         return tuple(ProgramBaseline(name, reason=error.message) for name in request.baselines)
 
@@ -50,6 +57,7 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
     from tuner.torch.export import export_module  # not at start-up
     from tuner.torch.program import TensorProgram  # not at start-up
 
+    began_s = time.monotonic()
     with failing_at(Stage.BIND):
         module, arguments = read_model(request.model)
         exported = export_module(module, arguments)
@@ -58,7 +66,10 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
     program = TensorProgram(function, exported.form)
     example = example_of(module, arguments, {})
     comparison = compared_with_eager(module, example, program) if EAGER in request.baselines else None
-    timed = timed_baselines(program, example, request.baselines, threads)
+    left_s = math.inf
+    if request.baselines_s is not None:
+        left_s = request.baselines_s - (time.monotonic() - began_s)
+    timed = timed_baselines(program, example, request.baselines, threads, left_s=left_s)
     return (*timed, *(() if comparison is None else comparison.baselines))
 
 

@@ -29,10 +29,10 @@ from tuner.core.records import HostConditions, Measurement
 from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline
 from tuner.db import store
+from tuner.programs.fusion_tuning import child_fusion_steps
 from tuner.programs.request import ProgramRequest
 from tuner.programs.speedup import TimedPair
 from tuner.programs.tunable_fusions import TunableFusions
-from tuner.programs.tuning import child_fusion_steps
 from tuner.runtime import timing
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import LocalRunner

@@ -1,6 +1,5 @@
 """Tuning programs, with fakes for compiler, clock and the program's runs."""
 
-import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.fusion_problems import program_text
 from tests.tuning import fakes
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
@@ -22,9 +20,9 @@ from tuner.programs.documents import program_document
 from tuner.programs.program_times import ProgramTimes
 from tuner.programs.report import Comparison, ProgramReport
 from tuner.programs.request import ProgramRequest
-from tuner.programs.service import run_and_time, time_pair
+from tuner.programs.service import time_pair
 from tuner.programs.speedup import TimedPair
-from tuner.programs.tuning import ProgramSteps, ProgramTuning, campaign_budget_s, latest_run_s
+from tuner.programs.tuning import ProgramSteps, ProgramTuning
 from tuner.tuning.events import Interruption, ignore
 
 ONE, TWO = Matmul(8, 8, 8), Matmul(16, 8, 8)
@@ -76,18 +74,6 @@ def tuned(programs: Programs, store: Store, backends: Any = None, settings_of: A
     return tuning.tune(REQUEST, settings_of)
 
 
-@pytest.mark.parametrize(
-    ("budget_s", "searched_s"), [(None, None), (100.0, 100 - 6 * 10), (70.0, 21.0), (40.0, 40 - 10)]
-)
-def test_a_budget_covers_fusions_and_the_run(budget_s: float | None, searched_s: float | None) -> None:
-    assert campaign_budget_s(budget_s, search_s=10.0) == searched_s
-
-
-@pytest.mark.parametrize(("budget_s", "latest_s"), [(None, math.inf), (10.0, 10 + 3 - 7), (100.0, 110 - 7)])
-def test_a_program_is_not_run_after_its_budget(budget_s: float | None, latest_s: float) -> None:
-    assert latest_run_s(budget_s, search_s=2.0) == pytest.approx(latest_s)
-
-
 def test_each_problem_is_tuned_and_the_best_also_of_earlier_runs_used(store: Store) -> None:
     programs = Programs((ONE, TWO))
     found = tuned(programs, store)
@@ -108,7 +94,7 @@ def test_the_program_is_timed_against_itself_without_scripts(store: Store) -> No
     assert [request.scripts is None for request in programs.asked] == [False, True]
     assert found.speedup == pytest.approx(4.0)
     plain, gain = program_lines(found)[-2:]
-    assert plain == "plain   10 us a call; reliable: the same without scripts"
+    assert plain == "plain   10 us a call in one process; reliable: the same without scripts"
     assert gain == "gain    4.00 times as fast (95 % interval 4.00 .. 4.00)"
 
 
@@ -235,13 +221,3 @@ def test_a_program_and_its_loops_are_timed_interleaved_while_the_machine_is_watc
     assert pair.bound.host is not None
     assert pair.bound.host == pair.plain.host
     assert pair.bound.host.reference_s > 0
-
-
-@pytest.mark.mlir
-def test_without_time_left_a_program_is_run_and_not_timed_against_its_first_schedules() -> None:
-    ran = run_and_time(ProgramRequest(program_text(), TargetName("cpu"), scripts=()), until_s=0.0)
-    assert ran.report.times is not None
-    assert (ran.times, ran.why_untimed) == (None, "the budget ended before it was timed without tuning")
-    assert [(each.time_s, each.fusion.kind) for each in ran.fusions] == [
-        (None, kind) for kind in ("contraction", "rows", "contraction")
-    ]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.db.values import MACHINE, SETTINGS, add, begin, outcome, timed
+from tests.db.values import COMPILER, MACHINE, SETTINGS, add, begin, outcome, timed
 from tests.fusion_problems import fusion_problems, program_text
 from tuner.analysis.warm_start import TuningTask, warm_points
 from tuner.core.candidate import Candidate
@@ -12,7 +12,17 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.matmul import Matmul
 from tuner.core.problem import COLD, WEIGHTS_COLD, Problem
 from tuner.core.problem_classes import TextProblem
-from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
+from tuner.core.programs import (
+    FIRST,
+    NEAREST,
+    SAME_CONTRACTION,
+    TUNED,
+    CompiledFusion,
+    ExplainedFusion,
+    FusionSchedule,
+    ProgramResult,
+)
+from tuner.core.requests import CampaignMember, CampaignSettings
 from tuner.core.runs import ChosenStrategy
 from tuner.db.store import Store
 from tuner.programs.fusion_schedules import fusion_schedules
@@ -26,6 +36,7 @@ KNOBS: dict[str, int | str] = {**SIZES, "loop_order": "ji", "epilogue_on": "tile
 SMALL = Candidate.of("contraction_cpu_packed", KNOBS)
 LARGE = Candidate.of("contraction_cpu_packed", KNOBS | {"panel": 32})
 ROWS = Candidate.of("rows_cpu", {"chunk": 16})
+GAINED = Candidate.of("contraction_cpu_packed", KNOBS | {"panel": 32, "unroll_k": 2})
 SCRIPT = "// a stored script\n"
 ACTIVATIONS = """func.func @main(%a: tensor<8x24xf32>, %b: tensor<24x32xf32>) -> tensor<8x32xf32> {
   %zero = arith.constant 0.0 : f32
@@ -201,7 +212,7 @@ def test_a_fusion_is_the_matmul_by_a_constant_b_that_the_table_of_epilogues_has(
 
 
 def test_the_nearest_sizes_lend_a_projected_configuration(store: Store) -> None:
-    near = store_trial(store, problems(rows=4, hidden=40)[0], LARGE, 1e-5)
+    near = store_trial(store, problems(rows=4, hidden=40)[0], GAINED, 1e-5)
     store_trial(store, problems(rows=64, hidden=256)[0], SMALL, 1e-6)
     (only,) = found(store, fusion_problems(program_text(2, 24, 16))[0])
     assert (only.origin, only.trial) == (NEAREST, near)
@@ -215,3 +226,66 @@ def test_rows_take_the_chunk_of_other_rows_only(store: Store) -> None:
     trial = store_trial(store, problems(rows=16)[1], ROWS, 1e-6)
     (only,) = found(store, problems()[1])
     assert (only.origin, only.trial, only.candidate) == (NEAREST, trial, ROWS)
+
+
+def begin_campaign(store: Store, fusions: tuple[TextProblem, ...]) -> int:
+    """Begins a campaign of the fusions of a program, "g0", "g1" and so on; returns its id."""
+    members = tuple(
+        CampaignMember(
+            replace(SETTINGS, problem=fusion, trials=None, budget_s=None, first=()), f"g{place}", 1
+        )
+        for place, fusion in enumerate(fusions)
+    )
+    settings = CampaignSettings("program.mlir", 4, None, 0, ())
+    return store.begin_campaign(settings, members, MACHINE, COMPILER, "0.1.0", None)
+
+
+def result_of(*origins: str) -> ProgramResult:
+    summary = CompiledFusion("contraction", (), "packed", (), "", "", "f32", 8, 64)
+    fusions = tuple(ExplainedFusion(replace(summary, origin=origin)) for origin in origins)
+    return ProgramResult(1e-5, 1e-5, None, fusions)
+
+
+def test_a_fusion_lends_no_initial_configuration(store: Store) -> None:
+    near = problems(rows=4, hidden=40)[0]
+    initial = first_configuration(near, MACHINE)
+    assert initial is not None
+    store_trial(store, near, initial[0], 1e-5)
+    assert found(store, problems()[0]) == []
+    other = problems(rows=8, hidden=40)[0]
+    trial = store_trial(store, other, GAINED, 1e-5)
+    assert [schedule.trial for schedule in found(store, problems()[0])] == [trial]
+
+
+def test_an_untried_fusion_of_a_tuned_program_keeps_its_initial_configuration(store: Store) -> None:
+    tried, untried = problems(rows=8, hidden=40)[0], problems()[0]
+    campaign = begin_campaign(store, (tried, untried))
+    run = store.campaign(campaign).runs[0].id
+    add(store, run, 0, replace(outcome(timed(1e-6), SCRIPT), candidate=GAINED, problem=tried), SCRIPT)
+    assert found(store, untried) == []
+    assert [schedule.origin for schedule in found(store, problems(rows=4)[0])] == [NEAREST]  # of no program
+    store.set_program_result(campaign, result_of(TUNED, FIRST))
+    assert [schedule.origin for schedule in found(store, tried)] == [TUNED]
+    assert found(store, untried) == []
+
+
+def test_trials_that_made_no_program_faster_do_not_count_but_for_the_next_comparison(store: Store) -> None:
+    problem = problems()[0]
+    campaign = begin_campaign(store, (problem,))
+    run = store.campaign(campaign).runs[0].id
+    trial = add(
+        store, run, 0, replace(outcome(timed(1e-6), SCRIPT), candidate=GAINED, problem=problem), SCRIPT
+    )
+    assert [schedule.trial for schedule in found(store, problem)] == [trial]  # nothing is known against it
+    store.set_program_result(campaign, result_of(FIRST))
+    assert found(store, problem) == []
+    assert found(store, problems(rows=4)[0]) == []  # not lent either
+    again = fusion_schedules(store, MACHINE, problem, 1, undecided=campaign)
+    assert [schedule.trial for schedule in again] == [trial]
+    later = store_trial(store, problem, SMALL, 2e-6)
+    assert [schedule.trial for schedule in found(store, problem)] == [later]
+
+
+@pytest.mark.parametrize(("name", "uses"), [("g0", True), ("g1", False), ("g1, g0", True), ("g7", True)])
+def test_a_program_uses_a_run_where_one_of_its_fusions_has_the_schedule(name: str, uses: bool) -> None:
+    assert result_of(TUNED, FIRST).uses(name) == uses

@@ -200,6 +200,38 @@ def paired_comparison(
     return _ratio_or_reason(median_ratio.median, interval, evidence.noise or 0.0)
 
 
+def joint_comparison(processes: Sequence[Comparable | NotComparable]) -> Comparable | NotComparable:
+    """Returns the ratio of two times of several processes; its interval covers that of each process.
+
+    NotComparable with the reason where a process has no interval, and where the times cannot be told apart.
+    """
+    if len(processes) == 1:
+        return processes[0]
+    intervals: list[Interval] = []
+    for compared in processes:
+        if isinstance(compared, NotComparable) and not compared.is_equal:
+            return compared
+        assert compared.interval is not None
+        intervals.append(compared.interval)
+    ends = list(zip(*intervals, strict=True))
+    low = min(ends[0])
+    high = max(ends[1])
+    if low <= 1 <= high:
+        text = f"the 95 % interval of the ratio of times over {len(processes)} processes is"
+        line = f"not distinguishable, {text} {low:.3f} .. {high:.3f}"
+        return NotComparable(line, (low, high), is_equal=True)
+    ratio = statistics.median(_ratio_of(compared) for compared in processes)
+    noise = max(compared.noise for compared in processes if isinstance(compared, Comparable))
+    return Comparable(ratio, (low, high), noise)
+
+
+def _ratio_of(compared: Comparable | NotComparable) -> float:
+    if isinstance(compared, Comparable):
+        return compared.ratio
+    assert compared.interval is not None
+    return math.sqrt(math.prod(compared.interval))
+
+
 def ratio_document(compared: Comparable | NotComparable) -> dict[str, Any]:
     """Returns the JSON fields of a speed relative to a reference: above 1, the reference takes longer.
 

@@ -29,6 +29,7 @@ BYTES_PER_S = 30e9  # of the caches
 LOOPS_LIMIT = 0.1
 LOOPS_LEAST_S = 5e-6  # and only above this time, the overhead of one operator call in PyTorch
 SHOWN_OPS = 4
+NO_GAIN = "none: "  # begins why a tuned program has no gain, where its times show that there is none
 EAGER = "eager"
 COMPILE = "torch.compile"
 FREEZING = f"{COMPILE} freezing"
@@ -60,6 +61,10 @@ class CompiledFusion:
     moved_bytes: int  # read and written, each byte once
     is_divided: bool = False  # among all threads of the program; else one thread runs it
     given_up: tuple[str, ...] = ()  # why each earlier configuration was given up when it was compiled
+
+    def is_computed_as(self, other: "CompiledFusion") -> bool:
+        """Returns whether both have the same configuration, wherever it comes from."""
+        return (self.strategy, self.knobs) == (other.strategy, other.knobs)
 
 
 @dataclass(frozen=True)
@@ -212,3 +217,12 @@ class ProgramResult:
     baselines: tuple[ProgramBaseline, ...] = ()
     reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of the times of a call
     gain_unknown: str = ""  # why ``speed`` is None; "" where it is there
+
+    def uses(self, name: str) -> bool:
+        """Returns whether the program has the schedule of a trial of the run with this name: "g0, g8".
+
+        True where the program was not timed, so that nothing is known against the trial.
+        """
+        numbers = [int(fusion.removeprefix("g")) for fusion in name.split(", ")]
+        origins = [self.fusions[number].fusion.origin for number in numbers if number < len(self.fusions)]
+        return not origins or TUNED in origins

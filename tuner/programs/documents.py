@@ -98,6 +98,7 @@ def times_document(times: ProgramTimes) -> dict[str, Any]:
         "call_s": times.call_s,
         "interval_s": None if times.interval_s is None else list(times.interval_s),
         "reliability": times.reliability.text,
+        "processes": times.processes,
         **(kernels if times.kernels else {}),
     }
 

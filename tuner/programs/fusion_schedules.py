@@ -7,11 +7,17 @@ a weight, a schedule that packs it as untuned programs do is taken where it is a
 contraction with another epilogue, or of the matmul with this epilogue that packs B at each call; then of the
 fusion of the same kind with the nearest sizes, if these are near. Only trials that were timed on the same
 class of machine count, those on the nearest number of threads first: the code is right for any number.
+
+No program is to be slower for having been tuned. So a fusion of a tuned program has a schedule of its own or
+its initial configuration, as the program was timed with; trials that made their program no faster do not
+count; and a fusion lends only what was faster than its own initial configuration.
 """
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -49,20 +55,23 @@ OF_MATMULS = {"tile_n": "panel"}  # knobs of the CPU's matmul strategies with an
 
 
 def fusion_schedules(
-    store: "Store", machine: Machine, problem: TextProblem, threads: int
+    store: "Store", machine: Machine, problem: TextProblem, threads: int, undecided: int = 0
 ) -> Iterator[FusionSchedule]:
     """Yields schedules for a fusion that is divided among ``threads``, the best first.
 
-    The schedules are those of the database's trials that were timed on ``machine``.
+    The schedules are those of the database's trials that were timed on ``machine``. ``undecided``: id of the
+    campaign whose program is timed now; its trials count although the program was no faster before.
     """
-    there = _Trials(store, machine, threads)
-    states = (problem.cache, *(cache for cache in CACHES if cache != problem.cache))
-    tasks = tuple(TaskQuery.of(replace(problem, cache=state)) for state in states)
-    tuned = next((trial for task in tasks if (trial := there.best_that_shares(task, problem))), None)
+    there = _Trials(store, machine, threads, undecided)
+    tuned = next(
+        (trial for task in _tasks(problem) if (trial := there.best_that_shares(task, problem))), None
+    )
     if tuned is None:
         tuned = there.best_of_constant(problem)
     if tuned is not None:
         yield FusionSchedule(tuned.record.candidate, tuned.script_text, TUNED, tuned.id)
+    if there.is_of_tuned_program(problem):
+        return
     if problem.is_contraction:
         yield from _of_same_contraction(there, problem)
     yield from _of_nearest(there, problem)
@@ -100,6 +109,12 @@ def _best_timed(store: "Store", timed_on: TaskQuery, problem: Problem) -> Stored
     return min(results.values(), key=attrgetter("rank")).best
 
 
+def _tasks(problem: Problem) -> tuple[TaskQuery, ...]:
+    """Returns the conditions for a fusion, timed with its own state of the caches, then with each other."""
+    states = (problem.cache, *(state for state in CACHES if state != problem.cache))
+    return tuple(TaskQuery.of(replace(problem, cache=state)) for state in states)
+
+
 @dataclass(frozen=True)
 class _Trials:
     """The trials of a database on one machine, for fusions that are divided among some threads."""
@@ -107,12 +122,19 @@ class _Trials:
     store: "Store"
     machine: Machine
     threads: int
+    undecided: int  # id of a campaign whose trials count in any case; 0: none
 
     def best(
         self, task: TaskQuery, is_wanted: Callable[[StoredTrial], bool] = any_trial
     ) -> StoredTrial | None:
         query = replace(task, target=CPU, machine=self.machine.name)
-        best_by_group = best_results(self.store, TrialQuery(query), is_measured_there, is_wanted)
+
+        is_set_aside = cache(lambda run: self.is_set_aside(self.store.run(run)))
+
+        def counts(trial: StoredTrial) -> bool:
+            return is_wanted(trial) and not is_set_aside(trial.run)
+
+        best_by_group = best_results(self.store, TrialQuery(query), is_measured_there, counts)
         ranked = ((self.octaves(group.threads), tuned.rank, tuned) for group, tuned in best_by_group.items())
         if best_by_group:
             return min(ranked, key=lambda ranks: ranks[:2])[2].best
@@ -146,9 +168,29 @@ class _Trials:
         task = TaskQuery(shape=matmul.shape, dtype=matmul.dtype, weights=CONSTANT, epilogue=matmul.epilogue)
         return self.best(replace(task, output=matmul.output))
 
+    def is_of_tuned_program(self, problem: Problem) -> bool:
+        """Returns whether the fusion is one of a program that was tuned, whether it was tried or not."""
+        tasks = (replace(task, target=CPU, machine=self.machine.name) for task in _tasks(problem))
+        runs = chain.from_iterable(self.store.matching_runs(RunQuery(task)) for task in tasks)
+        return any(run.campaign is not None for run in runs)
+
+    def is_set_aside(self, run: Run) -> bool:
+        """Returns whether the program of a run was compared, and keeps the initial configuration."""
+        if run.campaign is None or run.campaign.campaign == self.undecided:
+            return False
+        result = self.store.program_result(run.campaign.campaign)
+        return result is not None and not result.uses(run.campaign.name)
+
     def best_of_run(self, run: Run) -> StoredTrial | None:
+        """Returns the best trial of a run, which another fusion may take; None where none has gained."""
+        if self.is_set_aside(run):
+            return None
         best_by_group = best_results(self.store, TrialQuery(run=run.id), is_measured_there)
-        return next((tuned.best for tuned in best_by_group.values()), None)
+        best = next((tuned.best for tuned in best_by_group.values()), None)
+        initial = first_configuration(run.settings.problem, self.machine)
+        if best is None or (initial is not None and best.record.candidate == initial[0]):
+            return None
+        return best
 
     def runs(self, problem: Problem, **narrower: Any) -> list[Run]:
         """Returns the runs of other fusions of the kind, those of the nearest number of threads first."""

@@ -31,8 +31,10 @@ class ProgramTimes:
     call_s: float  # median of whole calls, host to host
     kernels: tuple[KernelTime, ...] = ()  # of one call; () without a device
     streams: int = 0  # number of streams that the program uses
-    interval_s: tuple[float, float] | None = None  # 95 %, of the median; None: not known
+    # 95 %, of the median; of several processes, from the least to the greatest end; None: not known
+    interval_s: tuple[float, float] | None = None
     reliability: Reliability = NOT_RECORDED  # of ``call_s``
+    processes: int = 1  # in which calls were timed: another one places code and arrays elsewhere in memory
 
     @property
     def kernel_s(self) -> float:

@@ -145,8 +145,12 @@ class ProgramRequest:
     # results database whose best trials schedule the fusions, and the matmuls on a device, a path or URL;
     # "": each has its initial configuration
     database: str = ""
+    # id of the campaign whose program is timed now, so that its trials count in any case; 0: none
+    campaign: int = 0
+    kept: tuple[Problem, ...] = ()  # fusions that keep their initial configuration, whatever was tuned
     model: str = ""  # MODEL.py:FUNCTION or MODEL.pt2 that the payload comes from; "": written in MLIR
     baselines: tuple[str, ...] = ()  # names of the baselines that are timed next to a tuned model
+    baselines_s: float | None = None  # seconds after which no further baseline is compiled; None: no limit
 
     @property
     def has_schedule(self) -> bool:

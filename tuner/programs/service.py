@@ -5,8 +5,8 @@ A crash or hang of a compiler or of a program then does not end the caller's pro
 
 import contextlib
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,7 +28,7 @@ from tuner.core.errors import (
 from tuner.core.fusions import Fusion
 from tuner.core.gpu import chip_of
 from tuner.core.problem import Problem
-from tuner.core.programs import ExplainedFusion, Schedules, TunedKernel
+from tuner.core.programs import FusionSchedule, Schedules, TunedKernel
 from tuner.core.queries import TaskQuery
 from tuner.mlir import bindings, transform
 from tuner.programs.arguments import make_arguments, type_text
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from tuner.programs.fusion_compiler import CompileTask
 
 NAME = "program"
-TIMES_PER_RUN = 0.7  # time to time a program in two ways, divided by the time to run it
 Value = TypeVar("Value")
 # Indices, and offsets that are values: a program of fusions without them is in bounds by its static shapes
 INDEXED = re.compile(
@@ -90,7 +89,6 @@ class RunAndTimes:
     report: ProgramReport
     times: TimedFusions | None  # None: the target has no times, or ``why_untimed``
     why_untimed: str = ""
-    fusions: tuple[ExplainedFusion, ...] = ()  # without times, where the budget ended before ``times``
 
 
 @dataclass(frozen=True)
@@ -188,33 +186,24 @@ def lower_in_child(request: ProgramRequest, step: LoweringStep, timeout_s: float
     return in_child(lower, request, step, timeout_s=timeout_s)
 
 
-def run_and_time_in_child(request: ProgramRequest, until_s: float | None, timeout_s: float) -> RunAndTimes:
+def run_and_time_in_child(request: ProgramRequest, timeout_s: float) -> RunAndTimes:
     """Runs and times a program of fusions, tuned and untuned, in a child process (``run_and_time``).
 
-    ``until_s``: time of ``time.monotonic`` by which timing has to end, else it is left out; None: no limit.
     Raises UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
     """
-    work = partial(run_and_time, until_s=until_s)
-    return in_compiling_child(work, request, timeout_s, is_timed=True)
+    return in_compiling_child(run_and_time, request, timeout_s, is_timed=True)
 
 
 @_as_failures()
-def run_and_time(request: ProgramRequest, until_s: float | None = None) -> RunAndTimes:
+def run_and_time(request: ProgramRequest) -> RunAndTimes:
     """Runs a program of fusions with its database's schedules, then times it next to the untuned program.
 
-    The timing of both is left out, with a reason, where it fails, and where it would end after ``until_s`` of
-    ``time.monotonic``. Raises CandidateError where the run fails: BIND for the user's mistakes, RUN for
-    device errors.
+    The timing of both is left out, with a reason, where it fails. Raises CandidateError where the run fails:
+    BIND for the user's mistakes, RUN for device errors.
     """
-    began_s = time.monotonic()
     tuned, report = _run(request, [])
-    now_s = time.monotonic()
     if report.times is None:
         return RunAndTimes(report, None)
-    if until_s is not None and now_s + TIMES_PER_RUN * (now_s - began_s) > until_s:
-        why = "the budget ended before it was timed without tuning"
-        fusions = () if tuned.image is None else tuned.image.code.fusions
-        return RunAndTimes(report, None, why, tuple(map(ExplainedFusion, fusions)))
     try:
         compiler = _compiler(request)
         rng = np.random.default_rng(request.options.seed)
@@ -432,17 +421,31 @@ def _with_schedules(compiler: ProgramCompiler, request: ProgramRequest) -> Itera
     from tuner.db.store import Store  # loads SQLAlchemy
 
     with Store.open_or_empty(request.database) as store:
-        yield replace(compiler, schedules=_schedules_of(store, compiler, request.target))
+        yield replace(compiler, schedules=_schedules_of(store, compiler, request))
 
 
-def _schedules_of(store: "Store", compiler: ProgramCompiler, target: TargetName) -> Schedules:
+def _schedules_of(store: "Store", compiler: ProgramCompiler, request: ProgramRequest) -> Schedules:
     machine = compiler.machine
+    target = request.target
     if not compiler.support.has_device:
-        return partial(fusion_schedules, store, machine)
+        stored = partial(fusion_schedules, store, machine, undecided=request.campaign)
+        return _without({problem.computed for problem in request.kept}, stored)
     timed_on = TaskQuery(target=target.text, machine=machine.name)
     if compiler.support.is_simulated:  # the code that GPUs with this chip run, whichever timed it
         timed_on = TaskQuery(target=TargetName(CUDA, target.detail).text)
     return partial(matmul_schedules, store, timed_on, machine)
+
+
+def _without(kept: AbstractSet[str], schedules: Schedules) -> Schedules:
+    """Returns ``schedules`` without those of the fusions with the texts ``kept``."""
+    if not kept:
+        return schedules
+
+    def of_others(problem: Problem, threads: int) -> Iterator[FusionSchedule]:
+        if problem.computed not in kept:
+            yield from schedules(problem, threads)
+
+    return of_others
 
 
 def _has_fusions(request: ProgramRequest) -> bool:

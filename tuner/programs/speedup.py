@@ -1,6 +1,8 @@
 """The speedup of a program by tuning: the program and its fusions, tuned and untuned, timed interleaved."""
 
 import functools
+import math
+import statistics
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -8,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuner.analysis.ratios import Comparable, NotComparable, comparison
+from tuner.analysis.ratios import Comparable, NotComparable, comparison, joint_comparison
+from tuner.analysis.selected_result import slowdown
 from tuner.core.device_programs import DeviceProgram
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import FINAL_EFFORT, Effort
 from tuner.core.programs import ExplainedFusion
-from tuner.core.records import Measurement
-from tuner.core.reliability import Reliability
+from tuner.core.records import Measurement, MedianInterval
+from tuner.core.reliability import Reliability, reliability_of_all
 from tuner.core.round_quality import Evidence, reliability_in_round
 from tuner.programs.compiler import CompiledProgram
 from tuner.programs.execution import copies, repeat
@@ -26,10 +29,12 @@ from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.runner_functions import discard
 from tuner.programs.watched_times import evidence_of, host_watch, interleaved
 from tuner.runtime.cpu.host import describe_machine
+from tuner.tuning.run_steps import noise_of
 
 if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice
 
+SLOWER = 1.03  # ratio of the times of one fusion; what is below is noise of so short a timing
 FUSION_EFFORT = Effort(budget_s=0.02, min_samples=6, max_samples=15)  # of each fusion, per program
 
 
@@ -53,10 +58,68 @@ class TimedPair:
         """Returns how reliable the tuned program's time is; ``spare_cores``: cores without a timed thread."""
         return reliability_in_round((self.bound,), self._evidence(spare_cores))
 
+    @property
+    def ratio(self) -> float:
+        """Returns the time of a tuned call divided by that of an untuned one, reliable or not."""
+        return self.bound.median_s / self.plain.median_s
+
+    @property
+    def is_faster(self) -> bool:
+        """True if a tuned call takes less time than an untuned one, by more than two timings of it differ.
+
+        Other programs slow both alike, as calls are interleaved: the times themselves may be unreliable.
+        """
+        difference = slowdown(self.bound, self.plain)
+        noise = noise_of(self.bound, self.bound_again)
+        return difference.interval[1] < 0 and -difference.median > noise
+
     def _evidence(self, spare_cores: int) -> Evidence:
         # on a GPU only the program itself shows a drift
         reference = None if self.bound.host else self.plain
         return evidence_of(self.bound, self.bound_again, reference, spare_cores)
+
+
+@dataclass(frozen=True)
+class TimedProcesses:
+    """Interleaved times of a tuned and an untuned program in several processes, at least one.
+
+    Each process places code, weights and arrays elsewhere in memory, which changes times by some percent.
+    """
+
+    pairs: tuple[TimedPair, ...]
+
+    @property
+    def is_faster(self) -> bool:
+        """True if the tuned program is faster in each process (``TimedPair.is_faster``)."""
+        return all(pair.is_faster for pair in self.pairs)
+
+    def gain(self, spare_cores: int) -> Comparable | NotComparable:
+        """Returns the time of a tuned call divided by that of an untuned one, in all processes.
+
+        Returns NotComparable with the reason as ``TimedPair.gain`` does. ``spare_cores``: cores without a
+        timed thread.
+        """
+        return joint_comparison([pair.gain(spare_cores) for pair in self.pairs])
+
+    def reliability(self, spare_cores: int) -> Reliability:
+        """Returns how reliable the times are; ``spare_cores``: cores without a timed thread."""
+        return reliability_of_all([pair.reliability(spare_cores) for pair in self.pairs])
+
+    @property
+    def tuned_s(self) -> MedianInterval:
+        """Returns the seconds of a tuned call, with an interval that covers that of each process."""
+        return _over_processes([pair.bound for pair in self.pairs])
+
+    @property
+    def untuned_s(self) -> MedianInterval:
+        """Returns the seconds of an untuned call, with an interval that covers that of each process."""
+        return _over_processes([pair.plain for pair in self.pairs])
+
+
+def _over_processes(times: Sequence[Measurement]) -> MedianInterval:
+    low_s = min(time.interval_s[0] for time in times)
+    high_s = max(time.interval_s[1] for time in times)
+    return MedianInterval(statistics.median(time.median_s for time in times), low_s, high_s)
 
 
 def timed_on_host(
@@ -101,6 +164,19 @@ class TimedFusions:
 
     pair: TimedPair  # of whole calls; ``bound``: with the schedules of the database
     fusions: tuple[ExplainedFusion, ...]  # of the tuned program, in the order in which they run
+    changed: frozenset[int] = frozenset()  # numbers of those with another schedule than untuned
+
+    @property
+    def slower(self) -> frozenset[int]:
+        """Returns the numbers of the fusions that take longer than untuned, by more than times differ."""
+        times_s = {
+            number: (self.fusions[number].time_s, self.fusions[number].before_s) for number in self.changed
+        }
+        return frozenset(
+            number
+            for number, (tuned_s, untuned_s) in times_s.items()
+            if (tuned_s or 0.0) > SLOWER * (untuned_s or math.inf)
+        )
 
 
 def timed_next_to_untuned(
@@ -121,4 +197,8 @@ def timed_next_to_untuned(
     spare_cores = machine.physical_cores - options.threads
     both = [(function, function.prepare(*copies(arguments))) for function in functions[:2]]
     fusions = interleaved_fusions(both, FUSION_EFFORT, rng, watch, spare_cores)
-    return TimedFusions(pair, with_shares(fusions, machine, pair.bound.median_s))
+    pairs = zip(tuned.image.code.fusions, untuned.image.code.fusions, strict=True)
+    changed = frozenset(
+        number for number, (ours, theirs) in enumerate(pairs) if not ours.is_computed_as(theirs)
+    )
+    return TimedFusions(pair, with_shares(fusions, machine, pair.bound.median_s), changed)

@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import io
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +30,9 @@ from tuner.tuning.run_steps import noise_of
 
 LINE_CHARACTERS = 200  # of a failure
 ModuleCall = Callable[[], Any]
+# seconds until a small module is compiled, on a quiet processor; a module that is run as it is takes none
+LEAST_COMPILE_S = {COMPILE: 5.0, FREEZING: 5.0, MAX_AUTOTUNE: 5.0, ONNXRUNTIME: 2.0, OPENVINO: 2.0}
+NO_TIME_LEFT = "the budget ended before it was compiled; tuner tune --resume campaign:N times it"
 SECONDS = 3.0  # of all rounds; in each round every call runs, once or more, for about 2 ms
 OURS = "tuner"
 AGAIN = "tuner again"
@@ -179,17 +183,19 @@ def timed_baselines(
     threads: int = 1,
     seconds: float = SECONDS,
     attempts: int = 1,
+    left_s: float = math.inf,
 ) -> tuple[ProgramBaseline, ...]:
     """Times baselines in rounds interleaved with the program; returns a ProgramBaseline per name.
 
     ``names``: keys of RUNTIMES. A baseline that cannot run gets the reason in place of times. ``threads``: of
     PyTorch and of each runtime. ``seconds``: the total time of all rounds. ``attempts``: how often all are
     timed at most, until each ratio is reliable; a ratio is of one attempt, the first where it is reliable.
+    ``left_s``: seconds of a budget; a baseline that takes longer to compile than is left is not begun.
     """
     if not names:
         return ()
     with on_threads(threads), torch.no_grad():
-        calls = {name: checked_call(partial(RUNTIMES[name], example, threads)) for name in names}
+        calls = _calls(example, names, threads, left_s)
         running = {name: call for name, call in calls.items() if not isinstance(call, NotRun)}
         ours = partial(program, *example.arguments, **example.keywords)
         # the program is timed twice: the difference is the noise floor
@@ -211,6 +217,29 @@ def timed_baselines(
         else:
             baselines.append(compared[name])
     return tuple(baselines)
+
+
+def _calls(
+    example: Example, names: tuple[str, ...], threads: int, left_s: float
+) -> dict[str, ModuleCall | NotRun]:
+    """Compiles the baselines whose compilation is estimated to end within ``left_s`` seconds.
+
+    The estimate is the longest compilation so far, of max_autotune twice as long.
+    """
+    ends_s = time.perf_counter() + left_s
+    longest_s = 0.0
+    calls: dict[str, ModuleCall | NotRun] = {}
+    for name in names:
+        began_s = time.perf_counter()
+        needed_s = max(LEAST_COMPILE_S.get(name, 0.0), longest_s)
+        if name == MAX_AUTOTUNE:
+            needed_s *= 2
+        if began_s + needed_s > ends_s:
+            calls[name] = NotRun(NO_TIME_LEFT)
+            continue
+        calls[name] = checked_call(partial(RUNTIMES[name], example, threads))
+        longest_s = max(longest_s, time.perf_counter() - began_s)
+    return calls
 
 
 def compared_baseline(

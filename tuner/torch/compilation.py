@@ -26,12 +26,12 @@ from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compile import children_in_background, compile_on_host
 from tuner.programs.dynamic.tuned_sizes import SharedLimits
+from tuner.programs.fusion_tuning import store_result
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.loading import load as load_arrays
 from tuner.programs.run.sized_function import SizedFunction
 from tuner.programs.run.sized_types import SizedType
-from tuner.programs.tuning import store_result
 from tuner.results.output.program_tables import losses
 from tuner.results.output.progress import campaign_progress
 from tuner.torch.baselines import Example, example_of, timed_baselines

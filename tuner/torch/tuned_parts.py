@@ -11,7 +11,7 @@ import torch
 from tuner.core.errors import UsageError
 from tuner.programs.compile import compile_on_host
 from tuner.programs.dynamic.tuned_sizes import SharedLimits
-from tuner.programs.tuning import tune_text
+from tuner.programs.fusion_tuning import tune_text
 from tuner.torch.export import ExportedModule, export_module
 from tuner.torch.program import TensorProgram
 from tuner.torch.weights import ModuleWeights

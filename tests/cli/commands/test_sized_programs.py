@@ -16,10 +16,10 @@ from tuner.db.store import Store
 from tuner.programs import execution, service
 from tuner.programs.dynamic import checked_run
 from tuner.programs.dynamic.tuned_sizes import SharedLimits
+from tuner.programs.fusion_tuning import FusionSteps
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.sized_function import SizedFunction
-from tuner.programs.service import find_fusions, run_and_time
-from tuner.programs.tuning import FusionSteps
+from tuner.programs.service import find_fusions, run_and_time, run_program
 
 pytestmark = pytest.mark.mlir
 
@@ -41,7 +41,8 @@ def tuner(here: Path, monkeypatch: pytest.MonkeyPatch) -> Tuner:
 @pytest.fixture
 def briefly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tunes, compiles, runs and times programs in this process, each time briefly."""
-    steps = FusionSteps(find_fusions, run_and_time)
+    steps = FusionSteps(find_fusions, run_program, run_and_time)
+    monkeypatch.setattr("tuner.programs.fusion_tuning.PROCESSES", 1)
     monkeypatch.setattr("tuner.programs.commands.tune_program.child_fusion_steps", lambda: steps)
     monkeypatch.setattr("tuner.programs.fusion_times.measure_roofline", lambda *_: fakes.ROOFLINE)
     for module in ("execution", "speedup"):

@@ -12,8 +12,8 @@ from tests.texts import text_beside
 from tests.tuning import fakes
 from tuner.core.queries import TrialQuery
 from tuner.db.store import Store
-from tuner.programs.service import find_fusions, run_and_time
-from tuner.programs.tuning import FusionSteps
+from tuner.programs.fusion_tuning import FusionSteps
+from tuner.programs.service import find_fusions, run_and_time, run_program
 from tuner.space.scripts.choice import first_configuration
 from tuner.targets.registry import real_backends
 
@@ -132,7 +132,8 @@ def test_what_a_payload_takes_is_refused_without_one(tune: Tuner) -> None:
 
 def test_a_program_of_fusions_is_tuned_under_one_budget(tune: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program is compiled, run and timed in this process; in a child's: the test of a resumed program."""
-    here = FusionSteps(find_fusions, run_and_time)
+    here = FusionSteps(find_fusions, run_program, run_and_time)
+    monkeypatch.setattr("tuner.programs.fusion_tuning.PROCESSES", 1)
     monkeypatch.setattr("tuner.programs.commands.tune_program.child_fusion_steps", lambda: here)
     monkeypatch.setattr("tuner.programs.fusion_times.measure_roofline", lambda *_: fakes.ROOFLINE)
     for module in ("execution", "speedup"):

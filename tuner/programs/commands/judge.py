@@ -28,9 +28,9 @@ from tuner.core.requests import require_number
 from tuner.core.serialization import parse_seconds, parsed
 from tuner.core.text_files import read_text
 from tuner.programs.commands.payload_text import read_payload_text
+from tuner.programs.fusion_tuning import child_fusion_steps
 from tuner.programs.payload_errors import named_in_errors
 from tuner.programs.request import ProgramRequest
-from tuner.programs.tuning import child_fusion_steps
 from tuner.results.regression.audit import EvaluationCase
 from tuner.results.regression.submission import Submission, SubmissionRun
 from tuner.results.regression.submission_document import submission_document

@@ -29,12 +29,13 @@ from tuner.core.dtypes import IEEE
 from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import Refusal, UsageError, error_lines
 from tuner.core.programs import LOOPS, TUNED
-from tuner.core.serialization import count_text, seconds_text
+from tuner.core.serialization import count_text, interval_text, seconds_text
 from tuner.programs.commands.payload_text import read_payload_text
 from tuner.programs.commands.sized_lines import comparison_line, sized_lines
 from tuner.programs.documents import run_document, sized_run_document
 from tuner.programs.dynamic.checked_run import run_sizes
 from tuner.programs.payload_errors import in_file, named_in_errors
+from tuner.programs.program_times import ProgramTimes
 from tuner.programs.report import KernelSample, ProgramReport
 from tuner.programs.request import (
     FORMS,
@@ -282,14 +283,25 @@ def sample_lines(sample: "KernelSample") -> list[str]:
     return lines
 
 
+def call_text(times: ProgramTimes) -> str:
+    """Returns the time of a call as text, and of how many processes it is: "12 us a call in one process".
+
+    Of several processes with the interval that covers what each of them has. Another process places code and
+    arrays elsewhere in memory.
+    """
+    call = f"{seconds_text(times.call_s)} a call"
+    if times.processes == 1 or times.interval_s is None:
+        return f"{call} in one process"
+    return f"{call} ({interval_text(times.interval_s)} in {times.processes} processes)"
+
+
 def time_lines(report: "ProgramReport") -> list[str]:
     """Returns lines with the times of a program on hardware: seconds per call, in kernels, and overlap.
 
     ``report`` must have times. Kernels and overlap are those of a device.
     """
     assert report.times is not None
-    time = f"{seconds_text(report.times.call_s)} a call, host to host"
-    lines = [f"time    {time}; {report.times.reliability.text}"]
+    lines = [f"time    {call_text(report.times)}, host to host; {report.times.reliability.text}"]
     if report.times.overlap is not None:
         kernels = f"{seconds_text(report.times.kernel_s)} in kernels"
         warning = ": streams, but kernels run one after another" if report.times.is_serialized else ""

@@ -24,21 +24,22 @@ from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import Refusal, TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD
 from tuner.core.programs import ALL, BASELINE_SETS, ProgramBaseline, ProgramSource
-from tuner.core.records import Measurement
-from tuner.core.serialization import parse_seconds, seconds_text
+from tuner.core.records import Measurement, MedianInterval
+from tuner.core.serialization import count_text, parse_seconds, seconds_text
 from tuner.programs.commands.payload_text import model_reader, read_payload_text
-from tuner.programs.commands.run import report_lines
+from tuner.programs.commands.run import call_text, report_lines
 from tuner.programs.documents import program_document
 from tuner.programs.dynamic.specialization import takes_dynamic_size
 from tuner.programs.dynamic.tuned_sizes import TIMEOUT_S, SharedLimits, request_at
+from tuner.programs.fusion_tuning import FusionTuning, child_fusion_steps
 from tuner.programs.lowering.matmul_recognition import model_contractions
 from tuner.programs.request import ProgramOptions, ProgramRequest, program_support, require_on_cpu
 from tuner.programs.service import in_child
-from tuner.programs.tuning import FusionTuning, ProgramTuning, child_fusion_steps, child_process_steps
+from tuner.programs.tuning import ProgramTuning, child_process_steps
 from tuner.results.database_name import database_text, which_database
 from tuner.results.output.campaign_tables import campaign_lines
 from tuner.results.output.formatting import knobs_text, wrapped
-from tuner.results.output.program_tables import baseline_lines, fusion_lines
+from tuner.results.output.program_tables import baseline_lines, fusion_lines, gain_line
 from tuner.results.output.progress import campaign_progress, progress
 from tuner.results.output.run_result import why_lines
 from tuner.targets.backends import require_runs_here, resolve_target
@@ -50,8 +51,9 @@ if TYPE_CHECKING:
     from tuner.core.requests import RunRequest
     from tuner.core.runs import RunSettings
     from tuner.db.store import Store
+    from tuner.programs.fusion_tuning import FusionSteps
     from tuner.programs.tunable_fusions import TunableFusions
-    from tuner.programs.tuning import FusionSteps, TunedProblem, TunedProgram
+    from tuner.programs.tuning import TunedProblem, TunedProgram
     from tuner.targets.backends import Backends
     from tuner.tuning.tuned_run import TunedCampaign
 
@@ -280,6 +282,7 @@ def program_lines(tuned: "TunedProgram", database_text: str = "") -> list[str]:
         lines = list(chain.from_iterable(of_problems))
     else:
         lines = campaign_lines(tuned.campaign, screen_columns(), database_text)
+        lines += _untried_lines(tuned)
         lines += fusion_lines(tuned.fusions, screen_columns(), tuned.left_out)
     if tuned.report is not None:
         lines += report_lines(tuned.target, tuned.report)
@@ -290,12 +293,26 @@ def program_lines(tuned: "TunedProgram", database_text: str = "") -> list[str]:
     gain = tuned.gain
     if tuned.plain is not None and tuned.plain.times is not None:
         without = "scripts" if tuned.campaign is None else "tuning"
-        call = f"{seconds_text(tuned.plain.times.call_s)} a call; {tuned.plain.times.reliability.text}"
+        call = f"{call_text(tuned.plain.times)}; {tuned.plain.times.reliability.text}"
         lines.append(f"plain   {call}: the same without {without}")
-    if gain is not None:
-        faster = f"unknown: {gain.reason}" if isinstance(gain, NotComparable) else gain.faster_text
-        lines.append(f"gain    {faster}")
+    if isinstance(gain, NotComparable):
+        lines.append(gain_line(None, gain.reason))
+    elif gain is not None and tuned.campaign is None:
+        lines.append(f"gain    {gain.faster_text}")
+    elif gain is not None:
+        lines.append(gain_line(MedianInterval(gain.speed, *gain.speed_interval)))
     return lines + baseline_lines(tuned.baselines, screen_columns())
+
+
+def _untried_lines(tuned: "TunedProgram") -> list[str]:
+    """Returns a line that names the fusions for which the budget had no trial; [] where each had one."""
+    assert tuned.campaign is not None
+    runs = [run for run in tuned.campaign.runs if run.counts.proposed == 0]
+    if not runs or tuned.is_interrupted:
+        return []
+    names = ", ".join(run.run.campaign.name for run in runs if run.run.campaign is not None)
+    counted = f"{len(runs)} of {count_text(len(tuned.campaign.runs), 'fusion')}"
+    return [f"untried   {counted} had no trial, and keep their initial configurations: {names}"]
 
 
 def _problem_lines(problem: "TunedProblem", database_text: str) -> list[str]:

@@ -4,7 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tuner.analysis.ratios import faster_text
-from tuner.core.programs import ExplainedFusion, ProgramBaseline, ProgramResult, given_up_note, loops_note
+from tuner.core.programs import (
+    NO_GAIN,
+    ExplainedFusion,
+    ProgramBaseline,
+    ProgramResult,
+    given_up_note,
+    loops_note,
+)
 from tuner.core.records import MedianInterval
 from tuner.core.serialization import seconds_text
 from tuner.results.output.formatting import Row, knobs_text, table_lines
@@ -170,11 +177,21 @@ def stored_program_lines(result: ProgramResult, columns: int | None = None) -> l
         before = "" if result.before_s is None else f", {seconds_text(result.before_s)} without tuning"
         lines.append(f"time    {seconds_text(result.call_s)} a call{before}")
         lines.append(f"reliable {result.reliability.answer}")
-    if result.speed is not None:
-        lines.append(f"gain    {faster_text(result.speed)}")
-    elif result.gain_unknown:
-        lines.append(f"gain    unknown: {result.gain_unknown}")
+    if result.speed is not None or result.gain_unknown:
+        lines.append(gain_line(result.speed, result.gain_unknown))
     return lines + baseline_lines(result.baselines, columns)
+
+
+def gain_line(speed: MedianInterval | None, unknown: str = "") -> str:
+    """Returns a line with the speed of a tuned program relative to the untuned one; None: none is known.
+
+    ``unknown``: why, or that the tuned schedules are not faster and the program does not have them.
+    """
+    if speed is not None:
+        return f"gain    {faster_text(speed)}: worth it"
+    if unknown.startswith(NO_GAIN):
+        return f"gain    {unknown}"
+    return f"gain    unknown: {unknown}"
 
 
 def baseline_lines(baselines: tuple[ProgramBaseline, ...], columns: int | None) -> list[str]:
