@@ -190,6 +190,31 @@ def test_first_configurations_come_first_and_a_search_ends_where_nothing_is_left
     assert len(searched(flat, ())) == 400
 
 
+def test_the_heaviest_problems_come_first_and_get_further_trials_before_light_ones_get_one() -> None:
+    floors_s = (40e-6, 20e-6, 0.1e-6)  # in the order of their times
+    times_s = (60e-6, 30e-6, 2e-6)
+    scheduler = Scheduler(POOL, 0, floors_s)
+    found: list[int] = []
+    for number in range(12):
+        problem = instance(NextTrial, scheduler.suggest(number)).problem
+        candidate = Candidate.of("s", {"x": 1000 + number})
+        scheduler.take(problem, candidate)
+        scheduler.tell(problem, candidate, times_s[problem])
+        found.append(problem)
+    assert found[:2] == [0, 1]
+    assert found.count(0) > found.count(1) >= 3
+    assert found.count(2) <= 1
+
+
+def test_problems_whose_first_trials_are_under_way_do_not_keep_others_waiting() -> None:
+    scheduler = Scheduler(POOL, 0, (40e-6, 20e-6, 10e-6))
+    for number in range(3):
+        assert instance(NextTrial, scheduler.suggest(number)).problem == number
+        scheduler.take(number, COLUMNS[number])
+    scheduler.tell(0, COLUMNS[0], 41e-6)
+    assert instance(NextTrial, scheduler.suggest(3)).problem == 1
+
+
 def task(problem: Problem, machine: Machine = MACHINE, threads: int = 1) -> TuningTask:
     return TuningTask(problem, machine, threads)
 

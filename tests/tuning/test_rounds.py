@@ -266,6 +266,9 @@ def test_a_part_of_the_budget_is_reserved_for_the_final_remeasurement() -> None:
     ):
         assert reserved_s(budget_s, problems, top_trials) == pytest.approx(seconds)
     assert reserved_s(10.0, top_trials=2, search_s=4.0) == pytest.approx(1.8 + 12 * 0.08)
+    # of fusions no baseline is started, and at most a fifth is reserved
+    assert reserved_s(100.0, 2, 4, are_fusions=True) == pytest.approx(2 * (0.4 + 2 * 8 * 0.3))
+    assert reserved_s(36.0, 10, 4, are_fusions=True) == pytest.approx(0.2 * 36)
 
 
 def test_a_search_ends_in_time_for_the_trials_in_flight() -> None:

@@ -20,6 +20,9 @@ ROUNDS = 4  # trials of every problem before times decide
 POOL_TRIALS = 16  # of a problem: from then on the sampler proposes every second one
 EXPLORED = 0.05  # share of trials that go to a random problem
 WINDOW = 3  # trials over which the latest gain is counted
+# Time over least time of a problem without a time: the greatest ratio of those with one, or this if that is
+# more. Large products are near their least time; rows and elementwise fusions take several times as long.
+UNTIMED_RATIO = 2.0
 LEAST_LEFT = 0.05  # share of a time that a trial may save, also where the roofline allows no shorter time
 QUIET = 16  # trials without a gain of SMALL after which a problem gets none while others still gain
 SMALL = 0.01  # of a time
@@ -57,9 +60,9 @@ class ColumnPool:
         ]
 
 
-# Every problem gets ROUNDS trials; where a roofline says the least times, as of fusions, one: the
-# configuration that it has without tuning, so that no tuned program is slower because it had no trials.
-# Then the next trial goes where it promises to save most time, as in TVM's task scheduler
+# Every problem gets ROUNDS trials, or none where a roofline says the least times, as of fusions: what has no
+# trial then promises what its least time says. Its first one is the configuration that it has without tuning.
+# The next trial goes where it promises to save most time, as in TVM's task scheduler
 # (https://doi.org/10.48550/arXiv.1805.08166 and Ansor, https://arxiv.org/abs/2006.06762, section 6), weighted
 # by how often a problem occurs, and by how far its time is from the least. Within a problem, configurations
 # of the pool are tried in the order of the corrected cost model; where the pool ends, the run's own sampler
@@ -158,28 +161,53 @@ class Scheduler:
         ]
         if not left:
             return None
-        fewest = min(left, key=lambda problem: self._taken[problem])
-        if self._taken[fewest] < (1 if self._has_floors else ROUNDS):
-            return fewest
+        gains = self._gains()
         if self._has_floors:
+            unknown = [problem for problem in left if self._taken[problem] == 0 and np.isinf(gains[problem])]
+            if unknown:
+                return unknown[0]
             left = [problem for problem in left if not self._is_quiet(problem)] or left
+        else:
+            fewest = min(left, key=lambda problem: self._taken[problem])
+            if self._taken[fewest] < ROUNDS:
+                return fewest
         if rng.random() < EXPLORED:
             return int(rng.choice(left))
-        gains = self._gains()
+        gains = self._with_failed(gains)
         return max(left, key=lambda problem: gains[problem])
 
     def _gains(self) -> npt.NDArray[np.float64]:
-        """Returns per problem the seconds that a trial promises to save, times the problem's count."""
-        gains = np.full(len(self._taken), np.inf)  # seconds; inf: a problem without a time yet
+        """Returns per problem the seconds that a trial promises to save, times the problem's count.
+
+        inf: nothing says how much.
+        """
+        gains = np.full(len(self._taken), np.inf)
+        ratio = self._ratio()
         for problem, least_s in enumerate(self._least_s):
-            if least_s and np.isfinite(least_s[-1]):
+            if not least_s and ratio is not None and self._floors_s[problem] > 0:
+                left = (ratio - 1) * self._floors_s[problem]
+                gains[problem] = left / max(1, self._taken[problem])  # some of these are under way
+            elif least_s and np.isfinite(least_s[-1]):
                 # saved per trial by the last WINDOW trials; nothing where there was no time before them
                 before = least_s[max(0, len(least_s) - 1 - WINDOW)]
                 latest = (before - least_s[-1]) / WINDOW if np.isfinite(before) else 0.0
                 # what could be saved at all, of which each trial so far makes the next one less promising
                 left = max(least_s[-1] - self._floors_s[problem], LEAST_LEFT * least_s[-1])
                 gains[problem] = LATEST * latest + (1 - LATEST) * left / max(1, self._taken[problem])
-        gains *= np.array(self._pool.counts, np.float64)
+        return gains * np.array(self._pool.counts, np.float64)
+
+    def _ratio(self) -> float | None:
+        """Returns the greatest ratio of a problem's time and its least time; None before there is one."""
+        ratios = [
+            least_s[-1] / floor_s
+            for least_s, floor_s in zip(self._least_s, self._floors_s, strict=True)
+            if least_s and np.isfinite(least_s[-1]) and floor_s > 0
+        ]
+        if not ratios:
+            return None
+        return max(UNTIMED_RATIO, *ratios)
+
+    def _with_failed(self, gains: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         # without a time: as the most promising one after ROUNDS trials, and less with each trial that failed
         known = gains[np.isfinite(gains)]
         most = float(known.max()) if len(known) else 1.0

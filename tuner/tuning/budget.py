@@ -19,6 +19,8 @@ OTHERS_TIMED = 4  # next to the top trials: the baseline, the fastest again and 
 UNTIMED = 2  # factor from timed seconds to all seconds: an untimed call precedes each sample
 DRAWN_PER_S = 1.5e9  # elements of operands before each sample, as ``tuner.targets.cpu.timing_checks`` does
 MOST_RESERVED = 0.4  # of a budget
+# Of a budget for fusions: these are timed once more in the program, with their initial configurations
+MOST_RESERVED_OF_FUSIONS = 0.2
 LONG_CALLS = 0.1  # of a budget, at most, for calls longer than a sample
 SHORT_BUDGET_S = 20.0  # below it as much of a budget as possible is for the search, see ``is_short``
 ROOFLINE_S = 2.0  # until a child process has measured a roofline
@@ -58,17 +60,23 @@ def reserved_s(
     problems: int = 1,
     top_trials: int = TOP_TRIALS,
     search_s: float | None = None,
+    *,
+    are_fusions: bool = False,
 ) -> float:
     """Returns the seconds of a budget that are reserved for the final re-measurements; 0 without a budget.
 
     ``problems``: number of re-measurements; ``top_trials``: trials in each; ``search_s``: seconds of the
-    search, by which the effort is chosen, None: as long as the budget.
+    search, by which the effort is chosen, None: as long as the budget. ``are_fusions``: no baseline is
+    started and timed.
     """
     if budget_s is None:
         return 0.0
     if search_s is None:
         search_s = budget_s
-    return min(problems * remeasurement_s(search_s / problems, top_trials), MOST_RESERVED * budget_s)
+    each_s = remeasurement_s(search_s / problems, top_trials)
+    if are_fusions:
+        return min(problems * (each_s - BASELINE_START_S), MOST_RESERVED_OF_FUSIONS * budget_s)
+    return min(problems * each_s, MOST_RESERVED * budget_s)
 
 
 def remeasurement_s(search_s: float, top_trials: int = TOP_TRIALS) -> float:

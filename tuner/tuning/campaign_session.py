@@ -79,7 +79,11 @@ class CampaignSession:
         is_timed = source.is_timed()
         self._before_s = before_s
         self._reserved_s = before_s
-        self._reserved_s += reserved_s(budget_s, problems, TOP_TRIALS_OF_CAMPAIGN) if is_timed else 0.0
+        if is_timed:
+            are_fusions = bool(campaign.settings.floors_s)
+            self._reserved_s += reserved_s(
+                budget_s, problems, TOP_TRIALS_OF_CAMPAIGN, are_fusions=are_fusions
+            )
         self._source = source
         self._store = store
         self._interruption = interruption
