@@ -206,6 +206,14 @@ def test_the_heaviest_problems_come_first_and_get_further_trials_before_light_on
     assert found.count(2) <= 1
 
 
+def test_where_trials_are_counted_each_problem_gets_one_first() -> None:
+    scheduler = Scheduler(POOL, 0, (40e-6, 20e-6, 0.1e-6), tries_all=True)
+    for number in range(3):
+        assert instance(NextTrial, scheduler.suggest(number)).problem == number
+        scheduler.take(number, COLUMNS[number])
+        scheduler.tell(number, COLUMNS[number], 60e-6)
+
+
 def test_problems_whose_first_trials_are_under_way_do_not_keep_others_waiting() -> None:
     scheduler = Scheduler(POOL, 0, (40e-6, 20e-6, 10e-6))
     for number in range(3):

@@ -203,7 +203,7 @@ def paired_comparison(
 def joint_comparison(processes: Sequence[Comparable | NotComparable]) -> Comparable | NotComparable:
     """Returns the ratio of two times of several processes; its interval covers that of each process.
 
-    NotComparable with the reason where a process has no interval, and where the times cannot be told apart.
+    NotComparable with the reason where a process has no interval, and where 1 is in the interval.
     """
     if len(processes) == 1:
         return processes[0]

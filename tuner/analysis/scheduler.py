@@ -84,14 +84,20 @@ class Scheduler:
     suggestion depends on its number, the constructor's arguments and the earlier calls alone.
     """
 
-    def __init__(self, pool: ColumnPool, seed: int, floors_s: tuple[float, ...] = ()) -> None:
+    def __init__(
+        self, pool: ColumnPool, seed: int, floors_s: tuple[float, ...] = (), *, tries_all: bool = False
+    ) -> None:
         """``floors_s``: least seconds of each problem, from a roofline; (): unknown, all time could be saved.
+
+        ``tries_all``: each problem gets a trial before any gets a second one, as where a user has said how
+        many trials there are; else what promises little gets none before it is its turn.
 
         Raises ValueError unless there is one for each problem or none at all.
         """
         if floors_s and len(floors_s) != len(pool.problems):
             raise ValueError(f"floors_s: found {len(floors_s)}, allowed {len(pool.problems)}")
         self._has_floors = bool(floors_s)
+        self._tries_all = tries_all
         self._floors_s = np.array(floors_s or (0.0,) * len(pool.problems), np.float64)
         self._pool = pool
         self._seed = seed
@@ -163,9 +169,9 @@ class Scheduler:
             return None
         gains = self._gains()
         if self._has_floors:
-            unknown = [problem for problem in left if self._taken[problem] == 0 and np.isinf(gains[problem])]
-            if unknown:
-                return unknown[0]
+            for problem in left:
+                if self._taken[problem] == 0 and (self._tries_all or np.isinf(gains[problem])):
+                    return problem
             left = [problem for problem in left if not self._is_quiet(problem)] or left
         else:
             fewest = min(left, key=lambda problem: self._taken[problem])
@@ -198,14 +204,11 @@ class Scheduler:
 
     def _ratio(self) -> float | None:
         """Returns the greatest ratio of a problem's time and its least time; None before there is one."""
-        ratios = [
-            least_s[-1] / floor_s
-            for least_s, floor_s in zip(self._least_s, self._floors_s, strict=True)
-            if least_s and np.isfinite(least_s[-1]) and floor_s > 0
-        ]
-        if not ratios:
-            return None
-        return max(UNTIMED_RATIO, *ratios)
+        ratio = None
+        for least_s, floor_s in zip(self._least_s, self._floors_s, strict=True):
+            if least_s and np.isfinite(least_s[-1]) and floor_s > 0:
+                ratio = max(ratio or UNTIMED_RATIO, float(least_s[-1] / floor_s))
+        return ratio
 
     def _with_failed(self, gains: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         # without a time: as the most promising one after ROUNDS trials, and less with each trial that failed

@@ -223,6 +223,15 @@ class ProgramResult:
 
         True where the program was not timed, so that nothing is known against the trial.
         """
-        numbers = [int(fusion.removeprefix("g")) for fusion in name.split(", ")]
-        origins = [self.fusions[number].fusion.origin for number in numbers if number < len(self.fusions)]
-        return not origins or TUNED in origins
+        is_known = False
+        for number in fusion_numbers(name):
+            if number < len(self.fusions):
+                is_known = True
+                if self.fusions[number].fusion.origin == TUNED:
+                    return True
+        return not is_known
+
+
+def fusion_numbers(name: str) -> tuple[int, ...]:
+    """Returns the numbers of the fusions that the name of a run lists: (0, 8) of "g0, g8"."""
+    return tuple(map(int, name.replace("g", "").split(", ")))

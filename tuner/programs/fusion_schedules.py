@@ -17,7 +17,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -63,9 +62,7 @@ def fusion_schedules(
     campaign whose program is timed now; its trials count although the program was no faster before.
     """
     there = _Trials(store, machine, threads, undecided)
-    tuned = next(
-        (trial for task in _tasks(problem) if (trial := there.best_that_shares(task, problem))), None
-    )
+    tuned = there.best_of_fusion(problem)
     if tuned is None:
         tuned = there.best_of_constant(problem)
     if tuned is not None:
@@ -111,7 +108,7 @@ def _best_timed(store: "Store", timed_on: TaskQuery, problem: Problem) -> Stored
 
 def _tasks(problem: Problem) -> tuple[TaskQuery, ...]:
     """Returns the conditions for a fusion, timed with its own state of the caches, then with each other."""
-    states = (problem.cache, *(state for state in CACHES if state != problem.cache))
+    states = dict.fromkeys((problem.cache, *CACHES))
     return tuple(TaskQuery.of(replace(problem, cache=state)) for state in states)
 
 
@@ -138,6 +135,14 @@ class _Trials:
         ranked = ((self.octaves(group.threads), tuned.rank, tuned) for group, tuned in best_by_group.items())
         if best_by_group:
             return min(ranked, key=lambda ranks: ranks[:2])[2].best
+        return None
+
+    def best_of_fusion(self, problem: TextProblem) -> StoredTrial | None:
+        """Returns the best trial of a fusion, with its own state of the caches if there is one."""
+        for task in _tasks(problem):
+            trial = self.best_that_shares(task, problem)
+            if trial is not None:
+                return trial
         return None
 
     def best_that_shares(self, task: TaskQuery, problem: TextProblem) -> StoredTrial | None:
@@ -170,9 +175,12 @@ class _Trials:
 
     def is_of_tuned_program(self, problem: Problem) -> bool:
         """Returns whether the fusion is one of a program that was tuned, whether it was tried or not."""
-        tasks = (replace(task, target=CPU, machine=self.machine.name) for task in _tasks(problem))
-        runs = chain.from_iterable(self.store.matching_runs(RunQuery(task)) for task in tasks)
-        return any(run.campaign is not None for run in runs)
+        for task in _tasks(problem):
+            query = RunQuery(replace(task, target=CPU, machine=self.machine.name))
+            for run in self.store.matching_runs(query):
+                if run.campaign is not None:
+                    return True
+        return False
 
     def is_set_aside(self, run: Run) -> bool:
         """Returns whether the program of a run was compared, and keeps the initial configuration."""

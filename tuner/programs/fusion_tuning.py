@@ -16,7 +16,14 @@ from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD, NamedProblem, Problem
-from tuner.core.programs import NO_GAIN, ExplainedFusion, ProgramBaseline, ProgramSource, estimated_s
+from tuner.core.programs import (
+    NO_GAIN,
+    ExplainedFusion,
+    ProgramBaseline,
+    ProgramSource,
+    estimated_s,
+    fusion_numbers,
+)
 from tuner.core.requests import CampaignMember, RunRequest
 from tuner.programs.payload_errors import named_in_errors
 from tuner.programs.report import ProgramReport
@@ -115,14 +122,9 @@ def heaviest_first(
         weights_s = [estimated_s(fusion.fusion) for fusion in fusions]
 
     def weight_s(member: CampaignMember) -> float:
-        return sum(weights_s[number] for number in numbers_of(member.name) if number < len(weights_s))
+        return sum(weights_s[number] for number in fusion_numbers(member.name) if number < len(weights_s))
 
     return tuple(sorted(members, key=weight_s, reverse=True))
-
-
-def numbers_of(name: str) -> tuple[int, ...]:
-    """Returns the numbers of the fusions that the name of a run lists: (0, 8) of "g0, g8"."""
-    return tuple(int(fusion.removeprefix("g")) for fusion in name.split(", "))
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,9 @@ class Comparing:
         return mixed, again
 
     def _named(self, numbers: frozenset[int]) -> tuple[Problem, ...]:
-        return tuple(named.problem for named in self.problems if numbers.intersection(numbers_of(named.name)))
+        return tuple(
+            named.problem for named in self.problems if numbers.intersection(fusion_numbers(named.name))
+        )
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@
 import functools
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,7 +92,7 @@ class TimedProcesses:
     @property
     def is_faster(self) -> bool:
         """True if the tuned program is faster in each process (``TimedPair.is_faster``)."""
-        return all(pair.is_faster for pair in self.pairs)
+        return all(map(attrgetter("is_faster"), self.pairs))
 
     def gain(self, spare_cores: int) -> Comparable | NotComparable:
         """Returns the time of a tuned call divided by that of an untuned one, in all processes.
@@ -99,27 +100,30 @@ class TimedProcesses:
         Returns NotComparable with the reason as ``TimedPair.gain`` does. ``spare_cores``: cores without a
         timed thread.
         """
-        return joint_comparison([pair.gain(spare_cores) for pair in self.pairs])
+        return joint_comparison(list(map(methodcaller("gain", spare_cores), self.pairs)))
 
     def reliability(self, spare_cores: int) -> Reliability:
         """Returns how reliable the times are; ``spare_cores``: cores without a timed thread."""
-        return reliability_of_all([pair.reliability(spare_cores) for pair in self.pairs])
+        return reliability_of_all(list(map(methodcaller("reliability", spare_cores), self.pairs)))
 
     @property
     def tuned_s(self) -> MedianInterval:
         """Returns the seconds of a tuned call, with an interval that covers that of each process."""
-        return _over_processes([pair.bound for pair in self.pairs])
+        return _over_processes(map(attrgetter("bound"), self.pairs))
 
     @property
     def untuned_s(self) -> MedianInterval:
         """Returns the seconds of an untuned call, with an interval that covers that of each process."""
-        return _over_processes([pair.plain for pair in self.pairs])
+        return _over_processes(map(attrgetter("plain"), self.pairs))
 
 
-def _over_processes(times: Sequence[Measurement]) -> MedianInterval:
-    low_s = min(time.interval_s[0] for time in times)
-    high_s = max(time.interval_s[1] for time in times)
-    return MedianInterval(statistics.median(time.median_s for time in times), low_s, high_s)
+def _over_processes(times: Iterable[Measurement]) -> MedianInterval:
+    medians_s = []
+    ends_s: list[float] = []
+    for time in times:
+        medians_s.append(time.median_s)
+        ends_s += time.interval_s
+    return MedianInterval(statistics.median(medians_s), min(ends_s), max(ends_s))
 
 
 def timed_on_host(
@@ -169,14 +173,12 @@ class TimedFusions:
     @property
     def slower(self) -> frozenset[int]:
         """Returns the numbers of the fusions that take longer than untuned, by more than times differ."""
-        times_s = {
-            number: (self.fusions[number].time_s, self.fusions[number].before_s) for number in self.changed
-        }
-        return frozenset(
-            number
-            for number, (tuned_s, untuned_s) in times_s.items()
-            if (tuned_s or 0.0) > SLOWER * (untuned_s or math.inf)
-        )
+        slower = set()
+        for number in self.changed:
+            fusion = self.fusions[number]
+            if (fusion.time_s or 0.0) > SLOWER * (fusion.before_s or math.inf):
+                slower.add(number)
+        return frozenset(slower)
 
 
 def timed_next_to_untuned(
@@ -197,8 +199,8 @@ def timed_next_to_untuned(
     spare_cores = machine.physical_cores - options.threads
     both = [(function, function.prepare(*copies(arguments))) for function in functions[:2]]
     fusions = interleaved_fusions(both, FUSION_EFFORT, rng, watch, spare_cores)
-    pairs = zip(tuned.image.code.fusions, untuned.image.code.fusions, strict=True)
-    changed = frozenset(
-        number for number, (ours, theirs) in enumerate(pairs) if not ours.is_computed_as(theirs)
-    )
-    return TimedFusions(pair, with_shares(fusions, machine, pair.bound.median_s), changed)
+    changed = set()
+    for number, ours in enumerate(tuned.image.code.fusions):
+        if not ours.is_computed_as(untuned.image.code.fusions[number]):
+            changed.add(number)
+    return TimedFusions(pair, with_shares(fusions, machine, pair.bound.median_s), frozenset(changed))

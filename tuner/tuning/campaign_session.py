@@ -102,7 +102,9 @@ class CampaignSession:
         )
         by_dtype = {step.run.settings.problem.multiplied_dtype: step for step in self._steps}
         self._reserved_s += sum(steps.roofline_s for steps in by_dtype.values())
-        self._scheduler = Scheduler(plan.pool, campaign.settings.seed, campaign.settings.floors_s)
+        self._scheduler = Scheduler(
+            plan.pool, campaign.settings.seed, campaign.settings.floors_s, tries_all=budget_s is None
+        )
         self._taken = [0] * len(campaign.runs)  # trials of each run
         self._least_s: list[float | None] = [None] * len(campaign.runs)
         self._proposed = len(stored)

@@ -333,7 +333,7 @@ def test_the_program_of_a_campaign_is_shown_with_its_fusions_and_baselines(tuner
     lines = tuner("show campaign:1").out.splitlines()
     require(lines, "campaign  1: 2 problems, 0 trials in 0 s", "loops   g1 linalg.pooling: no schedule")
     require(lines, "time    10 us a call, 20 us without tuning", "reliable yes")
-    assert "gain    2.00 times as fast (95 % interval 1.90 .. 2.10)" in lines
+    assert "gain    2.00 times as fast (95 % interval 1.90 .. 2.10): worth it" in lines
     assert lines[-1].split() == ["onnxruntime", "-", "-", "not", "compared:", "not", "installed"]
     (row,) = (line.split() for line in lines if line.startswith("g0"))
     assert row[:9] == ["g0", "contraction", "15", "us", "8", "us", "reliable", "100%", "50%"]
