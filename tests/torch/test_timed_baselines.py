@@ -2,6 +2,7 @@
 
 import importlib.util
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -108,6 +109,33 @@ def test_without_a_cpp_compiler_torch_compile_is_named_with_its_reason(example: 
     assert (compiled.call_s, compiled.speed) == (None, None)
     assert compiled.reason
     assert "\n" not in compiled.reason
+
+
+def test_a_baseline_that_a_budget_has_no_time_to_compile_is_left_out_and_says_so(
+    example: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes 10 of 25 s, so two fit; max_autotune is expected to take twice as long."""
+    now_s = 0.0
+    compiled: list[str] = []
+
+    def runtime(name: str, _example: Any, _threads: int) -> Any:
+        nonlocal now_s
+        now_s += 10
+        compiled.append(name)
+        return lambda: None
+
+    def times_s(timed: Any, *_: Any, **__: Any) -> Any:
+        return {name: [1.0, 1.0] for name in timed}
+
+    names = ("torch.compile", "torch.compile freezing", "torch.compile max_autotune")
+    monkeypatch.setattr(baseline_calls, "time", SimpleNamespace(perf_counter=lambda: now_s))
+    monkeypatch.setattr(baseline_calls, "RUNTIMES", {name: partial(runtime, name) for name in names})
+    monkeypatch.setattr(baseline_calls, "interleaved_times", times_s)
+    *fitting, last = timed_baselines(lambda *_: None, example, names, left_s=25.0)
+    assert compiled == [each.name for each in fitting]
+    assert (last.call_s, last.reason) == (None, "the budget ended before it was compiled")
+    assert not any(each.call_s for each in timed_baselines(lambda *_: None, example, names, left_s=1.0))
+    assert len(compiled) == 2
 
 
 @pytest.mark.parametrize("name", ["onnxruntime", "openvino"])

@@ -32,7 +32,7 @@ LINE_CHARACTERS = 200  # of a failure
 ModuleCall = Callable[[], Any]
 # seconds until a small module is compiled, on a quiet processor; a module that is run as it is takes none
 LEAST_COMPILE_S = {COMPILE: 5.0, FREEZING: 5.0, MAX_AUTOTUNE: 5.0, ONNXRUNTIME: 2.0, OPENVINO: 2.0}
-NO_TIME_LEFT = "the budget ended before it was compiled; tuner tune --resume campaign:N times it"
+NO_TIME_LEFT = "the budget ended before it was compiled"
 SECONDS = 3.0  # of all rounds; in each round every call runs, once or more, for about 2 ms
 OURS = "tuner"
 AGAIN = "tuner again"

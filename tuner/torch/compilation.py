@@ -1,6 +1,7 @@
 """``tuner.torch.compile``, ``load`` and ``tune``: PyTorch modules as programs on this processor."""
 
 import contextlib
+import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +27,7 @@ from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compile import children_in_background, compile_on_host
 from tuner.programs.dynamic.tuned_sizes import SharedLimits
-from tuner.programs.fusion_tuning import store_result
+from tuner.programs.fusion_tuning import ProgramBudget, store_result
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.loading import load as load_arrays
@@ -269,7 +270,8 @@ def tune(
             for similar fusions.
         trials: candidates of all fusions together; where neither ``trials`` nor ``budget`` is given, 8 for
             each distinct fusion.
-        budget: time of the tuning, in seconds or as "10m", with running and timing it at its end.
+        budget: time of the tuning, in seconds or as "10m", with running and timing it at its end; baselines
+            for which no time is left to compile them are left out, and say so.
         seed: seed of the order of trials and of random inputs.
         workers: candidates compiled at once; None: the cores, at most 4.
         baseline: what runs the module next to the program, interleaved, at the end: "all", "eager",
@@ -312,11 +314,13 @@ def tune(
     if dynamic_shapes is not None and fallback == EAGER:
         raise UsageError(f"fallback {EAGER} cannot be combined with dynamic_shapes when tuning")
     example = example_of(module, arguments, keywords or {})
+    seconds = parse_seconds(budget) if isinstance(budget, str) else budget
+    limit = ProgramBudget(seconds, time.monotonic())
     printed = campaign_progress() if progress else contextlib.nullcontext(ignore_campaign)
     with printed as show:
         options = TuningOptions(
             name=type(module).__name__,
-            limits=SharedLimits(trials, parse_seconds(budget) if isinstance(budget, str) else budget),
+            limits=SharedLimits(trials, seconds),
             seed=seed,
             workers=workers,
             database=db,
@@ -329,8 +333,9 @@ def tune(
             exported = export_module(module, arguments, keywords)
             program = tuned_module(exported, options, ModuleWeights(module))
     if dynamic_shapes is not None:
-        return _with_baselines(program, timed_baselines(program, example, names, threads))
-    return _with_comparisons(module, example, program, names, threads, fallback)
+        left_s = limit.left_s(time.monotonic())
+        return _with_baselines(program, timed_baselines(program, example, names, threads, left_s=left_s))
+    return _with_comparisons(module, example, program, names, threads, fallback, limit)
 
 
 def _with_comparisons(
@@ -340,6 +345,7 @@ def _with_comparisons(
     names: tuple[str, ...],
     threads: int,
     fallback: str,
+    limit: ProgramBudget,
 ) -> TensorProgram:
     """Times the baselines ``names`` of a tuned program, and warns of what is slower than eager mode.
 
@@ -349,7 +355,8 @@ def _with_comparisons(
     found = EagerComparison(None)
     if EAGER in (*names, fallback):
         found = compared_with_eager(module, example, program)
-    baselines = (*timed_baselines(program, example, names, threads), *found.baselines)
+    left_s = limit.left_s(time.monotonic())
+    baselines = (*timed_baselines(program, example, names, threads, left_s=left_s), *found.baselines)
     _with_baselines(program, baselines)
     notes = [loops_note(program.tuned.fusions)]
     by_eager = [timed for timed in baselines if timed.name == EAGER]
