@@ -199,7 +199,7 @@ def test_a_killed_campaign_goes_on_trial_for_trial(tmp_path: Path, source: str) 
             assert (stored.settings.source, len(stored.settings.floors_s)) == ("program.mlir", 3)
             assert all(run.settings.problem.cache == WEIGHTS_COLD for run in stored.runs)
             operations = [run.settings.problem.operation for run in stored.runs]
-            assert operations == ["contraction", "rows", "contraction"]
+            assert sorted(operations) == ["contraction", "contraction", "rows"]  # the heaviest first
         with brief_remeasurement():
             tuned = resume_campaign(1, real_candidates(), store, Interruption())
         after = store.campaign_proposals(1)
@@ -250,15 +250,16 @@ def test_fusions_that_a_program_divides_are_tuned_on_its_threads_and_others_on_o
     assert tuned.campaign is not None
     with Store.open(database) as store:
         runs = [each.run for each in tuned.campaign.runs]
-        assert [run.settings.threads for run in runs] == [THREADS, 1, THREADS]
+        assert sorted(run.settings.threads for run in runs) == [1, THREADS, THREADS]
         for run in runs:
             trials = [each for each in store.trials(TrialQuery(run=run.id)) if each.best_s is not None]
             assert trials, [each.record.outcome for each in store.trials(TrialQuery(run=run.id))]
             assert {threads_in(each.script_text) for each in trials} == {run.settings.threads}
     for threads in (1, THREADS):
         program: Any = compile_program(text, target="cpu", db=database, threads=threads)
-        fusions = [(each.origin, each.is_divided) for each in program.code.fusions]
-        assert fusions == [("tuned", threads > 1), ("tuned", False), ("tuned", threads > 1)]
+        fusions = program.code.fusions
+        assert [each.is_divided for each in fusions] == [threads > 1, False, threads > 1]
+        assert {each.origin for each in fusions} <= {"tuned", "first"}  # as it was timed: no other one's
 
 
 def hanging() -> Backends:

@@ -167,7 +167,8 @@ def test_a_resumed_program_is_compiled_and_timed_as_by_the_first_command(tune: T
         assert tune.done("run --target cpu --explain", str(file)).out.count(" tuned ") == 3
         again = tune.done("tune --resume campaign:1 --trials 4 --json").json
         file.write_text(program_text(hidden=48))
-        assert tune.done("run --target cpu --explain", str(file)).out.count(" nearest ") == 3
+        out = tune.done("run --target cpu --explain", str(file)).out
+        assert out.count(" nearest ") + out.count(" first ") == 3  # of a fusion that has gained, or of none
         changed = tune.done("tune --resume campaign:1 --trials 5")
     assert set(again) == set(first)
     assert sum(each["run"]["counts"]["proposed"] for each in again["problems"]) == 4
