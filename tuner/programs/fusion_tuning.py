@@ -370,10 +370,12 @@ class FusionTuning:
 
 def _no_gain(gain: Comparable | NotComparable) -> NotComparable:
     if isinstance(gain, Comparable):
-        text = f"with the tuned schedules it is {gain.faster_text}"
+        text = f"{NO_GAIN}with the tuned schedules it is {gain.faster_text}"
+    elif gain.is_equal:
+        text = f"{NO_GAIN}{gain.reason}"
     else:
         text = gain.reason
-    return NotComparable(f"{NO_GAIN}{text}; it keeps its initial configurations", is_equal=True)
+    return NotComparable(f"{text}; it keeps its initial configurations")
 
 
 def _tuned_problem(run: TunedRun) -> TunedProblem:
