@@ -20,6 +20,7 @@ import torch
 from torch._export.utils import _get_decomp_for_cia
 
 from tuner.mlir.bindings import torch_decompositions
+from tuner.torch.attention import attentions
 from tuner.torch.convolutions import convolution
 from tuner.torch.element_types import NARROW, number_like, rounded_to, widened, wrapped_to
 from tuner.torch.interpolation import interpolations
@@ -84,6 +85,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
             for dims in (1, 2, 3)
         },
         ATEN._efficientzerotensor.default: _zeros,  # noqa: SLF001
+        **attentions(table),
         **sums_with_products(table),
         ATEN.block_diag.default: block_diagonal,
         ATEN.constant_pad_nd.default: constant_pad,

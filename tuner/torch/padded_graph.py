@@ -219,7 +219,7 @@ def _written_attention(
 ) -> Node:
     """Writes the operator out, with scores that a mask of truths selects.
 
-    The operator itself would become an addition of numbers, four bytes for each score, of each size.
+    The operator itself would add numbers, four bytes for each score, or have a causal mask of each size.
     """
     inputs = list(map(graph.copied_argument, map(arguments.__getitem__, ("query", "key", "value"))))
     scale = arguments.get("scale")

@@ -1,0 +1,79 @@
+"""A key that a causal mask hides reaches no row before it, whatever the key is: NaN, infinity, too large."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.program_compiler import compiler_of
+from tuner.core.candidate import TargetName
+from tuner.programs.execution import host_function
+
+pytestmark = pytest.mark.mlir
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+
+from tests.programs.exports import export  # noqa: E402 - after the skip
+
+attention = torch.nn.functional.scaled_dot_product_attention
+flash_attention = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu  # noqa: SLF001 - torch's only name
+WIDTH = 8
+HEADS = 2
+HIDDEN = {"NaN": torch.nan, "infinity": torch.inf, "-infinity": -torch.inf, "overflow": 1e38}
+LIMITS = {torch.float64: 1e-12, torch.float32: 1e-5}  # others are rounded to a few digits
+
+
+def attentions(query: Any, key: Any, value: Any) -> tuple[Any, ...]:
+    """Returns causal attentions: of each type, with grouped heads, more or fewer keys, another scale."""
+    grouped = torch.cat([query, -query], 1)
+    few = query.shape[-2] // 2
+    wide = (query.double(), key.double(), value.double())
+    return (
+        attention(query, key, value, is_causal=True),
+        attention(query[0], key[0], value[0], is_causal=True, scale=-0.5),
+        attention(grouped, key, value, is_causal=True, enable_gqa=True),
+        attention(query[..., :few, :], key, value, is_causal=True),
+        flash_attention(query, key, value, is_causal=True)[0],
+        attention(*wide, is_causal=True),
+        attention(query.bfloat16(), key.bfloat16(), value.bfloat16(), is_causal=True),
+        attention(query.half(), key.half(), value.half(), is_causal=True),
+    )
+
+
+@pytest.mark.parametrize("length", [20, *(pytest.param(size, marks=pytest.mark.slow) for size in (160, 600))])
+def test_a_hidden_key_reaches_no_row_before_it(length: int) -> None:
+    """80 and more keys have a schedule that leaves out what the mask hides."""
+    rng = torch.Generator().manual_seed(0)
+    shape = (1, HEADS, length, WIDTH)
+    query, key, value = (torch.randn(shape, generator=rng) for _ in range(3))
+    program = _compiled(query, key, value)
+    last = length - 1
+    large = 10 * query
+    expected = attentions(large, key, value)
+    for hidden in HIDDEN.values():
+        changed = key.clone()
+        changed[..., last, :] = hidden
+        found = program(*map(export.array_of, (large, changed, value)))
+        for number, (result, of_key) in enumerate(zip(found, expected, strict=True)):
+            wanted = export.array_of(of_key)[..., :last, :].astype(np.float64)
+            rows = np.asarray(result)[..., :last, :].astype(np.float64)
+            limit = LIMITS.get(of_key.dtype, 0.03)
+            np.testing.assert_allclose(rows, wanted, limit, limit, err_msg=f"attention {number}, {hidden}")
+
+
+def test_attention_without_a_causal_mask_adds_its_mask() -> None:
+    """A mask of numbers is added to NaN, as PyTorch adds it."""
+    query, key, value = (torch.randn(1, 1, 6, WIDTH) for _ in range(3))
+    key[..., 5, :] = torch.nan
+    mask = torch.full((6, 6), -torch.inf).triu(1)
+    masked = export.Function(lambda q, k, v: attention(q, k, v, attn_mask=mask))
+    text = export.exported_text(masked, (query, key, value))
+    found = host_function(compiler_of(TargetName("cpu")).compile(text, as_fusions=True))
+    assert np.isnan(found(*map(export.array_of, (query, key, value)))).all()
+    assert torch.isnan(masked(query, key, value)).all()
+
+
+def _compiled(*inputs: Any) -> Any:
+    text = export.exported_text(export.Function(attentions), inputs)
+    return host_function(compiler_of(TargetName("cpu")).compile(text, as_fusions=True))

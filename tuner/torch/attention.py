@@ -1,0 +1,78 @@
+"""Decompositions of PyTorch's attention in which a causal mask selects scores."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+ATEN = torch.ops.aten
+FLASH = ATEN._scaled_dot_product_flash_attention_for_cpu.default  # noqa: SLF001 - torch's only name
+
+
+def attentions(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
+    """Returns decompositions of ``scaled_dot_product_attention`` and of its form for CPUs.
+
+    ``table``: decompositions that are called where attention is not causal. PyTorch's own adds -inf to the
+    score of a hidden key, which is NaN for a score of NaN or infinity; its kernels never read this score.
+    """
+    general = table[ATEN.scaled_dot_product_attention.default]
+    general_flash = table[FLASH]
+
+    def attention(
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        attn_mask: torch.Tensor | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        *,
+        scale: float | None = None,
+        enable_gqa: bool = False,
+    ) -> Any:
+        if not is_causal or attn_mask is not None or dropout_p:
+            options = {"scale": scale, "enable_gqa": enable_gqa}
+            return general(query, key, value, attn_mask, dropout_p, is_causal, **options)
+        return causal_attention(query, key, value, scale)
+
+    def flash(
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        *,
+        attn_mask: torch.Tensor | None = None,
+        scale: float | None = None,
+    ) -> Any:
+        options = {"attn_mask": attn_mask, "scale": scale}
+        output, sums = general_flash(query, key, value, dropout_p, is_causal, **options)
+        if is_causal and attn_mask is None and not dropout_p:
+            result = causal_attention(query, key, value, scale)
+            output = result.permute(2, 0, 1, 3).contiguous().permute(1, 2, 0, 3)  # strides of the operator's
+        return output, sums
+
+    return {ATEN.scaled_dot_product_attention.default: attention, FLASH: flash}
+
+
+def causal_attention(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float | None
+) -> torch.Tensor:
+    """Returns softmax(query key^T scale) value, where query i has the keys 0 to i; narrow floats in f32.
+
+    Fewer heads of keys and values than of queries are repeated.
+    """
+    dtype = query.dtype
+    if dtype in (torch.float16, torch.bfloat16):
+        query, key, value = query.float(), key.float(), value.float()
+    if query.dim() > 3 and query.size(-3) != key.size(-3):
+        repeats = query.size(-3) // key.size(-3)
+        key = key.repeat_interleave(repeats, -3)
+        value = value.repeat_interleave(repeats, -3)
+    if scale is None:
+        scale = query.size(-1) ** -0.5
+    factor = math.sqrt(abs(scale))  # as PyTorch scales: products of large numbers overflow later
+    scores = (query * math.copysign(factor, scale)) @ (key.transpose(-2, -1) * factor)
+    is_seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
+    weights = torch._safe_softmax(torch.where(is_seen, scores, -math.inf), -1)  # noqa: SLF001 - as PyTorch
+    return (weights @ value).to(dtype)
