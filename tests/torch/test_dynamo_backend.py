@@ -72,7 +72,7 @@ def test_changes_that_versions_do_not_show_are_seen_where_contents_are_compared(
 @pytest.mark.slow
 def test_weights_are_read_again_where_pytorch_counts_a_write(monkeypatch: pytest.MonkeyPatch) -> None:
     module: Any = nn.Linear(16, 16).eval()
-    compiled: Any = torch.compile(module, backend="tuner")
+    compiled: Any = torch.compile(module, backend="tuner", options={"weights": "versions"})
     read = WeightContents.of
     reads: list[int] = []
 
@@ -104,7 +104,7 @@ def test_weights_are_read_again_where_pytorch_counts_a_write(monkeypatch: pytest
     ("options", "message"),
     [
         ({"wights": "contents"}, "options: found 'wights', allowed 'weights'"),
-        ({"weights": "all"}, "options: weights: found 'all', allowed versions, contents"),
+        ({"weights": "all"}, "options: weights: found 'all', allowed sampled, contents, versions"),
     ],
 )
 def test_a_wrong_option_is_one_line(options: dict[str, str], message: str) -> None:

@@ -3,13 +3,15 @@
 Inputs that a graph itself changes are variables, and so are constants that others have changed twice.
 """
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
-from operator import ne
+from operator import attrgetter, ne
 from typing import Any
 
+import numpy as np
 import torch
 
 from tuner.core.errors import CandidateError, TunerError, UsageError
@@ -24,27 +26,40 @@ from tuner.torch.graph_sizes import DynamicSizesError, dynamic_shapes, sizes_of,
 from tuner.torch.partition import partitioned
 from tuner.torch.program import TensorProgram
 from tuner.torch.refusals import RefusedOperatorsError
-from tuner.torch.weights import State, Versions, WeightContents, versions_of
+from tuner.torch.weights import State, Versions, WeightContents, WeightSamples, versions_of
 
 # what is compared of constants at each call
-VERSIONS = "versions"
+SAMPLED = "sampled"
 CONTENTS = "contents"
+VERSIONS = "versions"
+WATCHED = (SAMPLED, CONTENTS, VERSIONS)
 MOST_CHANGES = 2  # of a constant: then it is read at each call
 CONSTANT = "constant_"
+Tensors = tuple[torch.Tensor, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _GraphProgram:
+    """A program of a graph, and what was found when it was compiled."""
+
+    program: TensorProgram
+    loops: str  # a sentence about scalar loops, where they are a large part of the estimated time
+    in_torch: str  # operators that are not supported, and run by PyTorch
+    changed: frozenset[int]  # numbers of the constants that each call changes
+    flop: int  # of a call, without what runs by PyTorch
 
 
 @dataclass(frozen=True, eq=False)
 class _Compiled:
     """A program, and the constants that it was compiled for."""
 
-    program: TensorProgram
-    loops: str  # a sentence about scalar loops, where they are a large part of the estimated time
-    in_torch: str  # operators that are not supported, and run by PyTorch
+    code: _GraphProgram
     constants: tuple[int, ...]  # numbers of inputs
     variables: tuple[int, ...]
-    memory: tuple[torch.Tensor, ...]  # of the constants, kept so that no other tensor gets their addresses
-    versions: Versions | None
-    state: State  # of the constants: what they contain
+    memory: tuple[torch.Tensor, ...]  # of the weights, kept so that no other tensor gets their addresses
+    versions: Versions | None  # None: all weights are read at each call, or at the next one
+    state: State  # of the weights: what they contain
+    samples: WeightSamples | None  # None: not compared at each call
 
 
 class SharedMemoryError(UsageError):
@@ -60,14 +75,16 @@ class BoundGraph:
         inputs: tuple[Any, ...],
         watched: str,
         leave: Callable[[str], None],
+        rng: np.random.Generator,
     ) -> None:
         """Compiles ``graph`` for example inputs.
 
-        ``watched``: VERSIONS or CONTENTS of constants, compared at each call; ``leave``: called, once, with
-        the reason for which calls are computed in eager mode. Raises TunerError for a graph that cannot be
-        compiled.
+        ``watched``: what is compared of constants at each call, one of WATCHED; ``leave``: called, once, with
+        the reason for which calls are computed in eager mode; ``rng``: draws what is compared. Raises
+        TunerError for a graph that cannot be compiled.
         """
         self._graph = graph
+        self._rng = rng
         self._sizes = sizes_of(graph, inputs)
         self._numbers = frozenset(number for number, (owner, _) in self._sizes.items() if owner == number)
         self._watched = watched
@@ -82,12 +99,12 @@ class BoundGraph:
     @property
     def loops(self) -> str:
         """Returns a sentence about scalar loops, "" where they are a small part of the estimated time."""
-        return self._compiled.loops
+        return self._compiled.code.loops
 
     @property
     def in_torch(self) -> str:
         """Returns the operators that are not supported, and run by PyTorch; "" if there are none."""
-        return self._compiled.in_torch
+        return self._compiled.code.in_torch
 
     def __call__(self, *inputs: Any) -> Any:
         """Calls the program, compiled again where a constant has changed; if that fails, the eager graph."""
@@ -95,7 +112,7 @@ class BoundGraph:
             compiled = self._current(inputs)
         except TunerError as error:
             return self._called_in_eager_mode(inputs, error)
-        program = compiled.program
+        program = compiled.code.program
         try:
             return tuple(program.run(self._given(compiled.variables, inputs)))
         except TunerError as error:
@@ -133,19 +150,45 @@ class BoundGraph:
         compiled = self._compiled  # read once: another thread may compile for other constants
         tensors = _at(compiled.constants, inputs)
         versions = None if self._watched == CONTENTS else versions_of(tensors)
-        if versions is not None and versions == compiled.versions:
+        if versions is None or versions != compiled.versions:
+            state = self._state_of(tensors, versions, compiled)
+            if state != compiled.state:
+                return self._compiled_again(inputs, compiled, state)
+            compiled = self._compiled = self._moved(compiled, tensors, versions)
+        late_calls = None if compiled.samples is None else compiled.samples.late_calls()
+        if late_calls is None:
             return compiled
-        state = self._state_of(tensors, versions, compiled)
-        if state == compiled.state:
-            compiled = replace(compiled, memory=_detached(tensors), versions=versions)
-        else:
-            # those that have changed twice become variables
-            is_changed = map(ne, state, compiled.state)
-            self._changes.update(compress(compiled.constants, is_changed))
-            kept = filter(lambda at: self._changes[at] < MOST_CHANGES, compiled.constants)
-            compiled = self._compiled_for(inputs, kept)
-        self._compiled = compiled
+        state = self._contents.of(tensors)
+        if state != compiled.state:
+            _warn_of_late_calls(late_calls)
+            return self._compiled_again(inputs, compiled, state)
+        # only memory between the elements of a weight has changed
+        self._compiled = self._sampled(replace(compiled, samples=None), tensors)
+        return self._compiled
+
+    def _moved(self, compiled: _Compiled, tensors: Tensors, versions: Versions | None) -> _Compiled:
+        """Returns the program for other weights that contain the same."""
+        compiled = replace(compiled, memory=_detached(tensors), versions=versions)
+        if compiled.samples is None:
+            return self._sampled(compiled, tensors)
+        compiled.samples.move_to(compiled.memory)
         return compiled
+
+    def _sampled(self, compiled: _Compiled, tensors: Tensors) -> _Compiled:
+        """Returns the program with samples of its weights, where the option asks for them."""
+        if self._watched != SAMPLED or compiled.versions is None:
+            return compiled
+        samples = WeightSamples(compiled.memory, compiled.code.flop, self._rng)
+        if self._contents.of(tensors) != compiled.state:  # changed meanwhile: the next call reads all
+            return replace(compiled, versions=None)
+        return replace(compiled, samples=samples)
+
+    def _compiled_again(self, inputs: tuple[Any, ...], compiled: _Compiled, state: State) -> _Compiled:
+        """Compiles for weights that contain ``state``; constants that have changed twice become variables."""
+        self._changes.update(compress(compiled.constants, map(ne, state, compiled.state)))
+        kept = filter(lambda at: self._changes[at] < MOST_CHANGES, compiled.constants)
+        self._compiled = self._compiled_for(inputs, kept)
+        return self._compiled
 
     def _state_of(self, tensors: tuple[Any, ...], versions: Versions | None, known: _Compiled) -> State:
         """Returns what the constants contain; reads those whose versions are not the known ones.
@@ -172,16 +215,23 @@ class BoundGraph:
         bound = _WithConstants(self._graph, dict(zip(constants, memory, strict=True)), variables, self._sizes)
         shapes = dynamic_shapes(self._graph, variables)
         own = _detached(self._given(variables, inputs))
-        program, loops, in_torch, changed = _program_of(bound, own, shapes)
-        if changed:  # by each call: not constants, then
-            return self._compiled_for(inputs, {*constants} - changed)
-        return _Compiled(program, loops, in_torch, constants, variables, memory, versions, state)
+        code = _program_of(bound, own, shapes)
+        if code.changed:  # by each call: not constants, then
+            return self._compiled_for(inputs, {*constants} - code.changed)
+        compiled = _Compiled(code, constants, variables, memory, versions, state, samples=None)
+        return self._sampled(compiled, tensors)
 
 
-def _program_of(
-    module: "_WithConstants", own: tuple[torch.Tensor, ...], shapes: Any
-) -> tuple[TensorProgram, str, str, set[int]]:
-    """Returns a program, what is said of loops and of operators in PyTorch, and the constants it changes."""
+def _warn_of_late_calls(calls: int) -> None:
+    if calls:
+        warnings.warn(
+            f"weights were written where PyTorch counts no write (.data, numpy, DLPack): up to {calls} calls "
+            'before this one may have used the old ones; options={"weights": "contents"} misses none',
+            stacklevel=2,
+        )
+
+
+def _program_of(module: "_WithConstants", own: Tensors, shapes: Any) -> _GraphProgram:
     with children_in_background() as start_helpers:
         try:
             if shapes is not None:
@@ -190,32 +240,39 @@ def _program_of(
             if exported.form.shared:
                 raise SharedMemoryError(exported.form.shared)
         except (RefusedOperatorsError, ChangesTensorsError, DynamicSizesError, SharedMemoryError) as refusal:
-            partition = partitioned(
-                module, own, {}, refusal, _compiled_part, dynamic_shapes=shapes, keeps_views=True
-            )
-            _require_plain_results(partition.form)
-            changed = set(map(_number_of_constant, partition.function.changed_buffers))
-            return TensorProgram(partition.function, partition.form), "", partition.text, changed
+            return _program_in_parts(module, own, shapes, refusal)
         _require_plain_results(exported.form)
-        program, loops = _scheduled(exported)
-        return program, loops, "", set()
+        return _scheduled(exported)
 
 
-def _compiled_part(part: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> TensorProgram:
-    """Compiles a part; raises UsageError where it is slower than PyTorch because of scalar loops."""
-    program, loops = _scheduled(export_module(part, tensors))
-    if loops and is_faster(part, lambda *given: program.run(given), tensors):
-        raise UsageError(loops)
-    return program
+def _program_in_parts(
+    module: "_WithConstants", own: Tensors, shapes: Any, refusal: UsageError
+) -> _GraphProgram:
+    parts: list[_GraphProgram] = []
+
+    def compiled_part(part: torch.nn.Module, tensors: Tensors) -> TensorProgram:
+        """Compiles a part; raises UsageError where it is slower than PyTorch because of scalar loops."""
+        code = _scheduled(export_module(part, tensors))
+        if code.loops and is_faster(part, lambda *given: code.program.run(given), tensors):
+            raise UsageError(code.loops)
+        parts.append(code)
+        return code.program
+
+    partition = partitioned(module, own, {}, refusal, compiled_part, dynamic_shapes=shapes, keeps_views=True)
+    _require_plain_results(partition.form)
+    program = TensorProgram(partition.function, partition.form)
+    changed = frozenset(map(_number_of_constant, partition.function.changed_buffers))
+    return _GraphProgram(program, "", partition.text, changed, sum(map(attrgetter("flop"), parts)))
 
 
-def _scheduled(exported: ExportedModule) -> tuple[TensorProgram, str]:
-    """Compiles an exported module; returns the program and a sentence about its scalar loops, or ""."""
+def _scheduled(exported: ExportedModule) -> _GraphProgram:
+    """Compiles an exported module; raises UsageError where that has no fusions."""
     function: Any = compile_on_host(exported.payload)
     if not isinstance(function, FusedFunction):
         raise UsageError(f"no fusions: {function.why_no_fusions}")
     loops = loops_note(list(map(ExplainedFusion, function.code.fusions)))
-    return TensorProgram(function, exported.form), loops
+    flop = sum(map(attrgetter("flop"), function.code.fusions))
+    return _GraphProgram(TensorProgram(function, exported.form), loops, "", frozenset(), flop)
 
 
 def _require_plain_results(form: CallForm) -> None:

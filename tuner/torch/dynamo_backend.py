@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import torch
 
 from tuner.core.errors import TunerError, UsageError
@@ -18,7 +19,7 @@ from tuner.core.typed_arguments import typed_arguments
 from tuner.results.database import known_url
 from tuner.runtime.process_state import thread_lock
 from tuner.torch.baselines import is_faster
-from tuner.torch.bound_graph import CONTENTS, VERSIONS, BoundGraph
+from tuner.torch.bound_graph import SAMPLED, WATCHED, BoundGraph
 from tuner.torch.graph_fallbacks import Compiled, fallback_of
 
 NAME = "tuner"
@@ -101,8 +102,10 @@ def backend(
     Args:
         graph: the graph.
         inputs: example inputs; parameters and buffers among them become constants.
-        options: those of torch.compile: {"weights": "contents"} compares what weights contain at each call,
-            {"weights": "versions"}, the default, does so where PyTorch's counters say that one was written.
+        options: those of torch.compile. {"weights": "sampled"}, the default, compares a part of what weights
+            contain at each call, and all where PyTorch's counters say that one was written: a write by
+            ``.data`` or numpy to a part of a weight may be seen some calls late, with a warning.
+            {"weights": "contents"} compares all at each call, {"weights": "versions"} only counters.
 
     Returns:
         A function of the graph's inputs.
@@ -122,7 +125,7 @@ def backend(
     known_url(None)  # a malformed name would leave every graph
     watched = _watched(options)
     try:
-        compiled = BoundGraph(graph, tuple(inputs), watched, _COUNTER.leave)
+        compiled = BoundGraph(graph, tuple(inputs), watched, _COUNTER.leave, np.random.default_rng())
     except TunerError as error:
         fallback = fallback_of(graph, inputs, FALLBACK)
         _COUNTER.leave(f"{error}{fallback.note}")
@@ -140,9 +143,9 @@ def _watched(options: Mapping[str, Any]) -> str:
     unknown = [*options.keys() - {WEIGHTS}]
     if unknown:
         raise UsageError(f"options: found {unknown[0]!r}, allowed {WEIGHTS!r}")
-    watched = options.get(WEIGHTS, VERSIONS)
-    if watched not in (VERSIONS, CONTENTS):
-        raise UsageError(f"options: {WEIGHTS}: found {watched!r}, allowed {VERSIONS}, {CONTENTS}")
+    watched = options.get(WEIGHTS, SAMPLED)
+    if watched not in WATCHED:
+        raise UsageError(f"options: {WEIGHTS}: found {watched!r}, allowed {', '.join(WATCHED)}")
     return str(watched)
 
 

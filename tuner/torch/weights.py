@@ -2,14 +2,17 @@
 
 torch counts versions of a tensor, which writes through ``.data``, numpy or DLPack leave as they are, and
 which tensors made under inference mode lack; addresses are used again. Contents are compared by 64 bits of a
-hash, read at the speed of memory.
+hash, read at the speed of memory: all of them, or a part at each call (``WeightSamples``).
 """
 
+import itertools
+import math
 import weakref
 from collections.abc import Iterator, Sequence
 from operator import is_
 from typing import Any
 
+import numpy as np
 import torch
 
 from tuner.runtime.cpu.content_hash import ContentHash
@@ -20,6 +23,13 @@ State = tuple[
     tuple[Any, ...], ...
 ]  # of each tensor: type, shape and strides, and the hash of what it contains
 Versions = tuple[tuple[int, int, int], ...]  # identity, address and version of tensors
+Ranges = tuple[tuple[int, int, int], ...]  # index of a tensor, offset in bytes, number of bytes
+# what WeightSamples read at each call (docs/decisions/models.md has the times)
+LEAST_BYTES = 1 << 15  # half a microsecond from a cache
+MOST_CALLS = 128  # until all is read
+ROWS = 256  # of a call that reads all; one of fewer rows reads a part as large as its share of these rows
+LINE_BYTES = 64  # of a cache
+LINES = 4  # of each tensor: a write of half of it is seen by 15 of 16 calls
 
 
 def versions_of(tensors: Sequence[torch.Tensor]) -> Versions | None:
@@ -66,6 +76,91 @@ class WeightContents:
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
     is_dense = span_bytes(tensor) <= int(tensor.numel()) * int(tensor.element_size())
     return tensor if is_dense else tensor.detach().contiguous()
+
+
+class WeightSamples:
+    """Compares a part of what tensors contain with what it was, another part at each call.
+
+    A call reads a few lines of each tensor, drawn for it, so that it sees a write of all of a tensor, and the
+    next part of the memory: ``calls`` calls see every write.
+    """
+
+    def __init__(self, tensors: Sequence[torch.Tensor], flop: float, rng: np.random.Generator) -> None:
+        """Reads all of the tensors. ``flop``: of a call; ``rng``: draws the lines."""
+        sizes = list(map(_memory_bytes, tensors))
+        rows = flop / 2 / max(1, sum(map(torch.Tensor.numel, tensors)))  # that a product would have
+        calls = min(MOST_CALLS, sum(sizes) / LEAST_BYTES, ROWS / max(1, rows))
+        self.calls = max(1, math.ceil(calls))
+        self._parts = _parts(sizes, self.calls, rng)
+        self._count = itertools.count()
+        self.move_to(tensors)
+        self._known: tuple[int, ...] = tuple(map(self._value, range(self.calls)))
+
+    def move_to(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Reads other tensors from now on, which contain the same and have the same strides."""
+        self._addresses = tuple(map(torch.Tensor.data_ptr, tensors))
+        self._hashes: list[ContentHash | None] = [None] * self.calls
+
+    def late_calls(self) -> int | None:
+        """Compares the part of this call: None if it is as it was.
+
+        Else returns how many calls before this one may have missed the write: of the latest, all whose parts
+        are as they were.
+        """
+        call = next(self._count)  # of this call alone, if others are made by other threads
+        if self._is_known(call):
+            return None
+        earlier = range(call - 1, max(call - self.calls, -1), -1)
+        return sum(1 for _ in itertools.takewhile(self._is_known, earlier))
+
+    def _is_known(self, call: int) -> bool:
+        part = call % self.calls
+        is_known: bool = self._value(part) == self._known[part]
+        return is_known
+
+    def _value(self, part: int) -> int:
+        content = self._hashes[part]
+        if content is None:
+            addresses = self._addresses
+            content = ContentHash(
+                [(addresses[index] + offset, size) for index, offset, size in self._parts[part]]
+            )
+            self._hashes[part] = content
+        return content.value()
+
+
+def _memory_bytes(tensor: torch.Tensor) -> int:
+    """Returns the bytes from the first element to the end of the last one; 0 for zeros without memory."""
+    if not tensor.data_ptr():
+        return 0
+    return span_bytes(tensor)
+
+
+def _parts(sizes: Sequence[int], count: int, rng: np.random.Generator) -> tuple[Ranges, ...]:
+    """Divides the memory of tensors into equal parts, and draws lines of each tensor for each part."""
+    length = math.ceil(sum(sizes) / count / LINE_BYTES) * LINE_BYTES
+    parts: list[list[tuple[int, int, int]]] = [[] for _ in range(count)]
+    end = 0  # of the tensors so far, as if one began where another ends
+    for index, size in enumerate(sizes):
+        first = end
+        end += size
+        while first < end:
+            part = first // length if length else 0
+            stop = min(end, (part + 1) * length)
+            parts[part].append((index, first - (end - size), stop - first))
+            first = stop
+    if count > 1:
+        for part_ranges in parts:
+            part_ranges.extend(_drawn_lines(sizes, rng))
+    return tuple(map(tuple, parts))
+
+
+def _drawn_lines(sizes: Sequence[int], rng: np.random.Generator) -> Iterator[tuple[int, int, int]]:
+    lines = -(-np.array(sizes) // LINE_BYTES)
+    indices = np.repeat(np.flatnonzero(lines), LINES)
+    for index, line in zip(indices.tolist(), rng.integers(lines[indices]).tolist(), strict=True):
+        offset = line * LINE_BYTES
+        yield index, offset, min(LINE_BYTES, sizes[index] - offset)
 
 
 class ModuleWeights:
