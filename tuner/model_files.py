@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tuner.cli.options import MODEL_FUNCTION
 from tuner.core.errors import Stage, TunerError, UsageError, failing_at, nearest
-from tuner.core.programs import EAGER, ProgramBaseline
+from tuner.core.programs import EAGER, NO_TIME_LEFT, ProgramBaseline
 from tuner.core.text_files import unreadable
 from tuner.programs.request import ProgramRequest
 from tuner.runtime.workers.worker import call_in_child
@@ -38,7 +38,9 @@ def baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
     """
     limit_s = BASELINES_TIMEOUT_S
     if request.baselines_s is not None:
-        limit_s = min(limit_s, max(0.0, request.baselines_s) + LATE_BASELINE_S)
+        if request.baselines_s <= 0:
+            return tuple(ProgramBaseline(name, reason=NO_TIME_LEFT) for name in request.baselines)
+        limit_s = min(limit_s, request.baselines_s + LATE_BASELINE_S)
     try:
         return call_in_child("baselines", partial(model_baselines, request), limit_s)
     except TunerError as error:

@@ -13,6 +13,7 @@ from tuner.core.matmul import Matmul
 from tuner.core.problem import NamedProblem, Problem
 from tuner.core.programs import FIRST, TUNED, CompiledFusion, ExplainedFusion, fusion_numbers
 from tuner.core.records import HostConditions
+from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.requests import CampaignMember, RunRequest
 from tuner.db.store import Store
 from tuner.programs.commands.tune_program import program_lines
@@ -71,7 +72,7 @@ class Programs:
     def untuned(self, request: ProgramRequest) -> ProgramReport:
         self.clock.now_s += self.seconds
         assert (request.database, request.is_explained, request.is_compared) == ("", True, False)
-        fusions = tuple(ExplainedFusion(SUMMARY, time_s) for time_s in UNTUNED_S)
+        fusions = tuple(ExplainedFusion(SUMMARY, time_s, reliability=RELIABLE) for time_s in UNTUNED_S)
         return replace(REPORT, fusions=fusions)
 
     def run(self, request: ProgramRequest) -> RunAndTimes:
@@ -84,7 +85,10 @@ class Programs:
         times = [self.tuned_s[n] if n in changed else UNTUNED_S[n] for n in range(3)]
         fusions = tuple(
             ExplainedFusion(
-                replace(SUMMARY, origin=TUNED if n in changed else FIRST), times[n], before_s=UNTUNED_S[n]
+                replace(SUMMARY, origin=TUNED if n in changed else FIRST),
+                times[n],
+                before_s=UNTUNED_S[n],
+                reliability=RELIABLE,
             )
             for n in range(3)
         )
@@ -224,11 +228,13 @@ def test_the_heaviest_fusion_is_first_by_its_measured_or_estimated_time() -> Non
     def names(fusions: tuple[ExplainedFusion, ...]) -> list[str]:
         return [member.name for member in heaviest_first(members, fusions)]
 
-    measured = tuple(ExplainedFusion(SUMMARY, time_s) for time_s in UNTUNED_S)
+    measured = tuple(ExplainedFusion(SUMMARY, time_s, reliability=RELIABLE) for time_s in UNTUNED_S)
     assert names(measured) == ["g1", "g0, g2"]
     assert names((measured[0], measured[0], measured[0])) == ["g0, g2", "g1"]  # it occurs twice
     heavy = ExplainedFusion(replace(SUMMARY, flop=10**9))
     assert names((ExplainedFusion(SUMMARY), heavy, measured[0])) == ["g1", "g0, g2"]
+    noisy = replace(measured[1], reliability=unreliable("load"))
+    assert names((measured[0], noisy, measured[0])) == ["g0, g2", "g1"]
     assert names(()) == ["g0, g2", "g1"]
 
 

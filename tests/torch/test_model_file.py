@@ -10,8 +10,10 @@ import pytest
 from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tuner.cli.options import is_model
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
-from tuner.model_files import model_text, read_model
+from tuner.model_files import baselines, model_text, read_model
+from tuner.programs.request import ProgramRequest
 from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
@@ -139,6 +141,14 @@ def test_a_file_that_fails_is_not_left_among_the_modules(tmp_path: Path, imports
     with pytest.raises(UsageError, match="KeyError: 'no weights'"):
         read_model(f"{tmp_path / 'half_read.py'}:gate")
     assert "half_read" not in sys.modules
+
+
+def test_without_time_left_no_baseline_is_begun_and_each_says_so(model: Path) -> None:
+    request = ProgramRequest(
+        "", TargetName("cpu"), model=f"{model}:fails", baselines=("eager", "torch.compile"), baselines_s=0.0
+    )
+    reasons = [(each.name, each.reason) for each in baselines(request)]
+    assert reasons == [(name, "the budget ended before it was timed") for name in ("eager", "torch.compile")]
 
 
 def test_an_exported_program_is_read(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_a_baseline_that_a_budget_has_no_time_to_compile_is_left_out_and_says_so
     monkeypatch.setattr(baseline_calls, "interleaved_times", times_s)
     *fitting, last = timed_baselines(lambda *_: None, example, names, left_s=25.0)
     assert compiled == [each.name for each in fitting]
-    assert (last.call_s, last.reason) == (None, "the budget ended before it was compiled")
+    assert (last.call_s, last.reason) == (None, "the budget ended before it was timed")
     assert not any(each.call_s for each in timed_baselines(lambda *_: None, example, names, left_s=1.0))
     assert len(compiled) == 2
 

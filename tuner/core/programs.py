@@ -29,6 +29,7 @@ BYTES_PER_S = 30e9  # of the caches
 LOOPS_LIMIT = 0.1
 LOOPS_LEAST_S = 5e-6  # and only above this time, the overhead of one operator call in PyTorch
 SHOWN_OPS = 4
+NO_TIME_LEFT = "the budget ended before it was timed"  # why a baseline has no time
 NO_GAIN = "none: "  # begins why a tuned program has no gain, where its times show that there is none
 EAGER = "eager"
 COMPILE = "torch.compile"

@@ -114,10 +114,9 @@ def heaviest_first(
 ) -> tuple[CampaignMember, ...]:
     """Returns the fusions of a campaign in the order of their shares of the untuned program's time.
 
-    ``fusions``: of the untuned program, by number. The shares are estimated where a fusion has no time.
+    ``fusions``: of the untuned program, by number. The shares are estimated unless each has a reliable time.
     """
-    times_s = [fusion.time_s for fusion in fusions]
-    weights_s = [time_s for time_s in times_s if time_s is not None]
+    weights_s = [fusion.time_s for fusion in fusions if fusion.time_s and fusion.reliability.is_reliable]
     if len(weights_s) < len(fusions):
         weights_s = [estimated_s(fusion.fusion) for fusion in fusions]
 

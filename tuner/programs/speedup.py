@@ -172,11 +172,12 @@ class TimedFusions:
 
     @property
     def slower(self) -> frozenset[int]:
-        """Returns the numbers of the fusions that take longer than untuned, by more than times differ."""
+        """Returns the numbers of the fusions that reliably take longer than untuned, by more than noise."""
         slower = set()
         for number in self.changed:
             fusion = self.fusions[number]
-            if (fusion.time_s or 0.0) > SLOWER * (fusion.before_s or math.inf):
+            is_slower = (fusion.time_s or 0.0) > SLOWER * (fusion.before_s or math.inf)
+            if is_slower and fusion.reliability.is_reliable:
                 slower.add(number)
         return frozenset(slower)
 

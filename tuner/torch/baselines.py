@@ -21,7 +21,16 @@ from tuner.analysis.ratios import (
     paired_comparison,
 )
 from tuner.core.errors import TunerError
-from tuner.core.programs import COMPILE, EAGER, FREEZING, MAX_AUTOTUNE, ONNXRUNTIME, OPENVINO, ProgramBaseline
+from tuner.core.programs import (
+    COMPILE,
+    EAGER,
+    FREEZING,
+    MAX_AUTOTUNE,
+    NO_TIME_LEFT,
+    ONNXRUNTIME,
+    OPENVINO,
+    ProgramBaseline,
+)
 from tuner.core.records import MedianInterval
 from tuner.core.round_quality import Evidence, reliability_in_round, round_quality
 from tuner.runtime.timing import Call, before_slice_of, interleaved_times
@@ -32,7 +41,6 @@ LINE_CHARACTERS = 200  # of a failure
 ModuleCall = Callable[[], Any]
 # seconds until a small module is compiled, on a quiet processor; a module that is run as it is takes none
 LEAST_COMPILE_S = {COMPILE: 5.0, FREEZING: 5.0, MAX_AUTOTUNE: 5.0, ONNXRUNTIME: 2.0, OPENVINO: 2.0}
-NO_TIME_LEFT = "the budget ended before it was compiled"
 SECONDS = 3.0  # of all rounds; in each round every call runs, once or more, for about 2 ms
 OURS = "tuner"
 AGAIN = "tuner again"
