@@ -1,4 +1,5 @@
 import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -14,6 +15,8 @@ from tests.support.llvm_tools import NEEDS_MLIR_OPT, run_mlir_opt
 from tests.tuning import fakes
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.core.programs import ProgramSource
+from tuner.core.requests import CampaignMember, CampaignSettings
 from tuner.db.store import Store
 from tuner.library.header import read_document
 from tuner.space.scripts.header import (
@@ -24,6 +27,8 @@ from tuner.space.scripts.header import (
     read_provenance,
 )
 from tuner.targets.target import TargetStatus
+from tuner.tuning.campaign import begin_campaign
+from tuner.tuning.events import Interruption
 
 LIBRARY = "export --format library -o x"
 NOT_THERE = "nothing measured on 'mine', only on fake\nhint: choose with --machine, in Python with machine="
@@ -39,6 +44,61 @@ def printed_provenance(tuner: Tuner, phrase: str) -> ScriptProvenance:
     """Returns what --format provenance prints for an export."""
     script = tuner.done(f"export {phrase}").out
     return parse_provenance(tuner.done(f"export {phrase} --format provenance").out, script, "stdout")
+
+
+@pytest.mark.mlir
+def test_a_program_is_exported_by_its_name_where_one_problem_of_it_is_tuned(
+    tuned: Tuner, tmp_path: Path
+) -> None:
+    """As after tuner tune FILE --strategy, which tunes its matmuls one by one."""
+    program = tmp_path / "own.mlir"
+    program.write_text(matmuls(8))
+    expected = tuned.done("export matmul 8x8x8")
+    done = tuned.done("export", str(program))
+    assert (done.out, done.err) == (expected.out, expected.err)
+    tuned.done("tune matmul 4x8x8 --trials 2")
+    program.write_text(matmuls(8, 4))
+    refused = tuned.refused("export", str(program))
+    assert f"error: {program}: 2 problems of it are tuned, each has its own schedule\n" in refused
+    assert re.search(r"with one of --trial \d+ \(matmul 8x8x8 f32.*\), --trial \d+ \(matmul 4x8x8", refused)
+    program.write_text(matmuls(3))
+    untuned = f"error: {program}: no problem of it has a time yet\nhint: tuner tune {program}"
+    assert tuned.refused("export", str(program)).startswith(untuned)
+    assert tuned.refused("export none.mlir") == "error: none.mlir: no such file\n"
+
+
+def matmuls(*rows: int) -> str:
+    """Returns a program with a product of m x 8 x 8 for each m of ``rows``."""
+    functions = []
+    for m in rows:
+        a = f"tensor<{m}x8xf32>"
+        b = "tensor<8x8xf32>"
+        functions.append(
+            f"func.func @f{m}(%a: {a}, %b: {b}, %c: {a}) -> {a} {{\n"
+            "%zero = arith.constant 0.0 : f32\n"
+            f"%start = linalg.fill ins(%zero : f32) outs(%c : {a}) -> {a}\n"
+            f"%d = linalg.matmul ins(%a, %b : {a}, {b}) outs(%start : {a}) -> {a}\n"
+            f"return %d : {a}\n}}\n"
+        )
+    return "".join(functions)
+
+
+def test_a_program_of_fusions_is_exported_by_its_file_and_an_edited_file_is_noted(
+    tuner: Tuner, tmp_path: Path
+) -> None:
+    program = tmp_path / "own.mlir"
+    program.write_text("func.func @f() { return }\n")
+    source = ProgramSource(str(program), None, (), "warm", ())
+    members = (CampaignMember(fakes.settings(problem=Matmul(8, 8, 8)), "g0", 1),)
+    settings = CampaignSettings("own.mlir", 3, None, 0, (), program=source)
+    with Store.open(str(tuner.database)) as store:
+        begin_campaign(settings, members, fakes.backends(), store, Interruption())
+    os.utime(program, (0, 0))
+    assert "note: " not in tuner.done("export", str(program)).err.replace("note: the best is", "")
+    os.utime(program)
+    assert (
+        f"note: {program} was changed after campaign 1 tuned it\n" in tuner.done("export", str(program)).err
+    )
 
 
 def test_an_export_replaces_its_own_script_and_no_other_file(tuned: Tuner, tmp_path: Path) -> None:

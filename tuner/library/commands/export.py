@@ -27,6 +27,7 @@ from tuner.core.errors import UsageError
 from tuner.core.requests import RunRequest
 from tuner.core.trials import StoredTrial
 from tuner.library.commands.export_library import export_library, export_merged, export_runs_as_t4
+from tuner.library.commands.export_program import best_of_program, is_program
 from tuner.library.formats import DATA_FORMATS, TRIAL_FORMATS, library_formats
 from tuner.library.library import VERSIONS
 from tuner.results.best_trials import best_known, best_stock
@@ -158,6 +159,8 @@ def export(
     typed, or of the runs of --run or --campaign, into a folder: tuner export --format library -o DIR. Format
     t4 with --run or --campaign writes all trials of each run, a file per run. Where two libraries of --merge
     have a schedule for the same contraction, both are timed interleaved here, and the faster one stays.
+
+    OPERATION may be a program: the file that was tuned, if it was tuned for one problem.
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
@@ -301,8 +304,11 @@ def _best(
     threads: int | None,
     machine: str | None,
 ) -> StoredTrial:
+    if options.shape is None and options.operation is not None and is_program(options.operation):
+        return best_of_program(store, backends, options.operation, target, threads, machine)
     if options.shape is None:
-        raise UsageError("export: the problem is missing", "give matmul 512x512x512, or --trial ID")
+        hint = "give matmul 512x512x512, PROGRAM.mlir, or --trial ID"
+        raise UsageError("export: the problem is missing", hint)
     return best_known(store, backends, options.problem, target, threads, machine).best
 
 
