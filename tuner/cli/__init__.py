@@ -7,7 +7,14 @@ from typing import Final
 
 from tuner.cli.main import CommandTable, main
 
-__all__ = ["forms", "main", "options", "session", "tune_forms"]  # what commands of extensions share
+__all__ = [
+    "forms",
+    "main",
+    "operations",
+    "options",
+    "session",
+    "tune_forms",
+]  # what commands of extensions share
 
 # Section of the help -> its commands, by entry point: a module and a function, whose name is the command's
 # with _ for -. Extensions have such tables as entry points of the group tuner.commands.

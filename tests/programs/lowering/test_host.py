@@ -192,6 +192,25 @@ def test_kernels_are_linked_and_other_matmuls_stay_loops(problems: list[Problem]
     assert function.allocations == 0
 
 
+TENSORS_LEFT = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %product = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tile, %loop = transform.structured.tile_using_for %product tile_sizes [4]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+"""
+
+
+def test_a_script_that_leaves_tensors_is_bufferized_in_a_program_as_in_its_trial() -> None:
+    function = host_function(TEXT, scripts={OTHER: Script.of(TENSORS_LEFT)})
+    assert "call @matmul_0(" in function.program.llvm
+    a, b, u, v, c = map(numbers, (40, 16, 40, 8, 40), (16, 24, 8, 24, 24))
+    np.testing.assert_allclose(function(a, b, u, v, c), u @ v - c, rtol=0, atol=2e-5)
+
+
 def test_only_the_product_of_a_kernel_is_written_and_a_script_for_another_problem_refused() -> None:
     program = host_function(text_beside(__file__, "ON_BUFFERS"), scripts={OTHER: script(OTHER)}).program
     assert program.llvm.count("call @matmul_0(") == 1

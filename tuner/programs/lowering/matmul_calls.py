@@ -10,7 +10,7 @@ from tuner.core.errors import Stage, failing_at
 from tuner.core.interfaces import Partition, Script
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.cpu.lowering import lower_to_llvm, reject_unjittable
+from tuner.mlir.cpu.lowering import bufferize_remaining_tensors, lower_to_llvm, reject_unjittable
 from tuner.mlir.effects.accesses import FORWARDING
 from tuner.mlir.effects.aliases import VIEWS, aliases_of
 from tuner.mlir.effects.op_effects import READ_ONLY_ATTRIBUTE, effect_on_operand
@@ -204,6 +204,7 @@ def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> 
             partitions = partitions_in(script.text, problem)
         module = parse(payload_mlir(problem, partitions), "payload")
         apply_script(module, parse(script.text, "script"))
+        bufferize_remaining_tensors(module)
         text = lower_to_llvm(module)
         reject_unjittable(text)
         for op in module.body.operations:
