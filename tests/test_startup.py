@@ -56,3 +56,29 @@ print(json.dumps([names == sorted(tuner.__all__), heavy, matches]))
 def test_a_shell_of_python_completes_the_public_names() -> None:
     done = subprocess.run([sys.executable, "-c", COMPLETE], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [True, False, ["tuner.Matmul("]]
+
+
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("nosuch",),
+        ("tune", "matmul", "512x512"),
+        ("tune", "matmul", "8x8x8", "--trials", "-1"),
+        ("tune", "matmul", "8x8x8", "--budget", "5x"),
+        ("tune", "matmul", "8x8x8", "--sampler", "nosuch"),
+        ("tune", "matmul", "8x8x8", "--layout", "nosuch"),
+        ("tune", "matmul", "8x8x8", "--epilogue", "nosuch"),
+        ("tune", "nosuch", "8x8x8"),
+        ("tune", "matmul", "8x8x8", "--resume", "1"),
+        ("tune", "matmul"),
+        ("tune", "matmul", "8x8x8", "--nosuch"),
+        ("history", "--nosuch"),
+    ],
+)
+def test_a_word_that_no_command_takes_is_refused_before_anything_heavy_is_imported(
+    command: tuple[str, ...],
+) -> None:
+    code, names = run_tuner(*command)
+    assert code == 2
+    assert not names & (HEAVY | {"alembic", "sqlalchemy", "yaml", "numpy"})

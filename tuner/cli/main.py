@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NoReturn, TextIO, cast, final
 
@@ -333,12 +334,23 @@ def _option_hint(group: Commands, error: click.NoSuchOption, arguments: Sequence
     similar = difflib.get_close_matches(name, error.possibilities or (), 1, TYPO)
     if similar:
         return f"did you mean {similar[0]}?"
+    if not _is_in_a_source(name):
+        return ""
     try:
         having = [words for words, command in _commands(group) if name in _flags(command)]
     except TunerError:  # the commands of an extension cannot be listed, which is not what was asked
         return ""
     typed = [words for words in having if words.removeprefix("tuner ") in arguments]  # the option before it
     return "".join(f"{words} has {name}" for words in (typed or having)[:1])
+
+
+def _is_in_a_source(flag: str) -> bool:
+    """Returns whether a file that declares options has ``flag``: to import all commands takes seconds."""
+    package = Path(__file__).parents[1]
+    for file in itertools.chain(package.glob("cli/**/*.py"), package.glob("*/commands/*.py")):
+        if f'"{flag}"' in file.read_text("utf-8"):
+            return True
+    return False
 
 
 def _commands(group: click.Group, words: str = "tuner") -> Iterator[tuple[str, click.Command]]:

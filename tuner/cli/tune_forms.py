@@ -18,15 +18,18 @@ from tuner.cli.forms import (
 )
 from tuner.cli.options import OF_ONE_PROBLEM, CampaignNumber, is_payload, typed_options
 from tuner.core.errors import UsageError
+from tuner.core.problem import OPERATIONS
 from tuner.core.problem_text import parse_row_range
+from tuner.runtime.extensions import extensions
+from tuner.search.samplers import require_sampler
+
+EXAMPLE_SIZES = "512x512x512"
 
 
-def form_of(
-    context: click.Context,
-) -> "OperationForm | ProgramForm | ShapesForm | ResumedRun | ResumedCampaign":
+def form_of(context: click.Context) -> "TuneForm":
     """Returns the form of a command line of ``tuner tune``.
 
-    Raises UsageError for an option of another form.
+    Raises UsageError for an option of another form, and for a value that no run can have; it asks no target.
     """
     params = context.params
     if params["shapes"] is not None:
@@ -37,7 +40,9 @@ def form_of(
         return ResumedRun.of(context)
     if is_payload(params["operation"]):
         return ProgramForm.of(context)
-    return OperationForm.of(context)
+    form = OperationForm.of(context)
+    form.require_values(context)
+    return form
 
 
 @final
@@ -61,6 +66,19 @@ class OperationForm(CommandForm):
         assert found is not None
         least, greatest_shape = found
         return RowRange(replace(self.problem, shape=greatest_shape).problem, least)
+
+    def require_values(self, context: click.Context) -> None:
+        """Raises UsageError for a problem or a setting of the search that no run can have."""
+        name = self.problem.operation
+        if name is not None and name not in OPERATIONS and name in extensions("operations"):
+            return  # its extension reads the shape
+        if parse_row_range(self.problem.shape or "") is not None:
+            return
+        problem = self.problem.required_problem(context, EXAMPLE_SIZES)
+        if self.run.sampler is not None:
+            require_sampler(self.run.sampler)
+        if self.run.trials != 0:  # 0 searches nothing
+            self.run.request(problem)
 
     @classmethod
     def refusal(cls, others: tuple[TypedOption, ...]) -> UsageError:
@@ -174,6 +192,9 @@ class ResumedCampaign(CommandForm):
                 campaign = click.get_current_context().params["resume"]
                 return _not_retimed(f"--resume campaign:{campaign}")
         return resumed_refusal(others)
+
+
+TuneForm = OperationForm | ProgramForm | ShapesForm | ResumedRun | ResumedCampaign
 
 
 def resumed_refusal(others: tuple[TypedOption, ...]) -> UsageError:

@@ -26,12 +26,13 @@ from tuner.cli.options import (
 )
 from tuner.cli.session import exit_code, print_interrupted, print_stored, run_session
 from tuner.cli.tune_forms import (
+    EXAMPLE_SIZES,
     OperationForm,
     ProgramForm,
     ResumedCampaign,
     ResumedRun,
     ShapesForm,
-    form_of,
+    TuneForm,
 )
 from tuner.core.candidate import TargetName, candidate_document
 from tuner.core.problem import OPERATIONS
@@ -75,23 +76,22 @@ SEARCH_OPTIONS = (
     "baseline",
     "as_json",
 )
-EXAMPLE_SIZES = "512x512x512"
 
 
-def tune_form(context: click.Context) -> int:
+def tune_form(form: TuneForm, context: click.Context) -> int:
     """Does the work of a ``tuner tune`` command line; returns the exit code.
 
-    Raises UsageError for options that do not fit and for a problem that cannot be tuned here.
+    Raises UsageError for a problem that cannot be tuned here.
     """
     backends = backends_of(context)
-    match form_of(context):
-        case OperationForm() as form:
+    match form:
+        case OperationForm():
             return added_or_tuned(form, backends)
-        case ProgramForm() as form:
+        case ProgramForm():
             return programs().tune(form, backends)
-        case ResumedRun() as form:
+        case ResumedRun():
             return _resume_run(form, backends)
-        case ShapesForm() | ResumedCampaign() as form:
+        case ShapesForm() | ResumedCampaign():
             return _tune_campaign(form, backends)
 
 

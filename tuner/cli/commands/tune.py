@@ -160,6 +160,9 @@ def tune(context: click.Context, /, **_options: Any) -> None:
 
     Example: tuner tune matmul 512x512x512 --dtype f32 --budget 60s
     """
-    from tuner.cli.tuned import tune_form  # not at start-up
+    from tuner.cli.tune_forms import form_of  # not at start-up
 
-    context.exit(tune_form(context))
+    form = form_of(context)  # before what takes long to load: a wrong word is refused at once
+    from tuner.cli.tuned import tune_form
+
+    context.exit(tune_form(form, context))
