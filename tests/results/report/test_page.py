@@ -16,7 +16,7 @@ from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline
 from tuner.results.report import content
 from tuner.results.report.content import BestKnown
-from tuner.results.report.headline_card import card_of, pass_rows
+from tuner.results.report.headline_card import card_of, doubt_text, pass_rows
 from tuner.results.report.page import page_html
 
 EVIL = "<script>alert('x')</script>&\"'{{ 7 * 7 }}\x1b[31m"
@@ -141,7 +141,7 @@ def test_a_card_reports_speed_interval_ratio_trust_and_what_to_type() -> None:
     assert Comparable(0.5, (0.4, 0.625), 0.01).times_text == "2.00x (1.60 .. 2.50)"
     require_shown(
         drawn(best_of(run(2e-3), BEST)),
-        "matmul 8x8x8 f32 nn none | 0.001024 GFLOP/s 1 ms (950 us .. 1.05 ms) | noise 1.0% | fake knob_0=4",
+        "matmul 8x8x8 f32 nn none | 1 ms 950 us .. 1.05 ms | noise 1.0% | fake knob_0=4",
         "2.00x (2.00 .. 2.00) the speed of FakeBLAS 1.0, 1 thread",
         "trial 104 of run 3 tuner export --trial 104 -o best.mlir",
     )
@@ -170,7 +170,7 @@ def test_without_a_baseline_or_with_one_that_is_as_fast_there_is_no_ratio() -> N
     assert "No baseline was measured next to it." in drawn(best_of(run(None), BEST)).text
     assert [bar.colour for bar in card_of(best_of(run(None), BEST)).speeds] == ["ours"]
     why = "no ratio to FakeBLAS 1.0, 1 thread: not distinguishable, the 95 % interval"
-    require(drawn(best_of(run(1e-3), BEST)).text, why, "0.001024 GFLOP/s 1 ms")
+    require(drawn(best_of(run(1e-3), BEST)).text, why, "1 ms 950 us .. 1.05 ms")
 
 
 def test_a_replay_offers_no_export_and_a_target_without_a_clock_no_rank() -> None:
@@ -183,11 +183,27 @@ def test_a_replay_offers_no_export_and_a_target_without_a_clock_no_rank() -> Non
     require(text, "3 of 4 candidates verified", "Target fake has no clock: nothing is ranked.")
 
 
-def test_an_unreliable_time_is_no_headline_and_its_reason_stands_there_once() -> None:
+def test_an_unreliable_time_stands_next_to_its_badge_and_the_reason_once_on_the_page() -> None:
     reason = "another program ran"
     of = run(2e-3, reliability=unreliable(reason))
-    text = drawn(best_of(of, disturbed(BEST, reason))).text
-    assert "no reliable time 1 ms (950 us .. 1.05 ms)" in text
+    doubted = best_of(of, disturbed(BEST, reason))
+    text = drawn(doubted).text
+    assert "1 ms 950 us .. 1.05 ms unreliable" in text
+    assert "1 of 1 time is unreliable. Run 3: another program ran." in text
     assert text.count("another program ran") == 1
-    assert "GFLOP/s" not in text
     assert "the speed of" not in text
+    many = page(report(best=(doubted,) * 7)).text
+    assert many.count("another program ran") == 1
+    assert "7 of 7 times are unreliable. Run 3: another program ran. Each of them has its own reason." in many
+    assert doubt_text([best_of(run(2e-3), BEST)]) == ""
+
+
+def test_a_card_draws_the_times_as_shares_of_what_the_machine_can_do_reliable_or_not() -> None:
+    roof = Roofline(4000 * run().settings.problem.flop, 1e12)
+    of = replace(run(2e-3), roofline=roof)
+    for best in (best_of(of, top_trial(4, measurement(1e-3))), best_of(of, disturbed(BEST, "load"))):
+        bars = card_of(best).speeds
+        assert [bar.colour for bar in bars] == ["ours", "baseline", "peak"]
+        assert bars[2].share == 1
+        assert bars[0].share == pytest.approx(2 * bars[1].share)
+        assert bars[0].share < 1

@@ -61,7 +61,7 @@ class Bar:
     name: str
     share: float  # 0 to 1
     figure: str
-    colour: str = "ours"  # ours, baseline, failed: names of the style sheet
+    colour: str = "ours"  # ours, baseline, failed, peak: names of the style sheet
     interval: tuple[float, float] | None = None  # shares
 
     @property

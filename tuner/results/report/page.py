@@ -38,7 +38,7 @@ from tuner.results.report.content import (
     number,
     reliability_of,
 )
-from tuner.results.report.headline_card import card_of, pass_rows
+from tuner.results.report.headline_card import card_of, doubt_text, pass_rows
 from tuner.results.report.knob_plots import level_name
 from tuner.results.report.program_section import program_section_of
 from tuner.results.report.run_plots import importance_bars, knob_rows, strategy_rows
@@ -55,6 +55,7 @@ FILTERS = (
         gflop_per_s,
         reliability_of,
         card_of,
+        doubt_text,
         counts_text,
         idle_text,
         level_name,
