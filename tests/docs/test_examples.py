@@ -71,6 +71,25 @@ STANDING_IN = tuple(  # tests that name their examples
 )
 
 
+GETTING_STARTED = ("install.md", "first-kernel.md", "first-program.md")  # in the order of the index
+OF_CUDA = re.compile(r"--target (?:simulator|cuda)|--to async")  # what needs the extra
+
+
+def test_the_pages_of_getting_started_install_what_their_commands_need() -> None:
+    folder = ROOT / "docs" / "getting-started"
+    index = (ROOT / "docs" / "README.md").read_text()
+    assert sorted(GETTING_STARTED, key=index.index) == list(GETTING_STARTED)
+    has_tuner = False
+    has_cuda = False
+    for page in GETTING_STARTED:
+        for block in blocks_of((folder / page).read_text()):
+            for line in block.text.splitlines() if block.language == "sh" else ():
+                has_tuner = has_tuner or line.startswith("pip install -e .")
+                has_cuda = has_cuda or line.startswith("pip install -e '.[cuda]'")
+                assert has_tuner or not line.startswith("tuner "), f"{page}: {line}"
+                assert has_cuda or not OF_CUDA.search(line), f"{page}: {line}"
+
+
 @dataclass(frozen=True)
 class Example:
     place: str

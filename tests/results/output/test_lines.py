@@ -17,12 +17,13 @@ from tests.tuning.fakes import MACHINE, baseline, settings
 from tuner.analysis.importance import TooFew, ablate
 from tuner.core.candidate import Value
 from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage, UsageError
+from tuner.core.matmul import Matmul
 from tuner.core.processors import PresentLoad
 from tuner.core.queries import Counts
 from tuner.core.records import Conditions, GpuState, Measurement, Span, Verdict
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.requests import Campaign, CampaignSettings
-from tuner.core.runs import WARM_START, InitialConfiguration
+from tuner.core.runs import WARM_START, CampaignPlace, InitialConfiguration
 from tuner.core.serialization import count_text, interval_text, seconds_text
 from tuner.core.trials import StoredTrial
 from tuner.results.explanations import FailedOp, explain_document, explain_lines
@@ -361,6 +362,29 @@ def test_a_campaign_that_outlasts_its_budget_says_so(seconds: float, end: str) -
     limits = CampaignSettings("", None, 4.0, 0, ())
     campaign = Campaign(1, "", run().created, limits, "running", seconds, seconds, ())
     assert progress.CampaignState(campaign, 20).line.endswith(end)
+
+
+LAYERS = ("model.layers.0.self_attn.q_proj", "model.layers.0.mlp.down_proj", "head")
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_live_table_has_a_line_for_each_problem_with_its_name_and_result_and_timed_ones_first(
+    columns: int,
+) -> None:
+    problem = Matmul(128, 4096, 4096, dtype="bf16", epilogue="bias_gelu")
+    runs = tuple(
+        replace(run(), settings=settings(problem=problem), campaign=CampaignPlace(1, place, name, 32))
+        for place, name in enumerate(LAYERS)
+    )
+    limits = CampaignSettings("", 100, None, 0, ())
+    state = progress.CampaignState(Campaign(1, "", run().created, limits, "running", 1.0, 1.0, runs), 900)
+    state.best[1] = replace(RECORD, outcome=measurement(1.234e-3))
+    screen = io.StringIO()
+    Console(file=screen, width=columns).print(progress.progress_table(state, 2, columns))
+    rows = [line.split() for line in screen.getvalue().splitlines() if "matmul" in line]
+    assert [row[1][:16] for row in rows] == ["model.layers.0.m", "model.layers.0.s"]
+    assert "1.234" in rows[0]
+    assert max(map(len, screen.getvalue().splitlines())) <= columns
 
 
 def test_a_campaign_counts_to_the_trials_that_its_problems_have() -> None:

@@ -55,6 +55,9 @@ SEARCH_ENDS = (
     events.RemeasurementStarted,
 )
 SAID_ELSEWHERE = (events.BaselineMeasured, events.RemeasurementStarted, events.NoiseMeasured)
+TABLE_HEADER = ("name", "problem", "count", "trials", "best", "GFLOP/s")  # of the live table of a campaign
+LEAST_NAME = 24  # columns of a name, where a terminal is narrow
+BORDERS = "\N{BOX DRAWINGS LIGHT VERTICAL}  "  # of a cell of the table, with its padding
 FREE_LINES = 6  # of the terminal: three of the table's head, its end, its caption, and the cursor's
 
 
@@ -517,28 +520,37 @@ class LiveCampaignProgress:
         if line:
             self._live.console.print(one_line(line), markup=False)
         rows = max(1, self._live.console.size.height - FREE_LINES)
-        self._live.update(progress_table(self._state, rows), refresh=True)
+        columns = self._live.console.width
+        self._live.update(progress_table(self._state, rows, columns), refresh=True)
 
 
-def progress_table(state: CampaignState, rows: int) -> "Table":
+def progress_table(state: CampaignState, rows: int, columns: int) -> "Table":
     """Returns the live table of a campaign: the ``rows`` problems with the largest time x count first.
 
-    Problems without a time come before all others.
+    Problems without a time come last. Each is one line; where a terminal is narrow, the problem is cut first.
     """
     from rich.table import Table
 
-    table = Table(*("name", "problem", "count", "trials", "best", "GFLOP/s"), caption=state.line)
+    table = Table(caption=state.line)
     weighted = []
     for run, trials, best in zip(state.campaign.runs, state.trials, state.best, strict=True):
         problem = run.settings.problem
         name, count = ("", 1) if run.campaign is None else (run.campaign.name, run.campaign.count)
-        weight = float("inf")
+        weight = 0.0
         times = ("-", "-")
         if best is not None and best.median_s is not None:
             weight = best.median_s * count
-            times = (seconds_text(best.median_s), speed_text(gflop_per_s(problem, best.median_s)))
+            speed = speed_text(gflop_per_s(problem, best.median_s)).removesuffix(" GFLOP/s")
+            times = (seconds_text(best.median_s), speed)
         weighted.append((weight, (one_line(name), problem.key, str(count), str(trials), *times)))
-    for _, cells in sorted(weighted, key=lambda pair: -pair[0])[:rows]:
+    shown = [cells for _, cells in sorted(weighted, key=lambda pair: -pair[0])[:rows]]
+    widths = [max(map(len, column)) for column in zip(TABLE_HEADER, *shown, strict=True)]
+    left = columns - sum(widths[2:]) - len(BORDERS) * (len(widths) + 1)  # for name and problem
+    widths[0] = max(LEAST_NAME, min(widths[0], left - LEAST_NAME, left - widths[1]))
+    widths[1] = min(widths[1], max(len("problem"), left - widths[0]))
+    for column, width in zip(TABLE_HEADER, widths, strict=True):
+        table.add_column(column, no_wrap=True, overflow="ellipsis", width=width)
+    for cells in shown:
         table.add_row(*cells)
     return table
 
