@@ -18,7 +18,7 @@ from torch import nn  # noqa: E402
 import tuner.torch  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
 from tuner.torch import bound_graph  # noqa: E402
-from tuner.torch.dynamic_sizes import DynamicSize  # noqa: E402
+from tuner.torch.dynamic_sizes import DynamicSize, SizedPlace  # noqa: E402
 
 WIDTH = 64
 
@@ -132,7 +132,7 @@ def test_where_no_weights_are_multiplied_and_all_sizes_are_dynamic_the_graph_is_
     ],
 )
 def test_sizes_that_are_one_size_of_the_graph_are_equal_and_in_range(shapes: Any, message: str) -> None:
-    size = DynamicSize("s0", ((0, 0), (1, 1)), least=2, greatest=9)
+    size = DynamicSize("s0", (SizedPlace(0, 0), SizedPlace(1, 1)), least=2, greatest=9)
     tensors = [torch.empty(shape) for shape in shapes]
     if not message:
         size.require(tensors)

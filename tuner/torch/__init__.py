@@ -15,6 +15,7 @@ try:
     from tuner.torch.dynamo_backend import GraphCounts, backend, graph_counts, register
     from tuner.torch.operations import addmm, bmm, linear, mm
     from tuner.torch.program import TensorProgram
+    from tuner.torch.traced_numbers import correct_arithmetic
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
@@ -35,3 +36,4 @@ __all__ = [
 ]
 
 register()
+correct_arithmetic()

@@ -14,33 +14,60 @@ import torch
 from torch.fx import Node
 from torch.utils import _pytree
 
+from tuner.core.dynamic_sizes import SIZE_N, LinearSize
 from tuner.core.errors import UsageError
 from tuner.torch.symbol_sizes import OtherSizeError, SymbolSize, size_of
 
 Place = tuple[int, int]  # numbers of a tensor and of its dimension
 Shape = tuple[int | None, ...]  # None: dynamic
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+NO_BOUND = torch.iinfo(torch.int64).max
+
+
+@dataclass(frozen=True)
+class SizedPlace:
+    """A dimension of an argument, and its size where the dynamic size is n."""
+
+    number: int
+    dimension: int
+    of_n: LinearSize = SIZE_N
 
 
 @dataclass(frozen=True)
 class DynamicSize:
-    """A size that dimensions of arguments have, which is at least ``least`` and at most ``greatest``."""
+    """A size n on which dimensions of arguments depend; it is at least ``least`` and at most ``greatest``."""
 
     symbol: str  # its name in the graph
-    places: tuple[Place, ...]
+    places: tuple[SizedPlace, ...]
     least: int
     greatest: int
 
     def require(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Raises UsageError where the dimensions differ, or their size is out of range."""
-        sizes = {tensors[number].shape[dimension] for number, dimension in self.places}
-        size = min(sizes)
-        if len(sizes) > 1 or not self.least <= size <= self.greatest:
-            number, dimension = self.places[0]
-            raise UsageError(
-                f"argument {number}: found size {size} of dimension {dimension}, "
-                f"allowed {self.least} to {self.greatest}, as of each dimension that is equal to it"
-            )
+        """Raises UsageError where the dimensions are not those of one n, or n is out of range."""
+        first = self.places[0]
+        n = first.of_n.size_for(tensors[first.number].shape[first.dimension])
+        is_in_range = self.least <= n <= self.greatest
+        for place in self.places:
+            if not is_in_range or tensors[place.number].shape[place.dimension] != place.of_n.at(n):
+                raise self._wrong(tensors)
+
+    def _wrong(self, tensors: Sequence[torch.Tensor]) -> UsageError:
+        """Returns the error of the dimension that says the least n, or a size that no n has."""
+        place = min(self.places, key=lambda known: self._n_of(known, tensors))
+        size = tensors[place.number].shape[place.dimension]
+        found = f"argument {place.number}: found size {size} of dimension {place.dimension}"
+        least = place.of_n.at(self.least)
+        greatest = place.of_n.at(self.greatest)
+        if all(other.of_n == SIZE_N for other in self.places):
+            others = "as of each dimension that is equal to it"
+        else:
+            others = f"as {place.of_n.text} of an n that all dynamic dimensions have"
+        return UsageError(f"{found}, allowed {least} to {greatest}, {others}")
+
+    def _n_of(self, place: SizedPlace, tensors: Sequence[torch.Tensor]) -> int:
+        size = tensors[place.number].shape[place.dimension]
+        n = place.of_n.size_for(size)
+        return n if place.of_n.at(n) == size else -1
 
 
 def is_dynamic(value: object) -> bool:
@@ -87,6 +114,18 @@ def is_size(node: Node) -> bool:
     return isinstance(node.meta.get("val"), SYMBOLIC)
 
 
+def is_other_number(value: object) -> bool:
+    """Returns whether an example value is a number that depends on a symbol, but not as a ``SymbolSize``."""
+    return isinstance(value, SYMBOLIC) and _symbol_size(value) is None
+
+
+def is_known_first(node: Node) -> bool:
+    """Returns whether a node is an argument, or a number that depends on sizes of arguments alone."""
+    if node.op == "placeholder":
+        return True
+    return is_size(node) and all(map(is_known_first, node.all_input_nodes))
+
+
 def read_sizes_of_arguments(graph: torch.fx.Graph, arguments: Sequence[Node]) -> None:
     """Makes each size that a graph computes one of its arguments' sizes, times and plus constants; in place.
 
@@ -102,19 +141,21 @@ def read_sizes_of_arguments(graph: torch.fx.Graph, arguments: Sequence[Node]) ->
     known: dict[SymbolSize, Node] = {}
     with graph.inserting_before(start):
         for node in found:
-            size = _affine(node)
+            size = _symbol_size(node.meta["val"])
             if size is not None and size.symbol in owners and size not in known:
                 known[size] = _size_node(graph, size, owners[size.symbol])
     for node in found:
-        size = _affine(node)
+        size = _symbol_size(node.meta["val"])
         if size in known:
             node.replace_all_uses_with(known[size])
             graph.erase_node(node)
 
 
-def _affine(node: Node) -> SymbolSize | None:
+def _symbol_size(number: Any) -> SymbolSize | None:
+    if not isinstance(number, torch.SymInt):
+        return None
     try:
-        size = size_of(node.meta["val"])
+        size = size_of(number)
     except OtherSizeError:
         return None
     return size if isinstance(size, SymbolSize) else None
@@ -137,26 +178,34 @@ def _number_node(graph: torch.fx.Graph, function: Any, number: Node, constant: i
 
 
 def dynamic_sizes(program: torch.export.ExportedProgram, inputs: Sequence[Node]) -> tuple[DynamicSize, ...]:
-    """Returns the dynamic sizes of a graph's arguments.
+    """Returns the dynamic sizes of a graph's arguments, each with the dimensions that depend on it.
 
-    Raises UsageError where one depends on another, as twice its size.
+    Raises UsageError where one depends on another otherwise than as a multiple and a constant.
     """
-    places: dict[Any, list[Place]] = {}
+    places: dict[str, list[SizedPlace]] = {}
+    ranges: dict[str, tuple[int, int]] = {}
     for number, node in enumerate(inputs):
-        for dimension, size in enumerate(node.meta["val"].shape):
-            if _static(size) is None:
-                places.setdefault(size.node.expr, []).append((number, dimension))
-    sizes = []
-    for symbol, where in places.items():
-        bounds = program.range_constraints.get(symbol)
-        if bounds is None:
-            raise UsageError(f"the module has dynamic sizes that depend on others: {symbol}")
-        sizes.append(
-            DynamicSize(str(symbol), tuple(where), int(max(bounds.lower, 0)), _greatest(bounds.upper))
-        )
-    return tuple(sizes)
+        for dimension, length in enumerate(node.meta["val"].shape):
+            if _static(length) is not None:
+                continue
+            expression = length.node.expr
+            bounds = program.range_constraints.get(expression)
+            size = _symbol_size(length)
+            if bounds is None or size is None:
+                raise UsageError(f"the module has dynamic sizes that depend on others: {expression}")
+            places.setdefault(size.symbol, []).append(SizedPlace(number, dimension, size.of_n))
+            least, greatest = ranges.get(size.symbol, (0, NO_BOUND))
+            least = max(least, _least_n(size.of_n, int(max(bounds.lower, 0))))
+            greatest = min(greatest, _greatest_n(size.of_n, bounds.upper))
+            ranges[size.symbol] = (least, greatest)
+    return tuple(DynamicSize(symbol, tuple(where), *ranges[symbol]) for symbol, where in places.items())
 
 
-def _greatest(bound: Any) -> int:
-    largest = torch.iinfo(torch.int64).max
-    return int(bound) if bound < largest else largest
+def _least_n(of_n: LinearSize, size: int) -> int:
+    """Returns the least n of sizes that are ``size`` or more."""
+    return of_n.size_for(size + of_n.of_n - 1)
+
+
+def _greatest_n(of_n: LinearSize, bound: Any) -> int:
+    """Returns the greatest n of sizes that are at most ``bound``, which may be infinite."""
+    return of_n.size_for(int(bound)) if bound < NO_BOUND else NO_BOUND

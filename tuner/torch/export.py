@@ -3,15 +3,20 @@
 import contextlib
 import gc
 import inspect
+import logging
 import operator
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import filterfalse
+from operator import attrgetter
 from typing import Any
 
 import torch
 from torch._dynamo.convert_frame import compile_lock
+from torch._dynamo.exc import UserError, UserErrorType
 from torch._guards import tracing
 from torch.utils import _pytree
 
@@ -37,8 +42,9 @@ from tuner.torch.guards import default_dtype, plain, require_modes, require_no_t
 from tuner.torch.importer import bytes_of, import_program
 from tuner.torch.lowering import lower_in_child, lower_in_process, require_none_of
 from tuner.torch.packed_nibbles import with_unpacked_weights
-from tuner.torch.refusals import RANDOM, STRIDES, RefusedOperator, line_of, place_of
+from tuner.torch.refusals import RANDOM, STRIDES, RefusedOperator, line_in, line_of, place_of
 from tuner.torch.strided_views import replace_strided
+from tuner.torch.traced_numbers import texts_as_constants
 
 # classes of values in torch.export's signatures
 TENSOR = "TensorArgument"
@@ -47,6 +53,16 @@ CONSTANT = "ConstantArgument"
 # holds this lock when it calls the backend
 TRACING = free_in_forks(compile_lock)
 INPUT = "USER_INPUT"  # the kind of an argument there: others are weights
+LOGS = ("torch._guards", "torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
+OPERATOR_OF_SIZES = re.compile(r"Operator '<(?:built-in )?function (\w+)\b.*is not an allowed operator type")
+# of torch's reasons for which a size is not dynamic
+CONSTANT_SIZE = re.compile(
+    r"You marked (?P<size>\S+) as dynamic but your code specialized it to be a constant"
+)
+GUARD_OF_SIZE = re.compile(
+    r"values of (?P<size>\S+) = (?P<source>\S+) in the specified range .* satisfy the generated guard "
+    r"(?P<condition>.+?)\.?(?:$|Specializations unexpectedly)"
+)
 STATIC = "the module has dynamic sizes: only static ones are supported"
 
 
@@ -300,11 +316,15 @@ def exported_graph(
     arguments: tuple[Any, ...] = (),
     keywords: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
+    *,
+    reads_code: bool = False,
 ) -> torch.export.ExportedProgram:
     """Returns the graph of ``torch.export``, with ``dynamic_shapes`` as there; an exported program as it is.
 
-    Raises UsageError for a module that torch.export refuses, inside of a transform of torch.func, under
-    autocast and other modes, and for arguments that are not a tuple of dense CPU tensors and constants.
+    ``reads_code``: whether the module's byte code is followed where that is possible, as by torch.compile: a
+    size is an ``int`` there, and ``len`` does not make it a constant. Raises UsageError for a module that
+    torch.export refuses, inside of a transform of torch.func, under autocast and other modes, and for
+    arguments that are not a tuple of dense CPU tensors and constants.
     """
     require_modes(default_dtype())
     require_no_transforms()
@@ -315,10 +335,62 @@ def exported_graph(
         own = _own_tensors(arguments, keywords or {})
         export = partial(torch.export.export, module, *own, dynamic_shapes=dynamic_shapes)
         # a graph of torch.compile that is compiled has guards of its own, which an export would add to
-        with _without_collections(), tracing(None):
-            program = _unless_refused(export)
+        with _without_collections(), _without_messages(), texts_as_constants(), tracing(None):
+            program = _unless_refused(partial(_traced, export, reads_code), raised=UsageError)
         replace_strided(program.graph_module)
     return program
+
+
+def _traced(
+    export: Callable[..., torch.export.ExportedProgram], reads_code: bool
+) -> torch.export.ExportedProgram:
+    """Exports by the module's byte code, where that is asked for and possible, else by calling the module.
+
+    Raises UsageError where a size decides what the module computes, and what the export raises.
+    """
+    line = ""
+    if reads_code:
+        try:
+            return export(strict=True)
+        except Exception as error:  # noqa: BLE001 - torch raises many kinds for code that it cannot follow
+            line = line_in(str(error))
+    try:
+        return export(strict=False)
+    except UserError as error:
+        if error.error_type is not UserErrorType.CONSTRAINT_VIOLATION:
+            raise
+        raise _size_decides(error, line) from error
+
+
+def _size_decides(error: UserError, line: str) -> UsageError:
+    """Returns the error for a size on which a module's code depends; torch's has several lines."""
+    reasons = []
+    for text in str(error).splitlines():
+        constant = CONSTANT_SIZE.search(text)
+        guard = GUARD_OF_SIZE.search(text)
+        if constant:
+            reasons.append(f"its code makes a constant of the size {constant['size']}")
+        elif guard:
+            condition = guard["condition"].replace(guard["source"], guard["size"])
+            reasons.append(f"its code decides by the size {guard['size']}: {condition}")
+    suffix = f", at {line}" if line else ""
+    return UsageError(
+        f"torch.export refuses the module: {'; '.join(reasons) or first_line(error)}{suffix}",
+        'torch.compile(module, backend="tuner") compiles one program for each case',
+    )
+
+
+@contextlib.contextmanager
+def _without_messages() -> Iterator[None]:
+    """Context manager: torch does not log what it cannot export, with stack traces; it raises that, too."""
+    logs = list(filterfalse(attrgetter("disabled"), map(logging.getLogger, LOGS)))
+    for log in logs:
+        log.disabled = True
+    try:
+        yield
+    finally:
+        for log in logs:
+            log.disabled = False
 
 
 @contextlib.contextmanager
@@ -358,7 +430,11 @@ def _unless_refused(
     except Exception as error:  # torch raises errors of many kinds for modules that it refuses
         line = line_of(error)
         suffix = f", at {line}" if line else ""
-        raise UsageError(f"torch.export refuses the module: {first_line(error)}{suffix}") from error
+        reason = first_line(error)
+        of_size = OPERATOR_OF_SIZES.search(reason)
+        if of_size:
+            reason = f"it has no operator {of_size[1]} of sizes"
+        raise UsageError(f"torch.export refuses the module: {reason}{suffix}") from error
 
 
 def _unlike_pytorch(program: torch.export.ExportedProgram) -> tuple[RefusedOperator, ...]:

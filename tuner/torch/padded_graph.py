@@ -16,7 +16,7 @@ import torch
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.node import map_arg
 
-from tuner.torch.dynamic_sizes import is_dynamic_node
+from tuner.torch.dynamic_sizes import is_dynamic_node, is_other_number
 from tuner.torch.graph_outputs import is_overload
 from tuner.torch.padding_rules import OTHER, Mask, OperatorCall, PaddingFill, is_symbol, masks_before
 from tuner.torch.symbol_sizes import Size, SymbolSize, size_at, size_of
@@ -28,7 +28,11 @@ CAUSAL_MASK = "causal_mask"  # buffer of a module: (positions, positions), true 
 
 
 class PaddedGraph:
-    """The graph of a module with dynamic sizes, written for one size of its symbol."""
+    """The graph of a module with dynamic sizes, written for one size of its symbol.
+
+    Its arguments are the tensors of the module, then its numbers that are not a ``SymbolSize``, as tensors
+    without dimensions, and n where ``takes_size``.
+    """
 
     def __init__(self, module: GraphModule, symbol: str, size: int) -> None:
         """Takes a graph whose nodes have rules (``masks_before``), and the size S. Raises NoRuleError."""
@@ -41,9 +45,12 @@ class PaddedGraph:
         self._valid: dict[tuple[SymbolSize, int], Node] = {}
         self._causal: dict[int, Node] = {}
         self._trace: Any = None
-        for node in module.graph.find_nodes(op="placeholder"):
+        placeholders = module.graph.find_nodes(op="placeholder")
+        for node in placeholders:
             if not is_symbol(node):
                 self._known[node] = self._graph.placeholder(node.name)
+        for node in filter(_is_other_number, placeholders):
+            self._known[node] = self._graph.placeholder(node.name)  # of no dimensions
         self._true_size = self._graph.placeholder(TRUE_SIZE)  # a tensor of no dimensions, int64
         for node in module.graph.nodes:
             self._add(node)
@@ -64,9 +71,17 @@ class PaddedGraph:
             self._known[node] = self._graph.node_copy(node, self._argument)
 
     def _argument(self, node: Node) -> Any:
-        if is_symbol(node):
+        if node not in self._known and is_symbol(node):
             return self.at_size(size_of(node.meta["val"]))
         return self._known[node]
+
+    def value_of(self, number: Node) -> Node:
+        """Returns a number of the module, in a call, as a tensor without dimensions."""
+        if number in self._known:
+            return self._known[number]
+        size = size_of(number.meta["val"])
+        assert isinstance(size, SymbolSize)
+        return self.number(size)
 
     def at_size(self, size: Size) -> int:
         """Returns a size of the program: that of tensors padded to S."""
@@ -134,8 +149,8 @@ class PaddedGraph:
             node.meta[TRACE] = self._trace
         return node
 
-    def copied(self, node: Node, arguments: Mapping[str, Any], target: Any = None) -> Node:
-        """Returns a call of a node's operator, or of ``target``, with arguments by name."""
+    def copied(self, node: Node, arguments: Mapping[str, Any]) -> Node:
+        """Returns a call of a node's operator, with arguments by name."""
         operator: Any = node.target
         positional = []
         keywords = {}
@@ -145,11 +160,15 @@ class PaddedGraph:
                 positional.append(value)
             elif value is not None:
                 keywords[argument.name] = value
-        return self.call(target or operator, *positional, **keywords)
+        return self.call(operator, *positional, **keywords)
 
     def copied_argument(self, node: Node) -> Any:
         """Returns a node of this graph: the given one where it is of this graph, else its copy."""
         return node if node.graph is self._graph else self._argument(node)
+
+
+def _is_other_number(node: Node) -> bool:
+    return is_other_number(node.meta["val"])
 
 
 def _is_dynamic_call(node: Node) -> bool:
@@ -169,11 +188,18 @@ def _copied(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -
     other = arguments.get(OTHER)
     if not (isinstance(other, Node) and is_symbol(other)):
         return graph.copied(call.node, arguments)
-    size = size_of(other.meta["val"])
-    assert isinstance(size, SymbolSize)
-    arguments[OTHER] = graph.number(size)
+    number = graph.value_of(other)
+    dtype = call.arguments[call.first].meta["val"].dtype
+    if dtype.is_floating_point:  # as PyTorch converts a number that is next to floats
+        number = graph.call(ATEN.to.dtype, number, dtype)
+    arguments[OTHER] = number
     target: Any = call.node.target
-    return graph.copied(call.node, arguments, target.overloadpacket)
+    named = {}
+    for name, value in arguments.items():
+        if value is not None:
+            named[name] = map_arg(value, graph.copied_argument)
+    first = named.pop(call.first)
+    return graph.call(target.overloadpacket, first, **named)  # by names: overloads have another order
 
 
 def _mean(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -> Node:

@@ -43,7 +43,7 @@ def padded_nodes(graph: ModuleGraph, *, is_all_compiled: bool) -> PaddedNodes:
             symbols.update(_symbols(node))
     sizes = {size.symbol: size for size in dynamic_sizes(graph.program, graph.inputs)}
     if is_all_compiled and not symbols:
-        symbols.update(sizes)
+        symbols.update(sizes.keys())
     for symbol, _ in symbols.most_common():
         if symbol in sizes:
             return PaddedNodes(sizes[symbol], _without_rules(dynamic, symbol))

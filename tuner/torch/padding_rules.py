@@ -18,14 +18,25 @@ import torch
 from torch.fx import Node
 from torch.utils import _pytree
 
+from tuner.torch.dynamic_sizes import SYMBOLIC, is_known_first, is_other_number
 from tuner.torch.graph_outputs import is_overload
-from tuner.torch.symbol_sizes import OtherSizeError, Size, SymbolSize, size_of, sizes_of_tensor
+from tuner.torch.symbol_sizes import (
+    OtherSizeError,
+    Size,
+    SymbolSize,
+    size_of,
+    sizes_of_tensor,
+    symbols_of,
+)
 
 NO_RULE = "its sizes are dynamic"
+OF_SEVERAL = "its sizes are those of several symbols"
+OF_NUMBER = "a number that it takes is a dynamic size"
 TO_THE_END = 2**62  # from here on, the end of a slice is that of its dimension
 OTHER = "other"  # the second operand of an operator of elements
-# types of elements into which a size is converted as PyTorch converts a number: narrower ones round it
-WIDE = (torch.float32, torch.float64, torch.int32, torch.int64)
+# types of elements into which a number is converted as PyTorch converts it: narrower ones round a size
+WIDE_FLOATS = (torch.float32, torch.float64)
+WIDE = (*WIDE_FLOATS, torch.int32, torch.int64)
 
 
 class PaddingFill(enum.Enum):
@@ -108,7 +119,7 @@ class OperatorCall:
         """Raises NoRuleError where one of the arguments is a number that depends on a symbol."""
         values = [self.arguments.get(name) for name in names]
         if any(is_symbol(leaf) for leaf in _pytree.tree_leaves(values)):
-            raise NoRuleError("a number that it takes is a dynamic size")
+            raise NoRuleError(OF_NUMBER)
 
 
 def _sizes(value: object) -> tuple[Size, ...]:
@@ -124,28 +135,33 @@ def padded_dims(sizes: Iterable[Size]) -> tuple[int, ...]:
 
 def is_symbol(value: object) -> bool:
     """Returns whether an argument of a call is a number that depends on a symbol."""
-    return isinstance(value, Node) and isinstance(value.meta.get("val"), torch.SymInt | torch.SymFloat)
+    return isinstance(value, Node) and isinstance(value.meta.get("val"), SYMBOLIC)
 
 
 Rule = Callable[[OperatorCall], tuple[Mask, ...]]
 
 
 def _elements(call: OperatorCall) -> tuple[Mask, ...]:
-    """Returns no masks for an operator that computes or moves elements; a number ``other`` may be a size."""
+    """Returns no masks for an operator of elements; its ``other`` may be a number that depends on n."""
     call.require_static(*(name for name in call.arguments if name != OTHER))
     if is_symbol(call.arguments.get(OTHER)):
-        _require_whole(call)
+        _require_converted(call)
     return ()
 
 
-def _require_whole(call: OperatorCall) -> None:
-    """Raises NoRuleError unless ``other`` is a whole number next to a tensor of a wide type."""
+def _require_converted(call: OperatorCall) -> None:
+    """Raises NoRuleError unless the number ``other`` as a tensor is converted as PyTorch converts numbers."""
     other = call.arguments[OTHER]
     first = call.arguments[call.first]
-    is_whole = isinstance(other.meta["val"], torch.SymInt)
-    if not is_whole or not isinstance(first, Node) or not call.sizes(call.first):
-        raise NoRuleError("a number that it takes is a dynamic size")
-    if first.meta["val"].dtype not in WIDE:
+    if not isinstance(first, Node) or not call.sizes(call.first) or not is_known_first(other):
+        raise NoRuleError(OF_NUMBER)
+    value = other.meta["val"]
+    allowed: tuple[torch.dtype, ...] = WIDE
+    if isinstance(value, torch.SymFloat):
+        allowed = WIDE_FLOATS
+    elif isinstance(value, torch.SymInt) and is_other_number(value):
+        allowed = (*WIDE_FLOATS, torch.int64)  # it may be out of the range of others, an error in PyTorch
+    if first.meta["val"].dtype not in allowed:
         raise NoRuleError("a dynamic size that it takes would be rounded to the type of the tensor")
 
 
@@ -460,14 +476,18 @@ def _rule(node: Node) -> Rule:
 
 def _require_sizes_of(symbol: str, call: OperatorCall) -> None:
     """Raises NoRuleError where a size that a call reads or returns depends on another symbol."""
-    values = [input_node.meta.get("val") for input_node in call.node.all_input_nodes]
+    other = call.arguments.get(OTHER)
+    read = [node for node in call.node.all_input_nodes if not (node is other and is_symbol(node))]
+    values = [node.meta.get("val") for node in read]
     for leaf in _pytree.tree_leaves([call.node.meta.get("val"), *values]):
         sizes: tuple[Size, ...] = ()
         if isinstance(leaf, torch.Tensor):
             sizes = sizes_of_tensor(leaf)
         elif isinstance(leaf, torch.SymInt):
             sizes = (size_of(leaf),)
-        elif isinstance(leaf, torch.SymFloat | torch.SymBool):
-            raise NoRuleError("a number that it takes is a dynamic size")
+        elif isinstance(leaf, SYMBOLIC):
+            raise NoRuleError(OF_NUMBER)
         if any(isinstance(size, SymbolSize) and size.symbol != symbol for size in sizes):
-            raise NoRuleError("its sizes are those of several symbols")
+            raise NoRuleError(OF_SEVERAL)
+    if isinstance(other, Node) and is_symbol(other) and not symbols_of(other.meta["val"]) <= {symbol}:
+        raise NoRuleError(OF_SEVERAL)

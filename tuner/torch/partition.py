@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch.fx import Node
+from torch.utils import _pytree
 
 from tuner.core.errors import CandidateError, UsageError
 from tuner.torch.dynamic_sizes import DynamicSize, is_dynamic_node, read_sizes_of_arguments, shape_of
@@ -31,6 +32,7 @@ from tuner.torch.parted_function import PartedFunction, Tensors
 from tuner.torch.program import TensorProgram
 from tuner.torch.program_family import ProgramFamily
 from tuner.torch.refusals import RefusedOperator, RefusedOperatorsError, place_of
+from tuner.torch.small_sizes import require_small_sizes
 
 OF_COMPLEX = "it computes with complex numbers"
 LEAST_ELEMENTS = 2**14  # that a part without products computes: a call of a program takes microseconds
@@ -87,7 +89,11 @@ def partitioned(
     """
     if isinstance(refusal, RefusedOperatorsError) and refusal.is_whole:
         raise refusal
-    exported = functional_graph(exported_graph(module, arguments, keywords, dynamic_shapes))
+    # a graph of torch.compile is made of such code already
+    reads_code = dynamic_shapes is not None and not keeps_views
+    exported = functional_graph(
+        exported_graph(module, arguments, keywords, dynamic_shapes, reads_code=reads_code)
+    )
     if dynamic_shapes is None:
         require_static(exported)
     else:
@@ -95,6 +101,8 @@ def partitioned(
     form = call_form(module, exported)
     buffers = {} if isinstance(module, torch.export.ExportedProgram) else dict(module.named_buffers())
     graph = ModuleGraph.of(exported, form.tensors_of(arguments, keywords), buffers)
+    if reads_code:
+        require_small_sizes(graph, partial(_traced_at, module, form, (arguments, dict(keywords)), buffers))
     products: GroupedProducts = {}
     if not is_all_supported:
         products = grouped_products(graph.nodes, graph.constant)
@@ -103,6 +111,22 @@ def partitioned(
     compiler = _PartCompiler(compiled, padded.size, tuple(sizes), is_all_supported)
     function, operators = _parted(graph, refusal, split, compiler, padded, products)
     return ModuleInParts(function, form, operators)
+
+
+def _traced_at(
+    module: torch.nn.Module,
+    form: CallForm,
+    example: tuple[tuple[Any, ...], dict[str, Any]],
+    buffers: Mapping[str, torch.Tensor],
+    tensors: tuple[torch.Tensor, ...],
+) -> ModuleGraph:
+    """Returns the graph of a module for tensors of static sizes in place of the example's."""
+    leaves, spec = _pytree.tree_flatten(example)
+    for number, tensor in zip(form.inputs, tensors, strict=True):
+        leaves[number] = tensor
+    arguments, keywords = _pytree.tree_unflatten(leaves, spec)
+    exported = functional_graph(exported_graph(module, arguments, keywords))
+    return ModuleGraph.of(exported, tensors, buffers)
 
 
 def _parted(

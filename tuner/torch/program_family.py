@@ -15,7 +15,7 @@ from torch.fx import GraphModule, Node
 from tuner.core.dynamic_sizes import ladder_size, size_ladder
 from tuner.core.errors import CandidateError, UsageError
 from tuner.runtime.process_state import thread_lock
-from tuner.torch.dynamic_sizes import DynamicSize
+from tuner.torch.dynamic_sizes import DynamicSize, is_other_number
 from tuner.torch.graph_outputs import is_overload
 from tuner.torch.padded_graph import CAUSAL_MASK, PaddedGraph
 from tuner.torch.padding_rules import OperatorCall, is_symbol, padded_dims
@@ -26,7 +26,8 @@ from tuner.torch.weights import WeightContents
 MASK_BYTES = 1 << 22  # of a causal mask, a byte for each pair of positions: 2048 of them
 Tensors = Sequence[torch.Tensor]
 Compiled = Callable[[torch.nn.Module, tuple[torch.Tensor, ...]], TensorProgram]
-Values = Sequence[torch.Tensor | int]
+Values = Sequence[torch.Tensor | int | float]
+NUMBER_TYPES = {torch.SymInt: torch.int64, torch.SymFloat: torch.float64, torch.SymBool: torch.bool}
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +58,8 @@ class ProgramFamily:
         self._programs: dict[int, SizedProgram | None] = {}  # None: by PyTorch
         self._lock = thread_lock()
         placeholders = module.graph.find_nodes(op="placeholder")
-        self._examples = tuple(node.meta["val"] for node in placeholders)
-        self.is_number = tuple(map(is_symbol, placeholders))  # of each argument: whether it is a size
+        self.examples = tuple(node.meta["val"] for node in placeholders)
+        self.is_number = tuple(map(is_symbol, placeholders))  # of each argument: whether it is a number
         self.arguments = tuple(map(_sizes, placeholders))
         self.results = tuple(map(_sizes, module.graph.output_node().args[0]))
         self._weights = tuple(module.buffers())
@@ -96,7 +97,7 @@ class ProgramFamily:
         """Compiles the programs of all sizes of the ladder. Raises UsageError and CandidateError."""
         n = self.ladder[0]
         values: list[torch.Tensor | int] = []
-        for example, sizes, is_number in zip(self._examples, self.arguments, self.is_number, strict=True):
+        for example, sizes, is_number in zip(self.examples, self.arguments, self.is_number, strict=True):
             shape = [size_at(size, n) for size in sizes]
             if is_number:
                 values.append(shape[0])
@@ -113,7 +114,7 @@ class ProgramFamily:
         for value, sizes in zip(values, self.arguments, strict=True):
             for dim, size in enumerate(sizes):
                 if isinstance(size, SymbolSize):
-                    return size.symbol_of(value if isinstance(value, int) else value.shape[dim])
+                    return size.symbol_of(value.shape[dim] if isinstance(value, torch.Tensor) else int(value))
         raise AssertionError("a graph with a dynamic size reads something that has it")
 
     def __call__(self, values: Values) -> Tensors:
@@ -146,10 +147,13 @@ class ProgramFamily:
 
     def _resized(self, values: Values, size: int) -> tuple[torch.Tensor, ...]:
         tensors = []
-        for value, sizes, is_number in zip(values, self.arguments, self.is_number, strict=True):
-            if not is_number and isinstance(value, torch.Tensor):
+        numbers = []
+        for value, sizes, example in zip(values, self.arguments, self.examples, strict=True):
+            if isinstance(value, torch.Tensor):
                 tensors.append(_resized(value, sizes, size))
-        return tuple(tensors)
+            elif is_other_number(example):
+                numbers.append(_tensor_of(value, NUMBER_TYPES[type(example)]))
+        return (*tensors, *numbers)
 
     def _made(self, size: int, values: Values) -> SizedProgram | None:
         if self._contents.of(self._weights) != self._state:
@@ -171,6 +175,15 @@ class ProgramFamily:
         return SizedProgram(program, padded.takes_size)
 
 
+def _tensor_of(number: int | float, dtype: torch.dtype) -> torch.Tensor:
+    try:
+        return torch.tensor(number, dtype=dtype)
+    except ValueError as error:
+        raise UsageError(
+            f"a number that depends on a size is out of the range of 64 bits: {number}"
+        ) from error
+
+
 def _is_causal(node: Node) -> bool:
     return is_overload(node) and bool(OperatorCall(node).arguments.get("is_causal"))
 
@@ -190,6 +203,8 @@ def _sizes(node: Node) -> tuple[Size, ...]:
     value = node.meta["val"]
     if isinstance(value, torch.Tensor):
         return sizes_of_tensor(value)
+    if is_other_number(value):
+        return ()
     return (size_of(value),)
 
 

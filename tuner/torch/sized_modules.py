@@ -16,7 +16,7 @@ from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.sized_function import SizedFunction
 from tuner.programs.run.sized_types import NUMBER, SizeArgument, SizedSignature, SizedType
 from tuner.programs.tuning import TunedProgram
-from tuner.torch.dynamic_sizes import DynamicSize, Shape
+from tuner.torch.dynamic_sizes import DynamicSize, Shape, SizedPlace, is_other_number
 from tuner.torch.parted_function import PartedFunction, TensorPart, Tensors
 from tuner.torch.program import array_of, conversion_of
 from tuner.torch.program_family import ProgramFamily, SizedProgram
@@ -45,6 +45,7 @@ def _image(function: PartedFunction) -> SizedImage:
             "not exported: the module does not read all of its arguments, or returns some of them, or what "
             "depends on weights alone"
         )
+    _require_exported_sizes(function, family)
     family.compile_all()
     programs = tuple(map(_code, family.ladder, map(family.program_at, family.ladder)))
     code = programs[-1].code
@@ -60,6 +61,21 @@ def _image(function: PartedFunction) -> SizedImage:
         returns=tuple(map(part.returns.index, function.results)),
     )
     return SizedImage(signature, SizeRange(family.ladder[0], family.ladder[-1]), programs)
+
+
+def _require_exported_sizes(function: PartedFunction, family: ProgramFamily) -> None:
+    """Raises UsageError where a program would have to know more of n than that a dimension is n."""
+    for size in function.sizes:
+        for place in size.places:
+            if place.of_n != SIZE_N:
+                raise UsageError(
+                    f"not exported: dimension {place.dimension} of argument {place.number} is "
+                    f"{place.of_n.text}, allowed n"
+                )
+    if any(map(is_other_number, family.examples)):
+        raise UsageError(
+            "not exported: it computes with a number that is not a multiple of n plus a constant"
+        )
 
 
 def _type(sizes: Iterable[Size], of_code: TensorType) -> SizedType:
@@ -113,12 +129,12 @@ def parts_of(function: SizedFunction) -> PartedFunction:
     )
 
 
-def _places(shapes: Iterable[Shape]) -> tuple[tuple[int, int], ...]:
+def _places(shapes: Iterable[Shape]) -> tuple[SizedPlace, ...]:
     places = []
     for number, shape in enumerate(shapes):
         for dimension, length in enumerate(shape):
             if length is None:
-                places.append((number, dimension))
+                places.append(SizedPlace(number, dimension))
     return tuple(places)
 
 

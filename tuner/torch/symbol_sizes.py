@@ -58,6 +58,11 @@ def size_of(size: int | torch.SymInt) -> Size:
     raise OtherSizeError(f"its size {expression} is not a multiple of one size and a constant")
 
 
+def symbols_of(number: torch.SymInt | torch.SymFloat | torch.SymBool) -> frozenset[str]:
+    """Returns the names of the symbols on which a number depends."""
+    return frozenset(map(str, number.node.expr.free_symbols))
+
+
 def sizes_of_tensor(tensor: torch.Tensor) -> tuple[Size, ...]:
     """Returns the sizes of an example tensor. Raises OtherSizeError as ``size_of``."""
     return tuple(map(size_of, tensor.shape))

@@ -1,0 +1,91 @@
+"""Where PyTorch's symbols compute otherwise than Python's numbers, they are corrected.
+
+PyTorch 2.13 leaves ``round(n, -1)`` of a symbol out, in torch.export and in torch.compile, has 10 for
+``1 // 0.1``, which is 9, and gives "s77" as the text of a size: what a module makes of that text would be a
+constant of its program.
+"""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+# whose code may write the name of a symbol into a message
+FLOATS = (float, torch.SymFloat)
+NUMBERS = (int, torch.SymInt, *FLOATS)
+LIBRARIES = frozenset((*sys.stdlib_module_names, "sympy", "torch", "tuner"))
+
+
+def rounded(number: torch.SymInt, digits: int | None = None) -> torch.SymInt:
+    """Returns what ``round`` gives for an integer: the nearest multiple of a power of ten.
+
+    Of two that are as near it is the even one. There is no branch, which would be a condition on the size.
+    """
+    if digits is None or digits >= 0:
+        return number
+    power = 10**-digits
+    nearest = (2 * number + power) // (2 * power)  # the greater one where two are as near
+    is_tie = 1 - torch.sym_min((2 * number + power) % (2 * power), 1)
+    return (nearest - is_tie * (nearest % 2)) * power
+
+
+def floored(number: Any, divisor: Any) -> Any:
+    """Returns ``number // divisor`` where one is a float: the floor of the exact quotient.
+
+    The quotient that is rounded may be the next integer.
+    """
+    if not (isinstance(number, NUMBERS) and isinstance(divisor, NUMBERS)):
+        return NotImplemented
+    dividend = torch.sym_float(number)
+    by = torch.sym_float(divisor)
+    return torch.sym_float(round((dividend - dividend % by) / by))
+
+
+def _floored_integer(number: torch.SymInt, divisor: Any) -> Any:
+    if isinstance(divisor, FLOATS):
+        return floored(number, divisor)
+    if not isinstance(divisor, NUMBERS):
+        return NotImplemented
+    return number.__int_floordiv__(divisor)
+
+
+def _floored_by_integer(divisor: torch.SymInt, number: Any) -> Any:
+    if isinstance(number, FLOATS):
+        return floored(number, divisor)
+    if not isinstance(number, NUMBERS):
+        return NotImplemented
+    return divisor.__rint_floordiv__(number)
+
+
+def _floored_by(divisor: torch.SymFloat, number: Any) -> Any:
+    return floored(number, divisor)
+
+
+def correct_arithmetic() -> None:
+    """Makes ``round`` and ``//`` of symbols compute as Python does, in torch.export and torch.compile."""
+    torch.SymInt.__round__ = rounded
+    torch.SymInt.__floordiv__ = _floored_integer
+    torch.SymInt.__rfloordiv__ = _floored_by_integer
+    torch.SymFloat.__floordiv__ = floored
+    torch.SymFloat.__rfloordiv__ = _floored_by
+
+
+@contextlib.contextmanager
+def texts_as_constants() -> Iterator[None]:
+    """Context manager: a size whose text a module reads is a constant, not the symbol's name."""
+    named = torch.SymInt.__repr__
+    torch.SymInt.__repr__ = _text
+    try:
+        yield
+    finally:
+        torch.SymInt.__repr__ = named
+
+
+def _text(number: torch.SymInt) -> str:
+    reader = str(sys._getframe(1).f_globals.get("__name__"))  # noqa: SLF001 - text is asked for without an argument
+    if reader.partition(".")[0] in LIBRARIES:
+        name: str = number.node._graph_repr()  # noqa: SLF001 - as torch.SymInt
+        return name
+    return str(int(number))
