@@ -56,8 +56,8 @@ MOST = (
 )
 SEARCHED = 0.6  # part of a budget that the campaign gets if the rest then ends by MOST
 LEAST_CAMPAIGN_S = 3.0  # with less no fusion gets a trial
-# The last steps, over running the untuned program, which compiles as much: results are compared, calls timed
-LAST_PER_UNTUNED = 1.5
+# The last steps, over running the untuned program: less is compiled, and more is compared and timed
+LAST_PER_UNTUNED = 1.0
 BASELINES = 0.1  # part of a budget for timing a model next to other runtimes
 NO_WORK = "it has its initial configuration, or is loops"
 CPU = "cpu"

@@ -353,7 +353,7 @@ def _with_comparisons(
     """
     assert program.tuned is not None
     found = EagerComparison(None)
-    if EAGER in (*names, fallback):
+    if fallback == EAGER or (EAGER in names and limit.left_s(time.monotonic()) > 0):
         found = compared_with_eager(module, example, program)
     left_s = limit.left_s(time.monotonic())
     baselines = (*timed_baselines(program, example, names, threads, left_s=left_s), *found.baselines)
