@@ -16,14 +16,11 @@ from dataclasses import asdict
 from typing import Any
 
 from benchmarks.op_corpus.module_outcome import checked_module
-from benchmarks.op_corpus.outcome import BAD, CRASH, HANG, OpOutcome
+from benchmarks.op_corpus.outcome import BAD, OpOutcome
+from benchmarks.op_corpus.pool import MEMORY_BYTES, asked
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.core.errors import Failure, Stage
-from tuner.runtime.workers.protocol import CALL, ServiceSpec
+from tuner.runtime.workers.protocol import ServiceSpec
 from tuner.runtime.workers.worker import Worker
-
-LIMIT_S = 120.0  # of one module with its calls
-MEMORY_BYTES = 6 << 30
 
 
 def main() -> None:
@@ -48,11 +45,11 @@ def main() -> None:
 
 
 def _outcomes(worker: Worker, number: int, seed: int) -> dict[str, OpOutcome]:
-    value = worker.ask(CALL, number, seed, stage=Stage.RUN, timeout_s=LIMIT_S).value
-    if not isinstance(value, Failure):
-        outcomes: dict[str, OpOutcome] = value
-        return outcomes
-    return {"compiled": OpOutcome(HANG if "timed out" in value.reason else CRASH, value.reason)}
+    value = asked(worker, number, seed)
+    if isinstance(value, OpOutcome):
+        return {"compiled": value}
+    outcomes: dict[str, OpOutcome] = value
+    return outcomes
 
 
 def _arguments() -> argparse.Namespace:

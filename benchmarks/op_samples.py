@@ -16,24 +16,22 @@ import itertools
 import json
 import re
 import sys
-import threading
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from benchmarks.op_corpus.outcome import BAD, CRASH, HANG, NO_SAMPLE, REFUSED, RIGHT, OpOutcome, checked
+from benchmarks.kept_rows import keep_row, kept_rows
+from benchmarks.op_corpus.outcome import BAD, NO_SAMPLE, REFUSED, RIGHT, OpOutcome, checked
+from benchmarks.op_corpus.pool import all_checked, asked
 from benchmarks.op_corpus.samples import DTYPES, OpSampleName, operators, pairs
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.core.errors import Failure, Stage
-from tuner.runtime.workers.protocol import CALL, ServiceSpec
+from tuner.runtime.workers.protocol import ServiceSpec
 from tuner.runtime.workers.worker import Worker
 
-LIMIT_S = 120.0  # of one module: a sample compiles in a second, a dozen in several
-MEMORY_BYTES = 6 << 30
 REFUSALS = 10  # that are listed
 REASON_CHARS = 120
 LINE_EVERY = 100  # samples
@@ -63,7 +61,8 @@ def main() -> None:
     options = _arguments()
     settings = {name: getattr(options, name) for name in ("seed", "samples", "ops", "dtypes")}
     asked = _samples(options)
-    kept = _kept(options.kept, {"seed": options.seed, "torch": torch.__version__})
+    rows_before = map(_row, kept_rows(options.kept, {"seed": options.seed, "torch": torch.__version__}))
+    kept = {row.sample: row for row in rows_before}
     rows = [kept[each] for each in asked if each in kept]
     todo = [each for each in asked if each not in kept]
     print(f"{len(rows)} samples are kept, {len(todo)} are left", file=sys.stderr, flush=True)
@@ -104,13 +103,12 @@ def _parts(samples: Samples) -> list[Samples]:
 
 def _all_checked(todo: list[OpSampleName], kept: Path, jobs: int, limit_s: float) -> list[CheckedSample]:
     """Checks samples in ``jobs`` processes; begins none after ``limit_s`` seconds. Appends to ``kept``."""
-    waiting = deque(_modules(todo))
     rows: list[CheckedSample] = []
-    lock, start_s = threading.Lock(), time.monotonic()
+    start_s = time.monotonic()
 
     def keep(found: list[CheckedSample]) -> None:
         for row in found:
-            _append(kept, _line(row))
+            keep_row(kept, asdict(row.sample) | asdict(row.outcome))
             if row.outcome.kind in BAD:
                 name = f"{row.sample.op} {row.sample.dtype} {row.sample.number}"
                 print(f"{name}: {row.outcome}", file=sys.stderr, flush=True)
@@ -118,23 +116,7 @@ def _all_checked(todo: list[OpSampleName], kept: Path, jobs: int, limit_s: float
             if len(rows) % LINE_EVERY == 0:
                 _print_progress(len(rows), len(todo), time.monotonic() - start_s)
 
-    def serve() -> None:
-        worker = Worker(ServiceSpec("op sample", checked), MEMORY_BYTES)
-        while time.monotonic() - start_s < limit_s:
-            try:
-                samples = waiting.popleft()
-            except IndexError:
-                break
-            found = _checked(worker, samples)
-            with lock:
-                keep(found)
-        worker.kill()
-
-    threads = [threading.Thread(target=serve) for _ in range(jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    all_checked(_modules(todo), ServiceSpec("op sample", checked), _checked, keep, jobs, limit_s)
     return rows
 
 
@@ -151,10 +133,9 @@ def _checked(worker: Worker, samples: Samples) -> list[CheckedSample]:
 
 def _outcomes(worker: Worker, samples: Samples) -> list[CheckedSample]:
     """Returns the outcomes of samples that are compiled as one module."""
-    value = worker.ask(CALL, samples, stage=Stage.RUN, timeout_s=LIMIT_S).value
-    if isinstance(value, Failure):
-        failed = OpOutcome(HANG if "timed out" in value.reason else CRASH, value.reason)
-        value = (failed,) * len(samples)
+    value = asked(worker, samples)
+    if isinstance(value, OpOutcome):
+        value = (value,) * len(samples)
     return [CheckedSample(*each) for each in zip(samples, value, strict=True)]
 
 
@@ -163,33 +144,7 @@ def _print_progress(count: int, total: int, seconds: float) -> None:
     print(f"{count}/{total} {seconds:.0f} s, {left_s / 60:.0f} minutes left", file=sys.stderr, flush=True)
 
 
-def _kept(file: Path, drawn_by: dict[str, Any]) -> dict[OpSampleName, CheckedSample]:
-    """Returns the rows of earlier commands; begins the file where there is none."""
-    if not file.exists():
-        _append(file, json.dumps(drawn_by))
-        return {}
-    text = file.read_text()
-    whole = text[: text.rindex("\n") + 1]  # the last line may have been cut off
-    if whole != text:
-        file.write_text(whole)
-    first, *lines = whole.splitlines()
-    if json.loads(first) != drawn_by:
-        sys.exit(f"--kept: found samples of {first}, allowed those of {json.dumps(drawn_by)}")
-    rows = (_row(line) for line in lines)
-    return {row.sample: row for row in rows}
-
-
-def _append(file: Path, line: str) -> None:
-    with file.open("a") as opened:
-        opened.write(line + "\n")
-
-
-def _line(row: CheckedSample) -> str:
-    return json.dumps(asdict(row.sample) | asdict(row.outcome))
-
-
-def _row(line: str) -> CheckedSample:
-    found = json.loads(line)
+def _row(found: dict[str, Any]) -> CheckedSample:
     outcome = OpOutcome(found.pop("kind"), found.pop("reason"))
     return CheckedSample(OpSampleName(**found), outcome)
 

@@ -11,7 +11,7 @@ import torch
 import tuner.torch
 from benchmarks.op_corpus.comparison import difference
 from benchmarks.op_corpus.drawn_modules import INPUTS, SURROUNDINGS, DrawnCase, case
-from benchmarks.op_corpus.outcome import REFUSED, RIGHT, TRACEBACK, WRONG, OpOutcome
+from benchmarks.op_corpus.outcome import OpOutcome, of_compared, refusal_kind
 from tuner.core.errors import TunerError
 
 SHARED = "shared storage"  # both inputs lie in the same memory
@@ -31,7 +31,7 @@ def checked_module(number: int, seed: int = 0) -> dict[str, OpOutcome]:
         try:
             program = tuner.torch.compile(drawn.module, drawn.inputs)
         except TunerError as error:
-            return {"compiled": OpOutcome(REFUSED, str(error))}
+            return {"compiled": OpOutcome(refusal_kind(str(error)), str(error))}
         names = [*INPUTS, *SURROUNDINGS, SHARED]
         chosen = random.Random(f"{seed} {number} inputs").sample(names, VARIANTS)
         return {name: _outcome(drawn, program, name) for name in chosen}
@@ -45,13 +45,7 @@ def _outcome(drawn: DrawnCase, program: Callable[..., Any], name: str) -> OpOutc
     surrounded = SURROUNDINGS.get(name, SURROUNDINGS["as it is"])
     wanted = surrounded(lambda: drawn.module(*inputs))
     truth = copy.deepcopy(drawn.module).double()(*(each.double() for each in inputs))
-    try:
-        line = difference(surrounded(lambda: program(*inputs)), wanted, truth)
-    except TunerError as error:
-        return OpOutcome(TRACEBACK if "\n" in str(error) else REFUSED, str(error))
-    except Exception as error:  # noqa: BLE001 - what must not be
-        return OpOutcome(TRACEBACK, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
-    return OpOutcome(WRONG, line) if line else OpOutcome(RIGHT)
+    return of_compared(lambda: difference(surrounded(lambda: program(*inputs)), wanted, truth))
 
 
 def _shared(x: torch.Tensor, y: torch.Tensor) -> Inputs:

@@ -10,10 +10,12 @@ import torch
 import tuner.torch
 from benchmarks.op_corpus.comparison import difference
 from benchmarks.op_corpus.samples import OpSample, OpSampleName, OpSamples, drawn
-from tuner.core.errors import TunerError
+from tuner.core.errors import TIMED_OUT, TunerError
 
 RIGHT, REFUSED, WRONG, CRASH, HANG, TRACEBACK = "right", "refused", "wrong", "crash", "hang", "traceback"
 BAD = (WRONG, CRASH, HANG, TRACEBACK)
+# In what a defect leaves, or a compiler prints, which says nothing to its user
+OF_COMPILERS = ("defect", "Traceback", "TORCH_LOGS", "the JIT cannot resolve", "creating the ExecutionEngine")
 NO_SAMPLE = "no sample"  # there are fewer, or eager refuses it
 UNINITIALISED = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided", "empty_permuted")
 
@@ -45,36 +47,62 @@ def checked(names: tuple[OpSampleName, ...]) -> tuple[OpOutcome, ...]:
 def outcome_of(sample: OpSample | OpSamples, op: str = "") -> OpOutcome:
     """Returns what becomes of a sample of an operator, or of several."""
     try:
-        first, again = _called(sample, sample.inputs), _called(sample, sample.inputs)
+        first, again = called(sample, sample.inputs), called(sample, sample.inputs)
     except Exception as error:  # noqa: BLE001 - torch raises any
         return OpOutcome(NO_SAMPLE, f"eager: {type(error).__name__}")
     is_random = op not in UNINITIALISED and bool(difference(again.results, first.results))
-    try:
+
+    def first_difference() -> str:
         program = tuner.torch.compile(sample, tuple(each.clone() for each in sample.inputs))
         if is_random:
-            return OpOutcome(WRONG, "the operator is random, the program is not")
-        for inputs in (sample.inputs, tuple(each.flip(tuple(range(each.dim()))) for each in sample.inputs)):
-            line = _difference(program, sample, inputs, has_numbers=op not in UNINITIALISED)
-            if line:
-                return OpOutcome(WRONG, line)
+            return "the operator is random, the program is not"
+        flipped = tuple(each.flip(tuple(range(each.dim()))) for each in sample.inputs)
+        has_numbers = op not in UNINITIALISED
+        lines = (
+            _difference(program, sample, inputs, has_numbers=has_numbers)
+            for inputs in (sample.inputs, flipped)
+        )
+        return next(filter(None, lines), "")
+
+    return of_compared(first_difference)
+
+
+def of_compared(first_difference: Callable[[], str]) -> OpOutcome:
+    """Returns what becomes of a program that a function compiles, calls and compares with eager.
+
+    The function returns in one line how a result differs, "" where none does. A refusal that reports a crash,
+    a limit of time or a defect is not one.
+    """
+    try:
+        line = first_difference()
     except TunerError as error:
-        return OpOutcome(TRACEBACK if "\n" in str(error) else REFUSED, str(error))
+        return OpOutcome(refusal_kind(str(error)), str(error))
     except Exception as error:  # noqa: BLE001 - what must not be
         return OpOutcome(TRACEBACK, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
-    return OpOutcome(RIGHT)
+    return OpOutcome(WRONG, line) if line else OpOutcome(RIGHT)
+
+
+def refusal_kind(text: str) -> str:
+    """Returns what a message is: a refusal in one clear line, or what a child's crash or a defect left."""
+    if "\n" in text or any(part in text for part in OF_COMPILERS):
+        return TRACEBACK
+    if "killed by" in text:
+        return CRASH
+    return HANG if TIMED_OUT in text else REFUSED
 
 
 @dataclass(frozen=True, eq=False)
-class _Called:
+class Called:
     """Results of a call, and the inputs after it."""
 
     results: Any
     inputs: tuple[torch.Tensor, ...]
 
 
-def _called(function: Callable[..., Any], inputs: tuple[torch.Tensor, ...]) -> _Called:
+def called(function: Callable[..., Any], inputs: tuple[torch.Tensor, ...]) -> Called:
+    """Returns what a function makes of copies of inputs."""
     held = tuple(each.clone() for each in inputs)
-    return _Called(function(*held), held)
+    return Called(function(*held), held)
 
 
 def _difference(
@@ -86,22 +114,28 @@ def _difference(
 ) -> str:
     """Returns how a program differs from eager for some inputs; "" where eager refuses them."""
     try:
-        wanted = _called(sample, inputs)
+        wanted = called(sample, inputs)
     except Exception:  # noqa: BLE001 - as above
         return ""
-    found = _called(program, inputs)
+    found = called(program, inputs)
     if not has_numbers:
         return difference(*(_shapes(each.results) for each in (found, wanted)))
+    return call_difference(found, wanted, truth(sample, inputs))
+
+
+def call_difference(found: Called, wanted: Called, exact: Any = None) -> str:
+    """Returns how a call of a program differs from eager's: in what it left in its inputs, or in its results.
+
+    ``exact``: the results computed in f64, or None.
+    """
     line = difference(found.inputs, wanted.inputs)
-    return (
-        f"changed inputs: {line}"
-        if line
-        else difference(found.results, wanted.results, _truth(sample, inputs))
-    )
+    if line:
+        return f"changed inputs: {line}"
+    return difference(found.results, wanted.results, exact)
 
 
-def _truth(sample: Callable[..., Any], inputs: tuple[torch.Tensor, ...]) -> Any:
-    """Returns the results of floats computed in f64; None where that is not possible."""
+def truth(sample: Callable[..., Any], inputs: tuple[torch.Tensor, ...]) -> Any:
+    """Returns the results of a function of floats computed in f64; None where that is not possible."""
     if not any(each.is_floating_point() for each in inputs):
         return None
     try:

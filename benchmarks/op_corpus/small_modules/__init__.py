@@ -1,0 +1,1 @@
+"""Small PyTorch modules drawn by a seed, as source text: common code, rare numbers and sizes."""
