@@ -29,7 +29,7 @@ from tuner.torch.call_binding import CallBinding, require_constant, signature_of
 from tuner.torch.decompositions import composites, decompositions
 from tuner.torch.dynamic_sizes import shape_of
 from tuner.torch.export_key import export_key
-from tuner.torch.graph_corrections import count_from_front, fold_uniform, promote_unsigned
+from tuner.torch.graph_corrections import count_from_front, fill_empty, fold_uniform, promote_unsigned
 from tuner.torch.graph_outputs import (
     ChangesTensorsError,
     drop_unchanged_buffers,
@@ -264,6 +264,7 @@ def _imported(
     table = decompositions() | composites(program.graph)
     with _views_as_reshapes(program.graph):
         program = _unless_refused(partial(program.run_decompositions, table), raised=UsageError)
+    fill_empty(program.graph)
     fold_uniform(program.graph)
     count_from_front(program.graph)
     drop_unchanged_buffers(program)

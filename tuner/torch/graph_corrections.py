@@ -1,7 +1,7 @@
 """Changes an exported graph where torch-mlir would compile it wrongly, before torch-mlir reads the graph.
 
-``fold_uniform`` lets PyTorch compute operations of constants; ``count_from_front`` numbers dimensions;
-``promote_unsigned`` converts uint8 operands.
+``fill_empty`` creates tensors of no elements; ``fold_uniform`` lets PyTorch compute operations of constants;
+``count_from_front`` numbers dimensions; ``promote_unsigned`` converts uint8 operands.
 """
 
 from typing import Any
@@ -42,6 +42,23 @@ BYTES = frozenset(
 )
 
 
+def fill_empty(graph: torch.fx.Graph) -> None:
+    """Replaces operations whose result has no elements by ``aten.full``, in place.
+
+    torch-mlir 20261001 divides by a size of 0 where it lowers their views, and crashes.
+    """
+    has_empty = False
+    for node in graph.nodes:
+        result = node.meta.get("val")
+        if node.op != "call_function" or not isinstance(result, torch.Tensor) or result.is_complex():
+            continue
+        if all(isinstance(size, int) for size in result.shape) and 0 in result.shape:
+            _fill(node, result, 0)
+            has_empty = True
+    if has_empty:
+        graph.eliminate_dead_code()  # a split, whose parts are created now
+
+
 # Computes operations of constants whose elements are all equal by PyTorch itself.
 #
 # torch-mlir 20261001 folds them wrongly: the sum of constants of 2.0 and -1 is 1.8e19, the sign of -3.0 is 1,
@@ -73,9 +90,13 @@ def fold_uniform(graph: torch.fx.Graph) -> None:
         if _is_uniform(result):
             number = result.reshape(-1)[0]
             known[node] = number.expand(shape)
-            node.target = ATEN.full.default
-            node.args = (list(shape), number.item())
-            node.kwargs = {"dtype": dtype, "device": number.device, "pin_memory": False}
+            _fill(node, result, number.item())
+
+
+def _fill(node: torch.fx.Node, result: torch.Tensor, number: complex) -> None:
+    node.target = ATEN.full.default
+    node.args = (list(result.shape), number)
+    node.kwargs = {"dtype": result.dtype, "device": result.device, "pin_memory": False}
 
 
 def _is_followed(node: torch.fx.Node, known: dict[torch.fx.Node, torch.Tensor]) -> bool:

@@ -292,7 +292,7 @@ def _sliced(x: torch.Tensor, axis: _Axis, first: int, step: int) -> torch.Tensor
 
 def _repeated(x: torch.Tensor, axis: _Axis) -> torch.Tensor:
     shape = [*x.shape[: axis.dim + 1], axis.factor, *x.shape[axis.dim + 1 :]]
-    return x.unsqueeze(axis.dim + 1).expand(shape).reshape(*x.shape[: axis.dim], -1, *x.shape[axis.dim + 1 :])
+    return x.unsqueeze(axis.dim + 1).expand(shape).flatten(axis.dim, axis.dim + 1)
 
 
 def _gathered(x: torch.Tensor, axis: _Axis, numbers: torch.Tensor) -> torch.Tensor:
