@@ -1,1 +1,1 @@
-"""PyTorch's own samples of its operators: drawn, compiled, and compared with eager."""
+"""PyTorch's own samples of its operators, and modules: drawn, compiled, and compared with eager."""
