@@ -37,7 +37,7 @@ ENDS_OF_TYPES = (
 
 
 @dataclass(frozen=True)
-class Argument:
+class ModuleArgument:
     """A tensor argument of a small module."""
 
     shape: tuple[int, ...]
@@ -52,7 +52,7 @@ class Argument:
         found: torch.dtype = getattr(torch, self.dtype)
         return found
 
-    def of_size(self, size: int) -> "Argument":
+    def of_size(self, size: int) -> "ModuleArgument":
         """Returns the argument with another size of its dynamic dimension."""
         if self.dynamic is None:
             return self

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.op_corpus.small_modules.arguments import NORMAL, PLAIN, Argument
+from benchmarks.op_corpus.small_modules.arguments import NORMAL, PLAIN, ModuleArgument
 
 NAMES = "xyzuvw"  # of arguments
 HEAD = """\
@@ -27,7 +27,7 @@ LENGTH_LIMIT = 70  # of what is reduced
 class SmallModule:
     """A module of a few lines with its arguments."""
 
-    arguments: tuple[Argument, ...]  # named x, y, z and so on
+    arguments: tuple[ModuleArgument, ...]  # named x, y, z and so on
     body: tuple[str, ...]  # lines of ``forward``
     specials: tuple[str, ...] = (PLAIN,)  # numbers that calls after the first have among the others
     sizes: tuple[int, ...] = ()  # of the dynamic dimension, in calls after the first
@@ -52,7 +52,7 @@ class Draft:
     """A small module that is being drawn."""
 
     rng: random.Random
-    arguments: list[Argument] = field(default_factory=list)
+    arguments: list[ModuleArgument] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
 
     def argument(
@@ -64,7 +64,7 @@ class Draft:
         dynamic: int | None = None,
     ) -> str:
         """Adds an argument; returns its name."""
-        self.arguments.append(Argument(tuple(shape), dtype, values, limit, dynamic))
+        self.arguments.append(ModuleArgument(tuple(shape), dtype, values, limit, dynamic))
         return NAMES[len(self.arguments) - 1]
 
     def choice(self, choices: Sequence[str]) -> str:

@@ -27,7 +27,9 @@ DRAWN = 3  # modules, seconds; ``python -m benchmarks.drawn_small_modules`` chec
 
 
 def small(*body: str, dtype: str = "float32", **options: object) -> object:
-    argument = arguments.Argument((4,), dtype, arguments.NORMAL if dtype == "float32" else arguments.INTEGERS)
+    argument = arguments.ModuleArgument(
+        (4,), dtype, arguments.NORMAL if dtype == "float32" else arguments.INTEGERS
+    )
     module = module_text.SmallModule((argument,), body, **options)
     return families.DrawnSmallModule("power", module, families.COMPILE)
 
@@ -62,7 +64,7 @@ def test_a_module_is_the_same_whenever_it_is_drawn_and_eager_runs_most() -> None
 
 
 def test_arguments_have_the_special_numbers_and_sizes_that_are_asked_for() -> None:
-    argument = arguments.Argument((6, 9), "float32", dynamic=0)
+    argument = arguments.ModuleArgument((6, 9), "float32", dynamic=0)
     assert torch.equal(argument.tensor(3), argument.tensor(3))
     assert argument.of_size(2).tensor(3).shape == (2, 9)
     assert argument.tensor(3, arguments.NAN).isnan().any()
@@ -70,10 +72,10 @@ def test_arguments_have_the_special_numbers_and_sizes_that_are_asked_for() -> No
     assert argument.tensor(3, arguments.LARGE).abs().max() > 1e4
     subnormal = argument.tensor(3, arguments.SUBNORMAL).abs().min()
     assert 0 < subnormal < torch.finfo(torch.float32).tiny
-    ends = arguments.Argument((200,), "int16", arguments.ENDS).tensor(3)
+    ends = arguments.ModuleArgument((200,), "int16", arguments.ENDS).tensor(3)
     assert (ends.min(), ends.max()) == (-(2**15), 2**15 - 1)
     for values in arguments.VALUES:
-        argument = arguments.Argument((3,), "float64", values, limit=4)
+        argument = arguments.ModuleArgument((3,), "float64", values, limit=4)
         assert argument.tensor(3).isfinite().all(), values
 
 
