@@ -177,12 +177,15 @@ def _slower(
         for number in region.fusions:
             function.repeat_fusion(call, number, times)
 
-    least_times = [(region, _least_s(partial(run, region, 1))) for region in regions]
-    known = [(region, time_s) for region, time_s in least_times if time_s is not None]
-    least_s = max(LOOPS_LEAST_S, LOOPS_LIMIT * sum(time_s for _, time_s in known))
+    times_s: dict[Region, float] = {}
+    for region in regions:
+        time_s = _least_s(partial(run, region, 1))
+        if time_s is not None:
+            times_s[region] = time_s
+    least_s = max(LOOPS_LEAST_S, LOOPS_LIMIT * sum(times_s.values()))
     large = [
         (region, time_s, *_piece(graph, region))
-        for region, time_s in known
+        for region, time_s in times_s.items()
         if time_s >= least_s and region.nodes
     ]
     values = graph.values([*dict.fromkeys(node for *_, reads in large for node in reads)])
