@@ -84,6 +84,48 @@ def test_numbers_of_all_sizes_are_multiplied(case: Case, seed: int) -> None:
     )
 
 
+# (scheme, type of A, quantization of A)
+SCHEMES = (
+    ("singles", "f32", ""),
+    ("scaled", "f32", ""),
+    ("pairs", "bf16", ""),
+    ("tiles", "bf16", ""),
+    ("dots", "f32", BY_ROW),
+    ("dots", "f32", BY_GROUP),
+)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize(("scheme", "dtype", "activations"), SCHEMES)
+def test_no_sum_overflows_before_it_is_scaled(scheme: str, dtype: str, activations: str, bits: int) -> None:
+    """A row of the largest numbers, one with a single of them, one of the smallest, and a usual one."""
+    if scheme == "pairs" and not describe_machine().multiplies_pairs:
+        pytest.skip("needs products of pairs of bf16")
+    weights = WeightFormat(bits, 32, "f32", bits == 8, activations)
+    tile = {"tile_m": 16, "tile_n": 32} if scheme == "tiles" else {"tile_m": 2, "tile_n": 32, "lanes": 16}
+    case = Case((4, 40, 64), dtype, weights, "f32", {"scheme": scheme, **tile})
+    a, integers, scales, *points = arrays_of(case, np.random.default_rng(0))
+    scales = scales.astype(np.float32) * np.float32(1e-3)
+    a[0] = (np.sign(a[0].astype(np.float32)) * 3.3e38).astype(a.dtype)
+    a[1, 7] = 3e38
+    a[2] = (a[2].astype(np.float32) * 1e-28).astype(a.dtype)
+    arrays = (a, integers, scales, *points)
+    found = multiplied(case, arrays, emulates=scheme == "tiles")
+    assert worst_error(evaluate(case.text, arrays)[0], found) <= 1.0
+
+
+@pytest.mark.parametrize("activations", [BY_ROW, BY_GROUP])
+def test_scales_of_any_size_are_applied_in_the_payloads_order(activations: str) -> None:
+    """A sum that is scaled to 1e38 is scaled by A's 1e-5 before the next is added."""
+    case = Case((3, 40, 128), "f32", WeightFormat(4, 32, "f32", False, activations), "f32", CASE.knobs)
+    a, integers, scales = arrays_of(case, np.random.default_rng(0))
+    integers[...] = 7
+    scales[...] = 1.5e34
+    arrays = (np.abs(a.astype(np.float32)) * np.float32(1e-3), integers, scales)
+    found = multiplied(case, arrays)
+    assert worst_error(evaluate(case.text, arrays)[0], found) <= 1.0
+
+
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("activations", ["", BY_ROW, BY_GROUP])
 @pytest.mark.parametrize("sizes", [(16, 32, 64), (37, 70, 192), (5, 20, 64)], ids=str)

@@ -8,13 +8,16 @@ A run is the ``QuantizedOperands.depth`` elements of K whose sum is scaled at on
 groups a block of K. A step is one row of packed weights, a load per vector of columns: 8 rows of K of 4 bits,
 or 4, 2 or 1 row of 8 bits. The scaled sums of runs are added up in f32, in registers or, of AMX tiles, in a
 buffer, over all runs of a block.
+
+A sum of a run of A as it comes, before it is scaled, may be too large for f32 though the scaled sum is not.
+Rows with numbers so large are divided by a power of two before they are multiplied, their sums multiplied.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tuner.core.quantization import BY_ROW, GREATEST, LEAST_MAXIMUM
+from tuner.core.quantization import BY_GROUP, BY_ROW, GREATEST, LEAST_MAXIMUM
 from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.cpu_ops.quantized_schemes import (
     ROW_PADDING,
@@ -35,13 +38,16 @@ from tuner.mlir.cpu_ops.vnni_packing import (
 )
 from tuner.mlir.ir.building import create, fetch, index, loop, plus, times, total, value, zero
 
+ORDERED = {"ogt": 2, "olt": 4}  # of arith.cmpf
+EXPONENT_LIMIT = 127  # numbers up to 2**127 are in the range of f32
+
 
 @dataclass(frozen=True, eq=False)
 class QuantizedRows:
     """A as a scheme multiplies it: a buffer of rows, with zeros where a step reads beyond K."""
 
     numbers: Value  # memref<m x k and padding>; A itself where it is read in place
-    scales: Value | None  # memref<m x runs, or 1, x f32> of quantized A
+    scales: Value | None  # memref<m x runs, or 1, x f32>: what sums are multiplied by
     sums: Value | None  # memref<m x runs> of the elements of A of each run
 
 
@@ -59,21 +65,15 @@ class RowPreparation:
         scheme = self.scheme
         m, _, k = operands.sizes
         wants_sums = scheme.wants_row_sums or operands.format.has_zero_points
-        is_in_place = (
-            not scheme.is_in_tiles
-            and not operands.format.activations
-            and operands.dtype == scheme.element
-            and k % scheme.step == 0
-            and (m == 1 or scheme.element == "f32")
-        )
+        is_in_place = scheme.is_scaled_ahead and operands.dtype == scheme.element and k % scheme.step == 0
         if is_in_place and not wants_sums:
             return QuantizedRows(operands.arguments[0], None, None)
         element = ir.Type.parse(scheme.element)
         stride = -(-k // ROW_PADDING) * ROW_PADDING + ROW_PADDING
         height = -(-m // TILE_ROWS) * TILE_ROWS if scheme.is_in_tiles else m
         numbers = operands.arguments[0] if is_in_place else allocated((height, stride), element)
-        of_runs = 1 if operands.format.activations == BY_ROW else operands.runs
-        scales = allocated((m, of_runs), ir.F32Type.get()) if operands.format.activations else None
+        of_runs = operands.runs if operands.format.activations == BY_GROUP else 1
+        scales = None if scheme.is_scaled_ahead else allocated((m, of_runs), ir.F32Type.get())
         if wants_sums:
             sums = allocated((m, operands.runs), ir.Type.parse(scheme.sum_element))
         else:
@@ -81,14 +81,16 @@ class RowPreparation:
         rows = QuantizedRows(numbers, scales, sums)
 
         def of_row(row: Value) -> tuple[()]:
-            inverse = None
+            factor = None
             if operands.format.activations == BY_ROW:
-                inverse = self._scale(rows, row, index(0), index(0), k)
+                factor = self._scale(rows, row, index(0), index(0), k)
+            elif scales is not None and not operands.format.activations:
+                factor = self._division(rows, row)
 
             def of_run(run: Value) -> tuple[()]:
                 begin = times(run, operands.depth)
-                by_run = inverse
-                if operands.format.activations and inverse is None:
+                by_run = factor
+                if operands.format.activations == BY_GROUP:
                     by_run = self._scale(rows, row, run, begin, operands.depth)
                 self._convert(rows, row, run, begin, by_run, is_copied=not is_in_place)
                 return ()
@@ -126,21 +128,41 @@ class RowPreparation:
             return list(body(plus(begin, whole * self.lanes), rest, *values))
         return values
 
-    def _scale(self, rows: QuantizedRows, row: Value, run: Value, begin: Value, depth: int) -> Value:
-        """Creates the scale of a part of a row and stores it; returns its inverse."""
+    def _largest(self, row: Value, begin: Value, depth: int) -> Value:
+        """Creates the greatest magnitude of a part of a row; NaN where it has a NaN."""
 
         def larger(k: Value, count: int, before: Value) -> list[Value]:
             size = value("math.absf", self.floats, self._read(row, k, count))
             return [value("arith.maximumf", self.floats, before, size)]
 
         (lanes,) = self._over(begin, depth, larger, [zero(self.floats)])
+        kind = ir.Attribute.parse("#vector.kind<maximumf>")
+        return value("vector.reduction", ir.F32Type.get(), lanes, kind=kind)
+
+    def _scale(self, rows: QuantizedRows, row: Value, run: Value, begin: Value, depth: int) -> Value:
+        """Creates the scale of a part of a row and stores it; returns its inverse."""
         f32 = ir.F32Type.get()
-        largest = value("vector.reduction", f32, lanes, kind=ir.Attribute.parse("#vector.kind<maximumf>"))
+        largest = self._largest(row, begin, depth)
         greatest, least = (floats_of(f32, float(limit)) for limit in (GREATEST, LEAST_MAXIMUM))
         create("memref.store", [], [value("arith.divf", f32, largest, greatest), rows.scales, row, run])
-        olt = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 4)
-        is_small = value("arith.cmpf", ir.IntegerType.get_signless(1), largest, least, predicate=olt)
+        is_small = _compared("olt", largest, least)
         return value("arith.select", f32, is_small, zero(f32), value("arith.divf", f32, greatest, largest))
+
+    def _division(self, rows: QuantizedRows, row: Value) -> Value:
+        """Creates the power of two by which a row's numbers are multiplied, and stores its inverse.
+
+        1 for a row whose sums of runs are in the range of f32 as it is.
+        """
+        f32 = ir.F32Type.get()
+        operands = self.operands
+        # a run's sum has at most so many bits more than its largest element of A
+        growth = operands.format.bits + (operands.depth - 1).bit_length()
+        numbers = (2.0 ** (EXPONENT_LIMIT - growth), 2.0 ** (-growth - 1), 2.0 ** (growth + 1), 1.0)
+        limit, smaller, larger, one = (floats_of(f32, number) for number in numbers)
+        is_large = _compared("ogt", self._largest(row, index(0), operands.k), limit)
+        inverse = value("arith.select", f32, is_large, larger, one)
+        create("memref.store", [], [inverse, rows.scales, row, index(0)])
+        return value("arith.select", f32, is_large, smaller, one)
 
     def _convert(
         self,
@@ -148,19 +170,20 @@ class RowPreparation:
         row: Value,
         run: Value,
         begin: Value,
-        inverse: Value | None,
+        factor: Value | None,
         *,
         is_copied: bool,
     ) -> None:
-        """Creates a run of a row of A as the scheme multiplies it, and its sum."""
+        """Creates a run of a row of A, times ``factor``, as the scheme multiplies it, and its sum."""
         integers = self.scheme.vector(self.lanes, "i32")
         is_integer = self.scheme.sum_element == "i32"
 
         def of_part(k: Value, count: int, *sums: Value) -> list[Value]:
             numbers = self._read(row, k, count)
-            if inverse is not None:
-                scaled = value("arith.mulf", self.floats, numbers, _in_all(inverse, self.floats))
-                numbers = value("math.roundeven", self.floats, scaled)
+            if factor is not None:
+                numbers = value("arith.mulf", self.floats, numbers, _in_all(factor, self.floats))
+            if self.operands.format.activations:
+                numbers = value("math.roundeven", self.floats, numbers)
             whole = value("arith.fptosi", integers, numbers) if is_integer else numbers
             if is_copied:
                 self._store(rows.numbers, row, k, whole)
@@ -180,6 +203,11 @@ class RowPreparation:
             name = "arith.trunci" if element == "i8" else "arith.truncf"
             numbers = value(name, self.scheme.vector(self.lanes, element), numbers)
         create("vector.store", [], [numbers, buffer, row, k])  # a whole vector: the row is padded
+
+
+def _compared(predicate: str, left: Value, right: Value) -> Value:
+    number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ORDERED[predicate])
+    return value("arith.cmpf", ir.IntegerType.get_signless(1), left, right, predicate=number)
 
 
 def _in_all(number: Value, type_: Type) -> Value:
@@ -406,13 +434,15 @@ class QuantizedProduct:
         after: list[Value] = []
         for number, row in enumerate(rows):
             shift = None if self.operands.zero_points is None else self._row_sum(row, run)
-            by_row = self._row_scale(row, run) if self._is_scaled_by_group else None
+            by_row = self._row_scale(row, run) if self._is_scaled_by_run else None
             for vector, (scale, points) in enumerate(group):
                 register = number * len(group) + vector
                 made = self._shifted(sums[register], shift, points)
-                if by_row is not None:
-                    made = value("arith.mulf", self.floats, made, by_row)
-                after.append(value("vector.fma", self.floats, made, scale, before[register]))
+                factor = scale
+                if by_row is not None:  # in the payload's order: the other one overflows before
+                    made = value("arith.mulf", self.floats, made, scale)
+                    factor = by_row
+                after.append(value("vector.fma", self.floats, made, factor, before[register]))
         return after
 
     def store(self, row: Value, panel: Value, columns: int, sums: Sequence[Value], *, adds: bool) -> None:
@@ -422,7 +452,7 @@ class QuantizedProduct:
         """
         lanes = self.tile.lanes
         column = times(panel, self.tile.columns)
-        is_by_row = self.rows.scales is not None and not self._is_scaled_by_group
+        is_by_row = self.rows.scales is not None and not self._is_scaled_by_run
         scale = self._row_scale(row, index(0)) if is_by_row else None
         for vector, made_sums in enumerate(sums):
             made = made_sums if scale is None else value("arith.mulf", self.floats, made_sums, scale)
@@ -433,11 +463,22 @@ class QuantizedProduct:
             store_lanes(made, self.operands.arguments[-1], indices, width, adds=adds)
 
     @property
-    def _is_scaled_by_group(self) -> bool:
-        return self.rows.scales is not None and self.operands.format.activations != BY_ROW
+    def _is_scaled_by_run(self) -> bool:
+        """Returns whether the sums of a run are multiplied by a scale of A before they are added.
+
+        Scales of rows may wait for the sum of all runs, unless scales of weights can be so large that it
+        overflows: f16 ends at 65504.
+        """
+        format_ = self.operands.format
+        return format_.activations == BY_GROUP or (
+            format_.activations == BY_ROW and format_.scale_dtype != "f16"
+        )
 
     def _row_scale(self, row: Value, run: Value) -> Value:
-        scale = value("memref.load", ir.F32Type.get(), self.rows.scales, row, run)
+        number = index(0)
+        if self.operands.format.activations == BY_GROUP:
+            number = run
+        scale = value("memref.load", ir.F32Type.get(), self.rows.scales, row, number)
         return _in_all(scale, self.floats)
 
     def _scale_of(self, line: Value, vector: int) -> Value:
