@@ -39,6 +39,8 @@ def main() -> None:
     options = _arguments()
     drawn_by = {"seed": options.seed, "torch": torch.__version__}
     rows = {row["module"]: row for row in kept_rows(options.kept, drawn_by)}
+    if options.again:
+        rows = {number: row for number, row in rows.items() if row["outcome"] not in BAD}
     numbers = range(options.first, options.first + options.modules)
     todo = [number for number in numbers if number not in rows]
     print(f"{len(numbers) - len(todo)} modules are kept, {len(todo)} are left", file=sys.stderr, flush=True)
@@ -105,6 +107,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--kept", type=Path, required=True, help="outcomes are appended here, and not found again"
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="check kept modules again that were neither right nor refused"
     )
     parser.add_argument("--modules", type=int, default=400)
     parser.add_argument("--first", type=int, default=0, help="number of the first module")

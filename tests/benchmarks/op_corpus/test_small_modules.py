@@ -145,6 +145,8 @@ def test_a_stopped_command_goes_on_and_what_is_wrong_is_its_status(
         file.write('{"module": 2, "fam')  # where it was killed
     assert run(monkeypatch, *options, "--output", str(table)) == 1
     assert "2 modules are kept, 0 are left" in capsys.readouterr().err
+    assert run(monkeypatch, *options, "--again", "--limit-s", "0") == 0
+    assert "1 modules are kept, 1 are left" in capsys.readouterr().err
     document = json.loads(table.read_text())
     assert [row["module"] for row in document["rows"]] == [1]
     assert "class Module" in document["rows"][0]["text"]
