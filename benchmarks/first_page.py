@@ -1,4 +1,4 @@
-"""The schedule on the README's first page, before and after its tuning, with its times.
+"""The schedule on the README's first page, before and after its tuning, with its time.
 
     python -m benchmarks.first_page --output benchmarks/results/first_page.json --readme README.md
 
@@ -48,23 +48,19 @@ def main() -> int:
 
 def part(document: dict[str, Any]) -> str:
     """Returns the part of the README: the knobs before and after, and the times."""
-    first, best = document["rows"]
-    ratio, low, high = document["summary"]["times_as_fast"]
+    _, best = document["rows"]
     problem = f"{PROBLEM.dtype} {PROBLEM.shape}"
     processor = document["machine"]
     isa = processor["isa"].upper().replace("AVX512", "AVX-512")
     count = document["summary"]["candidates"]
-    tiles = " x ".join(str(first["knobs"][name]) for name in KNOBS)
     return f"""Two knobs of [a script](examples/matmul_knobs.mlir), the sizes of its tiles, go in:
 
 ```mlir
 {_lines(SCRIPT.read_text())}
 ```
 
-With the first option of every knob, tiles of {tiles}, {problem} takes
-{seconds_text(first["median_s"])} on one thread ({processor["processor"]}, {isa}).
-Of {count} candidates this one was best, with {seconds_text(best["median_s"])}, {ratio:.2f} times as fast
-(99 % interval {low:.2f} to {high:.2f}):
+Of {count} candidates for {problem} this one was best, with {seconds_text(best["median_s"])} on one thread
+({processor["processor"]}, {isa}):
 
 ```mlir
 {_lines(bound(best["knobs"]))}

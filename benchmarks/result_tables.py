@@ -112,6 +112,18 @@ def headline_table() -> str:
     return markdown_table(("", "sizes", *ZEN4_1_THREAD), rows)
 
 
+def library_sentence() -> str:
+    """Returns the README's sentence on large f32 shapes against the fastest library of each."""
+    means = []
+    for processor, files in PROCESSORS.items():
+        large = [ratio for ratio in ratios_in(files["f32"]) if ratio.is_large]
+        means.append(f"{geometric_mean(large):.2f} ({processor})")
+    return (
+        f"On one thread, large f32 products are {', '.join(means)} times as fast as the fastest of "
+        "OpenBLAS, MKL, BLIS and oneDNN, geometric means."
+    )
+
+
 def _headline(ratios: list[Ratio]) -> str:
     if len(ratios) < HEADLINE_SHAPES:
         return "—"
@@ -311,7 +323,7 @@ def main() -> None:
     argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()
-    print("\n\n".join(text() for text in (headline_table, *TEXTS)))
+    print("\n\n".join(text() for text in (headline_table, library_sentence, *TEXTS)))
 
 
 if __name__ == "__main__":
