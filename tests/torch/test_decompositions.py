@@ -1,8 +1,10 @@
-"""What torch-mlir alone gets wrong comes out as from torch: NaN, constants, reciprocals of zero, scans.
+"""What torch-mlir alone gets wrong comes out as import math
+from torch: NaN, constants, reciprocals of zero, scans.
 
 Integers are computed exactly, or refused: large ones, negative divisors, all 256 numbers of uint8.
 """
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -222,6 +224,34 @@ def test_a_divisor_that_may_be_0_is_refused(function: Any) -> None:
     line = r"^operators that are not supported: .* \(integers are divided by what may be 0\)$"
     with pytest.raises(UsageError, match=line):
         export_module(Function(function), (torch.arange(4),))
+
+
+BEYOND = [0.5, -1.9, 127.9, 128, -129, 255.9, 256, 300, -300, 32768, -70000, 2.0**31, -(2.0**31) - 256]
+BEYOND += [3e9, -5e9, 2.0**32, 1e10 + 3e5, 2.0**62, 2.0**63, -1e19, 1.5e19, 1e30, 448, 464.1]
+BEYOND += [math.inf, -math.inf, math.nan]
+INTEGERS = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64, torch.bool)
+NARROW = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float16, torch.bfloat16)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("source", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("targets", [INTEGERS, NARROW])
+def test_numbers_beyond_the_range_of_a_type_become_what_eager_mode_makes_of_them(
+    source: Any, targets: tuple[Any, ...]
+) -> None:
+    x = torch.tensor(BEYOND, dtype=torch.float64).to(source)
+    function = Function(lambda x: tuple(x.to(target) for target in targets if target is not source))
+    program = tuner.torch.compile(function, (x,))
+    for found, expected in zip(program(x), function(x), strict=True):
+        assert found.dtype is expected.dtype
+        torch.testing.assert_close(found.double(), expected.double(), rtol=0, atol=0, equal_nan=True)
+
+
+def test_a_variance_of_f16_is_computed_in_f64_and_rounded() -> None:
+    x = torch.linspace(-3, 5, 111).reshape(3, 37)
+    function = Function(lambda x: (x.half().var(), x.half().std(1), x.double().half()))
+    for found, expected in zip(tuner.torch.compile(function, (x,))(x), function(x), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-3, atol=0)
 
 
 BYTE_OPERATIONS: tuple[Callable[[Any, Any, Any], Any], ...] = (

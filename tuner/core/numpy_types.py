@@ -20,6 +20,13 @@ except ImportError:
 
 DType: TypeAlias = np.dtype[np.generic]
 Array = npt.NDArray[Any]
+F32: Final = np.dtype(np.float32)
+F64: Final = np.dtype(np.float64)
+BYTE_BITS: Final = 8
+WORD_BITS: Final = 32
+LONG_BITS: Final = 64
+STICKY_SHIFT: Final = 16  # so many lowest bits of a large integer become one, set where one of them is
+STICKY_FROM: Final = 2.0**40  # size of large integers, of which floats of 16 bits drop the lowest 17 bits
 Places = tuple[npt.NDArray[np.int64], ...]  # indices of numbers, an array for each dimension
 DROPPED_BITS: Final = 16  # of the mantissa of an f32
 NAN_BITS: Final = 0x7FC0
@@ -124,3 +131,76 @@ def is_nan(array: Array) -> npt.NDArray[np.bool_]:
     if array.dtype.kind == "i":
         return np.asarray(array == np.iinfo(array.dtype).min)
     return np.asarray(np.isnan(widened(array)))
+
+
+# Conversions of numbers between types, as programs and their references compute them.
+#
+# To a float they round once, to nearest, ties to even. A float that is outside of an integer's range becomes
+# what eager PyTorch gives on x86, where MLIR gives no value: the processor converts to a signed integer of 32
+# or 64 bits, which is the least one for NaN and for numbers outside of its range; its lowest bits are kept.
+# Where PyTorch's vectors and its last, single elements differ, for unsigned integers of 32 bits, that is the
+# single elements' value.
+
+
+def converted_bits(bits: int, *, is_signed: bool, is_double: bool) -> int:
+    """Returns the bits, 32 or 64, of the signed integer to which a float is converted first.
+
+    ``bits``: of the integer that is wanted; ``is_double``: whether the float is a float64.
+    """
+    is_long_byte = bits == BYTE_BITS and is_double
+    if bits > WORD_BITS or (not is_signed and (bits == WORD_BITS or is_long_byte)):
+        return LONG_BITS
+    return WORD_BITS
+
+
+def rounded_to_zero(values: Array, bits: int, *, is_signed: bool, is_double: bool) -> Array:
+    """Returns floats as integers of 1 to 64 bits; of the int64 that are returned, the lowest ``bits`` count.
+
+    ``is_double``: whether the floats are float64 in the program.
+    """
+    numbers = values.astype(F64)
+    converted = converted_bits(bits, is_signed=is_signed, is_double=is_double)
+    if bits < LONG_BITS or is_signed:
+        return _signed(numbers, converted)
+    half = 2.0 ** (LONG_BITS - 1)
+    lower = _signed(numbers, LONG_BITS)
+    upper = _signed(numbers - half, LONG_BITS) ^ np.int64(-(2 ** (LONG_BITS - 1)))
+    return np.where(numbers >= half, upper, lower)
+
+
+def _signed(numbers: Array, bits: int) -> Array:
+    with np.errstate(invalid="ignore"):
+        is_inside = np.abs(numbers) < 2.0 ** (bits - 1)
+    return np.where(is_inside, np.where(is_inside, numbers, 0.0).astype(np.int64), -(2 ** (bits - 1)))
+
+
+def as_float(values: Array, dtype: DType) -> Array:
+    """Returns numbers as floats of this type, rounded once; numpy and ml_dtypes round some of them twice."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if dtype.itemsize > F32.itemsize // 2 or dtype == np.float16:
+            return values.astype(dtype)
+        if values.dtype.kind in "iu":
+            values = _as_double(values)
+        if values.dtype == F64:
+            values = _rounded_to_odd(values)
+        return values.astype(dtype)
+
+
+def _as_double(values: Array) -> Array:
+    """Returns integers as float64 that narrow floats round as the integers themselves: exact up to 2**40."""
+    nearest = values.astype(F64)
+    if values.itemsize < F64.itemsize:
+        return nearest
+    is_set = (values & values.dtype.type(2**STICKY_SHIFT - 1)) != 0
+    large = ((values >> values.dtype.type(STICKY_SHIFT)) | is_set).astype(F64) * 2.0**STICKY_SHIFT
+    return np.where(np.abs(nearest) > STICKY_FROM, large, nearest)
+
+
+def _rounded_to_odd(values: Array) -> Array:
+    """Returns float64 cut off to f32, with the lowest bit set where something was cut off."""
+    nearest = np.ascontiguousarray(values.astype(F32))
+    again = nearest.astype(F64)
+    is_above = (np.abs(again) > np.abs(values)).astype(np.uint32)
+    is_inexact = ((again != values) & ~np.isnan(values)).astype(np.uint32)
+    bits: Array = (nearest.view(np.uint32) - is_above) | is_inexact
+    return bits.view(F32)

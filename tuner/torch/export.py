@@ -29,7 +29,13 @@ from tuner.torch.call_binding import CallBinding, require_constant, signature_of
 from tuner.torch.decompositions import composites, decompositions
 from tuner.torch.dynamic_sizes import shape_of
 from tuner.torch.export_key import export_key
-from tuner.torch.graph_corrections import count_from_front, fill_empty, fold_uniform, promote_unsigned
+from tuner.torch.graph_corrections import (
+    count_from_front,
+    fill_empty,
+    fold_uniform,
+    promote_unsigned,
+    saturate_bytes,
+)
 from tuner.torch.graph_outputs import (
     ChangesTensorsError,
     drop_unchanged_buffers,
@@ -267,6 +273,7 @@ def _imported(
     fill_empty(program.graph)
     fold_uniform(program.graph)
     count_from_front(program.graph)
+    saturate_bytes(program)
     drop_unchanged_buffers(program)
     _require_pure(program)
     refused = (*refused, *_still_unlike_pytorch(program.graph), *promote_unsigned(program))

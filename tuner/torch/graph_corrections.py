@@ -29,6 +29,8 @@ SCATTERS = (
 )
 UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
 CONVERSIONS = (ATEN._to_copy.default, torch.ops.prims.convert_element_type.default)  # noqa: SLF001
+LARGEST_E4M3FN = int(torch.finfo(torch.float8_e4m3fn).max)
+NOT_ABOVE_E4M3FN = (torch.bool, torch.int8, torch.uint8)  # types of which no number is larger
 REDUCTIONS = (ATEN.sum.default, ATEN.sum.dim_IntList)  # of int64
 # by their names: each is right for all 256 numbers, which a test shows
 BYTES = frozenset(
@@ -136,6 +138,27 @@ def count_from_front(graph: torch.fx.Graph) -> None:
             node.args = (written, dimension + written.meta["val"].dim(), *others)
 
 
+def saturate_bytes(program: torch.export.ExportedProgram) -> None:
+    """Replaces larger numbers by the largest where they become float8_e4m3fn, in place.
+
+    PyTorch does so, as the type has no infinity; MLIR makes NaN of them.
+    """
+    for node in list(program.graph.nodes):
+        if node.target not in CONVERSIONS or node.meta["val"].dtype is not torch.float8_e4m3fn:
+            continue
+        (source,) = node.all_input_nodes
+        if source.meta["val"].dtype in NOT_ABOVE_E4M3FN:
+            continue
+        limited = source
+        for is_beyond, limit in ((ATEN.gt.Scalar, LARGEST_E4M3FN), (ATEN.lt.Scalar, -LARGEST_E4M3FN)):
+            with program.graph.inserting_before(node):
+                beyond = program.graph.call_function(is_beyond, (limited, limit))  # false for NaN
+                limited = program.graph.call_function(ATEN.where.ScalarSelf, (beyond, limit, limited))
+            beyond.meta = {"val": source.meta["val"].to(torch.bool)}
+            limited.meta = {"val": source.meta["val"]}
+        node.replace_input_with(source, limited)
+
+
 # Unsigned integers: MLIR's integers have no sign, so an operation on uint8 is accepted only where its result
 # has the same bits as for int8.
 #
@@ -171,12 +194,8 @@ def _is_promoted(program: torch.export.ExportedProgram, node: torch.fx.Node) -> 
     target: Any = node.target
     result_types = _types([node])
     operand_types = _types(node.all_input_nodes)
-    if (
-        target in CONVERSIONS
-        and torch.uint8 in result_types
-        and any(dtype.is_floating_point for dtype in operand_types)
-    ):
-        _convert(program, node, torch.int32)  # wraps, where fptoui has no value
+    if target in CONVERSIONS and torch.uint8 in result_types and torch.float64 in operand_types:
+        _convert(program, node, torch.int64)  # as PyTorch does; torch-mlir converts as for int8
         return True
     if not result_types or target in CONVERSIONS or (torch.uint8 in result_types and _base(target) in BYTES):
         return True

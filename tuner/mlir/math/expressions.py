@@ -56,6 +56,10 @@ class Term:
         """Creates the arithmetic right shift of an integer, which extends the sign."""
         return self._created("arith.shrsi", self, self._of(count))
 
+    def logical_shift(self, count: int) -> "Term":
+        """Creates the right shift of an integer that shifts zeros in."""
+        return self._created("arith.shrui", self, self._of(count))
+
     def __and__(self, other: "Term | int") -> "Term":
         return self._created("arith.andi", self, self._of(other))
 
@@ -123,17 +127,23 @@ class Term:
 
     def converted(self, op: str, element: Type) -> "Term":
         """Creates ``arith.<op>``, such as ``arith.extf``, that converts this term to the type ``element``."""
-        return Term(value(f"arith.{op}", self._with(element), self.value))
+        return Term(value(f"arith.{op}", self.type_with(element), self.value))
 
     def bits(self) -> "Term":
         """Creates the bitcast of this term, a float, to an integer of the same width; returns the integer."""
         return self.converted("bitcast", ir.IntegerType.get_signless(self.element.width))
 
+    def type_with(self, element: Type) -> Type:
+        """Returns the type of this term with other elements."""
+        if self._is_vector:
+            return ir.VectorType.get(self.value.type.shape, element)
+        return element
+
     def _binary(self, name: str, other: "Term | float") -> "Term":
         return self._created(f"arith.{name}{'f' if self.is_float else 'i'}", self, self._of(other))
 
     def _compared(self, predicate: int, other: "Term | float") -> "Term":
-        type_ = self._with(ir.IntegerType.get_signless(1))
+        type_ = self.type_with(ir.IntegerType.get_signless(1))
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(PREDICATE_BITS), predicate)
         return Term(value("arith.cmpf", type_, self.value, self._of(other).value, predicate=number))
 
@@ -144,11 +154,6 @@ class Term:
         if isinstance(other, Term):
             return other
         return self.constant(other)
-
-    def _with(self, element: Type) -> Type:
-        if self._is_vector:
-            return ir.VectorType.get(self.value.type.shape, element)
-        return element
 
     @property
     def _is_vector(self) -> bool:

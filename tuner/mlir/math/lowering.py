@@ -25,6 +25,7 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import create
 from tuner.mlir.ir.reading import op_of, unsupported, walk, walk_where
 from tuner.mlir.math import float32, float64
+from tuner.mlir.math.conversions import compute_bytes_in_single, expand_conversions
 from tuner.mlir.math.expressions import Term
 
 REMAINDER = "arith.remf"
@@ -156,11 +157,13 @@ def lower_math(module: ir.Module) -> None:
     its type, and for ``arith.remf`` of vectors.
     """
     for kernel in walk(module, "gpu.func"):
+        compute_bytes_in_single(kernel)
         expand_remainders(kernel)
         for op in _math_ops(kernel):
             _require(op)
             if op.name not in NATIVE | OF_INTEGERS:
                 replace_by_formula(op)
+        expand_conversions(kernel)
 
 
 def expand_math(root: Op | ir.Module) -> None:
@@ -169,6 +172,7 @@ def expand_math(root: Op | ir.Module) -> None:
     Ops of ``NATIVE`` and ``OF_INTEGERS`` stay; ``math.exp2`` of float32 is computed in float64. Raises
     CandidateError(COMPILE) for an op without a formula for its type, and for ``arith.remf`` of vectors.
     """
+    compute_bytes_in_single(root)
     expand_remainders(root)
     for op in _math_ops(root):
         _require(op)
@@ -180,6 +184,7 @@ def expand_math(root: Op | ir.Module) -> None:
             op.erase()
         elif op.name not in NATIVE | OF_INTEGERS:
             replace_by_formula(op)
+    expand_conversions(root)
 
 
 def replace_by_formula(op: Op) -> None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tuner.core.dtypes import FEW_TERMS, FLOATS, number_type, sum_roundings
 from tuner.core.errors import UsageError
+from tuner.core.numpy_types import rounded_to_zero
 from tuner.mlir.bindings import Op, ir
 
 # Arrays with a bound of their rounding errors: running error analysis.
@@ -356,7 +357,7 @@ def compared_integers(predicate: int, a: Bounded, b: Bounded, element: str) -> T
 def converted_integer(name: str, x: Bounded, source: str, element: str) -> Bounded:
     """Returns the result of the op ``name`` of INTEGER_CONVERSIONS, from type ``source`` to type ``element``.
 
-    Where a float may be out of the integer's range, the error allows any integer.
+    Where an inexact float may be out of the integer's range, the error allows any integer.
     """
     if name in FROM_FLOAT:
         return _rounded_to_zero(x, element, is_signed=name == "arith.fptosi")
@@ -379,9 +380,10 @@ def _rounded_to_zero(x: Bounded, element: str, *, is_signed: bool) -> Bounded:
     with np.errstate(all="ignore"):
         value, low, high = map(np.trunc, (x.value, x.value - x.error, x.value + x.error))
         is_known = (low >= least) & (high < end)  # false for NaN
-        error = np.maximum(high - value, value - low)
-    made = _wrapped(np.where(is_known, value, 0.0).astype(np.int64), np.where(is_known, error, 0.0), element)
-    return Bounded(made.value, np.where(is_known, made.error, 2.0**bits), element)
+        error = np.where(is_known, np.maximum(high - value, value - low), 2.0**bits)
+    whole = rounded_to_zero(x.value, bits, is_signed=is_signed, is_double=x.element == "f64")
+    made = _wrapped(whole, np.where(is_known, error, 0.0), element)
+    return Bounded(made.value, np.where(is_known, made.error, np.where(x.error == 0, 0.0, error)), element)
 
 
 def _wrapped(numbers: Int64, error: Float64, element: str) -> Bounded:

@@ -16,7 +16,13 @@ from tuner.mlir.miscompiled import avoid_miscompilations
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
 from tuner.programs.lowering.composed_math import expand_composed_math
-from tuner.programs.lowering.entry import entry_of, function_named, hide_others, require_few_operations
+from tuner.programs.lowering.entry import (
+    entry_of,
+    function_named,
+    hide_others,
+    reject_unknown_floats,
+    require_few_operations,
+)
 from tuner.programs.lowering.packing import decompose_packing
 from tuner.programs.lowering.resources import array_of
 
@@ -68,13 +74,15 @@ def read_payload(text: str, entry: str | None) -> TensorPayload | NotFused:
 
     ``entry``: name of the function; None: ``main``, or the only public function. Returns NotFused for a
     program with something that fusions lack, such as dynamic sizes. Raises CandidateError(BIND) for text that
-    does not parse, for a missing entry, and for too many operations.
+    does not parse, for a missing entry, and for too many operations; COMPILE for numbers of a type that no
+    target computes.
     """
     module = parse(text, "payload")
     require_few_operations(module)
     name = entry_of(module, entry)
     hide_others(module, name)
     avoid_miscompilations(module)
+    reject_unknown_floats(module)
     decompose_packing(module)
     expand_composed_math(module)
     run_passes(module, INLINE)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tuner.core.numpy_types import DType
+from tuner.core.numpy_types import DType, as_float, rounded_to_zero
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ir.reading import unsupported
 from tuner.programs.interpreter.arithmetic import elementwise, of_result, step_of
@@ -89,25 +89,16 @@ def to_float(read: Callable[[Array], Array]) -> Callable[[DType], Callable[[Arra
 
     ``read`` first makes the integers signed or unsigned.
     """
-    return lambda dtype: lambda values: read(values).astype(dtype)
+    return lambda dtype: lambda values: as_float(read(values), dtype)
 
 
 def from_float(dtype: DType, *, is_signed: bool) -> Callable[[Array], Array]:
-    """Returns the conversion of float arrays to the integer type ``dtype``, rounded towards zero.
-
-    Numbers outside of its range become the nearest limit; NaN becomes 0.
-    """
+    """Returns the conversion of float arrays to the integer type ``dtype``, rounded towards zero."""
     bits = 1 if dtype == BOOL else 8 * dtype.itemsize
-    # [low, high) is representable
-    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if is_signed else (0, 2**bits)
-    wide = np.int64 if is_signed else np.uint64
 
     def convert(values: Array) -> Array:
-        numbers = np.trunc(np.nan_to_num(values.astype(F64), nan=0.0, posinf=np.inf, neginf=-np.inf))
-        is_inside = (numbers >= low) & (numbers < high)
-        inside = np.where(is_inside, numbers, 0.0).astype(wide)
-        ends = np.where(numbers >= high, wide(high - 1), wide(low))
-        return to_integer(np.where(is_inside, inside, ends), dtype)
+        is_double = values.dtype == F64
+        return to_integer(rounded_to_zero(values, bits, is_signed=is_signed, is_double=is_double), dtype)
 
     return convert
 
@@ -123,7 +114,7 @@ def rounded(op: Op, scope: FunctionScope) -> Step:
     if mode is not None and str(mode) != NEAREST:
         raise unsupported(op, f"rounding mode {mode}", "to_nearest_even")
     dtype = scope.element(op, op.results[0].type).dtype
-    return step_of(op, scope, lambda values: values.astype(dtype))
+    return step_of(op, scope, lambda values: as_float(values, dtype))
 
 
 def _widened(read: Callable[[Array], Array]) -> Decode:
@@ -140,7 +131,7 @@ CONVERSIONS: dict[str, Decode] = {
     "arith.fptosi": of_result(lambda dtype: from_float(dtype, is_signed=True)),
     "arith.fptoui": of_result(lambda dtype: from_float(dtype, is_signed=False)),
     "arith.extf": of_result(lambda dtype: lambda values: values.astype(dtype)),
-    "arith.convertf": of_result(lambda dtype: lambda values: values.astype(np.float32).astype(dtype)),
+    "arith.convertf": of_result(lambda dtype: lambda values: as_float(values, dtype)),
     "arith.truncf": rounded,
     "llvm.freeze": elementwise(lambda values: values),
     "arith.bitcast": of_result(reinterpreted),

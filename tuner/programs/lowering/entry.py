@@ -34,6 +34,7 @@ RESOURCE_ATTRIBUTES = (("arith.constant", "value"), ("memref.global", "initial_v
 OPERATIONS_LIMIT = 20_000
 WHOLE_LIMIT = 2_000
 HOLDERS = ("builtin.module", "func.func", "func.return", "gpu.module", "gpu.func", "gpu.return")
+FLOAT = re.compile(r"(?:\b|[0-9?*\]]x)([bt]?f[0-9]\w*)")  # a float's name in a printed type
 RUNTIME = "mgpu"  # prefix of the runtime functions that host code calls
 LINALG_MATH = ("linalg.exp", "linalg.log", "linalg.tanh", "linalg.erf")
 
@@ -293,3 +294,21 @@ def _value_type(type_: Type, what: str) -> ValueType:
     raise CandidateError(
         Stage.COMPILE, f"payload: {what}: found {type_}, allowed memrefs, tensors and numbers"
     )
+
+
+def reject_unknown_floats(module: ir.Module) -> None:
+    """Raises CandidateError(COMPILE) for the first operation on floats that the table of types lacks.
+
+    Such as tf32, f80, f128, and 8-bit floats other than f8E4M3FN and f8E5M2.
+    """
+    allowed = tuple(filter(FLOAT.fullmatch, NUMBER_TYPES))
+
+    def unknown(op: Op) -> str:
+        for value in (*op.operands, *op.results):
+            found = FLOAT.search(str(value.type))
+            if found is not None and found[1] not in allowed:
+                return found[1]
+        return ""
+
+    for op in walk_where(module, lambda op: unknown(op) != ""):
+        raise unsupported(op, unknown(op), ", ".join(allowed))

@@ -8,6 +8,7 @@ from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE
 from tuner.mlir.effects.runner_signatures import is_runner_function
 from tuner.mlir.ir.building import value
 from tuner.mlir.ir.reading import walk
+from tuner.mlir.math.conversions import compute_bytes_in_single, expand_conversions
 from tuner.mlir.math.expressions import Term
 from tuner.mlir.math.lowering import TESTS, expand_remainders, replace_by_formula
 from tuner.mlir.passes import run_passes
@@ -61,6 +62,7 @@ def lower_missing_math(module: ir.Module) -> None:
         %1 = math.sqrt %x : f32
         %0 = arith.divf %c1, %1 : f32
     """
+    compute_bytes_in_single(module)
     expand_remainders(module.operation)
     for op in list(chain.from_iterable(walk(module, name) for name in MISSING)):
         replace_by_formula(op)
@@ -78,6 +80,7 @@ def lower_missing_math(module: ir.Module) -> None:
             larger = value("arith.maxsi", op.operands[0].type, x.value, negative.value)
             op.results[0].replace_all_uses_with(larger)
         op.erase()
+    expand_conversions(module)
     for op in walk(module, "math.copysign"):  # some are created by the expansions above
         with op.location, ir.InsertionPoint(op):
             size, sign = (Term(operand).bits() for operand in op.operands)

@@ -23,6 +23,7 @@ from tuner.programs.lowering.entry import (
     function_named,
     hide_others,
     reject_calls,
+    reject_unknown_floats,
     require_default_memory,
     require_few_operations,
     require_names,
@@ -147,6 +148,7 @@ def read_program(text: str, entry: str | None = None, *, limit: int | None = WHO
         require_few_operations(module, limit, is_whole=True)
     require_resources(module, text)
     avoid_miscompilations(module)
+    reject_unknown_floats(module)
     decompose_packing(module)
     expand_composed_math(module)
     name_memory_spaces(module)
