@@ -31,6 +31,21 @@ ALL_FLOATS = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("bits", "sums", "deepest"),
+    [(8, "i32", 2**17 - 1), (16, "i32", 1), (16, "i64", 2**33 - 1), (8, "i16", 1), (32, "i64", 1)],
+)
+def test_the_type_of_sums_says_how_many_products_of_integers_fit(bits: int, sums: str, deepest: int) -> None:
+    row = NumberType(f"i{bits}", bits, f"int{bits}", sums=sums)
+    assert row.depth_limit == deepest
+    largest = 4 ** (bits - 1)
+    assert deepest * largest < 2 ** (ROWS[sums].bits - 1) <= (deepest + 1) * largest
+
+
+def test_floats_and_integers_that_are_not_multiplied_have_no_limit_of_products() -> None:
+    assert {row.name for row in ROWS.values() if row.depth_limit} == {"i8"}
+
+
 @pytest.mark.parametrize("row", ALL_FLOATS, ids=lambda row: str(row.name))
 def test_the_limits_of_a_float_are_those_of_its_numpy_type(row: NumberType) -> None:
     limits = ml_dtypes.finfo(DTYPES[row.mlir])  # type: ignore[no-untyped-call]

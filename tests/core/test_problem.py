@@ -31,7 +31,7 @@ FORMS = st.sampled_from(problems.LAYOUTS), st.sampled_from(EPILOGUES)
 def drawn_problems(draw: st.DrawFn) -> Problem:
     (dtype, output), (m, n, k) = draw(TYPES), draw(SIZES)
     layout, epilogue = map(draw, FORMS)
-    sizes = (m, n, min(k, problems.I8_DEPTH_LIMIT) if dtype == "i8" else k)
+    sizes = (m, n, min(k, dtypes.number_type(dtype).depth_limit or k))
     return MatmulProblem("matmul", sizes, dtype, layout, epilogue, output)
 
 

@@ -18,7 +18,7 @@ from tests.examples import costly
 from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.compiled_code import BufferMap, KernelBuffer, KernelCode, Launch, Resources, TensorMapLayout
-from tuner.core.dtypes import INPUT_DTYPES
+from tuner.core.dtypes import INPUT_DTYPES, number_type
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.fusion_facts import FusionFacts
 from tuner.core.gpu import chip_of
@@ -26,7 +26,6 @@ from tuner.core.machine import Machine, gpu_machine
 from tuner.core.matmul import Matmul
 from tuner.core.plausibility import LEAST_S, MOST_S
 from tuner.core.problem import (
-    I8_DEPTH_LIMIT,
     LAYOUTS,
 )
 from tuner.core.problem_classes import FusedProblem, MatmulProblem
@@ -66,7 +65,7 @@ failures = st.builds(Failure, st.sampled_from(Stage), texts)
 problems = st.builds(
     MatmulProblem,
     st.just("matmul"),
-    st.tuples(*[st.integers(1, 2**31 - 1)] * 2, st.integers(1, I8_DEPTH_LIMIT)),
+    st.tuples(*[st.integers(1, 2**31 - 1)] * 2, st.integers(1, number_type("i8").depth_limit)),
     st.sampled_from(tuple(INPUT_DTYPES)),
     st.sampled_from(LAYOUTS),
     st.sampled_from(EPILOGUES),

@@ -56,6 +56,15 @@ class FloatFormat:
         """Returns the least magnitude that is rounded to infinity, in a format that has infinity."""
         return (2.0 - self.epsilon / 2) * 2.0**self.greatest
 
+    @property
+    def last_rounded_down(self) -> float:
+        """Returns the greatest float64 magnitude that is rounded to the largest finite number.
+
+        The number in the middle between the largest and the next is rounded to the even one of these.
+        """
+        middle = self.largest + 2.0 ** (self.greatest - self.fraction_bits - 1)
+        return math.nextafter(middle, 0.0) if self.has_infinity else middle
+
 
 @dataclass(frozen=True)
 class ExtremeExponents:
@@ -127,6 +136,17 @@ class NumberType:
         if self.format is None:
             return 2.0 ** (self.bits - 1)
         return self.format.largest
+
+    @property
+    def depth_limit(self) -> int:
+        """Returns the most products of two numbers whose sum always fits into the type of the sums.
+
+        0 where there is no limit: sums are floats, or no kernel multiplies numbers of the type.
+        """
+        if self.is_float or not self.sums:
+            return 0
+        greatest_sum = 2 ** (ROWS[self.sums].bits - 1) - 1
+        return greatest_sum // 2 ** (2 * (self.bits - 1))
 
     @property
     def cuts_sums(self) -> bool:
@@ -277,6 +297,7 @@ def _with(field: str) -> tuple[str, ...]:
 
 
 INPUT_DTYPES: Final = _with("sums")  # of A and B
+INTEGER_DTYPES: Final = tuple(row.name for row in _ROWS if row.sums and not row.is_float)  # of A and B
 SUM_DTYPES: Final = tuple(dict.fromkeys(row.sums for row in _ROWS if row.sums))
 NARROW_OUTPUTS: Final = {row.name: row.narrow for row in _ROWS if row.narrow}
 OUTPUTS: Final = (*SUM_DTYPES, *dict.fromkeys(chain.from_iterable(NARROW_OUTPUTS.values())))

@@ -35,7 +35,6 @@ NUMPY_ALIGNMENT = "16"  # what numpy's arrays have, as malloc promises it
 ALIGNMENTS = (NUMPY_ALIGNMENT, "64", "any")  # bytes; 64: a cache line; any: that of one element
 # What is evicted from a CPU's caches before a call: nothing, B, all operands.
 WARM, WEIGHTS_COLD, COLD = CACHES = ("warm", "weights-cold", "cold")
-I8_DEPTH_LIMIT = 2**17 - 1  # of k: no sum of so many products of i8 overflows an i32
 BATCH_LIMIT = 65535  # matrices: the most blocks of a GPU's grid along z
 SIZE_LIMIT = 2**31 - 1  # an extent; kernels index with 64 bits, BLAS interfaces with 32
 
@@ -111,10 +110,10 @@ class Problem(abc.ABC):
         if type(self.batch) is not int or not 1 <= self.batch <= allowed_batch:
             allowed = "1" if allowed_batch == 1 else f"1..{allowed_batch}"
             raise UsageError(f"batch: found {self.batch!r}, allowed {allowed} for {self.operation}")
-        if self.dtype == "i8" and self.sizes[2] > I8_DEPTH_LIMIT:
-            raise UsageError(
-                f"size k: found {self.sizes[2]}, allowed 1..{I8_DEPTH_LIMIT} for i8, whose sums are i32"
-            )
+        type_ = number_type(self.dtype)
+        if type_.depth_limit and self.sizes[2] > type_.depth_limit:
+            allowed = f"1..{type_.depth_limit} for {self.dtype}, whose sums are {type_.sums}"
+            raise UsageError(f"size k: found {self.sizes[2]}, allowed {allowed}")
 
     # What each class says itself
 

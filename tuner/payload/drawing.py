@@ -29,7 +29,7 @@ from tuner.payload.special_numbers import (
     NumberTypes,
     SpecialKinds,
     SpecialNumbers,
-    put_extreme_bytes,
+    put_extreme_integers,
     put_special_numbers,
     special_bias,
     special_kinds,
@@ -191,7 +191,7 @@ def _usual_rows(problem: Problem) -> int:
 
 
 def with_special_numbers(inputs: Inputs, rng: np.random.Generator, draw: int = 0) -> Inputs:
-    """Returns inputs with NaN, infinity, unit vectors or extreme bytes, where their types have them.
+    """Returns inputs with NaN, infinity, unit vectors or extreme integers, where their types have them.
 
     A and B are changed in place. In draw 0 the arguments of the epilogue get numbers of any size and from FEW
     (4) columns on NaN and infinity; these arguments and what C then is are in the returned inputs only.
@@ -202,10 +202,10 @@ def with_special_numbers(inputs: Inputs, rng: np.random.Generator, draw: int = 0
     if draw == 0:
         inputs = with_special_bias(inputs, rng, 0 if n < FEW else min(len(BIAS_KINDS), n // 2))
     stored = replace(inputs.base, a=inputs.a, b=inputs.b)
-    if problem.dtype == "i8":
+    if not number_type(problem.dtype).is_float:
         of_rows, of_columns = inputs.base.sums
         sums = of_rows * inputs.rows.reshape(-1, m), of_columns * inputs.columns.reshape(-1, n)
-        return replace(inputs, special=put_extreme_bytes(*stored.without_layout, sums, rng))
+        return replace(inputs, special=put_extreme_integers(*stored.without_layout, sums, rng))
     if problem.dtype not in SPECIAL_DTYPES:
         return inputs
     kinds = _special_kinds(problem)[draw]

@@ -41,8 +41,6 @@ COLUMN_KINDS = (NAN, INFINITE, UNIT)
 # The product of each row and the ONE column is the row's number; likewise of the ONE row and a column.
 RESULT_ROWS = (PLUS, MINUS, LARGE, ONE)
 RESULT_COLUMNS = (PLUS, MINUS, ONE)
-LEAST_BYTE = -128
-GREATEST_BYTE = 127
 LONG_RUN = 1024  # longer ones have sums above 2**24, the largest number up to which f32 has all integers
 OTHERS = 3  # of a long run: bytes of the other extreme, so that such sums are odd, and no number of f32
 BIAS_KINDS = (np.nan, np.inf, -np.inf, -0.0, 0.0)
@@ -241,13 +239,13 @@ def _products(matrix: Array, vectors: Array, kinds: Kinds, numbers: NumbersOfKin
     return products
 
 
-def put_extreme_bytes(
+def put_extreme_integers(
     a: Array, b: Array, sums: tuple[Float64, Float64], rng: np.random.Generator
 ) -> SpecialNumbers:
-    """Fills a row of A and up to two columns of B, of i8, with -128 and 127, in place; returns C there.
+    """Fills a row of A and up to two columns of B with the ends of their integers' range; returns C there.
 
     ``sums``: of each row of A, (batch, m), and of each column of B, (batch, n). ``Problem`` allows no K whose
-    sum of extreme products exceeds an i32.
+    sum of extreme products exceeds the type of the sums.
     """
     matrix = int(rng.integers(len(a)))
     a = a[matrix]
@@ -256,13 +254,15 @@ def put_extreme_bytes(
     row = int(rng.integers(m))
     columns = rng.permutation(n)[:2].tolist()
     places = rng.permutation(k)[:OTHERS].tolist() if k > LONG_RUN else []
-    least, greatest = (_ExtremeRun.of(k, places, usual) for usual in (LEAST_BYTE, GREATEST_BYTE))
+    ends = np.iinfo(a.dtype)
+    least = _ExtremeRun(_run(a, places, ends.min, ends.max), ends.min, ends.max, places)
+    greatest = _ExtremeRun(_run(a, places, ends.max, ends.min), ends.max, ends.min, places)
     of_row = _products_of_run(sums[1][matrix], b.T, least)
     of_columns = [_products_of_run(sums[0][matrix], a, run) for run in (least, greatest)]
-    a[row] = least.bytes
+    a[row] = least.numbers
     for column, run, values in zip(columns, (least, greatest), of_columns, strict=False):
-        b[:, column] = run.bytes
-        values[row] = of_row[column] = float(_wide(least.bytes) @ _wide(run.bytes))
+        b[:, column] = run.numbers
+        values[row] = of_row[column] = float(_wide(least.numbers) @ _wide(run.numbers))
     return SpecialNumbers(
         matrix,
         columns=tuple(zip(columns, of_columns, strict=False)),
@@ -272,17 +272,16 @@ def put_extreme_bytes(
 
 @dataclass(frozen=True, eq=False)
 class _ExtremeRun:
-    bytes: Array  # ``usual`` but at ``places``
+    numbers: Array  # ``usual`` but at ``places``
     usual: int
     other: int
     places: list[int]
 
-    @classmethod
-    def of(cls, length: int, places: list[int], usual: int) -> "_ExtremeRun":
-        other = GREATEST_BYTE if usual == LEAST_BYTE else LEAST_BYTE
-        numbers = np.full(length, usual, np.int8)
-        numbers[places] = other
-        return cls(numbers, usual, other, places)
+
+def _run(rows: Array, places: list[int], usual: int, other: int) -> Array:
+    numbers = np.full(rows.shape[1], usual, rows.dtype)
+    numbers[places] = other
+    return numbers
 
 
 def _products_of_run(sums: Float64, lines: Array, run: _ExtremeRun) -> Float64:

@@ -29,10 +29,11 @@ from tests.library.c.c_programs import (
 )
 from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core import instruction_sets
+from tuner.core.dtypes import number_type
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.instruction_sets import X86_64, CodeLevel
 from tuner.core.matmul import BatchMatmul, Matmul
-from tuner.core.problem import I8_DEPTH_LIMIT, Problem
+from tuner.core.problem import Problem
 from tuner.core.processors import PROCESSORS
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.library.c.kernels import CodeTarget, code_target, function_of
@@ -168,7 +169,7 @@ def test_bad_sizes_are_refused_and_nothing_is_touched(sizes: tuple[int, ...], li
     extents = [ctypes.c_int64(size) for size in sizes]
     assert library.tuner_matmul_f32_nn(None, None, None, *extents) == BAD_SIZES
     assert library.tuner_batch_matmul_f32_nn(None, None, None, ctypes.c_int64(1), *extents) == BAD_SIZES
-    too_deep = map(ctypes.c_int64, (1, 1, I8_DEPTH_LIMIT + 1))  # for sums of products of i8
+    too_deep = map(ctypes.c_int64, (1, 1, number_type("i8").depth_limit + 1))  # for sums of products of i8
     assert library.tuner_matmul_i8_nn(None, None, None, *too_deep) == BAD_SIZES
 
 

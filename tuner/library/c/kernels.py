@@ -33,7 +33,7 @@ from tuner.core.instruction_sets import (
 )
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
-from tuner.core.problem import I8_DEPTH_LIMIT, NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem
+from tuner.core.problem import NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem
 from tuner.core.problem_classes import GroupedProblem
 from tuner.core.processors import instruction_sets_of
 from tuner.library.entries import LibraryEntry
@@ -110,7 +110,7 @@ class CFunction:
     accumulator_type: str  # in which products are added up
     is_batch: bool
     epilogue: Epilogue  # what follows the product
-    depth_limit: int  # the largest k: beyond it sums of i8 could overflow
+    depth_limit: int  # the largest k: beyond it sums of integers could overflow
     stored_a: str  # extents in memory, for a comment: "m x k"
     stored_b: str
     index_a: str  # C expression of the index of element (i, l)
@@ -120,6 +120,11 @@ class CFunction:
     def names(self) -> tuple[str, ...]:
         """Returns the names of the arrays: "a", "b", those of the epilogue, "c"."""
         return tuple(argument.name for argument in self.problem.arguments)
+
+    @property
+    def has_integers(self) -> bool:
+        """Returns whether A and B are integers, whose sums may overflow."""
+        return not number_type(self.problem.dtype).is_float
 
     @property
     def counted(self) -> str:
@@ -143,7 +148,7 @@ def function_of(problem: Problem, prefix: str) -> CFunction:
         accumulator_type=C_TYPES[problem.accumulator],
         is_batch=bool(problem.lead),
         epilogue=problem.after_product,
-        depth_limit=I8_DEPTH_LIMIT if problem.dtype == "i8" else SIZE_LIMIT,
+        depth_limit=min(number_type(problem.dtype).depth_limit or SIZE_LIMIT, SIZE_LIMIT),
         stored_a=STORED_A[problem.layout],
         stored_b=STORED_B[problem.layout],
         index_a=INDEX_A[problem.layout],

@@ -9,7 +9,7 @@ import numpy as np
 
 from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch
 from tuner.core.device import StreamOrder
-from tuner.core.dtypes import SUM_DTYPES
+from tuner.core.dtypes import SUM_DTYPES, number_type
 from tuner.core.errors import CandidateError, DeviceError, Stage, TunerError, UsageError
 from tuner.core.interfaces import AbstractEvaluator, Artifact, Effort
 from tuner.core.numpy_types import is_nan
@@ -139,7 +139,7 @@ class SimulatorEvaluator(AbstractEvaluator):
         if not blocks:
             return _verdict_of_all_blocks(problem, loaded, rng)
         inputs = draw(problem, draw_base(problem, rng), rng)
-        if problem.dtype != "i8":
+        if number_type(problem.dtype).is_float:
             # NaN and sums above UNWRITTEN_SUM mark what was not written: A and B stay usual
             inputs = with_special_bias(inputs, rng, 0)
         c = inputs.output_before
@@ -247,10 +247,10 @@ def _draws(problem: Problem, rng: np.random.Generator) -> Iterator[Inputs]:
     is_small = min(m, n) < LEAST_SIDE
     if is_small:
         usual = draw(problem, base, rng)
-        if problem.dtype != "i8":
+        if number_type(problem.dtype).is_float:
             usual = with_special_bias(usual, rng, 0)
         yield usual
-        if problem.dtype == "i8":
+        if not number_type(problem.dtype).is_float:
             return
     for number in range(special_draws(problem)):
         yield with_special_numbers(draw(problem, base, rng), rng, number)

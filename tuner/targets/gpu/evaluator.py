@@ -9,7 +9,7 @@ from typing import Protocol, final
 import numpy as np
 
 from tuner.core.device import AbstractDevice
-from tuner.core.dtypes import FLOAT8S, SUM_DTYPES
+from tuner.core.dtypes import FLOAT8S, INTEGER_DTYPES, SUM_DTYPES
 from tuner.core.errors import CandidateError, DeviceError, Stage, TunerError, failing_as_member
 from tuner.core.gpu import chip_of
 from tuner.core.interfaces import (
@@ -38,7 +38,7 @@ from tuner.targets.gpu.event_timing import MIN_SAMPLES, AbstractSampleWatch, Gpu
 PEAK_ERROR = 0.1  # relative, of the peak at the highest clock: error of events and of reported clocks
 # Types that are verified with NaN, infinity and extreme bytes: computed by IEEE 754 or exactly. PTX leaves
 # open how tensor cores round and overflow products of other types.
-WITH_SPECIAL_NUMBERS = (*SUM_DTYPES, "i8")
+WITH_SPECIAL_NUMBERS = (*SUM_DTYPES, *INTEGER_DTYPES)
 ALGORITHM_RUNS = 5  # of each algorithm of cuBLASLt, to find the fastest
 
 
