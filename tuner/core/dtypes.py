@@ -145,8 +145,8 @@ class NumberType:
         """
         if self.is_float or not self.sums:
             return 0
-        greatest_sum = 2 ** (ROWS[self.sums].bits - 1) - 1
-        return greatest_sum // 2 ** (2 * (self.bits - 1))
+        greatest_sum = (1 << ROWS[self.sums].bits - 1) - 1
+        return greatest_sum >> 2 * (self.bits - 1)
 
     @property
     def cuts_sums(self) -> bool:
