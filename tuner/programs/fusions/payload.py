@@ -15,6 +15,7 @@ from tuner.mlir.ir.reading import function_type, ops_in, types_of, walk
 from tuner.mlir.miscompiled import avoid_miscompilations
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
+from tuner.programs.lowering.aggregates import decompose_aggregates
 from tuner.programs.lowering.composed_math import expand_composed_math
 from tuner.programs.lowering.entry import (
     entry_of,
@@ -84,6 +85,7 @@ def read_payload(text: str, entry: str | None) -> TensorPayload | NotFused:
     avoid_miscompilations(module)
     reject_unknown_floats(module)
     decompose_packing(module)
+    decompose_aggregates(module)
     expand_composed_math(module)
     run_passes(module, INLINE)
     function = function_named(module, name)

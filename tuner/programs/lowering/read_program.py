@@ -14,6 +14,7 @@ from tuner.mlir.ir.memrefs import is_workgroup
 from tuner.mlir.ir.reading import callee_of, constant_of, location_of, unsupported, walk, walk_where
 from tuner.mlir.miscompiled import avoid_miscompilations
 from tuner.mlir.passes import run_passes
+from tuner.programs.lowering.aggregates import decompose_aggregates
 from tuner.programs.lowering.bufferize import bufferized, has_tensors
 from tuner.programs.lowering.composed_math import expand_composed_math
 from tuner.programs.lowering.deallocation import free_memory
@@ -150,6 +151,7 @@ def read_program(text: str, entry: str | None = None, *, limit: int | None = WHO
     avoid_miscompilations(module)
     reject_unknown_floats(module)
     decompose_packing(module)
+    decompose_aggregates(module)
     expand_composed_math(module)
     name_memory_spaces(module)
     inline_device_functions(module)
