@@ -18,11 +18,13 @@ from typing import Any
 
 import torch
 from torch._export.utils import _get_decomp_for_cia
+from torch.utils import _pytree
 
 from tuner.mlir.bindings import torch_decompositions
 from tuner.torch.attention import attentions
 from tuner.torch.convolutions import convolution
 from tuner.torch.element_types import NARROW, number_like, rounded_to, widened, wrapped_to
+from tuner.torch.graph_corrections import SCATTERS
 from tuner.torch.interpolation import interpolations
 from tuner.torch.normalizations import (
     batch_norm,
@@ -85,6 +87,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
             for dims in (1, 2, 3)
         },
         ATEN._efficientzerotensor.default: _zeros,  # noqa: SLF001
+        **dict.fromkeys((ATEN.index_put.default, *SCATTERS), _written),
         **attentions(table),
         **sums_with_products(table),
         ATEN.block_diag.default: block_diagonal,
@@ -157,6 +160,17 @@ def _product_by_bytes(x: torch.Tensor, weight: torch.Tensor, scales: torch.Tenso
     """Sums products in f32 and rounds once, as PyTorch's kernel."""
     rows = weight.float() * scales.float().unsqueeze(1)
     return (x.float() @ rows.t()).to(x.dtype)
+
+
+def _written(x: torch.Tensor, *arguments: Any, **_: Any) -> Any:
+    """Returns x where there are no positions to write, for which torch-mlir divides by zero."""
+    if any(map(_has_no_elements, _pytree.tree_leaves(arguments))):
+        return x.clone()
+    return NotImplemented
+
+
+def _has_no_elements(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.numel() == 0
 
 
 def _of_scalars(softmax: Any, decomposed: Callable[..., Any] | None) -> Callable[..., Any]:
