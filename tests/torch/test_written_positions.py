@@ -66,5 +66,5 @@ def test_writes_by_pytorch_keep_the_last_of_duplicates_and_count_negative_positi
     for positions in ([0, 2, 4], [1, 1, 3], [-1, -6, 0], [5, 5, 5]):
         torch.testing.assert_close(called(program, positions), called(module, positions))
     for positions in ([0, 6, 1], [0, -7, 1]):
-        with pytest.raises(IndexError, match="out of (bounds|range)"):
+        with pytest.raises(IndexError, match=r"out of (bounds|range)"):
             called(program, positions)
