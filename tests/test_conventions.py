@@ -25,6 +25,7 @@ ENVIRONMENT_READERS = {
     "runtime.timing_lock",  # TUNER_LOCK_FOLDER: processes of tests share no lock
     "runtime.workers.child_process",  # a child gets its parent's environment, changed
     "results.database_name",  # TUNER_DB means the same on the command line and in the Python API
+    "runtime.cpu.host",  # TUNER_CPU: the processor that code counts on, as /proc/cpuinfo
     "runtime.workers.processes",  # TUNER_TIME_LIMIT_FACTOR: of each child, whoever starts it
 }
 PTX = ("simulator.", "cli.commands.ptx")  # whose types have their own names
