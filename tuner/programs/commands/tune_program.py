@@ -409,6 +409,6 @@ def _read(
         request = request_at(request, source.size, source.payload)
     request = replace(request, baselines=source.baselines)
     fusions = tuning.find(request, source.payload, source.cache)
-    if tuple(named.problem for named in fusions.problems) != tuned.problems:
+    if {named.problem for named in fusions.problems} != set(tuned.problems):  # the heaviest are first
         raise UsageError(f"{source.payload}: has other fusions than those that were tuned")
     return request, fusions
