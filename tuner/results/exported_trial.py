@@ -29,6 +29,7 @@ from tuner.space.scripts.header import (
     provenance_text,
     script_with_header,
 )
+from tuner.space.scripts.script_text import with_constants
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.space.search_space import SearchSpace
 from tuner.targets.backends import Backends
@@ -218,11 +219,6 @@ def _gpu_code(store: "Store", trial: int, form: str) -> bytes:
 #
 # Some values also decide other steps: which loops are peeled, how often a loop is unrolled. So a value is an
 # option only where the strategy, bound with that value, gives the same text except for the knob's line.
-
-
-def with_constants(script: str) -> str:
-    """Returns a bound script with plain constants in place of knobs, for tools without ``transform.tune``."""
-    return KNOB_LINE.sub(r"\g<handle> = transform.param.constant \g<value> : i64", script)
 
 
 def with_knob_options(script: str, candidate: Candidate, binder: Binder, space: SearchSpace) -> str:

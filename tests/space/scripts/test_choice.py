@@ -16,7 +16,7 @@ from tuner.core.machine import Machine, gpu_machine, variables_of
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.runs import ChosenStrategy
-from tuner.results.exported_trial import with_constants, with_knob_options
+from tuner.results.exported_trial import with_knob_options
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import SpaceFile, load_space_file, parse_space, spaces_for
 from tuner.space.file.yaml import default_space_file
@@ -30,6 +30,7 @@ from tuner.space.scripts.choice import (
     with_seed_scripts,
 )
 from tuner.space.scripts.header import provenance_file, script_with_header
+from tuner.space.scripts.script_text import with_constants
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.space.search_space import SearchSpace
 from tuner.targets.cpu.compiler import CpuCompiler

@@ -1,4 +1,5 @@
 import contextlib
+import difflib
 import itertools
 import math
 import operator
@@ -25,6 +26,7 @@ from tuner.mlir.transform import DYNAMIC_SIZES
 from tuner.payload.partitions import PARTITIONS_COMMENT
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.scripts.schedule import Schedule
+from tuner.space.scripts.script_text import with_constants
 from tuner.space.scripts.strategy import Binder, Strategy
 from tuner.space.search_space import SearchSpace
 from tuner.targets.cpu.compiler import CpuCompiler
@@ -73,7 +75,7 @@ def test_the_chosen_region_and_no_other_is_run(order: int) -> None:
 
 def test_ops_of_one_name_are_bound_alike_and_a_value_keeps_the_spelling_of_its_option() -> None:
     text = bind(script(SIZE, knob("size", "[16, 8]", result="again")), size=16)
-    assert text.count('<"size"> = 16 : i64 from options') == 2
+    assert text.count('<"size"> = 16 from options') == 2
     text = script(knob("flag", "[true, 7 : i32]", kind="!transform.any_param"))
     assert '<"flag"> = 7 : i32 from options' in bind(text, flag="7")
     assert '<"flag"> = true from options' in bind(text, flag="true")
@@ -85,7 +87,7 @@ def test_a_bound_script_leaves_one_candidate_binds_to_itself_and_the_schedule_is
     assert bind(bound, size=16, order=1) == bound
     schedule = Schedule(script(SIZE, TILE))
     first = bind(schedule, size=8)
-    assert "= 16 : i64 from" in bind(schedule, size=16)
+    assert "= 16 from" in bind(schedule, size=16)
     assert bind(schedule, size=8) == first
 
 
@@ -94,7 +96,76 @@ def test_a_script_without_knobs_is_exactly_one_candidate_and_the_line_that_names
     assert candidates(text) == [Candidate("own", ())]
     assert "step %c8" in apply(bind(text))
     line = f"{PARTITIONS_COMMENT}matmul_64x32 0 0 64 32; matmul_64x32 0 32 64 32"
-    assert bind(f"// a comment\n{line}\n{script(SIZE)}", size=8).splitlines()[0] == line
+    assert bind(f"// a comment\n{line}\n{script(SIZE)}", size=8).splitlines()[:2] == ["// a comment", line]
+
+
+def changed_lines(before: str, after: str) -> list[str]:
+    differences = difflib.ndiff(before.splitlines(), after.splitlines())
+    return [f"{line[0]} {line[2:].strip()}" for line in differences if line[0] in "+-"]
+
+
+def test_values_are_written_into_the_text_and_nothing_else_of_it_moves() -> None:
+    text = EXAMPLE.read_text()
+    bound = bind(text, outer_loop=1, tile_m=4, tile_n=64, unroll_k=2)
+    changes = [line for line in changed_lines(text, with_constants(bound)) if "smt" not in line]
+    assert [line for line in changes if line[0] == "+"] == [
+        "+ %tile_m = transform.param.constant 4 : i64 -> !transform.param<i64>",
+        "+ %tile_n = transform.param.constant 64 : i64 -> !transform.param<i64>",
+        "+ %unroll_k = transform.param.constant 2 : i64 -> !transform.param<i64>",
+        '+ %tile = transform.tune.alternatives<"outer_loop"> selected_region = 1 -> !transform.any_op {',
+    ]
+    assert "smt." not in bound
+    assert "// The choices. A register tile" in bound
+
+
+FORMS = """
+    // %no = transform.tune.knob<"no"> options = [1] -> !transform.param<i64>
+    %size = transform.tune.knob<"size">
+        options = {min = 8, max = 16, step = 8}  // rows
+        -> !transform.param<i64>
+    %name = transform.tune.knob<"name"> options = ["a b", "{"] -> !transform.any_param
+    transform.annotate %product "transform.tune.knob<no> options" : !transform.any_op
+    %twice = transform.smt.constrain_params(%size) : (!transform.param<i64>) -> (!transform.param<i64>) {
+    ^bb0(%rows: !smt.int):  // } a brace
+      %two = smt.int.constant 2
+      %product_of_two = smt.int.mul %rows, %two
+      smt.yield %product_of_two : !smt.int
+    }
+    transform.tune.alternatives<"order"> {
+      transform.annotate %product "first" : !transform.any_op
+      transform.yield
+    }, {
+      transform.yield
+    }
+"""
+
+
+def test_values_are_written_in_each_form_and_not_into_comments_and_strings() -> None:
+    text = script(FORMS)
+    bound = bind(text, size=16, name="{", order=1)
+    assert sorted(changed_lines(text, with_constants(bound))) == sorted(
+        [
+            '- %size = transform.tune.knob<"size">',
+            "- options = {min = 8, max = 16, step = 8}  // rows",
+            "+ %size = transform.param.constant 16 : i64  // rows",
+            '- %name = transform.tune.knob<"name"> options = ["a b", "{"] -> !transform.any_param',
+            '+ %name = transform.param.constant "{" -> !transform.any_param',
+            *[f"- {line.strip()}" for line in FORMS.splitlines() if "%twice" in line],
+            "+ %twice = transform.param.constant 32 : i64 -> !transform.param<i64>",
+            "- ^bb0(%rows: !smt.int):  // } a brace",
+            "- %two = smt.int.constant 2",
+            "- %product_of_two = smt.int.mul %rows, %two",
+            "- smt.yield %product_of_two : !smt.int",
+            "- }",
+            '- transform.tune.alternatives<"order"> {',
+            '+ transform.tune.alternatives<"order"> selected_region = 1 {',
+        ]
+    )
+
+
+def test_a_form_that_is_not_known_is_printed_by_mlir() -> None:
+    spaced = script(SIZE).replace('knob<"size">', 'knob <"size" >')
+    assert "= 8 : i64 from options" in bind(spaced, size=8)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +284,7 @@ def test_an_illegal_transform_or_a_tile_that_does_not_divide_fails_to_compile_wi
     text = EXAMPLE.read_text().replace(line, f"{line}\n{alternatives('unroll', '', unroll)}")
     compiler, binder, problem = cpu(text)
     compiler.compile(problem, binder.bind(Candidate.of("own", VALUES | {"unroll": 0})))
-    unrolling = "transform.loop.unroll at script:7:7: failed to unroll, incorrect type of payload"
+    unrolling = "transform.loop.unroll at script:10:7: failed to unroll, incorrect type of payload"
     vectorizing = f"linalg.fill at payload:7:16: Attempted to vectorize, but failed; {DYNAMIC_SIZES}"
     of_any_size = EXAMPLE.read_text().replace("divides = 16", "step = 1")
     for example, name, value, reason in (

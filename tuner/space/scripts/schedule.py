@@ -4,7 +4,6 @@
 constraints. To bind a candidate, it sets the knobs and replaces these ops by constants.
 """
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
@@ -20,7 +19,7 @@ from tuner.mlir.transform import new_context
 from tuner.mlir.transform import parse as parse_mlir
 from tuner.payload.partitions import PARTITIONS_COMMENT
 from tuner.space.expressions import LENGTH_LIMIT, Expression, parse
-from tuner.space.scripts.header import is_exported, without_header
+from tuner.space.scripts.header import without_header
 from tuner.space.scripts.knobs import (
     KNOB,
     PARAMETER,
@@ -34,6 +33,7 @@ from tuner.space.scripts.knobs import (
     walk,
     where,
 )
+from tuner.space.scripts.script_text import with_values
 from tuner.space.search_space import Knob
 
 # ``transform.smt.constrain_params`` as expressions over knobs: MLIR's interpreter has no semantics for it.
@@ -57,7 +57,6 @@ ALLOWED_OPS = (
     "smt.constant, smt.int.{constant, add, sub, mul, div, mod, abs, cmp}, "
     "smt.{eq, distinct, and, or, xor, not, implies, ite, assert, yield}"
 )
-OPEN_KNOB = re.compile(r'transform\.tune\.knob<"([^"]*)">(?= options)')
 
 
 @dataclass(frozen=True)
@@ -105,6 +104,14 @@ def _number(parameter: ir.Type, expression: Expression, values: dict[str, Value]
             Stage.BIND, f"{expression.where}: {expression.text!r}: {number} does not fit {type_}"
         )
     return ir.IntegerAttr.get(type_, number)
+
+
+def _constants(op: ir.Operation, constrained: Constrained, values: dict[str, Value]) -> list[tuple[str, str]]:
+    """Returns the value and the type of each result of a ``constrain_params`` op, as MLIR text."""
+    constants = []
+    for result, expression in zip(op.results, constrained.results, strict=True):
+        constants.append((str(_number(result.type, expression, values)), str(result.type)))
+    return constants
 
 
 class _Reader:
@@ -308,7 +315,8 @@ class Schedule:
             self._tunable_ops = read_tunable_ops(self._module.operation, name)
             self.knobs = knobs_of(self._tunable_ops)
             self._constrained = read_constraints(self._module.operation, self.knobs, name)
-        self._export = without_header(text) if is_exported(text) else ""
+            self._folded = walk(self._module.operation, (CONSTRAIN,))
+        self._text = without_header(text)
 
     @property
     def constraints(self) -> tuple[Expression, ...]:
@@ -330,30 +338,40 @@ class Schedule:
     def select(self, candidate: Candidate) -> str:
         """Returns the script with a candidate's values filled in.
 
-        An exported script keeps its comments where the values can be written into its text. Raises
-        CandidateError(BIND) for a missing or unknown knob, a value that the knob cannot have, a constraint
-        that does not hold, and a constant that does not fit its type.
+        The text keeps its comments, names and layout where the values can be written into it; else MLIR
+        prints the script. Raises CandidateError(BIND) for a missing or unknown knob, a value that the knob
+        cannot have, a constraint that does not hold, and a constant that does not fit its type.
         """
         values = dict(candidate.choices)
         self._require(values)
         if self._has_writable_text:
-            return self._written(values)
+            written = self._written(values)
+            if written is not None:
+                return written
         return f"{self._partitions}{self._printed(values)}"
 
     @cached_property
     def _has_writable_text(self) -> bool:
-        """True for an exported script in whose text the first values give the module that they should."""
+        """True if the first values, written into the text, give the module that they should."""
         first = {knob.name: knob.choices[0] for knob in self.knobs}
-        if not self._export:
+        try:
+            written = self._written(first)
+            if written is None:
+                return False
+            with self._context, ir.Location.unknown():
+                return str(parse_mlir(written, "script").operation) == self._printed(first)
+        except CandidateError:  # an op is written in another form, or a constant does not fit its type
             return False
-        with self._context, ir.Location.unknown():
-            return str(parse_mlir(self._written(first), "script").operation) == self._printed(first)
 
-    def _written(self, values: dict[str, Value]) -> str:
+    def _written(self, values: dict[str, Value]) -> str | None:
         options = {
             op.name: str(op.option(values[op.name])).removesuffix(" : i64") for op in self._tunable_ops
         }
-        return OPEN_KNOB.sub(lambda knob: f"{knob[0]} = {options[knob[1]]} from", self._export)
+        with self._context:
+            constants = []
+            for op, constrained in zip(self._folded, self._constrained, strict=True):
+                constants.append(_constants(op, constrained, values))
+        return with_values(self._text, options, constants)
 
     def _printed(self, values: dict[str, Value]) -> str:
         with self._context, ir.Location.unknown():
