@@ -13,8 +13,9 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 from torch import nn  # noqa: E402
 
 import tuner.torch  # noqa: E402
+from tests.programs.exports.export import Function  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
-from tuner.torch import bound_graph  # noqa: E402
+from tuner.torch import bound_graph, dynamo_backend  # noqa: E402
 from tuner.torch.parted_function import PartedFunction  # noqa: E402
 
 HEADS, LONGEST, WIDTH = 2, 16, 8
@@ -283,3 +284,43 @@ def test_the_back_end_changes_buffers_and_soon_compiles_no_more(
                 monkeypatch.setattr(bound_graph, "export_module", None)
     counts = tuner.torch.graph_counts()
     assert (counts.taken, counts.left, counts.in_torch) == (1, 0, ())
+
+
+def write_between_gaps(x: Any) -> Any:
+    x.unfold(0, 2, 5).add_(100)
+    return x * 1
+
+
+def write_overlapping_windows_of_a_result(x: Any) -> Any:
+    y = x * 2
+    y.unfold(0, 4, 2).add_(1)
+    return y
+
+
+def write_a_column_of_windows(x: Any) -> Any:
+    x.unfold(0, 2, 5)[1:, 0].sub_(3)
+    return x * 1
+
+
+WINDOW_WRITES = {
+    write_between_gaps: "it writes into windows of a tensor",
+    write_overlapping_windows_of_a_result: "a tensor being mutated that has internal overlap",
+    write_a_column_of_windows: "it writes into windows of a tensor",
+}
+
+
+@pytest.mark.usefixtures("fresh_back_end")
+@pytest.mark.parametrize(("function", "message"), WINDOW_WRITES.items())
+def test_writes_into_windows_are_refused_and_left_to_eager_mode(
+    function: Any, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dynamo_backend, "FALLBACK", "inductor")  # which functionalizes, too
+    x = torch.arange(24.0)
+    for fallback in ("none", "eager"):
+        with pytest.raises(UsageError, match=message):
+            tuner.torch.compile(Function(function), (x,), fallback=fallback)
+    compiled: Any = torch.compile(function, backend="tuner")
+    eager = x.clone()
+    with torch.no_grad():
+        require_same(compiled(x), function(eager))
+    require_same(x, eager)

@@ -23,7 +23,7 @@ from torch.utils import _pytree
 from tuner.mlir.bindings import torch_decompositions
 from tuner.torch.attention import attentions
 from tuner.torch.convolutions import convolution
-from tuner.torch.element_types import NARROW, number_like, rounded_to, widened, wrapped_to
+from tuner.torch.element_types import NARROW, integer_like, number_like, rounded_to, widened, wrapped_to
 from tuner.torch.graph_corrections import SCATTERS
 from tuner.torch.interpolation import interpolations
 from tuner.torch.normalizations import (
@@ -59,6 +59,11 @@ POOLS = {
     "adaptive_avg_pool": adaptive_average_pool,
     "adaptive_max_pool": adaptive_max_pool,
 }
+SPECIAL_POWERS: dict[float, Callable[[torch.Tensor], torch.Tensor]] = {
+    0.5: torch.sqrt,
+    -0.5: torch.rsqrt,
+    -2: lambda x: torch.reciprocal(x * x),
+}
 PREFIX_BLOCK = 16  # so many elements are summed by a triangle of additions: a vector of f32
 
 
@@ -75,9 +80,10 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.clamp.default: _clamp,
         ATEN.hardtanh.default: lambda x, least=-1.0, greatest=1.0: _clamp(x, least, greatest),
         ATEN.hardsigmoid.default: lambda x: _clamp(x + 3, 0.0, 6.0) / 6,
-        ATEN.maximum.default: lambda x, y: torch.where((x > y) | (x != x), x, y),
-        ATEN.minimum.default: lambda x, y: torch.where((x < y) | (x != x), x, y),
+        ATEN.maximum.default: _maximum,
+        ATEN.minimum.default: _minimum,
         ATEN.reciprocal.default: _reciprocal,
+        ATEN.pow.Tensor_Scalar: _power,
         ATEN.cumsum.default: _cumulative_sum,
         ATEN.cumprod.default: _cumulative_product,
         ATEN.convolution.default: convolution,
@@ -99,8 +105,9 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.neg.default: lambda x: NotImplemented if x.is_floating_point() else ATEN.bitwise_not(x) + 1,
         ATEN.div.Tensor_mode: rounded_quotient,
         ATEN.floor_divide.default: partial(rounded_quotient, rounding_mode="floor"),
-        ATEN.mul.Tensor: _of_narrow_floats(ATEN.mul.Tensor),
-        ATEN.div.Tensor: _of_narrow_floats(ATEN.div.Tensor),
+        ATEN.mul.Tensor: _of_narrow_types(ATEN.mul.Tensor),
+        ATEN.div.Tensor: _of_narrow_types(ATEN.div.Tensor),
+        ATEN.sub.Tensor: _of_narrow_types(ATEN.sub.Tensor),
         **{op: _in_f32(op) for op in COMPUTED_IN_F32},
         ATEN.mean.dim: _by_runs(ATEN.mean.dim),
         ATEN.sum.dim_IntList: _by_runs(ATEN.sum.dim_IntList),
@@ -337,9 +344,36 @@ def _clamp(x: torch.Tensor, least: float | None = None, greatest: float | None =
     return x
 
 
+def _maximum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Compares in the type of the result, which an i64 of no dimensions does not change."""
+    dtype = torch.result_type(x, y)
+    x = x.to(dtype)
+    y = y.to(dtype)
+    return torch.where((x > y) | (x != x), x, y)
+
+
+def _minimum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    dtype = torch.result_type(x, y)
+    x = x.to(dtype)
+    y = y.to(dtype)
+    return torch.where((x < y) | (x != x), x, y)
+
+
 def _reciprocal(x: torch.Tensor) -> Any:
     wide = x if x.is_floating_point() else x.to(torch.get_default_dtype())
     return ATEN.div.Tensor(number_like(wide, 1.0), wide)
+
+
+def _power(x: torch.Tensor, exponent: float) -> Any:
+    """Computes the powers that PyTorch does not compute by ``pow``: of -inf, sqrt is NaN and pow is inf.
+
+    Of f16 PyTorch computes all by ``pow``.
+    """
+    is_float = x.is_floating_point() or isinstance(exponent, float)
+    if not is_float or x.dtype is torch.float16 or exponent not in SPECIAL_POWERS:
+        return NotImplemented
+    result_type = torch.result_type(x, exponent)
+    return SPECIAL_POWERS[exponent](widened(x.to(result_type))).to(result_type)
 
 
 def _cumulative_sum(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -384,14 +418,19 @@ def _prefix_sums(x: torch.Tensor) -> torch.Tensor:
     return torch.where(is_before, x.unsqueeze(-1), zero).sum(-2, dtype=sum_type)
 
 
-def _of_narrow_floats(operation: Any) -> Callable[..., Any]:
-    """Returns a product or quotient of narrow floats and a number that is not rounded to their type."""
+def _of_narrow_types(operation: Any) -> Callable[..., Any]:
+    """Returns an operation of a tensor and a number: torch-mlir rounds it to narrow floats, unlike PyTorch.
 
-    def computed(x: torch.Tensor, number: Any) -> Any:
-        is_rounded = isinstance(number, float) and x.dtype in NARROW and rounded_to(number, x.dtype) != number
-        if is_rounded:
-            return operation(x.float(), number).to(x.dtype)
-        return NotImplemented
+    With an integer of fewer than 32 bits it crashes, but not with a tensor of this integer.
+    """
+
+    def computed(x: torch.Tensor, number: Any, alpha: float = 1) -> Any:
+        is_narrow = x.dtype in NARROW
+        if isinstance(number, float) and is_narrow and rounded_to(number, x.dtype) != number:
+            return operation(x.float(), number * alpha).to(x.dtype)
+        if operation is ATEN.div.Tensor or integer_like(x, number) is number:
+            return NotImplemented
+        return operation(x, integer_like(x, number * alpha))
 
     return computed
 
@@ -424,9 +463,12 @@ def _shifted(shift: Any) -> Callable[..., Any]:
 
 
 def _difference_from(decomposed: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a float number less x: torch-mlir converts a whole number per element, by loops."""
+    """Returns a number less x: torch-mlir converts a whole number per element, by loops."""
 
     def computed(x: torch.Tensor, number: float, alpha: float = 1) -> Any:
+        operand = integer_like(x, number)
+        if operand is not number:
+            return ATEN.sub.Tensor(operand, x, alpha=alpha)
         if not x.is_floating_point() or (x.dtype in NARROW and rounded_to(float(number), x.dtype) != number):
             return decomposed(x, number, alpha)
         return ATEN.sub.Tensor(number_like(x, float(number)), x, alpha=alpha)

@@ -21,6 +21,7 @@ from tuner.runtime.process_state import thread_lock
 from tuner.torch.baselines import is_faster
 from tuner.torch.bound_graph import SAMPLED, WATCHED, BoundGraph
 from tuner.torch.graph_fallbacks import Compiled, fallback_of
+from tuner.torch.refusals import RefusedOperatorsError
 
 NAME = "tuner"
 FALLBACK = "inductor"
@@ -127,6 +128,10 @@ def backend(
     try:
         compiled = BoundGraph(graph, tuple(inputs), watched, _COUNTER.leave, np.random.default_rng())
     except TunerError as error:
+        if isinstance(error, RefusedOperatorsError) and error.is_functionalized_wrongly:
+            _COUNTER.leave(str(error))
+            forward: Compiled = graph.forward
+            return forward
         fallback = fallback_of(graph, inputs, FALLBACK)
         _COUNTER.leave(f"{error}{fallback.note}")
         return fallback.call

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 NARROW = (torch.float16, torch.bfloat16)
+NARROW_INTEGERS = (torch.int8, torch.uint8, torch.int16)
 
 
 def widened(x: torch.Tensor) -> torch.Tensor:
@@ -40,6 +41,16 @@ def wrapped_to(number: int, dtype: torch.dtype) -> int:
     least = int(torch.iinfo(dtype).min)
     bits = int(torch.iinfo(dtype).bits)
     return (number - least) % (1 << bits) + least
+
+
+def integer_like(x: torch.Tensor, number: Any) -> Any:
+    """Returns a Python integer as a tensor, where torch-mlir 20261001 crashes for one next to a narrow ``x``.
+
+    Other numbers, and tensors, are returned as they are.
+    """
+    if isinstance(number, int) and isinstance(x, torch.Tensor) and x.dtype in NARROW_INTEGERS:
+        return number_like(x, wrapped_to(number, x.dtype))
+    return number
 
 
 def is_float(x: Any) -> bool:

@@ -32,6 +32,7 @@ from tuner.torch.export_key import export_key
 from tuner.torch.graph_corrections import (
     count_from_front,
     fill_empty,
+    fit_numbers,
     fold_uniform,
     promote_unsigned,
     saturate_bytes,
@@ -48,7 +49,16 @@ from tuner.torch.guards import default_dtype, plain, require_modes, require_no_t
 from tuner.torch.importer import bytes_of, import_program
 from tuner.torch.lowering import lower_in_child, lower_in_process, require_none_of
 from tuner.torch.packed_nibbles import with_unpacked_weights
-from tuner.torch.refusals import RANDOM, STRIDES, RefusedOperator, line_in, line_of, place_of
+from tuner.torch.refusals import (
+    RANDOM,
+    STRIDES,
+    WINDOWS,
+    RefusedOperator,
+    line_in,
+    line_of,
+    place_of,
+    require_none,
+)
 from tuner.torch.strided_views import replace_strided
 from tuner.torch.traced_numbers import texts_as_constants
 
@@ -69,6 +79,7 @@ GUARD_OF_SIZE = re.compile(
     r"values of (?P<size>\S+) = (?P<source>\S+) in the specified range .* satisfy the generated guard "
     r"(?P<condition>.+?)\.?(?:$|Specializations unexpectedly)"
 )
+WINDOW_WRITE = torch.ops.aten.unfold_backward.default  # what functionalization makes of a write
 STATIC = "the module has dynamic sizes: only static ones are supported"
 
 
@@ -266,6 +277,7 @@ def _imported(
 
     Raises UsageError where operators are ``refused`` already, or are by a check here.
     """
+    fit_numbers(program.graph)
     # of the operations that torch-mlir lowers; changes of buffers are then results
     table = decompositions() | composites(program.graph)
     with _views_as_reshapes(program.graph):
@@ -476,7 +488,15 @@ def _still_unlike_pytorch(graph: torch.fx.Graph) -> tuple[RefusedOperator, ...]:
     return tuple(RefusedOperator(place_of(node), reason) for node, reason in reasons if reason)
 
 
+def require_no_window_writes(graph: torch.fx.Graph) -> None:
+    """Raises RefusedOperatorsError where a functional graph was a write into windows of ``unfold``."""
+    places = map(place_of, graph.find_nodes(op="call_function", target=WINDOW_WRITE))
+    require_none(map(partial(RefusedOperator, reason=WINDOWS), places))
+
+
 def _why_still_unlike_pytorch(node: torch.fx.Node) -> str:
+    if node.target is WINDOW_WRITE:
+        return WINDOWS
     # torch-mlir's generator is not PyTorch's, nor are its seeds
     if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
         return RANDOM

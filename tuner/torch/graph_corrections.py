@@ -1,9 +1,12 @@
 """Changes an exported graph where torch-mlir would compile it wrongly, before torch-mlir reads the graph.
 
-``fill_empty`` creates tensors of no elements; ``fold_uniform`` lets PyTorch compute operations of constants;
+``fit_numbers`` wraps Python's numbers; ``fill_empty`` creates tensors of no elements;
+``fold_uniform`` lets PyTorch compute operations of constants;
 ``count_from_front`` numbers dimensions; ``promote_unsigned`` converts uint8 operands.
 """
 
+import math
+import re
 from typing import Any
 
 import torch
@@ -11,6 +14,8 @@ from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
 from tuner.mlir.torch_dialect import first_line
+from tuner.torch.element_types import wrapped_to
+from tuner.torch.graph_outputs import is_overload
 from tuner.torch.refusals import RefusedOperator, place_of
 
 ATEN = torch.ops.aten
@@ -42,6 +47,91 @@ BYTES = frozenset(
         *("unsqueeze", "view", "where", "full", "full_like", "empty_strided", "scalar_tensor"),
     }
 )
+# by their names: PyTorch converts a Python number to the type of the other operand, without its high bits
+WRAPPING = frozenset(
+    {
+        *(
+            "add",
+            "sub",
+            "rsub",
+            "mul",
+            "div",
+            "floor_divide",
+            "remainder",
+            "fmod",
+            "__lshift__",
+            "__rshift__",
+        ),
+        *("bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__"),
+        *("bitwise_left_shift", "bitwise_right_shift"),
+    }
+)
+
+NUMBER_TYPE = re.compile("number|float|Tensor")  # in a schema, of an argument that may be a number
+UNFIT = "cannot be converted"  # in PyTorch's errors
+
+
+def fit_numbers(graph: torch.fx.Graph) -> None:
+    """Wraps Python's integers that the type of their operation does not have, as PyTorch does; in place.
+
+    Raises UsageError, with PyTorch's own error, where PyTorch does not compute the operation: ``clamp`` of
+    int8 to 300.
+    """
+    for node in graph.nodes:
+        value = node.meta.get("val")
+        if not is_overload(node) or not isinstance(value, torch.Tensor):
+            continue
+        if all(_is_number_of(number, value.dtype) for number in _numbers(node)):
+            continue
+        _require_computed(node)
+        if _base(node.target) in WRAPPING and not value.is_floating_point():
+            arguments = [_wrapped(argument, value.dtype) for argument in node.args]
+            node.args = tuple(arguments)
+
+
+def _numbers(node: torch.fx.Node) -> list[Any]:
+    """Returns the arguments of an operation that are computed with, which indices and sizes are not."""
+    target: Any = node.target
+    schema = target._schema.arguments  # noqa: SLF001 - torch's only name
+    names = [argument.name for argument in schema]
+    arguments = dict(zip(names, node.args, strict=False)) | node.kwargs
+    computed = [argument.name for argument in schema if NUMBER_TYPE.search(str(argument.type))]
+    return [arguments[name] for name in computed if name in arguments]
+
+
+def _is_number_of(argument: Any, dtype: torch.dtype) -> bool:
+    """Returns whether a type can hold a number; True of other arguments, and of infinity and NaN."""
+    if isinstance(argument, bool) or not isinstance(argument, int | float) or dtype.is_complex:
+        return True
+    if dtype.is_floating_point:
+        return not math.isfinite(argument) or abs(argument) <= torch.finfo(dtype).max
+    if dtype is torch.bool:
+        return True
+    limits = torch.iinfo(dtype)
+    return bool(limits.min <= argument <= limits.max)
+
+
+def _wrapped(argument: Any, dtype: torch.dtype) -> Any:
+    if isinstance(argument, float) or _is_number_of(argument, dtype):
+        return argument
+    return wrapped_to(argument, dtype)
+
+
+def _require_computed(node: torch.fx.Node) -> None:
+    """Raises UsageError where PyTorch fails to compute an operation of tensors of ones."""
+    arguments = torch.fx.node.map_arg((node.args, node.kwargs), _ones)
+    try:
+        node.target(*arguments[0], **arguments[1])  # type: ignore[operator,unused-ignore]
+    except (RuntimeError, IndexError) as error:  # others are of the tensors of ones
+        if UNFIT in str(error):
+            raise UsageError(f"{place_of(node)} fails: {first_line(error)}") from error
+
+
+def _ones(node: torch.fx.Node) -> Any:
+    value = node.meta["val"]
+    if isinstance(value, torch.Tensor):
+        return torch.ones([1] * value.dim(), dtype=value.dtype)
+    return value
 
 
 def fill_empty(graph: torch.fx.Graph) -> None:

@@ -17,7 +17,13 @@ from torch.utils import _pytree
 
 from tuner.core.errors import CandidateError, UsageError
 from tuner.torch.dynamic_sizes import DynamicSize, is_dynamic_node, read_sizes_of_arguments, shape_of
-from tuner.torch.export import CallForm, call_form, exported_graph, require_static
+from tuner.torch.export import (
+    CallForm,
+    call_form,
+    exported_graph,
+    require_no_window_writes,
+    require_static,
+)
 from tuner.torch.graph_outputs import is_view
 from tuner.torch.grouped_products import GroupedProducts, grouped_products
 from tuner.torch.module_parts import (
@@ -94,6 +100,7 @@ def partitioned(
     exported = functional_graph(
         exported_graph(module, arguments, keywords, dynamic_shapes, reads_code=reads_code)
     )
+    require_no_window_writes(exported.graph)
     if dynamic_shapes is None:
         require_static(exported)
     else:

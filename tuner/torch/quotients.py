@@ -8,16 +8,20 @@ from typing import Any
 
 import torch
 
-from tuner.torch.element_types import NARROW, is_float, wrapped_to
+from tuner.torch.element_types import NARROW, integer_like, is_float, wrapped_to
 
 
 def rounded_quotient(x: torch.Tensor, y: Any, *, rounding_mode: str | None = None) -> Any:
-    """Computes ``aten.div.Tensor_mode`` rounded down; NotImplemented for other modes of rounding.
+    """Computes ``aten.div.Tensor_mode`` rounded down; NotImplemented for other modes, which torch-mlir has.
 
     Divides integers by a division towards zero, which torch-mlir does exactly.
     """
+    divisor = integer_like(x, y)
+    if rounding_mode != "floor" and divisor is not y:
+        return torch.div(x, divisor, rounding_mode=rounding_mode)
     if rounding_mode != "floor":
         return NotImplemented
+    y = divisor
     if is_float(x) or is_float(y):
         return _floor_of_floats(x, y)
     towards_zero = torch.div(x, y, rounding_mode="trunc")
@@ -58,5 +62,6 @@ def remainder(x: torch.Tensor, y: Any) -> Any:
     """Computes ``aten.remainder`` of integers, with the sign of the divisor; NotImplemented for floats."""
     if is_float(x) or is_float(y):
         return NotImplemented
+    y = integer_like(x, y)
     rest = x - torch.div(x, y, rounding_mode="trunc") * y
     return torch.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)

@@ -14,6 +14,8 @@ from tuner.mlir.torch_dialect import INTEGERS, MARK
 
 RANDOM = "it draws random numbers"
 STRIDES = "it reads memory by the strides of its input"
+# PyTorch's functionalization makes zeros of the elements between windows, and adds up those of two windows
+WINDOWS = "it writes into windows of a tensor, which changes other elements"
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 # folders whose lines are not the module's
 LIBRARIES = (str(Path(torch.__file__).parent), str(Path(__file__).parents[1]))
@@ -43,12 +45,17 @@ class RefusedOperatorsError(UsageError):
         super().__init__(f"operators that are not supported: {'; '.join(texts)}", hint)
 
     @property
+    def is_functionalized_wrongly(self) -> bool:
+        """Returns whether only eager mode is right: other back ends of torch.compile functionalize, too."""
+        return WINDOWS in self._reasons
+
+    @property
     def is_whole(self) -> bool:
         """Returns whether PyTorch would not run an operator alone as in the whole module.
 
         Parts run in another order than operators, and hand on tensors with other strides.
         """
-        return not self._reasons.isdisjoint((RANDOM, STRIDES))
+        return not self._reasons.isdisjoint((RANDOM, STRIDES, WINDOWS))
 
 
 def require_none(refused: Iterable[RefusedOperator]) -> None:

@@ -1,0 +1,103 @@
+"""Numbers of Python next to tensors: powers that PyTorch computes specially, and what a type cannot hold."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.mlir, pytest.mark.filterwarnings("ignore")]  # of torch, about its own code
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+
+import tuner.torch  # noqa: E402 - after the skip
+from tests.programs.exports.export import Function  # noqa: E402
+from tuner.core.errors import UsageError  # noqa: E402
+
+INF, NAN = float("inf"), float("nan")
+SPECIAL = torch.tensor([NAN, 0.0, -0.0, INF, -INF, -1.0, -2.5, 2.0, 0.25, -3e38, 1e20] * 2)
+EXPONENTS = (0, 0.5, -0.5, 1, 2.0, 3, -1.0, -2, 1.5)
+
+
+def powers(x: Any) -> tuple[Any, ...]:
+    return (*(x**exponent for exponent in EXPONENTS), torch.float_power(x, 0.5), torch.float_power(x, -0.5))
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64, torch.float16], ids=str)
+def test_powers_of_special_numbers_are_those_of_eager_mode(dtype: Any) -> None:
+    x = SPECIAL.to(dtype)
+    for found, wanted in zip(tuner.torch.compile(Function(powers), (x,))(x), powers(x), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-2, atol=0, equal_nan=True)
+        is_number = ~torch.isnan(wanted)
+        assert torch.equal(found.signbit()[is_number], wanted.signbit()[is_number])
+
+
+@pytest.mark.slow
+def test_roots_of_integers_are_those_of_eager_mode() -> None:
+    x = torch.tensor([-4, -1, 0, 1, 4, 9])
+    roots: Callable[[Any], Any] = lambda x: (x**0.5, x**-0.5, x**-2.0)  # noqa: E731
+    for found, wanted in zip(tuner.torch.compile(Function(roots), (x,))(x), roots(x), strict=True):
+        torch.testing.assert_close(found, wanted, equal_nan=True)
+
+
+def wrapped(x: Any) -> tuple[Any, ...]:
+    sums = x * 300, x * 44, x + 300, x - 300, x - 7, 300 - x, x * -300
+    return *sums, x == 300, x < 300, x & 300, x << 256
+
+
+def divided(x: Any) -> tuple[Any, ...]:
+    return (
+        *(x // 300, x % 300, torch.fmod(x, 300), torch.div(x, 300, rounding_mode="trunc")),
+        torch.maximum(x, torch.tensor(300)),
+    )
+
+
+def wrapped_wide(x: Any) -> tuple[Any, ...]:
+    return x * 2**40, x + 2**40, x - (2**40 + 7), x // (2**40 + 3)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    ("function", "dtype"),
+    [
+        (wrapped, torch.int8),
+        (wrapped, torch.uint8),
+        (divided, torch.int8),
+        (wrapped, torch.int16),
+        (wrapped_wide, torch.int32),
+    ],
+    ids=str,
+)
+def test_numbers_that_a_type_cannot_hold_lose_their_high_bits(function: Any, dtype: Any) -> None:
+    x = torch.tensor([-128, -5, 0, 3, 127, 255]).to(dtype)
+    for found, wanted in zip(tuner.torch.compile(Function(function), (x,))(x), function(x), strict=True):
+        assert torch.equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: x.clamp(-300, 300), r"aten\.clamp at .* fails: value cannot be converted to type int8_t"),
+        (lambda x: x.clamp(max=300), r"aten\.clamp at .* fails: value cannot be converted to type int8_t"),
+        (lambda x: x.masked_fill(x > 3, 300), r"aten\.masked_fill\.Scalar at .*: value cannot be converted"),
+        (lambda x: torch.where(x > 3, x, 300), r"aten\.where\.ScalarOther at .*: value cannot be converted"),
+        (lambda x: torch.full_like(x, 300), r"aten\.full_like at .*: value cannot be converted"),
+        (
+            lambda x: torch.nn.functional.pad(x, (1, 1), value=300),
+            r"aten\.pad.* at .*: value cannot be converted",
+        ),
+    ],
+)
+def test_what_eager_mode_does_not_convert_is_refused_with_its_error(function: Any, message: str) -> None:
+    x = torch.tensor([-5, 3], dtype=torch.int8)
+    with pytest.raises(RuntimeError, match="cannot be converted"):
+        function(x)
+    with pytest.raises(UsageError, match=message):
+        tuner.torch.compile(Function(function), (x,))
+
+
+def test_indices_beyond_the_numbers_of_a_type_are_no_numbers_of_it() -> None:
+    x = torch.arange(400).to(torch.int8)
+    function: Callable[[Any], Any] = lambda x: x[300] + x[10:310].sum()  # noqa: E731
+    assert torch.equal(tuner.torch.compile(Function(function), (x,))(x), function(x))
