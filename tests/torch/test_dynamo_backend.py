@@ -280,6 +280,33 @@ def test_a_refused_graph_is_left_to_eager_mode_where_that_is_faster(
     require_counts(0, 1, "; eager mode is faster than another" if is_faster else "")
 
 
+def test_a_refused_graph_that_inductor_writes_other_numbers_for_is_left_to_eager_mode(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As inductor, which reads rows of ``x.copy_(x.flip(0))`` after they are overwritten (PyTorch 2.13)."""
+
+    def overwriting(graph: Any, _: Any) -> Any:
+        def call(x: Any) -> Any:
+            for index in range(len(x)):
+                x[index] = x[-1 - index]
+            return graph(x.clone())
+
+        return call
+
+    def flipped(x: Any) -> Any:
+        x.copy_(x.flip(0))
+        return torch.sort(x)[0]
+
+    monkeypatch.setattr(dynamo_backend, "FALLBACK", "another")
+    monkeypatch.setitem(_BACKENDS, "another", None)
+    monkeypatch.setitem(_COMPILER_FNS, "another", overwriting)
+    x = torch.linspace(-2, 2, 5)
+    with torch.no_grad():
+        torch.compile(flipped, backend="tuner")(x)
+    assert torch.equal(x, torch.linspace(2, -2, 5))
+    require_counts(0, 1, "; another writes other numbers into its inputs")
+
+
 def test_a_database_of_the_environment_may_come_later_and_a_malformed_name_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
