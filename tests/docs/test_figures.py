@@ -138,6 +138,8 @@ def settings() -> Iterator[tuple[str, str]]:
     yield from (("concepts/what-is-verified.md", text) for text in kernels_that_cheat())
     yield "guides/programs.md", f"or {SECONDS_LIMIT:.0f} seconds of the processor in one loop"
     yield "guides/report.md", "time with its 95 % interval"
+    for page in ("guides/your-kernel.md", "guides/pytorch.md"):
+        yield page, ".. times as fast (95 % interval ..): worth it"  # as tuner/results/output prints a gain
     yield "guides/gpu-check.md", f"within {math.ceil(TOTAL_S / 60)} minutes"
     yield "guides/gpu-check.md", "cut those above 40 MiB"  # as the command below does: split -b 40M
     yield "guides/tuning.md", f"by more than {(alignment.LIMIT - 1) * 100:.0f} % and"
