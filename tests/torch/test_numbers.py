@@ -67,7 +67,7 @@ def wrapped_wide(x: Any) -> tuple[Any, ...]:
         (wrapped, torch.int16),
         (wrapped_wide, torch.int32),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_numbers_that_a_type_cannot_hold_lose_their_high_bits(function: Any, dtype: Any) -> None:
     x = torch.tensor([-128, -5, 0, 3, 127, 255]).to(dtype)
