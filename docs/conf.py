@@ -31,9 +31,8 @@ def setup(app: Sphinx) -> None:
 
 
 def _complete(app: Sphinx, name: str, content: list[str]) -> None:
-    """Puts the menu into the index, which was just read."""
-    if name == root_doc:
-        content[0] = with_menu(content[0], Path(app.srcdir))
+    """Puts its part of the menu into an index, which was just read."""
+    content[0] = with_menu(name, content[0], Path(app.srcdir))
 
 
 def _name_index(app: Sphinx, error: Exception | None) -> None:

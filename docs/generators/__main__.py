@@ -9,4 +9,4 @@ DOCS = Path(__file__).parents[1]
 
 for page in sorted(DOCS.glob("reference/*.md")):
     page.write_text(with_generated_parts(page.read_text()))
-(DOCS.parent / "llms.txt").write_text(page_list((DOCS / "README.md").read_text()))
+(DOCS.parent / "llms.txt").write_text(page_list(DOCS))

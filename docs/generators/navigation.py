@@ -1,4 +1,4 @@
-"""The menu of the built pages, from the headings and links of the index ``docs/README.md``."""
+"""The menu of the built pages, from the links of ``docs/README.md`` and of the index of each folder."""
 
 import re
 from pathlib import Path
@@ -6,22 +6,24 @@ from typing import Final
 
 from docs.generators.markdown import fenced
 
-SECTION: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 LINK: Final = re.compile(r"\]\(([\w/-]+)\.md\)")
-DECISIONS: Final = "decisions"  # a folder with an index of its own, whose pages this index does not name
+INDEX: Final = "README"
 
 
-def with_menu(index: str, folder: Path) -> str:
-    """Returns the index with a hidden table of contents for each of its sections."""
-    parts = SECTION.split(index)
-    menus = (_menu(title, text, folder) for title, text in zip(parts[1::2], parts[2::2], strict=True))
-    return "\n".join((index, *menus))
+def with_menu(name: str, text: str, folder: Path) -> str:
+    """Returns the page ``name`` of ``folder``, an index with a hidden table of contents for its links.
+
+    What ``docs/README.md`` links to stands at the top of the menu, and in no other place of it.
+    """
+    if Path(name).name != INDEX:
+        return text
+    pages = _links(text)
+    if name != INDEX:
+        top = _links((folder / f"{INDEX}.md").read_text())
+        pages = [page for page in pages if f"{Path(name).parent}/{page}" not in top]
+    entries = "\n".join((":hidden:", "", *pages))
+    return "\n".join((text, fenced("{toctree}", entries)))
 
 
-def _menu(title: str, text: str, folder: Path) -> str:
-    pages = list(dict.fromkeys(LINK.findall(text)))
-    if f"{DECISIONS}/README" in pages:
-        pages += sorted(f"{DECISIONS}/{path.stem}" for path in (folder / DECISIONS).glob("[!R]*.md"))
-    if not pages:
-        return ""
-    return fenced("{toctree}", "\n".join((":hidden:", f":caption: {title}", "", *pages)))
+def _links(text: str) -> list[str]:
+    return list(dict.fromkeys(LINK.findall(text)))

@@ -1,10 +1,12 @@
-"""``llms.txt``, the list of all pages for programs that read them, from the index ``docs/README.md``."""
+"""``llms.txt``, the list of all pages for programs that read them, from the index of each folder."""
 
 import re
+from pathlib import Path
 from typing import Final
 
 ROW: Final = re.compile(r"^\| \[(.+?)\]\(([\w/-]+\.md)\) \| (.+?) \|$", re.MULTILINE)
-SECTION: Final = re.compile(r"^## (.+)$", re.MULTILINE)
+TITLE: Final = re.compile(r"\A# (.+)$", re.MULTILINE)
+INDEX: Final = "README.md"
 SUMMARY: Final = """# tuner
 
 > Autotunes MLIR transform-dialect strategies of matmuls, of MLIR programs and of PyTorch models.
@@ -12,16 +14,21 @@ SUMMARY: Final = """# tuner
 """
 
 
-def page_list(index: str) -> str:
-    """Returns the text of ``llms.txt``: a section for each of the index's, with a line for each page."""
-    parts = SECTION.split(index)
-    sections = (_section(title, text) for title, text in zip(parts[1::2], parts[2::2], strict=True))
-    return "\n".join((SUMMARY, *filter(None, sections)))
-
-
-def _section(title: str, text: str) -> str:
-    lines = (f"- [{name}](docs/{page}): {what}\n" for name, page, what in ROW.findall(text))
-    listed = "".join(lines)
-    if not listed:
-        return ""
-    return f"## {title}\n\n{listed}"
+def page_list(docs: Path) -> str:
+    """Returns the text of ``llms.txt``: a section for each index of ``docs``, with a line for each page."""
+    indexes = [docs / INDEX]
+    sections = [SUMMARY]
+    listed: set[Path] = set()
+    for index in indexes:  # grows: an index names others
+        text = index.read_text()
+        lines = []
+        for name, link, what in ROW.findall(text):
+            page = index.parent / link
+            if page.name == INDEX:
+                indexes.append(page)
+            elif page not in listed:
+                listed.add(page)
+                lines.append(f"- [{name}]({page.relative_to(docs.parent)}): {what}\n")
+        if lines:
+            sections.append(f"## {TITLE.findall(text)[0]}\n\n{''.join(lines)}")
+    return "\n".join(sections)

@@ -58,7 +58,7 @@ def row(name: str, **having: Any) -> Any:
 
 def measured() -> Iterator[tuple[str, str]]:
     yield from (("concepts/fleet.md", text) for text in (*simulated_fleets(), *real_fleets()))
-    yield from (("concepts/gate.md", text) for text in decisions_of_gate())
+    yield from (("guides/gate.md", text) for text in decisions_of_gate())
 
 
 def decisions_of_gate() -> Iterator[str]:
@@ -99,8 +99,8 @@ def real_fleets() -> Iterator[str]:
 def settings() -> Iterator[tuple[str, str]]:
     interval = f"{PERCENTILES[1] - PERCENTILES[0]:.0f} % interval"
     excluded = f"a slowdown of {SlowdownLimits.up_to().excluded * 100:.1f} % is ruled out"
-    yield "concepts/gate.md", f"gives the {interval} of the median over sessions"
-    yield "concepts/gate.md", f"{excluded}, or {SESSIONS_LIMIT} sessions"
+    yield "guides/gate.md", f"gives the {interval} of the median over sessions"
+    yield "guides/gate.md", f"{excluded}, or {SESSIONS_LIMIT} sessions"
     yield "guides/gate.md", f"| not slower | {excluded} |"
     tolerated = f"{SlowdownLimits.up_to().tolerated * 100:.0f} %"
     yield "guides/gate.md", f"lies above {tolerated} and above the noise"
