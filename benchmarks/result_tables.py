@@ -43,7 +43,6 @@ SPACES = {  # recorded space -> its name in the table, and the file with Kernel 
     "convolution_MI250X": ("convolution, MI250X", "search_replay_kernel_tuner_convolution_mi250x.json"),
     "dedispersion_A100": ("dedispersion, A100", "search_replay_kernel_tuner_dedispersion_a100.json"),
 }
-HEADLINE_SHAPES = 8  # a mean of fewer is none for the first page
 PROCESSORS = {"Zen 4": ZEN4_1_THREAD, "Xeon": XEON_1_THREAD, "Xeon, AMX": AMX_1_THREAD}
 REGRETS = {  # search -> its name in the table
     "tpe": "`tpe`",
@@ -101,17 +100,6 @@ def intervals_sentence() -> str:
     return f"Half of the intervals reach at most {', '.join(texts)} from their ratio."
 
 
-def headline_table() -> str:
-    """Returns the README's table: a line for each processor and for large shapes or others."""
-    rows = []
-    for processor, files in PROCESSORS.items():
-        ratios = [ratios_in(files[dtype]) if dtype in files else () for dtype in ZEN4_1_THREAD]
-        for name, is_large in (("large", True), ("others", False)):
-            chosen = [[each for each in of_type if each.is_large == is_large] for of_type in ratios]
-            rows.append((processor, name, *map(_headline, chosen)))
-    return markdown_table(("", "sizes", *ZEN4_1_THREAD), rows)
-
-
 def library_sentence() -> str:
     """Returns the README's sentence on large f32 shapes against the fastest library of each."""
     means = []
@@ -122,12 +110,6 @@ def library_sentence() -> str:
         f"On one thread, large f32 products are {', '.join(means)} times as fast as the fastest of "
         "OpenBLAS, MKL, BLIS and oneDNN, geometric means."
     )
-
-
-def _headline(ratios: list[Ratio]) -> str:
-    if len(ratios) < HEADLINE_SHAPES:
-        return "—"
-    return f"{geometric_mean(ratios):.2f} ({min(each.ratio for each in ratios):.2f})"
 
 
 def processors_sentence() -> str:
@@ -323,7 +305,7 @@ def main() -> None:
     argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()
-    print("\n\n".join(text() for text in (headline_table, library_sentence, *TEXTS)))
+    print("\n\n".join(text() for text in (library_sentence, *TEXTS)))
 
 
 if __name__ == "__main__":

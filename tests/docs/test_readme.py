@@ -11,7 +11,7 @@ from benchmarks.race.picture import svg as race_svg
 from benchmarks.race.race_file import stored_race
 from benchmarks.ratio_picture import svg
 from benchmarks.ratios import F32_1_THREAD, coverage, f32_pairs, ratios_in
-from benchmarks.result_tables import TEXTS, gpu_sentences, headline_table, library_sentence
+from benchmarks.result_tables import TEXTS, gpu_sentences, library_sentence
 from benchmarks.terminal_recording import STILL_FORMAT
 from tests.cli.conftest import require
 from tests.docs.guide import BLOCK, ROOT, blocks_of
@@ -45,7 +45,7 @@ def test_the_readme_is_short_its_first_sentences_hold_the_limits_and_every_numbe
     schedule = first_page.part(json.loads(first_page.FILE.read_text()))
     assert first_page.with_part(README, schedule) == README, "run: python -m benchmarks.first_page"
     raced = pages.part_of(README)
-    generated = (headline_table(), library_sentence(), models_sentence(), gpu_sentences())
+    generated = (library_sentence(), models_sentence(), gpu_sentences())
     first_screen = README[: README.index("## Quick start")]
     assert first_screen.startswith("# tuner\n\nFor people who "), "the first words name the reader"
     assert library_sentence() in " ".join(first_screen.split())
