@@ -174,8 +174,14 @@ def test_json_is_the_trial_or_the_text_of_a_format_and_names_files(tuned: Tuner,
 
 def test_what_cannot_be_exported_is_one_line(tuned: Tuner) -> None:
     for phrase, message in (
-        ("export", "export: the problem is missing\nhint: give matmul 512x512x512, or --trial ID\n"),
-        ("export matmul", "export: the problem is missing\nhint: give matmul 512x512x512, or --trial ID\n"),
+        (
+            "export",
+            "export: the problem is missing\nhint: give matmul 512x512x512, PROGRAM.mlir, or --trial ID\n",
+        ),
+        (
+            "export matmul",
+            "export: the problem is missing\nhint: give matmul 512x512x512, PROGRAM.mlir, or --trial ID\n",
+        ),
         ("export matmul 9x9x9", "fake: nothing measured yet\nhint: tuner tune matmul 9x9x9"),
         ("export matmul 8x8x8 --machine mine", NOT_THERE),
         ("export matmul 8x8x8 --threads 4", "nothing measured yet"),
@@ -211,8 +217,8 @@ def test_a_prefix_of_names_in_c_is_checked_before_anything_is_written(tmp_path: 
 
 def test_the_best_for_stock_mlir_opt_is_exported_with_its_slowdown(tmp_path: Path) -> None:
     own = Tuner(tmp_path / "results.db", fakes.backends(bind=lambda *_: fakes.bind_with_custom_op))
-    done = own.done("tune matmul 8x8x8 --sampler exhaustive --trials 20")
-    assert "portable  no: its script calls tuner.fast; one without, if any:\n" in done.out
+    own.done("tune matmul 8x8x8 --sampler exhaustive --trials 20")
+    assert "portable  no: its script calls tuner.fast; one without, if any:\n" in own("show run:1").out
     stock = own("export matmul 8x8x8 --stock")
     assert "tuner.fast" in own("export matmul 8x8x8").out
     require(stock.out, f"{RUN}\n//   mlir-opt ", without="tuner.fast")
