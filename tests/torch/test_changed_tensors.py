@@ -302,7 +302,27 @@ def write_a_column_of_windows(x: Any) -> Any:
     return x * 1
 
 
+def clear_an_expanded_input(x: Any) -> Any:
+    x[:1].expand(24).zero_()
+    return x * 1
+
+
+def fill_a_row_of_expanded_rows(x: Any) -> Any:
+    y = (x * 2).expand(4, 24)
+    y[1, 3:5].fill_(7)
+    return y
+
+
+def fill_where_expanded_is_large(x: Any) -> Any:
+    y = (x[:1] * 1).expand(24)
+    y.masked_fill_(x > 3, -1)
+    return y + x
+
+
 WINDOW_WRITES = {
+    clear_an_expanded_input: "it writes into an expanded tensor",
+    fill_a_row_of_expanded_rows: "it writes into an expanded tensor",
+    fill_where_expanded_is_large: "it writes into an expanded tensor",
     write_between_gaps: "it writes into windows of a tensor",
     write_overlapping_windows_of_a_result: "a tensor being mutated that has internal overlap",
     write_a_column_of_windows: "it writes into windows of a tensor",
@@ -311,7 +331,7 @@ WINDOW_WRITES = {
 
 @pytest.mark.usefixtures("fresh_back_end")
 @pytest.mark.parametrize(("function", "message"), WINDOW_WRITES.items())
-def test_writes_into_windows_are_refused_and_left_to_eager_mode(
+def test_writes_into_windows_and_expanded_tensors_are_refused_and_left_to_eager_mode(
     function: Any, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dynamo_backend, "FALLBACK", "inductor")  # which functionalizes, too
@@ -324,3 +344,12 @@ def test_writes_into_windows_are_refused_and_left_to_eager_mode(
     with torch.no_grad():
         require_same(compiled(x), function(eager))
     require_same(x, eager)
+
+
+def test_a_write_that_no_program_has_is_named_where_nothing_else_is_computed() -> None:
+    def written(x: Any) -> Any:
+        x.diagonal().add_(100)
+        return x
+
+    with pytest.raises(UsageError, match=r"operators that are not supported: aten\.diagonal_scatter"):
+        tuner.torch.compile(Function(written), (torch.ones(4, 4),), fallback="eager")

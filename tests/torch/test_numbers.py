@@ -33,12 +33,18 @@ def test_powers_of_special_numbers_are_those_of_eager_mode(dtype: Any) -> None:
         assert torch.equal(found.signbit()[is_number], wanted.signbit()[is_number])
 
 
-@pytest.mark.slow
-def test_roots_of_integers_are_those_of_eager_mode() -> None:
-    x = torch.tensor([-4, -1, 0, 1, 4, 9])
-    roots: Callable[[Any], Any] = lambda x: (x**0.5, x**-0.5, x**-2.0)  # noqa: E731
-    for found, wanted in zip(tuner.torch.compile(Function(roots), (x,))(x), roots(x), strict=True):
-        torch.testing.assert_close(found, wanted, equal_nan=True)
+def powers_of_integers(x: Any) -> tuple[Any, ...]:
+    roots = x**0.5, x**-0.5, x**-2.0, x**1.5, x ** torch.tensor(2.0)
+    return *roots, torch.pow(2.5, x), x**0, x**1, x**2, x**3, x**10, x**63, x.square()
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.uint8, torch.int16, torch.int32], ids=str)
+def test_powers_of_integers_are_those_of_eager_mode(dtype: Any) -> None:
+    x = torch.tensor([-4, -1, 0, 1, 4, 9]).to(dtype)
+    found = tuner.torch.compile(Function(powers_of_integers), (x,))(x)
+    for found_power, wanted in zip(found, powers_of_integers(x), strict=True):
+        torch.testing.assert_close(found_power, wanted, equal_nan=True)
 
 
 def wrapped(x: Any) -> tuple[Any, ...]:
@@ -73,6 +79,29 @@ def test_numbers_that_a_type_cannot_hold_lose_their_high_bits(function: Any, dty
     x = torch.tensor([-128, -5, 0, 3, 127, 255]).to(dtype)
     for found, wanted in zip(tuner.torch.compile(Function(function), (x,))(x), function(x), strict=True):
         assert torch.equal(found, wanted)
+
+
+def around_numbers(x: Any) -> tuple[Any, ...]:
+    differences = 0.1 - x, 1e40 - x, 1 / 3 - x, 70000.0 - x
+    rests = torch.fmod(x, INF), torch.fmod(x, 2.5), 3 % x, 2.5 % x, 3 // x, 2.7 // x
+    return *differences, *rests
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_what_is_subtracted_from_a_number_or_divides_one_is_as_in_eager_mode(dtype: Any) -> None:
+    x = SPECIAL.to(dtype)
+    found = tuner.torch.compile(Function(around_numbers), (x,))(x)
+    for found_number, wanted in zip(found, around_numbers(x), strict=True):
+        torch.testing.assert_close(found_number, wanted, rtol=0, atol=0, equal_nan=True)
+        is_number = ~torch.isnan(wanted)
+        assert torch.equal(found_number.signbit()[is_number], wanted.signbit()[is_number])
+
+
+def test_a_limit_that_is_nan_makes_all_elements_nan() -> None:
+    function: Callable[[Any], Any] = lambda x: (x.clamp(min=NAN), x.clamp(-3, NAN), x.clamp(max=NAN))  # noqa: E731
+    for found in tuner.torch.compile(Function(function), (SPECIAL,))(SPECIAL):
+        assert torch.isnan(found).all()
 
 
 @pytest.mark.parametrize(

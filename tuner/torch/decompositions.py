@@ -59,6 +59,7 @@ POOLS = {
     "adaptive_avg_pool": adaptive_average_pool,
     "adaptive_max_pool": adaptive_max_pool,
 }
+REMAINDERS = (ATEN.remainder.Scalar, ATEN.remainder.Tensor, ATEN.remainder.Scalar_Tensor)
 SPECIAL_POWERS: dict[float, Callable[[torch.Tensor], torch.Tensor]] = {
     0.5: torch.sqrt,
     -0.5: torch.rsqrt,
@@ -84,6 +85,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.minimum.default: _minimum,
         ATEN.reciprocal.default: _reciprocal,
         ATEN.pow.Tensor_Scalar: _power,
+        **{power: _power_by_tensor(power) for power in (ATEN.pow.Scalar, ATEN.pow.Tensor_Tensor)},
         ATEN.cumsum.default: _cumulative_sum,
         ATEN.cumprod.default: _cumulative_product,
         ATEN.convolution.default: convolution,
@@ -115,7 +117,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.amin.default: _by_runs(ATEN.amin.default),
         **{shift: _shifted(shift) for shift in SHIFTS},
         **dict.fromkeys((ATEN.fmod.Scalar, ATEN.fmod.Tensor), fmod),
-        **dict.fromkeys((ATEN.remainder.Scalar, ATEN.remainder.Tensor), remainder),
+        **dict.fromkeys(REMAINDERS, remainder),
         ATEN.rms_norm.default: rms_norm,
         ATEN.rsub.Scalar: _difference_from(table[ATEN.rsub.Scalar]),
         ATEN.group_norm.default: group_norm,
@@ -334,9 +336,11 @@ def _gelu(x: torch.Tensor, approximate: str = "none") -> Any:
 
 
 def _clamp(x: torch.Tensor, least: float | None = None, greatest: float | None = None) -> Any:
-    """Keeps NaN: each comparison with NaN is false."""
+    """Keeps NaN: each comparison with NaN is false; a limit that is NaN makes all elements NaN."""
     if not x.is_floating_point():
         return NotImplemented
+    if least != least or greatest != greatest:
+        return x * math.nan
     if least is not None:
         x = torch.where(x < least, number_like(x, least), x)
     if greatest is not None:
@@ -367,13 +371,44 @@ def _reciprocal(x: torch.Tensor) -> Any:
 def _power(x: torch.Tensor, exponent: float) -> Any:
     """Computes the powers that PyTorch does not compute by ``pow``: of -inf, sqrt is NaN and pow is inf.
 
-    Of f16 PyTorch computes all by ``pow``.
+    Of f16 PyTorch computes all by ``pow``. Powers of integers are products, which lose their high bits.
     """
-    is_float = x.is_floating_point() or isinstance(exponent, float)
-    if not is_float or x.dtype is torch.float16 or exponent not in SPECIAL_POWERS:
-        return NotImplemented
     result_type = torch.result_type(x, exponent)
-    return SPECIAL_POWERS[exponent](widened(x.to(result_type))).to(result_type)
+    if result_type is not x.dtype:
+        return ATEN.pow.Tensor_Scalar(x.to(result_type), exponent)
+    if not x.is_floating_point():
+        return _integer_power(x, int(exponent))
+    if x.dtype is torch.float16 or exponent not in SPECIAL_POWERS:
+        return NotImplemented
+    return SPECIAL_POWERS[exponent](widened(x)).to(x.dtype)
+
+
+def _integer_power(x: torch.Tensor, exponent: int) -> Any:
+    if exponent < 0:  # an error of PyTorch
+        return NotImplemented
+    if exponent == 0:
+        return (x ^ x) + 1
+    power = x.clone()
+    for digit in f"{exponent:b}"[1:]:
+        power = power * power
+        if digit == "1":
+            power = power * x
+    return power
+
+
+def _power_by_tensor(power: Any) -> Callable[..., Any]:
+    """Returns a power that converts operands to floats where the result has floats, or torch-mlir crashes."""
+
+    def computed(x: Any, exponent: torch.Tensor) -> Any:
+        result_type = torch.result_type(x, exponent)
+        operands = [value for value in (x, exponent) if isinstance(value, torch.Tensor)]
+        if all(operand.dtype is result_type for operand in operands) or not result_type.is_floating_point:
+            return NotImplemented
+        if isinstance(x, torch.Tensor):
+            x = x.to(result_type)
+        return power(x, exponent.to(result_type))
+
+    return computed
 
 
 def _cumulative_sum(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -425,6 +460,8 @@ def _of_narrow_types(operation: Any) -> Callable[..., Any]:
     """
 
     def computed(x: torch.Tensor, number: Any, alpha: float = 1) -> Any:
+        if not isinstance(x, torch.Tensor):
+            return NotImplemented
         is_narrow = x.dtype in NARROW
         if isinstance(number, float) and is_narrow and rounded_to(number, x.dtype) != number:
             return operation(x.float(), number * alpha).to(x.dtype)
@@ -469,9 +506,11 @@ def _difference_from(decomposed: Callable[..., Any]) -> Callable[..., Any]:
         operand = integer_like(x, number)
         if operand is not number:
             return ATEN.sub.Tensor(operand, x, alpha=alpha)
-        if not x.is_floating_point() or (x.dtype in NARROW and rounded_to(float(number), x.dtype) != number):
+        if not x.is_floating_point():
             return decomposed(x, number, alpha)
-        return ATEN.sub.Tensor(number_like(x, float(number)), x, alpha=alpha)
+        wide = widened(x)
+        minuend = number_like(wide, rounded_to(float(number), x.dtype))
+        return ATEN.sub.Tensor(minuend, wide, alpha=alpha).to(x.dtype)
 
     return computed
 

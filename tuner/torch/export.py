@@ -54,12 +54,12 @@ from tuner.torch.refusals import (
     STRIDES,
     WINDOWS,
     RefusedOperator,
+    RefusedOperatorsError,
     line_in,
     line_of,
     place_of,
-    require_none,
 )
-from tuner.torch.strided_views import replace_strided
+from tuner.torch.strided_views import replace_strided, why_written_wrongly
 from tuner.torch.traced_numbers import texts_as_constants
 
 # classes of values in torch.export's signatures
@@ -469,6 +469,9 @@ def _unlike_pytorch(program: torch.export.ExportedProgram) -> tuple[RefusedOpera
 def _why_unlike_pytorch(node: torch.fx.Node) -> str:
     if node.target is torch.ops.aten.as_strided.default:
         return STRIDES
+    written_wrongly = why_written_wrongly(node)
+    if written_wrongly:
+        return written_wrongly
     if "upsample_bi" in str(node.target) and not node.meta["val"].is_floating_point():
         return "of uint8: PyTorch computes in fixed point"
     schema = node.target._schema.arguments if is_overload(node) else ()  # noqa: SLF001
@@ -488,10 +491,12 @@ def _still_unlike_pytorch(graph: torch.fx.Graph) -> tuple[RefusedOperator, ...]:
     return tuple(RefusedOperator(place_of(node), reason) for node, reason in reasons if reason)
 
 
-def require_no_window_writes(graph: torch.fx.Graph) -> None:
-    """Raises RefusedOperatorsError where a functional graph was a write into windows of ``unfold``."""
-    places = map(place_of, graph.find_nodes(op="call_function", target=WINDOW_WRITE))
-    require_none(map(partial(RefusedOperator, reason=WINDOWS), places))
+def require_right_writes(graph: torch.fx.Graph) -> None:
+    """Raises RefusedOperatorsError where a graph writes into views as no functional graph would."""
+    for node in graph.nodes:
+        reason = why_written_wrongly(node)
+        if reason:
+            raise RefusedOperatorsError((RefusedOperator(place_of(node), reason),))
 
 
 def _why_still_unlike_pytorch(node: torch.fx.Node) -> str:

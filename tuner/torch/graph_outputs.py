@@ -145,6 +145,11 @@ def memory_owner(node: Node) -> Node:
     return _chain(node)[0]
 
 
+def views_to(node: Node) -> tuple[Node, ...]:
+    """Returns the views from the node whose memory a node's value is in to that node, in order."""
+    return _chain(node)[1]
+
+
 def _chain(node: Node) -> tuple[Node, tuple[Node, ...]]:
     """Returns what ``node`` is a view of, and the views from there to ``node``."""
     views: list[Node] = []

@@ -21,10 +21,10 @@ from tuner.torch.export import (
     CallForm,
     call_form,
     exported_graph,
-    require_no_window_writes,
+    require_right_writes,
     require_static,
 )
-from tuner.torch.graph_outputs import is_view
+from tuner.torch.graph_outputs import ChangesTensorsError, is_view
 from tuner.torch.grouped_products import GroupedProducts, grouped_products
 from tuner.torch.module_parts import (
     ModuleGraph,
@@ -97,10 +97,9 @@ def partitioned(
         raise refusal
     # a graph of torch.compile is made of such code already
     reads_code = dynamic_shapes is not None and not keeps_views
-    exported = functional_graph(
-        exported_graph(module, arguments, keywords, dynamic_shapes, reads_code=reads_code)
-    )
-    require_no_window_writes(exported.graph)
+    exported = exported_graph(module, arguments, keywords, dynamic_shapes, reads_code=reads_code)
+    require_right_writes(exported.graph)
+    exported = functional_graph(exported)
     if dynamic_shapes is None:
         require_static(exported)
     else:
@@ -170,6 +169,8 @@ def _parted(
             latest = error
             continue
         if not parts.count and not products:
+            if operators and isinstance(refusal, ChangesTensorsError):  # which is no reason here
+                raise RefusedOperatorsError(tuple(operators))
             raise refusal
         return function, tuple(operators)
 

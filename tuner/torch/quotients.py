@@ -16,6 +16,7 @@ def rounded_quotient(x: torch.Tensor, y: Any, *, rounding_mode: str | None = Non
 
     Divides integers by a division towards zero, which torch-mlir does exactly.
     """
+    x = _operand(x, y)
     divisor = integer_like(x, y)
     if rounding_mode != "floor" and divisor is not y:
         return torch.div(x, divisor, rounding_mode=rounding_mode)
@@ -51,15 +52,28 @@ def fmod(x: torch.Tensor, y: Any) -> Any:
     """Computes ``aten.fmod``: the remainder with the sign of the dividend, exactly."""
     dtype = torch.result_type(x, y)
     if not isinstance(y, torch.Tensor):
-        y = torch.full((), y if dtype.is_floating_point else wrapped_to(y, dtype), dtype=dtype)
+        y = _operand(y, x)
     if not dtype.is_floating_point:
         return x - torch.div(x, y, rounding_mode="trunc") * y
     rest = torch.remainder(x.to(dtype).abs(), y.to(dtype).abs())
+    rest = torch.where(x == 0, rest * x, rest)  # -0.0 stays -0.0
     return torch.where(x < 0, -rest, rest)
+
+
+def _operand(number: Any, other: Any) -> torch.Tensor:
+    """Returns a Python number as a tensor of the type of its operation with ``other``."""
+    if isinstance(number, torch.Tensor):
+        return number
+    dtype = torch.result_type(number, other)
+    if not dtype.is_floating_point:
+        number = wrapped_to(number, dtype)
+    return torch.full((), number, dtype=dtype)
 
 
 def remainder(x: torch.Tensor, y: Any) -> Any:
     """Computes ``aten.remainder`` of integers, with the sign of the divisor; NotImplemented for floats."""
+    if not isinstance(x, torch.Tensor):
+        return torch.remainder(_operand(x, y), y)
     if is_float(x) or is_float(y):
         return NotImplemented
     y = integer_like(x, y)

@@ -16,6 +16,7 @@ RANDOM = "it draws random numbers"
 STRIDES = "it reads memory by the strides of its input"
 # PyTorch's functionalization makes zeros of the elements between windows, and adds up those of two windows
 WINDOWS = "it writes into windows of a tensor, which changes other elements"
+EXPANDED = "it writes into an expanded tensor, whose elements share memory"  # these are added up
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 # folders whose lines are not the module's
 LIBRARIES = (str(Path(torch.__file__).parent), str(Path(__file__).parents[1]))
@@ -47,7 +48,7 @@ class RefusedOperatorsError(UsageError):
     @property
     def is_functionalized_wrongly(self) -> bool:
         """Returns whether only eager mode is right: other back ends of torch.compile functionalize, too."""
-        return WINDOWS in self._reasons
+        return not self._reasons.isdisjoint((WINDOWS, EXPANDED))
 
     @property
     def is_whole(self) -> bool:
@@ -55,7 +56,7 @@ class RefusedOperatorsError(UsageError):
 
         Parts run in another order than operators, and hand on tensors with other strides.
         """
-        return not self._reasons.isdisjoint((RANDOM, STRIDES, WINDOWS))
+        return not self._reasons.isdisjoint((RANDOM, STRIDES, WINDOWS, EXPANDED))
 
 
 def require_none(refused: Iterable[RefusedOperator]) -> None:

@@ -1,4 +1,4 @@
-"""Rewrites ``as_strided``, which reads memory by the strides of its input, by operators that do not.
+"""Views by strides: rewrites ``as_strided``, finds writes that functionalization does not do as eager mode.
 
 Windows that overlap are such views, as those of attention in windows. A rewritten view is a copy.
 """
@@ -14,8 +14,9 @@ import torch
 from torch.fx import Node
 
 from tuner.torch.changed_tensors import nodes_in
-from tuner.torch.graph_outputs import is_overload, is_view, memory_owner
+from tuner.torch.graph_outputs import is_overload, is_view, memory_owner, views_to
 from tuner.torch.guards import last_element
+from tuner.torch.refusals import EXPANDED, WINDOWS
 
 ATEN = torch.ops.aten
 MOST_SLICES = 64  # of one view
@@ -84,8 +85,32 @@ def replace_strided(module: torch.fx.GraphModule) -> None:
         if node.target is ATEN.as_strided.default and memory_owner(node) not in written:
             _replace(module.graph, node)
         elif is_overload(node):
-            written.update(_written(node))
+            written.update(map(memory_owner, _written(node)))
     module.recompile()
+
+
+def why_written_wrongly(node: Node) -> str:
+    """Returns why functionalization would change other elements than eager mode; "" if it would not."""
+    if not is_overload(node):
+        return ""
+    for value in _written(node):
+        for view in views_to(value):
+            if view.target is ATEN.unfold.default:
+                return WINDOWS
+            if _shares_elements(view.meta.get("val")):
+                return EXPANDED
+    return ""
+
+
+def _shares_elements(value: Any) -> bool:
+    """Returns whether elements of a view share memory as those of ``expand`` do."""
+    if not isinstance(value, torch.Tensor):
+        return False
+    for size, step in zip(value.shape, value.stride(), strict=True):
+        is_several = not isinstance(size, int) or size > 1
+        if is_several and isinstance(step, int) and step == 0:
+            return True
+    return False
 
 
 def _replace(graph: torch.fx.Graph, node: Node) -> None:
@@ -101,10 +126,11 @@ def _replace(graph: torch.fx.Graph, node: Node) -> None:
 
 
 def _written(node: Node) -> Iterator[Node]:
-    """Yields the nodes whose memory an operator writes in place."""
-    for argument, value in zip(node.target._schema.arguments, node.args, strict=False):  # noqa: SLF001
+    """Yields the arguments that an operator writes in place."""
+    schema = node.target._schema.arguments  # type: ignore[union-attr,unused-ignore] # noqa: SLF001
+    for position, argument in enumerate(schema):
         if argument.is_write:
-            yield from map(memory_owner, nodes_in([value]))
+            yield from nodes_in([*node.args[position : position + 1], node.kwargs.get(argument.name)])
 
 
 def _is_returned(node: Node) -> bool:
