@@ -74,6 +74,32 @@ def test_a_shell_of_python_completes_the_public_names() -> None:
         ("tune", "matmul"),
         ("tune", "matmul", "8x8x8", "--nosuch"),
         ("history", "--nosuch"),
+        ("tune", "missing.mlir"),
+        ("show", "nosuch"),
+        ("show", "1", "--run", "2"),
+        ("explain", "nosuch"),
+        ("explain", "matmul", "8x8", "direct(m=1)"),
+        ("diff", "nosuch", "1"),
+        ("export",),
+        ("export", "nosuch"),
+        ("export", "matmul", "8x8"),
+        ("export", "matmul", "8x8x8", "--constants", "--format", "payload"),
+        ("export", "--format", "library"),
+        ("export", "--untuned"),
+        ("apply", "missing.mlir"),
+        ("check", "missing.mlir"),
+        ("check",),
+        ("report", "--run", "1", "--campaign", "2"),
+        ("portfolio", "nosuch", "--configs", "2"),
+        ("bundle", "export", "--nosuch"),
+        ("measure", "--seconds", "nosuch"),
+        ("run", "missing.mlir"),
+        ("run", "--nosuch"),
+        ("lower", "missing.mlir", "--to", "ptx"),
+        ("lower", "matmul", "8x8x8", "--to", "nosuch"),
+        ("lower", "--trial", "nosuch"),
+        ("judge", "missing.mlir"),
+        ("judge", "-", "--problem", "nosuch"),
     ],
 )
 def test_a_word_that_no_command_takes_is_refused_before_anything_heavy_is_imported(
@@ -82,3 +108,26 @@ def test_a_word_that_no_command_takes_is_refused_before_anything_heavy_is_import
     code, names = run_tuner(*command)
     assert code == 2
     assert not names & (HEAVY | {"alembic", "sqlalchemy", "yaml", "numpy"})
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("tune", "matmul", "8x8x8", "--target", "nosuch"),
+        ("tune", "matmul", "8x8x8", "--baseline", "nosuch"),
+        ("judge", "-", "--target", "nosuch"),
+        ("show", "1"),
+        ("explain", "1"),
+        ("diff", "1", "2"),
+        ("lower", "--trial", "1"),
+        ("export", "--trial", "1"),
+    ],
+)
+def test_what_no_target_or_database_has_is_refused_before_a_compiler_is_imported(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))  # no database
+    code, names = run_tuner(*command)
+    assert code == 2
+    assert not names & (HEAVY | {"alembic"})

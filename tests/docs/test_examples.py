@@ -26,7 +26,7 @@ from tests.tuning import fakes
 from tuner.cli import main
 from tuner.cli.main import Commands
 from tuner.core.candidate import Value
-from tuner.library.formats import library_formats
+from tuner.library.format_names import library_formats
 from tuner.targets.backends import Backends
 from tuner.targets.registry import real_backends
 from tuner.targets.target import TargetStatus

@@ -1,28 +1,20 @@
 """The output of ``tuner show``, ``diff`` and ``explain`` on stored trials, runs and campaigns."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tuner.analysis.coverage import UntriedValues, untried_values
 from tuner.analysis.importance import TooFew, ablate
 from tuner.cli.commands.catalogue import plan_of
-from tuner.cli.forms import ProblemOptions, RunOptions, read_options
+from tuner.cli.forms import RunOptions, read_options
 from tuner.cli.main import screen_columns
-from tuner.cli.options import (
-    CAMPAIGN_PREFIX,
-    backends_of,
-    open_known_store,
-    parse_candidate,
-    parse_number,
-    print_found,
-    print_json,
-)
+from tuner.cli.options import backends_of, print_found, print_json
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.queries import TrialQuery
-from tuner.core.runs import JUDGED
-from tuner.core.trials import NOT_TIMED
+from tuner.core.requests import Campaign
+from tuner.core.runs import JUDGED, Run
+from tuner.core.trials import NOT_TIMED, StoredTrial
 from tuner.results.best_trials import other_winners
 from tuner.results.database_name import database_text
 from tuner.results.differences import FIRST, difference_document, difference_lines, trial_difference
@@ -39,96 +31,85 @@ from tuner.results.script_stages import trial_stages
 from tuner.tuning.tuned_run import tuned_campaign, tuned_run
 
 if TYPE_CHECKING:
-    from tuner.core.runs import Run
-    from tuner.core.trials import StoredTrial
+    from tuner.core.candidate import Candidate
+    from tuner.core.problem import Problem
     from tuner.db.store import Store
     from tuner.targets.backends import Backends
+
+Stored = StoredTrial | Run | Campaign
 
 
 def show_difference(
     context: click.Context,
-    first: str,
-    second: str,
+    store: "Store",
+    first: Stored,
+    second: Stored,
     shown: tuple[str, ...],
-    database: str | None,
     as_json: bool,
 ) -> None:
-    """Prints how two trials differ (``tuner diff``).
+    """Prints how two trials differ (``tuner diff``); a run stands for its best trial.
 
-    ``first``, ``second``: a trial's ID ("42"), or "run:3" for the best trial of a run. ``shown``: stages
-    whose diffs are printed; "first" is the first stage that differs, () means ("first",).
+    ``shown``: stages whose diffs are printed; "first" is the first stage that differs, () means ("first",).
     """
     backends = backends_of(context)
-    with open_known_store(database) as store:
-        ours = _trial(store, first)
-        theirs = _trial(store, second)
-        run = store.run(theirs.run)
-        our_stages, their_stages = (tuple(trial_stages(backends, store, trial)) for trial in (ours, theirs))
+    ours = _trial(store, first)
+    theirs = _trial(store, second)
+    run = store.run(theirs.run)
+    our_stages, their_stages = (tuple(trial_stages(backends, store, trial)) for trial in (ours, theirs))
     difference = trial_difference(run, ours, theirs, our_stages, their_stages)
     lines = difference_lines(difference, shown or (FIRST,), screen_columns())
     print_found(as_json, difference_document(difference), *lines)
 
 
-def _trial(store: "Store", text: str) -> "StoredTrial":
-    if not text.startswith("run:"):
-        return store.trial(parse_number(text))
-    number = parse_number(text.removeprefix("run:"), "run")
-    best = tuned_run(store, number).best
+def _trial(store: "Store", stored: Stored) -> StoredTrial:
+    if isinstance(stored, StoredTrial):
+        return stored
+    best = tuned_run(store, stored.id).best
     if best is None:
-        raise UsageError(f"run {number}: has no successful trial", f"tuner history --run {number}")
+        raise UsageError(f"run {stored.id}: has no successful trial", f"tuner history --run {stored.id}")
     return best
-
-
-def show_campaign(campaign: int, database: str | None, as_json: bool) -> None:
-    """Prints a stored campaign and, if it tuned the fusions of a program, the program."""
-    with open_known_store(database) as store:
-        tuned = tuned_campaign(store, campaign)
-    result = tuned.campaign.result
-    lines = campaign_lines(tuned, screen_columns(), database_text(database))
-    lines += [] if result is None else ["", *stored_program_lines(result, screen_columns())]
-    print_found(as_json, shown_campaign_document(tuned), *wrapped(lines, screen_columns()))
 
 
 def show_stored(
     context: click.Context,
-    trial_or_run: str | None,
-    run: int | None,
+    store: "Store",
+    stored: Stored,
+    database: str | None,
+    *,
     ablation: bool,
     passes: bool,
-    database: str | None,
     as_json: bool,
 ) -> None:
     """Prints a stored trial, run or campaign (``tuner show``).
 
-    Raises UsageError for options that do not fit.
+    ``ablation``: of a run, what each knob gave; ``passes``: of a trial, the seconds of each pass.
     """
-    if trial_or_run is not None and trial_or_run.startswith(CAMPAIGN_PREFIX):
-        if run is not None or ablation or passes:
-            raise UsageError(f"{trial_or_run} cannot be combined with --run, --ablation or --passes")
-        number = trial_or_run.removeprefix(CAMPAIGN_PREFIX)
-        show_campaign(parse_number(number, "campaign"), database, as_json)
-        return
-    if (trial_or_run is None) == (run is None):
-        raise UsageError("show: give one of: a trial ID (42), run:3, campaign:1, --run 3")
-    trial = None
-    if trial_or_run is not None and trial_or_run.startswith("run:"):
-        run = parse_number(trial_or_run.removeprefix("run:"), "run")
-    elif trial_or_run is not None:
-        trial = parse_number(trial_or_run)
-    if passes and (trial is None or ablation):
-        raise UsageError("--passes needs a trial's ID and cannot be combined with --ablation")
-    with open_known_store(database) as store:
-        if passes and trial is not None:
-            seconds = pass_seconds(backends_of(context), store, store.trial(trial))
-            document = {"trial": trial, "passes": list(map(vars, seconds))}
-            print_found(as_json, document, *pass_lines(seconds, screen_columns()))
-        elif ablation:
-            _show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]
-        elif trial is not None:
-            _show_trial(backends_of(context), store, store.trial(trial), as_json)
-        else:
-            assert run is not None
-            _show_run(backends_of(context), store, run, database_text(database), as_json)
+    match stored:
+        case Campaign():
+            _show_campaign(store, stored.id, database_text(database), as_json)
+        case Run() if ablation:
+            _show_ablation(store, stored, as_json)
+        case Run():
+            _show_run(backends_of(context), store, stored.id, database_text(database), as_json)
+        case StoredTrial() if passes:
+            _show_passes(backends_of(context), store, stored, as_json)
+        case StoredTrial():
+            _show_trial(backends_of(context), store, stored, as_json)
+
+
+def _show_campaign(store: "Store", campaign: int, database_options: str, as_json: bool) -> None:
+    """Prints a campaign and, if it tuned the fusions of a program, the program."""
+    tuned = tuned_campaign(store, campaign)
+    result = tuned.campaign.result
+    lines = campaign_lines(tuned, screen_columns(), database_options)
+    lines += [] if result is None else ["", *stored_program_lines(result, screen_columns())]
+    print_found(as_json, shown_campaign_document(tuned), *wrapped(lines, screen_columns()))
+
+
+def _show_passes(backends: "Backends", store: "Store", trial: StoredTrial, as_json: bool) -> None:
+    seconds = pass_seconds(backends, store, trial)
+    document = {"trial": trial.id, "passes": list(map(vars, seconds))}
+    print_found(as_json, document, *pass_lines(seconds, screen_columns()))
 
 
 def _show_run(backends: "Backends", store: "Store", run: int, database_options: str, as_json: bool) -> None:
@@ -141,7 +122,7 @@ def _show_run(backends: "Backends", store: "Store", run: int, database_options: 
     print_found(as_json, document, *wrapped(lines))
 
 
-def _untried(backends: "Backends", store: "Store", run: "Run") -> tuple[UntriedValues, ...]:
+def _untried(backends: "Backends", store: "Store", run: Run) -> tuple[UntriedValues, ...]:
     """Returns the values of a run's knobs that no trial has.
 
     () for scripts that were given, and where the run's search space is not known here any more.
@@ -156,18 +137,17 @@ def _untried(backends: "Backends", store: "Store", run: "Run") -> tuple[UntriedV
     return untried_values(plan.feasible, (trial.record.candidate for trial in trials))
 
 
-def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
-    run = store.run(run_id)
-    ablation = ablate(store.trials(TrialQuery(run=run_id, sort="number")))
+def _show_ablation(store: "Store", run: Run, as_json: bool) -> None:
+    ablation = ablate(store.trials(TrialQuery(run=run.id, sort="number")))
     if isinstance(ablation, TooFew) and len(ablation.strategies) < 2:
-        raise TunerError(f"run {run_id}: {ablation.reason}")
-    best = tuned_run(store, run_id).best
+        raise TunerError(f"run {run.id}: {ablation.reason}")
+    best = tuned_run(store, run.id).best
     reliability = NOT_TIMED if best is None else best.reliability
     lines = ablation_lines(run, ablation, reliability, screen_columns())
     print_found(as_json, ablation_document(run, ablation), *lines)
 
 
-def _show_trial(backends: "Backends", store: "Store", trial: "StoredTrial", as_json: bool) -> None:
+def _show_trial(backends: "Backends", store: "Store", trial: StoredTrial, as_json: bool) -> None:
     if as_json:
         print_json(trial_document(trial))
         return
@@ -177,30 +157,17 @@ def _show_trial(backends: "Backends", store: "Store", trial: "StoredTrial", as_j
     print("\n".join(wrapped((*trial_lines(trial), *lines))))
 
 
-def show_explanation(
-    context: click.Context,
-    /,
-    arguments: tuple[str, ...],
-    database: str | None,
-    as_json: bool,
-    **_options: Any,
+def show_failure(context: click.Context, trial: StoredTrial, database: str | None, *, as_json: bool) -> None:
+    """Prints why a trial failed (``tuner explain ID``)."""
+    failed = failed_ops(backends_of(context), trial)
+    lines = explain_lines(trial, failed, database_text(database))
+    print_found(as_json, explain_document(trial, failed), *lines)
+
+
+def show_feasibility(
+    context: click.Context, problem: "Problem", candidate: "Candidate", *, as_json: bool
 ) -> None:
-    """Prints why a trial failed, or whether a configuration is feasible and why not (``tuner explain``)."""
-    if len(arguments) == 1:
-        with open_known_store(database) as store:
-            trial = store.trial(parse_number(arguments[0]))
-        failed = failed_ops(backends_of(context), trial)
-        lines = explain_lines(trial, failed, database_text(database))
-        print_found(as_json, explain_document(trial, failed), *lines)
-        return
-    if len(arguments) != 3:
-        raise UsageError(
-            f"explain: found {len(arguments)} arguments, allowed 1 or 3",
-            "give a trial's ID, or an operation, a shape and 'STRATEGY(KNOB=VALUE, ...)'",
-        )
-    candidate = parse_candidate(arguments[2])
-    options = replace(read_options(ProblemOptions, context), operation=arguments[0], shape=arguments[1])
-    problem = options.problem
+    """Prints whether a configuration of a problem is feasible, and which constraint rejects it."""
     request = read_options(RunOptions, context).request(problem)
     feasible = plan_of(backends_of(context), request).feasible
     missing = feasible.missing(candidate)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import click
 
@@ -16,12 +16,18 @@ from tuner.cli.forms import (
     TypedOption,
     WarmOptions,
 )
-from tuner.cli.options import OF_ONE_PROBLEM, CampaignNumber, is_payload, typed_options
+from tuner.cli.options import OF_ONE_PROBLEM, SUFFIX, CampaignNumber, is_payload, typed_options
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import OPERATIONS
 from tuner.core.problem_text import parse_row_range
+from tuner.core.text_files import read_text
 from tuner.runtime.extensions import extensions
 from tuner.search.samplers import require_sampler
+from tuner.targets.backends import resolve_target
+
+if TYPE_CHECKING:
+    from tuner.targets.backends import Backends
 
 EXAMPLE_SIZES = "512x512x512"
 
@@ -39,7 +45,9 @@ def form_of(context: click.Context) -> "TuneForm":
     if params["resume"] is not None:
         return ResumedRun.of(context)
     if is_payload(params["operation"]):
-        return ProgramForm.of(context)
+        program = ProgramForm.of(context)
+        program.require_file()
+        return program
     form = OperationForm.of(context)
     form.require_values(context)
     return form
@@ -69,16 +77,28 @@ class OperationForm(CommandForm):
 
     def require_values(self, context: click.Context) -> None:
         """Raises UsageError for a problem or a setting of the search that no run can have."""
-        name = self.problem.operation
-        if name is not None and name not in OPERATIONS and name in extensions("operations"):
-            return  # its extension reads the shape
-        if parse_row_range(self.problem.shape or "") is not None:
+        if not self._has_one_problem:
             return
         problem = self.problem.required_problem(context, EXAMPLE_SIZES)
         if self.run.sampler is not None:
             require_sampler(self.run.sampler)
         if self.run.trials != 0:  # 0 searches nothing
             self.run.request(problem)
+
+    def require_target(self, backends: "Backends") -> None:
+        """Raises UsageError for a target that is not there, and for a baseline that it has not."""
+        is_recording = not TargetName.parse(self.run.target_text).has_machine
+        if self.fleet.has_fleet or is_recording or not self._has_one_problem:
+            return
+        target = resolve_target(self.run.target_text, backends, self.run.chip)
+        backends.target(target).require_baseline(self.run.baseline, self.problem.problem)
+
+    @property
+    def _has_one_problem(self) -> bool:
+        """Whether the shape is that of one problem: no range, and of no extension, which reads it itself."""
+        name = self.problem.operation
+        is_added = name is not None and name not in OPERATIONS and name in extensions("operations")
+        return not is_added and parse_row_range(self.problem.shape or "") is None
 
     @classmethod
     def refusal(cls, others: tuple[TypedOption, ...]) -> UsageError:
@@ -111,6 +131,12 @@ class ProgramForm(CommandForm):
             raise UsageError(
                 f"--fleet cannot be combined with {self.operation}: programs run on this machine"
             )
+
+    def require_file(self) -> None:
+        """Raises UsageError where the file is missing."""
+        file = Path(self.operation)
+        if file.suffix == SUFFIX and not file.exists():
+            read_text(file, "MLIR text")
 
     @classmethod
     def refusal(cls, others: tuple[TypedOption, ...]) -> UsageError:

@@ -16,7 +16,6 @@ from tuner.cli.main import FAILED, screen_columns
 from tuner.cli.operations import added_operations, operation_of, programs
 from tuner.cli.options import (
     CampaignNumber,
-    backends_of,
     open_known_store,
     open_store,
     print_json,
@@ -78,12 +77,11 @@ SEARCH_OPTIONS = (
 )
 
 
-def tune_form(form: TuneForm, context: click.Context) -> int:
+def tune_form(form: TuneForm, backends: "Backends") -> int:
     """Does the work of a ``tuner tune`` command line; returns the exit code.
 
     Raises UsageError for a problem that cannot be tuned here.
     """
-    backends = backends_of(context)
     match form:
         case OperationForm():
             return added_or_tuned(form, backends)

@@ -1,17 +1,12 @@
 """Formats of several problems that ``tuner export --format`` writes; distributions add others."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Final, final
+from typing import final
 
 from tuner.library.entries import LibraryEntry, LibraryFile
+from tuner.library.format_names import GROUP, TRIAL_FORMATS
 from tuner.library.library import lighthouse_files, write_library
-from tuner.runtime.extensions import Extension, extensions, load
-
-GROUP: Final = "formats"  # of entry points
-# Formats of one trial, which the command itself writes; DATA_FORMATS are documents about a trial.
-DATA_FORMATS: Final = ("json", "t4", "provenance")
-TRIAL_FORMATS: Final = ("script", "provenance", "source", "payload", "ptx", "cubin", "json", "t4")
+from tuner.runtime.extensions import load
 
 
 class ExportFormat(ABC):
@@ -79,11 +74,6 @@ class IreeFormat(ExportFormat):
         from tuner.library.iree.writer import iree_files  # loads ml_dtypes
 
         return iree_files(entries)
-
-
-def library_formats() -> Mapping[str, Extension]:
-    """Returns the formats of several problems: name -> the class to import. Imports none of them."""
-    return extensions(GROUP, TRIAL_FORMATS)
 
 
 def library_format(name: str) -> ExportFormat:

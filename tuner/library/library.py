@@ -14,6 +14,7 @@ from tuner.core.errors import Refusal, UsageError
 from tuner.core.instruction_sets import ISA_ARCHITECTURES, X86_64
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
+from tuner.library.format_names import MLIR_22, MLIR_23
 from tuner.library.header import document_of, entry_name, header, read_document, read_entries, slowdown_text
 from tuner.library.script_comparison import OutliningCost, outlining_cost, slower_by
 from tuner.library.transform_module import EntrySchedule, transform_module
@@ -22,9 +23,6 @@ from tuner.space.scripts.header import custom_ops
 from tuner.space.scripts.matchers import AMBIGUOUS, contractions_of
 from tuner.space.scripts.script_halves import ScriptHalves, halves_of
 
-# MLIR versions that a library is written for: dialects that were renamed between them.
-
-MLIR_22, MLIR_23 = VERSIONS = ("mlir-22", "mlir-23")
 # x86vector of MLIR 22 is x86 since MLIR 23. Scripts are bound with the names of MLIR 23.
 NEWER = "transform.apply_patterns.x86."
 OLDER = "transform.apply_patterns.x86vector."

@@ -28,6 +28,7 @@ from tuner.space.scripts.header import (
     provenance_file,
     provenance_text,
     script_with_header,
+    source_file,
 )
 from tuner.space.scripts.script_text import with_constants
 from tuner.space.scripts.strategy import Binder, load_strategy
@@ -122,11 +123,6 @@ def source_of(backends: Backends, trial: StoredTrial) -> str:
     """Returns the payload of a trial as MLIR text, before the trial's transform script is applied."""
     record = trial.record
     return backends.target(record.target).source(record.problem, trial.script_text)
-
-
-def source_file(script_file: Path) -> Path:
-    """Returns the path of the file for a script's payload: ``best.source.mlir`` next to ``best.mlir``."""
-    return script_file.with_name(f"{script_file.stem}.source{script_file.suffix}")
 
 
 def stock_file(script_file: Path) -> Path:

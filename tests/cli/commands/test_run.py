@@ -15,7 +15,7 @@ from tests.texts import text_beside
 from tuner.core.matmul import Matmul
 from tuner.db.store import Store
 from tuner.programs import service
-from tuner.programs.commands.run import noting_slowness
+from tuner.programs.commands.ran import noting_slowness
 from tuner.programs.interpreter import host_functions
 from tuner.programs.request import ProgramRequest
 from tuner.targets.registry import real_backends

@@ -20,9 +20,7 @@ from tuner.core.reliability import reliability_of_all
 from tuner.core.serialization import count_text, seconds_text
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import knobs_text, problem_text, wrapped
-from tuner.results.portfolio import measured_portfolio, rule_of
 from tuner.tuning.events import Interruption
-from tuner.tuning.rule import rule_text
 
 if TYPE_CHECKING:
     from tuner.analysis.portfolio import Regret
@@ -68,6 +66,9 @@ def portfolio(
     document = portfolio_document(chosen, in_sample, held_out)
     lines = [*_lines(chosen, in_sample, held_out)]
     if output is not None:
+        from tuner.results.portfolio import rule_of  # not at start-up
+        from tuner.tuning.rule import rule_text  # not at start-up
+
         rule = rule_of(chosen)
         write_atomically(output, rule_text(rule).encode())
         columns = count_text(len(rule.columns), "configuration")
@@ -113,6 +114,8 @@ def _figures(regret: "Regret") -> dict[str, float | int | None]:
 def _measured(
     store: "Store", backends: "Backends", campaign: int, configs: int, is_stock: bool
 ) -> "CampaignPortfolio":
+    from tuner.results.portfolio import measured_portfolio  # not at start-up: loads the strategies
+
     def report(missing: int) -> None:
         click.echo(f"measuring {count_text(missing, 'missing time')} of the chosen configurations", err=True)
 

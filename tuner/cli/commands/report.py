@@ -20,7 +20,6 @@ from tuner.core.serialization import count_text
 from tuner.results.database_name import database_text
 from tuner.results.output.files import write_atomically
 from tuner.results.report import RUNS_SHOWN
-from tuner.results.report.page import gathered, no_pass_timings, page_html, reported_campaign, timed_passes
 
 FIRST_RUN = "tuner tune matmul 512x512x512"  # stores a run
 
@@ -61,16 +60,18 @@ def report(
         raise UsageError("report: refusing to write HTML to a terminal", "-o report.html")
     if run_id is not None and campaign_id is not None:
         raise UsageError("report: --run and --campaign cannot be combined")
+    from tuner.results.report import page as pages  # takes long to load: the options are right
+
     with open_known_store(database) as store:
         note_unknown_problems(store)
-        passes = timed_passes(backends_of(context), store) if with_passes else no_pass_timings
+        passes = pages.timed_passes(backends_of(context), store) if with_passes else pages.no_pass_timings
         if campaign_id is None:
             campaign = None
         else:
-            campaign = reported_campaign(store, backends_of(context), campaign_id)
-        content = gathered(store, run_id, limit, passes, campaign)
+            campaign = pages.reported_campaign(store, backends_of(context), campaign_id)
+        content = pages.gathered(store, run_id, limit, passes, campaign)
         info = store.info()
-    page = page_html(replace(content, database_text=database_text(database)))
+    page = pages.page_html(replace(content, database_text=database_text(database)))
     if output is None:
         print(page, end="")
         return

@@ -7,6 +7,7 @@ import click
 
 from tuner.cli.options import (
     RunOrCampaign,
+    backends_of,
     database_option,
     fleet_options,
     json_option,
@@ -160,9 +161,12 @@ def tune(context: click.Context, /, **_options: Any) -> None:
 
     Example: tuner tune matmul 512x512x512 --dtype f32 --budget 60s
     """
-    from tuner.cli.tune_forms import form_of  # not at start-up
+    from tuner.cli.tune_forms import OperationForm, form_of  # not at start-up
 
     form = form_of(context)  # before what takes long to load: a wrong word is refused at once
-    from tuner.cli.tuned import tune_form
+    backends = backends_of(context)
+    if isinstance(form, OperationForm):
+        form.require_target(backends)
+    from tuner.cli.tuned import tune_form  # takes long to load
 
-    context.exit(tune_form(form, context))
+    context.exit(tune_form(form, backends))

@@ -22,8 +22,6 @@ from tuner.cli.options import (
 from tuner.core.errors import UsageError
 from tuner.core.queries import Imported, TrialQuery
 from tuner.core.serialization import count_text, encode
-from tuner.library.bundle import command
-from tuner.library.bundle.exchange import choose_pending, import_file, packed, passing_bundle
 from tuner.results.output.files import write_atomically
 from tuner.results.queries import trial_query
 
@@ -77,9 +75,11 @@ def export_(
     for name, number, least in (("limit", limit, 1), ("seed", seed, 0)):
         if number is not None and number < least:
             raise UsageError(f"{name}: found {number}, allowed {least} or more")
+    from tuner.library.bundle import exchange  # not at start-up
+
     with open_known_store(database) as store:
-        trials = choose_pending(store, query, chip, limit)
-    content = packed(trials, seed)
+        trials = exchange.choose_pending(store, query, chip, limit)
+    content = exchange.packed(trials, seed)
     write_atomically(output, content)
     chips = ", ".join(sorted({trial.program.chip for trial in trials}))
     problems = count_text(len({trial.problem for trial in trials}), "problem")
@@ -103,8 +103,10 @@ def import_(results: Path, database: str | None, as_json: bool) -> None:
 
     Example: tuner bundle import pending.bundle.results.jsonl
     """
+    from tuner.library.bundle import exchange  # not at start-up
+
     with open_known_store(database) as store:
-        imported = import_file(store, results)
+        imported = exchange.import_file(store, results)
     known = f"; {imported.known} were here already" if imported.known else ""
     added = f"added {count_text(imported.trials, 'trial')} in {count_text(imported.runs, 'new run')}{known}"
     print_found(as_json, encode(imported), added)
@@ -149,6 +151,8 @@ def measure(
 
     Example: tuner measure --bundle pending.bundle --seconds 300
     """
+    from tuner.library.bundle import command, exchange  # not at start-up
+
     # raises UsageError before any work is done
     request = command.MeasuringRequest(bundle or Path(), seconds, results, as_json)
     if bundle is not None:
@@ -161,8 +165,8 @@ def measure(
 
     gpu = command.gpu_here()
     with open_known_store(database) as store:
-        trials = choose_pending(store, TrialQuery(sort="number"))
-        with passing_bundle(store, trials, 0, report) as path:
+        trials = exchange.choose_pending(store, TrialQuery(sort="number"))
+        with exchange.passing_bundle(store, trials, 0, report) as path:
             request = command.MeasuringRequest(path, seconds, None, as_json, is_local=True)
             code = command.measure(request, lambda: gpu)
     context.exit(code)

@@ -24,7 +24,8 @@ from tuner.core.runs import Run
 from tuner.core.serialization import count_text, encode
 from tuner.core.text_files import read_text
 from tuner.library.entries import gpu_entries, library_entries
-from tuner.library.formats import library_format, library_formats
+from tuner.library.format_names import library_formats
+from tuner.library.formats import library_format
 from tuner.library.library import LibraryText, for_version, merged, suitable
 from tuner.results.output.files import require_folder, write_atomically, write_folder
 from tuner.results.output.json_documents import problem_document
@@ -51,7 +52,7 @@ def export_library(
     runs: tuple[int, ...],
     campaign: int | None,
     version: str | None,
-    folder: Path | None,
+    folder: Path,
     database: str | None,
     *,
     stock_only: bool,
@@ -67,8 +68,6 @@ def export_library(
     written_as = library_format(form)
     if prefix is not None and not written_as.takes_prefix:
         raise UsageError(f"--prefix cannot be combined with --format {form}: it begins names of C")
-    if folder is None:
-        raise UsageError(f"--format {form}: writes several files into a folder", "-o DIR")
     require_folder(folder)  # entries may take minutes
     with open_known_store(database) as store:
         row_range = None
@@ -175,14 +174,11 @@ def _document(form: str, paths: tuple[Path, ...], found: "LibraryEntries") -> di
     }
 
 
-def export_merged(libraries: tuple[Path, ...], output: Path | None, *, as_json: bool) -> None:
+def export_merged(libraries: tuple[Path, ...], output: Path, *, as_json: bool) -> None:
     """Writes one library with the entries of several libraries of one machine.
 
     Where two have a schedule for the same contraction, both are timed interleaved, and the faster one stays.
-    Raises UsageError if ``output`` is None.
     """
-    if output is None:
-        raise UsageError("--merge: writes a library", "-o FILE")
     whole = merged(tuple(LibraryText(str(path), read_text(path, "MLIR text")) for path in libraries))
     write_atomically(output, whole.text.encode())
     for duel in whole.duels:

@@ -3,15 +3,16 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from tuner.cli.options import is_model
 from tuner.core.errors import UsageError
 from tuner.core.programs import ProgramBaseline
 from tuner.core.text_files import read_text_or_stdin
-from tuner.programs.request import ProgramRequest
 from tuner.runtime.extensions import load
-from tuner.targets.registry import real_backends
+
+if TYPE_CHECKING:
+    from tuner.programs.request import ProgramRequest
 
 PYTORCH: Final = "pytorch"  # the one framework whose models have names so far: ``is_model``
 SCHEDULE = "transform.with_named_sequence"  # attribute of a module that is a schedule
@@ -38,7 +39,7 @@ class ModelReader(Protocol):
         Raises UsageError where the model cannot be read or lowered.
         """
 
-    def baselines(self, request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
+    def baselines(self, request: "ProgramRequest") -> tuple[ProgramBaseline, ...]:
         """Times the baselines that ``request`` names on its model; a baseline that fails has the reason."""
 
 
@@ -86,4 +87,6 @@ def read_payload_text(payload: Path) -> PayloadText:
     if not FUNCTION.search(text):
         line = f"{name}: is a transform script, not a program: it has no function"
         raise UsageError(line, f"tuner apply {name} PROGRAM.mlir")
+    from tuner.targets.registry import real_backends  # only where there are schedules: takes long to load
+
     return PayloadText(real_backends().apply(text, text), text)

@@ -27,7 +27,7 @@ from tuner.core.programs import ALL, BASELINE_SETS, ProgramBaseline, ProgramSour
 from tuner.core.records import Measurement, MedianInterval
 from tuner.core.serialization import count_text, parse_seconds, seconds_text
 from tuner.programs.commands.payload_text import model_reader, read_payload_text
-from tuner.programs.commands.run import call_text, report_lines
+from tuner.programs.commands.ran import call_text, report_lines
 from tuner.programs.documents import program_document
 from tuner.programs.dynamic.specialization import takes_dynamic_size
 from tuner.programs.dynamic.tuned_sizes import TIMEOUT_S, SharedLimits, request_at

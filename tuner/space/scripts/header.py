@@ -242,6 +242,11 @@ def run_command(script_file: str, source_file: str, *, is_stock: bool, mlir_opt:
     return f"{mlir_opt} {source_file} {library} --transform-interpreter"
 
 
+def source_file(script_file: Path) -> Path:
+    """Returns the path of the file for a script's payload: ``best.source.mlir`` next to ``best.mlir``."""
+    return script_file.with_name(f"{script_file.stem}.source{script_file.suffix}")
+
+
 def read_provenance(script_file: Path, script: str) -> ScriptProvenance:
     """Returns the origin and time of an exported script, from the provenance file next to it.
 
