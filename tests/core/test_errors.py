@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 from tuner.core import errors
-from tuner.core.errors import PAYLOAD, SCRIPT, CandidateError, Failure, OpPlace, Stage, TunerError, UsageError
+from tuner.core.errors import (
+    PAYLOAD,
+    SCRIPT,
+    CandidateError,
+    Failure,
+    OpPlace,
+    Stage,
+    TunerError,
+    UsageError,
+    install_extra,
+    install_module,
+)
 
 LACKING = "an operation lacks an attribute"
 NEEDED = f"{LACKING} that its kind needs here: is the transform meant for it?"
@@ -72,3 +83,20 @@ ILLEGAL += 'explicitly marked illegal note: "payload":4:10: see current operatio
 )
 def test_each_op_is_named_once_in_the_order_of_the_reason(reason: str, places: tuple[OpPlace, ...]) -> None:
     assert errors.named_places(reason) == places
+
+
+@pytest.mark.parametrize(
+    ("module", "installs"),
+    [
+        ("cuda.bindings", install_extra("cuda")),
+        ("iree.compiler", install_extra("iree")),
+        ("numba_cuda_mlir", install_extra("cuda")),
+        ("torch", install_extra("torch")),
+        ("yaml", "pip install pyyaml"),
+        ("no_such.module", "pip install no-such"),
+    ],
+)
+def test_a_missing_module_is_installed_by_its_extra_else_as_the_package_that_has_it(
+    module: str, installs: str
+) -> None:
+    assert install_module(module) == installs

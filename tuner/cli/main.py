@@ -19,7 +19,7 @@ from typing import Any, Final, NoReturn, TextIO, cast, final
 import click
 
 from tuner.cli.completion import COMPLETION_VARIABLE, offer_completions
-from tuner.core.errors import TunerError, UsageError, defect_line, error_lines, unknown_value
+from tuner.core.errors import TunerError, UsageError, defect_line, error_lines, install_module, unknown_value
 from tuner.core.passwords import without_secrets
 from tuner.core.problem import OPERATIONS
 from tuner.core.serialization import printable_lines
@@ -432,7 +432,7 @@ def _reported(error: Exception, arguments: Sequence[str]) -> int:
             code = FAILED
         case ModuleNotFoundError() if error.name:
             line = f"missing dependency {error.name!r}"
-            hint = f"pip install {error.name}"
+            hint = install_module(error.name)
             code = FAILED
         case _:
             line = f"defect: {defect_line(error)}"

@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DISTRIBUTION = "mlir-tuner"  # no index has it
+# Module that is imported -> the package that has it, where the names differ by more than _ and -.
+PACKAGES = {"cuda": "cuda-bindings", "iree": "iree-base-compiler", "pynvml": "nvidia-ml-py", "yaml": "pyyaml"}
+REQUIREMENT = re.compile(r"([\w.-]+)[^;]*(?:;.*extra == ['\"]([\w-]+)['\"])?")  # a package, its extra
 FOLDER = Path(__file__).parents[2]  # of the clone
 TIMED_OUT = "timed out after"  # how the reasons of timeouts begin: of a child process, of an assembler
 FAULT = "killed by SIGSEGV"  # how the reason begins where a candidate accesses memory that is not its own
@@ -307,6 +310,22 @@ def install_extra(extra: str, folder: Path = FOLDER) -> str:
         if f'extra == "{extra}"' in condition.replace("'", '"'):
             packages.append(package.strip())
     return f"pip install {shlex.join(packages)}"
+
+
+def install_module(module: str) -> str:
+    """Returns the command that installs a missing module: its extra, the package it is in, or its name."""
+    from importlib.metadata import PackageNotFoundError, requires  # takes as long to load as a short command
+
+    name = module.partition(".")[0]
+    package = PACKAGES.get(name, name.replace("_", "-"))
+    requirements = []
+    with contextlib.suppress(PackageNotFoundError):
+        requirements = [REQUIREMENT.match(each) for each in requires(DISTRIBUTION) or ()]
+    found = [each for each in requirements if each is not None and each[1].lower() == package.lower()]
+    extras = [each[2] for each in found]
+    if not extras or None in extras:
+        return f"pip install {package}"
+    return install_extra(package if package in extras else extras[0])
 
 
 def defect_line(error: BaseException) -> str:
