@@ -164,7 +164,7 @@ def _ran(run: Disturbed) -> Any:
     file.write_text("module {}")
     report = ProgramReport("main", (), (), (), 1, times=ProgramTimes(1e-3, (), 1, reliability=doubt))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tuner.programs.commands.run.run_in_child", lambda *_: report)
+        patch.setattr("tuner.programs.commands.ran.run_in_child", lambda *_: report)
         tuner = replace(run.tuner, backends=fakes.backends((CPU,), programs=HostPrograms()))
         return tuner.done("run", str(file), "--target", "cpu", "--json").json
 

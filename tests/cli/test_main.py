@@ -323,7 +323,7 @@ def test_every_table_fits_a_terminal_of_80_columns(
 def test_what_a_program_asks_of_a_device_fits_it_too(tuned: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     call = f"launch @multiply, grid 4 x 4 x 1, block 128 x 1 x 1{', argument' * 9}"
     report = ProgramReport("main", (), ("64x64xf32",), (), 2, trace=(call,), is_simulated=True)
-    monkeypatch.setattr("tuner.programs.commands.run.run_in_child", lambda *_: report)
+    monkeypatch.setattr("tuner.programs.commands.ran.run_in_child", lambda *_: report)
     payload = tuned.database.with_name("payload.mlir")
     payload.write_text("module {}")
     with terminal(COLUMNS) as shown, pytest.raises(SystemExit, match=r"^0$"):
