@@ -380,10 +380,11 @@ def test_it_answers_this_machine_until_interrupted(capfd: pytest.CaptureFixture[
 
 REQUEST = ProgramRequest("module {}", TargetName("cuda", "sm_90"), is_compared=True)
 REPORT = ProgramReport("main", ("2x?xf32", "index"), ("2x3xf32",), (Matmul(8, 8, 8),), 2)
+COMPARED = replace(REPORT, reference="interpreted")
 
 
 def test_a_run_is_reported_as_json_with_times_where_a_device_ran_it() -> None:
-    found = run_document(REQUEST, replace(REPORT, comparisons=(Comparison("result 0", 1e-7, 1e-6),)))
+    found = run_document(REQUEST, replace(COMPARED, comparisons=(Comparison("result 0", 1e-7, 1e-6),)))
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     compared = {"name": "result 0", "equal": True, "error": 1e-7, "tolerance": 1e-6, "blind": False}
     require_fields(found, comparisons=[compared], times=None, results=["2x3xf32"], streams=2, right=True)
@@ -396,7 +397,7 @@ def test_a_run_is_reported_as_json_with_times_where_a_device_ran_it() -> None:
 
 def test_a_report_or_a_number_that_is_missing_makes_it_wrong_and_what_was_not_asked_for_is_null() -> None:
     assert not run_document(REQUEST, replace(REPORT, reports=("race: ...",)))["right"]
-    found = run_document(REQUEST, replace(REPORT, comparisons=(Comparison("result 0", math.inf, 1e-6),)))
+    found = run_document(REQUEST, replace(COMPARED, comparisons=(Comparison("result 0", math.inf, 1e-6),)))
     assert (found["comparisons"][0]["error"], found["right"]) == (None, False)
     found = run_document(replace(REQUEST, is_compared=False), REPORT)
     assert (found["comparisons"], found["trace"]) == (None, None)
