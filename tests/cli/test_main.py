@@ -391,7 +391,7 @@ def test_a_run_is_reported_as_json_with_times_where_a_device_ran_it() -> None:
     require_fields(found, arguments=["2x?xf32", "index"], problems=["matmul 8x8x8 f32 nn none"])
     kernels = (KernelTime("a", 0.0, 1.0), KernelTime("b", 1.0, 2.0))
     found = run_document(REQUEST, replace(REPORT, times=ProgramTimes(3.0, kernels, 2)))
-    times = {"call_s": 3.0, "kernel_s": 2.0, "overlap": 1.0, "serialized": True}
+    times = {"call_s": 3.0, "kernel_s": 2.0, "overlap": 1.0, "serialized": True, "processes": 1}
     assert found["times"] == {**times, "interval_s": None, "reliability": "unknown: it was not recorded"}
 
 
