@@ -65,7 +65,7 @@ def test_what_a_page_names_exists(page: Path) -> None:
         ("see `tuner/mlir/passes/` for it", ["tuner/mlir/passes"]),
         ("in tuner/core/gpu.py, tests/ and benchmarks/results/cpu_matmul_*.json.", []),
         ("no benchmarks/results/nothing_*.json", ["benchmarks/results/nothing_*.json"]),
-        ("`coherence.py`, `search_space.yaml` and `families.py`", ["families.py"]),
+        ("`coherence.py`, `search_space.yaml` and `no_such_file.py`", ["no_such_file.py"]),
         ("`tuner.search.cost_model.occupancy`, `python -m benchmarks.gpu_check`", []),
         ("the attribute `tuner.device`, tuner.load_best, benchmarks.none", []),
         ("`tuner.launchable.limits` of it", ["tuner.launchable.limits"]),
