@@ -1,6 +1,7 @@
 """``python -m benchmarks record-space``: measures all preferred configurations of a problem, or a sample."""
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -91,7 +92,8 @@ def record_space(
         raise UsageError(f"{output}: no such folder: {output.absolute().parent}")
     if output.is_dir():
         raise UsageError(f"{output}: is a folder, not a file to write")
-    settings, opened = None, open_known_store
+    settings = None
+    opened: Callable[[str | None], Store] = open_known_store
     if resume is None:
         settings, opened = _settings(context), open_store
     else:

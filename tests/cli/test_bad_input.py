@@ -324,7 +324,7 @@ def test_a_missing_database_of_the_environment_is_an_error(tmp_path: Path) -> No
 
 ASKING = [  # commands that create no database: they ask one, or need what it has
     *("history", "history --runs", "show 1", "show run:1", "show 1 --ablation", "show 1 --passes"),
-    *("diff 1 2", "explain 1", "export matmul 8x8x8", "report", "check --best", "tune --resume 1"),
+    *("diff 1 2", "explain 1", "export --trial 1", "report", "check --best", "tune --resume 1"),
     *("db info", "db prune", "db backup copy.db", "bundle export -o x.bundle", "bundle import x.jsonl"),
     *("space matmul 8x8x8 --suggest", "check --baseline g.json --record best"),
 ]
@@ -338,6 +338,24 @@ def test_a_missing_database_is_named_and_not_created(tuner: Tuner, here: Path, o
     tuner(options)  # on the default database, which is not there yet
     assert not Path("/nowhere").exists()
     assert not any(path.suffix == ".db" for path in here.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("exported", "tuned"),
+    [
+        ("matmul 77x78x79", "matmul 77x78x79"),
+        ("matmul 8x8x8 --dtype f64", "matmul 8x8x8 --dtype f64"),
+        ("matmul 1x64x64 --weights i4-g32-f16", "matmul 1x64x64 --weights i4-g32-f16"),
+        ("own.mlir", "own.mlir"),
+        ("model.py:block", "model.py:block"),
+    ],
+)
+def test_export_from_a_missing_database_names_the_command_that_tunes_it(
+    tuner: Tuner, exported: str, tuned: str
+) -> None:
+    url = "sqlite:////nowhere/missing.db"
+    line, hint = f"database {url}: no such file", f"tuner tune {tuned} --db {url}"
+    assert tuner.refused(f"export {exported}", "--db", url) == f"error: {line}\nhint: {hint}\n"
 
 
 def test_before_the_first_run_there_is_no_history(tuner: Tuner) -> None:

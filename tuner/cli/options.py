@@ -291,15 +291,15 @@ def open_store(database: str | None) -> "Store":
     return open_or_create(database)
 
 
-def open_known_store(database: str | None) -> "Store":
+def open_known_store(database: str | None, hint: str = "") -> "Store":
     """Opens a results database for queries.
 
     None: the default database, which is empty if its file is missing. Raises UsageError if a named file is
-    missing.
+    missing, with ``hint``, else with a command that creates one.
     """
     from tuner.results.database import open_known  # not at start-up
 
-    return open_known(database)
+    return open_known(database, hint)
 
 
 def note_unknown_problems(store: "Store") -> None:

@@ -240,7 +240,7 @@ def _print(
     if tuned.is_interrupted:
         print_interrupted(resume_with)
     elif not tuned.has_worked:
-        print("\n".join(failure_lines(tuned, arguments)), file=sys.stderr)
+        print("\n".join(wrapped(failure_lines(tuned, arguments))), file=sys.stderr)
 
 
 # With --fleet: the machine class of a resumed run; with --on: a run on each class, and the compromise.

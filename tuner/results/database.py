@@ -15,14 +15,15 @@ def open_or_create(named: str | Path | None) -> Store:
     return Store.open(which_database(named))
 
 
-def open_known(named: str | Path | None) -> Store:
+def open_known(named: str | Path | None, hint: str = "") -> Store:
     """Opens the results database ``named`` for queries; never creates a file.
 
     If none is named and the default file is missing, returns an empty database. Raises UsageError for a
-    missing file that ``named`` or the environment variable names.
+    missing file that ``named`` or the environment variable names, with ``hint``, else with a command that
+    creates one.
     """
     if is_named(named):
-        return open_existing(named)
+        return open_existing(named, hint)
     return Store.open_or_empty(which_database(None))
 
 
@@ -37,11 +38,11 @@ def open_or_empty(named: str | Path | None) -> Store:
     return Store.open_or_empty(which_database(None))
 
 
-def open_existing(named: str | Path | None) -> Store:
+def open_existing(named: str | Path | None, hint: str = "") -> Store:
     """Opens the results database ``named``, or the default. Raises UsageError for a missing file."""
     url = which_database(named)
     if is_missing(url):
-        raise _no_such_file(url)
+        raise _no_such_file(url, hint)
     return Store.open_existing(url)
 
 
@@ -59,5 +60,5 @@ def known_url(named: str | Path | None) -> str:
     return ""
 
 
-def _no_such_file(url: str) -> UsageError:
-    return UsageError(f"database {parse_address(url).shown}: no such file", tune_command(TaskQuery()))
+def _no_such_file(url: str, hint: str = "") -> UsageError:
+    return UsageError(f"database {parse_address(url).shown}: no such file", hint or tune_command(TaskQuery()))

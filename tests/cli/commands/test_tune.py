@@ -3,6 +3,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -13,12 +14,13 @@ from tests.tuning.test_rounds import CUT, cut_parts
 from tuner.cli.commands.tune import HEADINGS, tune
 from tuner.cli.tuned import compromise_lines, fleet_of_run, several_document
 from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError, Stage
 from tuner.core.machine import Machine
 from tuner.core.requests import FleetRequest
 from tuner.core.roofline import Roofline
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, InitialConfiguration, RunSettings
 from tuner.db.store import Store
-from tuner.results.output.formatting import initial_configurations_text
+from tuner.results.output.formatting import SUMMARY_COLUMNS, initial_configurations_text
 from tuner.targets.backends import Backends
 from tuner.targets.target import Plan
 from tuner.tuning.events import Interruption
@@ -81,6 +83,19 @@ def test_no_working_candidate_reports_why_and_exits_with_1_and_a_null_best(tuner
     assert "3 x verify: element (0, 1): found 2, expected 1" in done.err
     done = tuner("tune matmul 8x8x8 --trials 3 --json")
     assert (done.code, done.json["best"]) == (1, None)
+
+
+def test_why_no_candidate_worked_is_wrapped_between_words(tuner: Tuner) -> None:
+    reason = "found no linalg.matmull in the payload, which has linalg.fill; did you mean linalg.matmul?"
+
+    def failing(_chosen: Candidate) -> NoReturn:
+        raise CandidateError(Stage.COMPILE, reason)
+
+    tuner.backends = fakes.backends(bind=lambda *_: failing)
+    lines = tuner("tune matmul 8x8x8 --trials 3").err.splitlines()
+    first = next(at for at, line in enumerate(lines) if line.startswith("  3 x compile: "))
+    assert " ".join(line.strip() for line in lines[first : first + 2]) == f"3 x compile: {reason}"
+    assert max(map(len, lines[first : first + 2])) <= SUMMARY_COLUMNS
 
 
 def test_a_run_that_is_done_resumes_to_its_trials_and_another_one_reuses_them(tuned: Tuner) -> None:

@@ -1,5 +1,6 @@
 """``tuner export``, of one problem; of several by ``export_library``."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ from tuner.cli.session import settings_given
 from tuner.core.candidate import AUTO
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
+from tuner.core.problem_text import tune_command
+from tuner.core.queries import TaskQuery
 from tuner.library.commands.export_program import best_of_program, is_program
 from tuner.library.format_names import TRIAL_FORMATS, VERSIONS, library_formats
 from tuner.results.best_trials import best_known
@@ -172,7 +175,7 @@ def export(
         raise UsageError(f"{output}: is a folder, not a file to write")
     query = (target or AUTO, threads, machine)
     problem = None if trial is not None else _typed_problem(context)
-    with open_known_store(database) as store:
+    with open_known_store(database, _tune_command(operation, problem)) as store:
         stored = _best(context, store, problem, *query) if trial is None else store.trial(trial)
         from tuner.library.commands.exported import (
             export_stored,  # not before it is found: takes long to load
@@ -239,6 +242,13 @@ def _typed_problem(context: click.Context) -> Problem | None:
         return None
     hint = "give matmul 512x512x512, PROGRAM.mlir, or --trial ID"
     raise UsageError("export: the problem is missing", hint)
+
+
+def _tune_command(operation: str | None, problem: Problem | None) -> str:
+    """Returns the command that tunes what is to be exported; "" where that is a trial by its number."""
+    if problem is not None:
+        return tune_command(TaskQuery.of(problem))
+    return "" if operation is None else f"tuner tune {shlex.quote(operation)}"
 
 
 def _best(
