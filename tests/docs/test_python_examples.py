@@ -12,7 +12,6 @@ import pytest
 import tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.docs.guide import ROOT, blocks_of
-from tests.programs.dynamic.programs import EXAMPLES as SIZED_EXAMPLES
 from tests.tuning import fakes
 from tuner.core.candidate import TargetName
 from tuner.db.store import Store
@@ -95,9 +94,8 @@ def test_a_program_is_compiled_and_called(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.mlir
-def test_a_program_of_a_dynamic_size_is_called(here: Path) -> None:
-    softmax = next(example for example in SIZED_EXAMPLES if example.name == "SOFTMAX")
-    (here / "softmax.mlir").write_text(softmax.text)
+def test_a_program_of_a_dynamic_size_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     program = executed(f"import numpy as np\nimport tuner\n{SIZED}")["program"]
     assert f"({program.compiled_sizes[0]},): static programs" in SIZED
 
