@@ -87,7 +87,7 @@ def fake_node(url: str) -> Iterator[None]:
 @pytest.mark.usefixtures("fake_node")
 def test_the_page_tunes_on_the_fleet_and_asks_how_it_is(tuner: Tuner, url: str) -> None:
     (tune,) = (each for each in EXAMPLES if each.words[0] == "tune" and "--fleet" in each.words)
-    assert "20 trials: 20 measured, 0 failed" in tuner.done(*there(tune.words, url)).out
+    assert "20 trials in " in tuner.done(*there(tune.words, url)).out
     assert "fake device  fake" in tuner.done(*there(example_of("status", "fleet.md"), url)).out
 
 
