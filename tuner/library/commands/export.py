@@ -248,7 +248,9 @@ def _tune_command(operation: str | None, problem: Problem | None) -> str:
     """Returns the command that tunes what is to be exported; "" where that is a trial by its number."""
     if problem is not None:
         return tune_command(TaskQuery.of(problem))
-    return "" if operation is None else f"tuner tune {shlex.quote(operation)}"
+    if operation is None:
+        return ""
+    return f"tuner tune {shlex.quote(operation)}"
 
 
 def _best(
