@@ -292,6 +292,8 @@ def test_extremes_and_comparisons_treat_nan_and_zeros_as_they_say(machine: Machi
 SOURCES = for_each(lambda machine: [(f"{s}{bits}",) for bits in sorted({*machine.integers, 8}) for s in "su"])
 WHOLE: dict[str, Callable[[Fraction], int]] = {"rzi": int, "rni": round, "rmi": math.floor, "rpi": math.ceil}
 CUTS = for_each(lambda machine: itertools.product(machine.roundings, ("f16", "f32", "f64")))
+CLAMPED = [cut for cut in CUTS if isinstance(cut.values[0], Ptx)]
+AS_ON_X86 = [cut for cut in CUTS if isinstance(cut.values[0], Interpreter)]
 WIDENINGS = [("f16", "f32"), ("f16", "f64"), ("f32", "f64"), ("bf16", "f32")]
 TIES = [1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-11, 1 + 3 * 2.0**-11]  # of bf16 and of f16
 
@@ -325,17 +327,45 @@ def test_integers_become_floats_rounded_once(machine: Machine, source: str, data
         assert same_bits(found, expected), target
 
 
-@pytest.mark.parametrize(("machine", "mode", "source"), CUTS)
+def with_large_ones(data: Any, source: str) -> Any:
+    a = data.draw(lanes_of(PRECISIONS[source]))
+    a[1::3] = np.linspace(-60000, 60000, len(a[1::3])).astype(a.dtype)
+    return a
+
+
+def as_on_x86(value: float, source: str, target: str) -> int:
+    """Returns the integer whose lowest bits are those of a float: of 32 or 64 bits, its least if outside."""
+    bits = int(target[1:])
+    is_long = bits == 64 or target == "u32" or (target == "u8" and source == "f64")
+    half = 2**63 if is_long else 2**31
+    if math.isnan(value):
+        return -half
+    if target == "u64" and value >= half:  # converted less the half, which is added again
+        return int(value) if value < 2 * half else 0
+    return int(value) if abs(value) < half else -half
+
+
+@pytest.mark.parametrize(("machine", "mode", "source"), AS_ON_X86)
+@settings(max_examples=2)
+@given(data=st.data())
+def test_floats_become_whole_as_on_x86(machine: Machine, mode: str, source: str, data: Any) -> None:
+    a = with_large_ones(data, source)
+    for target in [f"{sign}{bits}" for bits in machine.integers if bits > 1 for sign in "su"]:
+        found = machine.converted(source, target, a, mode)
+        for value, result in zip(a.tolist(), found.tolist(), strict=True):
+            assert wrapped(result, target) == wrapped(as_on_x86(value, source, target), target)
+
+
+@pytest.mark.parametrize(("machine", "mode", "source"), CLAMPED)
 @settings(max_examples=2)
 @given(data=st.data())
 def test_floats_become_whole_and_are_clamped(machine: Machine, mode: str, source: str, data: Any) -> None:
-    a = data.draw(lanes_of(PRECISIONS[source]))
-    a[1::3] = np.linspace(-60000, 60000, len(a[1::3])).astype(a.dtype)
+    a = with_large_ones(data, source)
     for target in [f"{sign}{bits}" for bits in machine.integers if bits > 1 for sign in "su"]:
         (low, high), found = limits(target), machine.converted(source, target, a, mode)
         for value, result in zip(a.tolist(), found.tolist(), strict=True):
             if math.isnan(value):  # PTX ISA, cvt: 0, but for f64 or 64 bits the highest bit alone
-                is_wide = isinstance(machine, Ptx) and (source == "f64" or target.endswith("64"))
+                is_wide = source == "f64" or target.endswith("64")
                 assert wrapped(result, target) == (low or high // 2 + 1 if is_wide else 0)
             elif math.isinf(value):
                 assert wrapped(result, target) == (high if value > 0 else low)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DISTRIBUTION = "mlir-tuner"  # no index has it
-# Module that is imported -> the package that has it, where the names differ by more than _ and -.
-PACKAGES = {"cuda": "cuda-bindings", "iree": "iree-base-compiler", "pynvml": "nvidia-ml-py", "yaml": "pyyaml"}
+# Package -> the module that is imported, where the names differ by more than _ and -.
+MODULES = {"cuda-bindings": "cuda", "iree-base-compiler": "iree", "nvidia-ml-py": "pynvml", "pyyaml": "yaml"}
 REQUIREMENT = re.compile(r"([\w.-]+)[^;]*(?:;.*extra == ['\"]([\w-]+)['\"])?")  # a package, its extra
 FOLDER = Path(__file__).parents[2]  # of the clone
 TIMED_OUT = "timed out after"  # how the reasons of timeouts begin: of a child process, of an assembler
@@ -317,7 +317,8 @@ def install_module(module: str) -> str:
     from importlib.metadata import PackageNotFoundError, requires  # takes as long to load as a short command
 
     name = module.partition(".")[0]
-    package = PACKAGES.get(name, name.replace("_", "-"))
+    packages = {module: package for package, module in MODULES.items()}
+    package = packages.get(name, name.replace("_", "-"))
     requirements = []
     with contextlib.suppress(PackageNotFoundError):
         requirements = [REQUIREMENT.match(each) for each in requires(DISTRIBUTION) or ()]

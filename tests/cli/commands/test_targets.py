@@ -76,7 +76,11 @@ def test_a_verified_trial_is_exported_as_ptx_and_cubin(tuned: Tuner, tmp_path: P
 
 @pytest.mark.skipif(TARGETS["cuda"].status().is_available, reason="there is a GPU")
 @pytest.mark.parametrize("command", ["tune matmul 64x48x32 --dtype f16", "tune program.mlir"])
-def test_cuda_without_a_driver_is_refused_before_anything_is_compiled(tmp_path: Path, command: str) -> None:
+def test_cuda_without_a_driver_is_refused_before_anything_is_compiled(
+    tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("program.mlir").write_text("module {}\n")
     tuner = Tuner(tmp_path / "results.db", real_backends())
     refused = tuner.refused(f"{command} --target cuda:sm_80")
     assert refused.startswith("error: target cuda:sm_80: nothing runs here: no CUDA driver: libcuda.so.1 ")
