@@ -96,6 +96,7 @@ def static(text: str) -> FusedFunction:
     return program
 
 
+@pytest.mark.slow
 def test_a_program_runs_at_the_lowest_size_each_rung_between_them_and_the_greatest(tmp_path: Path) -> None:
     example = BY_NAME["ATTENTION"]
     program = sized(example, "3..12")

@@ -329,6 +329,7 @@ WINDOW_WRITES = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.usefixtures("fresh_back_end")
 @pytest.mark.parametrize(("function", "message"), WINDOW_WRITES.items())
 def test_writes_into_windows_and_expanded_tensors_are_refused_and_left_to_eager_mode(

@@ -60,6 +60,7 @@ def require_right(product: GroupedProduct, matrices: Any, counts: list[int], mor
     torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 def test_groups_of_a_few_rows(dtype: str) -> None:
     matrices = matrices_of(0, getattr(torch, dtype))
@@ -148,6 +149,7 @@ def test_the_back_end_computes_groups_and_follows_changed_matrices(operator: Any
     assert "grouped_mm" not in counts.in_torch[0]
 
 
+@pytest.mark.slow
 def test_groups_of_any_number_of_rows(operator: Any) -> None:
     torch.manual_seed(0)
     module = Experts(operator).eval()

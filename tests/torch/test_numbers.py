@@ -23,7 +23,7 @@ def powers(x: Any) -> tuple[Any, ...]:
     return (*(x**exponent for exponent in EXPONENTS), torch.float_power(x, 0.5), torch.float_power(x, -0.5))
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64, torch.float16], ids=str)
 def test_powers_of_special_numbers_are_those_of_eager_mode(dtype: Any) -> None:
     x = SPECIAL.to(dtype)
@@ -38,7 +38,7 @@ def powers_of_integers(x: Any) -> tuple[Any, ...]:
     return *roots, torch.pow(2.5, x), x**0, x**1, x**2, x**3, x**10, x**63, x.square()
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.uint8, torch.int16, torch.int32], ids=str)
 def test_powers_of_integers_are_those_of_eager_mode(dtype: Any) -> None:
     x = torch.tensor([-4, -1, 0, 1, 4, 9]).to(dtype)
@@ -87,7 +87,7 @@ def around_numbers(x: Any) -> tuple[Any, ...]:
     return *differences, *rests
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
 def test_what_is_subtracted_from_a_number_or_divides_one_is_as_in_eager_mode(dtype: Any) -> None:
     x = SPECIAL.to(dtype)

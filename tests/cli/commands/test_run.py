@@ -86,6 +86,7 @@ def test_a_schedule_in_the_file_of_its_program_is_compared_by_default(run: Tuner
     assert (document["comparisons"][0]["equal"], document["not_compared"]) == (True, None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_this_process")
 def test_a_large_program_with_a_wrong_schedule_says_that_it_was_not_compared_and_how_to(
     run: Tuner, monkeypatch: pytest.MonkeyPatch

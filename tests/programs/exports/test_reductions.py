@@ -123,7 +123,7 @@ def require_drawn(dtype: str, lengths: tuple[int, ...], count: int, rng: np.rand
     require_eager(everything, *inputs)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("isa", [AVX2, AVX512])
 @pytest.mark.parametrize("dtype", [*NUMBERS, "bool"])
 def test_drawn_reductions_are_those_of_eager_mode(

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+import threadpoolctl
 
 from tuner.core.errors import TunerError
 from tuner.core.interfaces import Effort
@@ -138,6 +139,13 @@ def test_a_constant_b_is_compared_with_the_product_of_any_b() -> None:
     problem = Matmul(8, 64, 48, weights="constant", cache="weights-cold")
     baseline = BaselineService(problem, 1, seed=0).measure(QUICK)
     assert baseline.name == BaselineService(Matmul(8, 64, 48), 1, seed=0).name
+
+
+def test_the_library_is_numpys_where_scipy_has_loaded_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = threadpoolctl.threadpool_info()
+    other = {"user_api": "blas", "filepath": "/scipy.libs/libscipy_openblas.so", "internal_api": "openblas"}
+    monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda: [other, *own])
+    require_right(MatmulProblem("matmul", (8, 8, 8), "f32", "nn"))
 
 
 def test_a_wrong_answer_of_the_library_is_no_baseline(monkeypatch: pytest.MonkeyPatch) -> None:

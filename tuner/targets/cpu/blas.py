@@ -320,6 +320,8 @@ mkl_matmul = partial(CompiledLibraryMatmul, describe=mkl_code)
 
 # The OpenBLAS of numpy.
 
+NUMPY = "numpy"  # in the path of the library that its wheel brings
+
 
 def _finder(library: Any, symbols: Symbols, path: str) -> Find:
     def find(operation: str) -> tuple[int, str]:
@@ -337,9 +339,11 @@ def openblas_code(problem: Problem, _operands: Operands, _threads: int) -> Libra
 
     Raises TunerError if numpy has no BLAS, or it lacks the function.
     """
-    blas = next((pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"), None)
-    if blas is None:
+    pools = [pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
+    if not pools:
         raise TunerError("numpy's BLAS was not found in this process")
+    pools.sort(key=lambda pool: NUMPY not in pool["filepath"])  # scipy brings an OpenBLAS of its own
+    blas = pools[0]
     path = blas["filepath"]
     find = _finder(ctypes.CDLL(path), OPENBLAS_SYMBOLS, path)
     # the kernel it chose: OPENBLAS_CORETYPE would show here
