@@ -77,6 +77,7 @@ NO_TIMES = {
 # Module -> why a time is divided by another one there, although the module does not decide what may be said.
 DIVISIONS: Mapping[str, str] = {
     "analysis/importance.py": "a slowdown with interval and p-value, under the reliability of its run",
+    "analysis/scheduler.py": "order of the problems of a campaign; not printed",
     "analysis/ratios.py": "decides; said beyond the noise of the run alone",
     "analysis/portfolio.py": "chooses a portfolio; printed with the reliability of each problem",
     "analysis/slowdown.py": "the time that a session is expected to have",
@@ -95,6 +96,7 @@ DIVISIONS: Mapping[str, str] = {
     "results/report/roofline_plot.py": "flop per byte",
     "programs/fusion_times.py": "shares, of reliable times alone",
     "core/programs.py": "share of scalar loops of a program's time",
+    "programs/speedup.py": "the gain of a tuned program, said beyond the noise of each process alone",
     "programs/program_times.py": "how many kernels run at a time",
     "runtime/cpu/timing_conditions.py": "load of a processor",
     "runtime/cpu/host.py": "load of a processor",
