@@ -18,7 +18,8 @@ from pathlib import Path
 DISTRIBUTION = "mlir-tuner"  # no index has it
 # Package -> the module that is imported, where the names differ by more than _ and -.
 MODULES = {"cuda-bindings": "cuda", "iree-base-compiler": "iree", "nvidia-ml-py": "pynvml", "pyyaml": "yaml"}
-REQUIREMENT = re.compile(r"([\w.-]+)[^;]*(?:;.*extra == ['\"]([\w-]+)['\"])?")  # a package, its extra
+# (package and versions, package, extra or None)
+REQUIREMENT = re.compile(r"(([\w.-]+)[^;]*)(?:;.*extra == ['\"]([\w-]+)['\"])?")
 FOLDER = Path(__file__).parents[2]  # of the clone
 TIMED_OUT = "timed out after"  # how the reasons of timeouts begin: of a child process, of an assembler
 FAULT = "killed by SIGSEGV"  # how the reason begins where a candidate accesses memory that is not its own
@@ -302,31 +303,34 @@ def install_extra(extra: str, folder: Path = FOLDER) -> str:
     """Returns the command that installs what an extra adds: of the clone in ``folder``, else its packages."""
     if (folder / "pyproject.toml").is_file():
         return f"pip install -e {shlex.quote(f'{folder}[{extra}]')}"
-    from importlib.metadata import requires  # takes as long to load as a short command
-
-    packages = []
-    for requirement in requires(DISTRIBUTION) or ():
-        package, _, condition = requirement.partition(";")
-        if f'extra == "{extra}"' in condition.replace("'", '"'):
-            packages.append(package.strip())
+    packages = [requirement[1].strip() for requirement in _requirements() if requirement[3] == extra]
     return f"pip install {shlex.join(packages)}"
 
 
 def install_module(module: str) -> str:
     """Returns the command that installs a missing module: its extra, the package it is in, or its name."""
-    from importlib.metadata import PackageNotFoundError, requires  # takes as long to load as a short command
+    from importlib.metadata import PackageNotFoundError  # takes as long to load as a short command
 
     name = module.partition(".")[0]
-    packages = {module: package for package, module in MODULES.items()}
-    package = packages.get(name, name.replace("_", "-"))
-    requirements = []
+    package_of = {known: package for package, known in MODULES.items()}
+    package = package_of.get(name, name.replace("_", "-"))
+    requirements: list[re.Match[str]] = []
     with contextlib.suppress(PackageNotFoundError):
-        requirements = [REQUIREMENT.match(each) for each in requires(DISTRIBUTION) or ()]
-    found = [each for each in requirements if each is not None and each[1].lower() == package.lower()]
-    extras = [each[2] for each in found]
+        requirements = _requirements()
+    extras = [found[3] for found in requirements if found[2].lower() == package.lower()]
     if not extras or None in extras:
         return f"pip install {package}"
     return install_extra(package if package in extras else extras[0])
+
+
+def _requirements() -> list[re.Match[str]]:
+    """Returns the matches of REQUIREMENT: what this distribution needs, always or with an extra.
+
+    Raises PackageNotFoundError where it is not installed.
+    """
+    from importlib.metadata import requires  # takes as long to load as a short command
+
+    return list(filter(None, map(REQUIREMENT.match, requires(DISTRIBUTION) or ())))
 
 
 def defect_line(error: BaseException) -> str:
