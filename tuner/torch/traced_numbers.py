@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-# whose code may write the name of a symbol into a message
 FLOATS = (float, torch.SymFloat)
 NUMBERS = (int, torch.SymInt, *FLOATS)
+# whose code may write the name of a symbol into a message
 LIBRARIES = frozenset((*sys.stdlib_module_names, "sympy", "torch", "tuner"))
 
 
