@@ -17,12 +17,11 @@ import argparse
 import sys
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from benchmarks.kept_rows import keep_row, kept_rows
+from benchmarks.kept_rows import add_kept_options, keep_row, kept_rows
 from benchmarks.op_corpus.outcome import BAD, RIGHT, OpOutcome
 from benchmarks.op_corpus.pool import all_checked, asked
 from benchmarks.op_corpus.small_modules.checking import checked_small_module
@@ -105,19 +104,12 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--kept", type=Path, required=True, help="outcomes are appended here, and not found again"
-    )
+    add_kept_options(parser, "module")
     parser.add_argument(
         "--again", action="store_true", help="check kept modules again that were neither right nor refused"
     )
     parser.add_argument("--modules", type=int, default=400)
     parser.add_argument("--first", type=int, default=0, help="number of the first module")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument(
-        "--limit-s", type=float, default=float("inf"), help="begin no module after so many seconds"
-    )
     add_report_options(parser)
     return parser.parse_args()
 

@@ -1,9 +1,22 @@
 """Rows of a survey, appended to a file one by one: the same command goes on where it was stopped."""
 
+import argparse
 import json
 import sys
 from pathlib import Path
 from typing import Any
+
+
+def add_kept_options(parser: argparse.ArgumentParser, unit: str) -> None:
+    """Adds --kept, --seed, --jobs and --limit-s to a survey's command; ``unit``: what it checks, "sample"."""
+    parser.add_argument(
+        "--kept", type=Path, required=True, help="outcomes are appended here, and not found again"
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument(
+        "--limit-s", type=float, default=float("inf"), help=f"begin no {unit} after so many seconds"
+    )
 
 
 def kept_rows(file: Path, drawn_by: dict[str, Any]) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.kept_rows import keep_row, kept_rows
+from benchmarks.kept_rows import add_kept_options, keep_row, kept_rows
 from benchmarks.op_corpus.outcome import BAD, NO_SAMPLE, REFUSED, RIGHT, OpOutcome, checked
 from benchmarks.op_corpus.pool import all_checked, asked
 from benchmarks.op_corpus.samples import DTYPES, OpSampleName, operators, pairs
@@ -195,17 +195,10 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--kept", type=Path, required=True, help="outcomes are appended here, and not found again"
-    )
+    add_kept_options(parser, "sample")
     parser.add_argument("--ops", nargs="*", default=[], help="only these operators")
     parser.add_argument("--dtypes", nargs="*", default=list(DTYPES), choices=list(DTYPES))
     parser.add_argument("--samples", type=int, default=3, help="of each operator and type, at most")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument(
-        "--limit-s", type=float, default=float("inf"), help="begin no sample after so many seconds"
-    )
     add_report_options(parser)
     return parser.parse_args()
 
