@@ -17,6 +17,7 @@ import pytest
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage, TunerError
+from tuner.core.instruction_sets import AVX2
 from tuner.core.programs import LOOPS, ExplainedFusion, given_up_note, no_schedules
 from tuner.mlir.fusions import fusion_problem
 from tuner.programs import children as module
@@ -209,11 +210,21 @@ def test_a_fusion_that_was_given_up_gets_its_next_configuration_and_loops_at_las
         assert kept(PRODUCT) is not None
         knobs.append(fusion.knobs)
     assert fusion.origin == LOOPS
-    assert not task.has_other_way or count < FIRST_CONFIGURATIONS
+    assert not task.has_other_way
     assert len(set(knobs)) == count + 1  # no configuration twice, and no knobs of loops
     note = given_up_note([fusion])
     assert note.startswith("linalg.matmul: configuration 1 timed out after 30 s; configuration 2 timed out")
     assert note.endswith("; it is scalar loops")
+
+
+def test_loops_are_the_last_way_on_a_processor_with_fewer_configurations() -> None:
+    machine = replace(MACHINE, isa=AVX2)
+    ways = []
+    for _ in range(FIRST_CONFIGURATIONS):
+        (task,) = (each for each in missing_fusions(PRODUCT, None, machine) if isinstance(each, FusionTask))
+        ways.append((len(task.given_up), task.has_other_way))
+        task.give_up("timed out after 30 s")
+    assert ways == [(0, True), (1, True), (2, False)]  # two configurations, then loops
 
 
 @pytest.mark.slow

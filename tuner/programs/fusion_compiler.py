@@ -15,6 +15,7 @@ from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.fusions import FUSION_ENTRY, QUANTIZED, Fusion
 from tuner.core.fusions import LOOPS as LOOPS_KIND
 from tuner.core.instruction_sets import AVX2, AVX_VNNI, ISAS, VNNI, code_level
+from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.packings import FusionCode
 from tuner.core.problem import Problem
@@ -109,6 +110,7 @@ class FusionTask:
     schedule: FusionSchedule | None
     threads: int
     given_up: tuple[str, ...] = ()  # why each earlier initial configuration was given up
+    has_other_way: bool = True  # whether the fusion can be compiled in another way if this task is given up
 
     @property
     def key(self) -> str:
@@ -148,11 +150,6 @@ class FusionTask:
         code = self.compile().code
         if code.llvm_text.count("\n") > LONG_CODE:
             object_code(code.llvm_text, FUSION_ENTRY)
-
-    @property
-    def has_other_way(self) -> bool:
-        """Returns whether the fusion can be compiled in another way if this task is given up."""
-        return self.fusion.kind != LOOPS_KIND and len(self.given_up) < FIRST_CONFIGURATIONS
 
     def give_up(self, reason: str) -> bool:
         """Stores in ``compiled_files`` that this task failed for ``reason``; it is not repeated then.
@@ -230,9 +227,7 @@ def _newly_scheduled(task: FusionTask) -> ScheduledFusion:
         return _as_loops(fusion, str(error), task.threads)
     if schedule is not None:
         return _by_script(task, problem, schedule.candidate, schedule.script, schedule.origin)
-    first = None
-    if len(task.given_up) < FIRST_CONFIGURATIONS:
-        first = first_configuration(problem, machine, len(task.given_up))
+    first = _initial_configuration(task, problem)
     if first is None:
         reason = task.given_up[-1] if task.given_up else why_no_strategy(problem, machine)
         return _noting(task, _as_loops(fusion, reason, task.threads))
@@ -240,6 +235,30 @@ def _newly_scheduled(task: FusionTask) -> ScheduledFusion:
         return _noting(task, _by_script(task, problem, first[0], first[1].text, FIRST))
     except CandidateError as error:
         return _as_loops(fusion, str(error), task.threads)
+
+
+def _initial_configuration(task: FusionTask, problem: TextProblem) -> tuple[Candidate, Script] | None:
+    """Returns the next configuration of a task without a schedule, None if none is left: it becomes loops."""
+    if len(task.given_up) >= FIRST_CONFIGURATIONS:
+        return None
+    return first_configuration(problem, task.machine, len(task.given_up))
+
+
+def _with_other_ways_known(task: FusionTask) -> FusionTask:
+    """Returns a task with its ``has_other_way``.
+
+    A first task keeps True, as finding its configuration takes 20 ms: if that turns out to be none and its
+    loops take too long, they are compiled once more, up to the limit of the program.
+    """
+    if task.fusion.kind == LOOPS_KIND:
+        return replace(task, has_other_way=False)
+    if not task.given_up:
+        return task
+    try:
+        configuration = _initial_configuration(task, fusion_problem(task.fusion))
+    except UsageError:  # it has no problem, so it became loops at once
+        configuration = None
+    return replace(task, has_other_way=configuration is not None)
 
 
 def _noting(task: FusionTask, made: ScheduledFusion) -> ScheduledFusion:
@@ -414,10 +433,10 @@ def missing_fusions(
     distinct = _distinct(formed.with_facts_of_data(dict))
     # the text of a quantized matmul depends on data: how many bits its weights need
     known = [fusion for fusion in distinct.values() if fusion.kind != QUANTIZED]
-    firsts = [_next_task(fusion, machine, schedules, threads) for fusion in known]
+    next_tasks = [_next_task(fusion, machine, schedules, threads) for fusion in known]
+    missing = [_with_other_ways_known(task) for task in next_tasks if files.read(task.key) is None]
     init = [InitTask(formed.program.init)] if formed.program.init else []
-    tasks: tuple[CompileTask, ...] = (*init, *firsts)
-    return tuple(task for task in tasks if files.read(task.key) is None)
+    return (*(task for task in init if files.read(task.key) is None), *missing)
 
 
 def _distinct(formed: FormedText) -> dict[tuple[str, str], Fusion]:
