@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch._export.utils import _get_decomp_for_cia
 from torch.utils import _pytree
 
 from tuner.mlir.bindings import torch_decompositions
@@ -141,17 +140,6 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.softplus.default: _softplus,
         **{comparison.Scalar: _compared(comparison.Scalar) for comparison in COMPARISONS},
     }
-
-
-def composites(graph: torch.fx.Graph) -> dict[Any, Callable[..., Any]]:
-    """Returns a table operator -> function for a graph's composite operators that are not of ``aten``.
-
-    Such as ``torchao.dequantize_affine``, which torch.export keeps for other compilers.
-    """
-    overload = torch._ops.OpOverload  # noqa: SLF001 - torch's only name
-    targets = {node.target for node in graph.nodes if isinstance(node.target, overload)}
-    others = [target for target in targets if target.namespace != "aten" and target._can_decompose()]  # noqa: SLF001
-    return {other: _get_decomp_for_cia(other) for other in others}
 
 
 def _product_of_bytes(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

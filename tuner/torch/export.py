@@ -26,7 +26,8 @@ from tuner.programs.lowering.resources import SplitPayload, joined_payload
 from tuner.runtime.compiled_files import compiled_files
 from tuner.runtime.process_state import free_in_forks
 from tuner.torch.call_binding import CallBinding, require_constant, signature_of
-from tuner.torch.decompositions import composites, decompositions
+from tuner.torch.composite_operators import composites, few_overrides
+from tuner.torch.decompositions import decompositions
 from tuner.torch.dynamic_sizes import shape_of
 from tuner.torch.export_key import export_key
 from tuner.torch.graph_corrections import (
@@ -280,7 +281,7 @@ def _imported(
     fit_numbers(program.graph)
     # of the operations that torch-mlir lowers; changes of buffers are then results
     table = decompositions() | composites(program.graph)
-    with _views_as_reshapes(program.graph):
+    with _views_as_reshapes(program.graph), few_overrides():
         program = _unless_refused(partial(program.run_decompositions, table), raised=UsageError)
     fill_empty(program.graph)
     fold_uniform(program.graph)

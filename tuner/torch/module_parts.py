@@ -18,6 +18,7 @@ from torch.fx import Node
 
 from tuner.core.errors import UsageError
 from tuner.torch.changed_tensors import Change, changes_of, writes_of, written
+from tuner.torch.composite_operators import few_overrides
 from tuner.torch.dynamic_sizes import dynamic_sizes, is_dynamic_node, is_size, shape_of
 from tuner.torch.export import TENSOR, TRACING
 from tuner.torch.graph_outputs import (
@@ -43,7 +44,7 @@ def functional_graph(program: torch.export.ExportedProgram) -> torch.export.Expo
     is_written = any(map(_is_writing, program.graph.nodes))
     if not is_written and not any(map(is_change, program.graph_signature.output_specs)):
         return program
-    with TRACING, warnings.catch_warnings(), torch.no_grad():
+    with TRACING, few_overrides(), warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of torch about its own code
         return program.run_decompositions({})
 
