@@ -252,6 +252,7 @@ def test_the_large_tile_keeps_registers_whatever_stores_c(stores: str, instructi
     points.require_large_tile_kept(program)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("knobs", "products", "loads"),
     [

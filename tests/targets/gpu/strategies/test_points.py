@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_check.points import gpu_strategies, is_allowed
-from tests.default_suite import ALL
 from tests.epilogues import EPILOGUES
 from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.targets.evaluation import fails
@@ -331,7 +330,7 @@ def test_the_naive_strategy_gives_rows_to_blocks_and_columns_to_threads(epilogue
 TABLE = [name for name in epilogues.EPILOGUES if name not in EPILOGUES]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("epilogue", TABLE)
 def test_each_epilogue_of_the_table_is_right_in_the_naive_and_the_simt_strategy(epilogue: str) -> None:
     problem = BatchMatmul(2, 37, 70, 19, epilogue=epilogue)
@@ -346,7 +345,7 @@ def test_each_epilogue_of_the_table_is_right_on_tensor_cores(epilogue: str) -> N
     require_right(wgmma(Matmul(64, 128, 64, "bf16", epilogue=epilogue, output="bf16")))
 
 
-@pytest.mark.drawn(ALL)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "build",
     [

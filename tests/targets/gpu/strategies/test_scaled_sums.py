@@ -107,6 +107,7 @@ RIGHT = (
 )
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("one", RIGHT, ids=str)
 def test_partial_blocks_clusters_tiles_and_stores_are_right_without_races(one: GpuPoint) -> None:
     assert is_feasible(one)

@@ -52,6 +52,7 @@ def kernel_model(a: Floats, b: Floats, accumulate: Accumulate, *, is_swapped: bo
     return six_products(split(a), split(b), accumulate)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("layout", "sizes", "knobs"),
     [
@@ -74,7 +75,7 @@ def test_the_kernel_computes_what_the_model_does_to_the_last_bit(
     np.testing.assert_array_equal(c, kernel_model(a, b, rounded, is_swapped=is_swapped))
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("problem", "knobs"),
     [
@@ -190,7 +191,7 @@ WAITS_FOR_LESS = "wait_group.sync.aligned 2;"
 SMALL = wgmma(Matmul(64, 64, 320, "bf16x6"), stages=2)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("name", "edit"),
     [

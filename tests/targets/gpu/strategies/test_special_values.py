@@ -78,6 +78,7 @@ def test_special_values_in_a_and_in_b_give_what_f32_gives(one: GpuPoint, kind: s
     require_f32(simulated(one, a, b), a, b, expected)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("point", [of_hopper, of_one_warp], ids=["wgmma", "mma.sync"])
 def test_the_largest_number_times_one_is_the_largest_number(point: Any) -> None:
     one = point(Matmul(40, 36, 32, "tf32x3"))
@@ -115,6 +116,7 @@ def without_check(script: str) -> str:
     return change(r'"tuner\.recompute_sums"(.|\n)*?-> \(\)', "")(script)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("point", [of_hopper, of_one_warp], ids=["wgmma", "mma.sync"])
 def test_without_the_check_infinity_is_nan(point: Any) -> None:
     one = point(Matmul(40, 36, 32, "tf32x3"))
@@ -124,6 +126,7 @@ def test_without_the_check_infinity_is_nan(point: Any) -> None:
     assert np.isnan(simulated(one, a, b, without_check(one.script()))[np.isinf(c)]).all()
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("point", [of_hopper, of_one_warp], ids=["wgmma", "mma.sync"])
 def test_verification_notices_a_kernel_without_the_check(point: Any) -> None:
     one = point(Matmul(40, 36, 32, "tf32x3"))

@@ -141,6 +141,7 @@ def test_a_broken_kernel_of_three_products_is_noticed(name: str, edit: Edit) -> 
     assert is_noticed(SMALL, edit), name
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_three_products_do_not_wait_for_each_other_and_spill_nothing(ptxas: Ptxas, layout: str) -> None:
     one = large_wgmma(Matmul(*SQUARE, "tf32x3", layout), block_k=32, block_m=128, block_n=128)
