@@ -9,6 +9,8 @@ import torch
 from torch._export import utils as export_utils
 from torch.export import exported_program
 
+from tuner.torch.graph_outputs import is_overload
+
 # what ``run_decompositions`` calls; private to torch
 OVERRIDE = "_override_composite_implicit_decomp"  # of ``exported_program``
 FIND = "_materialize_cpp_cia_ops"  # of ``export_utils``
@@ -19,10 +21,9 @@ def composites(graph: torch.fx.Graph) -> dict[Any, Callable[..., Any]]:
 
     Such as ``torchao.dequantize_affine``, which torch.export keeps for other compilers.
     """
-    overload = torch._ops.OpOverload  # noqa: SLF001 - torch's only name
-    targets = {node.target for node in graph.nodes if isinstance(node.target, overload)}
+    targets = {node.target for node in graph.nodes if is_overload(node)}
     others = [target for target in targets if target.namespace != "aten" and target._can_decompose()]  # noqa: SLF001
-    return {other: export_utils._get_decomp_for_cia(other) for other in others}  # noqa: SLF001
+    return dict(zip(others, map(export_utils._get_decomp_for_cia, others), strict=True))  # noqa: SLF001
 
 
 @contextlib.contextmanager
