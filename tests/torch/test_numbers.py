@@ -98,6 +98,31 @@ def test_what_is_subtracted_from_a_number_or_divides_one_is_as_in_eager_mode(dty
         assert torch.equal(found_number.signbit()[is_number], wanted.signbit()[is_number])
 
 
+def with_factors(x: Any, y: Any) -> tuple[Any, ...]:
+    sums = torch.add(x, y, alpha=0.7), torch.add(x, 0.3, alpha=0.7), x.clone().add_(y, alpha=-0.3), x + 0.3
+    differences = torch.sub(x, y, alpha=0.7), torch.sub(x, 0.3, alpha=0.7), x - 0.3, torch.sub(x, y, alpha=2)
+    from_numbers = torch.rsub(x, 0.3, alpha=0.7), torch.rsub(x, y, alpha=0.7), torch.rsub(x, 3, alpha=2)
+    quotients = torch.floor_divide(x, 0.3), torch.div(x, -0.7, rounding_mode="floor"), x / 0.3
+    return *sums, *differences, *from_numbers, *quotients, torch.addcdiv(x, y, x, value=0.7)
+
+
+def with_0d_tensors(x: Any, number: Any) -> tuple[Any, ...]:
+    sums = torch.add(x, number, alpha=0.7), torch.sub(x, number, alpha=0.7), x + number, number - x
+    quotients = x / number, number / x, x // number, torch.div(x, number, rounding_mode="trunc")
+    return *sums, x * number, number * x, *quotients
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_numbers_next_to_narrow_floats_are_rounded_where_eager_mode_rounds_them(dtype: Any) -> None:
+    draws = torch.Generator().manual_seed(0)
+    x, y = torch.randn((2, 32, 64), generator=draws).to(dtype)
+    for function, other in ((with_factors, y), (with_0d_tensors, torch.tensor(0.3))):
+        found = tuner.torch.compile(Function(function), (x, other))(x, other)
+        for index, wanted in enumerate(function(x, other)):
+            assert found[index].dtype is wanted.dtype
+            assert torch.equal(found[index], wanted), (function.__name__, index)
+
+
 def test_a_limit_that_is_nan_makes_all_elements_nan() -> None:
     function: Callable[[Any], Any] = lambda x: (x.clamp(min=NAN), x.clamp(-3, NAN), x.clamp(max=NAN))  # noqa: E731
     for found in tuner.torch.compile(Function(function), (SPECIAL,))(SPECIAL):

@@ -22,7 +22,15 @@ from torch.utils import _pytree
 from tuner.mlir.bindings import torch_decompositions
 from tuner.torch.attention import attentions
 from tuner.torch.convolutions import convolution
-from tuner.torch.element_types import NARROW, integer_like, number_like, rounded_to, widened, wrapped_to
+from tuner.torch.element_types import (
+    NARROW,
+    integer_like,
+    is_wider_number,
+    number_like,
+    rounded_to,
+    widened,
+    wrapped_to,
+)
 from tuner.torch.graph_corrections import SCATTERS
 from tuner.torch.interpolation import interpolations
 from tuner.torch.normalizations import (
@@ -108,7 +116,9 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.floor_divide.default: partial(rounded_quotient, rounding_mode="floor"),
         ATEN.mul.Tensor: _of_narrow_types(ATEN.mul.Tensor),
         ATEN.div.Tensor: _of_narrow_types(ATEN.div.Tensor),
-        ATEN.sub.Tensor: _of_narrow_types(ATEN.sub.Tensor),
+        ATEN.add.Tensor: _sum_of_narrow_types(ATEN.add.Tensor),
+        ATEN.sub.Tensor: _sum_of_narrow_types(ATEN.sub.Tensor),
+        ATEN.addcdiv.default: _with_quotient,
         **{op: _in_f32(op) for op in COMPUTED_IN_F32},
         ATEN.mean.dim: _by_runs(ATEN.mean.dim),
         ATEN.sum.dim_IntList: _by_runs(ATEN.sum.dim_IntList),
@@ -447,17 +457,47 @@ def _of_narrow_types(operation: Any) -> Callable[..., Any]:
     With an integer of fewer than 32 bits it crashes, but not with a tensor of this integer.
     """
 
-    def computed(x: torch.Tensor, number: Any, alpha: float = 1) -> Any:
+    def computed(x: torch.Tensor, number: Any) -> Any:
         if not isinstance(x, torch.Tensor):
             return NotImplemented
-        is_narrow = x.dtype in NARROW
-        if isinstance(number, float) and is_narrow and rounded_to(number, x.dtype) != number:
-            return operation(x.float(), number * alpha).to(x.dtype)
+        if is_wider_number(number, x):
+            return operation(x.float(), number).to(x.dtype)
         if operation is ATEN.div.Tensor or integer_like(x, number) is number:
             return NotImplemented
-        return operation(x, integer_like(x, number * alpha))
+        return operation(x, integer_like(x, number))
 
     return computed
+
+
+def _sum_of_narrow_types(operation: Any) -> Callable[..., Any]:
+    """Returns x + alpha y or x - alpha y: PyTorch rounds numbers to the narrow type, and the result once.
+
+    With an integer of fewer than 32 bits torch-mlir crashes, but not with a tensor of this integer.
+    """
+
+    def computed(x: Any, y: Any, *, alpha: float = 1) -> Any:
+        dtype = torch.result_type(x, y)
+        if dtype in NARROW and alpha != 1:
+            wide = [_widened_as(dtype, operand) for operand in (x, y)]
+            return operation(wide[0], rounded_to(alpha, dtype) * wide[1]).to(dtype)
+        if operation is ATEN.add.Tensor or integer_like(x, y) is y:
+            return NotImplemented
+        return operation(x, integer_like(x, y * alpha))
+
+    return computed
+
+
+def _widened_as(dtype: torch.dtype, operand: Any) -> Any:
+    """Returns a number or a tensor as PyTorch reads it next to floats of 16 bits: rounded to them, as f32."""
+    if isinstance(operand, torch.Tensor):
+        return operand.to(dtype).float()
+    return rounded_to(operand, dtype)
+
+
+def _with_quotient(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, *, value: float = 1) -> torch.Tensor:
+    dtype = torch.result_type(x, y / z)
+    x, y, z = (widened(operand.to(dtype)) for operand in (x, y, z))
+    return (x + value * y / z).to(dtype)
 
 
 def _shifted(shift: Any) -> Callable[..., Any]:
@@ -498,7 +538,8 @@ def _difference_from(decomposed: Callable[..., Any]) -> Callable[..., Any]:
             return decomposed(x, number, alpha)
         wide = widened(x)
         minuend = number_like(wide, rounded_to(float(number), x.dtype))
-        return ATEN.sub.Tensor(minuend, wide, alpha=alpha).to(x.dtype)
+        factor = rounded_to(alpha, x.dtype) if x.dtype in NARROW else alpha
+        return ATEN.sub.Tensor(minuend, wide, alpha=factor).to(x.dtype)
 
     return computed
 

@@ -53,6 +53,20 @@ def integer_like(x: torch.Tensor, number: Any) -> Any:
     return number
 
 
+def is_wider_number(number: Any, x: Any) -> bool:
+    """Returns whether ``number`` multiplies or divides a narrow ``x`` in f32, not rounded to its type.
+
+    That is a float of Python that the type of ``x`` lacks, or a 0-d tensor of a wider float type.
+    """
+    if not isinstance(x, torch.Tensor) or x.dtype not in NARROW:
+        return False
+    if isinstance(number, float):
+        return rounded_to(number, x.dtype) != number
+    if not isinstance(number, torch.Tensor) or number.dim() or not x.dim():
+        return False
+    return number.dtype in (torch.float32, torch.float64)
+
+
 def is_float(x: Any) -> bool:
     """Returns whether ``x`` is a float of Python, or a tensor of floats."""
     return isinstance(x, float) or (isinstance(x, torch.Tensor) and x.is_floating_point())

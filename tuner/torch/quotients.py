@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from tuner.torch.element_types import NARROW, integer_like, is_float, wrapped_to
+from tuner.torch.element_types import NARROW, integer_like, is_float, is_wider_number, wrapped_to
 
 
 def rounded_quotient(x: torch.Tensor, y: Any, *, rounding_mode: str | None = None) -> Any:
@@ -18,6 +18,8 @@ def rounded_quotient(x: torch.Tensor, y: Any, *, rounding_mode: str | None = Non
     """
     x = _operand(x, y)
     divisor = integer_like(x, y)
+    if rounding_mode == "trunc" and is_wider_number(y, x):
+        return torch.div(x.float(), y, rounding_mode=rounding_mode).to(x.dtype)
     if rounding_mode != "floor" and divisor is not y:
         return torch.div(x, divisor, rounding_mode=rounding_mode)
     if rounding_mode != "floor":
@@ -37,6 +39,8 @@ def _floor_of_floats(x: torch.Tensor, y: Any) -> torch.Tensor:
     """
     dtype = torch.result_type(x, y)
     wide = torch.float32 if dtype in NARROW else dtype
+    if is_wider_number(y, x):
+        return _floor_of_floats(x.float(), y).to(dtype)
     y = y if isinstance(y, torch.Tensor) else torch.full((), y, dtype=dtype)
     x = x.to(dtype).to(wide)
     y = y.to(dtype).to(wide)
