@@ -233,6 +233,40 @@ def test_inputs_with_other_strides_change_too() -> None:
     require_same(across, cache)
 
 
+RESHAPES: dict[str, Any] = {
+    "unsqueeze_": lambda x: x.zero_().unsqueeze_(0),
+    "t_": lambda x: x.add_(1).t_() * 2,
+    "transpose_": lambda x: x.transpose_(0, 1).add_(1) * 2,
+    "swapaxes_": lambda x: x.swapaxes_(0, 1) * 2,
+    "resize_": lambda x: x.resize_(2, 3) * 2,
+    "as_strided_": lambda x: x.as_strided_((2, 2), (1, 2)) * 2,
+}
+
+
+@pytest.mark.parametrize("name", RESHAPES)
+def test_an_input_whose_shape_changes_in_place_is_refused_and_left_to_eager_mode(name: str) -> None:
+    function = RESHAPES[name]
+    x = torch.arange(12.0).reshape(3, 4)
+    for fallback in ("none", "eager"):
+        with pytest.raises(UsageError, match=r"changes the shape of argument 0 in place: only its elements"):
+            tuner.torch.compile(Function(function), (x,), fallback=fallback)
+    torch._dynamo.reset()  # noqa: SLF001
+    tuner.torch.graph_counts(reset=True)
+    expected = x.clone()
+    result = torch.compile(Function(function), backend="tuner")(x)
+    assert torch.equal(result, function(expected))
+    assert x.shape == expected.shape
+    assert torch.equal(x, expected)
+    assert all("changes the shape of argument 0" in reason for reason in tuner.torch.graph_counts().reasons)
+
+
+def test_a_copy_whose_shape_changes_in_place_is_no_input() -> None:
+    x = torch.arange(12.0).reshape(1, 3, 4)
+    function: Any = lambda x: (x.clone().squeeze_(0).t_() * 2, x[0].t_() * 3, x.squeeze_(1) + 1)  # noqa: E731
+    for found, wanted in zip(tuner.torch.compile(Function(function), (x,))(x), function(x), strict=True):
+        assert torch.equal(found, wanted)
+
+
 def test_an_input_that_shares_memory_with_one_that_is_changed_is_refused() -> None:
     program = tuner.torch.compile(OfInputs(), inputs())
     memory = torch.zeros(56)

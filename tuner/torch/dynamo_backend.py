@@ -3,7 +3,8 @@
 Dynamo cuts a module into graphs. A graph is taken if its inputs are plain tensors without gradients, it
 returns tensors that share no memory, and it can become fusions. Where more than a tenth of its estimated time
 is scalar loops, both are timed, and inductor gets the graph if it is faster. Of a graph with operators that
-are not supported, these run by PyTorch, and the parts between them are taken in the same way.
+are not supported, these run by PyTorch, and the parts between them are taken in the same way. A function that
+changes the shape of its input in place runs in eager mode.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch._dynamo.exc import SkipFrame
 
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.typed_arguments import typed_arguments
@@ -21,6 +23,7 @@ from tuner.runtime.process_state import thread_lock
 from tuner.torch.baselines import is_faster
 from tuner.torch.bound_graph import SAMPLED, WATCHED, BoundGraph
 from tuner.torch.graph_fallbacks import Compiled, fallback_of
+from tuner.torch.graph_outputs import ReshapesInputError
 from tuner.torch.refusals import RefusedOperatorsError
 
 NAME = "tuner"
@@ -127,6 +130,9 @@ def backend(
     watched = _watched(options)
     try:
         compiled = BoundGraph(graph, tuple(inputs), watched, _COUNTER.leave, np.random.default_rng())
+    except ReshapesInputError as error:
+        _COUNTER.leave(str(error))
+        raise SkipFrame(str(error)) from error  # the guards that Dynamo makes of this graph would fail
     except TunerError as error:
         if isinstance(error, RefusedOperatorsError) and error.is_functionalized_wrongly:
             _COUNTER.leave(str(error))

@@ -44,6 +44,7 @@ from tuner.torch.graph_outputs import (
     is_change,
     is_overload,
     is_result,
+    require_shapes_kept,
     shared_memory,
 )
 from tuner.torch.guards import default_dtype, plain, require_modes, require_no_transforms
@@ -357,17 +358,21 @@ def exported_graph(
         export = partial(torch.export.export, module, *own, dynamic_shapes=dynamic_shapes)
         # a graph of torch.compile that is compiled has guards of its own, which an export would add to
         with _without_collections(), _without_messages(), texts_as_constants(), tracing(None):
-            program = _unless_refused(partial(_traced, export, reads_code), raised=UsageError)
+            traced = partial(_traced, export, reads_code, require_shapes_kept(module))
+            program = _unless_refused(traced, raised=UsageError)
         replace_strided(program.graph_module)
     return program
 
 
 def _traced(
-    export: Callable[..., torch.export.ExportedProgram], reads_code: bool
+    export: Callable[..., torch.export.ExportedProgram],
+    reads_code: bool,
+    checked_calls: contextlib.AbstractContextManager[None],
 ) -> torch.export.ExportedProgram:
     """Exports by the module's byte code, where that is asked for and possible, else by calling the module.
 
-    Raises UsageError where a size decides what the module computes, and what the export raises.
+    ``checked_calls`` is entered where the module is called. Raises UsageError where a size decides what the
+    module computes, and what the export raises.
     """
     line = ""
     if reads_code:
@@ -376,7 +381,8 @@ def _traced(
         except Exception as error:  # noqa: BLE001 - torch raises many kinds for code that it cannot follow
             line = line_in(str(error))
     try:
-        return export(strict=False)
+        with checked_calls:
+            return export(strict=False)
     except UserError as error:
         if error.error_type is not UserErrorType.CONSTRAINT_VIOLATION:
             raise

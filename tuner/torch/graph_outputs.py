@@ -1,13 +1,15 @@
 """What the graph of ``torch.export`` returns: results, some of which are views, and new values of tensors."""
 
+import contextlib
 import operator
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.fx import Node
+from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
 
@@ -28,6 +30,53 @@ class ChangesTensorsError(UsageError):
             f"the module changes its {owner} {first.target}: only results are supported here",
             "return the new value, or use tuner.torch.compile",
         )
+
+
+class ReshapesInputError(UsageError):
+    """A module changes the shape of an input in place, after which PyTorch's own guards fail."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            f"the module changes the shape of argument {number} in place: only its elements may be written",
+            "x = x.unsqueeze(0) in place of x.unsqueeze_(0)",
+        )
+
+
+@contextlib.contextmanager
+def require_shapes_kept(module: torch.nn.Module) -> Iterator[None]:
+    """Context manager: a call of ``module`` that changes an input's shape or strides raises.
+
+    Raises ReshapesInputError from the call, before PyTorch looks at what was traced.
+    """
+    before: list[tuple[Any, ...]] = []
+
+    def note(_module: torch.nn.Module, arguments: Any, keywords: Any) -> None:
+        before[:] = _layouts((arguments, keywords))
+
+    def compare(_module: torch.nn.Module, arguments: Any, keywords: Any, _result: Any) -> None:
+        for number, (old, new) in enumerate(zip(before, _layouts((arguments, keywords)), strict=True)):
+            if old != new:
+                raise ReshapesInputError(number)
+
+    hooks = (
+        module.register_forward_pre_hook(note, with_kwargs=True),
+        module.register_forward_hook(compare, with_kwargs=True, prepend=True),
+    )
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _layouts(arguments: Any) -> list[tuple[Any, ...]]:
+    return [_layout(leaf) for leaf in _pytree.tree_leaves(arguments)]
+
+
+def _layout(leaf: Any) -> tuple[Any, ...]:
+    if not isinstance(leaf, torch.Tensor) or leaf.layout is not torch.strided:
+        return ()
+    return leaf.shape, leaf.stride()
 
 
 def is_overload(node: Node) -> bool:
