@@ -1,6 +1,7 @@
 """The work of ``tuner check``: a script, the best trials, or recorded kernels are verified and timed."""
 
 import datetime
+import shlex
 import sys
 from functools import partial
 from pathlib import Path
@@ -67,7 +68,7 @@ def check_script(
 ) -> int:
     """Verifies and times an exported script; prints the result, returns the exit code.
 
-    ``libraries_of``: the name of the script's file, and the files of ``--library``.
+    ``libraries_of``: the script's file as it was typed, and the files of ``--library``.
     """
     name, libraries = libraries_of
     bound = without_header(text)
@@ -79,7 +80,7 @@ def check_script(
     document = check_document(result, provenance.median_s, provenance.reliability)
     print_found(as_json, document, *lines)
     if result.hint:
-        print(error_lines("", result.hint), file=sys.stderr)
+        print(error_lines("", f"{result.hint} -o {shlex.quote(name)}"), file=sys.stderr)
     is_undecided = result.finding in (CheckFinding.CANNOT_TELL, CheckFinding.COMPILED)
     if result.finding.passes:
         return DONE

@@ -72,6 +72,9 @@ def test_a_check_that_shows_nothing_exits_with_3_and_says_what_to_type(tuned: Tu
     assert done.code == 3
     assert done.out.startswith("correct; cannot tell if slower: the recorded time is unreliable: load\n")
     assert "tuner tune --resume 1 --retime" in done.err
+    again = done.err.rpartition("then: tuner ")[2].split()
+    assert again[-2:] == ["-o", str(path)]
+    tuned.done(*again)
     document = tuned("check", path, "--json").json
     require_fields(document, correct=True, passed=False, ratio=None, finding="cannot tell", interval=None)
     assert document["reliability"].startswith("unknown: timed alone")

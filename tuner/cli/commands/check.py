@@ -144,5 +144,5 @@ def _check_script(
     provenance = read_provenance(script, text)
     from tuner.cli.checked import check_script  # takes long to load: the files are right
 
-    libraries_of = (script.name, libraries)
+    libraries_of = (str(script), libraries)
     return check_script(backends_of(context), text, provenance, libraries_of, limits, seed, as_json=as_json)
