@@ -273,6 +273,16 @@ def test_each_kind_of_fusion_gives_the_bits_of_one_thread(name: str, threads: in
         assert results(together, inputs) == expected
 
 
+def test_a_narrow_terminal_keeps_what_scheduled_a_fusion_and_its_time() -> None:
+    (fusion,) = compiled(PROGRAMS["loops"]).code.fusions
+    knobs = tuple((f"knob_{index}", index) for index in range(4))
+    scheduled = replace(fusion, strategy="contraction_cpu_direct", knobs=knobs)
+    scheduled = replace(scheduled, ops=("linalg.matmul", "math.exp", "arith.addf"))
+    header, *_, hidden = fusion_lines((ExplainedFusion(scheduled, 1e-6),), 80)
+    assert header.split()[:4] == ["fusion", "time", "reliability", "schedule"]
+    assert hidden == "(columns hidden: kind, roofline, share; widen the terminal, or --json)"
+
+
 def test_what_takes_much_time_as_loops_is_said_by_the_arithmetic_of_each_fusion() -> None:
     assert [each.flop for each in compiled(PROGRAMS["loops"]).code.fusions] == [23 * 11]
     padded, convolution = compiled(PROGRAMS["convolution"]).code.fusions

@@ -23,7 +23,7 @@ FUSIONS_HEADER: Row = (
     "strategy and knobs",
 )
 BEFORE = FUSIONS_HEADER.index("before")
-FUSIONS_SPARED = ("before", "kind", "schedule", "roofline")  # columns that a narrow terminal loses first
+FUSIONS_SPARED = ("before", "kind", "roofline", "share")  # columns that a narrow terminal loses first
 
 
 def baseline_table(baselines: tuple[ProgramBaseline, ...]) -> tuple[Row, ...]:
