@@ -82,6 +82,7 @@ def test_a_shell_of_python_completes_the_public_names() -> None:
         ("diff", "nosuch", "1"),
         ("export",),
         ("export", "nosuch"),
+        ("tune", "matmul", "8x8x8", "--strategy", "nosuch"),
         ("export", "matmul", "8x8"),
         ("export", "matmul", "8x8x8", "--constants", "--format", "payload"),
         ("export", "--format", "library"),

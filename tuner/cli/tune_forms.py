@@ -18,12 +18,13 @@ from tuner.cli.forms import (
 )
 from tuner.cli.options import OF_ONE_PROBLEM, SUFFIX, CampaignNumber, is_payload, typed_options
 from tuner.core.candidate import TargetName
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, unknown_strategy
 from tuner.core.problem import OPERATIONS
 from tuner.core.problem_text import parse_row_range
 from tuner.core.text_files import read_text
 from tuner.runtime.extensions import extensions
 from tuner.search.samplers import require_sampler
+from tuner.space.file.shipped import OR_SCRIPT, SCRIPTS, shipped_strategies
 from tuner.targets.backends import resolve_target
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class OperationForm(CommandForm):
         problem = self.problem.required_problem(context, EXAMPLE_SIZES)
         if self.run.sampler is not None:
             require_sampler(self.run.sampler)
+        if self.run.space is None:
+            _require_strategies(self.run.strategies)
         if self.run.trials != 0:  # 0 searches nothing
             self.run.request(problem)
 
@@ -108,6 +111,14 @@ class OperationForm(CommandForm):
         line = f"{others[0].text} needs a program: a file of MLIR in place of an operation and a shape"
         options = typed_options(click.get_current_context(), (*OF_ONE_PROBLEM, "threads"))
         return UsageError(line, f"tuner tune payload.mlir{options}")
+
+
+def _require_strategies(options: tuple[str, ...]) -> None:
+    """Raises UsageError for a value of --strategy that is neither a shipped strategy nor a script."""
+    names = shipped_strategies()
+    for option in options:
+        if option not in names and not option.endswith(SCRIPTS):
+            raise unknown_strategy("strategy", option, names, OR_SCRIPT)
 
 
 @final

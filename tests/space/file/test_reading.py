@@ -15,6 +15,7 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file import reading, yaml
 from tuner.space.file.entries import Divisors, StrategyEntry
 from tuner.space.file.reading import SpaceFile, first_rows, load_space_file, parse_space, spaces_for
+from tuner.space.file.shipped import shipped_strategies
 from tuner.space.file.yaml import default_space_file
 from tuner.space.search_space import Knob, SearchSpace
 
@@ -44,6 +45,11 @@ def spaces(
 ) -> tuple[SearchSpace, ...]:
     problem = Matmul(m, n, k, dtype)
     return spaces_for(parse_space(text, "f.yaml"), problem, isa, problem.variables() + LIMITS, names)
+
+
+def test_names_read_without_the_yaml_reader_are_those_of_the_shipped_file() -> None:
+    names = tuple(entry.name for entry in load_space_file(default_space_file()).strategies)
+    assert shipped_strategies() == names
 
 
 def test_strategies_that_can_do_the_problem_are_picked_and_their_knobs_resolved() -> None:

@@ -1,12 +1,12 @@
 """The shipped search-space file, and a strict YAML reader: no repeated keys, aliases or unknown tags."""
 
-import importlib.resources
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from tuner.core.errors import UsageError
+from tuner.space.file.shipped import SHIPPED_FILE
 
 LENGTH_LIMIT = 1_000_000  # characters; the default file has some thousand
 DEPTH_LIMIT = 20  # nested lists and mappings; the schema needs six
@@ -16,7 +16,7 @@ LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 def default_space_file() -> Path:
     """Returns the path of the search-space file that is shipped with tuner."""
-    return Path(str(importlib.resources.files("tuner") / "search_space.yaml"))
+    return SHIPPED_FILE
 
 
 def load(text: str, name: str) -> object:

@@ -19,6 +19,7 @@ from tuner.core.problem import Problem
 from tuner.core.runs import ChosenStrategy
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
+from tuner.space.file.shipped import OR_SCRIPT
 from tuner.space.file.yaml import default_space_file
 from tuner.space.projection import projected
 from tuner.space.scripts.header import is_exported, provenance_file, read_provenance
@@ -182,7 +183,7 @@ def _of_option(option: str, space_file: SpaceFile, libraries: tuple[Path, ...]) 
         return _named(option, space_file)
     if not option.endswith((PLAIN_SUFFIX, TEMPLATE_SUFFIX)):
         known = [entry.name for entry in space_file.strategies]
-        raise unknown_strategy("strategy", option, known, "or the path of a .mlir script")
+        raise unknown_strategy("strategy", option, known, OR_SCRIPT)
     path = Path(option).absolute()
     name = re.sub(r"\W", "_", path.name.removesuffix(TEMPLATE_SUFFIX).removesuffix(PLAIN_SUFFIX))
     chosen = ChosenStrategy(name, path)

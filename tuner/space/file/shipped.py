@@ -1,0 +1,16 @@
+"""The shipped search-space file: its path and names, without the YAML reader, which takes long to load."""
+
+import re
+from pathlib import Path
+
+SHIPPED_FILE = Path(__file__).parents[2] / "search_space.yaml"
+SCRIPTS = (".mlir", ".mlir.j2")  # how the name of a script ends, which --strategy takes in place of a name
+OR_SCRIPT = "or the path of a .mlir script"
+STRATEGIES = "\nstrategies:\n"  # the line above them
+STRATEGY = re.compile(r"^  (\w+):$", re.MULTILINE)
+
+
+def shipped_strategies() -> tuple[str, ...]:
+    """Returns the names of the strategies of the shipped search-space file, in order."""
+    _, _, strategies = SHIPPED_FILE.read_text(encoding="utf-8").partition(STRATEGIES)
+    return tuple(STRATEGY.findall(strategies))
