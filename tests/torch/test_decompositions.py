@@ -266,6 +266,7 @@ BYTE_OPERATIONS: tuple[Callable[[Any, Any, Any], Any], ...] = (
     lambda x, y, _: (torch.cat([x, y]), torch.stack([x, y]).t(), x.flip(0), x.repeat(2), y.split(128)[1]),
     lambda x, *_: (x.view(16, 16)[:, 3:5].sum(), x.index_select(0, torch.arange(3))),
     lambda x, *_: (x[torch.tensor([1, 200])], x.gather(0, torch.tensor([1, 200]))),
+    lambda x, *_: (F.pad(x, (1, 2)), F.pad(x.view(2, 128), (0, 3, 1, 0), value=200)),
 )
 
 

@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch.utils import _pytree
 
 from tuner.mlir.bindings import torch_decompositions
 from tuner.torch.attention import attentions
@@ -31,7 +30,6 @@ from tuner.torch.element_types import (
     widened,
     wrapped_to,
 )
-from tuner.torch.graph_corrections import SCATTERS
 from tuner.torch.interpolation import interpolations
 from tuner.torch.normalizations import (
     batch_norm,
@@ -45,6 +43,7 @@ from tuner.torch.pooling import adaptive_average_pool, adaptive_max_pool, averag
 from tuner.torch.products import sums_with_products
 from tuner.torch.quotients import fmod, remainder, rounded_quotient
 from tuner.torch.rearrangements import block_diagonal, constant_pad, fold, roll
+from tuner.torch.written_positions import position_writes
 
 # of the approximation by tanh
 GELU_SCALE = math.sqrt(2 / math.pi)
@@ -102,7 +101,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
             for dims in (1, 2, 3)
         },
         ATEN._efficientzerotensor.default: _zeros,  # noqa: SLF001
-        **dict.fromkeys((ATEN.index_put.default, *SCATTERS), _written),
+        **position_writes(),
         **attentions(table),
         **sums_with_products(table),
         ATEN.block_diag.default: block_diagonal,
@@ -169,17 +168,6 @@ def _product_by_bytes(x: torch.Tensor, weight: torch.Tensor, scales: torch.Tenso
     return (x.float() @ rows.t()).to(x.dtype)
 
 
-def _written(x: torch.Tensor, *arguments: Any, **_: Any) -> Any:
-    """Returns x where there are no positions to write, for which torch-mlir divides by zero."""
-    if any(map(_has_no_elements, _pytree.tree_leaves(arguments))):
-        return x.clone()
-    return NotImplemented
-
-
-def _has_no_elements(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and value.numel() == 0
-
-
 def _of_scalars(softmax: Any, decomposed: Callable[..., Any] | None) -> Callable[..., Any]:
     """Returns a softmax for 0-d tensors, on which torch-mlir hangs; others are left to ``decomposed``."""
 
@@ -231,7 +219,9 @@ def _is_close(
     """Compares infinities and NaN as PyTorch does, where torch-mlir calls each close to any number."""
     if not x.is_floating_point():
         return NotImplemented
-    is_equal = (x == y) | ((x != x) & (y != y)) if equal_nan else x == y
+    is_equal = x == y
+    if equal_nan:
+        is_equal = is_equal | ((x != x) & (y != y))
     error = (x - y).abs()
     return is_equal | ((error < math.inf) & (error <= atol + (rtol * y).abs()))
 

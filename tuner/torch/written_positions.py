@@ -1,0 +1,218 @@
+"""Writes at positions that come with a call, as comparisons of each position with all numbers of a dimension.
+
+          x.index_copy(0, at, rows)  # at has one position
+        becomes
+          torch.where(numbers == at[0], rows[0], x)  # numbers: a column of 0, 1, ... up to the size of x
+
+torch-mlir 20261001 makes operations of them that nothing lowers, and of which it takes negative positions as
+they are. Many positions, or many sums at positions, would take longer than the writes: those stay PyTorch's.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree
+
+from tuner.torch.element_types import widened
+
+ATEN = torch.ops.aten
+POSITION_TYPES = (torch.int32, torch.int64)
+MOST_IN_ORDER = 8  # positions that are written one after the other
+# Of f32, on one thread: PyTorch's call next to a program takes 5 to 10 us, as these do.
+MOST_SELECTED = 1 << 17  # elements, once for each position
+MOST_READ = 1 << 14  # elements, or comparisons, where each element looks its position up
+LEAST_ROW = 16  # elements at one position of a large x, so that numbers of positions are little memory
+LARGEST_SIZE = 2**31 - 1  # positions are compared as 32 bits, which is half as much memory
+
+
+def position_writes() -> dict[Any, Callable[..., Any]]:
+    """Returns a table operator -> function for ``run_decompositions``.
+
+    A function that returns NotImplemented leaves its operator in the graph.
+    """
+    written: dict[Any, Callable[..., Any]] = {
+        ATEN.index_add.default: _index_add,
+        ATEN.index_copy.default: _index_copy,
+        ATEN.index_fill.int_Scalar: _index_fill,
+        ATEN.index_put.default: _index_put,
+        ATEN.scatter.src: _scatter,
+        ATEN.scatter.value: _scatter,
+        ATEN.scatter_add.default: _scatter_add,
+        ATEN.scatter.reduce: _left,
+        ATEN.scatter.value_reduce: _left,
+        ATEN.scatter_reduce.two: _left,
+    }
+    return {operator: _unless_empty(write) for operator, write in written.items()}
+
+
+def _unless_empty(write: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a write that gives x where there are no positions, for which torch-mlir divides by zero."""
+
+    def computed(x: torch.Tensor, *arguments: Any, **keywords: Any) -> Any:
+        tensors = [leaf for leaf in _pytree.tree_leaves(arguments) if isinstance(leaf, torch.Tensor)]
+        if any(tensor.numel() == 0 for tensor in tensors):
+            return x.clone()
+        if not x.numel() or x.is_complex() or not all(map(_is_static, (x, *tensors))):
+            return NotImplemented
+        return write(x, *arguments, **keywords)
+
+    return computed
+
+
+def _is_static(x: torch.Tensor) -> bool:
+    return all(isinstance(size, int) for size in x.shape)
+
+
+def _left(*_: Any, **__: Any) -> Any:
+    return NotImplemented
+
+
+def _index_copy(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor) -> Any:
+    if x.dim() == 0 or index.dim() != 1:
+        return NotImplemented
+    at = dim % x.dim()
+    return _with_rows(x, at, _checked(index, x.shape[at]), source)
+
+
+def _index_add(
+    x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, *, alpha: float = 1
+) -> Any:
+    if x.dim() == 0 or index.dim() != 1:
+        return NotImplemented
+    at = dim % x.dim()
+    rows = widened(source) if alpha == 1 else widened(source) * alpha
+    return _rounded(_with_rows(widened(x), at, _checked(index, x.shape[at]), rows, is_sum=True), x)
+
+
+def _index_fill(x: torch.Tensor, dim: int, index: torch.Tensor, value: float) -> Any:
+    if x.dim() == 0:
+        return NotImplemented
+    at = dim % x.dim()
+    indices = [None] * at + [index.reshape(-1)]
+    return _index_put(x, indices, torch.full((), value, dtype=x.dtype))
+
+
+def _index_put(
+    x: torch.Tensor, indices: Sequence[torch.Tensor | None], values: torch.Tensor, accumulate: bool = False
+) -> Any:
+    """Writes rows of one dimension: those that are indexed become the first ones, and then one."""
+    dims = []
+    at = []
+    for dim, index in enumerate(indices):
+        if index is not None:
+            dims.append(dim)
+            at.append(index)
+    if not at:
+        return NotImplemented
+    if at[0].dtype is torch.bool and len(at) == 1 and values.numel() == 1 and not accumulate:
+        mask = at[0].reshape(*at[0].shape, *[1] * (x.dim() - dims[0] - at[0].dim()))
+        return torch.where(mask, values.reshape(()), x)
+    if any(index.dtype not in POSITION_TYPES for index in at):
+        return NotImplemented
+    first = dims[0]
+    if dims[-1] - first >= len(dims):  # PyTorch has the dimensions of the positions first, then
+        first = 0
+    adjacent = list(range(first, first + len(dims)))
+    moved = x.movedim(dims, adjacent)
+    before = moved.shape[:first]
+    after = moved.shape[first + len(dims) :]
+    position = torch.zeros((), dtype=torch.int64)
+    for dim, index in zip(adjacent, at, strict=True):
+        size = moved.shape[dim]
+        position = position * size + _checked(index, size, counts_from_end=True)
+    rows = values.expand(*before, *position.shape, *after).reshape(*before, -1, *after)
+    flat = moved.flatten(first, adjacent[-1])
+    written = _with_rows(flat, first, position.reshape(-1), rows, is_sum=accumulate)
+    if written is NotImplemented:
+        return NotImplemented
+    return written.reshape(moved.shape).movedim(adjacent, dims)
+
+
+def _scatter(x: torch.Tensor, dim: int, index: torch.Tensor, source: Any) -> Any:
+    if not isinstance(source, torch.Tensor):
+        source = torch.full((), source, dtype=x.dtype).expand(index.shape)
+    return _with_elements(x, dim, index, source)
+
+
+def _scatter_add(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor) -> Any:
+    return _rounded(_with_elements(widened(x), dim, index, widened(source), is_sum=True), x)
+
+
+def _rounded(written: Any, x: torch.Tensor) -> Any:
+    """Returns sums in the type of x, once they are complete: in most shapes eager mode rounds them then."""
+    if written is NotImplemented:
+        return NotImplemented
+    return written.to(x.dtype)
+
+
+def _with_elements(
+    x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, *, is_sum: bool = False
+) -> Any:
+    """Writes elements of ``source`` along a dimension, each at a position of its own."""
+    if x.dim() == 0 or index.dim() != x.dim():
+        return NotImplemented
+    along = dim % x.dim()
+    if not _is_short(x, along, index.shape[along]):
+        return NotImplemented
+    at = _checked(index, x.shape[along])
+    elements = source
+    padding: list[int] = []
+    for axis, size in enumerate(index.shape):
+        elements = elements.narrow(axis, 0, size)
+        added = 0 if axis == along else x.shape[axis] - size
+        padding = [0, added, *padding]
+    if any(padding):
+        at = torch.nn.functional.pad(at, padding, value=-1)
+        elements = torch.nn.functional.pad(elements, padding)
+    return _in_order(x, along, at, elements, is_sum=is_sum)
+
+
+def _with_rows(
+    x: torch.Tensor, dim: int, at: torch.Tensor, rows: torch.Tensor, *, is_sum: bool = False
+) -> Any:
+    """Writes rows along a dimension of x at positions; the last of equal positions is kept, or each added."""
+    count = at.shape[0]
+    size = x.shape[dim]
+    if _is_short(x, dim, count):
+        return _in_order(x, dim, _aligned(at, dim, x.dim()), rows, is_sum=is_sum)
+    if is_sum or max(size * count, x.numel()) > MOST_READ:
+        return NotImplemented
+    is_at = torch.arange(size).unsqueeze(1) == at
+    latest = torch.where(is_at, torch.arange(count), -1).amax(1)
+    newest = torch.index_select(rows, dim, latest.clamp(min=0))
+    return torch.where(_aligned(latest >= 0, dim, x.dim()), newest, x)
+
+
+def _is_short(x: torch.Tensor, dim: int, count: int) -> bool:
+    """Returns whether so many positions are written one after the other, each by a pass over all of x."""
+    size = x.shape[dim]
+    if count * x.numel() <= MOST_SELECTED:
+        return count <= MOST_IN_ORDER
+    return count == 1 and size * LEAST_ROW <= x.numel() and size <= LARGEST_SIZE
+
+
+def _in_order(
+    x: torch.Tensor, dim: int, at: torch.Tensor, rows: torch.Tensor, *, is_sum: bool
+) -> torch.Tensor:
+    numbers = _aligned(torch.arange(x.shape[dim], dtype=torch.int32), dim, x.dim())
+    at = at.to(torch.int32)
+    for number in range(at.shape[dim]):
+        row = rows.narrow(dim, number, 1)
+        if is_sum:
+            row = x | row if x.dtype is torch.bool else x + row
+        x = torch.where(numbers == at.narrow(dim, number, 1), row, x)
+    return x
+
+
+def _aligned(numbers: torch.Tensor, dim: int, rank: int) -> torch.Tensor:
+    """Returns a vector as a tensor of ``rank`` dimensions, of which ``dim`` is the vector's."""
+    return numbers.reshape([*[1] * dim, -1, *[1] * (rank - 1 - dim)])
+
+
+def _checked(at: torch.Tensor, size: int, *, counts_from_end: bool = False) -> torch.Tensor:
+    """Reads each position from a table of the positions, so that one out of range is an error."""
+    position = at.long().reshape(-1)
+    if counts_from_end:
+        position = torch.where(position < 0, position + size, position)
+    return torch.index_select(torch.arange(size), 0, position).reshape(at.shape)
