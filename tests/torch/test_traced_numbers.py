@@ -15,7 +15,7 @@ from torch.fx.experimental.sym_node import METHOD_TO_OPERATOR  # noqa: E402
 import tuner.torch  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
 from tuner.torch.partition import partitioned  # noqa: E402
-from tuner.torch.traced_numbers import floored, rounded  # noqa: E402
+from tuner.torch.traced_numbers import EXTREMUM, floored, rounded  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of torch, about its own code
 
@@ -209,12 +209,21 @@ def test_a_number_next_to_a_tensor_has_the_type_that_pytorch_gives_it() -> None:
             torch.testing.assert_close(found, expected, msg=f"{name} at {n}")
 
 
+BY_EXTREMUM: tuple[Any, ...] = (
+    lambda x, n: x.long() * max(n, 2.5),
+    lambda x, n: x.int() + min(100.0, n),
+    lambda x, n: (x > 0) * (max(3.0, n) + 1),
+    lambda x, n: torch.full((2,), max(n, 2.5)) + x.sum().long(),
+)
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
         (lambda x, n: (9 * x).int() * (n // 2), "would be rounded to the type of the tensor"),
         (lambda x, n: (9 * x).long() * (n / 2), "would be rounded to the type of the tensor"),
         (lambda x, n: x.bfloat16() * (n // 2), "would be rounded to the type of the tensor"),
+        *((function, EXTREMUM) for function in BY_EXTREMUM),
         (lambda x, n: x.clamp(max=n), r"aten.clamp at .* \(a number that it takes is a dynamic size\)"),
     ],
 )
@@ -240,6 +249,20 @@ def test_quotients_of_floats_are_floored_as_python_does() -> None:
         for divisor in (0.1, -0.3, 0.7, 2.5, 1 / 3, 7, -1e9):
             assert floored(float(number), divisor) == float(number) // divisor
     assert floored(1.0, "2") is NotImplemented
+
+
+@pytest.mark.mlir
+@pytest.mark.usefixtures("fresh_back_end")
+def test_the_back_end_leaves_the_greater_of_a_size_and_a_float_to_eager_mode() -> None:
+    def computed(x: Any) -> Any:
+        results = [function(x, x.shape[0]) for function in BY_EXTREMUM]
+        return *results, x * max(x.shape[0], 2.5)
+
+    compiled: Any = torch.compile(computed, backend="tuner", dynamic=True)
+    for n in (2, 3, 5):
+        for found, expected in zip(compiled(rows_of(n)), computed(rows_of(n)), strict=True):
+            assert found.dtype is expected.dtype
+            assert torch.equal(found, expected)
 
 
 @pytest.mark.mlir

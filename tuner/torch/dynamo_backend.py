@@ -25,6 +25,7 @@ from tuner.torch.bound_graph import SAMPLED, WATCHED, BoundGraph
 from tuner.torch.graph_fallbacks import Compiled, fallback_of
 from tuner.torch.graph_outputs import ReshapesInputError
 from tuner.torch.refusals import RefusedOperatorsError
+from tuner.torch.traced_numbers import EXTREMUM, has_extremum_of_types
 
 NAME = "tuner"
 FALLBACK = "inductor"
@@ -128,6 +129,9 @@ def backend(
     """
     known_url(None)  # a malformed name would leave every graph
     watched = _watched(options)
+    if has_extremum_of_types(graph.graph):
+        _COUNTER.leave(EXTREMUM)
+        raise SkipFrame(EXTREMUM)
     try:
         compiled = BoundGraph(graph, tuple(inputs), watched, _COUNTER.leave, np.random.default_rng())
     except ReshapesInputError as error:

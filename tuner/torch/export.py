@@ -62,7 +62,7 @@ from tuner.torch.refusals import (
     place_of,
 )
 from tuner.torch.strided_views import replace_strided, why_written_wrongly
-from tuner.torch.traced_numbers import texts_as_constants
+from tuner.torch.traced_numbers import EXTREMUM, has_extremum_of_types, texts_as_constants
 
 # classes of values in torch.export's signatures
 TENSOR = "TensorArgument"
@@ -360,6 +360,8 @@ def exported_graph(
         with _without_collections(), _without_messages(), texts_as_constants(), tracing(None):
             traced = partial(_traced, export, reads_code, require_shapes_kept(module))
             program = _unless_refused(traced, raised=UsageError)
+        if has_extremum_of_types(program.graph):
+            raise UsageError(f"torch.export refuses the module: {EXTREMUM}", "x.float() * max(n, 2.5)")
         replace_strided(program.graph_module)
     return program
 

@@ -12,7 +12,11 @@ from typing import Any
 
 import torch
 
+from tuner.torch.element_types import is_float
+
 FLOATS = (float, torch.SymFloat)
+EXTREMUM = "the type of max or min of a size and a float, next to integers, depends on the size"
+EXTREMA = (torch.sym_max, torch.sym_min)
 NUMBERS = (int, torch.SymInt, *FLOATS)
 # whose code may write the name of a symbol into a message
 LIBRARIES = frozenset((*sys.stdlib_module_names, "sympy", "torch", "tuner"))
@@ -70,6 +74,30 @@ def correct_arithmetic() -> None:
     torch.SymInt.__rfloordiv__ = _floored_by_integer
     torch.SymFloat.__floordiv__ = floored
     torch.SymFloat.__rfloordiv__ = _floored_by
+
+
+def has_extremum_of_types(graph: torch.fx.Graph) -> bool:
+    """Returns whether ``max(n, 2.5)`` of a size meets integers, as which the type of the result depends on n.
+
+    PyTorch traces a float there; Python has the integer ``n`` where it is the greater one.
+    """
+    extrema: set[torch.fx.Node] = set()
+    for node in graph.nodes:
+        value = _value(node)
+        inputs = node.all_input_nodes
+        if node.target in EXTREMA and isinstance(value, torch.SymFloat):
+            extrema.add(node)
+        elif extrema.isdisjoint(inputs):
+            continue
+        elif not isinstance(value, torch.Tensor):
+            extrema.add(node)
+        elif value.is_floating_point() and not any(is_float(_value(read)) for read in inputs):
+            return True
+    return False
+
+
+def _value(node: torch.fx.Node) -> Any:
+    return node.meta.get("val", node.meta.get("example_value"))
 
 
 @contextlib.contextmanager
