@@ -151,6 +151,47 @@ def test_what_eager_mode_does_not_convert_is_refused_with_its_error(function: An
         tuner.torch.compile(Function(function), (x,))
 
 
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            lambda x: x - 1,
+            r"aten\.sub\.Tensor at .* fails: Subtraction, the `-` operator, with a bool tensor",
+        ),
+        (lambda x: 0.5 - x, r"aten\.rsub\.Scalar at .* fails: Subtraction, the `-` operator, with a bool"),
+        (
+            lambda x: x.long() - x,
+            r"aten\.sub\.Tensor at .* fails: Subtraction, the `-` operator, with a bool",
+        ),
+        (
+            lambda x: x.long() - True,
+            r"aten\.sub\.Tensor at .* fails: Subtraction, the `-` operator, with a b",
+        ),
+        (lambda x: x * 2**63, r"aten\.mul\.Tensor at .* fails: Promotion for uint16, uint32, uint64 types"),
+    ],
+)
+def test_what_eager_mode_refuses_of_booleans_is_refused_with_its_error(function: Any, message: str) -> None:
+    x = torch.tensor([True, False])
+    with pytest.raises(RuntimeError, match=r"Subtraction, the|Promotion for"):
+        function(x)
+    with pytest.raises(UsageError, match=message):
+        tuner.torch.compile(Function(function), (x,))
+
+
+def test_sums_and_comparisons_of_booleans_with_numbers_are_as_in_eager_mode() -> None:
+    x = torch.tensor([True, False])
+    function: Callable[[Any], Any] = lambda x: (x + True, True + x, x == 2**40, x < 2**31, x >= 2**40)  # noqa: E731
+    for found, wanted in zip(tuner.torch.compile(Function(function), (x,))(x), function(x), strict=True):
+        assert torch.equal(found, wanted)
+
+
+def test_whole_exponents_that_a_float_lacks_are_rounded_to_one() -> None:
+    x = torch.tensor([-3.0, -1.0, 0.5])
+    function: Callable[[Any], Any] = lambda x: (x ** (2**63 - 1), x ** (2**24 + 1), x.double() ** (2**53 + 1))  # noqa: E731
+    for found, wanted in zip(tuner.torch.compile(Function(function), (x,))(x), function(x), strict=True):
+        assert torch.equal(found, wanted)
+
+
 def test_indices_beyond_the_numbers_of_a_type_are_no_numbers_of_it() -> None:
     x = torch.arange(400).to(torch.int8)
     function: Callable[[Any], Any] = lambda x: x[300] + x[10:310].sum()  # noqa: E731

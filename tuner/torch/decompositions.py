@@ -186,7 +186,8 @@ def _compared(comparison: Any) -> Callable[..., Any]:
 
     def computed(x: torch.Tensor, number: int | float) -> Any:
         if x.dtype is torch.bool:
-            return comparison(x.to(torch.int32), number)
+            is_small = isinstance(number, float) or wrapped_to(number, torch.int32) == number
+            return comparison(x.to(torch.int32 if is_small else torch.int64), number)
         if not x.is_floating_point():
             if isinstance(number, float):
                 return comparison(x.to(torch.get_default_dtype()), number)
@@ -366,6 +367,8 @@ def _power(x: torch.Tensor, exponent: float) -> Any:
         return ATEN.pow.Tensor_Scalar(x.to(result_type), exponent)
     if not x.is_floating_point():
         return _integer_power(x, int(exponent))
+    if float(exponent) != exponent and exponent == exponent:  # an odd one becomes even, as in PyTorch
+        return ATEN.pow.Tensor_Scalar(x, float(exponent))
     if x.dtype is torch.float16 or exponent not in SPECIAL_POWERS:
         return NotImplemented
     return SPECIAL_POWERS[exponent](widened(x)).to(x.dtype)
@@ -470,6 +473,8 @@ def _sum_of_narrow_types(operation: Any) -> Callable[..., Any]:
         if dtype in NARROW and alpha != 1:
             wide = [_widened_as(dtype, operand) for operand in (x, y)]
             return operation(wide[0], rounded_to(alpha, dtype) * wide[1]).to(dtype)
+        if dtype is torch.bool and isinstance(y, bool):  # torch-mlir's sum of True and True is False
+            return x | number_like(x, y)
         if operation is ATEN.add.Tensor or integer_like(x, y) is y:
             return NotImplemented
         return operation(x, integer_like(x, y * alpha))

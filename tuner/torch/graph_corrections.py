@@ -69,7 +69,9 @@ WRAPPING = frozenset(
 )
 
 NUMBER_TYPE = re.compile("number|float|Tensor")  # in a schema, of an argument that may be a number
-UNFIT = "cannot be converted"  # in PyTorch's errors
+# in PyTorch's errors; the last one is of integers beyond 63 bits next to booleans
+UNFIT = re.compile("cannot be converted|Subtraction, the `-` operator|Promotion for uint16")
+DIFFERENCES = ("sub", "rsub")  # which PyTorch refuses of booleans
 
 
 def fit_numbers(graph: torch.fx.Graph) -> None:
@@ -82,12 +84,20 @@ def fit_numbers(graph: torch.fx.Graph) -> None:
         value = node.meta.get("val")
         if not is_overload(node) or not isinstance(value, torch.Tensor):
             continue
-        if all(_is_number_of(number, value.dtype) for number in _numbers(node)):
+        is_fit = all(_is_number_of(number, value.dtype) for number in _numbers(node))
+        if is_fit and not _is_difference_of_truths(node):
             continue
         _require_computed(node)
         if _base(node.target) in WRAPPING and not value.is_floating_point():
             arguments = [_wrapped(argument, value.dtype) for argument in node.args]
             node.args = tuple(arguments)
+
+
+def _is_difference_of_truths(node: torch.fx.Node) -> bool:
+    if _base(node.target) not in DIFFERENCES:
+        return False
+    has_truth = bool in map(type, node.args)
+    return has_truth or torch.bool in _types(node.all_input_nodes)
 
 
 def _numbers(node: torch.fx.Node) -> list[Any]:
@@ -124,7 +134,7 @@ def _require_computed(node: torch.fx.Node) -> None:
     try:
         node.target(*arguments[0], **arguments[1])  # type: ignore[operator,unused-ignore]
     except (RuntimeError, IndexError) as error:  # others are of the tensors of ones
-        if UNFIT in str(error):
+        if UNFIT.search(str(error)):
             raise UsageError(f"{place_of(node)} fails: {first_line(error)}") from error
 
 
