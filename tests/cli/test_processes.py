@@ -130,6 +130,7 @@ def command(tmp_path: Path) -> Iterator[Command]:
 TUNE = "tune matmul 8x8x8 --sampler exhaustive --trials 14"
 
 
+@pytest.mark.slow
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("number", "phrase"), [(signal.SIGINT, ""), (signal.SIGTERM, " --json")], ids=["SIGINT", "SIGTERM"]

@@ -44,6 +44,7 @@ class Attention(nn.Module):
         return y, torch.cat([x, y], dim=1)
 
 
+@pytest.mark.slow
 def test_a_module_runs_in_c_at_each_size_of_its_range(tmp_path: Path) -> None:
     torch.manual_seed(0)
     module = Attention().eval()

@@ -133,6 +133,7 @@ class Experts(nn.Module):  # type: ignore[misc,unused-ignore]
         return self.operator(x[order].relu(), self.matrices.transpose(-2, -1), ends).tanh()
 
 
+@pytest.mark.slow
 def test_the_back_end_computes_groups_and_follows_changed_matrices(operator: Any) -> None:
     torch.manual_seed(0)
     module = Experts(operator).eval()

@@ -60,6 +60,7 @@ def seeded(made: Any) -> Any:
     return made().eval()
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("made", "operator", "parts"), [(Routed, "aten.topk", 3), (Sorted, "aten.sort", 3)])
 def test_a_module_runs_its_unsupported_operators_by_pytorch(made: Any, operator: str, parts: int) -> None:
     module = seeded(made)

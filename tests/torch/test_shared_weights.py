@@ -31,6 +31,7 @@ def module() -> Any:
     return nn.Sequential(nn.Linear(SIZE, SIZE), nn.ReLU(), nn.Linear(SIZE, SIZE, bias=False)).eval()
 
 
+@pytest.mark.slow
 def test_a_second_length_adds_little_memory_and_a_changed_weight_is_packed_anew(module: Any) -> None:
     first: Any = tuner.torch.compile(module, (FEW,))
     gc.collect()

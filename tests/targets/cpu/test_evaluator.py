@@ -430,6 +430,7 @@ def test_mlir_opt_vectorizes_kinds_of_problems(strategy: str, threads: int, tmp_
         assert "vector." in text
 
 
+@pytest.mark.slow
 @NEEDS_MLIR_OPT
 @pytest.mark.drawn(1)
 @pytest.mark.skipif(not POINTS.kinds(1), reason="this processor has neither AVX-512 nor AVX2")

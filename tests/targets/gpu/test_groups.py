@@ -20,6 +20,7 @@ pytestmark = pytest.mark.mlir
 POINT = mma_sync(GroupedMatmul(4, 60, 64, 64, layout="nt"), group=1, block_m=32)
 
 
+@pytest.mark.slow
 def test_a_kernel_is_verified_and_watched_while_it_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     require_watched(evaluator_on(device_with_a_clock()), POINT.problem, compiled(POINT), monkeypatch)
 
