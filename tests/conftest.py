@@ -42,7 +42,8 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    marks = {item.nodeid: item.get_closest_marker("drawn") for item in items}
+    usual = (item for item in items if item.get_closest_marker("slow") is None)
+    marks = {item.nodeid: item.get_closest_marker("drawn") for item in usual}
     rest = left_out({name: None if mark is None else mark.args[0] for name, mark in marks.items()})
     for item in items:
         if item.nodeid in rest:

@@ -155,7 +155,7 @@ PRODUCTS: dict[str, tuple[Call, Call]] = {
 }
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_operations_with_a_tensor(name: str) -> None:
     require_all(*PRODUCTS[name])

@@ -276,6 +276,7 @@ def test_an_input_that_shares_memory_with_one_that_is_changed_is_refused() -> No
         program(memory[:32].view(4, 8), memory[31:55].view(6, 4), count, at)
 
 
+@pytest.mark.slow
 def test_operators_that_are_not_supported_are_named_where_buffers_change() -> None:
     class Sorting(Copied):
         def forward(self, x: Any, at: Any) -> Any:

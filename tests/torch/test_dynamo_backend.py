@@ -328,7 +328,7 @@ CONVOLUTIONS = (nn.Conv2d, nn.ConvTranspose2d)
 ALLOWED = 1e-5  # of the largest number of a result
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_is_one_graph_that_gives_what_eager_gives(name: str) -> None:
     dynamo.utils.counters.clear()

@@ -227,6 +227,7 @@ class IgnoredLabels(nn.Module):
         return nn.functional.cross_entropy(x, labels.where(labels > 0, -100))
 
 
+@pytest.mark.slow
 def test_a_region_whose_indices_are_overwritten_is_not_timed() -> None:
     inputs = (torch.randn(6, 5), torch.tensor([1, 2, 1, 3, 0, 0]))
     with warnings.catch_warnings():

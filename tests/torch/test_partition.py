@@ -130,6 +130,7 @@ class Rotated(nn.Module):  # type: ignore[misc,unused-ignore]
         return self.second(torch.view_as_real(pairs * self.angles).flatten(-2)) * 2
 
 
+@pytest.mark.slow
 def test_of_operators_without_lines_those_of_complex_numbers_alone_stay_in_pytorch() -> None:
     module = seeded(Rotated)
     exported = torch.export.export(module, (X,))

@@ -193,6 +193,7 @@ def test_programs_are_compiled_when_a_call_needs_them_or_ahead() -> None:
         program(rows_of(65))
 
 
+@pytest.mark.slow
 def test_an_operator_without_a_rule_is_refused_or_runs_by_pytorch() -> None:
     module = seeded(Reversed)
     with pytest.raises(

@@ -276,6 +276,7 @@ def test_the_back_end_rounds_sizes_to_powers_of_ten() -> None:
         torch.testing.assert_close(compiled(rows_of(n)), scaled(rows_of(n)))
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_a_compiled_family_takes_numbers_of_the_call_and_is_not_exported() -> None:
     pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")

@@ -94,7 +94,7 @@ class Lists(nn.Module):
 MODULES = {"buffers": ManyBuffers, "lists": Lists}
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 @pytest.mark.parametrize("name", MODULES)
 def test_weights_of_every_kind_are_read(name: str, entry_point: str) -> None:

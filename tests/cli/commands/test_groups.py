@@ -13,6 +13,7 @@ PROBLEM = "grouped_matmul 4x70x72x48 --dtype bf16 --layout nt --target simulator
 KEY = "grouped_matmul 4x70x72x48 bf16 nt none"
 
 
+@pytest.mark.slow
 def test_groups_are_tuned_listed_exported_and_checked(tmp_path: Path) -> None:
     tuner = Tuner(tmp_path / "results.db", real_backends())
     tuned = tuner.done(f"tune {PROBLEM} --trials 1").out

@@ -24,6 +24,7 @@ def tuner(tmp_path: Path) -> Tuner:
     return Tuner(tmp_path / "results.db", real_backends())
 
 
+@pytest.mark.slow
 def test_a_mode_is_in_the_key_of_what_is_tuned_listed_exported_and_lowered(
     tuner: Tuner, tmp_path: Path
 ) -> None:

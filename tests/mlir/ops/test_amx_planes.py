@@ -98,7 +98,7 @@ def test_special_values_give_what_f32_gives(kind: str, sizes: Sizes, layout: str
     require_f32(product(a, b, emulates=emulates, layout=layout), a, b, expected)
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("fill", ["0", ""], ids=["set", "added to"])
 def test_c_is_set_or_added_to_once_where_sums_are_computed_again(fill: str) -> None:
     rng = np.random.default_rng(5)

@@ -201,6 +201,7 @@ def test_an_epilogue_reads_matrices_rows_and_columns() -> None:
     assert [problem.key for problem in ran.compiled.problems] == ["matmul 32x32x64 f32 nn none"]
 
 
+@pytest.mark.slow
 def test_equal_layers_have_one_kernel_and_a_result_among_others_one_apart_with_its_reason() -> None:
     payload, given = PayloadText(), numbers(32, 64)
     value, wanted = payload.argument(32, 64), given.astype(np.float64)
