@@ -144,6 +144,7 @@ def test_a_matmul_with_an_epilogue_takes_the_configuration_of_the_one_without(st
     assert suggested(store, with_epilogue)[0].trial == own
 
 
+@pytest.mark.slow
 def test_a_script_that_fails_is_given_up_with_its_trial_and_reason(store: Store) -> None:
     candidate, _ = configuration(PROBLEM)
     broken = Script.of("module attributes {transform.with_named_sequence} {}\n")

@@ -302,7 +302,7 @@ def test_a_changed_parameter_is_refused() -> None:
         tuner.torch.compile(Learning(8, 8), (torch.ones(4, 8),))
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.usefixtures("fresh_back_end")
 @pytest.mark.parametrize(("class_", "compiled_calls"), [(Copied, 1), (Shifted, 1), (Counting, 3)])
 def test_the_back_end_changes_buffers_and_soon_compiles_no_more(

@@ -93,7 +93,7 @@ def in_torch_of(graph: ModuleGraph, *names: str) -> frozenset[Any]:
     return frozenset(node for node in graph.nodes if any(name in node.name for name in names))
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("names", "count"),
     [(("max_pool2d",), 3), (("split", "sum"), 3), (("",), 1), (("conv2d", "linear"), 7)],

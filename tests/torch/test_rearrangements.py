@@ -86,7 +86,7 @@ def require_equal(results: Any, expected: Any) -> None:
         torch.testing.assert_close(found, wanted, rtol=1e-6, atol=0, equal_nan=True, msg=f"result {number}")
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_elements_move_as_in_eager_mode(name: str) -> None:
     require_equal(tuner.torch.compile(Function(FUNCTIONS[name]), (X,))(X), FUNCTIONS[name](X))

@@ -66,6 +66,7 @@ def held(tmp_path: Path) -> Iterator[threading.Event]:
     holding.join()
 
 
+@pytest.mark.slow
 def test_a_budget_ends_the_wait_for_one_that_never_lets_go(
     store: Store, tmp_path: Path, held: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,7 +29,7 @@ def test_each_name_is_that_of_one_export() -> None:
     assert {*corpus.USUAL, *corpus.SIMULATED, *corpus.NOT_SIMULATED} <= corpus.EXPORTS.keys()
 
 
-@pytest.mark.drawn(20)
+@pytest.mark.drawn(14)
 def test_a_program_on_the_host_gives_what_torch_gives(export_name: str) -> None:
     """As fusions where the program can be, as ``tuner.compile_program`` compiles; twice."""
     made = corpus.built(export_name)

@@ -244,7 +244,7 @@ def workers() -> Iterator[AbstractRunner]:
     made.close()
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("drills", "limits"),
     [*((drills, HURRIED if name == "without end" else LONG_TIMEOUT) for name, drills in DRILLS.items())],

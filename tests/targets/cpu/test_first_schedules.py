@@ -70,6 +70,7 @@ def outcome(child: Worker, script: str, problem: Problem) -> str:
     return "right"
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("size", [DIVIDED, RAGGED, ROW], ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_first_schedules_are_right_or_say_what_is_wrong(

@@ -46,7 +46,7 @@ def opcodes(ptx: str) -> Counter[str]:
     return Counter(re.findall(r"^\s+(?:@!?%p\d+ )?([a-z][\w.:]*)[ ;]", ptx, re.MULTILINE))
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("knobs", [{}, {"prefetch": 1, "unroll_k": 1, "depth": 3}], ids=str)
 def test_rows_are_the_same_products_in_another_order_and_give_equal_bits(knobs: dict[str, Any]) -> None:
     by_vectors = simt(Matmul(64, 64, 48, layout="tn"), **EIGHT_BY_EIGHT, **knobs)

@@ -345,7 +345,7 @@ def test_each_epilogue_of_the_table_is_right_on_tensor_cores(epilogue: str) -> N
     require_right(wgmma(Matmul(64, 128, 64, "bf16", epilogue=epilogue, output="bf16")))
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     "build",
     [

@@ -78,7 +78,7 @@ def test_special_values_in_a_and_in_b_give_what_f32_gives(one: GpuPoint, kind: s
     require_f32(simulated(one, a, b), a, b, expected)
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("point", [of_hopper, of_one_warp], ids=["wgmma", "mma.sync"])
 def test_the_largest_number_times_one_is_the_largest_number(point: Any) -> None:
     one = point(Matmul(40, 36, 32, "tf32x3"))

@@ -69,6 +69,7 @@ def test_the_kernel_computes_what_the_model_does_to_the_last_bit(
     assert (kernel_model(a, b, promote // 2, rounded) != expected).any()
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("depth", [512, 2048])
 @pytest.mark.parametrize("kind", ["normal", "positive", "badly scaled"])
 def test_the_largest_error_is_below_that_of_a_chain_of_multiply_adds(kind: str, depth: int) -> None:
