@@ -23,7 +23,9 @@ BRIEF = Effort(budget_s=0.01, min_samples=3, max_samples=5)
 
 
 def loaded(problem: Problem, evaluator: CpuEvaluator) -> LoadedKernel:
-    script = present(default_script(problem, describe_machine()))
+    script = default_script(problem, describe_machine())
+    if script is None:
+        pytest.skip(f"this processor has no strategy for {problem.key}")
     return evaluator.load(problem, CpuCompiler().compile(problem, script))
 
 
