@@ -4,14 +4,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.tuning.fakes import present
+from tests.support.own_script import own_script
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.interfaces import Effort
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import PackedProblem
-from tuner.runtime.cpu.host import describe_machine
-from tuner.space.scripts.choice import default_script
 from tuner.targets.cpu.callables import load_callable
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
@@ -23,15 +21,12 @@ BRIEF = Effort(budget_s=0.01, min_samples=3, max_samples=5)
 
 
 def loaded(problem: Problem, evaluator: CpuEvaluator) -> LoadedKernel:
-    script = default_script(problem, describe_machine())
-    if script is None:
-        pytest.skip(f"this processor has no strategy for {problem.key}")
-    return evaluator.load(problem, CpuCompiler().compile(problem, script))
+    return evaluator.load(problem, CpuCompiler().compile(problem, own_script(problem)))
 
 
 def test_each_call_adds_a_product_to_the_array_that_is_needed() -> None:
     problem = BatchMatmul(2, 9, 40, 16, "bf16", "nt", "accumulate", "bf16")
-    kernel = load_callable(problem, present(default_script(problem, describe_machine())).text, 1)
+    kernel = load_callable(problem, own_script(problem).text, 1)
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-2, 3, argument.shape) for argument in problem.arguments[:2])
     c = rng.integers(-4, 5, problem.c_shape).astype(ml_dtypes.bfloat16)
@@ -99,7 +94,7 @@ def test_products_by_a_constant_matrix_are_added_and_kernels_that_do_not_add_are
 def test_each_call_by_packed_weights_adds_to_the_array_that_is_needed() -> None:
     problem = Matmul(5, 33, 17, epilogue="accumulate", weights="constant")
     assert isinstance(problem, PackedProblem)
-    script = present(default_script(problem, describe_machine()))
+    script = own_script(problem)
     kernel = load_packing_kernel(problem, script.text, 1)
     assert isinstance(kernel, PackingKernel)
     rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tests.tuning.fakes import present
+from tests.support.own_script import own_script
 from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import UsageError
 from tuner.core.matmul import Matmul
@@ -18,8 +18,6 @@ from tuner.core.problem import Problem
 from tuner.core.problem_classes import quantized_problem
 from tuner.core.quantization import WeightFormat
 from tuner.mlir.reference.fusion_reference import evaluate, worst_error
-from tuner.runtime.cpu.host import describe_machine
-from tuner.space.scripts.choice import default_script
 from tuner.targets.cpu.callables import load_callable
 from tuner.targets.cpu.packed_callables import PackingKernel
 
@@ -30,8 +28,7 @@ CONSTANT = Matmul(3, 40, 64, "bf16", "nt", "bias_relu", weights="constant")
 
 
 def loaded(problem: Problem, threads: int = 1) -> PackingKernel:
-    script = present(default_script(problem, describe_machine()))
-    kernel = load_callable(problem, threads_comment(threads) + script.text, threads)
+    kernel = load_callable(problem, threads_comment(threads) + own_script(problem).text, threads)
     assert isinstance(kernel, PackingKernel)
     return kernel
 
