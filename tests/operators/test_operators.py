@@ -7,7 +7,7 @@ of operands, ``{bits}`` its width: ``s32`` in PTX, ``i32`` in MLIR.
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -333,6 +333,15 @@ def with_large_ones(data: Any, source: str) -> Any:
     return a
 
 
+def made_whole(machine: Machine, mode: str, source: str, data: Any) -> Iterator[tuple[str, float, int]]:
+    """Yields an integer type, a float, and the machine's integer of it: of each type, for drawn floats."""
+    a = with_large_ones(data, source)
+    for target in [f"{sign}{bits}" for bits in machine.integers if bits > 1 for sign in "su"]:
+        found = machine.converted(source, target, a, mode)
+        for value, result in zip(a.tolist(), found.tolist(), strict=True):
+            yield target, value, wrapped(result, target)
+
+
 def as_on_x86(value: float, source: str, target: str) -> int:
     """Returns the integer whose lowest bits are those of a float: of 32 or 64 bits, its least if outside."""
     bits = int(target[1:])
@@ -349,28 +358,23 @@ def as_on_x86(value: float, source: str, target: str) -> int:
 @settings(max_examples=2)
 @given(data=st.data())
 def test_floats_become_whole_as_on_x86(machine: Machine, mode: str, source: str, data: Any) -> None:
-    a = with_large_ones(data, source)
-    for target in [f"{sign}{bits}" for bits in machine.integers if bits > 1 for sign in "su"]:
-        found = machine.converted(source, target, a, mode)
-        for value, result in zip(a.tolist(), found.tolist(), strict=True):
-            assert wrapped(result, target) == wrapped(as_on_x86(value, source, target), target)
+    for target, value, result in made_whole(machine, mode, source, data):
+        assert result == wrapped(as_on_x86(value, source, target), target)
 
 
 @pytest.mark.parametrize(("machine", "mode", "source"), CLAMPED)
 @settings(max_examples=2)
 @given(data=st.data())
 def test_floats_become_whole_and_are_clamped(machine: Machine, mode: str, source: str, data: Any) -> None:
-    a = with_large_ones(data, source)
-    for target in [f"{sign}{bits}" for bits in machine.integers if bits > 1 for sign in "su"]:
-        (low, high), found = limits(target), machine.converted(source, target, a, mode)
-        for value, result in zip(a.tolist(), found.tolist(), strict=True):
-            if math.isnan(value):  # PTX ISA, cvt: 0, but for f64 or 64 bits the highest bit alone
-                is_wide = source == "f64" or target.endswith("64")
-                assert wrapped(result, target) == (low or high // 2 + 1 if is_wide else 0)
-            elif math.isinf(value):
-                assert wrapped(result, target) == (high if value > 0 else low)
-            else:
-                assert wrapped(result, target) == min(max(WHOLE[mode](Fraction(value)), low), high)
+    for target, value, result in made_whole(machine, mode, source, data):
+        low, high = limits(target)
+        if math.isnan(value):  # PTX ISA, cvt: 0, but for f64 or 64 bits the highest bit alone
+            is_wide = source == "f64" or target.endswith("64")
+            assert result == (low or high // 2 + 1 if is_wide else 0)
+        elif math.isinf(value):
+            assert result == (high if value > 0 else low)
+        else:
+            assert result == min(max(WHOLE[mode](Fraction(value)), low), high)
 
 
 @pytest.mark.parametrize("machine", for_each(lambda machine: [()]))
