@@ -23,8 +23,9 @@ from tuner.core.problem import Problem
 from tuner.core.problem_classes import TextProblem
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
+from tuner.space.file.shipped import TEMPLATE_SUFFIX
 from tuner.space.file.yaml import default_space_file
-from tuner.space.scripts.strategy import TEMPLATE_SUFFIX, Binder, load_strategy, strategy_folder
+from tuner.space.scripts.strategy import Binder, load_strategy, strategy_folder
 from tuner.targets.cpu.compiler import CpuCompiler, write_object
 from tuner.targets.gpu.compiler import GpuCompiler
 

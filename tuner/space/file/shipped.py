@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 SHIPPED_FILE = Path(__file__).parents[2] / "search_space.yaml"
-SCRIPTS = (".mlir", ".mlir.j2")  # how the name of a script ends, which --strategy takes in place of a name
+PLAIN_SUFFIX = ".mlir"  # of a script whose knobs are transform.tune ops
+TEMPLATE_SUFFIX = ".mlir.j2"
+SCRIPTS = (PLAIN_SUFFIX, TEMPLATE_SUFFIX)  # which --strategy takes in place of a name
 OR_SCRIPT = "or the path of a .mlir script"
 STRATEGIES = "\nstrategies:\n"  # the line above them
 STRATEGY = re.compile(r"^  (\w+):$", re.MULTILINE)

@@ -19,11 +19,11 @@ from tuner.core.problem import Problem
 from tuner.core.runs import ChosenStrategy
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
-from tuner.space.file.shipped import OR_SCRIPT
+from tuner.space.file.shipped import OR_SCRIPT, PLAIN_SUFFIX, SCRIPTS, TEMPLATE_SUFFIX
 from tuner.space.file.yaml import default_space_file
 from tuner.space.projection import projected
 from tuner.space.scripts.header import is_exported, provenance_file, read_provenance
-from tuner.space.scripts.strategy import TEMPLATE_SUFFIX, Binder, Strategy, load_chosen
+from tuner.space.scripts.strategy import Binder, Strategy, load_chosen
 from tuner.space.search_space import SearchSpace
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 MAIN = "__transform_main"  # the sequence that the interpreter runs
 COMMENT = re.compile("//.*")
-PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
 SEQUENCE = re.compile(r"^[^/\n]*\btransform\.named_sequence\s+@([\w$.]+)", re.MULTILINE)
 BUFFERS = re.compile(r"bufferiz|tuner\.quantized_matmul")  # in a script that leaves no tensors
 
@@ -181,7 +180,7 @@ def _plain_scripts(chosen: tuple[ChosenStrategy, ...]) -> Iterator[Strategy]:
 def _of_option(option: str, space_file: SpaceFile, libraries: tuple[Path, ...]) -> ChosenStrategy:
     if any(entry.name == option for entry in space_file.strategies):
         return _named(option, space_file)
-    if not option.endswith((PLAIN_SUFFIX, TEMPLATE_SUFFIX)):
+    if not option.endswith(SCRIPTS):
         known = [entry.name for entry in space_file.strategies]
         raise unknown_strategy("strategy", option, known, OR_SCRIPT)
     path = Path(option).absolute()

@@ -26,13 +26,13 @@ from tuner.core.runs import ChosenStrategy
 from tuner.core.text_files import read_text, replace_file
 from tuner.payload.cpu import has_epilogue, zero
 from tuner.payload.partitions import partition, partitions_comment
+from tuner.space.file.shipped import TEMPLATE_SUFFIX
 from tuner.space.scripts.guard import guard, guard_name
 from tuner.space.scripts.header import within_columns
 
 if TYPE_CHECKING:
     from tuner.space.scripts.schedule import Schedule
 
-TEMPLATE_SUFFIX = ".mlir.j2"
 AMX_TILE = 16  # rows and columns of an accumulator tile
 SCRIPT_LIMIT = 4 * 2**20  # characters of a bound script; a template that writes more is broken
 # The selected value of a knob with options: ``transform.tune.knob<"tile_m"> = 4 from options = [2, 4]``
