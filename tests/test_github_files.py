@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tuner.cli.main import main
-from tuner.runtime.cpu.host import LEVEL_VARIABLE
+from tuner.runtime.cpu.host import LIMIT_VARIABLE
 
 ROOT = Path(__file__).parents[1]
 GITHUB = ROOT / ".github"
@@ -29,7 +29,7 @@ def test_the_workflow_only_calls_what_ci_is_anywhere_with_the_pythons_that_are_p
     jobs = yaml_of(GITHUB / "workflows" / "ci.yml")["jobs"]
     for each in jobs.values():
         assert [step["run"] for step in each["steps"] if "run" in step] == [".ci/run"]
-    assert jobs["avx2"]["steps"][-1]["env"] == {LEVEL_VARIABLE: "x86-64-v3"}
+    assert jobs["avx2"]["steps"][-1]["env"] == {LIMIT_VARIABLE: "x86-64-v3"}
     job = jobs["ci"]
     (promise,) = re.findall(r"^- CPython (.+):", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert job["strategy"]["matrix"]["python"] == re.findall(r"3\.\d+", promise)

@@ -150,7 +150,7 @@ def cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         topology = tmp_path / "processors" / f"cpu{cpu}" / "topology"
         topology.mkdir(parents=True)
         (topology / "thread_siblings_list").write_text(f"{cpu % 4},{cpu % 4 + 4}\n")
-    monkeypatch.setattr(host, "PROCESSORS", tmp_path / "processors")
+    monkeypatch.setattr(host, "SYSTEM_PROCESSORS", tmp_path / "processors")
     timing_lock.cores_of_mask.cache_clear()
     folder = tmp_path / "locks"
     folder.mkdir()

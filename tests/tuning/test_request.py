@@ -411,7 +411,7 @@ def test_a_word_names_a_kind_and_its_chip() -> None:
         (("simulator:",), "^chip: found '', allowed sm_80, "),
         (("cuda:sm_90", "sm_80"), "^chip 'sm_80' cannot be combined with target 'cuda:sm_90'; name "),
         (("cpu", "sm_80"), "^chip 'sm_80' cannot be combined with target cpu, only with cuda, simulator$"),
-        (("cpu:avx2",), "^cpu: found 'avx2', allowed haswell, .*, apple-m1$"),
+        (("cpu:avx2",), "^cpu: found 'avx2', allowed x86-64-v3, .*, apple-m1$"),
         (("replay", "sm_90"), "^chip 'sm_90' cannot be combined with target replay, only with cuda"),
         (("teapot",), "^target: found 'teapot', allowed auto, cpu, cuda, simulator, replay$"),
         (("gpu",), "^target: found 'gpu', allowed .*; did you mean cuda[?]$"),

@@ -82,8 +82,9 @@ def tune(
     Args:
         problem: what to compute, as returned by ``tuner.Matmul``, ``tuner.BatchMatmul``,
             ``tuner.GroupedMatmul``.
-        target: "auto" (the first that gives times here), "cpu", "cpu:znver4" (another processor: verified
-            where this one can run the code, not timed), "cuda", "cuda:sm_90", "simulator", "replay:FILE".
+        target: "auto" (the first that gives times here), "cpu", "cpu:znver3" (another processor: timed
+            where this one offers all that it has, else verified), "cuda", "cuda:sm_90",
+            "simulator", "replay:FILE".
         trials: number of candidates; 100 where neither ``trials`` nor ``budget`` is given.
         budget: seconds, or a text such as "60s", "5m" or "1h"; the final re-measurement is included.
         chip: chip to generate code for, such as "sm_90", for a GPU target that names no chip.

@@ -195,15 +195,12 @@ ARCHITECTURES = (X86_64, AARCH64)
 ISAS: dict[str, Isa] = {}  # by name
 ISA_ARCHITECTURES: dict[str, Architecture] = {}  # by name of the isa
 SETS: dict[str, InstructionSet] = {}  # by name
-LEVELS: dict[str, Isa] = {}  # by name of a level of x86-64
 FIELDS: dict[str, str] = {}  # field of Machine -> instruction set
 WORDS: dict[str, str] = {}  # field of Machine -> the word for it in the machine's name
 for _architecture in ARCHITECTURES:
     for _isa in _architecture.isas:
         ISAS[_isa.name] = _isa
         ISA_ARCHITECTURES[_isa.name] = _architecture
-        if _isa.beyond:
-            LEVELS[_isa.level] = _isa
     for _set in _architecture.sets:
         SETS[_set.name] = _set
         if _set.field:

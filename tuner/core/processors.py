@@ -12,6 +12,8 @@ from tuner.core.instruction_sets import (
     AMX_BF16,
     AMX_INT8,
     ARM_BF16,
+    AVX2,
+    AVX512,
     AVX512_BF16,
     DOTPROD,
     FIELDS,
@@ -32,6 +34,7 @@ MIB = 2**20
 FIELD_OF = {name: field for field, name in FIELDS.items()}
 AMX = (AVX512_BF16, VNNI, AMX_BF16, AMX_INT8)
 NEOVERSE = (DOTPROD, I8MM, ARM_BF16)  # since V1
+UNKNOWN_CACHES = (0, 0, 0)
 FMA = "FMA"
 WORDS = "products of 16-bit integers"
 
@@ -72,13 +75,16 @@ def require_instructions(machine: Machine, needs: Collection[str], what: str) ->
 
 @dataclass(frozen=True)
 class DescribedProcessor:
-    """A CPU to cross-compile for: LLVM's -mcpu name and features, cores and cache sizes of a real product."""
+    """A CPU to compile for: LLVM's -mcpu name and features, cores and cache sizes of a real product.
+
+    Or a level of x86-64, the processors that have just these instruction sets; cores and caches are unknown.
+    """
 
     name: str  # LLVM's, for -mcpu
-    product: str  # whose cores and caches these are
+    product: str  # whose cores and caches these are; "" of a level
     isa: str  # "avx512", "avx2", "neon"
-    cores: int
-    cache_bytes: tuple[int, int, int]  # L1 data and L2 of a core; L3 as its cores share it
+    cores: int  # 0 unknown
+    cache_bytes: tuple[int, int, int]  # L1 data and L2 of a core; L3 as its cores share it; 0 unknown
     has: tuple[str, ...] = ()  # instruction sets beyond the isa: "vnni"
 
     @property
@@ -92,7 +98,7 @@ class DescribedProcessor:
         l1, l2, l3 = self.cache_bytes
         return Machine(
             name=processor_class(self.name, "described", words, self.cache_bytes),
-            processor=f"{self.name}, as {self.product}",
+            processor=f"{self.name}, as {self.product}" if self.product else self.name,
             isa=self.isa,
             physical_cores=self.cores,
             logical_cores=self.cores * self.architecture.threads_per_core,
@@ -103,6 +109,11 @@ class DescribedProcessor:
             chip="",
             **{field: field in has for field in EXTENSIONS},
         )
+
+    @property
+    def all_sets(self) -> frozenset[str]:
+        """Returns its isa and the instruction sets beyond that."""
+        return frozenset((self.isa, *self.has))
 
     @property
     def features(self) -> str:
@@ -125,6 +136,8 @@ class DescribedProcessor:
 PROCESSORS = {
     processor.name: processor
     for processor in (
+        DescribedProcessor("x86-64-v3", "", AVX2, 0, UNKNOWN_CACHES),
+        DescribedProcessor("x86-64-v4", "", AVX512, 0, UNKNOWN_CACHES),
         DescribedProcessor("haswell", "Xeon E5-2680 v3", "avx2", 12, (32 * KIB, 256 * KIB, 30 * MIB)),
         DescribedProcessor(
             "skylake-avx512", "Xeon Platinum 8180", "avx512", 28, (32 * KIB, MIB, 39424 * KIB)
@@ -154,6 +167,13 @@ PROCESSORS = {
         DescribedProcessor("apple-m1", "Apple M1", NEON, 4, (128 * KIB, 3 * MIB, 8 * MIB), (DOTPROD,)),
     )
 }
+
+
+# To what another processor's code can be limited: on x86-64 alone
+LESSER_PROCESSORS: dict[str, DescribedProcessor] = {}
+for _processor in PROCESSORS.values():
+    if ISAS[_processor.isa].beyond:
+        LESSER_PROCESSORS[_processor.name] = _processor
 
 
 def processor_of(name: str) -> DescribedProcessor:

@@ -204,6 +204,7 @@ class FleetTarget(Target):
         self._own = own
         self._fleet = fleet
         self._driven: dict[Problem, tuple[Driver, FleetWork]] = {}  # by the problem of the run
+        self._of_details: dict[str, FleetTarget] = {}
         self.name = own.name
         self.default_chip = own.default_chip
         self.sources = own.sources
@@ -212,8 +213,12 @@ class FleetTarget(Target):
         self.needs_local_resources = own.needs_local_resources
         self.times_processors = own.times_processors
         self.baselines = OneBaseline("--fleet: nodes compare with their default library")
-        if own.cross_compiled is not None:
-            self.cross_compiled = FleetTarget(own.cross_compiled, fleet)
+
+    def of_detail(self, detail: str) -> Target:
+        own = self._own.of_detail(detail)
+        if own is self._own:
+            return self
+        return self._of_details.setdefault(detail, FleetTarget(own, self._fleet))
 
     def status(self) -> TargetStatus:
         return status_on_fleet(self._own, self._fleet)

@@ -81,16 +81,14 @@ class Backends(ABC):
         """
 
     def target(self, name: TargetName) -> Target:
-        """Returns the target with this name; for "cpu:znver4" the cross-compiling one.
+        """Returns the target with this name; for "cpu:znver4" the one that times or only verifies its code.
 
         Raises UsageError for an unknown name, and for a replay, whose target depends on a file.
         """
         target = self.targets.get(name.kind)
         if target is None:
             raise UsageError(f"target {name.text!r}: not known here")
-        if target.cross_compiled is not None and name.detail:
-            return target.cross_compiled
-        return target
+        return target.of_detail(name.detail)
 
     def target_of_run(self, settings: RunSettings) -> Target:
         """Returns the target that measures a run's candidates: the named one, or its recording's.

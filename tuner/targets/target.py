@@ -197,8 +197,8 @@ class Target(ABC):
     name: str  # "cpu"
     default_chip: str = ""  # of a target whose details are chips
     sources: tuple[str, ...] = ()  # files and folders of the package on which its code depends
-    cross_compiled: "Target | None" = None  # of details that are other machines' processors
-    details: tuple[str, ...] = ()  # the processors that ``cross_compiled`` takes: "znver4"
+    cross_compiled: "Target | None" = None  # of processors whose code is not timed here
+    details: tuple[str, ...] = ()  # names of other processors that may follow the colon: "znver4"
     programs: ProgramSupport | None = None  # None: single operations only
     baselines: BaselineChoice = OneBaseline("this target: the baseline can be chosen for target cpu alone")
     needs_local_resources: bool = True  # of this machine: memory for compile workers and arrays; processors
@@ -299,6 +299,12 @@ class Target(ABC):
     @abstractmethod
     def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
         """Returns the cycles that a model predicts for a program's machine code; None without a model."""
+
+    def of_detail(self, detail: str) -> "Target":
+        """Returns the target of what follows the colon of a name: that of another processor, or this one."""
+        if detail and self.cross_compiled is not None:
+            return self.cross_compiled
+        return self
 
     def runner(self, order: "RunnerOrder", how: RunnerSettings) -> "AbstractRunner":
         """Returns the runner of one problem."""

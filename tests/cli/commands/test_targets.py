@@ -12,12 +12,15 @@ import pytest
 from tests.cli.conftest import Done, Tuner, counts, require, require_fields
 from tests.support.stub_driver import stub_library
 from tests.tuning import fakes
+from tuner.core.candidate import CPU, TargetName
 from tuner.core.interfaces import AbstractRunner
-from tuner.core.processors import Processors
-from tuner.runtime.cpu.host import describe_machine
+from tuner.core.matmul import Matmul
+from tuner.core.processors import PROCESSORS, Processors
+from tuner.runtime.cpu.host import LIMIT_VARIABLE, describe_machine, offers
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.cpu import compiler as described_compiler
 from tuner.targets.cpu import evaluator
+from tuner.targets.cpu import target as cpu_target
 from tuner.targets.cpu.compiler import CrossCompiler
 from tuner.targets.cpu.evaluator import CrossCompiledEvaluator
 from tuner.targets.cpu.target import Cpu, CrossCpu, host_machine
@@ -28,6 +31,7 @@ from tuner.targets.target import RunnerSettings
 pytestmark = pytest.mark.mlir
 
 ROOT = Path(__file__).parents[3]
+ZNVER3 = PROCESSORS["znver3"]
 NEEDS_PTXAS = pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas")
 
 
@@ -111,7 +115,7 @@ def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tm
     )
 
 
-# ``--cpu NAME``: code for another x86 processor, what is said of it, and what is refused.
+# ``--cpu NAME`` of a processor that this one does not offer: what is said of its code, and what is refused.
 
 SMALL = "tune matmul 16x32x16 --trials 2 --seed 1"
 
@@ -123,7 +127,8 @@ def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
 
 @pytest.fixture
 def crossed(tmp_path: Path) -> Tuner:
-    kind = fakes.changed(Cpu(), cross_compiled=fakes.changed(CrossCpu(), runner=runner))
+    other = fakes.changed(CrossCpu(), runner=runner)
+    kind = fakes.changed(Cpu(), cross_compiled=other, of_detail=lambda detail: other if detail else Cpu())
     two = Processors(present=2, allowed=2)
     backends = fakes.changed(
         real_backends(), targets={"cpu": kind}, machine=host_machine, processors=lambda: two
@@ -197,11 +202,11 @@ def test_what_cannot_run_here_is_compiled_only(crossed: Tuner, plain: str, tmp_p
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--cpu zen4", "error: cpu: found 'zen4', allowed haswell, skylake-avx512, "),
+        ("--cpu zen4", "error: cpu: found 'zen4', allowed x86-64-v3, x86-64-v4, haswell, "),
         ("--cpu znver9", "hint: did you mean znver"),
         ("--cpu haswell --target cuda", "--cpu haswell cannot be combined with --target cuda"),
         ("--cpu haswell --target cpu:znver3", "--cpu haswell cannot be combined with --target"),
-        ("--target cpu:", "error: cpu: found '', allowed haswell, "),
+        ("--target cpu:", "error: cpu: found '', allowed x86-64-v3, "),
         ("--cpu haswell --chip sm_90", "error: chip 'sm_90' cannot be combined with target"),
         ("--cpu haswell --threads 3", "threads: found 3, allowed up to 2, the processors of this"),
         ("--cpu haswell --sampler tpe", "sampler: found 'tpe', allowed random, exhaustive"),
@@ -212,7 +217,21 @@ def test_what_is_wrong_is_refused_in_one_line(crossed: Tuner, options: str, mess
     assert message in crossed.refused(f"{SMALL} {options}")
 
 
-def test_children_verify_it_too(tmp_path: Path) -> None:
+def test_children_verify_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_target, "offers", lambda processor: False)
     crossed = Tuner(tmp_path / "results.db", real_backends())
     done = crossed.done(f"{SMALL} --cpu skylake-avx512 --workers 1")
     assert "verified  2 of 2 trials of run 1" in done.out
+
+
+@pytest.mark.skipif(not offers(ZNVER3), reason="needs AVX2 and FMA")
+def test_a_processor_that_this_one_offers_is_timed_as_that_one(tmp_path: Path) -> None:
+    """Code, search space and library are of a processor without what this one has more."""
+    here = Tuner(tmp_path / "results.db", real_backends())
+    done = here.done("tune matmul 16x32x16 --cpu znver3 --trials 1 --workers 1 --json").json
+    require_fields(done, target="cpu:znver3", counts=counts(proposed=1, measured=1))
+    assert re.search(r" as znver3 \(.*avx2, caches \d+K/\d+K/", done["machine"])
+    assert done["best"]["baseline"]["name"].endswith(" Haswell")
+    limits = Cpu("", ZNVER3.name).children(TargetName(CPU, ZNVER3.name), Matmul(16, 32, 16), 1).environment
+    assert {(LIMIT_VARIABLE, "znver3"), ("OPENBLAS_CORETYPE", "Haswell")} <= set(limits)
+    assert "times x86-64-v3, " in here.done("targets").out

@@ -56,7 +56,7 @@ FAKED = (
 def fake(machine: FakedMachine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Puts a processor in place of this machine's until the test ends; caches are unknown."""
     (folder / "cpuinfo").write_text(machine.cpuinfo)
-    monkeypatch.delenv(host.LEVEL_VARIABLE, raising=False)
+    monkeypatch.delenv(host.LIMIT_VARIABLE, raising=False)
     monkeypatch.setattr(host, "CPUINFO", folder / "cpuinfo")
-    monkeypatch.setattr(host, "PROCESSORS", folder / "none")
+    monkeypatch.setattr(host, "SYSTEM_PROCESSORS", folder / "none")
     monkeypatch.setattr(host, "may_use_tiles", lambda: machine.grants_tiles)

@@ -9,7 +9,7 @@ import pytest
 
 from tuner.core.errors import UsageError
 from tuner.core.instruction_sets import ISAS
-from tuner.core.processors import Processors, instruction_sets_of
+from tuner.core.processors import PROCESSORS, Processors, instruction_sets_of
 from tuner.runtime.cpu import host
 from tuner.runtime.cpu.host import present_load, usable_processors
 
@@ -42,10 +42,10 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         folder.mkdir(parents=True)
         for name, given in zip(("level", "type", "size"), cache.split(), strict=True):
             (folder / name).write_text(given + "\n")
-    monkeypatch.delenv(host.LEVEL_VARIABLE, raising=False)
+    monkeypatch.delenv(host.LIMIT_VARIABLE, raising=False)
     monkeypatch.setattr(host, "may_use_tiles", lambda: True)
     monkeypatch.setattr(host, "CPUINFO", tmp_path / "cpuinfo")
-    monkeypatch.setattr(host, "PROCESSORS", tmp_path)
+    monkeypatch.setattr(host, "SYSTEM_PROCESSORS", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     return tmp_path
 
@@ -105,7 +105,7 @@ def test_a_process_limited_to_a_level_is_a_machine_with_nothing_beyond_it(
 ) -> None:
     flags = f"fma avx2 f16c {AVX512} avx512ifma avx512_vbmi2 avx512_vnni avx512_bf16 avx_vnni {TILES}"
     (tree / "cpuinfo").write_text(f"model name : any\nflags : {flags}\n")
-    monkeypatch.setenv(host.LEVEL_VARIABLE, level)
+    monkeypatch.setenv(host.LIMIT_VARIABLE, level)
     machine = host.describe_machine()
     assert machine.name.startswith(f"any as {level} (")
     assert f", {LEVELS[level]}, caches" in machine.name
@@ -118,12 +118,40 @@ def test_a_level_that_is_unknown_or_beyond_the_processor_is_refused(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tree / "cpuinfo").write_text("model name : any\nflags : fma avx2\n")
-    monkeypatch.setenv(host.LEVEL_VARIABLE, "x86-64-v4")
+    monkeypatch.setenv(host.LIMIT_VARIABLE, "x86-64-v4")
     with pytest.raises(UsageError, match="TUNER_CPU=x86-64-v4: this processor does not offer avx512"):
         host.describe_machine()
-    monkeypatch.setenv(host.LEVEL_VARIABLE, "haswell")
-    with pytest.raises(UsageError, match="TUNER_CPU: found 'haswell', allowed x86-64-v4, x86-64-v3"):
-        host.describe_machine()
+    for unknown in ("zen3", "neoverse-n1"):
+        monkeypatch.setenv(host.LIMIT_VARIABLE, unknown)
+        with pytest.raises(
+            UsageError, match=f"TUNER_CPU: found '{unknown}', allowed x86-64-v3, x86-64-v4, has"
+        ):
+            host.describe_machine()
+
+
+@pytest.mark.parametrize(
+    ("name", "described", "offered"),
+    [
+        ("znver3", "avx2, caches 32K/512K/32M", True),
+        ("haswell", "avx2, caches 32K/256K/30M", True),
+        ("skylake-avx512", "avx512, caches 32K/1M/39424K", True),
+        ("cascadelake", "avx512 vnni, caches 32K/1M/39424K", True),
+        ("znver5", "", False),
+        ("neoverse-n1", "", False),
+    ],
+)
+def test_a_process_limited_to_a_processor_has_its_sets_and_at_most_its_caches(
+    name: str, described: str, offered: bool, tree: Path
+) -> None:
+    flags = f"fma avx2 f16c {AVX512} avx512_vnni avx_vnni"
+    (tree / "cpuinfo").write_text(f"model name : any\nflags : {flags}\n")
+    assert host.offers(PROCESSORS[name]) == offered
+    if not offered:
+        return
+    machine = host.describe_machine(name)
+    assert machine.name == f"any as {name} (family  model , {described})"
+    assert instruction_sets_of(machine) == instruction_sets_of(PROCESSORS[name].machine)
+    assert host.own_flags(name) < set(flags.split())
 
 
 def test_every_limit_that_constraints_ask_is_in_the_name(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +175,7 @@ def test_every_limit_that_constraints_ask_is_in_the_name(tree: Path, monkeypatch
 def test_what_linux_does_not_report_is_unknown(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a machine of another make, in a container without /sys."""
     monkeypatch.setattr(host, "CPUINFO", tree / "none")
-    monkeypatch.setattr(host, "PROCESSORS", tree / "none")
+    monkeypatch.setattr(host, "SYSTEM_PROCESSORS", tree / "none")
     machine = host.describe_machine()
     assert (machine.processor, machine.isa) == ("unknown processor", "none")
     assert (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes) == (0, 0, 0)

@@ -8,7 +8,7 @@ import pytest
 
 from tuner.mlir.bindings import execution_engine, ir
 from tuner.runtime.cpu import jit
-from tuner.runtime.cpu.host import LEVEL_VARIABLE
+from tuner.runtime.cpu.host import LIMIT_VARIABLE
 
 pytestmark = pytest.mark.mlir
 
@@ -25,7 +25,7 @@ llvm.func @other() attributes {passthrough = [["target-features", "+avx512f"]]} 
 def flags(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     """Gives the flags of this process's processor, which a test may change."""
     found = set(AMD)
-    monkeypatch.delenv(LEVEL_VARIABLE, raising=False)
+    monkeypatch.delenv(LIMIT_VARIABLE, raising=False)
     monkeypatch.setattr(jit, "own_flags", lambda: found)
     jit.host_features.cache_clear()
     yield found
@@ -98,5 +98,5 @@ def test_code_limited_to_a_level_names_what_it_may_not_use(
     flags: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flags.remove("sse4a")
-    monkeypatch.setenv(LEVEL_VARIABLE, "x86-64-v3")
+    monkeypatch.setenv(LIMIT_VARIABLE, "x86-64-v3")
     assert {"+avx2", "+fma", "-avx512f", "-avxvnni"} <= set(jit.host_features().split(","))

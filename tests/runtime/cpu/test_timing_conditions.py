@@ -107,7 +107,7 @@ def test_a_watch_of_a_pinned_thread_looks_at_what_its_process_may_use_and_at_sib
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host, "PROC", tmp_path)
-    monkeypatch.setattr(host, "PROCESSORS", tmp_path)
+    monkeypatch.setattr(host, "SYSTEM_PROCESSORS", tmp_path)
     (tmp_path / "stat").write_text(LISTED)
     (tmp_path / "cpu1" / "topology").mkdir(parents=True)
     (tmp_path / "cpu1" / "topology" / "thread_siblings_list").write_text("1,3\n")

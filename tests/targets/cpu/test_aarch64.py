@@ -62,9 +62,9 @@ class Become:
 
     def __call__(self, cpuinfo: str) -> Machine:
         (self._folder / "cpuinfo").write_text(cpuinfo)
-        self._monkeypatch.delenv(host.LEVEL_VARIABLE, raising=False)
+        self._monkeypatch.delenv(host.LIMIT_VARIABLE, raising=False)
         self._monkeypatch.setattr(host, "CPUINFO", self._folder / "cpuinfo")
-        self._monkeypatch.setattr(host, "PROCESSORS", self._folder / "none")
+        self._monkeypatch.setattr(host, "SYSTEM_PROCESSORS", self._folder / "none")
         self._monkeypatch.setattr(platform, "machine", lambda: "aarch64")
         return describe_machine()
 

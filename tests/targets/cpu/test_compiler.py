@@ -21,7 +21,7 @@ from tuner.core.processors import PROCESSORS
 from tuner.core.runs import ChosenStrategy
 from tuner.mlir.cpu import lowering
 from tuner.mlir.cpu.needed_instructions import instructions_needed
-from tuner.runtime.cpu.host import LEVEL_VARIABLE, describe_machine
+from tuner.runtime.cpu.host import LIMIT_VARIABLE, describe_machine
 from tuner.runtime.cpu.jit import host_features
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
@@ -73,7 +73,7 @@ def test_a_function_becomes_instructions_of_this_processor() -> None:
 @pytest.fixture
 def as_v3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     """Limits this process to x86-64-v3: AVX2."""
-    monkeypatch.setenv(LEVEL_VARIABLE, "x86-64-v3")
+    monkeypatch.setenv(LIMIT_VARIABLE, "x86-64-v3")
     host_features.cache_clear()
     yield describe_machine()
     host_features.cache_clear()

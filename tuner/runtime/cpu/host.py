@@ -15,16 +15,16 @@ from tuner.core.instruction_sets import (
     ARCHITECTURES,
     AVX_VNNI,
     FIELDS,
-    LEVELS,
+    ISAS,
     SETS,
+    TILE_SETS,
     X86_64,
     Architecture,
-    Isa,
     architecture_of,
     isa_of,
 )
 from tuner.core.machine import EXTENSIONS, Machine, processor_class
-from tuner.core.processors import PresentLoad, Processors
+from tuner.core.processors import LESSER_PROCESSORS, DescribedProcessor, PresentLoad, Processors
 
 # The permission of Linux to use AMX tile registers. Documentation/arch/x86/xstate.rst of the kernel.
 
@@ -34,7 +34,7 @@ TILE_DATA = 18  # XFEATURE_XTILEDATA
 TILES = re.compile(r"\bllvm\.x86_amx\b|\bllvm\.x86\.(?:tile|tdp)")  # types and intrinsics of LLVM dialect
 REFUSED = "needs AMX, which the operating system refuses to this process"
 CPUINFO = Path("/proc/cpuinfo")
-LEVEL_VARIABLE = "TUNER_CPU"  # of the environment: "x86-64-v3"
+LIMIT_VARIABLE = "TUNER_CPU"  # of the environment: "x86-64-v3", "znver3"
 AMX_TILE = "amx_tile"
 # Implementer and part number of an AArch64 core, as /proc/cpuinfo prints them -> its name. Numbers: MIDR_EL1
 # in the manuals of the cores; the Linux kernel's arch/arm64/include/asm/cputype.h.
@@ -57,7 +57,7 @@ PARTS = {
     (APPLE, "0x032"): "Apple M2 Blizzard",
     (APPLE, "0x033"): "Apple M2 Avalanche",
 }
-PROCESSORS = Path("/sys/devices/system/cpu")
+SYSTEM_PROCESSORS = Path("/sys/devices/system/cpu")
 PROC = Path("/proc")
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 WINDOW_S = 0.2  # twenty ticks of the counters: resolves a load of a twentieth of a processor
@@ -109,34 +109,50 @@ def require_own_intrinsics(llvm_text: str) -> None:
             )
 
 
-def own_flags() -> set[str]:
+def own_flags(limit: str = "") -> set[str]:
     """Returns the flags of this process's processor (/proc/cpuinfo) that code may count on.
 
-    An empty set if Linux reports none. If the environment variable TUNER_CPU names a level, only flags that a
-    processor of just this level has. Raises UsageError for an unknown level, or one that this processor
-    lacks.
+    An empty set if Linux reports none. Of a process that is limited to a lesser processor (``own_limit``),
+    only flags that this one has. Raises UsageError for an unknown limit, or one that this processor lacks.
     """
     flags = flags_of(text_of(CPUINFO))
-    level = own_level()
-    if level is None:
+    processor = own_limit(limit)
+    if processor is None:
         return flags
-    if not flags >= SETS[level.name].flags:
-        raise UsageError(f"{LEVEL_VARIABLE}={level.level}: this processor does not offer {level.name}")
-    beyond = filter(lambda flag: flag.startswith(level.beyond), flags)
-    return flags.difference(beyond)
+    missing = missing_sets(processor.all_sets, flags)
+    if missing:
+        line = f"{LIMIT_VARIABLE}={processor.name}: this processor does not offer {' and '.join(missing)}"
+        raise UsageError(line)
+    kept = set()
+    for flag in flags:
+        if not flag.startswith(ISAS[processor.isa].beyond):
+            kept.add(flag)
+    return kept.union(*map(_flags_of_set, processor.has))
 
 
-def own_level() -> Isa | None:
-    """Returns the level that TUNER_CPU limits this process to; None: all that the processor offers.
+def _flags_of_set(name: str) -> frozenset[str]:
+    return SETS[name].flags
 
-    So tests run as on a processor with less. Raises UsageError for an unknown level.
+
+def own_limit(limit: str = "") -> DescribedProcessor | None:
+    """Returns the processor that this process is limited to; None: all that its own offers may be used.
+
+    So code is made and timed here as on a processor with less. ``limit``: its name, "znver3"; "": the value
+    of the environment variable TUNER_CPU. Raises UsageError for an unknown one.
     """
-    name = os.environ.get(LEVEL_VARIABLE, "")
+    name = limit or os.environ.get(LIMIT_VARIABLE, "")
     if not name:
         return None
-    if name not in LEVELS:
-        raise unknown_value(LEVEL_VARIABLE, name, LEVELS)
-    return LEVELS[name]
+    if name not in LESSER_PROCESSORS:
+        raise unknown_value(LIMIT_VARIABLE, name, LESSER_PROCESSORS)
+    return LESSER_PROCESSORS[name]
+
+
+def offers(processor: DescribedProcessor) -> bool:
+    """Returns whether this process's processor has all that ``processor`` has: it can be limited to it."""
+    if processor.name not in LESSER_PROCESSORS or missing_sets(processor.all_sets, own_flags()):
+        return False
+    return processor.all_sets.isdisjoint(TILE_SETS) or may_use_tiles()
 
 
 def flags_of(cpuinfo: str) -> set[str]:
@@ -147,7 +163,7 @@ def flags_of(cpuinfo: str) -> set[str]:
     return flags
 
 
-def missing_sets(needs: tuple[str, ...], flags: set[str]) -> tuple[str, ...]:
+def missing_sets(needs: Collection[str], flags: set[str]) -> tuple[str, ...]:
     """Returns which of the instruction sets ``needs`` a processor with ``flags`` lacks.
 
     Unknown names are missing, too.
@@ -155,18 +171,20 @@ def missing_sets(needs: tuple[str, ...], flags: set[str]) -> tuple[str, ...]:
     return tuple(name for name in needs if name not in SETS or not flags >= SETS[name].flags)
 
 
-def describe_machine() -> Machine:
+def describe_machine(limit: str = "") -> Machine:
     """Returns the description of this machine's processor, caches and memory.
 
-    Logical cores are those that this process may use. The size of an unknown cache is 0. Limited to a level
-    (``own_level``), the processor's name ends with it.
+    Logical cores are those that this process may use. The size of an unknown cache is 0. Limited to a lesser
+    processor (``own_limit``), the name ends with that one's, and caches are at most as large as that one's.
     """
     cpuinfo = text_of(CPUINFO)
-    flags = own_flags()
+    flags = own_flags(limit)
     processor, family = _processor(cpuinfo)
-    level = own_level()
-    if level is not None:
-        processor = f"{processor} as {level.level}"
+    lesser = own_limit(limit)
+    caches = (_cache_bytes(1), _cache_bytes(2), _cache_bytes(3))
+    if lesser is not None:
+        processor = f"{processor} as {lesser.name}"
+        caches = _smaller(caches, lesser.cache_bytes)
     isa = isa_of(flags)
     has: dict[str, bool] = {}
     for field, name in FIELDS.items():
@@ -176,7 +194,6 @@ def describe_machine() -> Machine:
     if AMX_TILE in flags and not may_use_tiles():
         has["has_amx_bf16"] = has["has_amx_int8"] = False
     extensions = (isa, *(extension for name, extension in EXTENSIONS.items() if has[name]))
-    caches = (_cache_bytes(1), _cache_bytes(2), _cache_bytes(3))
     allowed = os.sched_getaffinity(0)
     logical = len(allowed)
     packages = re.findall(r"^physical id\s*:\s*(\d+)", cpuinfo, re.MULTILINE)
@@ -194,6 +211,16 @@ def describe_machine() -> Machine:
         chip="",
         **has,
     )
+
+
+def _smaller(own: tuple[int, int, int], others: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Returns the smaller of two sizes of each cache; 0 is an unknown size."""
+    l1, l2, l3 = map(_smaller_size, own, others)
+    return l1, l2, l3
+
+
+def _smaller_size(own: int, other: int) -> int:
+    return min(own, other) or max(own, other)
 
 
 def _processor(cpuinfo: str) -> tuple[str, str]:
@@ -242,7 +269,7 @@ def with_siblings(processors: Collection[int]) -> frozenset[int]:
 
 
 def _siblings(cpu: int) -> list[int]:
-    text = text_of(PROCESSORS / f"cpu{cpu}" / "topology" / "thread_siblings_list")
+    text = text_of(SYSTEM_PROCESSORS / f"cpu{cpu}" / "topology" / "thread_siblings_list")
     ranges = re.findall(r"(\d+)(?:-(\d+))?", text)
     return [number for low, high in ranges for number in range(int(low), int(high or low) + 1)]
 
@@ -255,7 +282,7 @@ def _field(cpuinfo: str, name: str) -> str:
 
 
 def _cache_bytes(level: int) -> int:
-    for index in sorted((PROCESSORS / "cpu0" / "cache").glob("index*")):
+    for index in sorted((SYSTEM_PROCESSORS / "cpu0" / "cache").glob("index*")):
         type_ = (index / "type").read_text().strip()
         size = (index / "size").read_text().strip()
         if (index / "level").read_text().strip() == str(level) and type_ != "Instruction":

@@ -12,7 +12,7 @@ from tuner.mlir.bindings import execution_engine, ir
 from tuner.runtime.cpu.host import (
     own_architecture,
     own_flags,
-    own_level,
+    own_limit,
     require_own_intrinsics,
     require_tiles_for,
 )
@@ -47,7 +47,7 @@ def host_features() -> str:
     "" if no attribute is needed: the processor has no SSE4A, and code may use all that it has.
     """
     flags = own_flags()
-    if SSE4A not in flags and own_level() is None:
+    if SSE4A not in flags and own_limit() is None:
         return ""
     named = [f"{'+' if flag in flags else '-'}{name}" for name, flag in FEATURES.items()]
     return ",".join((*named, f"-{SSE4A}"))

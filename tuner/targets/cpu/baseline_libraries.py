@@ -14,9 +14,12 @@ from typing import Any, final
 
 from tuner.core.dtypes import CPU_DTYPES, TILE_DTYPES, natural_output
 from tuner.core.errors import UsageError, unknown_value
+from tuner.core.instruction_sets import AMX_INT8, AVX2, AVX512, AVX512_BF16, VNNI
 from tuner.core.problem import COLD, Problem
 from tuner.core.problem_classes import PackedProblem, TextProblem
+from tuner.core.processors import instruction_sets_of
 from tuner.core.quantization import WeightFormat
+from tuner.runtime.cpu.host import LIMIT_VARIABLE, own_limit
 from tuner.runtime.workers.services import Environment, library_environment
 
 MISSING = re.compile(r"^(\S+): cannot open shared object file")  # glibc, of a library that another one needs
@@ -275,6 +278,33 @@ LIBRARIES = {
     ),
 }
 CHOICES = (BEST, *LIBRARIES)
+# What holds libraries to the instructions of a lesser processor: variables of OpenBLAS, MKL, BLIS and
+# PyTorch, by isa; of oneDNN by the greatest instruction set.
+# https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html
+HELD: dict[str, Environment] = {
+    AVX512: (
+        ("OPENBLAS_CORETYPE", "SkylakeX"),
+        ("MKL_ENABLE_INSTRUCTIONS", "AVX512"),
+        ("BLIS_ARCH_TYPE", "skx"),
+        ("ATEN_CPU_CAPABILITY", "avx512"),
+    ),
+    AVX2: (
+        ("OPENBLAS_CORETYPE", "Haswell"),
+        ("MKL_ENABLE_INSTRUCTIONS", "AVX2"),
+        ("BLIS_ARCH_TYPE", "haswell"),
+        ("ATEN_CPU_CAPABILITY", "avx2"),
+    ),
+}
+ONEDNN_LEVELS = {
+    name: (("ONEDNN_MAX_CPU_ISA", level), ("DNNL_MAX_CPU_ISA", level))
+    for name, level in (
+        (AMX_INT8, "AVX512_CORE_AMX"),
+        (AVX512_BF16, "AVX512_CORE_BF16"),
+        (VNNI, "AVX512_CORE_VNNI"),
+        (AVX512, "AVX512_CORE"),
+        (AVX2, "AVX2"),
+    )
+}
 
 
 def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
@@ -319,12 +349,26 @@ def recorded_library(name: str, problem: Problem) -> str:
     return DEFAULT
 
 
-def baseline_environment(library: str, threads: int) -> Environment:
-    """Returns environment variables (name, value) for a process whose library uses ``threads`` threads.
+def limited_environment(threads: int, limit: str = "") -> Environment:
+    """Returns environment changes for a process whose BLAS uses ``threads`` threads, limited to a processor.
 
-    A value of None unsets the variable.
+    ``limit``: its name, as of ``own_limit``; its libraries are held to the instruction sets of that one.
     """
     environment = library_environment(threads)
+    processor = own_limit(limit)
+    if processor is None:
+        return environment
+    sets = instruction_sets_of(processor.machine)
+    onednn = next(level for name, level in ONEDNN_LEVELS.items() if name in sets)
+    return (*environment, (LIMIT_VARIABLE, processor.name), *HELD[processor.isa], *onednn)
+
+
+def baseline_environment(library: str, threads: int, limit: str = "") -> Environment:
+    """Returns environment variables (name, value) for a process whose library uses ``threads`` threads.
+
+    A value of None unsets the variable. ``limit``: as of ``own_limit``; libraries are held to what it has.
+    """
+    environment = limited_environment(threads, limit)
     # oneDNN's wheel runs by SYCL, whose OpenCL loader finds Intel's runtime for CPUs by this variable
     runtimes = [folder / "libintelocl.so" for folder in library_folders() if library == ONEDNN]
     runtime = next((path for path in runtimes if path.exists()), None)

@@ -24,6 +24,7 @@ from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
 from tuner.runtime.cpu.host import (
     describe_machine,
     has_refused_tiles,
+    offers,
     own_architecture,
     own_flags,
     processors,
@@ -40,6 +41,7 @@ from tuner.targets.cpu.baseline_libraries import (
     LIBRARIES,
     baseline_environment,
     chosen_libraries,
+    limited_environment,
     recorded_library,
     widened_note,
 )
@@ -79,6 +81,14 @@ class CpuCode(CompiledTarget):
         if not target.detail:  # all described processors convert f16
             require_conversions(problem, own_flags())
 
+    def code(self, target: TargetName, problem: Problem, script: Script) -> str:
+        from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler  # loads MLIR
+
+        artifact = CpuCompiler().compile(problem, script)
+        if target.detail:
+            return CrossCompiler(target.detail).code_of(artifact)
+        return artifact.code.text
+
     def assembly(self, code: str, program: KernelCode | None) -> str:
         from tuner.targets.cpu.compiler import assembly  # loads MLIR
 
@@ -87,7 +97,10 @@ class CpuCode(CompiledTarget):
 
 @final
 class CrossCpu(CpuCode):
-    """The target ``cpu:NAME``, another processor: verifies its code if this one can run it, times none."""
+    """The target ``cpu:NAME`` of a processor that has more than this one, or other instructions.
+
+    Verifies its code if this one can run it, times none.
+    """
 
     def status(self) -> TargetStatus:
         own = own_architecture()
@@ -98,7 +111,14 @@ class CrossCpu(CpuCode):
             without = f"; for {', '.join(others)} after {install_extra(ARM)}"
         else:
             here += others
-        reason = f"compiles for {', '.join(here)}{without}; {VERIFIES}"
+        timed = [name for name in here if offers(PROCESSORS[name])]
+        compiled = [name for name in here if name not in timed]
+        parts = []
+        if timed:
+            parts.append(f"times {', '.join(timed)}")
+        if compiled:
+            parts.append(f"compiles for {', '.join(compiled)}{without}; {VERIFIES}")
+        reason = "; ".join(parts)
         return TargetStatus(f"{CPU}:NAME", True, reason, is_timed=False)
 
     def machine(self, target: TargetName) -> Machine:
@@ -130,12 +150,11 @@ class CrossCpu(CpuCode):
         raise TunerError(NO_CLOCK)
 
     def load(self, problem: Problem, trial: StoredTrial, program: KernelCode | None) -> Callable[..., object]:
-        raise UsageError(f"trial {trial.id}: is code for another processor, {trial.record.target.detail}")
+        raise _of_another_processor(trial)
 
-    def code(self, target: TargetName, problem: Problem, script: Script) -> str:
-        from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler  # loads MLIR
 
-        return CrossCompiler(target.detail).code_of(CpuCompiler().compile(problem, script))
+def _of_another_processor(trial: StoredTrial) -> UsageError:
+    return UsageError(f"trial {trial.id}: is code for another processor, {trial.record.target.detail}")
 
 
 def _is_foreign(architecture: Architecture) -> bool:
@@ -143,9 +162,9 @@ def _is_foreign(architecture: Architecture) -> bool:
     return own_architecture() is X86_64 and architecture is not X86_64
 
 
-def host_machine() -> Machine:
-    """Returns this machine, described from /proc and /sys."""
-    return describe_machine()
+def host_machine(limit: str = "") -> Machine:
+    """Returns this machine, described from /proc and /sys; ``limit``: as of ``describe_machine``."""
+    return describe_machine(limit)
 
 
 def require_conversions(problem: Problem, flags: set[str]) -> None:
@@ -165,13 +184,19 @@ def _evaluation_timeout_s(problem: Problem) -> float:
 
 @final
 class CpuLibraries(BaselineChoice):
-    """The choice of a matmul library on this processor as the baseline (``tuner tune --baseline``)."""
+    """The choice of a matmul library on this processor as the baseline (``tuner tune --baseline``).
+
+    ``limit``: as of ``Cpu``.
+    """
+
+    def __init__(self, limit: str = "") -> None:
+        self._limit = limit
 
     def require(self, choice: str, problem: Problem) -> None:
         chosen_libraries(choice, problem)
 
     def target(self, choice: str) -> Target:
-        return Cpu(choice)
+        return Cpu(choice, self._limit)
 
     def recorded(self, name: str, problem: Problem) -> str:
         return recorded_library(name, problem)
@@ -179,22 +204,29 @@ class CpuLibraries(BaselineChoice):
 
 @final
 class Cpu(CpuCode):
-    """The target ``cpu``, this machine's processor.
+    """The target ``cpu``, this machine's processor; also ``cpu:NAME`` of one that has nothing beyond it.
 
-    ``library``: baseline of the user's choice, "" for the default.
+    ``library``: baseline of the user's choice, "" for the default. ``limit``: name of a lesser processor that
+    code, search space and libraries are limited to, "" for this one.
     """
 
     programs = HostPrograms()
     cross_compiled = CrossCpu()
     details = tuple(PROCESSORS)
-    baselines = CpuLibraries()
     times_processors = True
 
-    def __init__(self, library: str = "") -> None:
+    def __init__(self, library: str = "", limit: str = "") -> None:
         self._library = library
+        self._limit = limit
+        self.baselines = CpuLibraries(limit)
+
+    def of_detail(self, detail: str) -> Target:
+        if detail in PROCESSORS and offers(PROCESSORS[detail]):
+            return Cpu(self._library, detail)
+        return super().of_detail(detail)
 
     def status(self) -> TargetStatus:
-        machine = host_machine()
+        machine = host_machine(self._limit)
         if machine.isa == NO_ISA:
             return TargetStatus("cpu", False, f"{machine.processor} has {own_architecture().requires}")
         facts = (
@@ -206,7 +238,7 @@ class Cpu(CpuCode):
         return TargetStatus("cpu", True, "; ".join(facts))
 
     def machine(self, target: TargetName) -> Machine:
-        return host_machine()
+        return host_machine(self._limit)
 
     def compiler(self, target: TargetName) -> Compiler:
         return cpu_compiler()  # no method of CpuCompiler, whose module imports MLIR
@@ -230,7 +262,7 @@ class Cpu(CpuCode):
                 libraries=len(LIBRARIES) if self._library == BEST or problem.weights else 1,
             ),
             # one thread for the float64 reference: more would spin while kernels are timed
-            environment=library_environment(1),
+            environment=limited_environment(1, self._limit),
         )
 
     def baseline(self, problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
@@ -247,7 +279,7 @@ class Cpu(CpuCode):
         with TimingLock(CPU, holder_text(problem), wait).held():
             for library in libraries:
                 work = partial(measure_cpu_baseline, problem, threads, FINAL_EFFORT, seed, library)
-                environment = baseline_environment(library, threads)
+                environment = baseline_environment(library, threads, self._limit)
                 try:
                     baseline = call_in_child(
                         "baseline", work, timeout_s, environment=environment, is_named=False
@@ -261,13 +293,17 @@ class Cpu(CpuCode):
         return fastest
 
     def roofline(self, problem: Problem, threads: int, wait: LockWait) -> Roofline:
-        work = partial(measure_cpu_roofline, problem.multiplied_dtype, threads, host_machine())
+        machine = host_machine(self._limit)
+        work = partial(measure_cpu_roofline, problem.multiplied_dtype, threads, machine)
+        environment = limited_environment(threads, self._limit)
         with TimingLock(CPU, holder_text(problem), wait).held():
-            return call_in_child("roofline", work, BASELINE_TIMEOUT_S)
+            return call_in_child("roofline", work, BASELINE_TIMEOUT_S, environment=environment)
 
     def load(self, problem: Problem, trial: StoredTrial, program: KernelCode | None) -> Callable[..., object]:
         from tuner.targets.cpu.callables import load_callable  # loads MLIR
 
+        if self._limit:
+            raise _of_another_processor(trial)
         if not problem.runs_alone:
             raise UsageError(f"{problem.key}: a fusion is a part of a program, and runs with it")
         kernel: Callable[..., object] = load_callable(
