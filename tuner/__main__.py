@@ -1,9 +1,11 @@
 """The command ``tuner``, also ``python -m tuner``; ``measure --bundle`` needs nothing but numpy."""
 
+import atexit
 import gc
 import os
 import signal
 import sys
+import time
 
 COLLECTED_AFTER = 500_000  # new objects; after 700, the default, a tenth of a start is searches for cycles
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -16,7 +18,9 @@ def main() -> None:
     Ctrl-C prints no traceback, even while modules are imported or the interpreter ends: the exit code is 130.
     ``measure --bundle``, or ``measure`` where click is missing, runs without the command-line packages.
     """
+    began_s = time.monotonic()
     gc.set_threshold(COLLECTED_AFTER)
+    atexit.register(gc.freeze)  # at the end, else the interpreter searches all objects for cycles: 0.5 s
     before = signal.getsignal(signal.SIGINT)
     _exit_on_interrupts(before)
     exit_on_dropped_interrupts()
@@ -26,20 +30,22 @@ def main() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - open for the process's life
     options = sys.argv[1:]
-    run = _measure_bundle if _is_bundle_measured(options) else _run_command
     try:
-        run(options, before)
+        if _is_bundle_measured(options):
+            _measure_bundle(options, before)
+        else:
+            _run_command(began_s, before)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     finally:
         _exit_on_interrupts(before)  # the interpreter's own end would print where it was interrupted
 
 
-def _run_command(_text: list[str], handler: object) -> None:
+def _run_command(began_s: float, handler: object) -> None:
     from tuner.cli import main as command  # slow: Ctrl-C during it is caught above
 
     signal.signal(signal.SIGINT, handler)  # type: ignore[arg-type]  # as it was
-    command(prog_name="tuner")
+    command(prog_name="tuner", began_s=began_s)
 
 
 def _measure_bundle(options: list[str], handler: object) -> None:

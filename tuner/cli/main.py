@@ -248,10 +248,11 @@ class Commands(click.Group):
     def main(self, args: Sequence[str] | None = None, **options: Any) -> NoReturn:  # type: ignore[override]
         """Runs the command in ``args`` (None: ``sys.argv``) and exits the process with its exit code.
 
-        Codes: 0 done, 1 the work failed, 2 wrong arguments, 3 undecided, 130 interrupted.
+        Codes: 0 done, 1 the work failed, 2 wrong arguments, 3 undecided, 130 interrupted. ``began_s`` among
+        the options: when the process began, by the monotonic clock; budgets count from there.
         """
         arguments = list(sys.argv[1:] if args is None else args)
-        began_s = time.monotonic()
+        began_s = options.get("began_s", time.monotonic())
         try:
             instruction = os.environ.get(COMPLETION_VARIABLE)  # click's, such as "bash_complete"
             if instruction:
