@@ -96,6 +96,8 @@ def test_real_names_of_machines_have_the_class_of_their_family() -> None:
         class_of(machine_named("AMD EPYC (family 25 model 1, avx2, caches 32K/512K/32M)", isa="avx2"))
         == "zen3"
     )
+    limited = "AMD EPYC as znver3 (family 25 model 17, avx2, caches 32K/512K/32M)"
+    assert class_of(machine_named(limited, isa="avx2")) == "avx2"
     xeon = "Intel(R) Xeon(R) Processor (family 6 model 167, avx512 bf16 vnni amx_bf16, caches 48K/2M/105M)"
     assert class_of(machine_named(xeon, amx=True)) == "xeon_amx"
     assert class_of(machine_named(xeon)) == "xeon"  # the operating system refuses AMX

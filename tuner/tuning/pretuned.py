@@ -40,12 +40,14 @@ class ProcessorClass:
 CLASSES = (
     ProcessorClass("zen5", "avx512", r"AMD .*\(family 26 model|znver5 \("),
     ProcessorClass("zen4", "avx512", r"AMD .*\(family 25 model|znver4 \("),
-    ProcessorClass("zen3", "avx2", r"AMD .*\(family 25 model|znver3 \("),
+    ProcessorClass("zen3", "avx2", r"AMD (?!.* as ).*\(family 25 model|znver3 \("),
     ProcessorClass(
         "xeon_amx", "avx512", r".*Xeon.*\(family 6 model|(sapphire|granite)rapids \(", has_tiles=True
     ),
     # with AMX that the operating system or the hypervisor hides
     ProcessorClass("xeon", "avx512", r".*Xeon.*\(family 6 model \d+, avx512 bf16"),
+    # any with AVX2, also one with more that is limited to it: its file serves the classes that have none
+    ProcessorClass("avx2", "avx2", ""),
 )
 
 

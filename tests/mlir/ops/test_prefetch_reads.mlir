@@ -22,6 +22,20 @@ module {
     return
   }
 }
+// ----- WRITES
+
+!c = memref<32x64xf32>
+module {
+  func.func @f(%sums: vector<16xf32>, %c: !c) {
+    %c0 = arith.constant 0 : index
+    %c8 = arith.constant 8 : index
+    %c32 = arith.constant 32 : index
+    scf.for %i = %c0 to %c32 step %c8 {
+      vector.transfer_write %sums, %c[%i, %c8] {in_bounds = [true]} : vector<16xf32>, !c
+    }
+    return
+  }
+}
 // ----- PANELS
 
 // Three strips of a 5 x 8 x 64 product: two in a loop, one row after it. A panel has two cache lines in a row.

@@ -15,7 +15,7 @@ from tests.texts import text_beside
 from tuner.mlir.ir.reading import walk
 
 # Reads B, argument 1, directly and through a view, inside of a loop and outside; a buffer of its own as well.
-PAYLOAD, PANELS = (text_beside(__file__, name) for name in ("PAYLOAD", "PANELS"))
+PAYLOAD, PANELS, WRITES = (text_beside(__file__, name) for name in ("PAYLOAD", "PANELS", "WRITES"))
 
 
 def line(**attributes: int) -> str:
@@ -142,10 +142,12 @@ BECOMES = {
     "prefetch_reads_rows": (line(argument=1, rows=4, line=16), PAYLOAD),
     "prefetch_reads_columns": (line(argument=1, columns=64, line=32), PAYLOAD),
     "prefetch_reads_panels": (line(strips=3), PANELS),
+    "prefetch_reads_written": (line(argument=1, rows=8, written=1), WRITES),
 }
 UNCHANGED = [
     (line(argument=0), PAYLOAD, "an argument that is not read"),
     (line(strips=2), PAYLOAD, "a function without packed weights"),
+    (line(argument=1, rows=8), WRITES, "an argument that is only written"),
 ]
 REFUSED = [
     (line(argument=7), PAYLOAD, r"found func\.func, allowed func\.func with argument 7$"),

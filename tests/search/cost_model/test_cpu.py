@@ -83,6 +83,19 @@ def test_rows_left_over_and_missing_columns_of_b_cost_what_they_have_to_do() -> 
     assert in_place(small, fetches_b=1, **tile) > in_place(small, **tile)
 
 
+@pytest.mark.parametrize(("columns", "most"), [(960, 32), (2048, 8)])
+def test_rows_of_b_that_the_prefetcher_follows_are_read_without_a_loss(columns: int, most: int) -> None:
+    """As many as it follows; of rows whose lines need one set of the first level of cache, its ways."""
+    problem = Matmul(4, columns, 4096)
+    of_rows = {}
+    for block_k in (8, 16, 32, 64):
+        made = replace(tiles(problem, tile_m=4, tile_n=32, block_k=block_k), is_packed=False)
+        by_rows = replace(made, is_row_major=np.array([True]))
+        of_rows[block_k] = float(cycles(by_rows, problem, MACHINE)[0] / cycles(made, problem, MACHINE)[0])
+    followed = {block_k for block_k, ratio in of_rows.items() if ratio < 0.8}
+    assert followed == {block_k for block_k in of_rows if block_k <= most}
+
+
 @given(EXTENTS, EXTENTS, EXTENTS, st.integers(1, 14), st.integers(1, 64))
 def test_every_cost_is_a_positive_number(m: int, n: int, k: int, tile_m: int, tile_n: int) -> None:
     assert 0 < cost(Matmul(m, n, k), tile_m=tile_m, tile_n=tile_n) < np.inf

@@ -93,9 +93,11 @@ def test_the_thinnest_shapes_are_right_or_not_allowed(kind: KernelKind, checks: 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("epilogue", ["none", "bias_relu", "residual", "bias_residual"])
 @pytest.mark.parametrize("loop_order", ["ij", "ji"])
-def test_tiles_of_c_are_prefetched_where_k_is_cut(loop_order: str, epilogue: str, checks: Checks) -> None:
+@pytest.mark.parametrize("block_k", [0, 128])
+def test_tiles_of_c_are_prefetched(block_k: int, loop_order: str, epilogue: str, checks: Checks) -> None:
+    """Before they are read, where K is cut; else before they are written."""
     values: dict[str, Value] = dict.fromkeys(("block_m", "block_n", "pack_a", "prefetch"), 0)
-    values |= {"tile_m": 4, "tile_n": 32, "block_k": 128, "unroll_k": 1}
+    values |= {"tile_m": 4, "tile_n": 32, "block_k": block_k, "unroll_k": 1}
     values |= {"loop_order": loop_order, "pack_order": "rows", "split": "none"}
     problem = MatmulProblem("matmul", (33, 77, 290), "f32", "nn", epilogue)
     knobs = (values | {"prefetch_c": each} for each in (0, 1))

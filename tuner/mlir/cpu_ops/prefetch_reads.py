@@ -9,6 +9,7 @@ from tuner.mlir.ir.building import fetch, index, plus, times, total, value
 from tuner.mlir.ir.packed_weights import packing_of
 from tuner.mlir.ir.reading import constant_of, source_of, walk
 
+READ, WRITE = "vector.transfer_read", "vector.transfer_write"
 VIEWS = ("memref.subview", "memref.cast")
 LOCALITY = 3  # keep in every cache level; 2: from the second level on
 FRACTION_BITS = 16  # of a share of a panel
@@ -16,7 +17,7 @@ STRIPS = "ir"  # annotates the loop over strips of rows
 
 
 class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
-    """``tuner.prefetch_reads``: software prefetching of the cache lines that later iterations read.
+    """``tuner.prefetch_reads``: software prefetching of the cache lines that later iterations read or write.
 
     Takes a function on buffers, tiled and vectorized; inserts a ``memref.prefetch`` per cache line, that of
     the vector's last element too, before each ``vector.transfer_read`` of one argument, or of a view of it,
@@ -33,8 +34,9 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
 
     Attributes, all i64: ``argument`` (its number, default 1), ``rows`` and ``columns`` (prefetch distance in
     elements along the last two dimensions, default 0), ``line`` (elements per cache line, default 16),
-    ``locality`` (3: into every cache level, the default; 2: from the second level on), ``strips`` (default
-    0). With ``strips``, the number of strips of rows of A, the distances do not count: while a strip is
+    ``locality`` (3: into every cache level, the default; 2: from the second level on), ``written`` (1: before
+    each ``vector.transfer_write`` too, for a C that is not read; default 0), ``strips`` (default 0). With
+    ``strips``, the number of strips of rows of A, the distances do not count: while a strip is
     multiplied by a panel of a weight that ``tuner.pack_weights`` packed, it fetches its share, one of
     ``strips``, of the panel that follows, an even portion in each iteration over K. Else only the first strip
     would read a panel from memory, and nothing would be read while the others multiply. Strips are the
@@ -54,10 +56,12 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
             return None
         ahead = (attribute(self, "rows", 0), attribute(self, "columns", 0))
         locality = attribute(self, "locality", LOCALITY)
-        for read in _reads_in_loops(function, [argument]):
-            width = ir.VectorType(read.results[0].type).shape[-1]
-            buffer, *lead, row, column = _buffer_and_indices(read)
-            with ir.InsertionPoint(read), read.location:
+        kinds = (READ, WRITE) if attribute(self, "written", 0) else (READ,)
+        for access in _accesses_in_loops(function, kinds, [argument]):
+            vector = access.results[0] if access.name == READ else access.operands[0]
+            width = ir.VectorType(vector.type).shape[-1]
+            buffer, *lead, row, column = _buffer_and_indices(access)
+            with ir.InsertionPoint(access), access.location:
                 later_row = plus(row, ahead[0])
                 for offset in dict.fromkeys((*range(0, width, line), width - 1)):
                     fetch(buffer, *lead, later_row, plus(column, ahead[1] + offset), locality=locality)
@@ -72,20 +76,26 @@ def _argument(function: Op, number: int) -> Value | None:
     return None
 
 
-def _reads_in_loops(function: Op, arguments: list[Value]) -> list[Op]:
-    """Returns the reads of arguments, of two dimensions or more, directly in a loop."""
+def _accesses_in_loops(function: Op, kinds: tuple[str, ...], arguments: list[Value]) -> list[Op]:
+    """Returns the reads or writes of arguments, of two dimensions or more, directly in a loop."""
     return [
-        read
-        for read in walk(function, "vector.transfer_read")
-        if ir.MemRefType(read.operands[0].type).rank >= 2
-        and read.parent.name == "scf.for"
-        and source_of(read.operands[0], VIEWS) in arguments
+        access
+        for access in walk(function, *kinds)
+        if ir.MemRefType(_buffer_of(access).type).rank >= 2
+        and access.parent.name == "scf.for"
+        and source_of(_buffer_of(access), VIEWS) in arguments
     ]
 
 
-def _buffer_and_indices(read: Op) -> list[Value]:
-    """Returns the buffer of a read and the indices of the first element."""
-    return list(read.operands)[: ir.MemRefType(read.operands[0].type).rank + 1]
+def _buffer_of(access: Op) -> Value:
+    return access.operands[0 if access.name == READ else 1]
+
+
+def _buffer_and_indices(access: Op) -> list[Value]:
+    """Returns the buffer that is read or written, and the indices of the first element."""
+    buffer = _buffer_of(access)
+    start = 0 if access.name == READ else 1
+    return list(access.operands)[start : start + ir.MemRefType(buffer.type).rank + 1]
 
 
 def _fetch_next_panels(function: Op, strips: int, line: int) -> None:
@@ -120,7 +130,7 @@ def _reads_of_panels(function: Op) -> dict[tuple[Op, Value], list[Op]]:
     numbered = enumerate(function.regions[0].blocks[0].arguments)
     weights = [argument for number, argument in numbered if packing_of(function, number) is not None]
     reads: dict[tuple[Op, Value], list[Op]] = {}
-    for read in _reads_in_loops(function, weights):
+    for read in _accesses_in_loops(function, (READ,), weights):
         indices = _buffer_and_indices(read)[1:]
         # panels x K x columns; of the parts of a row the first stands for all
         if len(indices) == 3 and constant_of(indices[-1]) == 0:

@@ -1,5 +1,6 @@
 """Cost model of a blocked matmul on one processor core, and of its register tile, in model cycles."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ WHOLE_ROWS = (1, 2, 4)  # vectors per row of B for which LLVM keeps the whole ro
 L2_BYTES_PER_CYCLE = 64.0  # Intel's since 2015, AMD's Zen 5; Zen 2 to 4: 32
 L3_BYTES_PER_CYCLE = 20.0  # Intel's servers about 10, AMD's since Zen 2 up to 32
 LINE_BYTES = 64  # a vector that is not aligned to a cache line lies in two lines
+L1_WAY_BYTES = 4096  # likewise, of Intel's and AMD's cores
 L2_WAY_BYTES = 64 * 1024  # addresses this far apart map to one set; Zen 4 and Golden Cove: 128 KiB
 HALF = 0.5  # share of a cache for the data that is reused; the other half is for streamed data
 UNHIDDEN = 0.1  # share of the traffic that arithmetic does not hide
@@ -37,6 +39,7 @@ TILE_CYCLES = 10.0  # to fill and drain the pipelines of a register tile
 # to the next; a prefetch of the next panel avoids the loss. Calibrated on two Xeons, 74 shapes:
 # benchmarks/results/many_shapes.json. Checked on a Zen 4: many_shapes_zen4.json.
 JUMP_CYCLES = 25.0
+STREAMS = 32  # rows of B that the hardware prefetcher follows at once, from panel to panel
 # adjacent elements of A that LLVM loads at once and separates by shuffles
 PAIR = 2
 PAIRED_BYTES = 4
@@ -116,7 +119,9 @@ def cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
     l2 = HALF * (machine.l2_bytes or USUAL_L2_BYTES)
     arithmetic = _register_cycles(tiles, problem, machine)
     traffic = _panel_cycles(tiles, problem, l1, l2) + _result_cycles(tiles, problem, l2)
-    unhidden = UNHIDDEN * traffic + _packing_cycles(tiles, problem, l2) + _jump_cycles(tiles, problem, l2)
+    unhidden = (
+        UNHIDDEN * traffic + _packing_cycles(tiles, problem, l2) + _jump_cycles(tiles, problem, machine, l2)
+    )
     return np.maximum(arithmetic, traffic) + unhidden
 
 
@@ -234,10 +239,11 @@ def _packing_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
     return packing
 
 
-def _jump_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
+def _jump_cycles(tiles: CpuTiles, problem: Problem, machine: Machine, l2: float) -> Counts:
     """Returns the cycles lost at the beginning of each row of a panel of B, read in place, from L3.
 
-    0 where B is packed, stored by columns (nt), a single panel, or prefetched.
+    0 where B is packed, stored by columns (nt), a single panel, or prefetched, and where so few rows are read
+    side by side that the hardware prefetcher follows each of them.
     """
     if tiles.is_packed or problem.layout == "nt":
         return np.zeros(len(tiles.m))
@@ -245,7 +251,11 @@ def _jump_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
     missed = np.maximum(0.0, 1 - l2 / (k * tiles.n * problem.input_bytes))
     panels = np.where(tiles.tile_n < tiles.n, np.ceil(tiles.n / tiles.tile_n), 0.0)
     visits = np.where(tiles.is_row_major, np.ceil(tiles.m / tiles.tile_m), 1.0)
-    cycles_lost: Counts = np.where(tiles.fetches_b, 0.0, JUMP_CYCLES * k * panels * visits * missed)
+    # lines a multiple of a way apart need one set of the first level, which holds as many as it has ways
+    apart = max(LINE_BYTES, math.gcd(problem.sizes[1] * problem.input_bytes, L1_WAY_BYTES))
+    streams = min(STREAMS, (machine.l1_bytes or USUAL_L1_BYTES) // apart)
+    is_followed = tiles.fetches_b | ((tiles.block_k <= streams) & tiles.is_row_major)
+    cycles_lost: Counts = np.where(is_followed, 0.0, JUMP_CYCLES * k * panels * visits * missed)
     return cycles_lost
 
 
