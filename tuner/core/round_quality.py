@@ -30,7 +30,7 @@ class RoundQuality:
     disturbance: float  # relative: the largest of the noise, the drifts and the shares of lost processor time
     reliability: Reliability
     host: HostConditions | None = None  # CPU
-    is_lost: bool = False  # True: the round gave no times; ``reliability`` says why
+    is_lost: bool = False  # True: it gave no times, or they do not count; ``reliability`` says why
 
     @classmethod
     def lost(cls, reason: str) -> "RoundQuality":

@@ -13,7 +13,8 @@ from tuner.core.roofline import Roofline
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.target import Target
 from tuner.tuning.budget import final_effort, in_flight_s, is_spent, reserved_s, untimed_factor
-from tuner.tuning.events import CampaignObserver, Event, Interruption, Observer, RunEvent
+from tuner.tuning.disturbed_finals import is_kept
+from tuner.tuning.events import CampaignObserver, Event, Interruption, Observer, RoundDisturbed, RunEvent
 from tuner.tuning.run import EARLY_STOPPED
 from tuner.tuning.run_steps import RunSteps
 from tuner.tuning.search_loop import SearchSteps, search_trials
@@ -152,8 +153,12 @@ class CampaignSession:
         rooflines: dict[tuple[str, int], Roofline] = {}  # by dtype and number of threads
         for index, (steps, runner) in enumerate(zip(self._steps, runners, strict=True)):
             effort = self._final_effort(index)
-            if not steps.has_round() and steps.remeasure_top_trials(runner, effort, TOP_TRIALS_OF_CAMPAIGN):
-                self._store_roofline(steps, rooflines)
+            if not steps.has_round():
+                quality = steps.remeasure_top_trials(runner, effort, TOP_TRIALS_OF_CAMPAIGN)
+                if is_kept(quality):
+                    self._observer(index)(RoundDisturbed())
+                elif quality is not None and not quality.is_lost:
+                    self._store_roofline(steps, rooflines)
             self._charge(index)
             # from now on the run can be resumed, extended and timed again as a run of its own
             self._store.extend_run(steps.run.id, self._taken[index], None)

@@ -167,6 +167,13 @@ class TrialRefuted:
 
 
 @dataclass(frozen=True)
+class RoundDisturbed:
+    """Event: the final re-measurement was disturbed; it is repeated, else the order from before is kept."""
+
+    is_repeated: bool = False
+
+
+@dataclass(frozen=True)
 class RoundLost:
     """Event: the final re-measurement produced no times, with the reason."""
 
@@ -187,6 +194,7 @@ Event = (
     | RemeasurementStarted
     | NoiseMeasured
     | TrialRefuted
+    | RoundDisturbed
     | RoundLost
     | WaitsForLock
     | LockWaitEnded

@@ -31,12 +31,14 @@ from tuner.tuning.budget import (
     reserved_s,
     untimed_factor,
 )
+from tuner.tuning.disturbed_finals import is_disturbed, is_kept
 from tuner.tuning.earlier_results import planned, rows_of_first
 from tuner.tuning.events import (
     FailedAlike,
     Interruption,
     MachineBusy,
     Observer,
+    RoundDisturbed,
     RunStarted,
     SpaceExhausted,
     ignore,
@@ -64,6 +66,8 @@ if TYPE_CHECKING:
 
 
 ALIKE_LIMIT = 10  # equal failures, and nothing else, that end the search of one script of a user
+MOST_ROUNDS = 3  # final re-measurements of one session: disturbed ones are repeated
+REPEATED_AFTER = 1.1  # of the time of a disturbed one must be left of the budget
 EARLY_STOPPED = 2.0  # a candidate slower than this many times the incumbent is early-stopped
 SOURCE: Final = "run {}"  # source of each initial configuration
 
@@ -206,11 +210,33 @@ class TuningSession:
         must_time = self._must_time or not self._steps.has_round()
         if must_time and self._is_timed:
             self._steps.measure_roofline()
-        effort = FINAL_EFFORT if self._is_retimed else self._final_effort()
-        if must_time and self._steps.remeasure_top_trials(runner, effort):
-            self._steps.store_roofline()
+        if must_time:
+            self._remeasure(runner)
         self._steps.report_waited(time.monotonic() - self._started_s)
         return "done"
+
+    def _remeasure(self, runner: AbstractRunner) -> None:
+        """Times the best trials again; where the round is disturbed, once more while the budget has time."""
+        for further in reversed(range(MOST_ROUNDS)):
+            started_s = self._searched_s()
+            effort = FINAL_EFFORT if self._is_retimed else self._final_effort()
+            quality = self._steps.remeasure_top_trials(runner, effort)
+            round_s = self._searched_s() - started_s
+            has_time = further and self._left_s >= REPEATED_AFTER * round_s
+            if not has_time or not is_disturbed(quality):
+                break
+            self._observe(RoundDisturbed(is_repeated=True))
+        if is_kept(quality):
+            self._observe(RoundDisturbed())
+        elif quality is not None and not quality.is_lost:
+            self._steps.store_roofline()
+
+    @property
+    def _left_s(self) -> float:
+        """Returns the seconds left of the budget; 0 without a budget, and where a round was asked for."""
+        if self._settings.budget_s is None or self._is_retimed:
+            return 0.0
+        return self._settings.budget_s - self._before_s - self._searched_s()
 
     def _search(self, runner: AbstractRunner) -> None:
         started_s = time.monotonic()

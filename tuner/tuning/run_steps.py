@@ -40,6 +40,7 @@ from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.target import RunnerSettings, Target
 from tuner.tuning import events
 from tuner.tuning.budget import ROOFLINE_S, TOP_TRIALS, is_short
+from tuner.tuning.disturbed_finals import quality_that_counts
 from tuner.tuning.known_outcomes import KnownOutcomes
 from tuner.tuning.progress import Progress
 
@@ -306,17 +307,17 @@ class RunSteps:
 
     def remeasure_top_trials(
         self, runner: AbstractRunner, effort: Effort = FINAL_EFFORT, limit: int | None = None
-    ) -> bool:
+    ) -> RoundQuality | None:
         """Times the fastest trials again, at most TOP_TRIALS (8) and at most ``limit``; stores a round.
 
-        Returns whether the round gave times. A trial whose code is found wrong becomes a failed trial, and
-        the others are timed without it.
+        Returns the quality of the round; None without a trial to time. A trial whose code is found wrong
+        becomes a failed trial, and the others are timed without it.
         """
         while True:
             trials = self._store.trials(TrialQuery(run=self.run.id, sort="number"))
             top_trials = choose_top_trials(trials)[:limit]
             if not top_trials:
-                return False
+                return None
             self._observe(events.RemeasurementStarted(len(top_trials)))
             final_times = remeasure_top_trials(runner, top_trials, effort)
             if not final_times.wrong:
@@ -327,10 +328,9 @@ class RunSteps:
             self._observe(events.RoundLost(final_times.reason))
             lost = TimedRound(RoundQuality.lost(final_times.reason), (), None)
             self._store.add_round(self.run.id, lost)
-            return False
+            return lost.quality
         baseline = final_times.baseline or self._timed_baseline()  # else timed alone, right after
-        self.store_round(final_times, baseline, quietest_reference_s(trials))
-        return True
+        return self.store_round(final_times, baseline, quietest_reference_s(trials), trials)
 
     def refute(self, trial: StoredTrial, failure: Failure) -> None:
         """Makes a trial that was found wrong in a round a failed one, and reports the best that is left."""
@@ -390,13 +390,28 @@ class RunSteps:
         self._store.set_roofline(self.run.id, roofline)
 
     def store_round(
-        self, final_times: Remeasurement, baseline: Baseline | None, reference_s: float | None
-    ) -> None:
-        """Stores the times of a round; ``reference_s``: the reference kernel's least time in the search."""
+        self,
+        final_times: Remeasurement,
+        baseline: Baseline | None,
+        reference_s: float | None,
+        trials: tuple[StoredTrial, ...] = (),
+    ) -> RoundQuality:
+        """Stores the times of a round; returns its quality.
+
+        ``reference_s``: the reference kernel's least time in the search. ``trials``: those whose undisturbed
+        times count in place of a disturbed round that they contradict.
+        """
         quality = round_quality(
             final_times.noise,
             None if baseline is None else baseline.measurement,
             final_times.host,
+            quietest_reference_s=reference_s,
+            spare_cores=self._spare_cores,
+        )
+        quality = quality_that_counts(
+            quality,
+            final_times.times,
+            trials,
             quietest_reference_s=reference_s,
             spare_cores=self._spare_cores,
         )
@@ -405,9 +420,12 @@ class RunSteps:
             trust = reliability_in_round((final_times.baseline.measurement,), evidence)
             self._observe(events.BaselineMeasured(final_times.baseline, trust))
         times = tuple((trial.id, measurement) for trial, measurement in final_times.times)
+        if quality.is_lost and baseline is not None and self._store.run(self.run.id).baseline is None:
+            self._store.set_baseline(self.run.id, replace(baseline, is_interleaved=False))
         self._store.add_round(self.run.id, TimedRound(quality, times, baseline))
         if final_times.noise is not None:
             self._observe(events.NoiseMeasured(final_times.noise))
+        return quality
 
     def _shipped_roofline(self) -> Roofline | None:
         settings = self.run.settings

@@ -215,7 +215,7 @@ def event_line(event: events.Event, settings: RunSettings | None) -> str:
             return f"final re-measurement: timing the best {trials} again, interleaved"
         case events.NoiseMeasured(noise):
             return _noise_line(noise)
-        case events.TrialRefuted() | events.RoundLost():
+        case events.TrialRefuted() | events.RoundDisturbed() | events.RoundLost():
             return _lost_line(event)
         case events.TrialDone():
             return f"trial {event.trial}: {event.record.status}"
@@ -241,9 +241,13 @@ def _search_end_line(event: events.FailedAlike | events.SpaceExhausted) -> str:
     return f"search: all {event.feasible} feasible configurations{of} have been tried"
 
 
-def _lost_line(event: events.TrialRefuted | events.RoundLost) -> str:
+def _lost_line(event: events.TrialRefuted | events.RoundDisturbed | events.RoundLost) -> str:
     if isinstance(event, events.TrialRefuted):
         return f"trial {event.trial}: failed {event.failure.reason}"
+    if isinstance(event, events.RoundDisturbed) and event.is_repeated:
+        return "final re-measurement: disturbed, timing once more"
+    if isinstance(event, events.RoundDisturbed):
+        return "final re-measurement: disturbed, the order of earlier times is kept"
     return "final re-measurement: lost, no times"  # the result has the reason
 
 
