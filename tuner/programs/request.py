@@ -14,6 +14,7 @@ from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
+from tuner.runtime.cpu.host import LIMIT_VARIABLE
 from tuner.runtime.cpu.team_threads import checked_threads
 from tuner.targets.backends import Backends
 from tuner.targets.target import ProgramSupport
@@ -67,7 +68,10 @@ def program_support(target: TargetName, backends: Backends) -> ProgramSupport:
     known = backends.targets.get(target.kind) and backends.target(target)
     if known is None or known.programs is None:
         allowed = targets_with(lambda _programs: True, backends)
-        raise UsageError(f"target: found {target.text}, allowed for programs: {allowed}")
+        hint = ""
+        if known is not None and known.is_timed():
+            hint = f"{LIMIT_VARIABLE}={target.detail} in the environment limits programs, too"
+        raise UsageError(f"target: found {target.text}, allowed for programs: {allowed}", hint)
     return known.programs
 
 

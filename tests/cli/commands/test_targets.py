@@ -235,3 +235,5 @@ def test_a_processor_that_this_one_offers_is_timed_as_that_one(tmp_path: Path) -
     limits = Cpu("", ZNVER3.name).children(TargetName(CPU, ZNVER3.name), Matmul(16, 32, 16), 1).environment
     assert {(LIMIT_VARIABLE, "znver3"), ("OPENBLAS_CORETYPE", "Haswell")} <= set(limits)
     assert "times x86-64-v3, " in here.done("targets").out
+    program = here.refused("run --cpu znver3", str(ROOT / "examples" / "two_matmuls.mlir"))
+    require(program, "found cpu:znver3, allowed for programs: cpu", "hint: TUNER_CPU=znver3 in the env")

@@ -210,7 +210,6 @@ class Cpu(CpuCode):
     code, search space and libraries are limited to, "" for this one.
     """
 
-    programs = HostPrograms()
     cross_compiled = CrossCpu()
     details = tuple(PROCESSORS)
     times_processors = True
@@ -219,6 +218,7 @@ class Cpu(CpuCode):
         self._library = library
         self._limit = limit
         self.baselines = CpuLibraries(limit)
+        self.programs = None if limit else HostPrograms()
 
     def of_detail(self, detail: str) -> Target:
         if detail in PROCESSORS and offers(PROCESSORS[detail]):
