@@ -48,7 +48,7 @@ def brief_remeasurement() -> Iterator[None]:
         patch.setattr(
             run_steps,
             "remeasure_top_trials",
-            lambda runner, trials, _: remeasure_top_trials(runner, trials, BRIEF),
+            lambda runner, trials, _, bound_of: remeasure_top_trials(runner, trials, BRIEF, bound_of),
         )
         yield
 

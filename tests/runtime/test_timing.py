@@ -145,6 +145,21 @@ def test_interleaved_actions_keep_their_own_times_and_drift_hits_them_alike() ->
     assert second.median_s > 1.1 * first.median_s  # what one after the other would have given
 
 
+@pytest.mark.parametrize(("within_s", "samples"), [(None, 15), (60.0, 15), (0.085, 9), (0.01, 6), (0.0, 6)])
+def test_what_is_timed_together_ends_in_time_after_six_samples(within_s: float | None, samples: int) -> None:
+    clock = Clock()
+    actions = tuple(timing.stopwatch_of(Action(call_s, clock=clock), clock) for call_s in (4e-3, 4e-3))
+    effort = Effort(budget_s=0.01, min_samples=15, within_s=within_s)
+    results = timing.measure_together_by(actions, effort, rng(), clock=clock)
+    assert [len(result.samples_s) for result in results] == [samples] * 2
+
+
+def test_what_is_left_of_an_effort_is_never_less_than_nothing() -> None:
+    assert Effort().after(3.0) == Effort()
+    assert Effort(within_s=5.0).after(3.0) == Effort(within_s=2.0)
+    assert Effort(within_s=5.0).after(9.0) == Effort(within_s=0.0)
+
+
 def together_after_untimed_calls(actions: tuple[Action, ...], effort: Effort) -> int:
     """Measures actions together; returns the number of samples of each."""
     stopwatches = (timing.stopwatch_of(action, action.clock) for action in actions)

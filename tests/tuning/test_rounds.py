@@ -45,7 +45,6 @@ from tuner.tuning.budget import (
     UNTIMED,
     final_effort,
     in_flight_s,
-    long_calls_s,
     reserved_s,
     untimed_factor,
 )
@@ -313,12 +312,6 @@ def test_large_operands_leave_less_time_to_samples_of_short_calls() -> None:
     assert untimed_factor(small, 1e-6) == pytest.approx(UNTIMED, abs=0.01)
     assert untimed_factor(large, None) == untimed_factor(large, 2e-4) > UNTIMED + 1
     assert untimed_factor(large, 2.0) == pytest.approx(UNTIMED, abs=0.01)
-
-
-def test_long_calls_end_a_search_earlier() -> None:
-    assert long_calls_s(None, 10.0) == long_calls_s(5e-4, 10.0) == long_calls_s(3e-3, None) == 0
-    assert long_calls_s(3e-3, 10.0) == pytest.approx(2 * 12 * 15 * 2e-3)
-    assert long_calls_s(1.0, 10.0) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

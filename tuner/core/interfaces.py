@@ -142,6 +142,14 @@ class Effort:
     stop_above_s: float | None = None  # a candidate whose first samples are all slower is early-stopped
     has_offsets: bool = False  # CPU: the fastest kernels are timed at other alignments as well
     has_extremes: bool = False  # CPU: a kernel that is timed alone is verified on extreme inputs as well
+    # of all that is timed together, loading included: then six samples of each are enough; None: no limit
+    within_s: float | None = None
+
+    def after(self, seconds: float) -> "Effort":
+        """Returns what is left of the effort after so many seconds of ``within_s``."""
+        if self.within_s is None:
+            return self
+        return replace(self, within_s=max(0.0, self.within_s - seconds))
 
 
 class AbstractCompiler(abc.ABC):

@@ -184,7 +184,7 @@ def measure_by(take: Stopwatch, effort: Effort, rng: np.random.Generator) -> Mea
     spent = 0.0
     while len(samples) < effort.max_samples:
         samples.append(take(inner))
-        spent += _sample_s(samples[-1], inner)
+        spent += sample_s(samples[-1], inner)
         if _is_early_stopped(samples, inner, effort, calibrating_s):
             return summarize(samples, inner, rng, is_complete=False)
         if spent >= effort.budget_s and len(samples) >= effort.min_samples:
@@ -197,13 +197,15 @@ def measure_together_by(
     effort: Effort,
     rng: np.random.Generator,
     after_round: Callable[[], None] = lambda: None,
+    clock: Clock = time.perf_counter,
 ) -> tuple[Measurement, ...]:
     """Times actions interleaved, one sample each per round, in random order, so that drift affects all alike.
 
     Returns their measurements in order, all of equally many samples: at most as many as fit into 1 s
-    (LIMIT_S) for the slowest, with 4 other calls, or 6 (FEW_SAMPLES) if these are more. ``after_round`` is
-    called, untimed, after each round.
+    (LIMIT_S) for the slowest, with 4 other calls, or 6 (FEW_SAMPLES) if these are more; 6 once
+    ``effort.within_s`` is over. ``after_round`` is called, untimed, after each round.
     """
+    end_s = math.inf if effort.within_s is None else clock() + effort.within_s
     inners = [calibrate(take, effort) for take in stopwatches]
     samples: list[list[float]] = [[] for _ in stopwatches]
     spent = 0.0
@@ -211,12 +213,13 @@ def measure_together_by(
         for index in rng.permutation(len(stopwatches)):
             call_s = stopwatches[index](inners[index])
             samples[index].append(call_s)
-            spent += _sample_s(call_s, inners[index])
+            spent += sample_s(call_s, inners[index])
         after_round()
-        slowest_s = max(1e-9, *map(_sample_s, map(min, samples), inners))  # without pauses of the process
+        slowest_s = max(1e-9, *map(sample_s, map(min, samples), inners))  # without pauses of the process
         most = max(FEW_SAMPLES, int(LIMIT_S / slowest_s) - OTHER_CALLS)
         is_spent = spent >= effort.budget_s * len(stopwatches) and len(samples[0]) >= effort.min_samples
-        if is_spent or len(samples[0]) >= most:
+        is_late = clock() >= end_s and len(samples[0]) >= FEW_SAMPLES
+        if is_spent or is_late or len(samples[0]) >= most:
             break
     return tuple(summarize(taken, inner, rng) for taken, inner in zip(samples, inners, strict=True))
 
@@ -258,8 +261,9 @@ def summarize(
     )
 
 
-def _sample_s(call_s: float, inner: int) -> float:
-    return call_s * (inner + (call_s < COLD_S))  # with the untimed call before short ones
+def sample_s(call_s: float, inner: int) -> float:
+    """Returns the seconds of a sample of ``inner`` calls, with the untimed call before short ones."""
+    return call_s * (inner + (call_s < COLD_S))
 
 
 def _is_early_stopped(samples: list[float], inner: int, effort: Effort, calibrating_s: float) -> bool:

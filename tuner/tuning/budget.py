@@ -1,13 +1,14 @@
 """What a budget leaves for the search: when it is spent, and the seconds of the final re-measurement."""
 
+import statistics
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tuner.core.interfaces import FINAL_EFFORT, Effort
 from tuner.core.problem import Problem
 from tuner.core.requests import CampaignSettings
 from tuner.core.runs import RunSettings
-from tuner.runtime.timing import SAMPLE_S
+from tuner.runtime.timing import FEW_SAMPLES, SAMPLE_S
 from tuner.tuning.progress import Progress
 
 TOP_TRIALS = 8
@@ -16,13 +17,20 @@ SHARE_OF_SEARCH = 0.02  # per candidate: 12 of them are a quarter of the search;
 BASELINE_START_S = 1.6  # until the baseline's process has started, and the command has ended
 COMPILED_AGAIN_S = 0.1  # until a top trial is compiled, loaded and verified again
 OTHERS_TIMED = 4  # next to the top trials: the baseline, the fastest again and at other alignments
+OTHERS_TIMED_AT_LEAST = 2  # without other alignments
 UNTIMED = 2  # factor from timed seconds to all seconds: an untimed call precedes each sample
 DRAWN_PER_S = 1.5e9  # elements of operands before each sample, as ``tuner.targets.cpu.timing_checks`` does
 MOST_RESERVED = 0.4  # of a budget
 # Of a budget for fusions: these are timed once more in the program, with their initial configurations
 MOST_RESERVED_OF_FUSIONS = 0.2
-LONG_CALLS = 0.1  # of a budget, at most, for calls longer than a sample
+STARTED_ANEW_S = 0.06  # of timing a candidate, next to its samples: warm-up, reference kernel, extremes
+LEAST_SLOWNESS = 0.5  # long calls have no untimed call before them
+LEAST_TOP_TRIALS = 1  # of a final re-measurement that has little time
+LATE = 0.05  # of a budget, by which the final re-measurement may end late
+MOST_KEPT = 0.6  # of a budget, for the least of a final re-measurement
+END_PER_START = 0.1  # seconds to end the command per second that its start has taken
 SHORT_BUDGET_S = 20.0  # below it as much of a budget as possible is for the search, see ``is_short``
+LEAST_EFFORT = Effort(LEAST_S, FEW_SAMPLES)  # of a final re-measurement whose time is over
 ROOFLINE_S = 2.0  # until a child process has measured a roofline
 
 
@@ -89,19 +97,6 @@ def _untimed_s(top_trials: int) -> float:
     return BASELINE_START_S + COMPILED_AGAIN_S * top_trials
 
 
-def long_calls_s(best_s: float | None, budget_s: float | None) -> float:
-    """Returns the seconds to reserve in addition to ``reserved_s`` if single calls take long.
-
-    ``best_s``: seconds per call of the fastest trial so far. At most LONG_CALLS of the budget; 0 without a
-    time or a budget.
-    """
-    if best_s is None or budget_s is None:
-        return 0.0
-    longer_s = max(0.0, best_s - SAMPLE_S)
-    samples = (TOP_TRIALS + OTHERS_TIMED) * FINAL_EFFORT.min_samples
-    return min(UNTIMED * samples * longer_s, LONG_CALLS * budget_s)
-
-
 def untimed_factor(problem: Problem, best_s: float | None) -> float:
     """Returns the ratio of all seconds to timed seconds in a final re-measurement: operands are drawn, too.
 
@@ -127,3 +122,75 @@ def final_effort(
         each_s = (left_s - _untimed_s(top_trials)) / (untimed * (top_trials + OTHERS_TIMED))
         budget_s = min(budget_s, max(LEAST_S, each_s))
     return replace(FINAL_EFFORT, budget_s=budget_s)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long things take in a run, as measured while it goes on, for what is still to come."""
+
+    start_s: float = BASELINE_START_S  # until a child process has started
+    again_s: float = COMPILED_AGAIN_S  # until a top trial is loaded again, and compiled if it must be
+    slowness: float = 1.0  # seconds to time a candidate, over those on a quiet processor
+    sample_s: float = 0.0  # seconds of a sample, with the untimed call before it
+    end_s: float = 0.0  # from the last time to the end of the command
+
+    @classmethod
+    def of(cls, progress: Progress, start_s: float | None, command_start_s: float) -> "Pace":
+        """Returns the pace of a session; ``start_s``: of its children, None: not known yet.
+
+        ``command_start_s``: from the start of the command to that of the session.
+        """
+        pace = cls(end_s=END_PER_START * command_start_s)
+        if start_s is not None:
+            pace = replace(pace, start_s=start_s)
+        paces = progress.paces
+        if not paces:
+            return pace
+        # the low median: the first trial also compiles what shows the conditions of the machine
+        slowness = statistics.median_low(
+            trial.timing_s / (UNTIMED * trial.samples_s + STARTED_ANEW_S) for trial in paces
+        )
+        again_s = statistics.mean(trial.loaded_s for trial in paces)
+        if progress.ended > progress.evaluated:  # trials of earlier sessions are compiled again
+            again_s += statistics.mean(trial.compiled_s for trial in paces)
+        return replace(
+            pace,
+            again_s=again_s,
+            slowness=max(LEAST_SLOWNESS, slowness),
+            sample_s=statistics.median_low(trial.samples_s / trial.samples for trial in paces),
+        )
+
+    def final_s(self, effort: Effort, top_trials: int) -> float:
+        """Returns the seconds of a final re-measurement, until the command has ended."""
+        return self._untimed_s(top_trials) + self._timed_s(effort, top_trials)
+
+    def kept_s(self, budget_s: float, search_s: float, top_trials: int) -> float:
+        """Returns the seconds of a budget to keep for a final re-measurement after ``search_s`` seconds."""
+        wanted_s = self.final_s(final_effort(search_s), top_trials)
+        least_s = self.final_s(LEAST_EFFORT, min(top_trials, LEAST_TOP_TRIALS))
+        return min(max(least_s, min(wanted_s, MOST_RESERVED * budget_s)), MOST_KEPT * budget_s)
+
+    def planned_final(
+        self, budget_s: float | None, search_s: float, left_s: float, top_trials: int
+    ) -> tuple[Effort, int]:
+        """Returns the effort of a final re-measurement, and how many trials it times, at most ``top_trials``.
+
+        ``left_s``: seconds until the budget ends. Without a budget, or where all fits, ``final_effort``.
+        """
+        effort = final_effort(search_s)
+        if budget_s is None:
+            return effort, top_trials
+        while top_trials > LEAST_TOP_TRIALS and self.final_s(LEAST_EFFORT, top_trials) > left_s:
+            top_trials -= 1
+        each_s = (left_s - self._untimed_s(top_trials)) / (self.slowness * (top_trials + OTHERS_TIMED))
+        fitting_s = max(LEAST_S, (each_s - STARTED_ANEW_S) / UNTIMED)
+        within_s = max(0.0, left_s + LATE * budget_s - self.end_s)
+        return replace(effort, budget_s=min(effort.budget_s, fitting_s), within_s=within_s), top_trials
+
+    def _untimed_s(self, top_trials: int) -> float:
+        return self.start_s + top_trials * self.again_s + self.end_s
+
+    def _timed_s(self, effort: Effort, top_trials: int) -> float:
+        samples_s = max(effort.budget_s, effort.min_samples * self.sample_s)
+        others = OTHERS_TIMED if effort.has_offsets else OTHERS_TIMED_AT_LEAST
+        return self.slowness * (top_trials + others) * (UNTIMED * samples_s + STARTED_ANEW_S)

@@ -1,13 +1,37 @@
 """The state of a search: ids and counts of its trials, its best record, seconds of this session's trials."""
 
-from dataclasses import replace
+import itertools
+from dataclasses import dataclass, replace
 
 from tuner.core.errors import Failure, Stage
 from tuner.core.queries import Counts
-from tuner.core.records import Record
+from tuner.core.records import Measurement, Record
 from tuner.core.trials import Proposal
+from tuner.runtime.timing import sample_s
 
 EVALUATING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY, Stage.MEASURE))
+
+
+@dataclass(frozen=True)
+class TrialPace:
+    """How long it took to compile and to time a trial."""
+
+    compiled_s: float
+    loaded_s: float
+    timing_s: float  # from the first call to the last
+    samples: int
+    samples_s: float  # of all samples, with the untimed calls before them
+
+    @classmethod
+    def of(cls, record: Record, taken: Measurement) -> "TrialPace":
+        stage_s = dict(record.stage_s)
+        return cls(
+            compiled_s=stage_s.get("transform", 0.0) + stage_s.get("lower", 0.0),
+            loaded_s=stage_s.get(Stage.LOAD.value, 0.0),
+            timing_s=stage_s.get(Stage.MEASURE.value, 0.0),
+            samples=len(taken.samples_s),
+            samples_s=sum(map(sample_s, taken.samples_s, itertools.repeat(taken.inner_calls))),
+        )
 
 
 class Progress:
@@ -23,6 +47,7 @@ class Progress:
         self.ended = 0  # trials that have ended in this session, or in earlier ones
         self.evaluated = 0  # trials that have ended in this session
         self.evaluated_s = 0.0  # the measuring worker's time for these
+        self.paces: list[TrialPace] = []  # of this session's trials with a time of their own
 
     @property
     def best_s(self) -> float | None:
@@ -53,6 +78,8 @@ class Progress:
         if is_new:
             self.evaluated += 1
             self.evaluated_s += evaluated_s(record)
+            if isinstance(record.outcome, Measurement) and record.reused_from is None:
+                self.paces.append(TrialPace.of(record, record.outcome))
         return is_new
 
 

@@ -15,22 +15,14 @@ from tuner.core.errors import Failure, UsageError
 from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner, AbstractSampler, BoundRecord, Effort
 from tuner.core.machine import Machine
 from tuner.core.problem_text import tune_command
+from tuner.core.records import Record
 from tuner.core.round_quality import is_pressed
 from tuner.core.runs import Compiler
 from tuner.search.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here
 from tuner.targets.target import Plan, Target
-from tuner.tuning.budget import (
-    TOP_TRIALS,
-    final_effort,
-    in_flight_s,
-    is_short,
-    is_spent,
-    long_calls_s,
-    reserved_s,
-    untimed_factor,
-)
+from tuner.tuning.budget import TOP_TRIALS, Pace, in_flight_s, is_short, is_spent
 from tuner.tuning.disturbed_finals import is_disturbed, is_kept
 from tuner.tuning.earlier_results import planned, rows_of_first
 from tuner.tuning.events import (
@@ -157,6 +149,11 @@ class TuningSession:
         self._searched_before_s = searched_s(run)
         self._stored_s = self._elapsed_before_s
         self._started_s = time.monotonic()
+        self._first_outcome_s: float | None = None  # seconds of the run at the first outcome of this session
+        self._last_outcome_s = 0.0
+        self._start_s: float | None = None  # of the child processes; None: not known
+        # while the baseline was timed, or elsewhere
+        self._has_started_children = self._must_time_baseline or not source.needs_local_resources
 
     def run(self) -> TunedRun:
         """Works until the run's end and returns it with its result.
@@ -219,8 +216,7 @@ class TuningSession:
         """Times the best trials again; where the round is disturbed, once more while the budget has time."""
         for further in reversed(range(MOST_ROUNDS)):
             started_s = self._searched_s()
-            effort = FINAL_EFFORT if self._is_retimed else self._final_effort()
-            quality = self._steps.remeasure_top_trials(runner, effort)
+            quality = self._steps.remeasure_top_trials(runner, *self._planned_final())
             round_s = self._searched_s() - started_s
             has_time = further and self._left_s >= REPEATED_AFTER * round_s
             if not has_time or not is_disturbed(quality):
@@ -257,6 +253,7 @@ class TuningSession:
                 if self._steps.store_outcome(trial.number, trial.bound, elapsed_s):
                     self._must_time = True
                     self._stored_s = elapsed_s
+                    self._note_outcome(trial.bound.record, elapsed_s, time.monotonic() - started_s)
         finally:
             search_s = time.monotonic() - started_s
             waited_s = self._steps.lock_wait.waited_s - before_s
@@ -285,10 +282,7 @@ class TuningSession:
             return False
         if self._same_failure is not None:
             return True
-        spent_s = self._searched_s() + self._kept_s(proposed + 1)
-        spent_s += in_flight_s((self._steps.progress,))
-        if self._is_timed:
-            spent_s += long_calls_s(self._steps.progress.best_s, self._settings.budget_s)
+        spent_s = self._searched_s() + self._kept_s(proposed + 1) + self._in_flight_s()
         return self._interruption.is_asked or is_spent(self._settings, proposed, spent_s)
 
     def _propose(self, number: int, row: int, candidate: Candidate) -> None:
@@ -299,19 +293,47 @@ class TuningSession:
     def _kept_s(self, trials: int) -> float:
         """Returns the seconds of the budget that a search of so many trials does not get."""
         kept_s = self._before_s + self._roofline_s
-        if self._is_timed:
-            top_trials = min(TOP_TRIALS, trials)
-            kept_s += reserved_s(self._settings.budget_s, 1, top_trials, self._searched_s())
+        budget_s = self._settings.budget_s
+        if self._is_timed and budget_s is not None:
+            kept_s += self._pace.kept_s(budget_s, self._searched_s(), min(TOP_TRIALS, trials))
         return kept_s
 
-    def _final_effort(self) -> Effort:
+    def _in_flight_s(self) -> float:
+        """Returns the seconds until all pending trials, and one more, have ended.
+
+        By the time from one outcome to the next: where cores are few, no trial is compiled while another is
+        timed.
+        """
         progress = self._steps.progress
+        by_evaluator_s = in_flight_s((progress,))
+        first_s = self._first_outcome_s
+        if first_s is None or progress.evaluated < 2:
+            return by_evaluator_s
+        pending = progress.counts.proposed - progress.ended
+        pace_s = (self._last_outcome_s - first_s) / (progress.evaluated - 1)
+        return max(by_evaluator_s, pace_s * (1 + pending))
+
+    @property
+    def _pace(self) -> Pace:
+        pace = Pace.of(self._steps.progress, self._start_s, self._before_s)
+        if self._source.times_processors:
+            return pace
+        return replace(pace, slowness=1.0)  # of a GPU: there a time has other parts
+
+    def _note_outcome(self, record: Record, elapsed_s: float, search_s: float) -> None:
+        """Notes when a trial of this session ended, ``search_s`` seconds after the search began."""
+        self._last_outcome_s = elapsed_s
+        if self._first_outcome_s is None:
+            self._first_outcome_s = elapsed_s
+            if not self._has_started_children:
+                self._start_s = max(0.0, search_s - sum(seconds for _, seconds in record.stage_s))
+
+    def _planned_final(self) -> tuple[Effort, int]:
+        if self._is_retimed:
+            return FINAL_EFFORT, TOP_TRIALS
         budget_s = self._settings.budget_s
-        searched_s = self._searched_s()
-        left_s = None if budget_s is None else budget_s - self._before_s - searched_s
-        top_trials = min(TOP_TRIALS, progress.counts.measured)
-        untimed = untimed_factor(self._settings.problem, progress.best_s)
-        return final_effort(searched_s, left_s, top_trials, untimed)
+        top_trials = min(TOP_TRIALS, self._steps.progress.counts.measured)
+        return self._pace.planned_final(budget_s, self._searched_s(), self._left_s, top_trials)
 
     def _elapsed_s(self) -> float:
         return self._elapsed_before_s + time.monotonic() - self._started_s

@@ -226,6 +226,7 @@ class RunSteps:
         self._known = KnownOutcomes(store, run)
         self._has_measured_roofline = False  # with or without success
         self._baseline_failure = ""  # as last reported
+        self._fastest: dict[int, BoundRecord] = {}  # by trial id, with their artifacts
         self.lock_wait = LockWait(self._report_waiting, lambda who: observe(events.LockWaitEnded(who)))
 
     @property
@@ -291,6 +292,7 @@ class RunSteps:
         self._known.add(trial_id, record)
         if not progress.take(number, record):
             return False
+        self._keep(trial_id, bound)
         self._store.record(trial_id, record, bound.script.text, elapsed_s)
         best = progress.best
         trust = NOT_TIMED
@@ -298,6 +300,17 @@ class RunSteps:
             trust = self._reliability_alone(best.outcome)
         self._observe(events.TrialDone(trial_id, number, record, progress.counts, best, elapsed_s, trust))
         return True
+
+    def _keep(self, trial_id: int, bound: BoundRecord) -> None:
+        """Keeps the code of the fastest trials of this session: the final re-measurement compiles no more."""
+        if bound.artifact is None or bound.record.median_s is None:
+            return
+        self._fastest[trial_id] = bound
+        if len(self._fastest) > TOP_TRIALS:
+            del self._fastest[max(self._fastest, key=lambda kept: self._fastest[kept].record.median_s or 0.0)]
+
+    def _bound_of(self, trial: StoredTrial) -> BoundRecord:
+        return self._fastest.get(trial.id) or bound_record(trial)
 
     def has_round(self) -> bool:
         """Returns True if a final re-measurement gave times after all trials proposed so far."""
@@ -319,7 +332,7 @@ class RunSteps:
             if not top_trials:
                 return None
             self._observe(events.RemeasurementStarted(len(top_trials)))
-            final_times = remeasure_top_trials(runner, top_trials, effort)
+            final_times = remeasure_top_trials(runner, top_trials, effort, self._bound_of)
             if not final_times.wrong:
                 break
             for trial, failure in final_times.wrong:

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from tests.fakes import BEST_X, PROBLEM, FakeTarget, UntimedTarget, bind, candidate, fake_factory, time_of
+from tests.forwarding import ForwardingTarget
 from tests.tuning.fakes import present
+from tuner.core.candidate import TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Failure, Stage, TunerError, failing_as_member
-from tuner.core.interfaces import Artifact, Effort, FinalTimes, LoadedLibrary
+from tuner.core.interfaces import Artifact, BoundRecord, Effort, FinalTimes, LoadedLibrary
 from tuner.core.problem import Problem
-from tuner.core.records import Measurement, Verdict
+from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.runs import Baseline
 from tuner.runtime.workers import services
 
@@ -226,3 +228,36 @@ def test_a_failure_that_names_its_kernel_is_that_of_its_trial_and_costs_its_proc
     assert found == FinalTimes((unloaded, None, WRONG_CODE), reason="4 elements are wrong")
     assert services.is_of_a_broken_process(found)
     assert not services.is_of_a_broken_process(FinalTimes((unloaded, SLOW)))
+
+
+class NotingEffort(ForwardingTarget):
+    def __init__(self) -> None:
+        super().__init__(FakeTarget(), FakeTarget())
+        self.efforts: list[Effort] = []
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        self.efforts.append(effort)
+        return self._evaluator.measure_together(problem, loaded, effort, rng)
+
+
+def test_compiling_again_and_loading_count_for_the_time_of_what_is_timed_together() -> None:
+    target = NotingEffort()
+    script = bind(candidate(7))
+    seconds = itertools.count()  # one passes between two looks
+
+    def timed(
+        group: services.Group, effort: Effort, seed: int, _slowest_s: float | None
+    ) -> FinalTimes | Failure:
+        rng = np.random.default_rng(seed)
+        clock = partial(next, seconds)
+        return services.time_together(target, PROBLEM, group, effort, rng, clock=clock)
+
+    rounds = services.RemeasurementRounds(
+        0, lambda scripts: [target.compile(PROBLEM, each) for each in scripts], timed, partial(next, seconds)
+    )
+    trial = BoundRecord(Record(PROBLEM, candidate(7), TargetName("fake"), Failure(Stage.RUN, "x")), script)
+    rounds.times((trial,), Effort(within_s=10.0))
+    rounds.times((trial,), Effort())
+    assert [effort.within_s for effort in target.efforts] == [10.0 - 1 - 1, None]

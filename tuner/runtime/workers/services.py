@@ -124,8 +124,10 @@ class RemeasurementRounds:
         seed: int,  # of the run
         compiled: Callable[[tuple[Script, ...]], Sequence[Artifact | Failure | None]],
         timed: Callable[[Group, Effort, int, float | None], FinalTimes | Failure],  # seed, seconds per call
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._seed = seed
+        self._clock = clock
         self._compiled = compiled
         self._timed = timed
         self._asked = 0  # groups timed so far
@@ -135,6 +137,7 @@ class RemeasurementRounds:
 
         A trial that does not compile or run any more has its failure in place of a time.
         """
+        began_s = self._clock()
         bare = tuple(dict.fromkeys(trial.script for trial in top_trials if trial.artifact is None))
         made = dict(zip(bare, self._compiled(bare), strict=True))
         artifacts = tuple(trial.artifact or made.get(trial.script) for trial in top_trials)
@@ -143,7 +146,8 @@ class RemeasurementRounds:
 
         def together(group: Group) -> FinalTimes | Failure:
             self._asked += 1
-            return self._timed(group, effort, work_seed(self._seed, -self._asked), slowest_s)
+            left = effort.after(self._clock() - began_s)
+            return self._timed(group, left, work_seed(self._seed, -self._asked), slowest_s)
 
         return time_finals(artifacts, together)
 
@@ -229,6 +233,7 @@ def time_together(
     effort: Effort,
     rng: np.random.Generator,
     before_timing: Callable[[], None] = lambda: None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> FinalTimes:
     """Times artifacts interleaved with the baseline libraries, and returns the fastest of these as baseline.
 
@@ -236,6 +241,7 @@ def time_together(
     known to be one artifact's: the others then have no time. Raises CandidateError for other failures.
     ``before_timing`` is called once, before the timing.
     """
+    began_s = clock()
     times: list[Measurement | Failure | None] = [None] * len(group.artifacts)
     loaded: dict[int, object] = {}  # by index
     for index, artifact in enumerate(group.artifacts):
@@ -254,7 +260,7 @@ def time_together(
     def measured(libraries: tuple[LoadedLibrary, ...]) -> tuple[Measurement, ...]:
         works = (*loaded.values(), *(library.work for library in libraries))
         with step(progress.TIMING):
-            return evaluator.measure_together(problem, works, effort, rng)
+            return evaluator.measure_together(problem, works, effort.after(clock() - began_s), rng)
 
     try:
         usable, failed, measurements = _timed_with(libraries, measured)

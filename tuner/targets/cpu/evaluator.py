@@ -198,6 +198,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         Two kernels of fixed work are timed in each round, to tell how fast the machine was. Raises
         GroupMemberError for a kernel that fails.
         """
+        began_s = time.perf_counter()
         self.verify_on_extremes(problem, loaded, rng)
         watch = self._host_watch()
         baselines = [code for code in loaded if isinstance(code, InterleavedBaseline)]
@@ -213,7 +214,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             timing.with_untimed_calls(watch.reference_kernel),
             timing.with_untimed_calls(watch.panel_product),
         )
-        *times, reference_kernel, product = timing.measure_together_by((*stopwatches, *watching), effort, rng)
+        left = effort.after(time.perf_counter() - began_s)
+        *times, reference_kernel, product = timing.measure_together_by((*stopwatches, *watching), left, rng)
         surrounding_s += watch.sample_reference()
         after = watch.read(*processes)
         waited_s = sum(baseline.waited_s for baseline in baselines) - waited_s
@@ -226,10 +228,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             if isinstance(code, LoadedKernel):
                 with failing_as_member(index):
                     self._require_possible(problem, code, measurement, rng)
+        offsets: dict[int, tuple[OffsetTime, ...]] = {}
         if effort.has_offsets:
-            offsets = self._offsets(problem, loaded, tuple(times), effort, rng)
-        else:
-            offsets = {}
+            left = effort.after(time.perf_counter() - began_s)
+            offsets = self._offsets(problem, loaded, tuple(times), left, rng)
         return tuple(
             replace(measurement, host=host, offsets=offsets.get(index, ()))
             for index, measurement in enumerate(times)
@@ -243,7 +245,11 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         effort: Effort,
         rng: np.random.Generator,
     ) -> dict[int, tuple[OffsetTime, ...]]:
-        """Times the fastest kernels again with all operands some bytes past a cache line, by index."""
+        """Times the fastest kernels again with all operands some bytes past a cache line, by index.
+
+        Until ``effort.within_s`` is over.
+        """
+        began_s = time.perf_counter()
         kernels = {index: code for index, code in enumerate(loaded) if isinstance(code, LoadedKernel)}
         if not kernels or not timing_checks.fits(problem):
             return {}
@@ -252,8 +258,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         team = self._thread_team()
         arrays.fill(rng)
         placed = timing_checks.PlacedOperands(problem, arrays.operands)
-        times_at = {}
+        times_at: dict[int, tuple[OffsetTime, ...]] = {}
         for index in chosen:
+            if effort.after(time.perf_counter() - began_s).within_s == 0.0:
+                break
             calls = tuple(kernels[index].calls(problem, operands) for operands in placed.operands)
             times_at[index] = placed.times(team, calls, effort, rng)
         return times_at
