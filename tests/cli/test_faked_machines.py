@@ -144,7 +144,7 @@ def offered(machine: FakedMachine, dtype: str) -> dict[str, str]:
     has = {
         "matmul_cpu_direct": True,
         "matmul_cpu_pairs": dtype == "bf16" and is_avx512 and "avx512_bf16" in flags,
-        "matmul_cpu_vnni": dtype == "i8" and bool(flags & {"avx512_vnni", "avx_vnni"}),
+        "matmul_cpu_vnni": dtype == "i8",
         "matmul_cpu_amx": is_avx512 and flags >= tiles and machine.grants_tiles,
     }
     return {name: "measured" for name, is_there in has.items() if is_there}

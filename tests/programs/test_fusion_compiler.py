@@ -23,6 +23,7 @@ from tests.texts import text_beside
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.fusions import CONTRACTION
+from tuner.core.instruction_sets import NEON
 from tuner.core.machine import Machine
 from tuner.core.problem import WARM, Problem
 from tuner.core.programs import (
@@ -86,7 +87,7 @@ def compiled(text: str = TEXT, machine: Machine | None = None, threads: int = 1)
 def test_each_layer_is_one_fusion_with_a_schedule_and_gives_what_numpy_gives() -> None:
     fusions = compiled().code.fusions
     assert [each.kind for each in fusions] == [CONTRACTION, CONTRACTION]
-    if describe_machine().has_vnni:
+    if describe_machine().isa != NEON:
         assert {each.strategy for each in fusions} <= {"contraction_cpu_vnni", "contraction_cpu_amx"}
     x = bytes_of(5, M, K)
     program = tuner.compile_program(TEXT, target="cpu")
@@ -94,8 +95,8 @@ def test_each_layer_is_one_fusion_with_a_schedule_and_gives_what_numpy_gives() -
         np.testing.assert_allclose(program(x), expected(x), rtol=1e-6, atol=1e-6)
 
 
-def test_without_dot_products_of_bytes_layers_are_loops_and_say_so() -> None:
-    plain = replace(describe_machine(), has_vnni=False, has_amx_int8=False, processor="Plain processor")
+def test_without_products_of_bytes_layers_are_loops_and_say_so() -> None:
+    plain = replace(describe_machine(), isa="none", processor="Plain processor")
     found = compiled(machine=plain)
     why = "no strategy is for contraction of i8 of these sizes on Plain processor"
     assert [(each.strategy, each.reason) for each in found.code.fusions] == [("", why)] * 2
@@ -108,8 +109,6 @@ def test_without_dot_products_of_bytes_layers_are_loops_and_say_so() -> None:
 
 
 def test_a_layer_counts_by_the_peak_of_what_it_multiplies() -> None:
-    if not describe_machine().has_vnni:
-        pytest.skip("this processor has no VNNI")
     assert [each.element for each in compiled().code.fusions] == ["i8", "i8"]
 
 

@@ -19,6 +19,7 @@ from benchmarks.model_zoo.models import MODELS, build  # noqa: E402
 from tests.programs.exports.export import Function  # noqa: E402
 from tests.programs.exports.signatures import QuantizedLinear  # noqa: E402
 from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION, ELEMENTWISE  # noqa: E402
+from tuner.core.instruction_sets import NEON  # noqa: E402
 from tuner.core.problem_classes import TextProblem  # noqa: E402
 from tuner.mlir.reference.fusion_reference import input_shapes  # noqa: E402
 from tuner.programs.tunable_fusions import tunable_fusions  # noqa: E402
@@ -153,7 +154,7 @@ def test_products_of_bytes_are_exact_and_have_schedules() -> None:
     program = tuner.torch.compile(module, (x,))
     for found, expected in zip(program(x), module(x), strict=True):
         torch.testing.assert_close(found, expected, rtol=0, atol=0)
-    if describe_machine().has_vnni:
+    if describe_machine().isa != NEON:
         of_products = [strategy for kind, strategy in schedules(program) if kind == CONTRACTION]
         assert of_products
         assert set(of_products) <= OF_BYTES
@@ -170,7 +171,7 @@ def test_a_quantized_layer_is_a_fusion_for_its_input_and_one_for_its_product() -
         module.scale[[1, 4, 32]] = torch.tensor([torch.nan, torch.inf, -torch.inf])
         special = tuner.torch.compile(module, (x,))
         torch.testing.assert_close(special(x), module(x), rtol=1e-6, atol=1e-6, equal_nan=True)
-    if describe_machine().has_vnni:
+    if describe_machine().isa != NEON:
         (of_input, quantizes), (of_product, multiplies) = schedules(program)
         assert (of_input, quantizes) == ("elementwise", "elementwise_cpu")
         assert (of_product, multiplies in OF_BYTES) == (CONTRACTION, True)

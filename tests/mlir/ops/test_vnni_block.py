@@ -11,6 +11,7 @@ from tests.default_suite import ALL
 from tests.mlir.ops import block_runs
 from tests.mlir.ops.block_runs import Array, Sizes, exact, payload, require_product, run
 from tests.mlir.ops.one_op import apply, line_of
+from tuner.core.instruction_sets import AVX2, AVX512
 from tuner.runtime.cpu.host import describe_machine
 
 HERE = describe_machine()
@@ -117,6 +118,42 @@ def test_dot_products_multiply(sizes: Sizes, layout: str, knobs: Any, emulates: 
     if not emulates and not HERE.has_vnni:
         pytest.skip("this processor has no VNNI")
     require_product(line(*knobs), sizes, drawn, layout=layout, emulates=emulates)
+
+
+# Words: pairs of bytes extended to 16 bits, by vpmaddwd.
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("panels_first", [0, 1])
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
+@pytest.mark.parametrize("sizes", [(1, 3, 1), (12, 64, 64), (17, 49, 35), (10, 33, 67)], ids=str)
+def test_products_of_words(sizes: Sizes, layout: str, panels_first: int) -> None:
+    require_words((6, 16, 8), sizes, layout, panels_first)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
+@pytest.mark.parametrize("knobs", [(1, 64, 8), (4, 32, 16), (2, 32, 8)], ids=str)
+def test_tiles_of_products_of_words(knobs: tuple[int, int, int], layout: str) -> None:
+    for sizes in ((1, 3, 1), (5, 65, 130), (33, 31, 16), (2, 129, 17)):
+        require_words(knobs, sizes, layout, 0)
+
+
+def require_words(knobs: tuple[int, int, int], sizes: Sizes, layout: str, panels_first: int) -> None:
+    script = line(*knobs, words=1, panels_first=panels_first)
+    for fill in ("0", ""):
+        require_product(script, sizes, drawn, layout=layout, fill=fill, emulates=True)
+        if HERE.isa == AVX512 or (HERE.isa == AVX2 and knobs[2] == 8):
+            require_product(script, sizes, drawn, layout=layout, fill=fill, emulates=False)
+
+
+def test_words_are_extended_before_the_loop_but_those_of_a_weight_in_it() -> None:
+    text = payload(4, 64, 64, "i8")
+    inside = apply(line(4, 16, 8, words=1), text)
+    weight = re.sub(r"(%b: memref<[^>]*>)", r"\1 {tuner.weight}", text, count=1)
+    packed = apply(line(4, 16, 8, words=1, fetches_b=1), weight)
+    assert "memref.alloc() {alignment = 64 : i64} : memref<128x32xi16>" in inside
+    assert ("tuner.interleave = 2" in packed, "tuner.unsigned" in packed) == (True, False)
+    assert "xi16>" in packed.split("func.call @vpmaddwd_256")[0]
+    assert packed.count("memref.prefetch %arg1[") == 1
 
 
 # Registers of 128 bits: sdot and bfdot of AArch64, whose products take one lane of a register of A.

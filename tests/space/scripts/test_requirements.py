@@ -22,6 +22,7 @@ from tuner.space.scripts.header import custom_ops, instructions_needed
 pytestmark = pytest.mark.mlir
 AMX = '"tuner.amx_block"(%block) {tiles_m = 2 : i64} : (!transform.any_op) -> ()'
 VNNI = '"tuner.vnni_block"(%block) {{tile_m = 6 : i64, lanes = {} : i64}} : (!transform.any_op) -> ()'
+WORDS = VNNI.replace("}}", ", words = 1 : i64}}")
 PAIRS = '"tuner.pair_block"(%block) {{tile_m = 6 : i64, dots = {} : i64}} : (!transform.any_op) -> ()'
 MATRICES = '"tuner.matrix_block"(%block) {tile_m = 8 : i64} : (!transform.any_op) -> ()'
 PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
@@ -37,6 +38,9 @@ PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
         (VNNI.format(16), "i8", ("avx512", "vnni")),
         (VNNI.format(8), "i8", ("vnni",)),
         (VNNI.format(4), "i8", ("dotprod",)),
+        (WORDS.format(8), "i8", ("avx2",)),
+        (WORDS.format(16), "i8", ("avx2", "avx512")),
+        (f"{VNNI.format(8)}\n{WORDS.format(8)}", "i8", ("avx2", "vnni")),
         (f"{VNNI.format(8)}\n{VNNI.format(16)}", "i8", ("avx512", "vnni")),
         (f"{VNNI.format(8)}\n{AMX}", "i8", ("amx-int8", "vnni")),
         (PAIRS.format(1), "bf16", ("avx512-bf16",)),

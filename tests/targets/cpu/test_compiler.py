@@ -100,7 +100,9 @@ def test_without_objdump_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # this processor's vectors, and nothing else
 PLAIN = replace(describe_machine(), has_bf16=False, has_vnni=False, has_amx_bf16=False, has_amx_int8=False)
-INSTRUCTIONS = re.compile(r"\b(?:tdpbf16ps|tdpbssd|tileloadd|vpdpbusd|vdpbf16ps)\b|[xyz]mm")
+NAMED = ("tdpbf16ps", "tdpbssd", "tileloadd", "vpdpbusd", "vdpbf16ps", "vpmaddwd", "vpmaddubsw", "vpmulld")
+SLOW = {"vpmulld", "vpmaddubsw"}  # the second one saturates, and is wrong
+INSTRUCTIONS = re.compile(rf"\b(?:{'|'.join(NAMED)})\b|[xyz]mm")
 
 
 @functools.cache
@@ -131,6 +133,8 @@ def sources(processor: str, dtype: str, strategy: str) -> tuple[CrossCompiler, P
     [
         ("haswell", "f32", "matmul_cpu_packed", {"ymm"}, {"zmm"}),
         ("znver3", "i8", "matmul_cpu_direct", {"ymm"}, {"zmm", "vpdpbusd"}),
+        ("znver3", "i8", "matmul_cpu_vnni", {"ymm", "vpmaddwd"}, SLOW | {"zmm", "vpdpbusd"}),
+        ("skylake-avx512", "i8", "matmul_cpu_vnni", {"zmm", "vpmaddwd"}, SLOW | {"vpdpbusd"}),
         ("skylake-avx512", "f32", "matmul_cpu_direct", {"zmm"}, {"vpdpbusd"}),
         ("skylake-avx512", "i8", "matmul_cpu_direct", {"zmm"}, {"vpdpbusd"}),
         ("cascadelake", "i8", "matmul_cpu_vnni", {"zmm", "vpdpbusd"}, {"tdpbssd"}),
@@ -163,6 +167,7 @@ def test_object_code_has_the_instructions_of_the_processor(
         ("sapphirerapids", "f32", "i4-g32-f16-a8row", {"tdpbssd"}, {"tdpbf16ps"}),
         ("sapphirerapids", "bf16", "i8-g32-f16", {"tdpbf16ps"}, {"tdpbssd"}),
         ("sapphirerapids", "i8", "constant", {"tdpbssd"}, {"tdpbf16ps"}),
+        ("haswell", "i8", "constant", {"ymm", "vpmaddwd"}, SLOW | {"zmm", "vpdpbusd"}),
     ],
 )
 def test_object_code_of_packed_weights_is_that_of_the_processor(

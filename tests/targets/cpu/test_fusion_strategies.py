@@ -16,6 +16,7 @@ from tests.default_suite import ALL
 from tests.fusion_runs import as_problem, compiled, error_of, run
 from tests.support.fuzzing.cpu_points import emulated_machine
 from tests.tuning.fakes import present
+from tuner.core.instruction_sets import NEON
 from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import WEIGHTS_COLD
@@ -92,7 +93,7 @@ def test_contractions_are_right(
     require_right("contraction", text, strategy, number, EMULATED if is_emulated else None)
 
 
-@pytest.mark.skipif(not HERE.has_vnni, reason="this processor has no VNNI")
+@pytest.mark.skipif(HERE.isa == NEON, reason="no processor of x86-64")
 @settings(max_examples=6, deadline=None)  # each is compiled
 @given(THREE_SIZES, st.sampled_from(byte_texts.NAMES), st.sampled_from(["one", "pairs", "batch"]), NUMBERS)
 def test_dot_products_of_bytes_are_right(sizes: Sizes, epilogue: str, form: str, number: int) -> None:
@@ -111,6 +112,7 @@ UNARY = ("math.tanh %x0", "arith.mulf %x0, %x0", "math.exp %x0")
         (contraction((17, 40, 35), "bias_relu", "one", "bf16"), AMX, 7, EMULATED),
         (contraction((17, 40, 35), "none", "one", "bf16"), AMX, 7, EMULATED),
         (contraction((17, 43, 35), "columns", "one", "i8"), VNNI, 3, AVX2),
+        (contraction((17, 43, 35), "columns", "pairs", "i8"), VNNI, 3, replace(AVX2, has_vnni=False)),
         *((texts.elementwise((3, 77), operation, "bf16"), "elementwise_cpu", 1, None) for operation in UNARY),
         *((texts.elementwise((3, 77), operation, "f16"), "elementwise_cpu", 1, AVX2) for operation in UNARY),
         (texts.transpose((17, 35), (1, 0), "f16"), "elementwise_cpu", 0, AVX2),
@@ -203,15 +205,18 @@ def test_weights_of_few_bits_become_what_the_processor_multiplies_fastest(
 
 
 def emulated_machine_of(has: str) -> Machine:
-    """Returns a processor with AMX ("amx"), VNNI ("vnni"), VNNI of 256 bits ("avx-vnni") or neither."""
-    processor = AVX2 if has == "avx-vnni" else EMULATED
-    return replace(processor, has_amx_int8=has == "amx", has_vnni=has != "neither")
+    """Returns a processor with AMX ("amx"), VNNI ("vnni", "avx-vnni"), vectors alone, or none of these."""
+    processor = AVX2 if has in ("avx-vnni", "avx2") else EMULATED
+    has_vnni = has in ("amx", "vnni", "avx-vnni")
+    if has == "none":
+        processor = replace(processor, isa="none")
+    return replace(processor, has_amx_int8=has == "amx", has_vnni=has_vnni)
 
 
 @pytest.mark.parametrize(("sizes", "batch"), FIRST_SIZES)
-@pytest.mark.parametrize("has", ["amx", "vnni", "avx-vnni", "neither"])
+@pytest.mark.parametrize("has", ["amx", "vnni", "avx-vnni", "avx512", "avx2", "none"])
 def test_each_processor_has_a_first_one_for_bytes_or_none(sizes: Sizes, batch: int, has: str) -> None:
-    strategy = {"amx": AMX, "neither": ""}.get(has, VNNI)
+    strategy = {"amx": AMX, "none": ""}.get(has, VNNI)
     problem = as_problem("contraction", byte_texts.product(*sizes, "scale", batch=batch))
     found = first_configuration(problem, emulated_machine_of(has))
     assert (found[0].strategy if found else "") == strategy
@@ -350,20 +355,24 @@ def test_without_a_script_a_fusion_is_loops(kind: str, text: str) -> None:
 @pytest.mark.parametrize("extreme", [-128, 127])
 def test_the_greatest_sums_are_exact(extreme: int) -> None:
     problem = as_problem("contraction", byte_texts.product(7, 20, 1027))
-    script = drawn_script(problem, VNNI, 1, EMULATED)
     a, b = np.full((7, 1027), extreme, np.int8), np.full((1027, 20), -128, np.int8)
     rng = np.random.default_rng(0)
-    assert error_of(problem.text, script, rng, [a, b], emulates=not HERE.has_vnni) == 0
+    for has in ("vnni", "avx2"):
+        script = drawn_script(problem, VNNI, 1, emulated_machine_of(has))
+        assert error_of(problem.text, script, rng, [a, b], emulates=not HERE.has_vnni) == 0
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("k", [1, 3, 5, 64, 66])
-def test_a_weight_comes_packed_and_unsigned(k: int) -> None:
+@pytest.mark.parametrize(("has", "packed"), [("vnni", (4, True, 64)), ("avx2", (2, False, 16))])
+def test_a_weight_comes_packed_in_fours_that_are_unsigned_or_in_pairs_as_they_are(
+    has: str, packed: tuple[int, bool, int], k: int
+) -> None:
     problem = as_problem("contraction", byte_texts.product(5, 70, k, "columns"))
-    _, script, *_ = present(first_configuration(problem, emulated_machine_of("vnni")))
+    _, script, *_ = present(first_configuration(problem, emulated_machine_of(has)))
     _, first, *others = compiled(problem.text, script.text, emulates=True).packings
     packing = present(first)
-    assert (packing.interleave, packing.unsigned, packing.depth) == (4, True, 64)
+    assert (packing.interleave, packing.unsigned, packing.depth) == packed
     assert others == [None, None]
 
 
@@ -394,7 +403,7 @@ def test_a_wrong_epilogue_is_noticed(text: str, add: str, wrong: str, element: s
     assert worst_error(expected[0], found) > least
 
 
-@pytest.mark.skipif(not HERE.has_vnni, reason="this processor has no VNNI")
+@pytest.mark.skipif(HERE.isa == NEON, reason="no processor of x86-64")
 @pytest.mark.parametrize("epilogue", ["none", "columns", "requantized"])
 def test_the_first_configuration_for_bytes_is_verified_and_timed(epilogue: str) -> None:
     problem = replace(as_problem("contraction", byte_texts.product(8, 40, 66, epilogue)), cache=WEIGHTS_COLD)

@@ -22,6 +22,7 @@ from tuner.mlir.ir.dot_products import (
     BFDOT,
     SDOT,
     VPDPBUSD,
+    VPMADDWD,
     DotProduct,
     declare_dot_product,
     dot_product,
@@ -34,8 +35,11 @@ AARCH64_LANES = 4  # sums of a register of 128 bits
 class KGroupProducts(Protocol):
     """How K groups of A and B are multiplied, and what the sums of a row of C start from.
 
-    A K group is 32 bits: two bf16 or four i8 that are adjacent along K.
+    A K group is 32 bits: two bf16 or four i8 that are adjacent along K; or 16 bits, two i8.
     """
+
+    @property
+    def k_group_bits(self) -> int: ...
 
     def prepare(self, strip: KGroupStrip) -> None:
         """Creates the code that must run for a strip of rows of A before ``start`` is used for these rows."""
@@ -80,6 +84,7 @@ class ByteProducts:
 
     lanes: int
     starts: Value  # memref<rows of A x i32>
+    k_group_bits = vnni_packing.K_GROUP_BITS
     has_halves = False
     reads_lanes = False
 
@@ -109,6 +114,7 @@ class LaneProducts:
 
     dot: DotProduct
     lanes: int
+    k_group_bits = vnni_packing.K_GROUP_BITS
     has_halves = False
     reads_lanes = True
 
@@ -126,11 +132,38 @@ class LaneProducts:
 
 
 @dataclass(frozen=True)
+class WordProducts:
+    """Products of pairs of bytes that are extended to 16 bits, by vpmaddwd: exact, unlike vpmaddubsw.
+
+    A is packed extended, and so is B. Bytes of a B that comes packed are extended when they are loaded, once
+    for all rows of a tile.
+    """
+
+    lanes: int
+    k_group_bits = vnni_packing.HALF_BITS
+    has_halves = False
+    reads_lanes = False
+
+    def prepare(self, strip: KGroupStrip) -> None:
+        """Creates nothing: sums start from 0."""
+
+    def start(self, _strip: KGroupStrip, _row: int) -> Value:
+        return zero(VPMADDWD.sums_type(self.lanes))
+
+    def of_b(self, elements: Value) -> Value:
+        return vnni_packing.as_words(elements)
+
+    def after(self, before: Value, of_a: list[Value], k_groups_of_b: Value) -> Value:
+        return dot_product(VPMADDWD, before, of_a[0], vnni_packing.as_words(k_groups_of_b))
+
+
+@dataclass(frozen=True)
 class PairProducts:
     """Products of pairs of bf16, summed in f32: with ``dots`` by vdpbf16ps, else by two multiply-adds."""
 
     lanes: int
     dots: bool
+    k_group_bits = vnni_packing.K_GROUP_BITS
     reads_lanes = False
 
     def prepare(self, strip: KGroupStrip) -> None:
@@ -235,9 +268,10 @@ class _KGroupMatmul:
         columns = matmul.columns()
         k = matmul.k
         rows = matmul.m if tile.panels_first else tile.rows
-        of_a = vnni_packing.KGroupSource(matmul.a, is_along_k=matmul.layout != "tn", k_groups=tile.lanes)
+        bits = products.k_group_bits
+        of_a = vnni_packing.KGroupSource(matmul.a, matmul.layout != "tn", tile.lanes, bits)
         a = KGroupRows.of(of_a, k, rows, has_all=tile.panels_first, has_halves=products.has_halves)
-        of_b = vnni_packing.KGroupSource(matmul.b, is_along_k=matmul.layout == "nt", k_groups=tile.lanes)
+        of_b = vnni_packing.KGroupSource(matmul.b, matmul.layout == "nt", tile.lanes, bits)
         b = weight or packed_k_groups(of_b, columns, k, tile.vectors, products.of_b)
         return cls(matmul, columns, tile, a, b, None if weight else of_b, products)
 
@@ -359,14 +393,14 @@ class _KGroupMatmul:
         per_k_group = self.a.source.per_k_group
         step = total(times(strip.number, self.b.k_groups), k_group)
         later = self.b.row(plus(panel, self.columns.steps(self.tile.columns)), index(0))
-        line = vnni_packing.LINE_BYTES * 8 * per_k_group // vnni_packing.K_GROUP_BITS
+        line = vnni_packing.LINE_BYTES * 8 * per_k_group // self.a.source.bits
         width = self.tile.columns * per_k_group
         vnni_packing.fetch_share((self.b.memory, later), step, strips, width, line)
 
     def _load_b(self, tile: "_TilePosition", k_group: Value) -> list[Value]:
         row = self.b.row(tile.panel, k_group)
         depth = self.a.source.depth
-        type_ = ir.VectorType.get([depth], self.a.source.element)
+        type_ = ir.VectorType.get([depth], ir.MemRefType(self.b.memory.type).element_type)
         columns = [index(depth * vector) for vector in range(tile.vectors)]
         return [value("vector.load", type_, self.b.memory, row, column) for column in columns]
 
@@ -447,6 +481,10 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
     that is an argument ``tuner.weight`` comes packed and flipped (``tuner.mlir.cpu_ops.vnni_operands``). The
     dot product is a call until the lowering: deallocation of buffers takes no op of unknown effects.
 
+    With ``words``, for AVX2 and AVX-512 without VNNI, bytes are multiplied as integers of 16 bits, two along
+    K at a time, by vpmaddwd. A and B are packed extended; a B that comes packed is in pairs of bytes, which
+    are extended when they are loaded.
+
         linalg.fill ins(%zero : i32) outs(%c : memref<1x16xi32>)
         linalg.matmul ins(%a, %b : memref<1x64xi8>, memref<64x16xi8>) outs(%c : memref<1x16xi32>)
       becomes, after the loops that pack %b and add up the row of %a, with tile_m = 1 and tile_n = 16
@@ -462,12 +500,12 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
     Attributes, i64: ``tile_m`` and ``tile_n``, rows and columns of the sums in registers (default 6 and 64),
     ``lanes``, sums of a register (default 16; 8 for registers of 256 bits, 4 for sdot), ``panels_first``, 1
     for the loop over panels outside of that over strips (default 0), ``fetches_a``, 1 for prefetches of the
-    rows of A of the next strip (default 0), ``fetches_b``, 1 for prefetches of the rows of B that follow the
-    block of K, of a weight that comes packed of the next block's columns (default 0), and ``columns`` and
-    ``last_columns``, the sizes of a whole block and of the last one, where B and C have a dynamic number of
-    columns (default: it is static). The handle (a func.func) stays valid. Silenceable failure: a matmul that
-    is not of memrefs of static sizes, as above, of i8 into i32, and a tile_n that is not a multiple of
-    ``lanes``.
+    rows of A of the next strip (default 0), ``words``, 1 for vpmaddwd (default 0), ``fetches_b``, 1 for
+    prefetches of the rows of B that follow the block of K, of a weight that comes packed of the next block's
+    columns (default 0), and ``columns`` and ``last_columns``, the sizes of a whole block and of the last one,
+    where B and C have a dynamic number of columns (default: it is static). The handle (a func.func) stays
+    valid. Silenceable failure: a matmul that is not of memrefs of static sizes, as above, of i8 into i32, and
+    a tile_n that is not a multiple of ``lanes``.
 
     Source: Intel 64 and IA-32 architectures optimization manual, chapter on AVX-512 VNNI; Arm architecture
     reference manual for A-profile, SDOT (vector) and SDOT (by element).
@@ -480,18 +518,32 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
         matmuls = buffer_matmuls(self, function, {"i8": "i32"})
         if isinstance(matmuls, Refusal):
             return matmuls
-        dot = SDOT if tile.lanes == AARCH64_LANES else VPDPBUSD
+        dot = _dot_product_of_bytes(tile.lanes, bool(attribute(self, "words", 0)))
         if matmuls:
             declare_dot_product(function.parent, dot, tile.lanes)
-        is_unsigned = dot is VPDPBUSD
-        weights = take_k_group_weights(function, matmuls, tile.columns, tile.lanes, unsigned=is_unsigned)
+        weights = take_k_group_weights(
+            function,
+            matmuls,
+            tile.columns,
+            tile.lanes,
+            bits=vnni_packing.HALF_BITS if dot is VPMADDWD else vnni_packing.K_GROUP_BITS,
+            unsigned=dot is VPDPBUSD,
+        )
         for matmul, weight in zip(matmuls, weights, strict=True):
             multiply_k_groups(matmul, tile, _byte_products(matmul, dot, tile.lanes), weight)
         return None
 
 
+def _dot_product_of_bytes(lanes: int, words: bool) -> DotProduct:
+    if lanes == AARCH64_LANES:
+        return SDOT
+    return VPMADDWD if words else VPDPBUSD
+
+
 def _byte_products(matmul: BufferMatmul, dot: DotProduct, lanes: int) -> KGroupProducts:
     if dot is SDOT:
         return LaneProducts(SDOT, lanes)
+    if dot is VPMADDWD:
+        return WordProducts(lanes)
     with ir.InsertionPoint(matmul.op), matmul.op.location:
         return ByteProducts.of(matmul.m, lanes)

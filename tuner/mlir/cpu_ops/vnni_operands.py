@@ -8,7 +8,15 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul
-from tuner.mlir.cpu_ops.vnni_packing import K_GROUPS, BlockExtent, KGroupSource, allocated, pack_b
+from tuner.mlir.cpu_ops.vnni_packing import (
+    K_GROUP_BITS,
+    K_GROUPS,
+    BlockExtent,
+    KGroupSource,
+    allocated,
+    pack_b,
+    word_type,
+)
 from tuner.mlir.ir.building import DYNAMIC, create, index, times, total, value
 from tuner.mlir.ir.packed_weights import begins_panel, set_packed_as, weights_of
 from tuner.mlir.ir.reading import op_of, uses_of
@@ -20,9 +28,9 @@ B_OPERAND = 1  # of a matmul
 class KGroupWeights:
     """B of one matmul, packed for VNNI: panels of ``columns`` columns, one below the other in ``memory``.
 
-    A K group is 32 bits of one column: 2 bf16 or 4 i8 that are adjacent along K. A row of ``memory`` has one
-    K group of each column of a panel. A weight that is read only as B, from first columns of panels on, is
-    packed once by the caller::
+    A K group is 32 bits of one column: 2 bf16 or 4 i8 that are adjacent along K; 16 bits: 2 i8. A row of
+    ``memory`` has one K group of each column of a panel. A weight that is read only as B, from first columns
+    of panels on, is packed once by the caller::
 
         %w: memref<100x96xbf16> {tuner.weight}, read by columns 0 to 31, 32 to 63, 64 to 95
       becomes, with 64 K groups per panel: 100 rows are 50 pairs, padded to a multiple of 16
@@ -50,12 +58,14 @@ def take_k_group_weights(
     columns: int,
     lanes: int = K_GROUPS,
     *,
+    bits: int = K_GROUP_BITS,
     unsigned: bool = False,
 ) -> list[KGroupWeights | None]:
     """Makes weights of a function packed arguments, in place, if matmuls alone read them, by whole panels.
 
-    ``columns``: of a panel; K is padded to a multiple of ``lanes`` K groups. ``unsigned``: the sign bits of
-    bytes are flipped. Returns for each matmul its B as packed; None for a B that is not such a weight.
+    ``columns``: of a panel; K is padded to a multiple of ``lanes`` K groups of ``bits``. ``unsigned``: the
+    sign bits of bytes are flipped. Returns for each matmul its B as packed; None for a B that is not such a
+    weight.
     """
     packed: dict[Op, KGroupWeights] = {}
     for number, weight in weights_of(function):
@@ -64,7 +74,7 @@ def take_k_group_weights(
         reads = _reads(weight, plain, columns)
         if reads:
             k, n = ir.MemRefType(weight.type).shape
-            source = KGroupSource(weight, is_along_k=False, k_groups=lanes)
+            source = KGroupSource(weight, is_along_k=False, k_groups=lanes, bits=bits)
             k_groups: int = -(-k // source.depth) * source.k_groups
             panels = -(-n // columns)
             rows = panels * k_groups
@@ -127,11 +137,13 @@ def packed_k_groups(
     """Creates the code that packs B into newly allocated column panels; returns the packed B.
 
     A panel has ``vectors`` vectors of K groups. ``columns``: of B; elements of K from ``k`` on are zeros.
-    ``changed(vector)`` creates the vector to store in place of ``vector``, also for zeros.
+    ``changed(vector)`` creates the vector to store in place of ``vector``, also for zeros; of K groups of two
+    bytes it is one of integers of 16 bits.
     """
     k_groups = -(-k // source.depth) * source.k_groups
     panels = columns.steps(vectors * source.k_groups)
-    memory = allocated((panels * k_groups, vectors * source.depth), source.element)
+    element = word_type() if source.is_half else source.element
+    memory = allocated((panels * k_groups, vectors * source.depth), element)
     weights_read = KGroupWeights(memory, k_groups, vectors * source.k_groups, 0)
 
     def store(panel: Value, step: Value, k_group: Value, vector: Value, elements: Value) -> None:

@@ -164,7 +164,7 @@ class KGroupSource:
     buffer: Value  # 2-D memref, rows of adjacent elements
     is_along_k: bool  # K is the dimension of adjacent elements: A of layout nn and nt, B of nt
     k_groups: int = K_GROUPS  # of one vector
-    bits: int = K_GROUP_BITS  # of a K group: 64 where instructions multiply small matrices
+    bits: int = K_GROUP_BITS  # of a K group: 64 where instructions multiply small matrices, 16 of two bytes
 
     @property
     def element(self) -> Type:
@@ -183,6 +183,17 @@ class KGroupSource:
     def vector(self) -> Type:
         """Returns the type of a vector of K groups: of 16 K groups vector<32xbf16> or vector<64xi8>."""
         return ir.VectorType.get([self.depth], self.element)
+
+    @property
+    def is_half(self) -> bool:
+        """Returns whether K groups have 16 bits: two bytes, which are multiplied as 32 bits."""
+        return self.bits == HALF_BITS
+
+    def full_k_groups(self, elements: Value) -> Value:
+        """Creates the vector of i32 that K groups are multiplied as: their bits, two bytes extended."""
+        if self.is_half:
+            elements = as_words(elements)
+        return value("vector.bitcast", k_groups_type(self.k_groups), elements)
 
     def along_k(self, across: Value, k: Value, depth: int) -> Value:
         """Creates the vector of K groups from ``k`` on of one row of A or one column of B.
@@ -319,6 +330,19 @@ def splat(type_: Type, number: int) -> Value:
         return value("arith.constant", type_, value=ir.IntegerAttr.get(type_, number))
     attribute = ir.IntegerAttr.get(type_.element_type, number)
     return value("arith.constant", type_, value=ir.DenseElementsAttr.get_splat(type_, attribute))
+
+
+def word_type() -> Type:
+    """Returns the type i16."""
+    return ir.IntegerType.get_signless(HALF_BITS)
+
+
+def as_words(numbers: Value) -> Value:
+    """Creates a vector of signed bytes as integers of 16 bits; returns one of such integers as it is."""
+    type_ = ir.VectorType.get([numbers.type.shape[0]], word_type())
+    if numbers.type == type_:
+        return numbers
+    return value("arith.extsi", type_, numbers)
 
 
 def first_half(k_groups: Value) -> Value:

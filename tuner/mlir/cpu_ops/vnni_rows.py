@@ -1,7 +1,8 @@
 """Rows of A as K groups: read where they lie or packed, and broadcast to the lanes of a register.
 
 A K group is 32 bits: two bf16 or four i8 that are adjacent along K. Where f32 is multiplied, pairs of bf16
-are packed as halves: an f32 for the first number of each pair, and in another plane one for the second.
+are packed as halves: an f32 for the first number of each pair, and in another plane one for the second. A K
+group of two i8 is 16 bits, and is packed as two integers of 16 bits.
 """
 
 from dataclasses import dataclass, replace
@@ -43,7 +44,7 @@ class KGroupRows:
         in_place = cls(source, k, None, has_all, has_halves)
         if has_halves:
             return replace(in_place, packed=allocated((rows, 2 * in_place.plane), ir.F32Type.get()))
-        if source.is_along_k:
+        if source.is_along_k and not source.is_half:
             return in_place
         return replace(in_place, packed=allocated((rows, in_place.plane), k_group_type()))
 
@@ -88,7 +89,7 @@ class KGroupStrip:
             return
 
         def store(row: Value, step: Value, elements: Value) -> None:
-            k_groups = value("vector.bitcast", k_groups_type(source.k_groups), elements)
+            k_groups = source.full_k_groups(elements)
             indices = (total(self._begin, row), times(step, source.k_groups))
             if not self.of.has_halves:
                 create("vector.store", [], [k_groups, packed, *indices])

@@ -1,7 +1,7 @@
 """Dot products in one instruction: calls of a private function, until they become the instruction.
 
-A dot product multiplies the 32 bits of each lane of two vectors as small numbers, four bytes or two bf16, and
-adds the products to that lane of a vector of sums.
+A dot product multiplies the 32 bits of each lane of two vectors as small numbers, four bytes, two bf16 or two
+integers of 16 bits, and adds the products to that lane of a vector of sums.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ FLOAT = "arith.extf"
 
 @dataclass(frozen=True)
 class DotProduct:
-    """An instruction that adds dot products to a register of sums."""
+    """An instruction that adds dot products to a register of sums, or that makes what is added."""
 
     name: str  # of the private function, followed by the bits of a register
     intrinsic: str  # LLVM's; BITS stands for the bits of a register
@@ -28,6 +28,12 @@ class DotProduct:
     extensions: tuple[str, str]  # how the factors are extended to the type of the sums
     # Of 2 x 2 sums: of each factor the halves are two rows, and each sum adds the products of two rows
     has_matrices: bool = False
+    adds: bool = True  # to the sums; False: an addition follows
+    other_names: tuple[tuple[int, str], ...] = ()  # bits of a register -> LLVM's name where it is irregular
+
+    def intrinsic_of(self, bits: int) -> str:
+        """Returns LLVM's name of the instruction on registers of ``bits`` bits."""
+        return dict(self.other_names).get(bits, self.intrinsic.replace("BITS", str(bits)))
 
     @property
     def per_lane(self) -> int:
@@ -44,13 +50,23 @@ class DotProduct:
 
 # Of AVX512-VNNI and AVX-VNNI: four unsigned by four signed bytes.
 VPDPBUSD = DotProduct("vpdpbusd_", "llvm.x86.avx512.vpdpbusd.BITS", "i32", "i8", (UNSIGNED, SIGNED))
+# Of AVX2 and AVX-512: two integers of 16 bits.
+VPMADDWD = DotProduct(
+    "vpmaddwd_",
+    "llvm.x86.avx512.pmaddw.d.BITS",
+    "i32",
+    "i16",
+    (SIGNED, SIGNED),
+    adds=False,
+    other_names=((256, "llvm.x86.avx2.pmadd.wd"),),
+)
 # Of AArch64, 128 bits: four signed bytes (dotprod); two bf16 (bf16), subnormal numbers taken as 0.
 SDOT = DotProduct("sdot_", "llvm.aarch64.neon.sdot.v4i32.v16i8", "i32", "i8", (SIGNED, SIGNED))
 BFDOT = DotProduct("bfdot_", "llvm.aarch64.neon.bfdot.v4f32.v8bf16", "f32", "bf16", (FLOAT, FLOAT))
 # Likewise, of matrices: rows of eight signed bytes (i8mm), of four bf16 (bf16).
 SMMLA = DotProduct("smmla_", "llvm.aarch64.neon.smmla.v4i32.v16i8", "i32", "i8", (SIGNED, SIGNED), True)
 BFMMLA = DotProduct("bfmmla_", "llvm.aarch64.neon.bfmmla", "f32", "bf16", (FLOAT, FLOAT), True)
-DOT_PRODUCTS = (VPDPBUSD, SDOT, BFDOT, SMMLA, BFMMLA)
+DOT_PRODUCTS = (VPDPBUSD, VPMADDWD, SDOT, BFDOT, SMMLA, BFMMLA)
 
 
 def declare_dot_product(module: Op, dot: DotProduct, lanes: int) -> None:
@@ -121,14 +137,19 @@ def _as_type(vector: Value, type_: Type) -> Value:
 def _instruction(dot: DotProduct, call: Op) -> Value:
     sums = call.results[0].type
     bits = LANE_BITS * ir.VectorType(sums).shape[0]
-    return value(
+    before, *factors = call.operands
+    operands = (before, *factors) if dot.adds else factors
+    result = value(
         "llvm.call_intrinsic",
         sums,
-        *call.operands,
-        intrin=ir.StringAttr.get(dot.intrinsic.replace("BITS", str(bits))),
+        *operands,
+        intrin=ir.StringAttr.get(dot.intrinsic_of(bits)),
         op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
-        operandSegmentSizes=ir.DenseI32ArrayAttr.get([3, 0]),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(operands), 0]),
     )
+    if dot.adds:
+        return result
+    return value("arith.addi", sums, before, result)
 
 
 def _vector_code(dot: DotProduct, call: Op) -> Value:

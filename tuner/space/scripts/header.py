@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from tuner.core.candidate import RecordedRound, Seconds, TargetName, Value
 from tuner.core.errors import UsageError
-from tuner.core.instruction_sets import ARM_BF16, AVX512, AVX512_BF16, DOTPROD, I8MM, VNNI
+from tuner.core.instruction_sets import ARM_BF16, AVX2, AVX512, AVX512_BF16, DOTPROD, I8MM, VNNI
 from tuner.core.problem import WARM, Problem
 from tuner.core.problem_documents import PROBLEM, with_alignment
 from tuner.core.processors import TILE_PRODUCTS
@@ -46,6 +46,7 @@ SCHEME = re.compile(r'\bscheme = "(\w+)"')
 PAIR_BLOCK = re.compile(r'"tuner\.pair_block"\s*\([^)]*\)\s*(<?\{[^}]*\})')
 BY_DOTS = re.compile(r"\bdots = 1\b")  # dot-product instructions
 IN_128_BITS = re.compile(r"\blanes = 4\b")  # of AArch64
+BY_WORDS = re.compile(r"\bwords = 1\b")  # vpmaddwd
 IN_256_BITS = re.compile(r"\blanes = 8\b")  # of AVX-VNNI; 16 lanes, the default, need AVX-512
 CUSTOM_DIALECT = "tuner."  # prefix of tuner's transform ops
 THREADS_LIMIT = 4096  # more than any machine of today has
@@ -75,10 +76,10 @@ def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:
     for attributes in VNNI_BLOCK.findall(code):
         if IN_128_BITS.search(attributes):
             needed.add(DOTPROD)
-        elif IN_256_BITS.search(attributes):
-            needed.add(VNNI)
-        else:
-            needed.update((AVX512, VNNI))
+            continue
+        needed.add(AVX2 if BY_WORDS.search(attributes) else VNNI)
+        if not IN_256_BITS.search(attributes):
+            needed.add(AVX512)
     for attributes in QUANTIZED.findall(code):
         if not IN_256_BITS.search(attributes):
             needed.add(AVX512)
