@@ -90,13 +90,15 @@ def _hardware(space: SearchSpace, checked: tuple[Expression, ...]) -> str:
     named = [name for name in checked[-1].names if name in variables]
     changes: dict[str, dict[str, Value]] = {}  # "has no AMX" -> the variables of a machine with it
     flags = FLAGS
+    limits = LIMITS
     if variables.get("vector_bytes") == AARCH64_VECTOR_BYTES:
         flags = AARCH64_FLAGS
+        limits = {}  # no AArch64 has AVX-512
     for name in flags.keys() & named:
         has = "has" if variables[name] else "has no"
         changes.setdefault(f"{has} {flags[name]}", {})[name] = int(not variables[name])
-    for name in LIMITS.keys() & named:
-        largest, what = LIMITS[name]
+    for name in limits.keys() & named:
+        largest, what = limits[name]
         if variables[name] != largest:
             changes.setdefault(what, {})[name] = largest
     for what in sorted(changes):
