@@ -10,6 +10,7 @@ from tuner.mlir.ir.packed_weights import packing_of
 from tuner.mlir.ir.reading import constant_of, source_of, walk
 
 READ, WRITE = "vector.transfer_read", "vector.transfer_write"
+BUFFERS = {READ: 0, WRITE: 1}  # number of the operand
 VIEWS = ("memref.subview", "memref.cast")
 LOCALITY = 3  # keep in every cache level; 2: from the second level on
 FRACTION_BITS = 16  # of a share of a panel
@@ -56,10 +57,11 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
             return None
         ahead = (attribute(self, "rows", 0), attribute(self, "columns", 0))
         locality = attribute(self, "locality", LOCALITY)
-        kinds = (READ, WRITE) if attribute(self, "written", 0) else (READ,)
-        for access in _accesses_in_loops(function, kinds, [argument]):
-            vector = access.results[0] if access.name == READ else access.operands[0]
-            width = ir.VectorType(vector.type).shape[-1]
+        accesses = _accesses_in_loops(function, READ, [argument])
+        if attribute(self, "written", 0):
+            accesses += _accesses_in_loops(function, WRITE, [argument])
+        for access in accesses:
+            width = ir.VectorType(_vector(access).type).shape[-1]
             buffer, *lead, row, column = _buffer_and_indices(access)
             with ir.InsertionPoint(access), access.location:
                 later_row = plus(row, ahead[0])
@@ -76,26 +78,29 @@ def _argument(function: Op, number: int) -> Value | None:
     return None
 
 
-def _accesses_in_loops(function: Op, kinds: tuple[str, ...], arguments: list[Value]) -> list[Op]:
+def _accesses_in_loops(function: Op, kind: str, arguments: list[Value]) -> list[Op]:
     """Returns the reads or writes of arguments, of two dimensions or more, directly in a loop."""
     return [
         access
-        for access in walk(function, *kinds)
-        if ir.MemRefType(_buffer_of(access).type).rank >= 2
+        for access in walk(function, kind)
+        if ir.MemRefType(_buffer(access).type).rank >= 2
         and access.parent.name == "scf.for"
-        and source_of(_buffer_of(access), VIEWS) in arguments
+        and source_of(_buffer(access), VIEWS) in arguments
     ]
 
 
-def _buffer_of(access: Op) -> Value:
-    return access.operands[0 if access.name == READ else 1]
+def _vector(access: Op) -> Value:
+    return [*access.results, *access.operands][0]  # of a write the first operand
+
+
+def _buffer(access: Op) -> Value:
+    return access.operands[BUFFERS[access.name]]
 
 
 def _buffer_and_indices(access: Op) -> list[Value]:
     """Returns the buffer that is read or written, and the indices of the first element."""
-    buffer = _buffer_of(access)
-    start = 0 if access.name == READ else 1
-    return list(access.operands)[start : start + ir.MemRefType(buffer.type).rank + 1]
+    start = BUFFERS[access.name]
+    return list(access.operands)[start : start + ir.MemRefType(_buffer(access).type).rank + 1]
 
 
 def _fetch_next_panels(function: Op, strips: int, line: int) -> None:
@@ -130,7 +135,7 @@ def _reads_of_panels(function: Op) -> dict[tuple[Op, Value], list[Op]]:
     numbered = enumerate(function.regions[0].blocks[0].arguments)
     weights = [argument for number, argument in numbered if packing_of(function, number) is not None]
     reads: dict[tuple[Op, Value], list[Op]] = {}
-    for read in _accesses_in_loops(function, (READ,), weights):
+    for read in _accesses_in_loops(function, READ, weights):
         indices = _buffer_and_indices(read)[1:]
         # panels x K x columns; of the parts of a row the first stands for all
         if len(indices) == 3 and constant_of(indices[-1]) == 0:
