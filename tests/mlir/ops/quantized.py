@@ -7,13 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.fusions import FUSION_ENTRY
-from tuner.core.instruction_sets import AVX512
+from tuner.core.packings import FusionCode
 from tuner.core.quantization import WeightFormat, quantized_text
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import compile_fusion
+from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.payload.packed_weights import pack, packed_shape
-from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.cpu.host import missing_sets, own_flags
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 from tuner.runtime.cpu.memory import placed_empty
 
@@ -64,6 +65,13 @@ def arrays_of(case: Case, rng: np.random.Generator) -> tuple[Array, ...]:
     return (a, integers, scales, *points)
 
 
+def compiled(case: Case, threads: int = 1, *, emulates: bool = False) -> FusionCode:
+    """Returns the code of a case."""
+    script = script_of(case.knobs) if case.knobs else None
+    with transform.new_context(), ir.Location.unknown():
+        return compile_fusion(case.text, script, threads, emulates=emulates)
+
+
 def multiplied(
     case: Case, arrays: tuple[Array, ...], threads: int = 1, *, emulates: bool = False
 ) -> npt.NDArray[np.generic]:
@@ -71,11 +79,9 @@ def multiplied(
 
     On a processor without the instructions of the code, what vector code computes in place of these.
     """
-    machine = describe_machine()
-    emulates = emulates or machine.isa != AVX512 or not machine.has_vnni
-    script = script_of(case.knobs) if case.knobs else None
-    with transform.new_context(), ir.Location.unknown():
-        code = compile_fusion(case.text, script, threads, emulates=emulates)
+    code = compiled(case, threads, emulates=emulates)
+    if missing_sets(instructions_needed(code.llvm_text), own_flags()):
+        code = compiled(case, threads, emulates=True)
     assert code.is_divided == (threads > 1)
     module = JittedModule(code.llvm_text, (FUSION_ENTRY,))
     call = CompiledFunction(module.addresses[FUSION_ENTRY])

@@ -31,6 +31,10 @@ def cases(draw: st.DrawFn) -> Case:
     schemes = ["singles", "dots" if activations else "scaled"] + ["pairs"] * has_pairs
     scheme = draw(st.sampled_from(schemes))
     lanes = 16 if scheme == "pairs" else draw(st.sampled_from((8, 16)))
+    if scheme == "dots" and draw(st.booleans()):
+        words = {"words": 1}
+    else:
+        words = {}
     blocks = [
         each for each in (32, 64, 128) if k % each == 0 and each < k and (not group or each % group == 0)
     ]
@@ -41,6 +45,7 @@ def cases(draw: st.DrawFn) -> Case:
         "lanes": lanes,
         "block_k": draw(st.sampled_from((0, *blocks))) if output == "f32" else 0,
         "prefetch": draw(st.sampled_from((0, 4096))),
+        **words,
     }
     return Case((draw(st.integers(1, 5)), draw(st.integers(1, 40)), k), dtype, weights, output, knobs)
 
@@ -138,6 +143,57 @@ def test_tiles_multiply(sizes: tuple[int, int, int], activations: str, bits: int
     assert worst_error(evaluate(case.text, arrays)[0], found) <= 1.0
 
 
+# what all weights are, or those of even and of odd rows of K
+LIMITS = {4: ((-8,), (7,), (-8, 7), (7, -8)), 8: ((-128,), (127,), (-128, 127))}
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize(
+    ("group", "k", "has_zero_points"), [(32, 64, False), (128, 256, True), (0, 150, False)]
+)
+def test_the_largest_products_do_not_saturate_in_words(
+    bits: int, group: int, k: int, has_zero_points: bool
+) -> None:
+    """Each element of A is rounded to 127 or -127, and all weights have the same sign, or every other one."""
+    weights = WeightFormat(bits, group, "f32", has_zero_points, BY_GROUP if group else BY_ROW)
+    knobs: dict[str, int | str] = {"scheme": "dots", "tile_m": 4, "tile_n": 16, "lanes": 8, "words": 1}
+    case = Case((4, 19, k), "f32", weights, "f32", knobs)
+    a, integers, scales, *points = arrays_of(case, np.random.default_rng(0))
+    a[...] = np.array([[1], [-1], [0.5], [-2]], np.float32)
+    a[2, ::2] = -0.5
+    for rows in LIMITS[bits]:
+        for column, limit in enumerate(rows):
+            integers[:, column :: len(rows)] = limit
+        for zero_points in points:
+            zero_points[...] = -limit - 1
+        arrays = (a, integers, scales, *points)
+        assert worst_error(evaluate(case.text, arrays)[0], multiplied(case, arrays)) <= 1.0
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("m", [1, 5, *(pytest.param(m, marks=pytest.mark.slow) for m in (2, 3, 70))])
+def test_words_multiply_any_sizes(m: int, bits: int) -> None:
+    """Ragged sizes, and runs of K that are no whole spans of 32."""
+    for group, k in ((0, 1), (0, 37), (0, 72), (64, 128)):
+        weights = WeightFormat(bits, group, "bf16", group > 0, BY_ROW)
+        knobs: dict[str, int | str] = {"scheme": "dots", "tile_m": 3, "tile_n": 16, "lanes": 8, "words": 1}
+        case = Case((m, 37, k), "bf16", weights, "bf16", knobs)
+        arrays = arrays_of(case, np.random.default_rng(m))
+        assert worst_error(evaluate(case.text, arrays)[0], multiplied(case, arrays)) <= 1.0
+
+
+def test_words_are_the_integers_that_dot_products_make() -> None:
+    """All bits of a result are the same: sums of integers are exact, and are scaled in the same order."""
+    for bits, group in ((4, 32), (4, 0), (8, 64)):
+        weights = WeightFormat(bits, group, activations=BY_ROW)
+        found = []
+        for words in (0, 1):
+            knobs = {**CASE.knobs, "scheme": "dots", "words": words}
+            case = Case((5, 40, 192), "f32", weights, "f32", knobs)
+            found.append(multiplied(case, arrays_of(case, np.random.default_rng(3))))
+        np.testing.assert_array_equal(found[0], found[1])
+
+
 def test_a_nan_in_a_row_makes_its_results_nan() -> None:
     for activations in ("", BY_ROW, BY_GROUP):
         weights = dataclasses.replace(W4, activations=activations)
@@ -162,9 +218,13 @@ def test_several_threads_share_a_product(threads: int, scheme: str) -> None:
 
 
 def test_code_for_processors_without_the_instructions_is_equal() -> None:
-    for bits, scheme, activations in ((4, "dots", BY_GROUP), (8, "dots", BY_ROW), (4, "singles", "")):
+    schemes = ((4, "dots", 0, BY_GROUP), (8, "dots", 0, BY_ROW), (4, "singles", 0, ""))
+    of_words = ((4, "dots", 1, BY_GROUP), (8, "dots", 1, BY_ROW))
+    for bits, scheme, words, activations in (*schemes, *of_words):
         weights = WeightFormat(bits, 32, activations=activations)
-        case = dataclasses.replace(CASE, weights=weights, knobs={**CASE.knobs, "scheme": scheme})
+        case = dataclasses.replace(
+            CASE, weights=weights, knobs={**CASE.knobs, "scheme": scheme, "words": words}
+        )
         arrays = arrays_of(case, np.random.default_rng(1))
         found = multiplied(case, arrays, emulates=True)
         assert worst_error(evaluate(case.text, arrays)[0], found) <= 1.0
@@ -186,6 +246,7 @@ REFUSED = [
     (_line(scheme="pairs"), _payload(), "found pairs of f32 with 16 lanes, allowed bf16 with 16"),
     (_line(scheme="pairs", lanes=8), _payload(dtype="bf16"), "found pairs of bf16 with 8 lanes"),
     (_line(scheme="scaled"), _payload(BY_ROW), "found scaled with activations that are quantized"),
+    (_line(words=1), _payload(), "found words of singles, allowed words of dots"),
     (_line(scheme="triples"), _payload(), "scheme: found 'triples', allowed dots, pairs, singles, scaled"),
     (_line(tile_n=24), _payload(), "found 2 x 24 sums in registers of 16, allowed whole registers"),
     (_line(block_k=48), _payload(), "block_k: found 48, allowed divisors of 64 and multiples of 32"),

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.mlir
 AMX = '"tuner.amx_block"(%block) {tiles_m = 2 : i64} : (!transform.any_op) -> ()'
 VNNI = '"tuner.vnni_block"(%block) {{tile_m = 6 : i64, lanes = {} : i64}} : (!transform.any_op) -> ()'
 WORDS = VNNI.replace("}}", ", words = 1 : i64}}")
+QUANTIZED = '"tuner.quantized_matmul"(%f) {{scheme = "dots", lanes = {} : i64{}}} : (!transform.any_op) -> ()'
 PAIRS = '"tuner.pair_block"(%block) {{tile_m = 6 : i64, dots = {} : i64}} : (!transform.any_op) -> ()'
 MATRICES = '"tuner.matrix_block"(%block) {tile_m = 8 : i64} : (!transform.any_op) -> ()'
 PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
@@ -43,6 +44,10 @@ PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
         (f"{VNNI.format(8)}\n{WORDS.format(8)}", "i8", ("avx2", "vnni")),
         (f"{VNNI.format(8)}\n{VNNI.format(16)}", "i8", ("avx512", "vnni")),
         (f"{VNNI.format(8)}\n{AMX}", "i8", ("amx-int8", "vnni")),
+        (QUANTIZED.format(16, ""), "f32", ("avx512", "vnni")),
+        (QUANTIZED.format(8, ""), "f32", ("vnni",)),
+        (QUANTIZED.format(8, ", words = 1 : i64"), "f32", ("avx2",)),
+        (QUANTIZED.format(16, ", words = 1 : i64"), "f32", ("avx2", "avx512")),
         (PAIRS.format(1), "bf16", ("avx512-bf16",)),
         (PAIRS.format(0), "bf16", ()),
         (MATRICES, "bf16", ("arm-bf16",)),

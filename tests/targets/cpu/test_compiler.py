@@ -81,13 +81,25 @@ def as_v3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
 
 @pytest.mark.mlir
 @NEEDS_OBJDUMP
-@pytest.mark.parametrize("dtype", ["f32", "i8"])
-def test_code_limited_to_avx2_has_no_register_beyond_it(as_v3: Machine, dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("problem", "product"),
+    [
+        (Matmul(33, 70, 40, "f32"), "vfmadd"),
+        (Matmul(33, 70, 40, "i8"), "vpm(?:ulld|addwd)"),
+        (Matmul(33, 70, 64, weights="i4-g32-f16-a8group"), "vpmaddubsw"),
+        (Matmul(1, 70, 64, weights="i4-g32-f16-zp-a8row"), "vpmaddubsw"),
+        (Matmul(33, 70, 64, "bf16", weights="i8-g32-f16-a8group"), "vpmaddwd"),
+        (Matmul(33, 70, 64, weights="i4-g32-f16"), "vfmadd"),
+    ],
+    ids=lambda given: getattr(given, "key", given),
+)
+def test_code_limited_to_avx2_has_no_register_beyond_it(
+    as_v3: Machine, problem: Problem, product: str
+) -> None:
     assert as_v3.isa == "avx2"
-    problem = Matmul(33, 70, 40, dtype)
     script = present(default_script(problem, as_v3))
     text = assembly(CpuCompiler().compile(problem, script).code.text)
-    assert "%ymm" in text
+    assert re.search(rf"{product}\w* .*%ymm", text)
     assert not re.search(r"%zmm|%k[1-7]|%ymm(?:1[6-9]|2\d|3[01])|vpdpbusd", text)
 
 

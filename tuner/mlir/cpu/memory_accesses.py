@@ -48,7 +48,9 @@ NAME = "intrin"
 PURE_INTRINSICS = (  # beginnings of names
     "llvm.x86.avx512.vpdpbusd.",
     "llvm.x86.avx2.pmadd.wd",
+    "llvm.x86.avx2.pmadd.ub.sw",
     "llvm.x86.avx512.pmaddw.d.",
+    "llvm.x86.avx512.pmaddubs.w.",
     "llvm.x86.avx512.permvar.",
     "llvm.aarch64.neon.sdot.",
     "llvm.aarch64.neon.bfdot.",

@@ -251,13 +251,14 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
     Attributes: ``scheme``, "dots" (products of bytes by vpdpbusd, of quantized A), "pairs" (of bf16 by
     vdpbf16ps), "tiles" (AMX, of quantized A or bf16), "singles" (of f32; default) or "scaled" (of f32, each
     panel unpacked and scaled once, to a buffer); i64 ``tile_m`` and ``tile_n``, rows and columns of the sums
-    in registers (default 4 and 64), ``lanes``, sums of a register (default 16), ``block_k``, elements of K
+    in registers (default 4 and 64), ``lanes``, sums of a register (default 16), ``words``, 1 for "dots"
+    without VNNI: by vpmaddubsw, of weights of 8 bits by vpmaddwd (default 0), ``block_k``, elements of K
     after which the next strip of rows is multiplied (default 0: all), ``prefetch``, bytes from the weights
     that are multiplied to those that are prefetched (default 0: none; where A has more rows than ``tile_m``,
     any other number prefetches the next block, except with "tiles" and "scaled"). The handle stays valid.
-    Silenceable failure: another function, a scheme that does not fit the types, a tile that is not whole
-    registers, a block_k that does not divide K or is not a multiple of a group (without groups, of 32), or
-    with a result other than f32.
+    Silenceable failure: another function, a scheme that does not fit the types, ``words`` of another scheme,
+    a tile that is not whole registers, a block_k that does not divide K or is not a multiple of a group
+    (without groups, of 32), or with a result other than f32.
 
     Source: docs/decisions/quantized-matmuls.md
     """
@@ -299,6 +300,8 @@ def _refusal(tile: QuantizedTile, operands: QuantizedOperands) -> Refusal | None
         return Refusal("found scaled with activations that are quantized, allowed dots, singles or tiles")
     if tile.scheme == DOTS and not is_integer:
         return Refusal("found dots of activations that are not quantized, allowed pairs or singles")
+    if tile.scheme != DOTS and tile.words:
+        return Refusal(f"found words of {tile.scheme}, allowed words of dots")
     if tile.scheme == PAIRS and (is_integer or operands.dtype != "bf16" or tile.lanes != WORDS.lanes // 2):
         return Refusal(f"found pairs of {operands.dtype} with {tile.lanes} lanes, allowed bf16 with 16")
     if min(tile.rows, tile.lanes, tile.columns) < 1 or tile.columns % tile.lanes:

@@ -200,7 +200,7 @@ class RowPreparation:
     def _store(self, buffer: Value, row: Value, k: Value, numbers: Value) -> None:
         element = self.scheme.element
         if element != "f32":
-            name = "arith.trunci" if element == "i8" else "arith.truncf"
+            name = "arith.truncf" if element == "bf16" else "arith.trunci"
             numbers = value(name, self.scheme.vector(self.lanes, element), numbers)
         create("vector.store", [], [numbers, buffer, row, k])  # a whole vector: the row is padded
 
@@ -347,7 +347,37 @@ class QuantizedProduct:
             return after
 
         start = [self._start(row, run) for row in rows]
-        return loop(0, self.steps, of_step, [row_start for row_start in start for _ in range(vectors)])
+        before = [row_start for row_start in start for _ in range(vectors)]
+        if scheme.span == 1:
+            return loop(0, self.steps, of_step, before)
+        return self._sums_of_spans(of_step, before)
+
+    def _sums_of_spans(self, of_step: Callable[..., list[Value]], before: list[Value]) -> list[Value]:
+        """Creates ``before`` plus the products of a run's steps, each span of them first summed on its own.
+
+        ``of_step(step, *partial)`` creates the sums of a span after one more step.
+        """
+        scheme = self.scheme
+
+        def of_steps(first: Value, count: int, sums: Sequence[Value]) -> list[Value]:
+            def of_one(number: Value, *partial: Value) -> list[Value]:
+                return of_step(total(first, number), *partial)
+
+            empty = [scheme.partial(vector) for vector in sums]
+            # rolled: of several steps LLVM unpacks all weights first, which does not fit 16 registers
+            partial = loop(0, count, of_one, empty, is_rolled=True)
+            return [scheme.joined(vector, part) for vector, part in zip(sums, partial, strict=True)]
+
+        def of_span(number: Value, *sums: Value) -> list[Value]:
+            return of_steps(times(number, scheme.span), scheme.span, sums)
+
+        whole, rest = divmod(self.steps, scheme.span)
+        sums = before
+        if whole:
+            sums = loop(0, whole, of_span, before)
+        if rest:
+            return of_steps(index(whole * scheme.span), rest, sums)
+        return sums
 
     def factors(self, line: Value, vectors: int) -> list[list[Value]]:
         """Creates, for each of ``vectors`` vectors of columns, the unpacked weights of a step.

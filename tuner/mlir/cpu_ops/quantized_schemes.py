@@ -2,13 +2,16 @@
 
     scheme     class                  products of                      instruction
     "dots"     Dots                   i8, quantized A                  vpdpbusd
+               NibbleWords            likewise, weights of 4 bits      vpmaddubsw (with ``words``)
+               ByteWords              likewise, weights of 8 bits      vpmaddwd (with ``words``)
     "pairs"    Pairs                  bf16                             vdpbf16ps
     "singles"  Singles                f32                              fused multiply-add
     "scaled"   Scaled                 f32, weights scaled before       fused multiply-add
     "tiles"    TileBytes, TilePairs   i8 of quantized A, or bf16       AMX
 
 A run is the elements of K whose sum is scaled at once; a step is the rows of K that one row of packed weights
-has; a factor is what one instruction multiplies (``tuner.mlir.cpu_ops.quantized_product``).
+has; a factor is what one instruction multiplies; a span is the steps whose products are summed in narrow
+registers before these are added to the sums (``tuner.mlir.cpu_ops.quantized_product``).
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +27,7 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops.vnni_packing import splat
 from tuner.mlir.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ir.building import index, value, zero
-from tuner.mlir.ir.dot_products import VPDPBUSD, declare_dot_product, dot_product
+from tuner.mlir.ir.dot_products import VPDPBUSD, VPMADDUBSW, VPMADDWD, declare_dot_product, dot_product
 from tuner.mlir.ir.reading import name_of
 from tuner.mlir.ir.table_lookup import FLOATS, WORDS, declare_lookup, looked_up, table_of
 
@@ -35,6 +38,7 @@ TILE_ROWS = 16  # of an AMX tile
 # what is added to integers of 4 and 8 bits, so that they are unsigned
 NIBBLE = 8
 BYTE = 128
+BYTE_BITS = 8
 ROW_PADDING = 64  # elements after a row of A: rows a power of two apart would lie in the same sets of L1
 FLOAT_MAGIC = 0x4B000000  # the bits of 2**23 in f32; its last 4 bits count units
 BF16_TABLE = tuple(int(np.float32(unsigned - NIBBLE).view(np.uint32)) >> 16 for unsigned in range(2 * NIBBLE))
@@ -50,10 +54,11 @@ class QuantizedTile:
     lanes: int
     block_k: int  # elements of K in a block; 0: all of K
     ahead_bytes: int  # from weights that are multiplied to those that are prefetched; 0: none are
+    words: int  # 1: bytes are multiplied to integers of 16 bits, without VNNI
 
     @classmethod
     def of(cls, op: InPlaceOp) -> "QuantizedTile":
-        names = (("tile_m", 4), ("tile_n", 64), ("lanes", 16), ("block_k", 0), ("prefetch", 0))
+        names = (("tile_m", 4), ("tile_n", 64), ("lanes", 16), ("block_k", 0), ("prefetch", 0), ("words", 0))
         return cls(text(op, "scheme", SINGLES), *(attribute(op, name, usual) for name, usual in names))
 
     @property
@@ -135,7 +140,7 @@ class Scheme(ABC):
 
     @property
     def is_nibbles(self) -> bool:
-        return self.operands.format.bits < 8
+        return self.operands.format.bits < BYTE_BITS
 
     @property
     def step(self) -> int:
@@ -170,6 +175,16 @@ class Scheme(ABC):
         ``row_sum``: the sum of the row's elements of A in the run if ``wants_row_sums``, else None.
         """
         return zero(self.sums)
+
+    span = 1  # steps whose products are summed by ``after`` before they are added to the sums of a run
+
+    def partial(self, before: Value) -> Value:
+        """Creates what the products of a span are added to; ``before``: the run's sums before the span."""
+        return before
+
+    def joined(self, before: Value, partial: Value) -> Value:
+        """Creates a run's sums after a span from those before it and the products that ``partial`` has."""
+        return partial
 
     wants_row_sums = False
     is_in_tiles = False  # rows of A are read 16 at a time
@@ -236,6 +251,53 @@ class Dots(Scheme):
 
     def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
         return dot_product(VPDPBUSD, before, of_b, of_a)
+
+
+class NibbleWords(Dots):
+    """Products of two signed bytes of A and two nibbles of B (vpmaddubsw), summed in 16 bits, then in 32.
+
+    Such a sum of two is at most 2 * 15 * 128 = 3840, and eight of these, which a span has, are in the range
+    of 16 bits. No sum saturates.
+    """
+
+    span = 4  # of two factors each
+
+    def prepare(self, function: Op) -> None:
+        declare_dot_product(function.parent, VPMADDUBSW, 2 * self.lanes)
+        declare_dot_product(function.parent, VPMADDWD, self.lanes)
+
+    def partial(self, before: Value) -> Value:
+        return zero(VPMADDUBSW.sums_type(2 * self.lanes))
+
+    def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
+        return dot_product(VPMADDUBSW, before, of_b, of_a)
+
+    def joined(self, before: Value, partial: Value) -> Value:
+        return dot_product(VPMADDWD, before, partial, splat(partial.type, 1))
+
+
+class ByteWords(Dots):
+    """Products of two bytes of A and of B, extended to 16 bits (vpmaddwd); sums in i32 are exact."""
+
+    element = "i16"
+    rows_of_bytes = 2
+    is_unsigned = False
+    wants_row_sums = False
+
+    def prepare(self, function: Op) -> None:
+        declare_dot_product(function.parent, VPMADDWD, self.lanes)
+
+    def start(self, row_sum: Value | None) -> Value:
+        return zero(self.sums)
+
+    def factors(self, loaded: Value) -> list[Value]:
+        return [value("arith.extsi", VPMADDWD.factors_type(self.lanes), loaded)]
+
+    def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
+        return self._spread(value("vector.load", self.vector(2, "i16"), buffer, row, k), "i16", 2)
+
+    def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
+        return dot_product(VPMADDWD, before, of_b, of_a)
 
 
 class Pairs(Dots):
@@ -378,7 +440,10 @@ def scheme_of(tile: QuantizedTile, operands: QuantizedOperands) -> Scheme:
     "tiles" has one for i8 and one for bf16.
     """
     of_tiles = TileBytes if operands.format.activations else TilePairs
-    named: dict[str, type[Scheme]] = {DOTS: Dots, PAIRS: Pairs, SINGLES: Singles, SCALED: Scaled}
+    dots = Dots
+    if tile.words:
+        dots = NibbleWords if operands.format.bits < BYTE_BITS else ByteWords
+    named: dict[str, type[Scheme]] = {DOTS: dots, PAIRS: Pairs, SINGLES: Singles, SCALED: Scaled}
     return (named | {TILES: of_tiles})[tile.scheme](tile, operands)
 
 

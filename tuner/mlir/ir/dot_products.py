@@ -1,7 +1,8 @@
 """Dot products in one instruction: calls of a private function, until they become the instruction.
 
-A dot product multiplies the 32 bits of each lane of two vectors as small numbers, four bytes, two bf16 or two
-integers of 16 bits, and adds the products to that lane of a vector of sums.
+A dot product multiplies the bits of each lane of two vectors as small numbers, four bytes, two bf16 or two
+integers of 16 bits, and adds the products to that lane of a vector of sums. A lane has 32 bits, or 16 where
+two bytes are multiplied.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import deinterleaved, value
 from tuner.mlir.ir.reading import name_of, ops_in, private_function, walk
 
-LANE_BITS = 32
 SIGNED = "arith.extsi"
 UNSIGNED = "arith.extui"
 FLOAT = "arith.extf"
@@ -36,8 +36,12 @@ class DotProduct:
         return dict(self.other_names).get(bits, self.intrinsic.replace("BITS", str(bits)))
 
     @property
+    def lane_bits(self) -> int:
+        return number_type(self.sums).bits
+
+    @property
     def per_lane(self) -> int:
-        return LANE_BITS // number_type(self.factors).bits
+        return self.lane_bits // number_type(self.factors).bits
 
     def sums_type(self, lanes: int) -> Type:
         """Returns the type of ``lanes`` sums: vector<16xi32>."""
@@ -60,13 +64,23 @@ VPMADDWD = DotProduct(
     adds=False,
     other_names=((256, "llvm.x86.avx2.pmadd.wd"),),
 )
+# Likewise, two unsigned by two signed bytes, whose sum saturates: exact where unsigned ones are at most 127.
+VPMADDUBSW = DotProduct(
+    "vpmaddubsw_",
+    "llvm.x86.avx512.pmaddubs.w.BITS",
+    "i16",
+    "i8",
+    (UNSIGNED, SIGNED),
+    adds=False,
+    other_names=((256, "llvm.x86.avx2.pmadd.ub.sw"),),
+)
 # Of AArch64, 128 bits: four signed bytes (dotprod); two bf16 (bf16), subnormal numbers taken as 0.
 SDOT = DotProduct("sdot_", "llvm.aarch64.neon.sdot.v4i32.v16i8", "i32", "i8", (SIGNED, SIGNED))
 BFDOT = DotProduct("bfdot_", "llvm.aarch64.neon.bfdot.v4f32.v8bf16", "f32", "bf16", (FLOAT, FLOAT))
 # Likewise, of matrices: rows of eight signed bytes (i8mm), of four bf16 (bf16).
 SMMLA = DotProduct("smmla_", "llvm.aarch64.neon.smmla.v4i32.v16i8", "i32", "i8", (SIGNED, SIGNED), True)
 BFMMLA = DotProduct("bfmmla_", "llvm.aarch64.neon.bfmmla", "f32", "bf16", (FLOAT, FLOAT), True)
-DOT_PRODUCTS = (VPDPBUSD, VPMADDWD, SDOT, BFDOT, SMMLA, BFMMLA)
+DOT_PRODUCTS = (VPDPBUSD, VPMADDWD, VPMADDUBSW, SDOT, BFDOT, SMMLA, BFMMLA)
 
 
 def declare_dot_product(module: Op, dot: DotProduct, lanes: int) -> None:
@@ -85,8 +99,8 @@ def declare_dot_product(module: Op, dot: DotProduct, lanes: int) -> None:
 def dot_product(dot: DotProduct, sums: Value, left: Value, right: Value) -> Value:
     """Creates the call that adds dot products to a vector of sums; returns the new sums.
 
-    ``left``, ``right``: vectors with 32 bits for each sum, of any element type; of vpdpbusd the bytes of
-    ``left`` are unsigned, those of ``right`` signed. The function must be declared.
+    ``left``, ``right``: vectors as wide as the sums, of any element type; of vpdpbusd and vpmaddubsw the
+    bytes of ``left`` are unsigned, those of ``right`` signed. The function must be declared.
     """
     lanes = ir.VectorType(sums.type).shape[0]
     factors = [_as_type(factor, dot.factors_type(lanes)) for factor in (left, right)]
@@ -118,7 +132,7 @@ def lower_dot_products(module: ir.Module, *, emulates: bool) -> None:
 
 
 def _function_name(dot: DotProduct, lanes: int) -> str:
-    return f"{dot.name}{LANE_BITS * lanes}"
+    return f"{dot.name}{dot.lane_bits * lanes}"
 
 
 def _named(function: str) -> DotProduct | None:
@@ -136,7 +150,7 @@ def _as_type(vector: Value, type_: Type) -> Value:
 
 def _instruction(dot: DotProduct, call: Op) -> Value:
     sums = call.results[0].type
-    bits = LANE_BITS * ir.VectorType(sums).shape[0]
+    bits = dot.lane_bits * ir.VectorType(sums).shape[0]
     before, *factors = call.operands
     operands = (before, *factors) if dot.adds else factors
     result = value(

@@ -46,7 +46,7 @@ SCHEME = re.compile(r'\bscheme = "(\w+)"')
 PAIR_BLOCK = re.compile(r'"tuner\.pair_block"\s*\([^)]*\)\s*(<?\{[^}]*\})')
 BY_DOTS = re.compile(r"\bdots = 1\b")  # dot-product instructions
 IN_128_BITS = re.compile(r"\blanes = 4\b")  # of AArch64
-BY_WORDS = re.compile(r"\bwords = 1\b")  # vpmaddwd
+BY_WORDS = re.compile(r"\bwords = 1\b")  # vpmaddwd, vpmaddubsw
 IN_256_BITS = re.compile(r"\blanes = 8\b")  # of AVX-VNNI; 16 lanes, the default, need AVX-512
 CUSTOM_DIALECT = "tuner."  # prefix of tuner's transform ops
 THREADS_LIMIT = 4096  # more than any machine of today has
@@ -83,13 +83,23 @@ def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:
     for attributes in QUANTIZED.findall(code):
         if not IN_256_BITS.search(attributes):
             needed.add(AVX512)
-        scheme = SCHEME.search(attributes)
-        if scheme is not None:
-            needed.add(PRODUCTS.get(dtype) if scheme[1] == "tiles" else OF_SCHEMES.get(scheme[1]))
+        needed.add(_set_of_scheme(attributes, dtype))
     for attributes in PAIR_BLOCK.findall(code):
         if BY_DOTS.search(attributes):
             needed.add(ARM_BF16 if IN_128_BITS.search(attributes) else AVX512_BF16)
     return tuple(sorted(filter(None, needed)))
+
+
+def _set_of_scheme(attributes: str, dtype: str) -> str | None:
+    """Returns the instruction set of a ``tuner.quantized_matmul`` with ``attributes``; None for f32."""
+    scheme = SCHEME.search(attributes)
+    if scheme is None:
+        return None
+    if scheme[1] == "tiles":
+        return PRODUCTS.get(dtype)
+    if BY_WORDS.search(attributes):
+        return AVX2
+    return OF_SCHEMES.get(scheme[1])
 
 
 def custom_ops(script: str) -> tuple[str, ...]:
