@@ -136,8 +136,8 @@ def test_rounds_keep_slowdowns_clocks_and_the_largest_drift() -> None:
 # The processors of other machines, as constraints and the code generator see them.
 ZEN_4 = ("avx2", "avx512", "avx512-bf16", "vnni")
 SETS = {
-    **dict.fromkeys(("haswell", "znver3"), ("avx2",)),
-    "skylake-avx512": ("avx2", "avx512"),
+    **dict.fromkeys(("x86-64-v3", "haswell", "znver3"), ("avx2",)),
+    **dict.fromkeys(("x86-64-v4", "skylake-avx512"), ("avx2", "avx512")),
     **dict.fromkeys(("cascadelake", "icelake-server"), ("avx2", "avx512", "vnni")),
     **dict.fromkeys(("znver4", "znver5"), ZEN_4),
     **dict.fromkeys(("sapphirerapids", "graniterapids"), (*ZEN_4, "amx-bf16", "amx-int8")),
@@ -153,7 +153,7 @@ def test_each_processor_and_machine_offers_what_it_has_and_an_unknown_one_is_ref
     assert processor_of("graniterapids").features.endswith("+avx512vnni,+amx-tile,+amx-bf16,+amx-int8")
     assert processor_of("neoverse-v2").features == "+neon,+lse,+dotprod,+i8mm,+bf16"
     assert processor_of("neoverse-v2").machine.logical_cores == 72  # one thread a core
-    line = r"^cpu: found 'saphirerapids', allowed haswell, .*, apple-m1; did you mean sapphire"
+    line = r"^cpu: found 'saphirerapids', allowed x86-64-v3, .*, apple-m1; did you mean sapphire"
     with pytest.raises(UsageError, match=line):
         processor_of("saphirerapids")
     tiles = replace(PLAIN, has_vnni=True, has_amx_bf16=True, has_amx_int8=True)

@@ -71,7 +71,7 @@ def test_its_status_reports(number: int, facts: str, tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(("count", "text"), [(1, "1 core"), (2, "2 cores")])
 def test_its_status_counts_cores(count: int, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = replace(cpu.host_machine(), physical_cores=count)
-    monkeypatch.setattr(cpu, "host_machine", lambda: machine)
+    monkeypatch.setattr(cpu, "host_machine", lambda _limit: machine)
     assert TARGETS["cpu"].status().reason.startswith(f"{machine.name}, {text}; has ")
 
 

@@ -66,7 +66,7 @@ NEEDS_AVX2 = pytest.mark.skipif(
 
 def use_avx2(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = replace(describe_machine(), isa=AVX2, has_bf16=False, has_vnni=False)
-    monkeypatch.setattr(target, "describe_machine", lambda: machine)
+    monkeypatch.setattr(target, "describe_machine", lambda _limit: machine)
 
 
 @pytest.mark.parametrize("isa", ["own", pytest.param(AVX2, marks=NEEDS_AVX2)])

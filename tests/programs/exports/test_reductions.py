@@ -107,7 +107,7 @@ def use_isa(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = replace(describe_machine(), isa=isa)
     if isa == AVX2:
         machine = replace(machine, has_bf16=False, has_vnni=False)
-    monkeypatch.setattr(target, "describe_machine", lambda: machine)
+    monkeypatch.setattr(target, "describe_machine", lambda _limit: machine)
 
 
 def require_drawn(dtype: str, lengths: tuple[int, ...], count: int, rng: np.random.Generator) -> None:
