@@ -14,6 +14,7 @@ from tests.tuning.fakes import present
 from tuner.core.errors import UsageError
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.problem import Problem
+from tuner.runtime.cpu.host import LIMIT_VARIABLE
 from tuner.targets.cpu import baseline_libraries
 from tuner.targets.cpu.baseline_libraries import (
     BEST,
@@ -211,11 +212,31 @@ def test_a_recorded_library_of_a_quantized_matmul_is_chosen_again(
     assert baseline_libraries.recorded_library(name, by(weights, dtype)) == choice
 
 
-def test_the_process_of_a_library_has_its_number_of_threads_and_no_foreign_settings() -> None:
+def test_the_process_of_a_library_has_its_number_of_threads_and_no_foreign_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv(LIMIT_VARIABLE, raising=False)
     environment = dict(baseline_libraries.baseline_environment("mkl", 3))
     assert environment["MKL_NUM_THREADS"] == environment["BLIS_NUM_THREADS"] == "3"
     assert environment["OPENBLAS_CORETYPE"] is environment["MKL_ENABLE_INSTRUCTIONS"] is None
     assert environment["ONEDNN_MAX_CPU_ISA"] is None
+
+
+@pytest.mark.parametrize(
+    ("limit", "openblas", "onednn"),
+    [
+        ("znver3", "Haswell", "AVX2"),
+        ("x86-64-v4", "SkylakeX", "AVX512_CORE"),
+        ("znver4", "SkylakeX", "AVX512_CORE_BF16"),
+        ("sapphirerapids", "SkylakeX", "AVX512_CORE_AMX"),
+    ],
+)
+def test_libraries_are_held_to_the_instructions_of_a_lesser_processor(
+    limit: str, openblas: str, onednn: str
+) -> None:
+    environment = dict(baseline_libraries.baseline_environment("openblas", 1, limit))
+    assert (environment["OPENBLAS_CORETYPE"], environment["ONEDNN_MAX_CPU_ISA"]) == (openblas, onednn)
+    assert environment[LIMIT_VARIABLE] == limit
 
 
 # Libraries are found in the folders of wheels, else by the loader, and load what lies next to them.
