@@ -218,7 +218,9 @@ class FleetTarget(Target):
         own = self._own.of_detail(detail)
         if own is self._own:
             return self
-        return self._of_details.setdefault(detail, FleetTarget(own, self._fleet))
+        if detail not in self._of_details:
+            self._of_details[detail] = FleetTarget(own, self._fleet)
+        return self._of_details[detail]
 
     def status(self) -> TargetStatus:
         return status_on_fleet(self._own, self._fleet)

@@ -82,12 +82,11 @@ class CpuCode(CompiledTarget):
             require_conversions(problem, own_flags())
 
     def code(self, target: TargetName, problem: Problem, script: Script) -> str:
+        if not target.detail:
+            return super().code(target, problem, script)
         from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler  # loads MLIR
 
-        artifact = CpuCompiler().compile(problem, script)
-        if target.detail:
-            return CrossCompiler(target.detail).code_of(artifact)
-        return artifact.code.text
+        return CrossCompiler(target.detail).code_of(CpuCompiler().compile(problem, script))
 
     def assembly(self, code: str, program: KernelCode | None) -> str:
         from tuner.targets.cpu.compiler import assembly  # loads MLIR
