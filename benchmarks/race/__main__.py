@@ -5,12 +5,13 @@
     python -m benchmarks.race --quick --output race.json       # 10 s for each tuner, 15 minutes in all
     python -m benchmarks.race --budgets 10 60 300              # two hours
 
-Each tuner works in an environment of its own under ``build/race`` and has its budget from the start of its
-process; what has no budget of time is stopped when it is over. Then all kernels of a case are called by one
-C function on the same arrays, 0 and 16 bytes past a boundary of 64 bytes, interleaved in rounds of drawn
-order. Each is compared with float64 before, in a forked child. bf16 and i8 have the smallest budget only.
-A peer that is missing, crashes, is wrong or has no kernel in time is a row with the reason. Nothing else
-should run on the machine.
+Each tuner works in an environment of its own under ``build/race`` and has its budget from the start of
+its process; what has no budget of time is stopped when it is over. ``TUNER_CPU=x86-64-v3`` before the
+command races as a processor that this one contains: each peer is told so, libraries by their variables.
+Then all kernels of a case are called by one C function on the same arrays, 0 and 16 bytes past a boundary
+of 64 bytes, interleaved in rounds of drawn order. Each is compared with float64 before, in a forked
+child. bf16 and i8 have the smallest budget only. A peer that is missing, crashes, is wrong or has no
+kernel in time is a row with the reason. Nothing else should run on the machine.
 """
 
 import argparse
@@ -31,6 +32,8 @@ from benchmarks.race.standings import without_folders
 from benchmarks.results_file import add_report_options, emit, report, seconds_option
 from tuner.core.errors import TunerError
 from tuner.core.problem_text import parse_shape
+from tuner.runtime.cpu.host import own_limit
+from tuner.targets.cpu.baseline_libraries import limited_environment
 
 SHAPES = ("512x512x512", "333x1777x901", "96x8192x256", "64x64x64")
 DTYPES = ("f32", "bf16", "i8")
@@ -54,6 +57,7 @@ def main() -> int:
     others = os.sched_getaffinity(0) - {options.core}
     if others:
         os.sched_setaffinity(0, others)
+    _limit_children()
     FOLDER.mkdir(parents=True, exist_ok=True)
     calls = build_calls(FOLDER)
     cases = [RaceMatmul(*parse_shape(shape), dtype) for dtype in options.dtypes for shape in options.shapes]
@@ -66,6 +70,20 @@ def main() -> int:
         document = report("race", _settings(options, environments), rows, summary_of(rows))
         emit(document, options.json and number == len(cases) - 1, options.output)
     return 0
+
+
+def _limit_children() -> None:
+    """Sets variables of this process, and so of all peers: no settings of BLAS but those of TUNER_CPU."""
+    for name, value in limited_environment(1):
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
+
+
+def _processor() -> str:
+    """Returns LLVM's name of the processor that the race is limited to, "" for the one here."""
+    limit = own_limit()
+    return "" if limit is None else limit.name
 
 
 def _install(names: list[str]) -> int:
@@ -107,7 +125,7 @@ def entries_of(
     folder.mkdir(parents=True)
     found = []
     budgets_s = options.budgets if case.dtype == FULL_DTYPE else options.budgets[:1]
-    place = PeerPlace(environment.python, folder, options.core)
+    place = PeerPlace(environment.python, folder, options.core, _processor())
     try:
         for entry in PEERS[name].entries(case, budgets_s, place):
             _say(f"  {key_of(name, entry)}: {entry.wall_s:.1f} s, {len(entry.trials)} trials {entry.reason}")
@@ -131,7 +149,12 @@ def _settings(options: argparse.Namespace, environments: dict[str, PeerEnvironme
         for name, environment in environments.items()
     }
     names = ("shapes", "dtypes", "budgets", "rounds")
-    return {**{name: getattr(options, name) for name in names}, "offsets": OFFSETS, "peers": peers}
+    return {
+        **{name: getattr(options, name) for name in names},
+        "offsets": OFFSETS,
+        "processor": _processor(),
+        "peers": peers,
+    }
 
 
 def _shape(text: str) -> str:

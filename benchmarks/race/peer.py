@@ -54,6 +54,7 @@ class PeerPlace:
     python: Path
     folder: Path
     core: int
+    processor: str = ""  # whose instructions are compiled, by LLVM's name, "haswell"; "": the one here
 
     def program(self, name: str) -> str:
         """Returns the path of a program that the environment has."""

@@ -19,10 +19,10 @@ MODULE = """func.func @mm(%a: tensor<{m}x{k}x{input}>, %b: tensor<{k}x{n}x{input
 }}
 """
 DATA_TILING = "--iree-opt-data-tiling"
+PROCESSOR = "--iree-llvmcpu-target-cpu"
 FLAGS = (
     "--iree-hal-target-device=local",
     "--iree-hal-local-target-device-backends=llvm-cpu",
-    "--iree-llvmcpu-target-cpu=host",
     "--iree-opt-level=O3",
 )
 
@@ -34,7 +34,8 @@ def entries(
     source = place.folder / "matmul.mlir"
     source.write_text(module_text(case))
     compiled = place.folder / "matmul.vmfb"
-    words = (place.program("iree-compile"), source.name, *FLAGS, *flags, "-o", compiled.name)
+    processor = f"{PROCESSOR}={place.processor or 'host'}"
+    words = (place.program("iree-compile"), source.name, *FLAGS, processor, *flags, "-o", compiled.name)
     yield compiled_once(words, PeerKernel("iree", str(compiled), "mm"), place, LIMIT_S)
 
 
@@ -50,7 +51,7 @@ IREE = Peer(
     package="iree-base-compiler",
     requirements=("iree-base-compiler==3.13.0", "iree-base-runtime==3.13.0", "numpy"),
     dtypes=("f32", "bf16", "i8"),
-    settings=f"iree-compile {' '.join(FLAGS)}; device local-sync, C by iree.abi.output",
+    settings=f"iree-compile {' '.join(FLAGS)} {PROCESSOR}=host; device local-sync, C by iree.abi.output",
     source="https://iree.dev/guides/deployment-configurations/cpu/",
     entries=entries,
 )

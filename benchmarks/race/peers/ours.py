@@ -5,6 +5,7 @@ import signal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def entries(
     for budget_s in budgets_s:
         folder = place.folder / f"{budget_s:g}s"
         folder.mkdir()
-        yield _entry(case, budget_s, PeerPlace(place.python, folder, place.core), options)
+        yield _entry(case, budget_s, replace(place, folder=folder), options)
 
 
 def _entry(case: RaceMatmul, budget_s: float, place: PeerPlace, options: tuple[str, ...]) -> PeerResult:

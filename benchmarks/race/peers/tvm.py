@@ -30,7 +30,7 @@ def entries(case: RaceMatmul, budgets_s: tuple[float, ...], place: PeerPlace) ->
     script = (str(place.python), str(SCRIPT))
     problem = (*case.sizes, case.dtype)
     ran = run_for(
-        (*script, "tune", *problem, "tuned", trials_in_round(max(budgets_s))),
+        (*script, "tune", *problem, place.processor, "tuned", trials_in_round(max(budgets_s))),
         place.folder,
         place.core,
         max(budgets_s),
@@ -45,7 +45,7 @@ def entries(case: RaceMatmul, budgets_s: tuple[float, ...], place: PeerPlace) ->
         until: tuple[LoggedTrial, ...], _best: LoggedTrial, folder: Path
     ) -> tuple[EndedCommand, PeerKernel]:
         copy_first(records.parent, len(until), folder)
-        words = (*script, "build", *problem, str(folder))
+        words = (*script, "build", *problem, place.processor, str(folder))
         built = run_for(words, folder, place.core, BUILD_LIMIT_S, LogWatch())
         return built, PeerKernel("tvm", str(folder / "best.so"), "__tvm_ffi_main")
 

@@ -1,7 +1,9 @@
 """Tunes one matmul with TVM's MetaSchedule, or builds its best: run in TVM's environment.
 
-python tvm_matmul.py tune M N K DTYPE FOLDER TRIALS    until it is killed, TRIALS in each round
-python tvm_matmul.py build M N K DTYPE FOLDER          FOLDER/best.so from the records in FOLDER
+python tvm_matmul.py tune M N K DTYPE PROCESSOR FOLDER TRIALS    until it is killed, TRIALS in each round
+python tvm_matmul.py build M N K DTYPE PROCESSOR FOLDER          FOLDER/best.so from the records in FOLDER
+
+PROCESSOR: LLVM's name of the one whose instructions are compiled; an empty one is the one here.
 """
 
 import sys
@@ -18,9 +20,11 @@ BUILD_LIMIT_S = 120
 
 def main() -> None:
     """Tunes or builds."""
-    step, m_text, n_text, k_text, dtype, folder, *trials = sys.argv[1:]
+    step, m_text, n_text, k_text, dtype, processor, folder, *trials = sys.argv[1:]
     m, n, k = map(int, (m_text, n_text, k_text))
-    target = tvm.target.Target({"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu(), "num-cores": 1})
+    target = tvm.target.Target(
+        {"kind": "llvm", "mcpu": processor or codegen.llvm_get_system_cpu(), "num-cores": 1}
+    )
     module = matmul(m, n, k, *TYPES[dtype])
     if step == "tune":
         meta_schedule.tune_tir(
