@@ -58,6 +58,7 @@ CPU_SOURCES: Sources = (
     "core/processors.py",
     "mlir/cpu",
     "mlir/reference",  # that a fusion's result is compared with
+    "runtime/cpu/bounds.py",
     "runtime/cpu/host.py",  # whether code is adapted to what the processor here can run
     "runtime/cpu/jit.py",
     "targets/cpu/compiler.py",

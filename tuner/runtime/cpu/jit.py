@@ -9,6 +9,7 @@ from tuner.core.errors import CandidateError, Stage, reason_of
 from tuner.core.instruction_sets import AARCH64, SPIN_WAIT, X86_64
 from tuner.core.progress import code_generation
 from tuner.mlir.bindings import execution_engine, ir
+from tuner.runtime.cpu.bounds import compare_with_constants
 from tuner.runtime.cpu.host import (
     own_architecture,
     own_flags,
@@ -22,6 +23,7 @@ from tuner.runtime.cpu.host import (
 # features of its processor, so an attribute that leaves out one names all others by which LLVM chooses
 # instructions.
 SSE4A = "sse4a"
+AVX512VL = "avx512vl"  # masks any store at no cost
 SAME = """sse sse2 ssse3 avx avx2 fma f16c bmi2 popcnt movbe aes vaes vpclmulqdq gfni adx cx16
 avx512f avx512bw avx512cd avx512dq avx512vl avx512ifma avx512vbmi"""
 FEATURES = {  # LLVM's name -> flag of /proc/cpuinfo
@@ -64,6 +66,8 @@ def module_for_host(llvm_text: str) -> Any:
     require_own_intrinsics(llvm_text)
     features = host_features()
     module = ir.Module.parse(llvm_text)
+    if own_architecture() is X86_64 and AVX512VL not in own_flags():
+        compare_with_constants(module)
     for operation in module.body.operations:
         op = operation.operation
         if op.name != "llvm.func" or not op.regions[0].blocks:
