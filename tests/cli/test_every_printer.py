@@ -101,6 +101,7 @@ DIVISIONS: Mapping[str, str] = {
     "runtime/cpu/timing_conditions.py": "load of a processor",
     "runtime/cpu/host.py": "load of a processor",
     "runtime/workers/limits.py": "number of samples of a time limit",
+    "tuning/budget.py": "how long the final re-measurement may take; not printed",
     "tuning/pretuned.py": "speeds of shipped choices, printed as a range with their number of shapes",
 }
 MICROSECONDS = re.compile(r"1e[369](?::[^}]*)?\} ?(?:us|ms|ns)\b")
