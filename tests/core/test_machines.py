@@ -137,6 +137,7 @@ def test_rounds_keep_slowdowns_clocks_and_the_largest_drift() -> None:
 ZEN_4 = ("avx2", "avx512", "avx512-bf16", "vnni")
 SETS = {
     **dict.fromkeys(("x86-64-v3", "haswell", "znver3"), ("avx2",)),
+    "alderlake": ("avx2", "vnni"),
     **dict.fromkeys(("x86-64-v4", "skylake-avx512"), ("avx2", "avx512")),
     **dict.fromkeys(("cascadelake", "icelake-server"), ("avx2", "avx512", "vnni")),
     **dict.fromkeys(("znver4", "znver5"), ZEN_4),
@@ -150,6 +151,7 @@ def test_each_processor_and_machine_offers_what_it_has_and_an_unknown_one_is_ref
     assert {name: instruction_sets_of(each.machine) for name, each in PROCESSORS.items()} == SETS
     assert len({each.machine.name for each in PROCESSORS.values()}) == len(PROCESSORS)
     assert processor_of("znver3").features == "+avx2,+fma,+f16c,-sse4a"
+    assert processor_of("alderlake").features == "+avx2,+fma,+f16c,+avxvnni"
     assert processor_of("graniterapids").features.endswith("+avx512vnni,+amx-tile,+amx-bf16,+amx-int8")
     assert processor_of("neoverse-v2").features == "+neon,+lse,+dotprod,+i8mm,+bf16"
     assert processor_of("neoverse-v2").machine.logical_cores == 72  # one thread a core

@@ -78,6 +78,7 @@ def test_all_files_together_are_small() -> None:
         ("graniterapids", "xeon_amx"),
         ("icelake-server", "avx512"),
         ("haswell", "avx2"),
+        ("alderlake", "avx2"),
     ],
 )
 def test_a_processor_has_a_class_by_its_microarchitecture(name: str, found: str) -> None:

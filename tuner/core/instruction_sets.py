@@ -221,6 +221,16 @@ def isa_of(flags: set[str]) -> str:
     return NO_ISA
 
 
+def encoded(names: Iterable[str], isa: str) -> tuple[str, ...]:
+    """Returns instruction sets as a processor of ``isa`` has them: VNNI without AVX-512 is AVX-VNNI.
+
+    LLVM chooses the encoding of dot products of bytes in 256 bits by this.
+    """
+    if isa == AVX2:
+        return tuple(AVX_VNNI if name == VNNI else name for name in names)
+    return tuple(names)
+
+
 def added_features(names: Iterable[str]) -> str:
     """Returns LLVM's features of instruction sets beyond the level of their isa: "+amx-tile,+amx-bf16"."""
     added = [f"+{feature}" for name in names if name in SETS for feature in SETS[name].added]

@@ -24,6 +24,7 @@ from tuner.core.instruction_sets import (
     SETS,
     VNNI,
     Architecture,
+    encoded,
 )
 from tuner.core.machine import EXTENSIONS, Machine, processor_class
 from tuner.core.problem import Problem
@@ -112,8 +113,8 @@ class DescribedProcessor:
 
     @property
     def all_sets(self) -> frozenset[str]:
-        """Returns its isa and the instruction sets beyond that."""
-        return frozenset((self.isa, *self.has))
+        """Returns its isa and the instruction sets beyond that, of which VNNI may be AVX-VNNI."""
+        return frozenset((self.isa, *encoded(self.has, self.isa)))
 
     @property
     def features(self) -> str:
@@ -123,7 +124,7 @@ class DescribedProcessor:
         of the processor that it is compiled on.
         """
         features: list[str] = []
-        for name in instruction_sets_of(self.machine):
+        for name in encoded(instruction_sets_of(self.machine), self.isa):
             features += [f"+{feature}" for feature in SETS[name].features]
         if self.name.startswith("znver"):
             features.append("-sse4a")  # slow among AVX's instructions: see tuner.runtime.cpu.jit
@@ -132,13 +133,16 @@ class DescribedProcessor:
 
 # Cores and caches: ark.intel.com, and AMD's product pages; the L3 of Zen is that of one complex of cores.
 # Of AArch64: Ampere's and NVIDIA's product pages, what Linux prints on Graviton3, Apple's performance cores,
-# of which four share an L2 of 12 MiB. L3 is the cache of the whole chip.
+# of which four share an L2 of 12 MiB. L3 is the cache of the whole chip. Of Alder Lake: performance cores.
 PROCESSORS = {
     processor.name: processor
     for processor in (
         DescribedProcessor("x86-64-v3", "", AVX2, 0, UNKNOWN_CACHES),
         DescribedProcessor("x86-64-v4", "", AVX512, 0, UNKNOWN_CACHES),
         DescribedProcessor("haswell", "Xeon E5-2680 v3", "avx2", 12, (32 * KIB, 256 * KIB, 30 * MIB)),
+        DescribedProcessor(
+            "alderlake", "Core i9-12900K", AVX2, 8, (48 * KIB, 1280 * KIB, 30 * MIB), (VNNI,)
+        ),
         DescribedProcessor(
             "skylake-avx512", "Xeon Platinum 8180", "avx512", 28, (32 * KIB, MIB, 39424 * KIB)
         ),

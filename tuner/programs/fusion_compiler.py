@@ -14,7 +14,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.fusions import FUSION_ENTRY, QUANTIZED, Fusion
 from tuner.core.fusions import LOOPS as LOOPS_KIND
-from tuner.core.instruction_sets import AVX2, AVX_VNNI, ISAS, VNNI, code_level
+from tuner.core.instruction_sets import ISAS, code_level, encoded
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.packings import FusionCode
@@ -472,9 +472,7 @@ def _linked(
     except ValueError as error:  # compiled as a whole, the program needs no such plan
         return NotFused(f"no place in memory: {error}")
     level = (machine.isa,) if machine.isa in ISAS else ()
-    called = instructions_needed("\n".join(code.llvm_text for code in codes))
-    if machine.isa == AVX2:  # LLVM encodes the same dot products of bytes as AVX-VNNI
-        called = tuple(AVX_VNNI if name == VNNI else name for name in called)
+    called = encoded(instructions_needed("\n".join(code.llvm_text for code in codes)), machine.isa)
     needs = tuple(dict.fromkeys((*level, *called)))
     llvm_text = linked(places, codes, code_level(machine.isa, needs, own_architecture()))
     code = FusedCode(

@@ -134,6 +134,7 @@ def test_a_level_that_is_unknown_or_beyond_the_processor_is_refused(
     [
         ("znver3", "avx2, caches 32K/512K/32M", True),
         ("haswell", "avx2, caches 32K/256K/30M", True),
+        ("alderlake", "avx2 vnni, caches 48K/1M/30M", True),
         ("skylake-avx512", "avx512, caches 32K/1M/39424K", True),
         ("cascadelake", "avx512 vnni, caches 32K/1M/39424K", True),
         ("znver5", "", False),

@@ -226,6 +226,7 @@ def test_the_process_of_a_library_has_its_number_of_threads_and_no_foreign_setti
     ("limit", "openblas", "onednn"),
     [
         ("znver3", "Haswell", "AVX2"),
+        ("alderlake", "Haswell", "AVX2_VNNI"),
         ("x86-64-v4", "SkylakeX", "AVX512_CORE"),
         ("znver4", "SkylakeX", "AVX512_CORE_BF16"),
         ("sapphirerapids", "SkylakeX", "AVX512_CORE_AMX"),

@@ -114,7 +114,7 @@ def test_without_objdump_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 PLAIN = replace(describe_machine(), has_bf16=False, has_vnni=False, has_amx_bf16=False, has_amx_int8=False)
 NAMED = ("tdpbf16ps", "tdpbssd", "tileloadd", "vpdpbusd", "vdpbf16ps", "vpmaddwd", "vpmaddubsw", "vpmulld")
 SLOW = {"vpmulld", "vpmaddubsw"}  # the second one saturates, and is wrong
-INSTRUCTIONS = re.compile(rf"\b(?:{'|'.join(NAMED)})\b|[xyz]mm")
+INSTRUCTIONS = re.compile(rf"(?:\{{vex\}} |\b)(?:{'|'.join(NAMED)})\b|[xyz]mm")
 
 
 @functools.cache
@@ -146,6 +146,7 @@ def sources(processor: str, dtype: str, strategy: str) -> tuple[CrossCompiler, P
         ("haswell", "f32", "matmul_cpu_packed", {"ymm"}, {"zmm"}),
         ("znver3", "i8", "matmul_cpu_direct", {"ymm"}, {"zmm", "vpdpbusd"}),
         ("znver3", "i8", "matmul_cpu_vnni", {"ymm", "vpmaddwd"}, SLOW | {"zmm", "vpdpbusd"}),
+        ("alderlake", "i8", "matmul_cpu_vnni", {"ymm", "{vex} vpdpbusd"}, SLOW | {"zmm", "vpmaddwd"}),
         ("skylake-avx512", "i8", "matmul_cpu_vnni", {"zmm", "vpmaddwd"}, SLOW | {"vpdpbusd"}),
         ("skylake-avx512", "f32", "matmul_cpu_direct", {"zmm"}, {"vpdpbusd"}),
         ("skylake-avx512", "i8", "matmul_cpu_direct", {"zmm"}, {"vpdpbusd"}),
@@ -175,6 +176,8 @@ def test_object_code_has_the_instructions_of_the_processor(
     ("processor", "dtype", "weights", "has", "has_not"),
     [
         ("haswell", "f32", "i4-g32-f16-a8row", {"ymm"}, {"zmm", "vpdpbusd"}),
+        ("alderlake", "f32", "i4-g32-f16-a8row", {"ymm", "{vex} vpdpbusd"}, SLOW | {"zmm", "vpmaddwd"}),
+        ("alderlake", "i8", "constant", {"ymm", "{vex} vpdpbusd"}, SLOW | {"zmm", "vpmaddwd"}),
         ("znver4", "f32", "i4-g32-f16-a8row", {"zmm", "vpdpbusd"}, {"tdpbssd"}),
         ("sapphirerapids", "f32", "i4-g32-f16-a8row", {"tdpbssd"}, {"tdpbf16ps"}),
         ("sapphirerapids", "bf16", "i8-g32-f16", {"tdpbf16ps"}, {"tdpbssd"}),

@@ -30,6 +30,7 @@ from tuner.core.instruction_sets import (
     X86_64,
     CodeLevel,
     code_level,
+    encoded,
 )
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
@@ -91,9 +92,7 @@ def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> C
     used = {*needs}
     if not number_type(problem.dtype).is_float and VNNI in instruction_sets_of(machine):
         used.add(VNNI)
-    if VNNI in used and machine.isa != AVX512:
-        used = (used - {VNNI}) | {AVX_VNNI}
-    required = {machine.isa} | used
+    required = {machine.isa, *encoded(used, machine.isa)}
     architecture = ISA_ARCHITECTURES.get(machine.isa, X86_64)
     sets = tuple(name for name in BITS[architecture.name] if name in required)
     return CodeTarget(code_level(machine.isa, sets, architecture), sets)

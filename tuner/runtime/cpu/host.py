@@ -127,7 +127,7 @@ def own_flags(limit: str = "") -> set[str]:
     for flag in flags:
         if not flag.startswith(ISAS[processor.isa].beyond):
             kept.add(flag)
-    return kept.union(*map(_flags_of_set, processor.has))
+    return kept.union(*map(_flags_of_set, processor.all_sets))
 
 
 def _flags_of_set(name: str) -> frozenset[str]:

@@ -14,10 +14,9 @@ from typing import Any, final
 
 from tuner.core.dtypes import CPU_DTYPES, TILE_DTYPES, natural_output
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.instruction_sets import AMX_INT8, AVX2, AVX512, AVX512_BF16, VNNI
+from tuner.core.instruction_sets import AMX_INT8, AVX2, AVX512, AVX512_BF16, AVX_VNNI, VNNI
 from tuner.core.problem import COLD, Problem
 from tuner.core.problem_classes import PackedProblem, TextProblem
-from tuner.core.processors import instruction_sets_of
 from tuner.core.quantization import WeightFormat
 from tuner.runtime.cpu.host import LIMIT_VARIABLE, own_limit
 from tuner.runtime.workers.services import Environment, library_environment
@@ -302,6 +301,7 @@ ONEDNN_LEVELS = {
         (AVX512_BF16, "AVX512_CORE_BF16"),
         (VNNI, "AVX512_CORE_VNNI"),
         (AVX512, "AVX512_CORE"),
+        (AVX_VNNI, "AVX2_VNNI"),
         (AVX2, "AVX2"),
     )
 }
@@ -358,8 +358,7 @@ def limited_environment(threads: int, limit: str = "") -> Environment:
     processor = own_limit(limit)
     if processor is None:
         return environment
-    sets = instruction_sets_of(processor.machine)
-    onednn = next(level for name, level in ONEDNN_LEVELS.items() if name in sets)
+    onednn = next(level for name, level in ONEDNN_LEVELS.items() if name in processor.all_sets)
     return (*environment, (LIMIT_VARIABLE, processor.name), *HELD[processor.isa], *onednn)
 
 
