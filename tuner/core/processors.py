@@ -140,9 +140,7 @@ PROCESSORS = {
         DescribedProcessor("x86-64-v3", "", AVX2, 0, UNKNOWN_CACHES),
         DescribedProcessor("x86-64-v4", "", AVX512, 0, UNKNOWN_CACHES),
         DescribedProcessor("haswell", "Xeon E5-2680 v3", "avx2", 12, (32 * KIB, 256 * KIB, 30 * MIB)),
-        DescribedProcessor(
-            "alderlake", "Core i9-12900K", AVX2, 8, (48 * KIB, 1280 * KIB, 30 * MIB), (VNNI,)
-        ),
+        DescribedProcessor("alderlake", "Core i9-12900K", AVX2, 8, (48 * KIB, 1280 * KIB, 30 * MIB), (VNNI,)),
         DescribedProcessor(
             "skylake-avx512", "Xeon Platinum 8180", "avx512", 28, (32 * KIB, MIB, 39424 * KIB)
         ),

@@ -8,16 +8,18 @@ import numpy.typing as npt
 
 from tuner.core.fusions import FUSION_ENTRY
 from tuner.core.packings import FusionCode
+from tuner.core.processors import missing_on
 from tuner.core.quantization import WeightFormat, quantized_text
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import compile_fusion
 from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.payload.packed_weights import pack, packed_shape
-from tuner.runtime.cpu.host import missing_sets, own_flags
+from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 from tuner.runtime.cpu.memory import placed_empty
 
+HERE = describe_machine()
 Array = npt.NDArray[np.generic]
 DTYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
 
@@ -80,7 +82,7 @@ def multiplied(
     On a processor without the instructions of the code, what vector code computes in place of these.
     """
     code = compiled(case, threads, emulates=emulates)
-    if missing_sets(instructions_needed(code.llvm_text), own_flags()):
+    if missing_on(HERE, instructions_needed(code.llvm_text)):
         code = compiled(case, threads, emulates=True)
     assert code.is_divided == (threads > 1)
     module = JittedModule(code.llvm_text, (FUSION_ENTRY,))
