@@ -247,7 +247,37 @@ def test_numbers_beyond_the_range_of_a_type_become_what_eager_mode_makes_of_them
         torch.testing.assert_close(found.double(), expected.double(), rtol=0, atol=0, equal_nan=True)
 
 
-def test_a_variance_of_f16_is_computed_in_f64_and_rounded() -> None:
+VARIANCES: tuple[tuple[tuple[int, ...], dict[str, Any]], ...] = (
+    ((5, 7), {"dim": -1}),
+    ((5, 7), {"dim": (0, 1)}),
+    ((5, 1), {"dim": 1}),  # NaN: one number less than that is divided by
+    ((3, 4, 5), {"dim": 1, "correction": 0}),
+    ((3, 4, 5), {"correction": 2}),
+    ((3, 4), {"dim": 0, "keepdim": True, "correction": 5}),
+    ((3, 4), {"dim": 1, "correction": 1.5}),
+    ((2, 70_000), {"dim": 1}),  # a long sum
+)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+@pytest.mark.parametrize(("shape", "how"), VARIANCES)
+def test_variances_are_those_of_eager_mode(shape: tuple[int, ...], how: dict[str, Any], dtype: Any) -> None:
+    x = (torch.linspace(-3, 5, math.prod(shape)).reshape(shape) + 100).to(dtype)
+    function = Function(lambda x: (torch.var(x, **how), *torch.var_mean(x, **how), torch.std(x, **how)))
+    for found, expected in zip(tuner.torch.compile(function, (x,))(x), function(x), strict=True):
+        torch.testing.assert_close(found, expected, equal_nan=True)
+
+
+def test_rows_are_normalized_in_f32() -> None:
+    for function in (lambda x: F.layer_norm(x, (4, 5), eps=1e-3), lambda x: torch.var_mean(x, (-2, -1))):
+        text = export_module(Function(function), (torch.ones(3, 4, 5),)).text
+        assert "to f64" not in text
+        assert "linalg.generic" in text
+
+
+def test_a_variance_of_f16_is_rounded_once() -> None:
     x = torch.linspace(-3, 5, 111).reshape(3, 37)
     function = Function(lambda x: (x.half().var(), x.half().std(1), x.double().half()))
     for found, expected in zip(tuner.torch.compile(function, (x,))(x), function(x), strict=True):

@@ -35,6 +35,7 @@ from tuner.torch.normalizations import (
     batch_norm,
     group_norm,
     instance_norm,
+    layer_norm,
     rms_norm,
     variance_and_mean,
     variance_of,
@@ -129,6 +130,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.rms_norm.default: rms_norm,
         ATEN.rsub.Scalar: _difference_from(table[ATEN.rsub.Scalar]),
         ATEN.group_norm.default: group_norm,
+        ATEN.native_layer_norm.default: layer_norm,
         ATEN.instance_norm.default: instance_norm,
         ATEN._native_batch_norm_legit_no_training.default: batch_norm,  # noqa: SLF001
         ATEN.argmax.default: lambda x, dim=None, keepdim=False: _index_of(torch.amax, x, dim, keepdim),

@@ -1,7 +1,7 @@
 """Normalizations and variances, computed in f32 in as many passes as PyTorch has.
 
-torch-mlir 20261001 computes the variance of a group norm in f64, in twice as many passes, and each step of
-narrow floats in their type; its variance of no elements is 0, where PyTorch's is NaN.
+torch-mlir 20261001 computes variances in f64, in twice as many passes, and each step of a norm of narrow
+floats in their type; its variance of no elements is 0, where PyTorch's is NaN.
 """
 
 import math
@@ -12,6 +12,7 @@ import torch
 from tuner.torch.element_types import number_like, widened
 
 ATEN = torch.ops.aten
+LONG = 1 << 16  # numbers of a variance: sums of more are in f64
 
 
 def rms_norm(x: torch.Tensor, shape: list[int], weight: Any = None, eps: float | None = None) -> torch.Tensor:
@@ -64,6 +65,25 @@ def group_norm(
     return result.reshape(x.shape).to(x.dtype)
 
 
+def layer_norm(
+    x: torch.Tensor, shape: list[int], weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Any:
+    """Computes ``aten.native_layer_norm``, of narrow floats in f32; NotImplemented for no elements."""
+    if not x.numel():
+        return NotImplemented
+    wide = widened(x)
+    dims = list(range(-len(shape), 0))
+    mean = wide.mean(dims, keepdim=True)
+    centred = wide - mean
+    scale = torch.rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
+    result = centred * scale
+    if weight is not None:
+        result = result * widened(weight)
+    if bias is not None:
+        result = result + widened(bias)
+    return result.to(x.dtype), mean, scale
+
+
 def instance_norm(
     x: torch.Tensor,
     weight: Any,
@@ -81,16 +101,35 @@ def instance_norm(
     return group_norm(x, x.shape[1], weight, bias, eps)
 
 
-def variance_of(x: torch.Tensor, dim: Any = None, *, keepdim: bool = False, **_: Any) -> Any:
-    """Computes ``aten.var`` where there are no elements, NaN; NotImplemented where there are some."""
-    if x.numel():
-        return NotImplemented
-    return x.sum(dim if dim else list(range(x.dim())), keepdim=keepdim) * math.nan
+def variance_of(x: torch.Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+    """Computes ``aten.var`` as ``variance_and_mean``."""
+    found = variance_and_mean(x, dim, correction=correction, keepdim=keepdim)
+    if found is NotImplemented:
+        return found
+    return found[0]
 
 
-def variance_and_mean(x: torch.Tensor, *arguments: Any, **keywords: Any) -> Any:
-    """Computes ``aten.var_mean`` where there are no elements; NotImplemented where there are some."""
-    variance = variance_of(x, *arguments, **keywords)
-    if variance is NotImplemented:
+def variance_and_mean(
+    x: torch.Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
+    """Computes ``aten.var_mean``, of narrow floats in f32, of more than LONG numbers in f64.
+
+    The variance and the mean of no numbers are NaN. NotImplemented where the count of numbers is dynamic.
+    """
+    dims = list(dim or range(x.dim()))
+    if not x.numel():
+        nothing = x.sum(dims, keepdim=keepdim) * math.nan
+        return nothing, nothing
+    numbers = math.prod(x.shape[each] for each in dims)
+    if not isinstance(numbers, int):
         return NotImplemented
-    return (variance, variance)
+    wide = widened(x)
+    if numbers > LONG:
+        wide = x.double()
+    mean = wide.mean(dims, keepdim=True)
+    centred = wide - mean
+    squares = (centred * centred).sum(dims, keepdim=keepdim)
+    if correction is None:
+        correction = 1
+    variance = squares / max(numbers - correction, 0)
+    return variance.to(x.dtype), mean.reshape(variance.shape).to(x.dtype)
