@@ -77,3 +77,38 @@ def test_attention_without_a_causal_mask_adds_its_mask() -> None:
 def _compiled(*inputs: Any) -> Any:
     text = export.exported_text(export.Function(attentions), inputs)
     return host_function(compiler_of(TargetName("cpu")).compile(text, as_fusions=True))
+
+
+def one_query(query: Any, key: Any, value: Any, mask: Any, is_seen: Any) -> tuple[Any, ...]:
+    """Returns attentions of one query per head: masks of both kinds, grouped heads, another scale."""
+    grouped = torch.cat([query, -query, 2 * query], 1)
+    return (
+        attention(query, key, value),
+        attention(query, key, value, mask, scale=-0.5),
+        attention(query, key, value, is_seen),
+        attention(grouped, key, value[..., :3], mask[:, :1], enable_gqa=True),
+        flash_attention(query, key, value, attn_mask=mask)[0],
+        attention(query.double(), key.double(), value.double()),
+        attention(query.bfloat16(), key.bfloat16(), value.bfloat16(), is_seen),
+        attention(query.half(), key.half(), value.half()),
+    )
+
+
+@pytest.mark.parametrize("length", [1, 37])
+def test_one_query_reads_keys_as_they_lie(length: int) -> None:
+    rng = torch.Generator().manual_seed(0)
+    query = 3 * torch.randn(2, HEADS, 1, WIDTH, generator=rng)
+    key, value = (torch.randn(2, HEADS, length, WIDTH, generator=rng) for _ in range(2))
+    mask = torch.randn(1, HEADS, 1, length, generator=rng)
+    is_seen = torch.arange(length).unsqueeze(0) % 3 == 0
+    given = (query, key, value, mask, is_seen)
+    text = export.exported_text(export.Function(one_query), given)
+    assert f"x{WIDTH}x{length}x" not in text.replace(f"x{HEADS}x{length}x", "")  # no transposed keys
+    compiled = compiler_of(TargetName("cpu")).compile(text, as_fusions=True)
+    found = host_function(compiled)(*map(export.array_of, given))
+    for number, (result, expected) in enumerate(zip(found, one_query(*given), strict=True)):
+        wanted = export.array_of(expected).astype(np.float64)
+        limit = LIMITS.get(expected.dtype, 2e-2)
+        np.testing.assert_allclose(
+            np.asarray(result).astype(np.float64), wanted, limit, limit, err_msg=str(number)
+        )

@@ -1,10 +1,12 @@
-"""Decompositions of PyTorch's attention in which a causal mask selects scores."""
+"""Decompositions of PyTorch's attention: a causal mask selects scores; one query reads each key once."""
 
 import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
+
+from tuner.torch.element_types import widened
 
 ATEN = torch.ops.aten
 FLASH = ATEN._scaled_dot_product_flash_attention_for_cpu.default  # noqa: SLF001 - torch's only name
@@ -30,6 +32,9 @@ def attentions(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., 
         scale: float | None = None,
         enable_gqa: bool = False,
     ) -> Any:
+        is_shared = enable_gqa or query.shape[:-2] == key.shape[:-2]
+        if is_shared and _is_one_query(query, key) and not is_causal and not dropout_p:
+            return attention_of_one(query, key, value, attn_mask, scale)
         if not is_causal or attn_mask is not None or dropout_p:
             options = {"scale": scale, "enable_gqa": enable_gqa}
             return general(query, key, value, attn_mask, dropout_p, is_causal, **options)
@@ -47,12 +52,54 @@ def attentions(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., 
     ) -> Any:
         options = {"attn_mask": attn_mask, "scale": scale}
         output, sums = general_flash(query, key, value, dropout_p, is_causal, **options)
+        result = None
+        if _is_one_query(query, key) and not is_causal and not dropout_p:
+            result = attention_of_one(query, key, value, attn_mask, scale)
         if is_causal and attn_mask is None and not dropout_p:
             result = causal_attention(query, key, value, scale)
+        if result is not None:
             output = result.permute(2, 0, 1, 3).contiguous().permute(1, 2, 0, 3)  # strides of the operator's
         return output, sums
 
     return {ATEN.scaled_dot_product_attention.default: attention, FLASH: flash}
+
+
+def _is_one_query(query: torch.Tensor, key: torch.Tensor) -> bool:
+    """Returns whether there is one query for each head, of which keys may have fewer, as one token has."""
+    sizes = (query.shape[-2], query.shape[-1], *query.shape[:-2])
+    is_static = all(isinstance(size, int) for size in (*sizes, *key.shape[:-2]))
+    return is_static and sizes[0] == 1 and query.dim() == key.dim() == 4 and query.shape[0] == key.shape[0]
+
+
+def attention_of_one(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    scale: float | None,
+) -> torch.Tensor:
+    """Returns softmax(query key^T scale + mask) value for one query per head; narrow floats in f32.
+
+    Scores are sums along the rows of ``key``, which lie in memory as they are: as a matrix product they would
+    need its transpose. Heads that share keys are next to one another, so that a row of keys is read once.
+
+        query [b, heads, 1, d], key [b, fewer, n, d]  ->  scores [b, fewer, n, heads / fewer]
+    """
+    dtype = query.dtype
+    query, key, value = map(widened, (query, key, value))
+    if scale is None:
+        scale = query.size(-1) ** -0.5
+    factor = math.sqrt(abs(scale))  # as PyTorch scales: products of large numbers overflow later
+    batch, heads, _, depth = query.shape
+    shared = query.reshape(batch, key.size(1), 1, -1, depth) * math.copysign(factor, scale)
+    scores = (shared * (key * factor).unsqueeze(-2)).sum(-1).transpose(-1, -2)
+    rows = scores.reshape(batch, heads, 1, -1)
+    if mask is not None and mask.dtype is torch.bool:
+        mask = torch.where(mask, 0.0, -math.inf)
+    if mask is not None:
+        rows = rows + mask
+    weights = torch._safe_softmax(rows, -1)  # noqa: SLF001 - as PyTorch
+    return (weights.reshape(scores.shape) @ value).reshape(batch, heads, 1, -1).to(dtype)
 
 
 def causal_attention(
@@ -63,8 +110,7 @@ def causal_attention(
     Fewer heads of keys and values than of queries are repeated.
     """
     dtype = query.dtype
-    if dtype in (torch.float16, torch.bfloat16):
-        query, key, value = query.float(), key.float(), value.float()
+    query, key, value = map(widened, (query, key, value))
     if query.dim() > 3 and query.size(-3) != key.size(-3):
         repeats = query.size(-3) // key.size(-3)
         key = key.repeat_interleave(repeats, -3)
