@@ -15,6 +15,7 @@ from tuner.core.problem import LAYOUTS, Problem
 from tuner.core.problem_classes import MatmulProblem
 from tuner.payload.comparison import compare
 from tuner.payload.drawing import draw, draw_base
+from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.workers.worker import call_in_child
 from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.baseline_libraries import LIBRARIES, ONEDNN_TORCH, OPENBLAS, baseline_environment
@@ -58,6 +59,10 @@ def verified_in_a_child(library: str, problems: tuple[Problem, ...], threads: in
     """Returns the names of a library for problems, each verified in a process as a run starts it."""
     if LIBRARIES[library].find() is None:
         pytest.skip(f"{library} is not installed: {LIBRARIES[library].install}")
+    if describe_machine().isa in LIBRARIES[library].slow_isas and any(
+        each.dtype == "i8" for each in problems
+    ):
+        pytest.skip(f"{library}: sums of bytes saturate on this processor")
     work = partial(names_of, library, problems, threads)
     return call_in_child("baseline", work, 120.0, environment=baseline_environment(library, threads))
 

@@ -14,6 +14,7 @@ from tests.tuning.fakes import present
 from tuner.core.errors import UsageError
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.problem import Problem
+from tuner.core.processors import PROCESSORS
 from tuner.runtime.cpu.host import LIMIT_VARIABLE
 from tuner.targets.cpu import baseline_libraries
 from tuner.targets.cpu.baseline_libraries import (
@@ -44,8 +45,9 @@ def by_constant(dtype: str, **options: Any) -> Problem:
     return Matmul(2, 64, 256, dtype, weights="constant", **options)
 
 
-def install(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    """Makes libraries look installed: those of ``names`` and OpenBLAS alone."""
+def install(monkeypatch: pytest.MonkeyPatch, *names: str, processor: str = "znver4") -> None:
+    """Makes libraries look installed on a processor: those of ``names`` and OpenBLAS alone."""
+    monkeypatch.setattr(baseline_libraries, "describe_machine", lambda _: PROCESSORS[processor].machine)
     paths = {id(LIBRARIES[name]): f"/lib/{name}.so" for name in ("openblas", *names)}
     monkeypatch.setattr(BaselineLibrary, "find", lambda library: paths.get(id(library)))
 
@@ -89,6 +91,27 @@ def test_a_choice_stands_for_installed_libraries_that_multiply_the_type(
 ) -> None:
     install(monkeypatch, *installed)
     assert chosen_libraries(choice, problem) == libraries
+
+
+@pytest.mark.parametrize(
+    ("choice", "problem", "libraries"),
+    [
+        (DEFAULT, BF16, ("openblas",)),
+        (DEFAULT, I8, ("openblas",)),  # exact: oneDNN's sums saturate there
+        (BEST, BF16, ("mkl", "onednn", "onednn-torch", "openblas")),
+        (BEST, F16, ("onednn", "onednn-torch", "openblas")),
+        (BEST, F32, ("openblas", "mkl", "blis", "onednn")),
+        ("onednn", BF16, ("onednn",)),
+    ],
+)
+def test_without_avx512_types_below_f32_are_compared_with_products_of_f32(
+    monkeypatch: pytest.MonkeyPatch, choice: str, problem: Problem, libraries: Names
+) -> None:
+    install(monkeypatch, *ALL, processor="znver3")
+    assert chosen_libraries(choice, problem) == libraries
+    note = widened_note(choice, problem)
+    is_widened = (choice, problem) in ((DEFAULT, BF16), (DEFAULT, I8))
+    assert note.startswith(f"no library multiplies {problem.dtype} well on this processor: ") == is_widened
 
 
 @pytest.mark.parametrize(

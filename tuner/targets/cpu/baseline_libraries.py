@@ -18,7 +18,7 @@ from tuner.core.instruction_sets import AMX_INT8, AVX2, AVX512, AVX512_BF16, AVX
 from tuner.core.problem import COLD, Problem
 from tuner.core.problem_classes import PackedProblem, TextProblem
 from tuner.core.quantization import WeightFormat
-from tuner.runtime.cpu.host import LIMIT_VARIABLE, own_limit
+from tuner.runtime.cpu.host import LIMIT_VARIABLE, describe_machine, own_limit
 from tuner.runtime.workers.services import Environment, library_environment
 
 MISSING = re.compile(r"^(\S+): cannot open shared object file")  # glibc, of a library that another one needs
@@ -172,6 +172,7 @@ class BaselineLibrary:
     extension: tuple[str, str] | None = None  # package that has it as well, and a glob of its module
     modules: tuple[str, ...] = ()  # Python modules that it is, all of them
     weights: WeightSupport | None = None  # of a library for quantized matmuls
+    slow_isas: tuple[str, ...] = ()  # with which types below f32 take its plain loops, or are wrong
 
     def find(self) -> str | None:
         """Returns the library's path, the loader's name for it, or its Python module; None: not installed."""
@@ -245,6 +246,7 @@ LIBRARIES = {
         recorded="oneDNN (?!.* torch )",
         matmul="tuner.targets.cpu.onednn:onednn_matmul",
         outputs=("", "bf16", "f16"),
+        slow_isas=(AVX2,),
         files=ONEDNN_NAMES,
     ),
     ONEDNN_TORCH: BaselineLibrary(
@@ -253,6 +255,7 @@ LIBRARIES = {
         recorded="torch |oneDNN .* torch ",
         matmul="tuner.targets.cpu.torch_onednn:TorchOneDnnMatmul",
         outputs=("", "bf16", "f16"),
+        slow_isas=(AVX2,),
         modules=("torch",),
     ),
     ONNXRUNTIME: BaselineLibrary(
@@ -307,22 +310,25 @@ ONEDNN_LEVELS = {
 }
 
 
-def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
+def chosen_libraries(choice: str, problem: Problem, limit: str = "") -> tuple[str, ...]:
     """Returns the libraries (keys of LIBRARIES) that a user's choice means for a problem.
 
-    BEST: all that are installed and can compute it in its type, else the default. DEFAULT: one library. Both,
-    for quantized weights: all that are installed and can multiply by these, () if none; for other fusions ().
-    ONEDNN: its own build, else torch's. Raises UsageError for a named library that is unknown, cannot
+    BEST: all that are installed and can compute it in its type, and the default where there are none, or some
+    are slow on the processor. DEFAULT: one library. Both, for quantized weights: all that are installed and
+    can multiply by these, () if none; for other fusions (). ONEDNN: its own build, else torch's. ``limit``:
+    processor of the run, as of ``own_limit``. Raises UsageError for a named library that is unknown, cannot
     multiply the problem, or is not installed.
     """
     problem = compared_problem(problem)
     if choice in (BEST, DEFAULT) and isinstance(problem, TextProblem):
         return tuple(name for name in LIBRARIES if _is_able(name, problem))
     if choice == DEFAULT:
-        return (_default_library(problem),)
+        return (_default_library(problem, limit),)
     if choice == BEST:
         able = tuple(name for name in LIBRARIES if _is_able(name, problem))
-        return able or (_default_library(problem),)
+        if able and not any(_is_slow(LIBRARIES[name], limit) for name in able):
+            return able
+        return tuple(dict.fromkeys((*able, _default_library(problem, limit))))
     if choice not in LIBRARIES:
         raise unknown_value("baseline", choice, CHOICES)
     able = tuple(name for name, library in LIBRARIES.items() if library.multiplies(problem))
@@ -376,32 +382,44 @@ def baseline_environment(library: str, threads: int, limit: str = "") -> Environ
     return (*environment, ("OCL_ICD_FILENAMES", str(runtime)))
 
 
-def widened_note(choice: str, problem: Problem) -> str:
+def widened_note(choice: str, problem: Problem, limit: str = "") -> str:
     """Returns a sentence for the user if the default baseline multiplies the problem as f32; "" if not.
 
-    ``choice``: of the user; there is no sentence for a library that the user names.
+    ``choice``: of the user; there is no sentence for a library that the user names. ``limit``: as of
+    ``chosen_libraries``.
     """
     problem = compared_problem(problem)
     if choice not in (DEFAULT, BEST) or isinstance(problem, TextProblem):
         return ""
-    (first, *_) = chosen_libraries(choice, problem)
+    (first, *_) = chosen_libraries(choice, problem, limit)
     if problem.dtype not in LIBRARIES[first].widened:
         return ""
-    note = f"no installed library multiplies {problem.dtype}: the baseline is {first} on f32"
     torch = LIBRARIES[ONEDNN_TORCH]
+    if _is_slow(torch, limit):
+        return f"no library multiplies {problem.dtype} well on this processor: the baseline is {first} on f32"
+    note = f"no installed library multiplies {problem.dtype}: the baseline is {first} on f32"
     if not torch.multiplies(problem):
         return note
     return f"{note}; {torch.install} gives one that does"
 
 
-def _default_library(problem: Problem) -> str:
+def _default_library(problem: Problem, limit: str) -> str:
     """Returns OpenBLAS for f32 and f64, else oneDNN: torch's, which is newer and called faster, or its own.
 
-    Where neither multiplies the problem's type, OpenBLAS multiplies it as f32, and its name says so.
+    Where neither multiplies the problem's type, or not well on the processor, OpenBLAS multiplies it as f32,
+    and its name says so.
     """
     if problem.dtype in LIBRARIES[OPENBLAS].dtypes:
         return OPENBLAS
-    return next((name for name in (ONEDNN_TORCH, ONEDNN) if _is_able(name, problem)), OPENBLAS)
+    for name in (ONEDNN_TORCH, ONEDNN):
+        if _is_able(name, problem) and not _is_slow(LIBRARIES[name], limit):
+            return name
+    return OPENBLAS
+
+
+def _is_slow(library: BaselineLibrary, limit: str) -> bool:
+    """Returns whether a library has no code of its own for types below f32 on the processor."""
+    return describe_machine(limit).isa in library.slow_isas
 
 
 def _is_able(name: str, problem: Problem, *, widens: bool = False) -> bool:

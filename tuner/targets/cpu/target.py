@@ -192,7 +192,7 @@ class CpuLibraries(BaselineChoice):
         self._limit = limit
 
     def require(self, choice: str, problem: Problem) -> None:
-        chosen_libraries(choice, problem)
+        chosen_libraries(choice, problem, self._limit)
 
     def target(self, choice: str) -> Target:
         return Cpu(choice, self._limit)
@@ -244,7 +244,7 @@ class Cpu(CpuCode):
 
     def plan(self, settings: RunSettings, machine: Machine) -> Plan:
         planned = plan(settings, machine)
-        note = widened_note(self._library, settings.problem)
+        note = widened_note(self._library, settings.problem, self._limit)
         if note:
             return replace(planned, notes=(*planned.notes, note))
         return planned
@@ -266,7 +266,7 @@ class Cpu(CpuCode):
 
     def baseline(self, problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
         # each library alone, in a process of its own
-        libraries = chosen_libraries(self._library, problem)
+        libraries = chosen_libraries(self._library, problem, self._limit)
         if not libraries:
             able = [name for name, library in LIBRARIES.items() if library.multiplies(problem)]
             raise TunerError(
