@@ -79,8 +79,8 @@ def _compiled(*inputs: Any) -> Any:
     return host_function(compiler_of(TargetName("cpu")).compile(text, as_fusions=True))
 
 
-def one_query(query: Any, key: Any, value: Any, mask: Any, is_seen: Any) -> tuple[Any, ...]:
-    """Returns attentions of one query per head: masks of both kinds, grouped heads, another scale."""
+def few_queries(query: Any, key: Any, value: Any, mask: Any, is_seen: Any) -> tuple[Any, ...]:
+    """Returns attentions of few queries per head: masks of both kinds, grouped heads, another scale."""
     grouped = torch.cat([query, -query, 2 * query], 1)
     return (
         attention(query, key, value),
@@ -94,19 +94,19 @@ def one_query(query: Any, key: Any, value: Any, mask: Any, is_seen: Any) -> tupl
     )
 
 
-@pytest.mark.parametrize("length", [1, 37])
-def test_one_query_reads_keys_as_they_lie(length: int) -> None:
+@pytest.mark.parametrize(("queries", "length"), [(1, 37), (4, 37), (1, 1)])
+def test_few_queries_read_keys_as_they_lie(queries: int, length: int) -> None:
     rng = torch.Generator().manual_seed(0)
-    query = 3 * torch.randn(2, HEADS, 1, WIDTH, generator=rng)
+    query = 3 * torch.randn(2, HEADS, queries, WIDTH, generator=rng)
     key, value = (torch.randn(2, HEADS, length, WIDTH, generator=rng) for _ in range(2))
-    mask = torch.randn(1, HEADS, 1, length, generator=rng)
+    mask = torch.randn(1, HEADS, queries, length, generator=rng)
     is_seen = torch.arange(length).unsqueeze(0) % 3 == 0
     given = (query, key, value, mask, is_seen)
-    text = export.exported_text(export.Function(one_query), given)
+    text = export.exported_text(export.Function(few_queries), given)
     assert f"x{WIDTH}x{length}x" not in text.replace(f"x{HEADS}x{length}x", "")  # no transposed keys
     compiled = compiler_of(TargetName("cpu")).compile(text, as_fusions=True)
     found = host_function(compiled)(*map(export.array_of, given))
-    for number, (result, expected) in enumerate(zip(found, one_query(*given), strict=True)):
+    for number, (result, expected) in enumerate(zip(found, few_queries(*given), strict=True)):
         wanted = export.array_of(expected).astype(np.float64)
         limit = LIMITS.get(expected.dtype, 2e-2)
         np.testing.assert_allclose(

@@ -1,4 +1,4 @@
-"""Decompositions of PyTorch's attention: a causal mask selects scores; one query reads each key once."""
+"""Decompositions of PyTorch's attention: a causal mask selects scores; few queries read each key once."""
 
 import math
 from collections.abc import Callable
@@ -9,6 +9,7 @@ import torch
 from tuner.torch.element_types import widened
 
 ATEN = torch.ops.aten
+FEW = 4  # queries of a head: of eight, a product by transposed keys takes as long
 FLASH = ATEN._scaled_dot_product_flash_attention_for_cpu.default  # noqa: SLF001 - torch's only name
 
 
@@ -33,8 +34,8 @@ def attentions(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., 
         enable_gqa: bool = False,
     ) -> Any:
         is_shared = enable_gqa or query.shape[:-2] == key.shape[:-2]
-        if is_shared and _is_one_query(query, key) and not is_causal and not dropout_p:
-            return attention_of_one(query, key, value, attn_mask, scale)
+        if is_shared and _has_few_queries(query, key) and not is_causal and not dropout_p:
+            return attention_of_few(query, key, value, attn_mask, scale)
         if not is_causal or attn_mask is not None or dropout_p:
             options = {"scale": scale, "enable_gqa": enable_gqa}
             return general(query, key, value, attn_mask, dropout_p, is_causal, **options)
@@ -53,8 +54,8 @@ def attentions(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., 
         options = {"attn_mask": attn_mask, "scale": scale}
         output, sums = general_flash(query, key, value, dropout_p, is_causal, **options)
         result = None
-        if _is_one_query(query, key) and not is_causal and not dropout_p:
-            result = attention_of_one(query, key, value, attn_mask, scale)
+        if _has_few_queries(query, key) and not is_causal and not dropout_p:
+            result = attention_of_few(query, key, value, attn_mask, scale)
         if is_causal and attn_mask is None and not dropout_p:
             result = causal_attention(query, key, value, scale)
         if result is not None:
@@ -64,42 +65,45 @@ def attentions(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., 
     return {ATEN.scaled_dot_product_attention.default: attention, FLASH: flash}
 
 
-def _is_one_query(query: torch.Tensor, key: torch.Tensor) -> bool:
-    """Returns whether there is one query for each head, of which keys may have fewer, as one token has."""
+def _has_few_queries(query: torch.Tensor, key: torch.Tensor) -> bool:
+    """Returns whether there are few queries for each head, as one token has; keys may have fewer heads."""
     sizes = (query.shape[-2], query.shape[-1], *query.shape[:-2])
     is_static = all(isinstance(size, int) for size in (*sizes, *key.shape[:-2]))
-    return is_static and sizes[0] == 1 and query.dim() == key.dim() == 4 and query.shape[0] == key.shape[0]
+    return (
+        is_static and 0 < sizes[0] <= FEW and query.dim() == key.dim() == 4 and query.shape[0] == key.shape[0]
+    )
 
 
-def attention_of_one(
+def attention_of_few(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
     mask: torch.Tensor | None,
     scale: float | None,
 ) -> torch.Tensor:
-    """Returns softmax(query key^T scale + mask) value for one query per head; narrow floats in f32.
+    """Returns softmax(query key^T scale + mask) value for few queries per head; narrow floats in f32.
 
     Scores are sums along the rows of ``key``, which lie in memory as they are: as a matrix product they would
-    need its transpose. Heads that share keys are next to one another, so that a row of keys is read once.
+    need its transpose. Queries that share keys are next to one another, so a row of keys is read once.
 
-        query [b, heads, 1, d], key [b, fewer, n, d]  ->  scores [b, fewer, n, heads / fewer]
+        query [b, heads, l, d], key [b, fewer, n, d]  ->  scores [b, fewer, n, heads / fewer * l]
     """
     dtype = query.dtype
     query, key, value = map(widened, (query, key, value))
     if scale is None:
         scale = query.size(-1) ** -0.5
     factor = math.sqrt(abs(scale))  # as PyTorch scales: products of large numbers overflow later
-    batch, heads, _, depth = query.shape
+    batch, heads, queries, depth = query.shape
     shared = query.reshape(batch, key.size(1), 1, -1, depth) * math.copysign(factor, scale)
     scores = (shared * (key * factor).unsqueeze(-2)).sum(-1).transpose(-1, -2)
-    rows = scores.reshape(batch, heads, 1, -1)
+    rows = scores.reshape(batch, heads, queries, key.size(-2))
     if mask is not None and mask.dtype is torch.bool:
         mask = torch.where(mask, 0.0, -math.inf)
     if mask is not None:
         rows = rows + mask
     weights = torch._safe_softmax(rows, -1)  # noqa: SLF001 - as PyTorch
-    return (weights.reshape(scores.shape) @ value).reshape(batch, heads, 1, -1).to(dtype)
+    result = weights.reshape(scores.shape) @ value
+    return result.reshape(batch, heads, queries, value.size(-1)).to(dtype)
 
 
 def causal_attention(
