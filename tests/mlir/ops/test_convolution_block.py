@@ -66,6 +66,16 @@ def test_the_next_tile_of_a_row_is_fetched_ahead() -> None:
     require_sums(ahead, payload(8), 8)
 
 
+def test_the_tiles_of_a_panel_fetch_a_share_of_the_next_panel_each() -> None:
+    script = line(prefetch=2)
+    code = apply(script, payload(8))
+    assert code.count("memref.prefetch") == 1
+    # four rows are tiles of a panel of 27 x 8 weights: 54 elements each, by 2 in each of 27 steps
+    assert "c54" in code
+    assert "c216" in code
+    require_sums(script, payload(8), 8)
+
+
 def test_a_row_of_the_input_is_loaded_once_for_all_rows_of_the_window() -> None:
     assert apply(line("last"), ROWS).count("vector.load %arg0") == 6  # of 6 rows; 4 x 3 rows are multiplied
     rng = np.random.default_rng(0)

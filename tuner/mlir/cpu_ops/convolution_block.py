@@ -1,7 +1,7 @@
 """The transform op ``tuner.convolution_block``."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, product
@@ -25,10 +25,11 @@ from tuner.mlir.cpu_ops.vector_lanes import load_lanes, multiply_add, store_lane
 from tuner.mlir.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ir.building import DYNAMIC, fetch, index, loop, plus, reinterpreted, times, total, value, zero
 from tuner.mlir.ir.memrefs import element_bytes
-from tuner.mlir.ir.reading import op_of, walk
+from tuner.mlir.ir.reading import constant_of, op_of, walk
 
 LANES = 16  # elements of f32 of a register
-PANEL_LIMIT_BYTES = 1 << 19  # of a panel that is fetched ahead: two fit in an L2 cache of 1 MB
+LINE_BYTES = 64  # of a line of the cache
+FETCHES_INPUT = 1  # value of the attribute prefetch
 PRODUCTS_LIMIT = 256  # of one step; the time of LLVM grows with their number
 LoopIndices = dict[int, Value]  # dimension that is summed up -> its index in the loops
 
@@ -71,10 +72,11 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     Attributes: ``along``, the dimension of a register's lanes: "filters" (default), or "last" for the last
     dimension of the output; i64: ``lanes``, elements of a register (default 16); ``channels``, how many
     channels are summed over the whole window before the next ones (default 0: all); ``unroll``, channels in
-    one iteration of the innermost loop (default 1); ``prefetch``, 1 to fetch what the next tile of a row
-    reads, and the next panel of weights of at most 512 KiB (default 0). ``channels`` and ``unroll`` have no
-    effect where they do not divide, ``prefetch`` where pixels are not the last dimension of the input.
-    Channels of bf16 count as K groups, in pairs. The handle (a func.func) stays valid. Silenceable failure: a
+    one iteration of the innermost loop (default 1); ``prefetch`` (default 0: nothing is fetched ahead). With
+    2 each tile fetches its share of the next panel of weights, an even portion in each step; else the first
+    tile of a panel waits for all of it. With 1 also what the next tile of a row reads, where pixels are the
+    last dimension of the input. ``channels`` and ``unroll`` have no effect where they do not divide. Channels
+    of bf16 count as K groups, in pairs. The handle (a func.func) stays valid. Silenceable failure: a
     convolution that is not of memrefs of static sizes, an unknown ``along``, and K groups with other than 16
     ``lanes``.
 
@@ -100,9 +102,66 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
                     lanes,
                     attribute(self, "channels", 0),
                     attribute(self, "unroll", 1),
-                    bool(attribute(self, "prefetch", 0)),
+                    attribute(self, "prefetch", 0),
                 ).build()
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Share:
+    """What a tile fetches of the panel of weights after its own: ``stride`` elements in each step."""
+
+    weights: Value  # all panels, as one dimension
+    start: Value  # index of the tile's first element
+    stride: int
+
+    @classmethod
+    def of(cls, tile: ConvolutionTile, weights: Value, panel: Value) -> "_Share":
+        """Returns the share of a tile that reads ``weights[panel]``; creates its start."""
+        shape = ir.MemRefType(weights.type).shape
+        elements = math.prod(shape[1:])
+        number, tiles = _tile_of_panel(tile)
+        line = ir.MemRefType.get([math.prod(shape)], tile.element)
+        start = total(times(plus(panel, 1), elements), times(number, -(-elements // tiles)))
+        return cls(reinterpreted(weights, line), start, -(-shape[-1] // tiles))
+
+    def fetch(self, step: Value) -> None:
+        """Creates the prefetches of a step, whose index among those of the tile is ``step``."""
+        first = total(self.start, times(step, self.stride))
+        line = LINE_BYTES // element_bytes(ir.MemRefType(self.weights.type).element_type)
+        for further in range(0, self.stride, line):
+            fetch(self.weights, plus(first, further), locality=2)
+
+
+def _tile_of_panel(tile: ConvolutionTile) -> tuple[Value, int]:
+    """Creates the index of a tile among the tiles that read its panel of weights; returns their number, too.
+
+    These are the iterations of the loops inside of the loop over panels. The number is 1 where bounds are not
+    known.
+    """
+    number = index(0)
+    tiles = 1
+    for variable, bounds in reversed([*_loops_of_panel(tile)]):
+        low, end, step = map(constant_of, bounds)
+        if low is None or end is None or step is None:
+            return index(0), 1
+        count = -(-(end - low) // step)
+        iteration = value("arith.divui", ir.IndexType.get(), plus(variable, -low), index(step))
+        number = total(times(number, count), iteration)
+        tiles *= count
+    return number, tiles
+
+
+def _loops_of_panel(tile: ConvolutionTile) -> Iterator[tuple[Value, list[Value]]]:
+    """Yields (index, [first, end, step]) of the loops in that over panels, the innermost first."""
+    view = op_of(tile.buffer(WEIGHTS), "memref.subview")
+    around = tile.op.parent
+    while view is not None and around.name == "scf.for":
+        variable = around.regions[0].blocks[0].arguments[0]
+        if variable == view.operands[1]:
+            return
+        yield variable, list(around.operands)[:3]
+        around = around.parent
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,14 +179,17 @@ class _Block:
     lanes: int
     channels: int
     unroll: int
-    prefetches: bool
+    share: _Share | None  # of the next panel of weights, None: is not fetched
+    fetches_input: bool
 
     @classmethod
     def of(
-        cls, tile: ConvolutionTile, function: Op, lanes: int, channels: int, unroll: int, prefetches: bool
+        cls, tile: ConvolutionTile, function: Op, lanes: int, channels: int, unroll: int, prefetch: int
     ) -> "_Block":
         weights, panel = panels_of(tile, function)
-        return cls(tile, tuple(tile.pixels()), weights, panel, lanes, channels, unroll, prefetches)
+        share = _Share.of(tile, weights, *panel) if panel and prefetch else None
+        pixels = tuple(tile.pixels())
+        return cls(tile, pixels, weights, panel, lanes, channels, unroll, share, prefetch == FETCHES_INPUT)
 
     @property
     def _counts(self) -> list[int]:
@@ -236,9 +298,10 @@ class _Block:
 
     def _step(self, at: LoopIndices, sums: Sequence[Value]) -> list[Value]:
         known: dict[tuple[object, ...], Value] = {}
-        if self.prefetches:
+        if self.fetches_input:
             self._prefetch(at, known)
-            self._prefetch_panel(at, known)
+        if self.share is not None:
+            self.share.fetch(self._number_of_step(at, known))
         multiply = dot_product if self.tile.has_k_groups else multiply_add
         after = [*sums]
         for number, element in self._products:
@@ -295,16 +358,13 @@ class _Block:
             indices[-1] = plus(indices[-1], distance * last[pixel])
             fetch(self.tile.buffer(INPUT), *indices, locality=3)
 
-    def _prefetch_panel(self, at: LoopIndices, known: dict[tuple[object, ...], Value]) -> None:
-        """Creates prefetches of the weights that the next tile of filters reads at this step."""
-        _panels, *shape = ir.MemRefType(self.weights.type).shape
-        panel_bytes = math.prod(shape) * element_bytes(self.tile.element)
-        if not self.panel or panel_bytes > PANEL_LIMIT_BYTES:
-            return
-        (panel,) = self.panel
-        *window, first = self._bases(WEIGHTS, at, known)
-        for start in range(0, self.lanes * len(self._counts), self.lanes):
-            fetch(self.weights, plus(panel, 1), *window, plus(first, start), locality=2)
+    def _number_of_step(self, at: LoopIndices, known: dict[tuple[object, ...], Value]) -> Value:
+        """Creates the index of a step among those of the tile, in the order of the weights."""
+        *sizes, _ = ir.MemRefType(self.tile.buffer(WEIGHTS).type).shape
+        number = index(0)
+        for base, size in zip(self._bases(WEIGHTS, at, known), sizes, strict=False):
+            number = total(times(number, size), base)
+        return number
 
     def _bases(self, number: int, at: LoopIndices, known: dict[tuple[object, ...], Value]) -> list[Value]:
         return [self._base(number, side, at, known) for side in range(len(self.tile.maps[number]))]
