@@ -38,11 +38,21 @@ def drawn(seed: int, *shape: int) -> Any:
     return normal(*shape, seed=seed).astype(ml_dtypes.bfloat16)
 
 
-@pytest.mark.parametrize("sizes", [(1, 32, 1), (1, 28, 1), (2, 32, 1), (1, 64, 2)])
+@pytest.mark.parametrize("sizes", [(1, 32, 1), (1, 28, 1), (1, 27, 1), (2, 32, 1), (1, 64, 2)])
 def test_one_large_image_without_strides_is_a_matmul(sizes: tuple[int, int, int]) -> None:
-    """Rows of channels of 28 x 28 are less than a page."""
     (fusion,) = formed(convolution(*sizes)).program.fusions
-    assert fusion.kind == (CONTRACTION if sizes == (1, 32, 1) else CONVOLUTION)
+    assert fusion.kind == (CONTRACTION if sizes in ((1, 32, 1), (1, 28, 1)) else CONVOLUTION)
+
+
+@pytest.mark.parametrize("images", [1, 2])
+def test_a_pixel_of_the_window_makes_one_row_of_the_image_with_what_follows(images: int) -> None:
+    text = convolution(images, 7)
+    (fusion,) = formed(text).program.fusions
+    assert fusion.kind == CONVOLUTION
+    assert fusion.ops[0] == "linalg.conv_1d_ncw_fcw"
+    x, w = normal(images, 3, 7, 7), normal(8, 3, 1, 1, seed=1)
+    (found,) = FusedFunction(formed(text))(x, w)
+    np.testing.assert_allclose(found, cpu_function(text)(x, w), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("filters", [60, 64, 65, 72, 80])

@@ -6,6 +6,7 @@ from math import prod
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import create, filled, integers, value
+from tuner.mlir.ir.reading import groups_of, op_of
 from tuner.programs.fusions.operations import COLLAPSE, EMPTY, EXPAND, PARALLEL, VIEWS, defining, is_free
 from tuner.programs.fusions.payload import TensorPayload
 from tuner.programs.fusions.views import Reassociation
@@ -78,8 +79,12 @@ def transposed(tensor: Value, order: Sequence[int]) -> Value:
 def collapse(tensor: Value, groups: Reassociation) -> Value:
     """Creates the reshape of a tensor in which each group of dimensions is one dimension; returns its value.
 
-    For an empty or filled tensor a new empty or filled tensor is created, without a reshape.
+    For an empty or filled tensor a new empty or filled tensor is created, without a reshape. Of a tensor that
+    was expanded so, what was expanded is returned.
     """
+    expanded = op_of(tensor, EXPAND)
+    if expanded is not None and groups_of(expanded) == list(map(list, groups)):
+        return expanded.operands[0]
     merged = [prod(tensor.type.shape[dimension] for dimension in group) for group in groups]
     if is_free(tensor):
         return _reshaped(tensor, merged)
@@ -90,10 +95,16 @@ def collapse(tensor: Value, groups: Reassociation) -> Value:
 def expand(tensor: Value, groups: Reassociation, shape: Sequence[int]) -> Value:
     """Creates the reshape of a tensor to ``shape``: each dimension is split into a group of dimensions.
 
-    Returns its value. For an empty or filled tensor a new one is created, without a reshape.
+    Returns its value. For an empty or filled tensor a new one is created, without a reshape. Of a tensor that
+    was collapsed so, what was collapsed is returned.
     """
     if is_free(tensor):
         return _reshaped(tensor, shape)
+    collapsed = op_of(tensor, COLLAPSE)
+    if collapsed is not None and groups_of(collapsed) == list(map(list, groups)):
+        source = collapsed.operands[0]
+        if list(source.type.shape) == list(shape):
+            return source
     type_ = ir.RankedTensorType.get(list(shape), tensor.type.element_type)
     sizes = ir.DenseI64ArrayAttr.get(list(shape))
     attributes = {"reassociation": _reassociation(groups), "static_output_shape": sizes}

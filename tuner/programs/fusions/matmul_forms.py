@@ -2,10 +2,13 @@
 
 Only the order of sums may change. ``pipeline.form_text`` calls these steps in this order:
 ``transpose_operands``, ``narrow_operands`` (bf16 and i8 in place of their extensions), ``narrow_sums`` (of i8
-into i64), ``pointwise_as_matmuls``, ``single_pixels_as_matmuls``, ``begin_with_zeros``, ``merge_batches``.
+into i64), ``pointwise_as_matmuls``, ``pointwise_as_rows``, ``single_pixels_as_matmuls``,
+``begin_with_zeros``, ``merge_batches``.
 """
 
 from math import prod
+
+import numpy as np
 
 from tuner.core.dtypes import natural_output, number_type
 from tuner.mlir.bindings import Op, Value, ir
@@ -57,9 +60,12 @@ SUM = natural_output(NARROW)
 INTEGER_OPS = ("arith.extsi", "arith.muli", "arith.addi")
 FLOAT_OPS = ("arith.extf", "arith.mulf", "arith.addf")
 NCHW = "linalg.conv_2d_nchw_fchw"
+NCW = "linalg.conv_1d_ncw_fcw"
 # Element types of the operands and the sums that a matmul of a fusion may have.
 PRODUCT_TYPES = (("f32",) * 3, ("f64",) * 3, ("bf16",) * 2 + ("f32",))
-PAGE_BYTES = 4096  # of a channel: at 3136 bytes (28x28) convolutions were as fast, at 12544 a third as fast
+# Of a channel: at 3136 bytes (28x28) convolutions were as fast, by 256 bits of 40 filters 0.8 times as fast;
+# at 784 bytes they were faster, at 12544 a third as fast.
+LARGE_BYTES = 3136
 LANES = 16  # f32 of a register of AVX-512
 FILTERS_OF_ONE_TILE = 64  # at most: more registers per pixel leave too few pixels in registers
 ROWS = [[0, 1], [2]]  # dimensions of A and C: batch and rows become rows
@@ -328,9 +334,9 @@ def is_broadcast(op: Op) -> bool:
 def pointwise_as_matmuls(payload: TensorPayload) -> None:
     """Replaces 1x1 convolutions by matmuls, in place, over large images and by filters that fill no tile.
 
-    A schedule of convolutions reads some pixels of each channel, and channels of a large image are a page of
-    memory or more apart; a matmul reads whole rows of a matrix of channels x pixels. And its tiles have a
-    divisor of the number of filters, those of a matmul any number:
+    A schedule of convolutions reads some pixels of each channel, and channels of a large image are about a
+    page of memory or more apart; a matmul reads whole rows of a matrix of channels x pixels. And its tiles
+    have a divisor of the number of filters, those of a matmul any number:
 
         %r = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x256x56x56xf32>, tensor<64x256x1x1xf32>) ...
       becomes
@@ -346,10 +352,9 @@ def pointwise_as_matmuls(payload: TensorPayload) -> None:
             continue
         x, weights = op.operands[:2]
         images, _, height, width = x.type.shape
-        is_pointwise = list(weights.type.shape[2:]) == [1, 1] and convolution_form(op).strides == (1, 1)
         channel_bytes = height * width * number_type(str(x.type.element_type)).bytes
-        is_better = channel_bytes >= PAGE_BYTES or not _fill_tiles(weights.type.shape[0])
-        if not is_pointwise or images != 1 or op_of(x, PAD) is not None or not is_better:
+        is_better = channel_bytes >= LARGE_BYTES or not _fill_tiles(weights.type.shape[0])
+        if images != 1 or not is_better or not _is_pointwise(op):
             continue
         pixels = [[0, 1], [2, 3]]
         with ir.InsertionPoint(op), op.location:
@@ -359,6 +364,59 @@ def pointwise_as_matmuls(payload: TensorPayload) -> None:
             result = expand(matmul(left, right, start), pixels, op.results[0].type.shape)
         op.results[0].replace_all_uses_with(result)
         op.erase()
+
+
+def pointwise_as_rows(payload: TensorPayload) -> None:
+    """Replaces 1x1 convolutions of images by those of rows, each of all pixels of an image, in place.
+
+    A tile of a schedule is pixels of one row, or whole rows: of 7 x 7 pixels too few, or some twice:
+
+        %r = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x512x7x7xf32>, tensor<2048x512x1x1xf32>) ...
+      becomes
+        %a = tensor.collapse_shape %x [[0], [1], [2, 3]] ... into tensor<1x512x49xf32>
+        %b = tensor.collapse_shape %w [[0], [1], [2, 3]] ... into tensor<2048x512x1xf32>
+        %c = linalg.conv_1d_ncw_fcw ins(%a, %b) ... -> tensor<1x2048x49xf32>
+        %r = tensor.expand_shape %c [[0], [1], [2, 3]] ... into tensor<1x2048x7x7xf32>
+
+    Not changed: strides, padded inputs, single pixels, and the layout NHWC.
+    """
+    for op in payload.ops:
+        if op.name != NCHW or not _is_pointwise(op):
+            continue
+        x, weights = op.operands[:2]
+        if prod(x.type.shape[2:]) <= 1:
+            continue
+        pixels = [[0], [1], [2, 3]]
+        with ir.InsertionPoint(op), op.location:
+            start = collapse(inits_of(op)[0], pixels)
+            row = _convolution_of_rows(collapse(x, pixels), collapse(weights, pixels), start)
+            result = expand(row, pixels, op.results[0].type.shape)
+        op.results[0].replace_all_uses_with(result)
+        op.erase()
+
+
+def _is_pointwise(op: Op) -> bool:
+    """Returns whether a window is one pixel, each pixel is read, and the image is not padded."""
+    x, weights = op.operands[:2]
+    is_of_one = list(weights.type.shape[2:]) == [1, 1] and convolution_form(op).strides == (1, 1)
+    return is_of_one and op_of(x, PAD) is None
+
+
+def _convolution_of_rows(x: Value, weights: Value, init: Value) -> Value:
+    ones = ir.DenseElementsAttr.get(np.ones(1, np.int64))
+    op = ir.Operation.create(
+        NCW,
+        results=[init.type],
+        operands=[x, weights, init],
+        attributes={
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
+            "strides": ones,
+            "dilations": ones,
+        },
+        regions=1,
+    )
+    add_body(op)
+    return op.results[0]
 
 
 def _fill_tiles(filters: int) -> bool:

@@ -133,6 +133,7 @@ def form_text(
         matmul_forms.narrow_operands(payload)
         matmul_forms.narrow_sums(payload)
         matmul_forms.pointwise_as_matmuls(payload)
+        matmul_forms.pointwise_as_rows(payload)
         widening.widen_convolutions(payload, keeps_pairs=multiplies_pairs)
         matmul_forms.single_pixels_as_matmuls(payload)
         # shapes: folding makes reshapes, also of fills, which ``begin_with_zeros`` must see as fills of 0;

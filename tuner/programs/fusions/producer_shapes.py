@@ -101,12 +101,17 @@ def _reshape_like_producer(op: Op) -> bool:
     for value in read:
         if not _is_reshape(value):  # an operand that already has its producer's shape wins: ``op`` stays
             return False
-        if _takes_shape(op, value.owner.operation):
+        reshape = value.owner.operation
+        behind = defining(reshape.operands[0]) if _is_behind_units(reshape) else None
+        reshaped = _takes_shape(op, reshape)
+        if reshaped is not None:
+            if behind is not None:
+                _takes_shape(reshaped, behind)
             return True
     return False
 
 
-def _takes_shape(op: Op, reshape: Op) -> bool:
+def _takes_shape(op: Op, reshape: Op) -> Op | None:
     groups = groups_of(reshape)
     shape = tuple(reshape.operands[0].type.shape)
     if reshape.name == EXPAND:
@@ -118,8 +123,8 @@ def _takes_shape(op: Op, reshape: Op) -> bool:
         is_of_rows = is_parallel(op).index(False) == len(groups) - 1
         fits = is_of_rows and _is_row(result) and all(shape[loop] == 1 for loop in groups[-1][:-1])
     if fits:
-        _expanded(op, groups, shape)
-    return fits
+        return _expanded(op, groups, shape)
+    return None
 
 
 def _is_row(mapping: ir.AffineMap) -> bool:
@@ -132,9 +137,22 @@ def _is_reshape(value: Value) -> bool:
 
 
 def _unshaped(value: Value) -> Value:
-    if _is_reshape(value):
-        return value.owner.operation.operands[0]
-    return value
+    """Returns what a reshape is of, also where dimensions of size 1 of another reshape are dropped."""
+    if not _is_reshape(value):
+        return value
+    source = value.owner.operation.operands[0]
+    if _is_behind_units(value.owner.operation):
+        return source.owner.operation.operands[0]
+    return source
+
+
+def _is_behind_units(reshape: Op) -> bool:
+    """Returns whether a reshape drops dimensions of size 1 of another reshape."""
+    source = reshape.operands[0]
+    if reshape.name != COLLAPSE or not _is_reshape(source):
+        return False
+    shape = source.type.shape
+    return all(sum(shape[dimension] > 1 for dimension in group) <= 1 for group in groups_of(reshape))
 
 
 def _ends_contraction(value: Value) -> bool:
@@ -158,18 +176,18 @@ def _is_computed(value: Value) -> bool:
     return op is not None and op.name in (GENERIC, *CONTRACTIONS)
 
 
-def _collapsed(op: Op, groups: Reassociation) -> bool:
-    """Merges each group of loops into one if no operand needs a copy for it; returns whether it did."""
+def _collapsed(op: Op, groups: Reassociation) -> Op | None:
+    """Merges each group of loops into one if no operand needs a copy for it; returns the new operation."""
     loops_are_parallel = is_parallel(op)
     for group in groups:
         if len({loops_are_parallel[loop] for loop in group}) > 1:
-            return False
+            return None
     operand_groups = [_dimension_groups(dimensions(mapping) or (), groups) for mapping in maps_in(op)]
     for value, own_groups in zip(op.operands, operand_groups, strict=True):
         if own_groups is None:
-            return False
+            return None
         if not is_free(value) and views.collapsed(_layout_of(value), own_groups) is None:
-            return False
+            return None
     # loop of the old op -> loop of the new one
     numbers: dict[int, int] = {}
     for number, group in enumerate(groups):
@@ -197,7 +215,7 @@ def _collapsed(op: Op, groups: Reassociation) -> bool:
             shaped = expand(new.results[0], own_groups, tuple(result.type.shape))
     result.replace_all_uses_with(shaped)
     op.erase()
-    return True
+    return new
 
 
 def _dimension_groups(loops: Sequence[int], groups: Reassociation) -> list[list[int]] | None:
@@ -223,8 +241,11 @@ def _layout_of(value: Value) -> View:
     return views.whole(0, tensor_type(value.type))
 
 
-def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> None:
-    """Replaces a generic by one whose loops are those of ``shape``: each group of them was one loop."""
+def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> Op:
+    """Replaces a generic by one whose loops are those of ``shape``: each group of them was one loop.
+
+    Returns the new operation.
+    """
     operands = []
     maps = []
     operand_groups = []
@@ -248,6 +269,7 @@ def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> None:
         result = new.results[0] if is_same else collapse(new.results[0], operand_groups[-1])
     op.results[0].replace_all_uses_with(result)
     op.erase()
+    return new
 
 
 def _split(mapping: ir.AffineMap, groups: Reassociation, shape: Sequence[int]) -> list[list[int]]:
