@@ -55,6 +55,17 @@ def test_a_pixel_of_the_window_makes_one_row_of_the_image_with_what_follows(imag
     np.testing.assert_allclose(found, cpu_function(text)(x, w), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("images", [1, 2])
+def test_the_pixels_that_a_strided_window_of_one_reads_are_copied_to_a_row(images: int) -> None:
+    text = convolution(images, 14, 2)
+    copy, fusion = formed(text).program.fusions
+    assert (copy.kind, fusion.kind) == (ELEMENTWISE, CONVOLUTION)
+    assert fusion.ops[0] == "linalg.conv_1d_ncw_fcw"
+    x, w = normal(images, 3, 14, 14), normal(8, 3, 1, 1, seed=1)
+    (found,) = FusedFunction(formed(text))(x, w)
+    np.testing.assert_allclose(found, cpu_function(text)(x, w), rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("filters", [60, 64, 65, 72, 80])
 def test_filters_that_fill_no_tile_are_rows_of_a_matmul(filters: int) -> None:
     text = convolution(side=5, filters=filters)

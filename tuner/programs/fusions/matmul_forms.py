@@ -2,8 +2,8 @@
 
 Only the order of sums may change. ``pipeline.form_text`` calls these steps in this order:
 ``transpose_operands``, ``narrow_operands`` (bf16 and i8 in place of their extensions), ``narrow_sums`` (of i8
-into i64), ``pointwise_as_matmuls``, ``pointwise_as_rows``, ``single_pixels_as_matmuls``,
-``begin_with_zeros``, ``merge_batches``.
+into i64), ``read_pixels_as_slices``, ``pointwise_as_matmuls``, ``pointwise_as_rows``,
+``single_pixels_as_matmuls``, ``begin_with_zeros``, ``merge_batches``.
 """
 
 from math import prod
@@ -329,6 +329,49 @@ def is_broadcast(op: Op) -> bool:
     """Returns whether a generic only repeats its only input along further dimensions."""
     loops = moved_loops(op)
     return loops is not None and len(loops) < maps_in(op)[0].n_dims
+
+
+def read_pixels_as_slices(payload: TensorPayload) -> None:
+    """Makes strided 1x1 convolutions of small images read a slice, the pixels that they read, in place.
+
+    A copy of the slice is a row of pixels (``pointwise_as_rows``), and takes less than tiles of every second
+    pixel of a few rows:
+
+        %r = linalg.conv_2d_nchw_fchw {strides = dense<2>} ins(%x, %w : tensor<1x1024x14x14xf32>, ...) ...
+      becomes
+        %s = tensor.extract_slice %x[0, 0, 0, 0] [1, 1024, 7, 7] [1, 1, 2, 2] : ... to tensor<1x1024x7x7xf32>
+        %r = linalg.conv_2d_nchw_fchw {strides = dense<1>} ins(%s, %w : tensor<1x1024x7x7xf32>, ...) ...
+
+    Not changed: padded inputs, and images whose result is large.
+    """
+    for op in payload.ops:
+        if op.name != NCHW:
+            continue
+        x, weights = op.operands[:2]
+        steps = convolution_form(op).strides
+        is_of_one = list(weights.type.shape[2:]) == [1, 1]
+        if steps == (1, 1) or not is_of_one or op_of(x, PAD) is not None:
+            continue
+        pixels = op.results[0].type.shape[2:]
+        if prod(pixels) * number_type(str(x.type.element_type)).bytes >= LARGE_BYTES:
+            continue
+        with ir.InsertionPoint(op), op.location:
+            op.operands[0] = _every(x, [*x.type.shape[:2], *pixels], [1, 1, *steps])
+        op.attributes["strides"] = ir.DenseElementsAttr.get(np.ones(2, np.int64))
+
+
+def _every(tensor: Value, sizes: list[int], steps: list[int]) -> Value:
+    """Creates the slice of a tensor from its first element on; returns its value."""
+    result = ir.RankedTensorType.get(sizes, tensor.type.element_type)
+    return value(
+        SLICE,
+        result,
+        tensor,
+        static_offsets=ir.DenseI64ArrayAttr.get([0] * len(sizes)),
+        static_sizes=ir.DenseI64ArrayAttr.get(sizes),
+        static_strides=ir.DenseI64ArrayAttr.get(steps),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+    )
 
 
 def pointwise_as_matmuls(payload: TensorPayload) -> None:

@@ -132,6 +132,7 @@ def form_text(
         matmul_forms.transpose_operands(payload)
         matmul_forms.narrow_operands(payload)
         matmul_forms.narrow_sums(payload)
+        matmul_forms.read_pixels_as_slices(payload)
         matmul_forms.pointwise_as_matmuls(payload)
         matmul_forms.pointwise_as_rows(payload)
         widening.widen_convolutions(payload, keeps_pairs=multiplies_pairs)
