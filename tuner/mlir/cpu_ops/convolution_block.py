@@ -187,7 +187,9 @@ class _Block:
         cls, tile: ConvolutionTile, function: Op, lanes: int, channels: int, unroll: int, prefetch: int
     ) -> "_Block":
         weights, panel = panels_of(tile, function)
-        share = _Share.of(tile, weights, *panel) if panel and prefetch else None
+        share = None
+        if panel and prefetch:
+            share = _Share.of(tile, weights, *panel)
         pixels = tuple(tile.pixels())
         return cls(tile, pixels, weights, panel, lanes, channels, unroll, share, prefetch == FETCHES_INPUT)
 

@@ -151,8 +151,11 @@ def _is_behind_units(reshape: Op) -> bool:
     source = reshape.operands[0]
     if reshape.name != COLLAPSE or not _is_reshape(source):
         return False
-    shape = source.type.shape
-    return all(sum(shape[dimension] > 1 for dimension in group) <= 1 for group in groups_of(reshape))
+    for group in groups_of(reshape):
+        units = list(map(source.type.shape.__getitem__, group)).count(1)
+        if len(group) - units > 1:
+            return False
+    return True
 
 
 def _ends_contraction(value: Value) -> bool:
