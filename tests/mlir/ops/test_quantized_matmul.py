@@ -28,10 +28,10 @@ def cases(draw: st.DrawFn) -> Case:
     dtype = draw(st.sampled_from(("f32", "bf16")))
     output = draw(st.sampled_from(("f32", "bf16"))) if dtype == "bf16" else "f32"
     has_pairs = dtype == "bf16" and not activations and describe_machine().multiplies_pairs
-    schemes = ["singles", "dots" if activations else "scaled"] + ["pairs"] * has_pairs
+    schemes = ["singles", *(("dots", "bytes") if activations else ("scaled",))] + ["pairs"] * has_pairs
     scheme = draw(st.sampled_from(schemes))
     lanes = 16 if scheme == "pairs" else draw(st.sampled_from((8, 16)))
-    if scheme == "dots" and draw(st.booleans()):
+    if scheme in ("dots", "bytes") and draw(st.booleans()):
         words = {"words": 1}
     else:
         words = {}
@@ -187,11 +187,21 @@ def test_words_are_the_integers_that_dot_products_make() -> None:
     for bits, group in ((4, 32), (4, 0), (8, 64)):
         weights = WeightFormat(bits, group, activations=BY_ROW)
         found = []
-        for words in (0, 1):
-            knobs = {**CASE.knobs, "scheme": "dots", "words": words}
+        for scheme, words in (("dots", 0), ("dots", 1), ("bytes", 0), ("bytes", 1)):
+            knobs = {**CASE.knobs, "scheme": scheme, "words": words}
             case = Case((5, 40, 192), "f32", weights, "f32", knobs)
             found.append(multiplied(case, arrays_of(case, np.random.default_rng(3))))
-        np.testing.assert_array_equal(found[0], found[1])
+        for other in found[1:]:
+            np.testing.assert_array_equal(found[0], other)
+
+
+def test_unpacked_bytes_multiply_blocks_of_k_and_ragged_panels() -> None:
+    weights = WeightFormat(4, 64, has_zero_points=True, activations=BY_GROUP)
+    for words, lanes in ((1, 8), (0, 16)):
+        knobs: dict[str, int | str] = {"scheme": "bytes", "tile_m": 3, "tile_n": 2 * lanes, "lanes": lanes}
+        case = Case((7, 53, 256), "f32", weights, "f32", {**knobs, "words": words, "block_k": 128})
+        arrays = arrays_of(case, np.random.default_rng(0))
+        assert worst_error(evaluate(case.text, arrays)[0], multiplied(case, arrays)) <= 1.0
 
 
 def test_a_nan_in_a_row_makes_its_results_nan() -> None:
@@ -219,7 +229,7 @@ def test_several_threads_share_a_product(threads: int, scheme: str) -> None:
 
 def test_code_for_processors_without_the_instructions_is_equal() -> None:
     schemes = ((4, "dots", 0, BY_GROUP), (8, "dots", 0, BY_ROW), (4, "singles", 0, ""))
-    of_words = ((4, "dots", 1, BY_GROUP), (8, "dots", 1, BY_ROW))
+    of_words = ((4, "dots", 1, BY_GROUP), (8, "dots", 1, BY_ROW), (4, "bytes", 1, BY_GROUP))
     for bits, scheme, words, activations in (*schemes, *of_words):
         weights = WeightFormat(bits, 32, activations=activations)
         case = dataclasses.replace(
@@ -246,8 +256,9 @@ REFUSED = [
     (_line(scheme="pairs"), _payload(), "found pairs of f32 with 16 lanes, allowed bf16 with 16"),
     (_line(scheme="pairs", lanes=8), _payload(dtype="bf16"), "found pairs of bf16 with 8 lanes"),
     (_line(scheme="scaled"), _payload(BY_ROW), "found scaled with activations that are quantized"),
-    (_line(words=1), _payload(), "found words of singles, allowed words of dots"),
-    (_line(scheme="triples"), _payload(), "scheme: found 'triples', allowed dots, pairs, singles, scaled"),
+    (_line(words=1), _payload(), "found words of singles, allowed words of dots or bytes"),
+    (_line(scheme="bytes"), _payload(), "found bytes of activations that are not quantized"),
+    (_line(scheme="triples"), _payload(), "scheme: found 'triples', allowed dots, bytes, pairs, singles"),
     (_line(tile_n=24), _payload(), "found 2 x 24 sums in registers of 16, allowed whole registers"),
     (_line(block_k=48), _payload(), "block_k: found 48, allowed divisors of 64 and multiples of 32"),
     (_line(), "func.func @f() { return }", "found a function without tuner.quantization"),

@@ -46,6 +46,7 @@ PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
         (f"{VNNI.format(8)}\n{AMX}", "i8", ("amx-int8", "vnni")),
         (QUANTIZED.format(16, ""), "f32", ("avx512", "vnni")),
         (QUANTIZED.format(8, ""), "f32", ("vnni",)),
+        (QUANTIZED.format(8, "").replace("dots", "bytes"), "f32", ("vnni",)),
         (QUANTIZED.format(8, ", words = 1 : i64"), "f32", ("avx2",)),
         (QUANTIZED.format(16, ", words = 1 : i64"), "f32", ("avx2", "avx512")),
         (PAIRS.format(1), "bf16", ("avx512-bf16",)),

@@ -7,8 +7,9 @@ from tuner.core.dtypes import number_type
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.amx_tiles import tile_load, tile_store
-from tuner.mlir.cpu_ops.quantized_product import PanelBlock, QuantizedProduct, RowPreparation
+from tuner.mlir.cpu_ops.quantized_product import PanelBlock, QuantizedProduct, RowPreparation, UnpackedBlock
 from tuner.mlir.cpu_ops.quantized_schemes import (
+    BYTES,
     DOTS,
     MOST_TILED,
     PAIRS,
@@ -46,12 +47,9 @@ class TileProduct:
         self.operands = product.operands
         element = self.scheme.element
         depth = LINE_BYTES // number_type(element).bytes
-        self.per_line = depth // self.tile.lanes  # rows of K of a line
         self.depth = depth if self.operands.depth % depth == 0 else depth // 2  # elements of K of a tile
-        self.lines = product.runs_of_block * product.steps * self.scheme.step // self.per_line
-        width = self.tile.columns * self.per_line
-        type_ = ir.Type.parse(element)
-        self.unpacked = allocated((self.lines, width), type_)
+        self.unpacked = UnpackedBlock(product)
+        self.per_line = self.unpacked.per_line
         of_sums = (self.tile.rows, self.tile.columns)
         self.run_sums = allocated(of_sums, ir.Type.parse(self.scheme.sum_element))
         self.sums = allocated(of_sums, ir.F32Type.get())
@@ -61,7 +59,7 @@ class TileProduct:
 
         def of_block(block: PanelBlock) -> None:
             vectors = -(-block.columns // self.tile.lanes)
-            self._unpack(block, vectors)
+            self.unpacked.fill(block)
 
             def of_strip(strip: Value, rows: int) -> None:
                 self._strip(times(strip, self.tile.rows), rows, block, vectors)
@@ -69,22 +67,6 @@ class TileProduct:
             in_steps(BlockExtent(self.operands.sizes[0]), self.tile.rows, of_strip)
 
         self.product.over_blocks(of_block)
-
-    def _unpack(self, block: PanelBlock, vectors: int) -> None:
-        product = self.product
-        steps = self.product.steps
-        begin = total(times(block.panel, self.operands.runs * steps), times(block.run(index(0)), steps))
-
-        def of_step(step: Value) -> None:
-            factors = product.factors(total(begin, step), vectors)
-            product.fetch_ahead(total(begin, step), vectors)
-            for part in range(len(factors[0])):
-                line = plus(times(step, len(factors[0])), part)
-                for vector in range(vectors):
-                    column = index(vector * self.tile.lanes * self.per_line)
-                    create("vector.store", [], [factors[vector][part], self.unpacked, line, column])
-
-        for_each(0, product.runs_of_block * steps, of_step)
 
     def _strip(self, first: Value, rows: int, block: PanelBlock, vectors: int) -> None:
         floats = self.product.floats
@@ -141,7 +123,7 @@ class TileProduct:
             after = list(before)
             for vector in range(vectors):
                 columns = tile_load(
-                    of_b, self.unpacked, line, index(vector * self.tile.lanes * self.per_line)
+                    of_b, self.unpacked.buffer, line, index(vector * self.tile.lanes * self.per_line)
                 )
                 for tile in range(tiles):
                     number_of_tile = tile * vectors + vector
@@ -248,14 +230,15 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
         %few = vector.load %rows[%row, %k] : memref<2x128xi8>, vector<4xi8>
         %next = func.call @vpdpbusd_512(%sums, %low, %bytes_of_a) : ...
 
-    Attributes: ``scheme``, "dots" (products of bytes by vpdpbusd, of quantized A), "pairs" (of bf16 by
-    vdpbf16ps), "tiles" (AMX, of quantized A or bf16), "singles" (of f32; default) or "scaled" (of f32, each
-    panel unpacked and scaled once, to a buffer); i64 ``tile_m`` and ``tile_n``, rows and columns of the sums
-    in registers (default 4 and 64), ``lanes``, sums of a register (default 16), ``words``, 1 for "dots"
-    without VNNI: by vpmaddubsw, of weights of 8 bits by vpmaddwd (default 0), ``block_k``, elements of K
-    after which the next strip of rows is multiplied (default 0: all), ``prefetch``, bytes from the weights
-    that are multiplied to those that are prefetched (default 0: none; where A has more rows than ``tile_m``,
-    any other number prefetches the next block, except with "tiles" and "scaled"). The handle stays valid.
+    Attributes: ``scheme``, "dots" (products of bytes by vpdpbusd, of quantized A), "bytes" (likewise, each
+    panel unpacked once, to a buffer), "pairs" (of bf16 by vdpbf16ps), "tiles" (AMX, of quantized A or bf16),
+    "singles" (of f32; default) or "scaled" (of f32, unpacked and scaled once); i64 ``tile_m`` and ``tile_n``,
+    rows and columns of the sums in registers (default 4 and 64), ``lanes``, sums of a register (default 16),
+    ``words``, 1 for "dots" and "bytes" without VNNI: by vpmaddubsw, of weights of 8 bits by vpmaddwd (default
+    0), ``block_k``, elements of K after which the next strip of rows is multiplied (default 0: all),
+    ``prefetch``, bytes from the weights that are multiplied to those that are prefetched (default 0: none;
+    where A has more rows than ``tile_m``, any other number prefetches the next block, except with "tiles" and
+    "scaled"). The handle stays valid.
     Silenceable failure: another function, a scheme that does not fit the types, ``words`` of another scheme,
     a tile that is not whole registers, a block_k that does not divide K or is not a multiple of a group
     (without groups, of 32), or with a result other than f32.
@@ -298,10 +281,10 @@ def _refusal(tile: QuantizedTile, operands: QuantizedOperands) -> Refusal | None
         return reason
     if tile.scheme == SCALED and is_integer:
         return Refusal("found scaled with activations that are quantized, allowed dots, singles or tiles")
-    if tile.scheme == DOTS and not is_integer:
-        return Refusal("found dots of activations that are not quantized, allowed pairs or singles")
-    if tile.scheme != DOTS and tile.words:
-        return Refusal(f"found words of {tile.scheme}, allowed words of dots")
+    if tile.scheme in (DOTS, BYTES) and not is_integer:
+        return Refusal(f"found {tile.scheme} of activations that are not quantized, allowed pairs or singles")
+    if tile.scheme not in (DOTS, BYTES) and tile.words:
+        return Refusal(f"found words of {tile.scheme}, allowed words of dots or bytes")
     if tile.scheme == PAIRS and (is_integer or operands.dtype != "bf16" or tile.lanes != WORDS.lanes // 2):
         return Refusal(f"found pairs of {operands.dtype} with {tile.lanes} lanes, allowed bf16 with 16")
     if min(tile.rows, tile.lanes, tile.columns) < 1 or tile.columns % tile.lanes:

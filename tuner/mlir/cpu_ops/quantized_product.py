@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from tuner.core.dtypes import number_type
 from tuner.core.quantization import BY_GROUP, BY_ROW, GREATEST, LEAST_MAXIMUM
 from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.cpu_ops.quantized_schemes import (
@@ -36,9 +37,10 @@ from tuner.mlir.cpu_ops.vnni_packing import (
     fetch_share,
     in_steps,
 )
-from tuner.mlir.ir.building import create, fetch, index, loop, plus, times, total, value, zero
+from tuner.mlir.ir.building import create, fetch, for_each, index, loop, plus, times, total, value, zero
 
 ORDERED = {"ogt": 2, "olt": 4}  # of arith.cmpf
+WORD_BYTES = 4  # of the rows of K that a lane multiplies at once
 EXPONENT_LIMIT = 127  # numbers up to 2**127 are in the range of f32
 
 
@@ -244,6 +246,7 @@ class Strip:
     number: Value  # of the strip, among all strips of A
     rows: int
     block: PanelBlock
+    unpacked: "UnpackedBlock | None"  # weights of the block; None: they are unpacked for each strip
 
 
 class QuantizedProduct:
@@ -275,10 +278,16 @@ class QuantizedProduct:
 
     def build(self) -> None:
         """Creates all loops of a product whose sums are in vector registers."""
+        unpacked: UnpackedBlock | None = None
+        if self.scheme.is_unpacked_ahead:
+            unpacked = UnpackedBlock(self)
 
         def of_block(block: PanelBlock) -> None:
+            if unpacked is not None:
+                unpacked.fill(block)
+
             def of_strip(number: Value, rows: int) -> None:
-                self._tile(Strip(number, rows, block))
+                self._tile(Strip(number, rows, block, unpacked))
 
             in_steps(BlockExtent(self.operands.sizes[0]), self.tile.rows, of_strip)
 
@@ -313,7 +322,7 @@ class QuantizedProduct:
 
         def of_run(number: Value, *before: Value) -> list[Value]:
             at = block.run(number)
-            sums = self._sums(strip, row_numbers, vectors, at)
+            sums = self._sums(strip, row_numbers, vectors, number)
             return self.scaled(row_numbers, at, self.group_of(panel, at, vectors), sums, before)
 
         start = [zero(self.floats)] * (strip.rows * vectors)
@@ -322,15 +331,19 @@ class QuantizedProduct:
         for number, row in enumerate(row_numbers):
             self.store(row, panel, columns, finished[number * vectors :][:vectors], adds=block.adds)
 
-    def _sums(self, strip: Strip, rows: list[Value], vectors: int, run: Value) -> list[Value]:
-        """Creates the sums of a run: a vector for each row and vector of columns."""
+    def _sums(self, strip: Strip, rows: list[Value], vectors: int, in_block: Value) -> list[Value]:
+        """Creates the sums of a block's run ``in_block``: a vector for each row and vector of columns."""
         scheme = self.scheme
+        run = strip.block.run(in_block)
         first_step = self.line_of(strip.block, run)
         first_k = times(run, self.operands.depth)
 
         def of_step(step: Value, *sums: Value) -> list[Value]:
             line = total(first_step, step)
-            factors = self.factors(line, vectors)
+            if strip.unpacked is None:
+                factors = self.factors(line, vectors)
+            else:
+                factors = strip.unpacked.factors(total(times(in_block, self.steps), step), vectors)
             if self.operands.sizes[0] > self.tile.rows:
                 self._fetch_next_block(strip, line)
             else:
@@ -543,3 +556,51 @@ class QuantizedProduct:
         if is_integer:
             return value("arith.sitofp", self.floats, sums)
         return sums
+
+
+class UnpackedBlock:
+    """The unpacked weights of a block of K of a panel, in a buffer that all strips of rows read.
+
+    ``buffer``: memref<lines x columns and their rows of K>. A step has ``parts`` lines, each with a factor
+    for each vector of columns, of ``per_line`` rows of K.
+    """
+
+    def __init__(self, product: QuantizedProduct) -> None:
+        """Creates the allocation of the buffer."""
+        element = product.scheme.element
+        self.product = product
+        self.per_line = WORD_BYTES // number_type(element).bytes
+        self.parts = product.scheme.step // self.per_line
+        self.lines = product.runs_of_block * product.steps * self.parts
+        self._lanes = product.tile.lanes * self.per_line  # of a factor
+        self._factor = product.scheme.vector(self._lanes, element)
+        self.buffer = allocated((self.lines, product.tile.vectors * self._lanes), ir.Type.parse(element))
+
+    def fill(self, block: PanelBlock) -> None:
+        """Creates the loop that unpacks a block."""
+        product = self.product
+        vectors = -(-block.columns // product.tile.lanes)
+        begin = product.line_of(block, block.run(index(0)))
+
+        def of_step(step: Value) -> None:
+            factors = product.factors(total(begin, step), vectors)
+            product.fetch_ahead(total(begin, step), vectors)
+            for part in range(self.parts):
+                for vector in range(vectors):
+                    place = self._place(step, part, vector)
+                    create("vector.store", [], [factors[vector][part], self.buffer, *place])
+
+        for_each(0, product.runs_of_block * product.steps, of_step)
+
+    def factors(self, step: Value, vectors: int) -> list[list[Value]]:
+        """Creates, for each of ``vectors`` vectors of columns, the loads of a step's factors."""
+        return [
+            [
+                value("vector.load", self._factor, self.buffer, *self._place(step, part, vector))
+                for part in range(self.parts)
+            ]
+            for vector in range(vectors)
+        ]
+
+    def _place(self, step: Value, part: int, vector: int) -> tuple[Value, Value]:
+        return plus(times(step, self.parts), part), index(vector * self._lanes)

@@ -4,6 +4,7 @@
     "dots"     Dots                   i8, quantized A                  vpdpbusd
                NibbleWords            likewise, weights of 4 bits      vpmaddubsw (with ``words``)
                ByteWords              likewise, weights of 8 bits      vpmaddwd (with ``words``)
+    "bytes"    those of "dots"        likewise, unpacked before        likewise
     "pairs"    Pairs                  bf16                             vdpbf16ps
     "singles"  Singles                f32                              fused multiply-add
     "scaled"   Scaled                 f32, weights scaled before       fused multiply-add
@@ -31,7 +32,14 @@ from tuner.mlir.ir.dot_products import VPDPBUSD, VPMADDUBSW, VPMADDWD, declare_d
 from tuner.mlir.ir.reading import name_of
 from tuner.mlir.ir.table_lookup import FLOATS, WORDS, declare_lookup, looked_up, table_of
 
-DOTS, PAIRS, SINGLES, SCALED, TILES = SCHEMES = ("dots", "pairs", "singles", "scaled", "tiles")
+DOTS, BYTES, PAIRS, SINGLES, SCALED, TILES = SCHEMES = (
+    "dots",
+    "bytes",
+    "pairs",
+    "singles",
+    "scaled",
+    "tiles",
+)
 TILE_PRODUCTS = {"i8": "x86.amx.tile_muli", "bf16": "x86.amx.tile_mulf"}
 MOST_TILED = 1024  # sums of four tiles, which leaves four tile registers for A and B
 TILE_ROWS = 16  # of an AMX tile
@@ -160,6 +168,11 @@ class Scheme(ABC):
 
     def vector(self, lanes: int, element: str) -> Type:
         return ir.VectorType.get([lanes], ir.Type.parse(element))
+
+    @property
+    def is_unpacked_ahead(self) -> bool:
+        """Returns whether weights are unpacked once for all rows of A, to a buffer."""
+        return self.tile.scheme == BYTES
 
     rows_of_bytes: int  # rows of K of a step, where weights have 8 bits
     nibbles: str  # where weights have 4 bits: their order in a step's bytes, a key of NIBBLES
@@ -443,7 +456,7 @@ def scheme_of(tile: QuantizedTile, operands: QuantizedOperands) -> Scheme:
     dots = Dots
     if tile.words:
         dots = NibbleWords if operands.format.bits < BYTE_BITS else ByteWords
-    named: dict[str, type[Scheme]] = {DOTS: dots, PAIRS: Pairs, SINGLES: Singles, SCALED: Scaled}
+    named: dict[str, type[Scheme]] = {DOTS: dots, BYTES: dots, PAIRS: Pairs, SINGLES: Singles, SCALED: Scaled}
     return (named | {TILES: of_tiles})[tile.scheme](tile, operands)
 
 

@@ -41,7 +41,11 @@ OPS = {
 }
 VNNI_BLOCK = re.compile(r'"tuner\.vnni_block"\s*\([^)]*\)\s*(<?\{[^}]*\})?')  # with its attributes
 QUANTIZED = re.compile(r'"tuner\.quantized_matmul"\s*\([^)]*\)\s*(<?\{[^}]*\})')
-OF_SCHEMES = {"dots": VNNI, "pairs": AVX512_BF16}  # scheme of tuner.quantized_matmul -> instruction set
+OF_SCHEMES = {
+    "dots": VNNI,
+    "bytes": VNNI,
+    "pairs": AVX512_BF16,
+}  # scheme of tuner.quantized_matmul -> instruction set
 SCHEME = re.compile(r'\bscheme = "(\w+)"')
 PAIR_BLOCK = re.compile(r'"tuner\.pair_block"\s*\([^)]*\)\s*(<?\{[^}]*\})')
 BY_DOTS = re.compile(r"\bdots = 1\b")  # dot-product instructions
