@@ -24,15 +24,7 @@ def compare_with_constants(module: ir.Module) -> None:
 
     Only a maximum with 0.0 has the addition. A minimum with -0.0, which would need another one, stays.
     """
-    found: list[Op] = []
-
-    def note(op: Op) -> ir.WalkResult:
-        if op.name in PREDICATES:
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(note)
-    for op in found:
+    for op in _extremes(module):
         first, second = op.operands
         bounds = ((x, limit, _number(limit)) for x, limit in ((first, second), (second, first)))
         x, limit, bound = next((each for each in bounds if each[2] is not None), (first, second, None))
@@ -43,6 +35,16 @@ def compare_with_constants(module: ir.Module) -> None:
             continue
         adds_zero = op.name == MAXIMUM and bound == 0 and not is_negative_zero
         _replace(op, x, limit, adds_zero=adds_zero)
+
+
+def _extremes(module: ir.Module) -> list[Op]:
+    """Returns the maxima and minima in functions of LLVM dialect, which have no regions inside of them."""
+    found = []
+    for function in module.body.operations:
+        for region in function.regions:
+            for block in region:
+                found += [op.operation for op in block.operations if op.operation.name in PREDICATES]
+    return found
 
 
 def _replace(op: Op, x: Value, limit: Value, *, adds_zero: bool) -> None:
