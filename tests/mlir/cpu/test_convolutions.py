@@ -104,10 +104,12 @@ def require_first(convolution: Convolution, machine: Machine) -> None:
 
 @pytest.mark.parametrize("filters", [32, 64, 256, 512])
 def test_the_first_configuration_of_a_processor_with_16_registers_shares_them(filters: int) -> None:
-    shape = (1, 1, 64, filters, 14, 14, (3, 3), (1, 1), (1, 1))
+    shape = (1, 1, 64, filters, 30, 30, (3, 3), (1, 1), (1, 1))
     convolution = Convolution("linalg.conv_2d_nchw_fchw", *shape, "none", True, "f32")
     knobs = dict(first(convolution, AVX2)[0].choices)
     assert (knobs["tile_f"], knobs["tile_p"]) == (16, 6)  # 12 of sums; each element is read for two of them
+    knobs = dict(first(replace(convolution, height=14, width=14), AVX2)[0].choices)
+    assert (knobs["tile_f"], knobs["tile_p"]) == (8, 14)  # a whole row
     knobs = dict(first(replace(convolution, height=32, width=32), AVX2)[0].choices)
     assert (knobs["tile_f"], knobs["tile_p"]) == (16, 4)  # tiles of 6 would leave 2 of 32
 

@@ -118,10 +118,11 @@ class _Share:
     @classmethod
     def of(cls, tile: ConvolutionTile, weights: Value, panel: Value) -> "_Share":
         """Returns the share of a tile that reads ``weights[panel]``; creates its start."""
-        shape = ir.MemRefType(weights.type).shape
+        type_ = ir.MemRefType(weights.type)
+        shape = type_.shape
         elements = math.prod(shape[1:])
         number, tiles = _tile_of_panel(tile)
-        line = ir.MemRefType.get([math.prod(shape)], tile.element)
+        line = ir.MemRefType.get([math.prod(shape)], type_.element_type)
         start = total(times(plus(panel, 1), elements), times(number, -(-elements // tiles)))
         return cls(reinterpreted(weights, line), start, -(-shape[-1] // tiles))
 
