@@ -14,10 +14,11 @@ F32_1_THREAD = "cpu_matmul_f32_1_thread.json"
 F32_2_THREADS = "cpu_matmul_f32_2_threads.json"
 BF16_1_THREAD = "cpu_matmul_bf16_1_thread.json"
 # Against the fastest of several libraries: dtype -> results
-AMX_1_THREAD, XEON_1_THREAD, ZEN4_1_THREAD = (
+AMX_1_THREAD, AVX2_1_THREAD, XEON_1_THREAD, ZEN4_1_THREAD = (
     {dtype: f"cpu_matmul_{processor}_{dtype}_1_thread.json" for dtype in dtypes}
     for processor, dtypes in (
         ("amx", ("f32", "bf16", "i8")),
+        ("avx2", ("f32", "bf16", "i8")),
         ("xeon", ("f32",)),
         ("zen4", ("f32", "bf16", "i8")),
     )

@@ -18,6 +18,7 @@ from benchmarks.model_tables import models_intervals, models_sentence, models_ta
 from benchmarks.quantized_tables import quantized_sentence, quantized_table
 from benchmarks.ratios import (
     AMX_1_THREAD,
+    AVX2_1_THREAD,
     BF16_1_THREAD,
     F32_1_THREAD,
     XEON_1_THREAD,
@@ -43,7 +44,12 @@ SPACES = {  # recorded space -> its name in the table, and the file with Kernel 
     "convolution_MI250X": ("convolution, MI250X", "search_replay_kernel_tuner_convolution_mi250x.json"),
     "dedispersion_A100": ("dedispersion, A100", "search_replay_kernel_tuner_dedispersion_a100.json"),
 }
-PROCESSORS = {"Zen 4": ZEN4_1_THREAD, "Xeon": XEON_1_THREAD, "Xeon, AMX": AMX_1_THREAD}
+PROCESSORS = {
+    "Zen 4": ZEN4_1_THREAD,
+    "AVX2": AVX2_1_THREAD,
+    "Xeon": XEON_1_THREAD,
+    "Xeon, AMX": AMX_1_THREAD,
+}
 REGRETS = {  # search -> its name in the table
     "tpe": "`tpe`",
     f"{PREFIX}adaptive_tabu_greywolf": "tabu_greywolf",
