@@ -74,9 +74,9 @@ def _element(type_: ir.Type) -> str:
 
 def _number(limit: Value) -> float | None:
     """Returns the float of a constant, or of each of its elements; None for another value."""
-    op = _maker(limit)
+    op = _defining_op(limit)
     if op is not None and op.name == "llvm.extractvalue":
-        op = _maker(op.operands[0])
+        op = _defining_op(op.operands[0])
     if op is None or op.name != "llvm.mlir.constant":
         return None
     number = op.attributes["value"]
@@ -87,7 +87,7 @@ def _number(limit: Value) -> float | None:
     return None
 
 
-def _maker(result: Value) -> Op | None:
+def _defining_op(result: Value) -> Op | None:
     if isinstance(result.owner, ir.Block):
         return None
     return result.owner.operation
