@@ -9,7 +9,7 @@ import itertools
 import math
 import weakref
 from collections.abc import Iterator, Sequence
-from operator import is_
+from operator import attrgetter, is_
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ LEAST_BYTES = 1 << 15  # half a microsecond from a cache
 MOST_CALLS = 128  # until all is read
 ROWS = 256  # of a call that reads all; one of fewer rows reads a part as large as its share of these rows
 LINE_BYTES = 64  # of a cache
+VERSION = attrgetter("_version")  # torch's only name
 LINES = 4  # of each tensor: a write of half of it is seen by 15 of 16 calls
 
 
@@ -38,14 +39,11 @@ def versions_of(tensors: Sequence[torch.Tensor]) -> Versions | None:
     Valid while the memory of the tensors is kept: an address may be given to another tensor otherwise.
     Tensors that were made in inference mode have no counter.
     """
-    try:
-        return tuple(map(_version, tensors))
+    pointers = map(torch.Tensor.data_ptr, tensors)
+    try:  # a model has hundreds of weights: no call of Python for each
+        return tuple(zip(map(id, tensors), pointers, map(VERSION, tensors), strict=True))
     except RuntimeError:
         return None
-
-
-def _version(tensor: torch.Tensor) -> tuple[int, int, int]:
-    return id(tensor), tensor.data_ptr(), tensor._version  # noqa: SLF001 - torch's only name
 
 
 def _layout(tensor: torch.Tensor) -> Layout:
