@@ -1,8 +1,8 @@
 """What the pages show of a race: the part of results.md, the README's lines and picture.
 
-    python -m benchmarks.race.pages        writes them anew from benchmarks/results/race.json
+    python -m benchmarks.race.pages        writes them anew from benchmarks/results/race.json, race_avx2.json
 
-A test compares. Without that file the parts are empty.
+A test compares. Without the first file the parts are empty.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from benchmarks.race.environments import ROOT
 from benchmarks.race.peers import BASELINE
 from benchmarks.race.peers.ours import COLD_TUNER, TUNER
 from benchmarks.race.picture import svg
-from benchmarks.race.race_file import ALIGNED, FILE, PICTURE_DTYPE, SHIFTED, Race, stored_race
+from benchmarks.race.race_file import ALIGNED, FILE, LIMITED_FILE, PICTURE_DTYPE, SHIFTED, Race, stored_race
 from benchmarks.race.rows import Row
 from benchmarks.race.standings import SHARES, geometric_means
 from benchmarks.results_file import day_of
@@ -33,13 +33,21 @@ def results_part(race: Race) -> str:
     ]
     missing = f" {'; '.join(skipped)}." if skipped else ""
     return (
-        f"{losses(race)}\n\n"
+        f"{losses(race)}{limited_sentence()}\n\n"
         f"{day_of(race.document)}, one thread on one core of {race.machine}; "
         f"{race.document['settings']['rounds']} rounds, in which quartiles of OpenBLAS's times "
         f"were up to {race.spread:.1%} apart (`{FILE.name}`)."
         f"{missing}\n\n"
         f"{ratio_table(race)}\n\n{search_table(race)}\n\n{versions_sentence(race)}\n"
     )
+
+
+def limited_sentence() -> str:
+    """Returns where a peer is better where all are limited to AVX2; "" without such a race."""
+    race = stored_race(LIMITED_FILE)
+    if race is None:
+        return ""
+    return f"\n\n{race.machine} (`{LIMITED_FILE.name}`, {race.longest_s:g} s): {losses(race)}"
 
 
 def losses(race: Race) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, final
 
 from benchmarks.race.peers import BASELINE
@@ -9,6 +10,7 @@ from benchmarks.race.rows import Row
 from benchmarks.results_file import RESULTS
 
 FILE = RESULTS / "race.json"
+LIMITED_FILE = RESULTS / "race_avx2.json"  # of a processor limited to AVX2
 ALIGNED, SHIFTED = "0", "16"  # bytes from a cache line, as the results file has them
 PICTURE_DTYPE = "f32"
 
@@ -81,6 +83,6 @@ class Race:
         return [row for row in self.rows if row["budget_s"] in (None, largest[row["shape"], row["dtype"]])]
 
 
-def stored_race() -> Race | None:
-    """Returns the race in the results; None where none is stored."""
-    return Race(json.loads(FILE.read_text())) if FILE.exists() else None
+def stored_race(file: Path = FILE) -> Race | None:
+    """Returns the race of a results file; None where it is not there."""
+    return Race(json.loads(file.read_text())) if file.exists() else None
