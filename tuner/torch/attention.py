@@ -69,9 +69,9 @@ def _has_few_queries(query: torch.Tensor, key: torch.Tensor) -> bool:
     """Returns whether there are few queries for each head, as one token has; keys may have fewer heads."""
     sizes = (query.shape[-2], query.shape[-1], *query.shape[:-2])
     is_static = all(isinstance(size, int) for size in (*sizes, *key.shape[:-2]))
-    return (
-        is_static and 0 < sizes[0] <= FEW and query.dim() == key.dim() == 4 and query.shape[0] == key.shape[0]
-    )
+    if not is_static or 0 in sizes or query.dim() != 4 or key.dim() != 4:
+        return False
+    return sizes[0] <= FEW and query.shape[0] == key.shape[0]
 
 
 def attention_of_few(
