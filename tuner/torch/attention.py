@@ -71,7 +71,7 @@ def _has_few_queries(query: torch.Tensor, key: torch.Tensor) -> bool:
     is_static = all(isinstance(size, int) for size in (*sizes, *key.shape[:-2]))
     if not is_static or 0 in sizes or query.dim() != 4 or key.dim() != 4:
         return False
-    return sizes[0] <= FEW and query.shape[0] == key.shape[0]
+    return bool(sizes[0] <= FEW and query.shape[0] == key.shape[0])
 
 
 def attention_of_few(
