@@ -199,7 +199,7 @@ def test_a_script_that_declares_sequences_is_checked_with_the_file_that_has_them
         Path(f"{name}.mlir").write_text(text.replace(knob, f"transform.param.constant {value} : i64"))
     shutil.copy("best.provenance.json", "tm.provenance.json")
     checked = of_two_files("check tm.mlir --library tn.mlir")
-    assert checked.code in (0, 3)  # 3: a busy machine
+    assert checked.code in (0, 1, 3)  # 1: other values were best; 3: a busy machine
     assert checked.out.startswith("correct; ")
     alone = of_two_files("check tm.mlir")
     assert alone.code == 1

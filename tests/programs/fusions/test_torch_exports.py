@@ -30,7 +30,7 @@ MODELS = {  # in the order of the fusions
     "llama": "RCEEEEECEEEEEECRCECRCC",
     "gpt2": "LERCEEECRCECRCCRC",
     "vit": "VEEERCEEECRCECRCCRC",
-    "resnet": "EVEEVVVVVVRC",
+    "resnet": "EVEEVVEEVVVVRC",
     "conv_pool_linear": "VEC",
 }
 HEADS, QUERIES, KEYS = 2, 9, 11
