@@ -90,12 +90,10 @@ def attention_of_few(
     """
     dtype = query.dtype
     query, key, value = map(widened, (query, key, value))
-    if scale is None:
-        scale = query.size(-1) ** -0.5
-    factor = math.sqrt(abs(scale))  # as PyTorch scales: products of large numbers overflow later
+    of_query, of_key = _factors(query, scale)
     batch, heads, queries, depth = query.shape
-    shared = query.reshape(batch, key.size(1), 1, -1, depth) * math.copysign(factor, scale)
-    scores = (shared * (key * factor).unsqueeze(-2)).sum(-1).transpose(-1, -2)
+    shared = query.reshape(batch, key.size(1), 1, -1, depth) * of_query
+    scores = (shared * (key * of_key).unsqueeze(-2)).sum(-1).transpose(-1, -2)
     rows = scores.reshape(batch, heads, queries, key.size(-2))
     if mask is not None and mask.dtype is torch.bool:
         mask = torch.where(mask, 0.0, -math.inf)
@@ -119,10 +117,16 @@ def causal_attention(
         repeats = query.size(-3) // key.size(-3)
         key = key.repeat_interleave(repeats, -3)
         value = value.repeat_interleave(repeats, -3)
-    if scale is None:
-        scale = query.size(-1) ** -0.5
-    factor = math.sqrt(abs(scale))  # as PyTorch scales: products of large numbers overflow later
-    scores = (query * math.copysign(factor, scale)) @ (key.transpose(-2, -1) * factor)
+    of_query, of_key = _factors(query, scale)
+    scores = (query * of_query) @ (key.transpose(-2, -1) * of_key)
     is_seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
     weights = torch._safe_softmax(torch.where(is_seen, scores, -math.inf), -1)  # noqa: SLF001 - as PyTorch
     return (weights @ value).to(dtype)
+
+
+def _factors(query: torch.Tensor, scale: float | None) -> tuple[float, float]:
+    """Returns the factors of queries and keys, as PyTorch has: products of large numbers overflow later."""
+    if scale is None:
+        scale = query.size(-1) ** -0.5
+    factor = math.sqrt(abs(scale))
+    return math.copysign(factor, scale), factor

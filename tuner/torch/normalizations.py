@@ -120,7 +120,7 @@ def variance_and_mean(
     if not x.numel():
         nothing = x.sum(dims, keepdim=keepdim) * math.nan
         return nothing, nothing
-    numbers = math.prod(x.shape[each] for each in dims)
+    numbers = math.prod(x.shape[dimension] for dimension in dims)
     if not isinstance(numbers, int):
         return NotImplemented
     wide = widened(x)

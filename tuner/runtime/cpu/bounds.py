@@ -25,9 +25,8 @@ def compare_with_constants(module: ir.Module) -> None:
     Only a maximum with 0.0 has the addition. A minimum with -0.0, which would need another one, stays.
     """
     for op in _extremes(module):
-        first, second = op.operands
-        bounds = ((x, limit, _number(limit)) for x, limit in ((first, second), (second, first)))
-        x, limit, bound = next((each for each in bounds if each[2] is not None), (first, second, None))
+        x, limit = sorted(op.operands, key=lambda operand: _number(operand) is not None)  # the constant last
+        bound = _number(limit)
         if bound is None or math.isnan(bound) or _element(x.type) not in FLOATS:
             continue
         is_negative_zero = math.copysign(1.0, bound) < 0 and bound == 0

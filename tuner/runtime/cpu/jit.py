@@ -55,6 +55,12 @@ def host_features() -> str:
     return ",".join((*named, f"-{SSE4A}"))
 
 
+@cache
+def _has_slow_masks() -> bool:
+    """Returns whether a masked store may take longer than another one on this processor."""
+    return own_architecture() is X86_64 and AVX512VL not in own_flags()
+
+
 def module_for_host(llvm_text: str) -> Any:
     """Parses LLVM-dialect text in the JIT's current context; returns the module, adapted to this processor.
 
@@ -66,7 +72,7 @@ def module_for_host(llvm_text: str) -> Any:
     require_own_intrinsics(llvm_text)
     features = host_features()
     module = ir.Module.parse(llvm_text)
-    if own_architecture() is X86_64 and AVX512VL not in own_flags():
+    if _has_slow_masks():
         compare_with_constants(module)
     for operation in module.body.operations:
         op = operation.operation
