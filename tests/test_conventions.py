@@ -298,6 +298,7 @@ CACHES = {
     "torch.operations._function": "Product: tests/torch/test_cache_keys.py",
     "torch.compiled_products.compiled_product": "Product: tests/torch/test_cache_keys.py",
     "torch.operations.PACKED": "the parameter, what it contains, Product: the same",
+    "runtime.cpu.jit._has_slow_masks": "nothing: the processor of this process",
     "runtime.cpu.jit.host_features": "nothing: the processor of this process",
     "programs.run.program_weights._known": "size and checksum; what is found is compared as a whole",
     "runtime.cpu.jit.shipped_module": "nothing: files of the package",
