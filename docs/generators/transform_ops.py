@@ -9,7 +9,7 @@ import re
 from typing import Any, Final
 
 from docs.generators.markdown import as_markdown, fenced
-from tuner.mlir.transform import OPS
+from tuner.mlir.dialect import all_ops
 
 INDENTED: Final = re.compile(r"(?:^(?: {2,}.*)?\n)+", re.MULTILINE)
 OP: Final = re.compile(r'\A"?``tuner\.\w+``: ')
@@ -17,7 +17,7 @@ OP: Final = re.compile(r'\A"?``tuner\.\w+``: ')
 
 def transform_ops() -> str:
     """Returns a section for each op, by name."""
-    return "\n".join(_section(op) for op in sorted(OPS, key=lambda op: str(op.OPERATION_NAME)))
+    return "\n".join(_section(op) for op in all_ops())
 
 
 def _section(op: Any) -> str:

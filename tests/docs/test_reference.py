@@ -18,7 +18,7 @@ from docs.generators.template_comments import documented_comments
 from docs.generators.transform_ops import transform_ops
 from tests.cli.conftest import Tuner
 from tests.docs.guide import ROOT
-from tuner.mlir.transform import OPS
+from tuner.mlir.dialect import all_ops
 from tuner.payload.scratch import COMMENT
 from tuner.space.scripts.header import ScriptProvenance
 
@@ -83,7 +83,7 @@ def test_every_command_with_its_options_and_every_public_name_and_returned_class
     assert returned == [kind.__name__ for kind in RETURNED]
 
 
-@pytest.mark.parametrize("op", OPS, ids=lambda op: str(op.OPERATION_NAME))
+@pytest.mark.parametrize("op", all_ops(), ids=lambda op: str(op.OPERATION_NAME))
 def test_an_op_is_listed_with_its_attributes_and_ir_before_and_after(op: Any) -> None:
     shown = section(transform_ops(), op.OPERATION_NAME)
     assert shown.count("```mlir") >= 2

@@ -13,9 +13,9 @@ from tests.mlir.kernels import changed
 from tests.mlir.ops.one_op import apply_line
 from tests.mlir.ops.test_every_op import SHOWN
 from tests.texts import text_beside
-from tuner.mlir import transform
 from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
 from tuner.mlir.cpu.batch_loops import with_batch_loops
+from tuner.mlir.dialect import all_ops
 from tuner.mlir.gpu.kernel_passes import call_intrinsics_directly
 from tuner.mlir.ir.dot_products import lower_dot_products
 from tuner.mlir.math.lowering import lower_math
@@ -47,7 +47,7 @@ def shown_but_not_there(documented: Any, change: Callable[[Any], object], text: 
     return missing(docstring, before, result if isinstance(result, str) else after)
 
 
-@pytest.mark.parametrize("op", transform.OPS, ids=lambda op: op.OPERATION_NAME)
+@pytest.mark.parametrize("op", all_ops(), ids=lambda op: op.OPERATION_NAME)
 def test_the_ir_of_an_op_is_real(op: Any) -> None:
     line, payload = SHOWN[op.OPERATION_NAME.partition(".")[2]]
     assert shown_but_not_there(op, functools.partial(apply_line, line), payload) == []

@@ -10,14 +10,18 @@ import pytest
 
 from tests.source_files import imports, tree_of
 from tuner.mlir import fingerprint
+from tuner.mlir.dialect import op_places
 from tuner.mlir.fingerprint import CPU_SOURCES, PACKAGE, SIMULATOR_SOURCES, files_of, sources_sha256
 
 ALL = {"cpu": CPU_SOURCES, "gpu": fingerprint.GPU_SOURCES, "simulator": SIMULATOR_SOURCES}
+OPS = {
+    f"{place.partition(':')[0].removeprefix('tuner.').replace('.', '/')}.py" for place in op_places().values()
+}  # imported when a script names one
 # Where each begins: what a target calls to compile, or to judge.
 ENTRIES = {
-    "cpu": ("targets/cpu/compiler.py", "runtime/cpu/jit.py"),
-    "gpu": ("targets/gpu/compiler.py",),
-    "simulator": ("simulator/target/evaluator.py",),
+    "cpu": ("targets/cpu/compiler.py", "runtime/cpu/jit.py", *OPS),
+    "gpu": ("targets/gpu/compiler.py", *OPS),
+    "simulator": ("simulator/target/evaluator.py", *OPS),
 }
 NOT_COPIED = ("__pycache__", "cli", "db", "fleet", "library", "results", "strategies", "tuning")
 # Imported by what makes code, and makes none.
@@ -41,7 +45,7 @@ def imported_by(path: str) -> frozenset[str]:
 
 @functools.cache
 def file_of(name: str) -> str:
-    """Returns the file that is a module, or that defines a name: ``tuner.mlir.transform.load_custom_ops``."""
+    """Returns the file that is a module, or that defines a name: ``tuner.mlir.transform.new_context``."""
     parts = name.split(".")[1:]
     stems = ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
     paths = (path for stem in stems for path in (f"{stem}.py", f"{stem}/__init__.py"))

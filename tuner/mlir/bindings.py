@@ -38,6 +38,7 @@ __all__ = [
     "passmanager",
     "pattern_rewrites",
     "ptx_bindings",
+    "register_op_class",
     "torch_decompositions",
     "torch_dialect",
     "torch_importer",
@@ -100,6 +101,14 @@ def op_names(dialect: str) -> set[str]:
     folder = Path(ext.__file__).parent
     texts = [file.read_text() for file in folder.glob("_*_ops_gen.py") if dialect in file.stem.split("_")]
     return {name for text in texts for name in re.findall(rf'OPERATION_NAME = "{dialect}\.([\w.]+)"', text)}
+
+
+def register_op_class(dialect: type, op: Any) -> None:
+    """Makes the bindings return instances of a Python class for the ops that it defines, in all contexts."""
+    from torch_mlir.dialects._ods_common import _cext
+
+    _cext.register_operation(dialect, replace=True)(op)
+    _cext.register_op_adaptor(op, replace=True)(op.Adaptor)
 
 
 def execution_engine() -> Any:

@@ -1,11 +1,19 @@
-"""The MLIR dialect ``tuner``: the base class of its transform ops, their MLIR interfaces and attributes."""
+"""The MLIR dialect ``tuner``: the base class of its transform ops, their MLIR interfaces and attributes.
 
-from typing import TYPE_CHECKING
+An op is imported when a text names it: packages of ops list theirs, and a context gets those of its texts.
+"""
+
+import re
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from tuner.core.errors import Refusal
-from tuner.mlir.bindings import Op, ext, ir, irdl, transform
+from tuner.mlir.bindings import Op, ext, ir, irdl, register_op_class, transform
 
 DIALECT = "tuner"
+# Packages with a table ``OPS``: op, without the dialect's prefix -> "module:class" that defines it.
+OP_PACKAGES: tuple[str, ...] = ("tuner.mlir.cpu_ops", "tuner.mlir.gpu_ops")
+NAMED_OP = re.compile(rf"\b{DIALECT}\.(\w+)")
 
 
 class TunerDialect(ext.Dialect, name=DIALECT):  # type: ignore[misc,call-arg] # untyped bindings
@@ -15,18 +23,27 @@ class TunerDialect(ext.Dialect, name=DIALECT):  # type: ignore[misc,call-arg] # 
     """
 
     @classmethod
-    def load_in_context(cls) -> None:
-        """Registers the dialect in the current MLIR context."""
-        if hasattr(cls, "_mlir_module"):  # of the process's first context; load() takes three times as long
-            irdl.load_dialects(ir.Module.parse(str(cls._mlir_module)))
-        else:
-            cls.load()
+    def add_ops(cls, *ops: Any) -> None:
+        """Registers ops, classes of ``TunerDialect.Operation``, in the current MLIR context.
+
+        ``TunerDialect.load`` of the bindings registers all that were imported so far, once, and no more.
+        """
+        module = ir.Module.create(ir.Location.unknown())
+        with ir.InsertionPoint(module.body), ir.Location.unknown():
+            dialect = irdl.dialect(cls.DIALECT_NAMESPACE)
+            with ir.InsertionPoint(dialect.body):
+                for op in ops:
+                    op._emit_operation()  # noqa: SLF001 - as ``ext.Dialect.load`` calls it
+        irdl.load_dialects(module)
+        for op in ops:
+            register_op_class(cls, op)
 
 
 class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # untyped bindings
     """The base class of transform ops that take one handle and change its payload ops in place."""
 
     target: ext.Operand[transform.AnyOpType]
+    consumes_handle = False  # True: ``change`` replaces the payload ops, and the handle becomes invalid
 
     if TYPE_CHECKING:  # the bindings' class takes the op's name as a keyword
 
@@ -41,7 +58,6 @@ class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # 
     """The implementation of an InPlaceOp for MLIR's transform interpreter.
 
     Calls ``change`` for each payload op, up to the first failure, which is silenceable.
-    ``tuner.mlir.transform`` attaches it to each op when the dialect is registered.
     """
 
     @staticmethod
@@ -79,6 +95,38 @@ class ConsumingEffects(ir.MemoryEffectsOpInterface):  # type: ignore[misc] # unt
     def get_effects(op: Op, effects: ir.MemoryEffectInstancesList) -> None:
         transform.consumes_handle(op.op_operands, effects)
         transform.modifies_payload(effects)
+
+
+def add_named_ops(text: str) -> None:
+    """Registers the ops of OP_PACKAGES that ``text`` names in the current MLIR context; imports each once.
+
+    Names that no package lists are left for MLIR to refuse.
+    """
+    context = ir.Context.current
+    for name in dict.fromkeys(NAMED_OP.findall(text)):
+        place = op_places().get(name)
+        if place is not None and not context.is_registered_operation(f"{DIALECT}.{name}"):
+            op = _imported(place)
+            TunerDialect.add_ops(op)
+            InPlaceTransform.attach(op.OPERATION_NAME)
+            effects = ConsumingEffects if op.consumes_handle else InPlaceEffects
+            effects.attach(op.OPERATION_NAME)
+
+
+def op_places() -> dict[str, str]:
+    """Returns op, without the dialect's prefix -> "module:class", of all OP_PACKAGES; imports no op."""
+    return {name: place for package in OP_PACKAGES for name, place in import_module(package).OPS.items()}
+
+
+def all_ops() -> list[type[InPlaceOp]]:
+    """Imports and returns the classes of all ops of OP_PACKAGES, by name."""
+    return [_imported(place) for _, place in sorted(op_places().items())]
+
+
+def _imported(place: str) -> type[InPlaceOp]:
+    module, _, name = place.partition(":")
+    op: type[InPlaceOp] = getattr(import_module(module), name)
+    return op
 
 
 def silenceable_failure(op: Op, reason: str) -> transform.DiagnosedSilenceableFailure:

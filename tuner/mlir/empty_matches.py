@@ -127,6 +127,7 @@ class RequireMatch(transform.TransformOpInterface):  # type: ignore[misc] # unty
 
 def attach_to_context() -> None:
     """Registers the ops ``tuner.note_match`` and ``tuner.require_match`` in the current MLIR context."""
+    TunerDialect.add_ops(NoteMatchOp, RequireMatchOp)
     for op, interface in ((NoteMatchOp, NoteMatch), (RequireMatchOp, RequireMatch)):
         interface.attach(op.OPERATION_NAME)
         InPlaceEffects.attach(op.OPERATION_NAME)

@@ -66,6 +66,7 @@ class NoEffects(ir.MemoryEffectsOpInterface):  # type: ignore[misc] # untyped bi
 
 def attach_to_context() -> None:
     """Registers the op ``tuner.note_step`` in the current MLIR context."""
+    TunerDialect.add_ops(NoteStepOp)
     NoteStep.attach(NoteStepOp.OPERATION_NAME)
     NoEffects.attach(NoteStepOp.OPERATION_NAME)
 

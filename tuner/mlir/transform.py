@@ -7,45 +7,10 @@ from tuner.core.errors import SCRIPT, CandidateError, OpPlace, Stage, nearest
 from tuner.core.progress import current_step
 from tuner.mlir import empty_matches, script_steps
 from tuner.mlir.bindings import Op, WalkResult, ext, interpreter, ir, op_names
-from tuner.mlir.cpu_ops.amx_block import AmxBlockOp
-from tuner.mlir.cpu_ops.convolution_block import ConvolutionBlockOp
-from tuner.mlir.cpu_ops.convolution_tiles import ConvolutionTilesOp
-from tuner.mlir.cpu_ops.lanes_along_k import LanesAlongKOp
-from tuner.mlir.cpu_ops.matrix_block import MatrixBlockOp
-from tuner.mlir.cpu_ops.pack_weights import PackByRowsOp, PackWeightsOp
-from tuner.mlir.cpu_ops.prefetch_reads import PrefetchReadsOp
-from tuner.mlir.cpu_ops.quantized_matmul import QuantizedMatmulOp
-from tuner.mlir.cpu_ops.reorder_weights import ReorderWeightsOp
-from tuner.mlir.cpu_ops.skip_hidden_keys import SkipHiddenKeysOp
-from tuner.mlir.cpu_ops.tile_shapes import DropUnitBatchOp, OverlapTilesOp
-from tuner.mlir.cpu_ops.vnni_block import PairBlockOp, VnniBlockOp
-from tuner.mlir.cpu_ops.widen_operands import WidenOperandsOp
-from tuner.mlir.dialect import DIALECT, ConsumingEffects, InPlaceEffects, InPlaceTransform, TunerDialect
-from tuner.mlir.gpu_ops.add_parts import AddPartsOp
-from tuner.mlir.gpu_ops.balance_tiles import BalanceTilesOp, ShortenPartsOp
-from tuner.mlir.gpu_ops.bound_loads import BoundLoadsOp
-from tuner.mlir.gpu_ops.choose_groups import ChooseGroupsOp
-from tuner.mlir.gpu_ops.count_stages import CountStagesOp
-from tuner.mlir.gpu_ops.element_types import ElementTypesOp, UseFp8Op, UseTf32Op
-from tuner.mlir.gpu_ops.finish_stores import FinishStoresOp
-from tuner.mlir.gpu_ops.grid import SplitKOp, SwizzleBlocksOp
-from tuner.mlir.gpu_ops.ldmatrix import FixTransposedAOp, MergeLdmatrixOp
-from tuner.mlir.gpu_ops.order_products import OrderProductsOp
-from tuner.mlir.gpu_ops.pad_views import PadViewsOp
-from tuner.mlir.gpu_ops.prefetch_fragments import PrefetchFragmentsOp
-from tuner.mlir.gpu_ops.recompute_sums import RecomputeSumsOp
-from tuner.mlir.gpu_ops.set_aside_epilogue import SetAsideEpilogueOp
-from tuner.mlir.gpu_ops.set_aside_groups import SetAsideGroupsOp
-from tuner.mlir.gpu_ops.set_aside_scales import SetAsideScalesOp
-from tuner.mlir.gpu_ops.shared_copies import BypassL1Op, FlatCopiesOp, InsertBarriersOp
-from tuner.mlir.gpu_ops.shared_layout import SharedLayoutOp
-from tuner.mlir.gpu_ops.transpose_operands import TransposeOperandsOp
-from tuner.mlir.gpu_ops.unroll_inner_loops import UnrollInnerLoopsOp
-from tuner.mlir.gpu_ops.use_tf32x3 import UseTf32x3Op
+from tuner.mlir.dialect import DIALECT, TunerDialect, add_named_ops
 from tuner.mlir.ir.memory_spaces import NESTED
 from tuner.mlir.ir.reading import any_where, ops_in, walk_ops
 from tuner.mlir.script_linking import APPLY_REGISTERED, SCHEDULE, SEQUENCE, link_modules, sort_pass_options
-from tuner.mlir.wgmma.pipeline import WgmmaPipelineOp
 
 LENGTH_LIMIT = 500  # characters of a reason
 PAYLOAD = "payload"  # file name in the locations of payload ops; locations of the script stay UNNAMED
@@ -85,55 +50,6 @@ REDUCED_BY = re.compile(r'(?<![\w.])(op\s*=\s*)"(add|mul|and|or|xor)"')  # of gp
 NUMBERED_SHARED = re.compile(rf"(memref<{NESTED}),\s*3(?:\s*:\s*\w+)?\s*>")
 DYNAMIC = "gpu.dynamic_shared_memory"
 MODULE_END = re.compile(r'"gpu\.module_end"\s*\(\s*\)\s*:\s*\(\s*\)\s*->\s*\(\s*\)|gpu\.module_end\b')
-# A new op is a new file and an entry here.
-OPS = (
-    AddPartsOp,
-    BalanceTilesOp,
-    ShortenPartsOp,
-    AmxBlockOp,
-    PrefetchFragmentsOp,
-    PrefetchReadsOp,
-    OverlapTilesOp,
-    PackByRowsOp,
-    PackWeightsOp,
-    PadViewsOp,
-    PairBlockOp,
-    UnrollInnerLoopsOp,
-    BoundLoadsOp,
-    BypassL1Op,
-    ChooseGroupsOp,
-    ConvolutionBlockOp,
-    ConvolutionTilesOp,
-    CountStagesOp,
-    DropUnitBatchOp,
-    ElementTypesOp,
-    FinishStoresOp,
-    FixTransposedAOp,
-    FlatCopiesOp,
-    InsertBarriersOp,
-    MergeLdmatrixOp,
-    LanesAlongKOp,
-    OrderProductsOp,
-    QuantizedMatmulOp,
-    RecomputeSumsOp,
-    ReorderWeightsOp,
-    SkipHiddenKeysOp,
-    SetAsideEpilogueOp,
-    SetAsideGroupsOp,
-    SetAsideScalesOp,
-    SharedLayoutOp,
-    SplitKOp,
-    SwizzleBlocksOp,
-    TransposeOperandsOp,
-    UseFp8Op,
-    UseTf32Op,
-    UseTf32x3Op,
-    VnniBlockOp,
-    MatrixBlockOp,
-    WgmmaPipelineOp,
-    WidenOperandsOp,
-)
-CONSUMING = (PrefetchFragmentsOp, SetAsideScalesOp)  # replace the payload ops of their handle
 # MLIR then lists all dialects that it knows, which is too long for a message.
 UNKNOWN_DIALECT = re.compile(r"Dialect `([\w.]+)' not found for custom op '([\w.]+)'.*")
 UNKNOWN_OP = re.compile(r"custom op '([\w.]+)' is unknown")
@@ -187,10 +103,10 @@ class OpLocations:
         text = str(error).removeprefix("Failed to apply named transform sequence.").strip()
         text = UNDIVIDED.sub("\n", text)
         lines = [line.strip() for line in text.splitlines() if line.strip() and not ADDED.search(line)]
-        said = [
-            LOCATION.sub(named, line.removeprefix("Diagnostic message at ").removeprefix("at "))
-            for line in lines
-        ]
+        said = []
+        for line in lines:
+            message = line.removeprefix("Diagnostic message at ").removeprefix("at ")
+            said.append(LOCATION.sub(named, message))
         why = self._why_not_vectorized(lines)
         if said and UNRESOLVED in said[0]:
             why = [WHICH_LIBRARY]
@@ -261,26 +177,19 @@ def with_current_spellings(text: str) -> str:
     return MODULE_END.sub("", text)
 
 
-def load_custom_ops() -> None:
-    """Registers the transform ops of the ``tuner`` dialect in the current MLIR context."""
-    TunerDialect.load_in_context()
+def new_context() -> ir.Context:
+    """Returns a new MLIR context without threads, since ops in Python need the GIL.
+
+    ``parse`` adds the transform ops that a text names.
+    """
     # The bindings search for a Python module of the dialect at each use, until they find one.
     folder = ext.__name__.rpartition(".")[0]
     sys.modules.setdefault(f"{folder}.{DIALECT}", sys.modules[TunerDialect.__module__])
-    for op in OPS:
-        InPlaceTransform.attach(op.OPERATION_NAME)
-        effects = ConsumingEffects if op in CONSUMING else InPlaceEffects
-        effects.attach(op.OPERATION_NAME)
-    empty_matches.attach_to_context()
-    script_steps.attach_to_context()
-
-
-def new_context() -> ir.Context:
-    """Returns a new MLIR context with the ``tuner`` dialect, without threads: its ops need the GIL."""
     context = ir.Context()
     context.enable_multithreading(False)
     with context, ir.Location.unknown():
-        load_custom_ops()
+        empty_matches.attach_to_context()
+        script_steps.attach_to_context()
     return context
 
 
@@ -290,6 +199,7 @@ def parse(text: str, what: str) -> ir.Module:
     Raises CandidateError(BIND) with MLIR's first messages; ``what``: the text's name in these, such as
     "script".
     """
+    add_named_ops(text)
     try:
         module = ir.Module.parse(with_current_spellings(text))
     except (ir.MLIRError, ValueError) as error:
@@ -444,8 +354,10 @@ def _bound_argument(root: ir.Value, text: str, type_: ir.Type) -> ir.Value:
 
     try:
         if text.startswith("#"):
-            numbers = [f"{int(number)} : i64" for number in text[1:].split(";")]
-            constants = [made("transform.param.constant", type_, [], value=number) for number in numbers]
+            constants = [
+                made("transform.param.constant", type_, [], value=f"{int(number)} : i64")
+                for number in text[1:].split(";")
+            ]
             return made("transform.merge_handles", type_, constants)
         name = f'["{text.removeprefix("^")}"]'
         if not text.startswith("^"):

@@ -14,9 +14,9 @@ import pytest
 from tests.mlir.ops.one_op import apply
 from tests.targets.evaluation import fails
 from tuner.core.errors import Stage
-from tuner.mlir.transform import OPS
+from tuner.mlir.dialect import all_ops
 
-FILES = dict.fromkeys(op.__module__.rpartition(".")[2] for op in OPS)
+FILES = dict.fromkeys(op.__module__.rpartition(".")[2] for op in all_ops())
 TABLES = [vars(import_module(f"tests.mlir.ops.test_{file}")) for file in FILES]
 BECOMES = {name: call for table in TABLES for name, call in table.get("BECOMES", {}).items()}
 ROWS = [*reversed(BECOMES.values()), *(row for table in TABLES for row in table.get("SHOWN", ()))]

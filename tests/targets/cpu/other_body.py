@@ -1,10 +1,12 @@
 """A transform op with which a script holds any body, and a compiler whose process knows the op."""
 
 from tuner.core.errors import Refusal
-from tuner.mlir import transform
+from tuner.mlir import dialect
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.targets.cpu.compiler import CpuCompiler
+
+OPS = {"other_body": f"{__name__}:OtherBodyOp"}
 
 
 class OtherBodyOp(InPlaceOp, name="other_body"):
@@ -34,7 +36,7 @@ def _move_body(source: Op, function: Op) -> None:
 
 
 def compiler() -> CpuCompiler:
-    """Returns the compiler of a process that has made no context yet: it knows the op from then on."""
-    if OtherBodyOp not in transform.OPS:
-        transform.OPS = (*transform.OPS, OtherBodyOp)  # type: ignore[assignment] # a tuple of one more
+    """Returns the compiler of a process that knows the op from then on."""
+    if __name__ not in dialect.OP_PACKAGES:
+        dialect.OP_PACKAGES = (*dialect.OP_PACKAGES, __name__)
     return CpuCompiler()

@@ -58,7 +58,8 @@ class PrefetchFragmentsOp(InPlaceOp, name="prefetch_fragments"):
     remained a plain store. Never fails.
     """
 
-    # The loop is replaced: the op is among CONSUMING of tuner.mlir.transform.
+    consumes_handle = True  # the loop is replaced
+
     def change(self, function: Op) -> Refusal | None:
         body = _body_of(function)
         if body is not None and all(map(body.is_known, body.ops)):

@@ -31,7 +31,8 @@ class SetAsideScalesOp(InPlaceOp, name="set_aside_scales"):
     that are not arguments of its function.
     """
 
-    # The generic is replaced: the op is among CONSUMING of tuner.mlir.transform.
+    consumes_handle = True  # the generic is replaced
+
     def change(self, generic: Op) -> Refusal | None:
         if not _is_scaled(generic):
             allowed = "allowed a linalg.generic that adds up scaled products"
