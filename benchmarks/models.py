@@ -6,9 +6,10 @@
 A ratio above 1 means that tuner is faster. All results are compared with torch's first; what is wrong or
 fails is named and not timed. The exit status is 1 where a demanded figure is missed: geometric means of large
 models of 1.25 over eager and 1.15 over the best of torch.compile, of small ones 2 over eager, none slower; no
-block of rarer operators below 0.95 of eager or 0.9 of torch.compile.
+block of rarer operators below 0.95 of eager or 0.9 of torch.compile, no network below any of its rivals.
 --budget tunes each model for so many seconds before it is timed; without it, models run by stored or default
-schedules.
+schedules. With TUNER_CPU, PyTorch and its libraries are held to that processor; ONNX Runtime and OpenVINO
+have no such setting: --remark says which builds ran. Networks run where --models names them.
 """
 
 import argparse
@@ -18,13 +19,15 @@ from typing import Any
 
 import torch
 
+from benchmarks.limited_libraries import restart_limited
 from benchmarks.model_times.correctness import ALLOWED, relative_error
 from benchmarks.model_times.figures import ModelRatios, missed, summary
-from benchmarks.model_times.ways import COMPILE, TUNED, TUNER, Setting, ways
+from benchmarks.model_times.ways import COMPILE, TUNED, TUNER, WAYS, Setting, ways
+from benchmarks.model_zoo import NETWORK
 from benchmarks.model_zoo.models import MODELS, Model
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.analysis.ratios import median_interval, paired_ratio
-from tuner.core.programs import EAGER
+from tuner.core.programs import EAGER, ONNXRUNTIME, OPENVINO
 from tuner.core.records import MedianInterval
 from tuner.runtime.timing import Call, before_slice_of, interleaved_times
 from tuner.torch.baselines import NotRun
@@ -37,9 +40,11 @@ SECONDS = 20.0
 def main() -> None:
     """Runs the benchmark; exits with 1 where a demanded figure is missed."""
     options = _arguments()
+    restart_limited(options.threads)
     torch.set_num_threads(options.threads)
     torch.set_grad_enabled(False)
-    setting = Setting(DTYPES[options.dtype], options.threads, options.budget)
+    without = frozenset(options.without)
+    setting = Setting(DTYPES[options.dtype], options.threads, options.budget, without)
     rows, ratios = [], []
     for model in [each for each in MODELS if each.name in options.models]:
         row, found = _measured(model, setting, options.seconds)
@@ -78,7 +83,8 @@ def _measured(model: Model, setting: Setting, seconds: float) -> tuple[dict[str,
         "relative_errors": errors,
         "failures": failures,
     }
-    return row, ModelRatios(model.name, model.category, compared.get(EAGER), compared.get(best))
+    runtimes = {name: compared[name] for name in (ONNXRUNTIME, OPENVINO) if name in compared}
+    return row, ModelRatios(model.name, model.category, compared.get(EAGER), compared.get(best), runtimes)
 
 
 def _checked(model: Model, setting: Setting) -> tuple[dict[str, Call], dict[str, str], dict[str, float]]:
@@ -141,11 +147,16 @@ def _arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     names = [model.name for model in MODELS]
-    parser.add_argument("--models", nargs="+", choices=names, default=names, metavar="MODEL")
+    parts = [model.name for model in MODELS if model.category != NETWORK]
+    parser.add_argument("--models", nargs="+", choices=names, default=parts, metavar="MODEL")
     parser.add_argument("--threads", type=int, choices=(1, 2), default=1)
     parser.add_argument("--dtype", choices=DTYPES, default="f32")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of timing, for each model")
     parser.add_argument("--budget", type=float, default=0.0, help="seconds of tuning, for each model")
+    parser.add_argument(
+        "--without", nargs="+", choices=WAYS, default=[], metavar="WAY", help="leave out ways"
+    )
+    parser.add_argument("--remark", default="", help="on the builds of the runtimes, for the document")
     add_report_options(parser)
     return parser.parse_args()
 

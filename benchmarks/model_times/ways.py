@@ -22,6 +22,9 @@ COMPILE = {  # name -> of the baseline
 }
 
 
+WAYS = (EAGER, ONNXRUNTIME, OPENVINO, *COMPILE, TODAY, TUNER, TUNED)
+
+
 @dataclass(frozen=True)
 class Setting:
     """How models are run."""
@@ -29,6 +32,7 @@ class Setting:
     dtype: torch.dtype
     threads: int
     budget_s: float  # of tuning, for each model; 0: no tuning
+    without: frozenset[str] = frozenset()  # names of ways
 
 
 def ways(model: Model, setting: Setting) -> dict[str, ModuleCall | NotRun]:
@@ -38,7 +42,8 @@ def ways(model: Model, setting: Setting) -> dict[str, ModuleCall | NotRun]:
     makers |= {TODAY: _as_a_whole, TUNER: _by_tuner}
     if setting.budget_s > 0:
         makers[TUNED] = _by_tuning
-    return {name: checked_call(partial(make, model, setting)) for name, make in makers.items()}
+    chosen = {name: make for name, make in makers.items() if name not in setting.without}
+    return {name: checked_call(partial(make, model, setting)) for name, make in chosen.items()}
 
 
 def _by_baseline(name: str) -> Maker:

@@ -1,4 +1,4 @@
-"""The models that are timed: small ones, large ones, and blocks of networks with rarer operators."""
+"""The models that are timed: small ones, large ones, blocks with rarer operators, and whole networks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from benchmarks.model_zoo import LARGE, RARER, SMALL
+from benchmarks.model_zoo import LARGE, NETWORK, RARER, SMALL
 from benchmarks.model_zoo.convolutional import InvertedResidual, ResBlock
+from benchmarks.model_zoo.networks import NETWORKS
 from benchmarks.model_zoo.perceptrons import DLRM, mlp
 from benchmarks.model_zoo.rarer_operators import (
     CBAM,
@@ -34,7 +35,7 @@ class Model:
     name: str
     make: Callable[[], nn.Module]
     inputs: Callable[[], Inputs]
-    category: str  # LARGE, SMALL or RARER
+    category: str  # LARGE, SMALL, RARER or NETWORK
     dtype: torch.dtype | None = None  # None: that of the run
 
 
@@ -62,6 +63,7 @@ def _categories(batch: int, numbers: int, categories: int, words: int) -> Callab
     return lambda: (torch.randn(batch, numbers), torch.randint(0, words, (batch, categories)))
 
 
+IMAGE_NETWORKS = ("resnet50", "mobilenet_v3_large", "convnext_tiny")
 MODELS = (
     Model("mlp", lambda: mlp(64, 128, 128, 32), normal(32, 64), SMALL),
     Model("mlp_big", lambda: mlp(512, 1024, 1024, 256), normal(128, 512), LARGE),
@@ -87,6 +89,8 @@ MODELS = (
     Model("causal", lambda: CausalAttention(256, 4), normal(1, 512, 256), RARER),
     Model("resnet_f16", lambda: ResBlock(64), normal(1, 64, 28, 28), RARER, torch.float16),
     Model("style", lambda: StyleBlock(128), normal(1, 128, 28, 28), RARER),
+    *(Model(name, NETWORKS[name], normal(1, 3, 224, 224), NETWORK) for name in IMAGE_NETWORKS),
+    Model("unet_320", lambda: DiffusionBlock(320), normal(1, 320, 64, 64), NETWORK),
 )
 
 

@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 
 from benchmarks.limited_child import Stopped, in_child
+from benchmarks.limited_libraries import limit_libraries
 from benchmarks.race.contest import OFFSETS, RacingKernel, build_calls, contest
 from benchmarks.race.environments import FOLDER, PeerEnvironment, environment_of, install
 from benchmarks.race.measured_peak import peak_flop_per_s
@@ -33,7 +34,6 @@ from benchmarks.results_file import add_report_options, emit, report, seconds_op
 from tuner.core.errors import TunerError
 from tuner.core.problem_text import parse_shape
 from tuner.runtime.cpu.host import own_limit
-from tuner.targets.cpu.baseline_libraries import limited_environment
 
 SHAPES = ("512x512x512", "333x1777x901", "96x8192x256", "64x64x64")
 DTYPES = ("f32", "bf16", "i8")
@@ -57,7 +57,7 @@ def main() -> int:
     others = os.sched_getaffinity(0) - {options.core}
     if others:
         os.sched_setaffinity(0, others)
-    _limit_children()
+    limit_libraries()
     FOLDER.mkdir(parents=True, exist_ok=True)
     calls = build_calls(FOLDER)
     cases = [RaceMatmul(*parse_shape(shape), dtype) for dtype in options.dtypes for shape in options.shapes]
@@ -70,14 +70,6 @@ def main() -> int:
         document = report("race", _settings(options, environments), rows, summary_of(rows))
         emit(document, options.json and number == len(cases) - 1, options.output)
     return 0
-
-
-def _limit_children() -> None:
-    """Sets variables of this process, and so of all peers: no settings of BLAS but those of TUNER_CPU."""
-    for name, value in limited_environment(1):
-        os.environ.pop(name, None)
-        if value is not None:
-            os.environ[name] = value
 
 
 def _processor() -> str:

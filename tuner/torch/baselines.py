@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import io
 import math
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,6 +38,8 @@ from tuner.runtime.timing import Call, before_slice_of, interleaved_times
 from tuner.targets.cpu.baseline_libraries import imported_openvino
 from tuner.tuning.run_steps import noise_of
 
+# of ATen's level in the environment, which inductor does not read: bits of the vectors that it writes
+VECTOR_BITS = {"avx2": 256}
 LINE_CHARACTERS = 200  # of a failure
 ModuleCall = Callable[[], Any]
 # seconds until a small module is compiled, on a quiet processor; a module that is run as it is takes none
@@ -102,7 +105,8 @@ def _by_torch_compile(options: dict[str, Any]) -> Runtime:
     def make(example: Example, _threads: int) -> ModuleCall:
         function: Any = torch.compile(function_of(example.module), dynamic=False)
         call = partial(function, *example.arguments, **example.keywords)
-        with torch._inductor.config.patch(options):  # noqa: SLF001 - its documented name
+        vectors = {"cpp.simdlen": VECTOR_BITS.get(os.environ.get("ATEN_CPU_CAPABILITY", ""))}
+        with torch._inductor.config.patch(options | vectors):  # noqa: SLF001 - its documented name
             call()  # compiles
         return call
 

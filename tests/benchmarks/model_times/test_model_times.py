@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from benchmarks.model_times.figures import ModelRatios, missed, summary
-from benchmarks.model_zoo import LARGE, RARER, SMALL
+from benchmarks.model_zoo import LARGE, NETWORK, RARER, SMALL
 from tuner.core.records import MedianInterval
 
 pytestmark = pytest.mark.mlir
@@ -53,6 +53,16 @@ def test_blocks_of_rarer_operators_may_be_a_little_slower() -> None:
     assert found.rarer_over_eager == pytest.approx((0.97 * 0.93) ** 0.5)
 
 
+def test_a_network_is_compared_with_each_runtime() -> None:
+    runtimes = {"onnxruntime": certain(0.8), "openvino": certain(1.2)}
+    network = ModelRatios("a", NETWORK, certain(1.5), certain(1.1), runtimes)
+    found = summary([network])
+    assert (found.network_over_eager, found.network_over_compile) == (1.5, 1.1)
+    assert (found.worst, found.worst_of) == (0.8, "a / onnxruntime")
+    assert found.slower == ("a / onnxruntime",)
+    assert summary([ModelRatios("a", RARER, certain(1.5), certain(1.1), runtimes)]).slower == ()
+
+
 NO_TORCH = "needs PyTorch: pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
 torch = pytest.importorskip("torch", reason=NO_TORCH)
 ways = pytest.importorskip("benchmarks.model_times.ways")
@@ -86,9 +96,9 @@ def test_what_runs_gives_what_eager_gives(name: str) -> None:
                 assert correctness.relative_error(call(), expected) < 1e-5
 
 
-def test_there_are_twice_twelve_models_and_errors_are_relative_to_the_largest_number() -> None:
-    assert len(MODELS) == len(models.MODELS) == 24
-    assert Counter(each.category for each in models.MODELS) == {LARGE: 6, SMALL: 6, RARER: 12}
+def test_models_are_of_four_categories_and_errors_are_relative_to_the_largest_number() -> None:
+    assert len(MODELS) == len(models.MODELS) == 28
+    assert Counter(each.category for each in models.MODELS) == {LARGE: 6, SMALL: 6, RARER: 12, NETWORK: 4}
     (first, x), (second, y) = (models.build(MODELS["dlrm"]) for _ in range(2))
     assert all(map(torch.equal, x, y))
     assert all(map(torch.equal, first.parameters(), second.parameters()))
