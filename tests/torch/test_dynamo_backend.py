@@ -18,6 +18,7 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 from torch import _dynamo as dynamo  # noqa: E402 - after the skip
 from torch import nn  # noqa: E402
 from torch._dynamo.backends.registry import _BACKENDS, _COMPILER_FNS  # noqa: E402
+from torch._inductor import config as inductor_config  # noqa: E402
 from torch.autograd import forward_ad  # noqa: E402
 
 import tuner.torch  # noqa: E402
@@ -48,6 +49,19 @@ def test_a_module_is_one_graph_and_changed_parameters_are_seen() -> None:
         module[0].weight.mul_(2)
         equal(compiled(X), module(X))
         equal(compiled(-X), module(-X))
+    require_counts(1, 0)
+
+
+def test_weights_that_freezing_puts_into_the_graph_are_constants_that_may_change() -> None:
+    module: Any = nn.Linear(16, 8).eval()
+    module.scale = nn.Buffer(torch.ones(8))
+    module.forward = lambda x: nn.functional.linear(x, module.weight, module.bias) * module.scale
+    compiled: Any = torch.compile(module, backend="tuner")
+    with torch.no_grad(), inductor_config.patch(freezing=True):
+        equal(compiled(X), module(X))
+        module.weight.mul_(2)
+        module.scale.add_(1)
+        equal(compiled(X), module(X))
     require_counts(1, 0)
 
 

@@ -23,6 +23,7 @@ from tuner.torch.dynamic_sizes import Place
 from tuner.torch.export import CallForm, ExportedModule, export_module
 from tuner.torch.graph_outputs import ChangesTensorsError
 from tuner.torch.graph_sizes import DynamicSizesError, dynamic_shapes, sizes_of, tensor_of_size
+from tuner.torch.own_tensors import with_tensors_as_inputs
 from tuner.torch.partition import partitioned
 from tuner.torch.program import TensorProgram
 from tuner.torch.refusals import RefusedOperatorsError
@@ -83,18 +84,20 @@ class BoundGraph:
         the reason for which calls are computed in eager mode; ``rng``: draws what is compared. Raises
         TunerError for a graph that cannot be compiled.
         """
-        self._graph = graph
+        self._graph, self._own = with_tensors_as_inputs(graph)
+        self._given_count = len(inputs)
+        inputs = (*inputs, *self._own)
         self._rng = rng
-        self._sizes = sizes_of(graph, inputs)
+        self._sizes = sizes_of(self._graph, inputs)
         self._numbers = frozenset(number for number, (owner, _) in self._sizes.items() if owner == number)
         self._watched = watched
         self._leave = leave
         self._is_left = False
         self._contents = WeightContents()
         self._changes = Counter[int]()  # how many times each constant has changed
-        self._compiled = self._compiled_for(
-            inputs, filter(lambda at: _is_constant(inputs[at]), range(len(inputs)))
-        )
+        own = range(self._given_count, len(inputs))
+        given = filter(lambda at: _is_constant(inputs[at]), range(self._given_count))
+        self._compiled = self._compiled_for(inputs, (*given, *own))
 
     @property
     def loops(self) -> str:
@@ -108,6 +111,7 @@ class BoundGraph:
 
     def __call__(self, *inputs: Any) -> Any:
         """Calls the program, compiled again where a constant has changed; if that fails, the eager graph."""
+        inputs = (*inputs, *self._own)
         try:
             compiled = self._current(inputs)
         except TunerError as error:
@@ -126,7 +130,7 @@ class BoundGraph:
         """Returns ``inputs`` with copies of the variables, which a call may change."""
         copied = [*inputs]
         for at in self._compiled.variables:
-            if at not in self._numbers:
+            if at < self._given_count and at not in self._numbers:
                 copied[at] = inputs[at].clone()
         return tuple(copied)
 
@@ -216,6 +220,8 @@ class BoundGraph:
         shapes = dynamic_shapes(self._graph, variables)
         own = _detached(self._given(variables, inputs))
         code = _program_of(bound, own, shapes)
+        if any(at >= self._given_count for at in code.changed):
+            raise UsageError("the graph changes a tensor that it contains")
         if code.changed:  # by each call: not constants, then
             return self._compiled_for(inputs, {*constants} - code.changed)
         compiled = _Compiled(code, constants, variables, memory, versions, state, samples=None)
