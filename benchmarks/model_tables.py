@@ -17,6 +17,8 @@ MODELS_1_THREAD = "models_f32_1_thread.json"
 MODELS_2_THREADS = "models_f32_2_threads.json"
 MODELS_BF16 = "models_bf16_1_thread.json"
 BF16_CONVOLUTIONS = "models_bf16_convolutions_1_thread.json"  # measured again, after their code had changed
+NETWORKS_AVX2 = "networks_avx2_f32_1_thread.json"
+RIVALS = ("eager", "compile", "compile_freezing", "onnxruntime", "openvino")  # of networks
 COLUMNS = {  # head -> files; a model counts as the last one has it
     "f32, 1 thread": (MODELS_1_THREAD,),
     "f32, 2 threads": (MODELS_2_THREADS,),
@@ -70,6 +72,19 @@ def models_versions() -> str:
         f"PyTorch is {version}; each model was tuned for {_budget(MODELS_1_THREAD)} seconds on one "
         "thread, and has the same schedules on two."
     )
+
+
+def networks_sentence() -> str:
+    """Returns on which machine the networks were timed, and how the runtimes were held to its processor."""
+    remark = _document(NETWORKS_AVX2)["settings"]["remark"]
+    return f"One thread of {machine(NETWORKS_AVX2)}, f32, without tuning; {remark}:"
+
+
+def networks_table() -> str:
+    """Returns the ratios of whole networks over each rival."""
+    rows = _document(NETWORKS_AVX2)["rows"]
+    lines = [(row["model"], *(_text(row["ratios"].get(rival)) for rival in RIVALS)) for row in rows]
+    return markdown_table(("network", *(f"over {rival}" for rival in RIVALS)), lines)
 
 
 def _rows(files: tuple[str, ...]) -> dict[str, dict[str, Any]]:

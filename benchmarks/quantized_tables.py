@@ -9,6 +9,7 @@ from benchmarks.markdown_table import markdown_table
 from benchmarks.results_file import RESULTS, day_of
 
 FILES = ("quantized_decode_zen5.json", "quantized_prefill_zen5.json")
+AVX2 = "quantized_avx2.json"
 NAMES = {
     "w4a8": "W4A8",
     "w4a8-row": "W4A8, A by row",
@@ -78,3 +79,21 @@ def _ratios_text(rows: list[dict[str, Any]]) -> str:
     """Returns the geometric mean over the shapes and the least ratio; "" for no shape."""
     ratios = [row["ratio"]["median"] for row in rows]
     return f"{statistics.geometric_mean(ratios):.2f} ({min(ratios):.2f})" if ratios else ""
+
+
+def quantized_avx2_sentence() -> str:
+    """Returns the ratios of one shape over the fastest library, on a processor limited to AVX2."""
+    document = json.loads((RESULTS / AVX2).read_text())
+    rows = {int(row["problem"].split()[1].partition("x")[0]): row for row in document["rows"]}
+    shapes = {row["problem"].split()[1].partition("x")[2] for row in document["rows"]}
+    libraries = {row["best"].split()[0] for row in document["rows"]}
+    assert len(shapes) == len(libraries) == 1
+    counts, ratios = zip(*((str(m), f"{row['ratio']['median']:.2f}") for m, row in rows.items()), strict=True)
+    return (
+        f"On {document['machine']['processor']}, W4A8 of {shapes.pop()} in groups of 32 is "
+        f"{_listed(ratios)} times as fast as {libraries.pop()} for {_listed(counts)} rows (`{AVX2}`)."
+    )
+
+
+def _listed(texts: tuple[str, ...]) -> str:
+    return f"{', '.join(texts[:-1])} and {texts[-1]}"

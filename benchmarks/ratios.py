@@ -18,7 +18,7 @@ AMX_1_THREAD, AVX2_1_THREAD, XEON_1_THREAD, ZEN4_1_THREAD = (
     {dtype: f"cpu_matmul_{processor}_{dtype}_1_thread.json" for dtype in dtypes}
     for processor, dtypes in (
         ("amx", ("f32", "bf16", "i8")),
-        ("avx2", ("f32", "bf16", "i8")),
+        ("avx2", ("f32", "bf16", "f16", "i8")),
         ("xeon", ("f32",)),
         ("zen4", ("f32", "bf16", "i8")),
     )

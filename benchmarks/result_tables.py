@@ -14,8 +14,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.markdown_table import markdown_table
-from benchmarks.model_tables import models_intervals, models_sentence, models_table, models_versions
-from benchmarks.quantized_tables import quantized_sentence, quantized_table
+from benchmarks.model_tables import (
+    models_intervals,
+    models_sentence,
+    models_table,
+    models_versions,
+    networks_sentence,
+    networks_table,
+)
+from benchmarks.quantized_tables import quantized_avx2_sentence, quantized_sentence, quantized_table
 from benchmarks.ratios import (
     AMX_1_THREAD,
     AVX2_1_THREAD,
@@ -291,10 +298,13 @@ TEXTS = (
     intervals_sentence,
     quantized_sentence,
     quantized_table,
+    quantized_avx2_sentence,
     models_sentence,
     models_versions,
     models_table,
     models_intervals,
+    networks_sentence,
+    networks_table,
     seeds_sentence,
     overhead_sentence,
     search_table,

@@ -34,12 +34,12 @@ def attentions(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., 
         enable_gqa: bool = False,
     ) -> Any:
         is_shared = enable_gqa or query.shape[:-2] == key.shape[:-2]
-        if is_shared and _has_few_queries(query, key) and not is_causal and not dropout_p:
-            return attention_of_few(query, key, value, attn_mask, scale)
-        if not is_causal or attn_mask is not None or dropout_p:
-            options = {"scale": scale, "enable_gqa": enable_gqa}
-            return general(query, key, value, attn_mask, dropout_p, is_causal, **options)
-        return causal_attention(query, key, value, scale)
+        if not dropout_p and (is_shared or is_causal):
+            result = special_attention(query, key, value, attn_mask, is_causal, scale)
+            if result is not None:
+                return result
+        options = {"scale": scale, "enable_gqa": enable_gqa}
+        return general(query, key, value, attn_mask, dropout_p, is_causal, **options)
 
     def flash(
         query: torch.Tensor,
@@ -53,16 +53,28 @@ def attentions(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., 
     ) -> Any:
         options = {"attn_mask": attn_mask, "scale": scale}
         output, sums = general_flash(query, key, value, dropout_p, is_causal, **options)
-        result = None
-        if _has_few_queries(query, key) and not is_causal and not dropout_p:
-            result = attention_of_few(query, key, value, attn_mask, scale)
-        if is_causal and attn_mask is None and not dropout_p:
-            result = causal_attention(query, key, value, scale)
+        result = special_attention(query, key, value, attn_mask, is_causal, scale) if not dropout_p else None
         if result is not None:
             output = result.permute(2, 0, 1, 3).contiguous().permute(1, 2, 0, 3)  # strides of the operator's
         return output, sums
 
     return {ATEN.scaled_dot_product_attention.default: attention, FLASH: flash}
+
+
+def special_attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    is_causal: bool,
+    scale: float | None,
+) -> torch.Tensor | None:
+    """Returns attention without dropout, of few queries or causal without another mask; None for the rest."""
+    if is_causal:
+        return causal_attention(query, key, value, scale) if mask is None else None
+    if _has_few_queries(query, key):
+        return attention_of_few(query, key, value, mask, scale)
+    return None
 
 
 def _has_few_queries(query: torch.Tensor, key: torch.Tensor) -> bool:
