@@ -184,7 +184,8 @@ def _stored(file: Path | None) -> list[dict[str, Any]]:
 
 
 def _write(rows: list[dict[str, Any]], options: argparse.Namespace) -> dict[str, Any]:
-    settings = {"threads": options.threads, "seconds": options.seconds, "trials": options.trials}
+    names = ("threads", "seconds", "trials", "remark")
+    settings = {name: getattr(options, name) for name in names}
     document = report("quantized", settings, rows, _summary(rows))
     emit(document, False, options.output)
     return document
@@ -207,6 +208,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=3.0, help="of timing, for each problem")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--db", required=True, help="database of tuned kernels")
+    parser.add_argument("--remark", default="", help="on the builds of the libraries, for the document")
     parser.add_argument("--tune-only", action="store_true", help="fill --db, time nothing")
     add_report_options(parser)
     return parser.parse_args()

@@ -80,9 +80,9 @@ def _begun(file: Path, warm_files: tuple[Path, ...], sampler: str) -> tuple[RunS
     """Returns settings and first rows of a run on a recording that begins with others."""
     request = RunRequest(ANY_PROBLEM, f"{REPLAY}:{file}", sampler=sampler, warm_files=warm_files)
     settings = replay_settings(request, workers=1)
-    source = real_backends().target_of_run(settings)
+    target = real_backends().target_of_run(settings)
     with tempfile.TemporaryDirectory() as folder, Store.open(f"{folder}/results.db") as store:
-        settings, plan = planned(settings, source.machine(settings.target), source, store)
+        settings, plan = planned(settings, target.machine(settings.target), target, store)
     return settings, rows_of_first(settings, plan)
 
 

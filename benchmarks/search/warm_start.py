@@ -92,9 +92,9 @@ def _warm_points(
 ) -> tuple[InitialConfiguration, ...]:
     """Returns the initial configurations of a run that learns from the other recordings alone."""
     warm = replace(settings, warm_files=tuple(str(other.absolute()) for other in others))
-    source = real_backends().target_of_run(warm)
+    target = real_backends().target_of_run(warm)
     with tempfile.TemporaryDirectory() as folder, Store.open(f"{folder}/results.db") as store:
-        first = planned(warm, space.machine, source, store)[0].first
+        first = planned(warm, space.machine, target, store)[0].first
     return first or ()
 
 

@@ -55,7 +55,7 @@ class NodeRequest:
             raise UsageError("worker: nothing to do", "--compile N, --measure or both")
 
 
-def node_of(request: NodeRequest, source: Target) -> tables.FleetNode:
+def node_of(request: NodeRequest, target: Target) -> tables.FleetNode:
     """Returns the description of this process as a node, which it stores in the fleet's database."""
     host = socket.gethostname()
     return tables.FleetNode(
@@ -65,13 +65,13 @@ def node_of(request: NodeRequest, source: Target) -> tables.FleetNode:
         target=request.target.text,
         slots=request.slots,
         device=(request.device or f"{host} {request.target.kind}") if request.has_device else "",
-        machine=source.machine(request.target),
-        compiler_build=compiler_build_of(source.compiler(request.target)),
+        machine=target.machine(request.target),
+        compiler_build=compiler_build_of(target.compiler(request.target)),
         tuner_version=__version__,
     )
 
 
-def run_node(url: str, request: NodeRequest, source: Target, say: Callable[[str], None]) -> bool:
+def run_node(url: str, request: NodeRequest, target: Target, say: Callable[[str], None]) -> bool:
     """Works as a node of the fleet at ``url`` until SIGTERM, Ctrl-C or a request to end.
 
     ``say`` gets lines of progress. Returns False if a problem of this machine, such as a full disk, ended it
@@ -82,9 +82,9 @@ def run_node(url: str, request: NodeRequest, source: Target, say: Callable[[str]
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with session(url) as connection:
         settings = read_settings(connection)
-        node = node_of(request, source)
+        node = node_of(request, target)
         tables.store_node(connection, node)
-    return asyncio.run(NodeProcess(url, node, source, request, settings, say).run())
+    return asyncio.run(NodeProcess(url, node, target, request, settings, say).run())
 
 
 @final
@@ -95,7 +95,7 @@ class NodeProcess:
         self,
         url: str,
         node: tables.FleetNode,
-        source: Target,
+        target: Target,
         request: NodeRequest,
         settings: FleetSettings,
         say: Callable[[str], None],
@@ -105,7 +105,7 @@ class NodeProcess:
         self._request = request
         self._settings = settings
         self._say = say
-        self._children = NodeChildren(source, request.slots)
+        self._children = NodeChildren(target, request.slots)
         self._ending = asyncio.Event()
         self._database = ReconnectingSession(url, self._ending)
         self._trouble = ""  # why the node ends early

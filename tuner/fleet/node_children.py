@@ -156,9 +156,9 @@ class DroppedError(Exception):
 class NodeChildren:
     """The child processes of a node, in a thread: several that compile, and one at a time that measures."""
 
-    def __init__(self, source: Target, slots: int) -> None:
-        self._source = source
-        self._children: Callable[..., RunnerChildren] = source.children
+    def __init__(self, target: Target, slots: int) -> None:
+        self._target = target
+        self._children: Callable[..., RunnerChildren] = target.children
         self._slots = slots
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._to_measure: collections.deque[Order] = collections.deque()
@@ -317,9 +317,9 @@ class NodeChildren:
         with self._quiet(), self._interval(order):
             try:
                 if work.stage == BASELINE:
-                    value = self._source.baseline(work.problem, work.threads, work.seed, LockWait())
+                    value = self._target.baseline(work.problem, work.threads, work.seed, LockWait())
                 else:
-                    value = self._source.roofline(work.problem, work.threads, LockWait())
+                    value = self._target.roofline(work.problem, work.threads, LockWait())
             except TunerError as error:  # a run continues without this number
                 value = Failure(Stage.RUN, str(error))
         assert order.timed is not None

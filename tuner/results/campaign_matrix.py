@@ -77,12 +77,12 @@ def campaign_matrix(campaign_id: int, backends: Backends, store: "Store") -> Cam
     columns = tuple(dict.fromkeys((*campaign.settings.columns, *(proposal.column for proposal in proposals))))
     common = campaign.runs[0].settings
     machine = campaign.runs[0].machine
-    source = backends.target_of_run(common)
+    target = backends.target_of_run(common)
     problems = tuple(
         PoolProblem(
             run.settings.problem,
             1 if run.campaign is None else run.campaign.count,
-            source.plan(run.settings, machine).feasible.spaces,
+            target.plan(run.settings, machine).feasible.spaces,
         )
         for run in campaign.runs
     )

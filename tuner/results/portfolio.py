@@ -201,11 +201,11 @@ def _universal(matrix: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]
     """Returns the columns that can do a problem of any size, of every type and layout in the campaign."""
     # 1x1x1 stands for any size: constraints on sizes ask for a minimum or a multiple in most cases
     smallest_problems = {replace(run.settings.problem, sizes=(1, 1, 1)): run for run in runs}
-    source = backends.target_of_run(runs[0].settings)
+    target = backends.target_of_run(runs[0].settings)
     able = set(range(len(matrix.columns)))
     for smallest, run in smallest_problems.items():
         try:
-            plan = source.plan(replace(run.settings, problem=smallest, first=()), run.machine)
+            plan = target.plan(replace(run.settings, problem=smallest, first=()), run.machine)
         except UsageError:
             return ()  # nothing can do the smallest problem
         of = PoolProblem(smallest, 1, plan.feasible.spaces)
@@ -216,10 +216,10 @@ def _universal(matrix: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]
 
 def _stock(matrix: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> tuple[int, ...]:
     custom = set()
-    source = backends.target_of_run(runs[0].settings)
+    target = backends.target_of_run(runs[0].settings)
     for run, row in zip(runs, matrix.cells, strict=True):
         settings = run.settings
-        bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)
+        bind = target.bind(settings.strategies, settings.problem, settings.threads, run.machine)
         for column, cell in enumerate(row):
             if column in custom or cell.candidate is None:
                 continue

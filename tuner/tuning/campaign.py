@@ -67,14 +67,14 @@ def begin_campaign(
         for member in members
     )
     common = max((member.settings for member in members), key=attrgetter("threads"))
-    source = backends.target_of_run(common)
-    if source.needs_local_resources:
+    target = backends.target_of_run(common)
+    if target.needs_local_resources:
         require_workers(common.workers, backends.machine())
         for member in members:
             require_memory(member.settings.problem, backends.machine())
-    machine = machine_of_run(common, source, backends)
-    plans = _plans(members, source, machine)
-    floors_s = _floors_s(members, source, machine, interruption, LockWait(limit_s=settings.budget_s))
+    machine = machine_of_run(common, target, backends)
+    plans = _plans(members, target, machine)
+    floors_s = _floors_s(members, target, machine, interruption, LockWait(limit_s=settings.budget_s))
     columns: list[Candidate] = []  # what the search-space file and the cost model would try first
     for plan_of_problem in plans:
         rows = (*plan_of_problem.first, *plan_of_problem.seeds({}))
@@ -84,11 +84,11 @@ def begin_campaign(
     columns += _shipped_columns(members, machine)
     settings = replace(settings, columns=tuple(dict.fromkeys(columns)), floors_s=floors_s)
     plan = _campaign_plan(members, plans, settings.columns, machine)
-    compiler = source.compiler(common.target)
+    compiler = target.compiler(common.target)
     load = backends.load_average()
     campaign_id = store.begin_campaign(settings, members, machine, compiler, __version__, load)
     return _session(
-        store.campaign(campaign_id), plan, (), source, backends, store, interruption, observe, began_s
+        store.campaign(campaign_id), plan, (), target, backends, store, interruption, observe, began_s
     )
 
 
@@ -112,8 +112,8 @@ def resume_campaign(
         return tuned_campaign(store, campaign_id)
     common = max((run.settings for run in campaign.runs), key=attrgetter("threads"))
     require_runs_here(common.target, backends, "tuner tune --shapes FILE")
-    source = backends.target_of_run(common)
-    machine = machine_of_run(common, source, backends)
+    target = backends.target_of_run(common)
+    machine = machine_of_run(common, target, backends)
     stored = store.campaign_proposals(campaign_id)
     _require_all_stored(campaign, stored, store)
     # limits that the finished run got for itself do not count within the campaign
@@ -124,8 +124,8 @@ def resume_campaign(
         for run in campaign.runs
         if run.campaign is not None
     )
-    plans = _plans(members, source, machine)
-    compiler = source.compiler(common.target)
+    plans = _plans(members, target, machine)
+    compiler = target.compiler(common.target)
     for index, (run, plan_of_run) in enumerate(zip(campaign.runs, plans, strict=True)):
 
         def report_compiling(event: events.Event, index: int = index) -> None:
@@ -134,8 +134,8 @@ def resume_campaign(
         of_run = tuple(proposal.proposal for proposal in stored if proposal.run == run.id)
         require_same_tools(run, machine, compiler)
         require_same_rows(run, plan_of_run.feasible, of_run)
-        bind = source.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
-        require_same_code(run, of_run, source, bind, report_compiling)
+        bind = target.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
+        require_same_code(run, of_run, target, bind, report_compiling)
         under_compiler(run, compiler, store)
     if limit is not None:
         require_more(f"campaign {campaign_id}", len(stored), campaign.search_s, limit)
@@ -143,7 +143,7 @@ def resume_campaign(
     plan = _campaign_plan(members, plans, campaign.settings.columns, machine)
     store.set_campaign_status(campaign_id, "running")
     return _session(
-        *(store.campaign(campaign_id), plan, stored, source, backends, store, interruption, observe),
+        *(store.campaign(campaign_id), plan, stored, target, backends, store, interruption, observe),
         ends_early=limit is None,  # else more is asked for, whether there is something to gain or not
     )
 
@@ -164,7 +164,7 @@ def _session(
     campaign: Campaign,
     plan: CampaignPlan,
     stored: tuple[CampaignProposal, ...],
-    source: Target,
+    target: Target,
     backends: Backends,
     store: "Store",
     interruption: events.Interruption,
@@ -178,10 +178,10 @@ def _session(
 
     feasible = sum(map(attrgetter("rows"), plan.feasible))
     observe(events.CampaignStarted(campaign, len(stored), feasible))
-    observe_load(campaign.runs[0], source, backends, observe_first)
+    observe_load(campaign.runs[0], target, backends, observe_first)
     before_s = 0.0 if began_s is None else time.monotonic() - began_s
     session = CampaignSession(
-        *(campaign, plan, stored, source, store, interruption, observe, before_s), ends_early=ends_early
+        *(campaign, plan, stored, target, store, interruption, observe, before_s), ends_early=ends_early
     )
     return session.run()
 
@@ -195,17 +195,17 @@ def _errors_name(problem: Problem) -> Iterator[None]:
         raise UsageError(line, error.hint) from None
 
 
-def _plans(members: tuple[CampaignMember, ...], source: Target, machine: Machine) -> tuple[Plan, ...]:
+def _plans(members: tuple[CampaignMember, ...], target: Target, machine: Machine) -> tuple[Plan, ...]:
     plans = []
     for member in members:
         with _errors_name(member.settings.problem):
-            plans.append(source.plan(member.settings, machine))
+            plans.append(target.plan(member.settings, machine))
     return tuple(plans)
 
 
 def _floors_s(
     members: tuple[CampaignMember, ...],
-    source: Target,
+    target: Target,
     machine: Machine,
     interruption: events.Interruption,
     wait: LockWait,
@@ -220,7 +220,7 @@ def _floors_s(
         try:
             if (problem.multiplied_dtype, threads) not in rooflines:
                 with interruption.waiting():
-                    rooflines[problem.multiplied_dtype, threads] = source.roofline(problem, threads, wait)
+                    rooflines[problem.multiplied_dtype, threads] = target.roofline(problem, threads, wait)
         except TunerError:
             return ()
         roofline = rooflines[problem.multiplied_dtype, threads]

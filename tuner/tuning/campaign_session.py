@@ -62,7 +62,7 @@ class CampaignSession:
         campaign: Campaign,
         plan: CampaignPlan,
         stored: tuple[CampaignProposal, ...],  # of earlier sessions, by number
-        source: Target,
+        target: Target,
         store: "Store",
         interruption: Interruption,
         observe: CampaignObserver,
@@ -77,7 +77,7 @@ class CampaignSession:
         self._stored = stored
         budget_s = campaign.settings.budget_s
         problems = len(campaign.runs)
-        is_timed = source.is_timed()
+        is_timed = target.is_timed()
         self._before_s = before_s
         self._reserved_s = before_s
         if is_timed:
@@ -85,7 +85,7 @@ class CampaignSession:
             self._reserved_s += reserved_s(
                 budget_s, problems, TOP_TRIALS_OF_CAMPAIGN, are_fusions=are_fusions
             )
-        self._source = source
+        self._target = target
         self._store = store
         self._interruption = interruption
         self._observe = observe
@@ -94,7 +94,7 @@ class CampaignSession:
             RunSteps(
                 run,
                 tuple(proposal.proposal for proposal in stored if proposal.run == run.id),
-                source,
+                target,
                 store,
                 interruption,
                 self._observer(index),
@@ -141,7 +141,7 @@ class CampaignSession:
     def _runners(self) -> tuple[AbstractRunner, ...]:
         orders = tuple(steps.order for steps in self._steps)
         how = tuple(steps.runner_settings for steps in self._steps)
-        runners = self._source.runners(orders, how)
+        runners = self._target.runners(orders, how)
         return tuple(steps.replaying(runner) for steps, runner in zip(self._steps, runners, strict=True))
 
     def _work(self, runners: tuple[AbstractRunner, ...]) -> str:

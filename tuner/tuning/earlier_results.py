@@ -218,7 +218,7 @@ def _strategies(settings: RunSettings) -> tuple[str, ...]:
 
 
 def planned(
-    settings: RunSettings, machine: Machine, source: Target, store: "Store"
+    settings: RunSettings, machine: Machine, target: Target, store: "Store"
 ) -> tuple[RunSettings, Plan]:
     """Returns the settings with initial configurations, and the plan: feasible set and order.
 
@@ -226,14 +226,14 @@ def planned(
     configuration is feasible.
     """
     if settings.first is not None:
-        return settings, source.plan(settings, machine)
+        return settings, target.plan(settings, machine)
     task = TuningTask(settings.problem, machine, settings.threads)
     earlier = EarlierRuns(store)
     warm_start_points = warm_points(task, earlier.known_tasks(settings, machine))
     shipped = _shipped_points(settings, machine)
     # a plan of a sampled space also contains those of these points that are feasible
     given = tuple(map(_given, settings.seeds))
-    plan = source.plan(replace(settings, first=given + warm_start_points + shipped), machine)
+    plan = target.plan(replace(settings, first=given + warm_start_points + shipped), machine)
     require_feasible(settings.seeds, plan.feasible)
     seeds = plan.seeds(earlier.known_resources(settings, machine))
     feasible = plan.feasible

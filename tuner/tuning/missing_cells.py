@@ -48,8 +48,8 @@ def measure_cells(
     campaign = store.campaign(campaign_id)
     if campaign.status != "done":
         raise UsageError(f"campaign {campaign_id}: is {campaign.status}, so its times are not complete")
-    source = backends.target_of_run(campaign.runs[0].settings)
-    machine = machine_of_run(campaign.runs[0].settings, source, backends)
+    target = backends.target_of_run(campaign.runs[0].settings)
+    machine = machine_of_run(campaign.runs[0].settings, target, backends)
     # the next free numbers: some trials may have been pruned
     number = 1 + max((proposal.number for proposal in store.campaign_proposals(campaign_id)), default=-1)
     done = 0
@@ -57,17 +57,17 @@ def measure_cells(
         wanted = [cell for cell in cells if cell.index == index]
         if not wanted or interruption.is_asked:
             continue
-        compiler = source.compiler(run.settings.target)
+        compiler = target.compiler(run.settings.target)
         require_same_tools(run, machine, compiler)
-        feasible = source.plan(run.settings, machine).feasible
+        feasible = target.plan(run.settings, machine).feasible
         stored = store.proposals(run.id)
         asked = run.settings
-        bind = source.bind(asked.strategies, asked.problem, asked.threads, machine)
-        require_same_code(run, stored, source, bind, events.ignore)
+        bind = target.bind(asked.strategies, asked.problem, asked.threads, machine)
+        require_same_code(run, stored, target, bind, events.ignore)
         run = under_compiler(run, compiler, store)
-        steps = RunSteps(run, stored, source, store, interruption, events.ignore)
+        steps = RunSteps(run, stored, target, store, interruption, events.ignore)
         how = RunnerSettings(asked.threads, asked.workers, asked.seed, steps.lock_wait, run=run.uuid)
-        runner = steps.replaying(source.runner(steps.order, how))
+        runner = steps.replaying(target.runner(steps.order, how))
         try:
             measured = _measure(steps, runner, feasible, wanted, number, interruption)
             if measured and not interruption.is_asked:

@@ -121,7 +121,7 @@ class TuningSession:
         stored: tuple[trials.Proposal, ...],  # of earlier sessions, by number
         feasible: FeasibleSet,
         sampler: AbstractSampler,
-        source: Target,
+        target: Target,
         store: "Store",
         interruption: Interruption,
         observe: Observer,
@@ -132,18 +132,18 @@ class TuningSession:
         self._settings = run.settings
         self._feasible = feasible
         self._sampler = sampler
-        self._source = source
+        self._target = target
         self._store = store
         self._interruption = interruption
         self._observe = observe
         self._must_time = self._is_retimed = retime
-        self._is_timed = source.is_timed()  # read once: each call describes the processor anew
+        self._is_timed = target.is_timed()  # read once: each call describes the processor anew
         self._must_time_baseline = run.baseline is None and self._is_timed
         if is_short(run.settings.budget_s):
             self._must_time_baseline = False  # the final re-measurement times it
         self._stored = stored
         self._before_s = before_s
-        self._steps = RunSteps(run, stored, source, store, interruption, observe)
+        self._steps = RunSteps(run, stored, target, store, interruption, observe)
         self._roofline_s = self._steps.roofline_s  # read once: it asks the database
         self._elapsed_before_s = run.seconds or 0.0  # of earlier sessions, by the monotonic clock
         self._searched_before_s = searched_s(run)
@@ -153,7 +153,7 @@ class TuningSession:
         self._last_outcome_s = 0.0
         self._start_s: float | None = None  # of the child processes; None: not known
         # while the baseline was timed, or elsewhere
-        self._has_started_children = self._must_time_baseline or not source.needs_local_resources
+        self._has_started_children = self._must_time_baseline or not target.needs_local_resources
 
     def run(self) -> TunedRun:
         """Works until the run's end and returns it with its result.
@@ -176,12 +176,12 @@ class TuningSession:
         """Yields the runner; its children start while the baseline is timed only if each has a core."""
         children = self._settings.workers + 1  # they compile, and one measures
         cores = self._run.machine.physical_cores - self._settings.threads
-        if self._source.times_processors and children > cores:
+        if self._target.times_processors and children > cores:
             self._measure_baseline()
         settings = self._steps.runner_settings
         if self._settings.trials is not None:
             settings = replace(settings, workers=max(1, min(settings.workers, self._settings.trials)))
-        runner = self._steps.replaying(self._source.runner(self._steps.order, settings))
+        runner = self._steps.replaying(self._target.runner(self._steps.order, settings))
         try:
             yield runner
         finally:
@@ -316,7 +316,7 @@ class TuningSession:
     @property
     def _pace(self) -> Pace:
         pace = Pace.of(self._steps.progress, self._start_s, self._before_s)
-        if self._source.times_processors:
+        if self._target.times_processors:
             return pace
         return replace(pace, slowness=1.0)  # of a GPU: there a time has other parts
 
@@ -351,8 +351,8 @@ def transfer_settings(
     UsageError if none of them is feasible on the target.
     """
     settings = replace(source_run.settings, target=target)
-    source = backends.target_of_run(settings)
-    machine = source.machine(target)
+    known = backends.target_of_run(settings)
+    machine = known.machine(target)
     name = SOURCE.format(source_run.id)
     for run in store.matching_runs(queries.RunQuery(queries.TaskQuery(machine=machine.name))):
         if run.id > source_run.id and run.settings.first and run.settings.first[0].source == name:
@@ -362,7 +362,7 @@ def transfer_settings(
         for trial in store.trials(queries.TrialQuery(run=source_run.id, sort="number"))
     )
     settings = replace(settings, first=first, prior="", warm_start=False, budget_s=None)
-    rows = rows_of_first(settings, source.plan(settings, machine))
+    rows = rows_of_first(settings, known.plan(settings, machine))
     if not rows:
         raise UsageError(
             f"run {source_run.id}: found no candidate that is feasible on {machine.name!r}, allowed 1 or more"
@@ -385,22 +385,22 @@ def begin(
     counts from there, else from the start of the session. Raises UsageError, before anything is stored, for
     settings that cannot run here.
     """
-    source = backends.target_of_run(settings)
-    if source.needs_local_resources:
+    target = backends.target_of_run(settings)
+    if target.needs_local_resources:
         require_workers(settings.workers, backends.machine())
         require_memory(settings.problem, backends.machine())
-    machine = machine_of_run(settings, source, backends)
-    settings, plan = planned(settings, machine, source, store)
+    machine = machine_of_run(settings, target, backends)
+    settings, plan = planned(settings, machine, target, store)
     first = rows_of_first(settings, plan)
     sampler = make_sampler(settings.sampler, plan.feasible, settings.seed, first, settings.prior)
-    compiler = source.compiler(settings.target)
+    compiler = target.compiler(settings.target)
     run_id = store.begin_run(settings, machine, compiler, __version__, backends.load_average())
     run = store.run(run_id)
     _observe_start(run, plan, 0, observe)
-    observe_load(run, source, backends, observe)
+    observe_load(run, target, backends, observe)
     before_s = 0.0 if began_s is None else time.monotonic() - began_s
     return TuningSession(
-        run, (), plan.feasible, sampler, source, store, interruption, observe, before_s=before_s
+        run, (), plan.feasible, sampler, target, store, interruption, observe, before_s=before_s
     ).run()
 
 
@@ -439,16 +439,16 @@ def resume(
         backends.target(run.settings.target).require_baseline(
             run.settings.baseline_library, run.settings.problem
         )
-    source = backends.target_of_run(run.settings)
-    machine = machine_of_run(run.settings, source, backends)
-    compiler = source.compiler(run.settings.target)
+    target = backends.target_of_run(run.settings)
+    machine = machine_of_run(run.settings, target, backends)
+    compiler = target.compiler(run.settings.target)
     require_same_tools(run, machine, compiler)
-    plan = source.plan(run.settings, machine)
+    plan = target.plan(run.settings, machine)
     stored = store.proposals(run_id)
     require_whole(run, stored)
     require_same_rows(run, plan.feasible, stored)
-    bind = source.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
-    require_same_code(run, stored, source, bind, observe)
+    bind = target.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
+    require_same_code(run, stored, target, bind, observe)
     first = rows_of_first(run.settings, plan)
     sampler = make_sampler(run.settings.sampler, plan.feasible, run.settings.seed, first, run.settings.prior)
     if limit is not None:
@@ -458,9 +458,9 @@ def resume(
     store.resume_run(run_id)
     run = under_compiler(run, compiler, store)
     _observe_start(run, plan, len(stored), observe)
-    observe_load(run, source, backends, observe)
+    observe_load(run, target, backends, observe)
     return TuningSession(
-        run, stored, plan.feasible, sampler, source, store, interruption, observe, retime
+        run, stored, plan.feasible, sampler, target, store, interruption, observe, retime
     ).run()
 
 
@@ -471,17 +471,17 @@ def under_compiler(run: runs.Run, compiler: Compiler, store: "Store") -> runs.Ru
     return replace(run, compiler=compiler)
 
 
-def machine_of_run(settings: runs.RunSettings, source: Target, backends: Backends) -> Machine:
+def machine_of_run(settings: runs.RunSettings, target: Target, backends: Backends) -> Machine:
     """Returns the machine of a run's target. Raises UsageError if it has fewer processors than threads."""
-    machine = source.machine(settings.target)
-    if source.needs_local_resources:
+    machine = target.machine(settings.target)
+    if target.needs_local_resources:
         require_threads(settings.threads, machine, backends.processors())
     return machine
 
 
-def observe_load(run: runs.Run, source: Target, backends: Backends, observe: Observer) -> None:
+def observe_load(run: runs.Run, target: Target, backends: Backends, observe: Observer) -> None:
     """Reports, before anything is timed, if other programs or the hypervisor leave too few processors."""
-    if not source.times_processors:
+    if not target.times_processors:
         return
     load = backends.present_load()
     usable = backends.processors().usable

@@ -211,7 +211,7 @@ class RunSteps:
         self,
         run: Run,
         stored: tuple[Proposal, ...],  # of earlier sessions, by number
-        source: Target,
+        target: Target,
         store: "Store",
         interruption: events.Interruption,
         observe: events.Observer,
@@ -219,7 +219,7 @@ class RunSteps:
         self.run = run
         self.progress = Progress(stored)
         self._stored = stored
-        self._source = source
+        self._target = target
         self._store = store
         self._interruption = interruption
         self._observe = observe
@@ -234,7 +234,7 @@ class RunSteps:
         """Returns what a runner of the run binds, and what it recalls; reads the scripts of strategies."""
         settings = self.run.settings
         own = (settings.strategies, settings.problem, settings.threads, self.run.machine)
-        return RunnerOrder(settings.problem, settings.target, self._source.bind(*own), self._known.recall)
+        return RunnerOrder(settings.problem, settings.target, self._target.bind(*own), self._known.recall)
 
     @property
     def runner_settings(self) -> RunnerSettings:
@@ -367,7 +367,7 @@ class RunSteps:
         not measured.
         """
         is_known = self._store.known_roofline(self.run.id) is not None
-        if is_known or is_short(self.run.settings.budget_s) or not self._source.is_timed():
+        if is_known or is_short(self.run.settings.budget_s) or not self._target.is_timed():
             return 0.0
         return ROOFLINE_S
 
@@ -456,7 +456,7 @@ class RunSteps:
         self._observe(events.RooflineStarted())
         try:
             with self._interruption.waiting():
-                return self._source.roofline(settings.problem, settings.threads, self.lock_wait)
+                return self._target.roofline(settings.problem, settings.threads, self.lock_wait)
         except TunerError:
             return None
 
@@ -476,7 +476,7 @@ class RunSteps:
         self._observe(events.BaselineStarted())
         try:
             with self._interruption.waiting():
-                baseline = self._source.baseline(
+                baseline = self._target.baseline(
                     settings.problem, settings.threads, settings.seed, self.lock_wait
                 )
         except TunerError as error:

@@ -35,7 +35,7 @@ def require_same_tools(run: Run, machine: Machine, compiler: Compiler) -> None:
 def require_same_code(
     run: Run,
     stored: tuple[Proposal, ...],
-    source: Target,
+    target: Target,
     bind: Bind,
     observe: Observer,
 ) -> None:
@@ -44,7 +44,7 @@ def require_same_code(
     Compiles nothing if sources and scripts are unchanged. ``bind`` makes the script of a candidate.
     """
     records = [proposal.trial.record for proposal in stored if proposal.trial is not None]
-    has_same_sources = source.compiler(run.settings.target).fingerprint == run.compiler.fingerprint
+    has_same_sources = target.compiler(run.settings.target).fingerprint == run.compiler.fingerprint
     other_script = _with_other_script(bind, records)
     if has_same_sources and other_script is None:
         return
@@ -55,7 +55,7 @@ def require_same_code(
     if not compiled:
         return
     observe(CompilesAgain(run.id, len(compiled)))
-    for record, now in _compiled_again(run, source, bind, tuple(compiled.values())):
+    for record, now in _compiled_again(run, target, bind, tuple(compiled.values())):
         if now.artifact_sha256 != record.artifact_sha256:
             changed = _change(bind, record)
             raise UsageError(f"run {run.id}: {changed}, and {record.candidate.text} has other code", HINT)
@@ -85,7 +85,7 @@ def _change(bind: Bind, record: Record) -> str:
 
 
 def _compiled_again(
-    run: Run, source: Target, bind: Bind, records: tuple[Record, ...]
+    run: Run, target: Target, bind: Bind, records: tuple[Record, ...]
 ) -> Iterator[tuple[Record, Record]]:
     """Yields each record with one of now: the hash of its code, "" where it is not compiled any more."""
     settings = run.settings
@@ -98,7 +98,7 @@ def _compiled_again(
 
     order = RunnerOrder(settings.problem, settings.target, bind, recall)
     how = RunnerSettings(settings.threads, settings.workers, settings.seed, run=run.uuid)
-    runner = source.runner(order, how)
+    runner = target.runner(order, how)
     try:
         yield from zip(records, _finished(runner, records, settings.workers), strict=True)
     finally:

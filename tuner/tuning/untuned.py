@@ -124,10 +124,10 @@ def untuned_choice(settings: RunSettings, backends: Backends, *, is_stock: bool 
     script stock ``mlir-opt`` runs. Raises UsageError if no configuration is feasible, none of a few can be
     compiled, or none is a stock one.
     """
-    source = backends.target_of_run(settings)
-    machine = source.machine(settings.target)
-    plan = source.plan(settings, machine)
-    bind = source.bind(settings.strategies, settings.problem, settings.threads, machine)
+    target = backends.target_of_run(settings)
+    machine = target.machine(settings.target)
+    plan = target.plan(settings, machine)
+    bind = target.bind(settings.strategies, settings.problem, settings.threads, machine)
     picks: Iterable[_Pick]
     if machine.chip:
         picks = _by_machine_code(settings, plan, bind, backends.predicted)
@@ -137,7 +137,7 @@ def untuned_choice(settings: RunSettings, backends: Backends, *, is_stock: bool 
     if pick is None:
         what = "run by stock mlir-opt" if is_stock else "compiled"
         raise UsageError(f"{settings.problem.key}: none of the initial configurations can be {what}")
-    mlir = source.compiler(settings.target).mlir
+    mlir = target.compiler(settings.target).mlir
     return UntunedChoice(settings, machine, mlir, pick.candidate, pick.script, pick.origin, pick.speed)
 
 

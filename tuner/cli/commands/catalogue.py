@@ -227,8 +227,8 @@ def plan_of(backends: "Backends", request: "RunRequest") -> "Plan":
     Raises UsageError for a request that no run can have.
     """
     settings = planned_settings(request, backends)
-    source = backends.target_of_run(settings)
-    return source.plan(settings, source.machine(settings.target))
+    target = backends.target_of_run(settings)
+    return target.plan(settings, target.machine(settings.target))
 
 
 @click.command("new-strategy")
