@@ -154,10 +154,21 @@ class ProblemOptions:
             if self.operation not in PACKABLE:
                 line = f"--weights cannot be combined with {self.operation}"
                 raise UsageError(line, f"allowed is {MATMUL}")
-            m, n, k = parse_shape(self.shape)
-            of_product = (name, self.layout, self.epilogue, self.output_dtype, self.align, self.cache)
-            of_weights = (weights, self.group_size, self.scale_dtype, self.zero_points, self.activations)
-            return Matmul(m, n, k, *of_product, *of_weights, self.scales)
+            return Matmul(
+                *parse_shape(self.shape),
+                dtype=name,
+                layout=self.layout,
+                epilogue=self.epilogue,
+                output=self.output_dtype,
+                align=self.align,
+                cache=self.cache,
+                weights=weights,
+                group_size=self.group_size,
+                scale_dtype=self.scale_dtype,
+                zero_points=self.zero_points,
+                activations=self.activations,
+                scales=self.scales,
+            )
         if self.operation not in OPERATIONS:
             error = unknown_value("operation", self.operation, OPERATIONS)
             hint = error.hint or "other operations are tuned in a program: tuner tune PROGRAM.mlir"

@@ -11,17 +11,16 @@ def with_tensors_as_inputs(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphM
 
     A graph that contains none is returned as it is.
     """
-    held = [node.target for node in graph.graph.nodes if node.op == "get_attr"]
-    tensors = {name: attrgetter(name)(graph) for name in dict.fromkeys(held)}
-    tensors = {name: tensor for name, tensor in tensors.items() if isinstance(tensor, torch.Tensor)}
+    tensors = _tensors_of(graph)
     if not tensors:
         return graph, ()
     copied = torch.fx.Graph()
     names: dict[torch.fx.Node, torch.fx.Node] = {}
-    inputs = [node for node in graph.graph.nodes if node.op == "placeholder"]
-    for node in inputs:
+    for node in graph.graph.find_nodes(op="placeholder"):
         names[node] = copied.node_copy(node)
-    own = {name: copied.placeholder(f"own_{number}") for number, name in enumerate(tensors)}
+    own: dict[str, torch.fx.Node] = {}
+    for name in tensors:
+        own[name] = copied.placeholder(f"own_{len(own)}")
     for node in graph.graph.nodes:
         if node.op == "placeholder":
             continue
@@ -31,3 +30,13 @@ def with_tensors_as_inputs(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphM
         else:
             names[node] = copied.node_copy(node, names.__getitem__)
     return torch.fx.GraphModule(graph, copied), tuple(tensors.values())
+
+
+def _tensors_of(graph: torch.fx.GraphModule) -> dict[str, torch.Tensor]:
+    """Returns the tensors that a graph reads of itself, by their names in it."""
+    found: dict[str, torch.Tensor] = {}
+    for node in graph.graph.find_nodes(op="get_attr"):
+        value = attrgetter(node.target)(graph)
+        if isinstance(value, torch.Tensor):
+            found[node.target] = value
+    return found

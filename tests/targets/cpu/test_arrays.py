@@ -29,7 +29,7 @@ from tuner.payload.drawing import draw, draw_base
 from tuner.runtime.cpu.memory import placed_copy
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.arrays import ProblemArrays
-from tuner.targets.cpu import timing_checks
+from tuner.targets.cpu import placed_operands
 from tuner.targets.cpu.baseline import BaselineService, InterleavedBaselineService
 from tuner.targets.cpu.blas import CompiledLibraryMatmul, openblas_code
 from tuner.targets.cpu.callables import load_callable
@@ -75,15 +75,15 @@ def test_kernels_are_right_at_each_alignment_and_the_fastest_are_timed_at_others
 def test_those_near_the_fastest_are_chosen_but_few_and_only_if_their_operands_can_be_copied() -> None:
     medians_s = enumerate((1.2, 1.04, 1.0, 1.03, 1.01, 1.02))
     times = {index: Measurement((each,), 1, each, (each, each)) for index, each in medians_s}
-    assert timing_checks.fastest(times) == (2, 4, 5, 3)
-    assert timing_checks.fits(Matmul(2048, 2048, 2048))
-    assert not timing_checks.fits(Matmul(10000, 10000, 10000))
+    assert placed_operands.fastest(times) == (2, 4, 5, 3)
+    assert placed_operands.fits(Matmul(2048, 2048, 2048))
+    assert not placed_operands.fits(Matmul(10000, 10000, 10000))
 
 
 def test_a_kernel_whose_result_depends_on_addresses_is_refused() -> None:
     problem = Matmul(8, 64, 8)
     kernel, arrays = loaded(problem), ProblemArrays(problem, rng())
-    placed = timing_checks.PlacedOperands(problem, arrays.operands)
+    placed = placed_operands.PlacedOperands(problem, arrays.operands)
     placed.operands[2][0][...] += 1  # as if it read past its A
     calls = tuple(kernel.calls(problem, each) for each in placed.operands)
     with fails(Stage.VERIFY, match="another C where the operands lie 32 bytes"):

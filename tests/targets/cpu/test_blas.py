@@ -18,7 +18,7 @@ from tuner.runtime.cpu.host import processors
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 from tuner.targets.cpu import blas
 from tuner.targets.cpu.blas import LibraryCall, address_of, cblas_call, pin_working_threads
-from tuner.targets.cpu.timing_checks import no_thread_started
+from tuner.targets.cpu.side_effects import no_thread_started
 
 INT, FLOAT, POINTER = ctypes.c_int, ctypes.c_float, ctypes.c_void_p
 GEMM = ctypes.CFUNCTYPE(None, *(INT,) * 6, FLOAT, POINTER, INT, POINTER, INT, FLOAT, POINTER, INT)

@@ -37,11 +37,12 @@ from tuner.runtime.cpu.stack_overflow import report_stack_overflows
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.cpu.timing_conditions import HostWatch
 from tuner.targets.arrays import ProblemArrays
-from tuner.targets.cpu import timing_checks
+from tuner.targets.cpu import placed_operands
 from tuner.targets.cpu.baseline import InterleavedBaseline
 from tuner.targets.cpu.baseline_libraries import chosen_libraries
 from tuner.targets.cpu.processor_peak import ProcessorPeak
-from tuner.targets.cpu.timing_checks import PartitionCalls, TimingChecks, no_thread_started, same_float_mode
+from tuner.targets.cpu.side_effects import no_thread_started, same_float_mode
+from tuner.targets.cpu.timing_checks import PartitionCalls, TimingChecks
 
 if TYPE_CHECKING:
     from tuner.targets.cpu.fusion_arrays import FusionArrays
@@ -251,13 +252,13 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         """
         began_s = time.perf_counter()
         kernels = {index: code for index, code in enumerate(loaded) if isinstance(code, LoadedKernel)}
-        if not kernels or not timing_checks.fits(problem):
+        if not kernels or not placed_operands.fits(problem):
             return {}
-        chosen = timing_checks.fastest({index: times[index] for index in kernels})
+        chosen = placed_operands.fastest({index: times[index] for index in kernels})
         arrays = self._arrays_of(problem, rng)
         team = self._thread_team()
         arrays.fill(rng)
-        placed = timing_checks.PlacedOperands(problem, arrays.operands)
+        placed = placed_operands.PlacedOperands(problem, arrays.operands)
         times_at: dict[int, tuple[OffsetTime, ...]] = {}
         for index in chosen:
             if effort.after(time.perf_counter() - began_s).within_s == 0.0:
