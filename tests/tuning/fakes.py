@@ -9,7 +9,7 @@ from typing import Any, TypeVar, final
 from tests.fakes import FakeTarget, UntimedTarget, bind, script_of
 from tests.forwarding import ForwardingTarget
 from tuner.core.candidate import Candidate, TargetName, Value
-from tuner.core.compiled_code import KernelCode
+from tuner.core.compiled_code import KernelCode, PredictedCycles
 from tuner.core.errors import CandidateError, OpPlace, Stage, TunerError, UsageError
 from tuner.core.interfaces import AbstractRunner, Script
 from tuner.core.machine import Machine
@@ -27,7 +27,6 @@ from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
-from tuner.search.cost_model.untimed import PredictedCycles
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 from tuner.targets import target

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Self
 
 from tuner.core.problem import Problem
@@ -146,3 +146,35 @@ def buffers_of(problem: Problem) -> tuple[KernelBuffer, ...]:
         *(KernelBuffer(argument.name, argument.bytes, "input") for argument in inputs),
         KernelBuffer(c.name, c.bytes, "output"),
     )
+
+
+@dataclass(frozen=True)
+class BusyCycles:
+    """Predicted cycles for which each unit of a multiprocessor is busy, and cycles of one warp alone."""
+
+    issue: float  # of instructions
+    products: float  # arithmetic pipes
+    ports: float  # of registers, where threads hold many sums; else 0
+    integers: float  # arithmetic pipes
+    memory: float  # shared memory and L1
+    second_level: float  # bytes from the L2
+    critical_path: float  # of one warp in sequence, whatever other warps do
+
+    @property
+    def bottleneck(self) -> float:
+        """Returns the largest of the predicted cycles: of the busiest unit, or of a warp's critical path."""
+        longest: float = max(astuple(self))
+        return longest
+
+
+@dataclass(frozen=True)
+class PredictedCycles:
+    """Cycles that a model of the GPU predicts for a program; never seconds, never stored as a measurement."""
+
+    cycles: float  # of one call
+    parts: BusyCycles | None  # in the launch with most multiply-adds; None: none has any
+    # of a multiprocessor in that launch: tiles that the TMA may copy at once; 0: it copies none
+    in_flight_bytes: int = 0
+
+
+Predict = Callable[[Problem, KernelCode], PredictedCycles | None]  # None: no machine code that can be read

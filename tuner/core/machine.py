@@ -7,6 +7,7 @@ from tuner.core.gpu import MAX_THREADS_PER_BLOCK, REGISTERS, Chip, chip_of
 from tuner.core.instruction_sets import AVX512, ISAS, NO_REGISTERS, NO_VECTOR_BYTES, WORDS
 from tuner.core.problem import Problem
 
+PTX = "ptx"  # ``Machine.isa`` of NVIDIA's GPUs
 BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
 # Field of Machine -> the word for it in the machine's name
 EXTENSIONS = WORDS
@@ -28,7 +29,7 @@ class Machine:
 
     name: str  # class of machine, see ``processor_class``; no host name
     processor: str  # as the system reports it
-    isa: str  # "avx512", "avx2", "neon" or "none" of a processor; "ptx" of a GPU
+    isa: str  # "avx512", "avx2", "neon" or "none" of a processor; PTX; a word of another vendor's target
     has_bf16: bool  # avx512_bf16, or tensor cores for it
     physical_cores: int  # of a GPU: multiprocessors, 0 unknown
     logical_cores: int
@@ -36,7 +37,7 @@ class Machine:
     l2_bytes: int  # of one core; 0 unknown
     l3_bytes: int  # shared: of a GPU its L2; 0 unknown
     memory_bytes: int  # 0 unknown
-    chip: str = ""  # "sm_90"; "" of a processor
+    chip: str = ""  # "sm_90", or what another vendor's target calls it; "" of a processor
     has_vnni: bool = False  # AVX512-VNNI or AVX-VNNI: dot products of four bytes
     has_amx_bf16: bool = False  # tiles of bf16, and the operating system lets processes use them
     has_amx_int8: bool = False  # tiles of bytes, likewise
@@ -72,10 +73,10 @@ class Machine:
     def limits(self) -> tuple[tuple[str, int], ...]:
         """Returns the (name, value) pairs of the machine's properties that constraints may use.
 
-        0 where unknown. Of a processor: registers, extensions, cores, caches. Of a GPU: the limits of its
-        chip.
+        0 where unknown. Of a processor: registers, extensions, cores, caches. Of an NVIDIA GPU: the limits of
+        its chip.
         """
-        if self.chip:
+        if self.isa == PTX:
             chip = chip_of(self.chip)
             return (
                 ("compute_capability", chip.capability),
@@ -151,7 +152,7 @@ def gpu_machine(kind: str, chip: Chip, processor: str) -> Machine:
     return Machine(
         name=f"{kind} {chip.name}",
         processor=processor,
-        isa="ptx",
+        isa=PTX,
         has_bf16=chip.capability >= BF16_CAPABILITY,
         physical_cores=0,
         logical_cores=0,

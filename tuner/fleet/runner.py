@@ -48,7 +48,7 @@ from tuner.targets.target import (
 )
 
 if TYPE_CHECKING:
-    from tuner.search.cost_model.untimed import PredictedCycles
+    from tuner.core.compiled_code import PredictedCycles
 
 Named = TypeVar("Named")
 PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/concepts/fleet.md

@@ -10,10 +10,10 @@ from tuner.core.candidate import Value
 from tuner.core.runs import Run
 from tuner.core.serialization import count_text, interval_text
 from tuner.core.trials import StoredTrial
+from tuner.results.instruction_mix import assembly_mix, instruction_mix
 from tuner.results.output.formatting import table_lines, trial_time_text, wrapped
 from tuner.results.output.json_documents import Document, history_document, slowdown_document
 from tuner.results.output.trial_facts import resources_lines
-from tuner.targets.gpu.sass import assembly_mix, instruction_mix
 
 CONTEXT_LINES = 2  # around a change
 Stages = tuple[tuple[str, str], ...]  # (stage, text after it), in order

@@ -16,7 +16,7 @@ from tuner.core.runs import RunSettings
 from tuner.targets.target import Target, TargetStatus
 
 if TYPE_CHECKING:
-    from tuner.search.cost_model.untimed import PredictedCycles
+    from tuner.core.compiled_code import PredictedCycles
 
 
 REPLAY_STATUS = TargetStatus(

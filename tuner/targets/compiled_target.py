@@ -21,9 +21,9 @@ from tuner.targets.run_plan import bind, plan
 from tuner.targets.target import Bind, Plan, RunnerSettings, Target
 
 if TYPE_CHECKING:
+    from tuner.core.compiled_code import PredictedCycles
     from tuner.core.interfaces import AbstractRunner
     from tuner.runtime.workers.runner import RunnerOrder
-    from tuner.search.cost_model.untimed import PredictedCycles
 
 
 class CompiledTarget(Target):

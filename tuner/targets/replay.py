@@ -34,9 +34,9 @@ from tuner.targets.backends import REPLAY_STATUS
 from tuner.targets.target import Bind, Plan, RunnerChildren, Target, TargetStatus
 
 if TYPE_CHECKING:
+    from tuner.core.compiled_code import PredictedCycles
     from tuner.core.interfaces import AbstractRunner
     from tuner.runtime.workers.runner import RunnerOrder
-    from tuner.search.cost_model.untimed import PredictedCycles
     from tuner.targets.target import RunnerSettings
 
 

@@ -17,14 +17,13 @@ from tuner.core.trials import StoredTrial
 from tuner.runtime.timing_lock import LockWait
 
 if TYPE_CHECKING:
-    from tuner.core.compiled_code import Assemble
+    from tuner.core.compiled_code import Assemble, PredictedCycles
     from tuner.core.device import AbstractDevice
     from tuner.core.interfaces import AbstractRunner
     from tuner.runtime.workers.limits import Limits
     from tuner.runtime.workers.protocol import Factory
     from tuner.runtime.workers.runner import RunnerOrder
     from tuner.runtime.workers.services import Environment
-    from tuner.search.cost_model.untimed import PredictedCycles
     from tuner.space.feasible_set import FeasibleSet
 
 

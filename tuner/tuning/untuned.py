@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tuner.core.candidate import Candidate, candidate_document
+from tuner.core.compiled_code import Predict
 from tuner.core.errors import CandidateError, UsageError
-from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
@@ -20,10 +20,9 @@ from tuner.core.problem_classes import MatmulProblem
 from tuner.core.problem_documents import ProblemDocument
 from tuner.core.runs import RunSettings
 from tuner.core.serialization import encode, utc_text
-from tuner.search.cost_model.untimed import Predict
 from tuner.space.scripts.header import ScriptProvenance, custom_ops, instructions_needed
 from tuner.targets.backends import Backends
-from tuner.targets.target import Bind, Plan
+from tuner.targets.target import Bind, Plan, Target
 from tuner.tuning.pretuned import class_of, shipped_picks, speed_text
 from tuner.tuning.rule import ProblemSpaces
 from tuner.version import __version__
@@ -130,7 +129,7 @@ def untuned_choice(settings: RunSettings, backends: Backends, *, is_stock: bool 
     bind = target.bind(settings.strategies, settings.problem, settings.threads, machine)
     picks: Iterable[_Pick]
     if machine.chip:
-        picks = _by_machine_code(settings, plan, bind, backends.predicted)
+        picks = _by_machine_code(settings, source, plan, bind, backends.predicted)
     else:
         picks = itertools.chain(_by_shipped(settings, machine, plan, bind), _by_model(machine, plan, bind))
     pick = next((pick for pick in picks if not (is_stock and custom_ops(pick.script.text))), None)
@@ -165,11 +164,11 @@ def _by_model(machine: Machine, plan: Plan, bind: Bind) -> Iterator[_Pick]:
             yield _Pick(candidate, bind(candidate), origin, speed)
 
 
-def _by_machine_code(settings: RunSettings, plan: Plan, bind: Bind, predict: Predict) -> list[_Pick]:
+def _by_machine_code(
+    settings: RunSettings, source: Target, plan: Plan, bind: Bind, predict: Predict
+) -> list[_Pick]:
     """Returns the configurations that compile, by predicted cycles; without nvdisasm in their given order."""
-    from tuner.targets.gpu.compiler import GpuCompiler  # loads MLIR
-
-    compiler = GpuCompiler(chip_of(settings.target.detail))
+    compiler = source.children(settings.target, settings.problem, settings.threads).compiler.build()
     compiled = []
     rows = tuple(dict.fromkeys((*plan.first, *plan.seeds({}))))[:MACHINE_CODES]
     candidates = [plan.feasible.candidate(row) for row in rows]

@@ -14,7 +14,7 @@ import pytest
 from tests.library.bundle.bare_machine import measure
 from tests.library.bundle.numpy_gpu import candidate
 from tests.library.bundle.values import NOW, PROBLEM, PROVENANCE, RESULTS, pending, program, result, timed
-from tuner.core.compiled_code import KernelCode
+from tuner.core.compiled_code import KernelCode, PredictedCycles
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
@@ -22,7 +22,7 @@ from tuner.core.records import Measurement
 from tuner.core.remote_results import PendingTrial
 from tuner.library.bundle import archive, results_file
 from tuner.search.cost_model import untimed
-from tuner.search.cost_model.untimed import PredictedCycles, predicted_first
+from tuner.search.cost_model.untimed import predicted_first
 from tuner.simulator.target.cycle_model import predicted
 
 MIB = 1 << 20

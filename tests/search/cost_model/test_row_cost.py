@@ -20,12 +20,11 @@ from tuner.search.cost_model.configurations import (
     WORTH,
     AbstractModel,
     CpuModel,
-    CudaCoreModel,
     KnobColumns,
-    TensorCoreModel,
     initial_configurations,
     model_of,
 )
+from tuner.search.cost_model.gpu import CudaCoreModel, TensorCoreModel
 from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
@@ -60,6 +59,7 @@ def test_knobs_decide_the_model_where_a_block_of_0_is_all_and_a_share_costs_less
     assert kind(TENSOR, GPU) is TensorCoreModel
     assert kind(THREADS, GPU) is CudaCoreModel
     assert kind(PACKED, GPU) is kind(TENSOR, CPU) is kind({"x": (1, 2)}, CPU) is type(None)
+    assert kind(TENSOR, replace(GPU, isa="gcn", chip="gfx942")) is type(None)
     assert kind({**PACKED, "tile_m": ("small", "large")}, CPU) is type(None)
     knobs: Choices = {"block_m": (0, 64, 1024)}
     columns = KnobColumns(space(knobs), FeasibleSet.of((space(knobs),)).index[0])

@@ -8,13 +8,12 @@ import pytest
 
 from tests.library.bundle.values import program
 from tests.support.gpu_points import CUDA_CORES, HOPPER, TENSOR_CORES, Builder, Point, point
-from tests.texts import text_beside
 from tests.tuning.fakes import present
+from tuner.core.compiled_code import BusyCycles
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.runtime.wheel_tools import Tool
 from tuner.search.cost_model.gpu import LATENCY
-from tuner.search.cost_model.untimed import BusyCycles
 from tuner.simulator.memory.access_log import Access
 from tuner.simulator.target import cycle_model
 from tuner.simulator.target.cycle_model import (
@@ -100,16 +99,6 @@ def test_kernels_are_reported_instruction_by_instruction(monkeypatch: pytest.Mon
     assert sass(None) == sass(program(binary=b"")) == ""
     monkeypatch.setattr(module, "nvdisasm", lambda: None)
     assert sass(program(binary=b"code")) == ""
-
-
-def test_instructions_are_counted_without_types_guards_constants_names_of_functions_and_prefixes() -> None:
-    ptx = (("fma.rn", 2), *((name, 1) for name in ("add", "bra", "ld.global", "ld.param", "ret")))
-    assert module.instruction_mix(text_beside(__file__, "PTX")) == ptx
-    llvm = tuple((name, 1) for name in ("intr.fmuladd", "load", "return", "store"))
-    assert module.instruction_mix(text_beside(__file__, "LLVM")) == llvm
-    x86 = "<matmul>:\n  vxorps %xmm0,%xmm0,%xmm0\n  data16 cs nopw 0x0(%rax)\n  vxorps %xmm1,%xmm1,%xmm1\n"
-    assert module.assembly_mix(x86) == (("vxorps", 2), ("nopw", 1))
-    assert module.assembly_mix("<k>:\n  HMMA.16816.F32 R4, R8, R12, R4\n") == (("HMMA.16816.F32", 1),)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tuner.results.output.formatting import early_stopped_text, gflop_per_s, kno
 from tuner.results.output.run_result import gpu_lines
 
 if TYPE_CHECKING:
-    from tuner.search.cost_model.untimed import PredictedCycles
+    from tuner.core.compiled_code import PredictedCycles
 
 
 BUSIEST_SHOWN = 3  # limiting parts of a GPU, by predicted cycles

@@ -3,10 +3,10 @@
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 
-from tuner.core.compiled_code import KernelCode, Launch, Resources
+from tuner.core.compiled_code import KernelCode, Launch, Predict, Resources
 from tuner.core.dtypes import TENSOR_DTYPES
 from tuner.core.gpu import USUAL_MULTIPROCESSORS
 from tuner.core.problem import Problem
@@ -22,35 +22,6 @@ SERIALIZED = ("C7510", "C7511", "C7513", "C7514", "C7517", "C7519")
 
 Promise = tuple[bool, bool, int, float]  # see ``promise``; smaller is better
 LOOKED_AT = 64  # trials per problem whose cycles are predicted, in half a second each
-
-
-@dataclass(frozen=True)
-class BusyCycles:
-    """Predicted cycles for which each unit of a multiprocessor is busy, and cycles of one warp alone."""
-
-    issue: float  # of instructions
-    products: float  # arithmetic pipes
-    ports: float  # of registers, where threads hold many sums; else 0
-    integers: float  # arithmetic pipes
-    memory: float  # shared memory and L1
-    second_level: float  # bytes from the L2
-    critical_path: float  # of one warp in sequence, whatever other warps do
-
-    @property
-    def bottleneck(self) -> float:
-        """Returns the largest of the predicted cycles: of the busiest unit, or of a warp's critical path."""
-        longest: float = max(astuple(self))
-        return longest
-
-
-@dataclass(frozen=True)
-class PredictedCycles:
-    """Cycles that a model of the GPU predicts for a program; never seconds, never stored as a measurement."""
-
-    cycles: float  # of one call
-    parts: BusyCycles | None  # in the launch with most multiply-adds; None: none has any
-    # of a multiprocessor in that launch: tiles that the TMA may copy at once; 0: it copies none
-    in_flight_bytes: int = 0
 
 
 def best_first(
@@ -169,9 +140,6 @@ def _main(program: KernelCode) -> tuple[Launch, int]:
     launch = max(program.launches, key=needs)  # kernels that pack or add up parts need few registers
     known = by_name.get(launch.kernel)
     return launch, max(known.blocks_per_multiprocessor if known else 1, 1)
-
-
-Predict = Callable[[Problem, KernelCode], PredictedCycles | None]  # None: no machine code that can be read
 
 
 def predicted_first(

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.core.compiled_code import KernelCode, Launch
+from tuner.core.compiled_code import BusyCycles, KernelCode, Launch, PredictedCycles
 from tuner.core.errors import TunerError
 from tuner.core.gpu import USUAL_MULTIPROCESSORS, WARP_THREADS, chip_of
 from tuner.core.problem import Problem
 from tuner.search.cost_model import gpu, shared_memory
 from tuner.search.cost_model.occupancy import PARTITIONS
-from tuner.search.cost_model.untimed import BusyCycles, PredictedCycles, ring_bytes
+from tuner.search.cost_model.untimed import ring_bytes
 from tuner.simulator.launch import program_accesses
 from tuner.simulator.memory.access_log import Access
 from tuner.targets.gpu.sass import Kernel, MachineInstruction, listing_of, nvdisasm, read_kernels

@@ -21,9 +21,8 @@ from tuner.targets.gpu.target import COMPILE_TIMEOUT_S, GpuDevice, NvidiaGpu, co
 from tuner.targets.target import RunnerChildren, TargetStatus
 
 if TYPE_CHECKING:
-    from tuner.core.compiled_code import Assemble
+    from tuner.core.compiled_code import Assemble, PredictedCycles
     from tuner.core.device import AbstractDevice, StreamOrder
-    from tuner.search.cost_model.untimed import PredictedCycles
     from tuner.simulator.device.kernels import RunLaunch
 
 EVALUATION_TIMEOUT_S = 300.0  # the longest loops over K of a few blocks, on a busy machine

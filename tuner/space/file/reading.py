@@ -14,6 +14,7 @@ from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_strategy, unknown_value
 from tuner.core.instruction_sets import ISAS as VECTOR_ISAS
 from tuner.core.instruction_sets import NO_ISA
+from tuner.core.machine import PTX
 from tuner.core.problem import FUSION_OPERATIONS, LAYOUTS, OPERATIONS, SCALED, Problem
 from tuner.core.serialization import Only, decode, whole
 from tuner.core.text_files import read_text
@@ -39,7 +40,7 @@ from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace
 # {powers: [16, 64], base: 2} is 16, 32, 64.
 
 PROCESSOR_ISAS = (*VECTOR_ISAS, NO_ISA)
-ISAS = (*PROCESSOR_ISAS, "ptx")  # the values of Machine.isa
+ISAS = (*PROCESSOR_ISAS, PTX)  # the values of Machine.isa
 ISA = "isa"  # in an initial configuration: of the machines that it is for
 KNOB_FORMS = (
     "a list of integers or of texts, {range: [lo, hi], step: s}, {powers: [lo, hi], base: b} or "

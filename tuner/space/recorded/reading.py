@@ -9,7 +9,7 @@ from typing import Any
 
 from tuner.core.errors import Failure, UsageError
 from tuner.core.gpu import chip_of
-from tuner.core.machine import Machine, named_in_full
+from tuner.core.machine import PTX, Machine, named_in_full
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline, Compiler
 from tuner.core.serialization import decode, known_part, printable, quoted
@@ -163,7 +163,7 @@ def _time_s(result: Result, unit_s: float) -> float | None:
 
 
 def _machine(machine: Machine) -> Machine:
-    if machine.chip:
+    if machine.isa == PTX:
         chip_of(machine.chip)  # raises UsageError
     machine = replace(machine, name=printable(machine.name), processor=printable(machine.processor))
     return named_in_full(machine)

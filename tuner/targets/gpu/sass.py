@@ -1,4 +1,4 @@
-"""The machine code (SASS) of GPU kernels as text and instructions; counts of any code's instructions.
+"""The machine code (SASS) of GPU kernels as text and instructions.
 
 nvdisasm's listing of a cubin is parsed to instructions with their control codes, and loops. A control code is
 part of each 128-bit instruction since Volta: the stall count (cycles before the warp may issue the next
@@ -9,7 +9,6 @@ codes; see Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbe
 import re
 import subprocess
 import tempfile
-from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -18,15 +17,6 @@ from pathlib import Path
 from tuner.core.compiled_code import KernelCode
 from tuner.targets.gpu.compiler import locate
 
-PTX_MARK = ".visible .entry"
-# An instruction of PTX, with its guard; the first two parts name the operation: ld.shared, mma.sync, add.
-PTX_INSTRUCTION = re.compile(r"^\s+(?:@!?%\w+\s+)?([a-z]\w*(?:\.[a-z]\w*)?)[^;\n]*;", re.MULTILINE)
-PTX_TYPE = re.compile(r"\.(?:[bsuf]\d+|pred|bf16|tf32)$")
-LLVM_OPERATION = re.compile(r"^\s+(?:%[\w:]+ = )?llvm\.([a-z_]+(?:\.[a-z_]+)*)", re.MULTILINE)
-ASSEMBLY = re.compile(r"^  (?:(?:data16|cs|lock|rep|notrack) )*([A-Za-z]\S*)", re.MULTILINE)  # indented
-DECLARED = ("mlir.constant", "mlir.poison", "mlir.undef", "mlir.zero")  # compile to no instruction
-
-Mix = tuple[tuple[str, int], ...]  # (instruction, occurrences in the text), most frequent first
 # Bits of the high word of an instruction.
 STALL_BIT = 41
 WRITE_BARRIER_BIT = 46
@@ -42,27 +32,6 @@ HIGH_WORD = re.compile(r"^\s+/\* 0x([0-9a-f]{16}) \*/$")
 TARGET = re.compile(r"\((\.L_x_\d+)\)")
 REGISTER = re.compile(r"\bR(\d+)(\.reuse)?")
 TIMEOUT_S = 60.0
-
-
-def instruction_mix(text: str) -> Mix:
-    """Counts the operations in PTX or LLVM-dialect text: (operation, occurrences), most frequent first."""
-    if PTX_MARK in text:
-        names = [PTX_TYPE.sub("", name) for name in PTX_INSTRUCTION.findall(text)]
-    else:
-        names = [name for name in LLVM_OPERATION.findall(text) if name not in DECLARED]
-    return _counted(names)
-
-
-def assembly_mix(text: str) -> Mix:
-    """Counts the instructions in an assembly, where they are indented by two spaces.
-
-    Returns (instruction, occurrences), most frequent first.
-    """
-    return _counted(ASSEMBLY.findall(text))
-
-
-def _counted(names: list[str]) -> Mix:
-    return tuple(sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 @dataclass(frozen=True)

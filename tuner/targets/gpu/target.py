@@ -41,9 +41,8 @@ from tuner.targets.target import (
 )
 
 if TYPE_CHECKING:
-    from tuner.core.compiled_code import Assemble
+    from tuner.core.compiled_code import Assemble, PredictedCycles
     from tuner.core.device import AbstractDevice
-    from tuner.search.cost_model.untimed import PredictedCycles
 
 
 DEFAULT_CHIP = "sm_90"

@@ -13,14 +13,14 @@ from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE, compiled, larg
 from tests.targets.gpu.strategies.test_points import OF_F64, OF_NT
 from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate
-from tuner.core.compiled_code import KernelCode
+from tuner.core.compiled_code import KernelCode, PredictedCycles
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.payload.drawing import draw, draw_base
 from tuner.payload.reference import output_dtype
 from tuner.results.output.trial_facts import predicted_lines
 from tuner.search.cost_model.occupancy import require_launchable
-from tuner.search.cost_model.untimed import PredictedCycles, is_serialized, ring_bytes
+from tuner.search.cost_model.untimed import is_serialized, ring_bytes
 from tuner.simulator.ptx.geometry import Index3
 from tuner.simulator.target.cycle_model import main_loop
 from tuner.simulator.target.evaluator import simulate_program
