@@ -196,7 +196,7 @@ def stored(database: str, monkeypatch: pytest.MonkeyPatch) -> Storing:
         return program
 
     backends = fakes.backends(
-        (TargetStatus("cpu", True, ""), TargetStatus("cuda", True, "", chip="sm_90")),
+        (TargetStatus("cpu", True, ""), TargetStatus("cuda", True, "", chip="sm_90", chips=("sm_90a",))),
         machine=lambda target: fakes.MACHINE if target == CPU else GPU,
     )
     monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: backends)

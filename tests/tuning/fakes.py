@@ -217,6 +217,7 @@ def kind_of(status: target.TargetStatus, **changes: Any) -> target.Target:
     return changed(
         fake,
         default_chip=real.default_chip,
+        chips=real.chips,
         require_types=real.require_types,
         times_processors=real.times_processors,
         cross_compiled=None if real.cross_compiled is None else fake,

@@ -428,7 +428,7 @@ def test_a_word_that_is_wrong_is_named(options: tuple[str, ...], message: str) -
 
 
 CPU = TargetStatus("cpu", True, "here")
-H200 = TargetStatus("cuda", True, "NVIDIA H200", chip="sm_90")
+H200 = TargetStatus("cuda", True, "NVIDIA H200", chip="sm_90", chips=("sm_90", "sm_90a"))
 A100 = TargetStatus("cuda", True, "an A100", chip="sm_80")
 COMPILES = TargetStatus("cuda", False, "compiles only: no driver", can_compile=True, missing="no driver")
 UNTIMED = TargetStatus("simulator", True, "no clock", is_timed=False)
@@ -461,7 +461,10 @@ OTHER_CHIP = "^target cuda:sm_80: the GPU here is sm_90; --target cuda:sm_90, or
         (NOTHING_WORKS, ("cpu",), "target cpu: not available here: no AVX2"),
         (NOTHING_WORKS, ("tpu",), "target: found 'tpu', allowed auto, gpu, cpu"),
         ((H200,), ("cuda:sm_1",), "chip: found 'sm_1', allowed sm_80, "),
-        *(((H200,), of, OTHER_CHIP) for of in (("cuda:sm_80",), ("cuda", "sm_80"), ("auto", "sm_80"))),
+        *(
+            ((H200, UNTIMED), of, OTHER_CHIP)
+            for of in (("cuda:sm_80",), ("cuda", "sm_80"), ("auto", "sm_80"))
+        ),
     ],
 )
 def test_what_works_nowhere_is_refused_with_every_reason(statuses: Any, options: Any, message: str) -> None:
@@ -476,5 +479,7 @@ def test_a_run_is_refused_where_candidates_only_compile() -> None:
         r"to one by tuner bundle export: tuner tune matmul 8x8x8 --target simulator:sm_80$"
     )
     with pytest.raises(UsageError, match=line):
-        require_runs_here(TargetName("cuda", "sm_80"), fakes.backends((COMPILES,)), "tuner tune matmul 8x8x8")
+        require_runs_here(
+            TargetName("cuda", "sm_80"), fakes.backends((COMPILES, UNTIMED)), "tuner tune matmul 8x8x8"
+        )
     require_runs_here(TargetName("cuda", "sm_80"), fakes.backends((A100,)), "tuner tune matmul 8x8x8")

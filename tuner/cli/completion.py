@@ -12,7 +12,6 @@ from tuner.cli.options import json_option, print_json
 from tuner.core.candidate import AUTO, REPLAY
 from tuner.core.dtypes import MATH, OUTPUTS, PLAIN_DTYPES
 from tuner.core.epilogues import EPILOGUES
-from tuner.core.gpu import CHIPS
 from tuner.core.problem import ALIGNMENTS, CACHES, LAYOUTS, OPERATIONS
 from tuner.core.processors import PROCESSORS
 from tuner.results.output.formatting import one_line
@@ -110,6 +109,15 @@ def _targets(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
     return ((name, "") for name in (*([AUTO] if has_auto else []), *TARGETS, REPLAY))
 
 
+def _chips(_context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
+    from tuner.targets.registry import TARGETS  # not at start-up
+
+    names: dict[str, str] = {}
+    for target in TARGETS.values():
+        names.update(dict.fromkeys(target.chips, ""))
+    return names.items()
+
+
 def _strategies(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
     import yaml
 
@@ -156,7 +164,7 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     "align": _words(ALIGNMENTS),
     "cache": _words(CACHES),
     "sampler": lambda _context, _start: ((name, "") for name in sampler_names()),
-    "chip": _words(CHIPS),
+    "chip": _chips,
     # --cpu of a command: the processor of another machine, with its product's name as help; not a key of the
     # literal, since tests/test_target_kinds.py takes that for a question about the kind of a target
     **dict.fromkeys(

@@ -26,7 +26,7 @@ from tuner.core.instruction_sets import (
     Architecture,
     encoded,
 )
-from tuner.core.machine import EXTENSIONS, Machine, processor_class
+from tuner.core.machine import EXTENSIONS, PTX, Machine, processor_class
 from tuner.core.problem import Problem
 
 SEE_TARGETS = "tuner targets shows what this machine has"
@@ -254,14 +254,14 @@ def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
     """Returns an upper bound of the flop/s for a problem on ``threads`` threads, or on a whole GPU.
 
     The documented flop per cycle of the problem's narrowest type, times a clock above any product's. Infinite
-    for a processor whose number of cores is unknown.
+    for another vendor's GPU, and for a processor whose number of cores is unknown.
     """
     dtype = problem.narrowest_dtype
-    if machine.chip:
+    if machine.isa == PTX:
         documented = CLOCK_FLOP.get(machine.chip, {}).get(dtype, GPU_CLOCK_FLOP)
         usual = USUAL_MULTIPROCESSORS.get(machine.chip, max(USUAL_MULTIPROCESSORS.values()))
         return documented * max(machine.physical_cores, usual) * GPU_HZ
-    if not machine.physical_cores:
+    if machine.chip or not machine.physical_cores:
         return math.inf
     core_flop: float = CPU_FLOP
     if machine.isa in ISAS:

@@ -207,6 +207,7 @@ class FleetTarget(Target):
         self._of_details: dict[str, FleetTarget] = {}
         self.name = own.name
         self.default_chip = own.default_chip
+        self.chips = own.chips
         self.sources = own.sources
         self.details = own.details
         self.programs = own.programs

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from tuner.core.candidate import AUTO, CPU, CUDA, REPLAY, SIMULATOR, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import OpPlace, UsageError, unknown_value
-from tuner.core.gpu import chip_of
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.processors import PresentLoad, Processors
@@ -113,9 +112,13 @@ class Backends(ABC):
         return (*(target.status() for target in self.targets.values()), REPLAY_STATUS)
 
     def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
-        """Returns the predicted cycles of a GPU program; None if no target has a model for it."""
-        counted = (target.predicted(problem, program) for target in self.targets.values())
-        return next((cycles for cycles in counted if cycles is not None), None)
+        """Returns the predicted cycles of a GPU program; None if no target of its chip has a model for it."""
+        for target in self.targets.values():
+            if program.chip in target.chips:
+                cycles = target.predicted(problem, program)
+                if cycles is not None:
+                    return cycles
+        return None
 
 
 def resolve_target(text: str, backends: Backends, chip: str = "") -> TargetName:
@@ -123,7 +126,7 @@ def resolve_target(text: str, backends: Backends, chip: str = "") -> TargetName:
 
     "auto": the first target that times candidates here; "cuda": this machine's GPU. ``chip``: text of --chip,
     "" if not given. The target may be one that only compiles here. Raises UsageError if it does not even
-    compile, and for a chip of another compute capability than the GPU's.
+    compile, and for a chip whose code does not run on the GPU here.
     """
     if text == AUTO:
         for target in timed_here(backends, chip):
@@ -137,16 +140,22 @@ def resolve_target(text: str, backends: Backends, chip: str = "") -> TargetName:
     status = backends.status(target)
     if not (status.is_available or status.can_compile):
         raise UsageError(f"target {text}: not available here: {status.reason}")
-    return _on_this_gpu(target, status, has_chip=bool(chip) or ":" in text)
+    return _on_this_gpu(target, status, backends, has_chip=bool(chip) or ":" in text)
 
 
 def require_runs_here(target: TargetName, backends: Backends, command: str) -> None:
-    """Raises UsageError if a target's code cannot run here; the hint is ``command`` with the simulator."""
+    """Raises UsageError if a target's code cannot run here.
+
+    The hint is ``command`` with the simulator, of chips that it has.
+    """
     status = backends.status(target)
     if status.missing:
         line = f"target {target.text}: nothing runs here: {status.missing}"
-        verify = "to verify without a GPU, and carry the result to one by tuner bundle export: "
-        raise UsageError(line, f"{verify}{command} --target {TargetName(SIMULATOR, target.detail).text}")
+        hint = ""
+        if _has_simulator(target, backends):
+            hint = "to verify without a GPU, and carry the result to one by tuner bundle export: "
+            hint += f"{command} --target {TargetName(SIMULATOR, target.detail).text}"
+        raise UsageError(line, hint)
 
 
 def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
@@ -171,10 +180,13 @@ def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
         if detail not in target.details:
             raise unknown_value(name, detail, target.details)
         return TargetName(name, detail)
-    if target is not None and target.default_chip:
-        return TargetName(name, chip_of(detail if colon else chip or target.default_chip).name)
+    if target is not None and target.chips:
+        named = detail if colon else chip or target.default_chip
+        if named not in target.chips:
+            raise unknown_value("chip", named, target.chips)
+        return TargetName(name, named)
     if chip or colon:
-        allowed = ", ".join(known.name for known in backends.targets.values() if known.default_chip)
+        allowed = ", ".join(known.name for known in backends.targets.values() if known.chips)
         raise UsageError(
             f"chip {detail or chip!r} cannot be combined with target {name}, only with {allowed}"
         )
@@ -186,28 +198,40 @@ def _meant(text: str, backends: Backends) -> str:
     name, colon, detail = text.lower().partition(":")
     if name in OTHER_NAMES:
         return f"{OTHER_NAMES[name]}{colon}{detail}"
-    if name.startswith("sm_"):
-        return f"{CUDA}:{name}"
-    of_detail = (target.name for target in backends.targets.values() if name in target.details)
+    targets = backends.targets.values()
+    of_detail = (target.name for target in targets if name in (*target.chips, *target.details))
     return next((f"{target}:{name}" for target in of_detail), "")
 
 
 def timed_here(backends: Backends, chip: str = "") -> Iterator[TargetName]:
     """Yields the targets that can time candidates on this machine, GPUs before the CPU.
 
-    ``chip``: text of --chip, "" if not given. Raises UsageError at a target that cannot have this chip.
+    ``chip``: text of --chip, "" if not given. GPUs of other targets than those that have the chip are passed
+    over. Raises UsageError at a target that cannot have it.
     """
+    owners = {target.name for target in backends.targets.values() if chip in target.chips}
     for status in sorted(backends.statuses(), key=lambda status: not status.chip):
-        if status.is_available and status.is_timed:
-            yield _on_this_gpu(named_target(status.name, backends, chip), status, has_chip=bool(chip))
+        is_others = bool(owners) and bool(status.chip) and status.name not in owners
+        if status.is_available and status.is_timed and not is_others:
+            target = named_target(status.name, backends, chip)
+            yield _on_this_gpu(target, status, backends, has_chip=bool(chip))
 
 
-def _on_this_gpu(target: TargetName, status: TargetStatus, *, has_chip: bool) -> TargetName:
+def _has_simulator(target: TargetName, backends: Backends) -> bool:
+    simulator = backends.targets.get(SIMULATOR)
+    return simulator is not None and target.detail in simulator.chips
+
+
+def _on_this_gpu(
+    target: TargetName, status: TargetStatus, backends: Backends, *, has_chip: bool
+) -> TargetName:
     if not status.chip:
         return target
     if not has_chip:
         return TargetName(target.kind, status.chip)
-    if chip_of(target.detail).capability != chip_of(status.chip).capability:
-        hint = f"--target {target.kind}:{status.chip}, or simulator:{target.detail}"
+    if target.detail not in (status.chip, *status.chips):
+        hint = f"--target {target.kind}:{status.chip}"
+        if _has_simulator(target, backends):
+            hint += f", or {SIMULATOR}:{target.detail}"
         raise UsageError(f"target {target.text}: the GPU here is {status.chip}", hint)
     return target

@@ -10,8 +10,6 @@ from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline
-from tuner.runtime.cuda.probe import describe_gpu
-from tuner.runtime.cuda.roofline import gpu_roofline
 from tuner.runtime.timing_lock import TimingLock, holder_text
 from tuner.runtime.workers.runner import RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
@@ -110,14 +108,3 @@ def measure_cpu_roofline(dtype: str, threads: int, machine: Machine) -> Roofline
     from tuner.runtime.cpu.roofline import measure_roofline  # loads MLIR
 
     return measure_roofline(dtype, threads, machine)
-
-
-def measure_gpu_roofline(dtype: str) -> Roofline:
-    """Returns this GPU's documented peak flop/s in ``dtype``, and the measured bytes/s of copies.
-
-    Raises TunerError if there is no GPU, if it fails, or if no peak is documented for its chip or ``dtype``.
-    """
-    from tuner.targets.gpu.evaluator import open_gpu  # loads ml_dtypes
-
-    here = describe_gpu()
-    return gpu_roofline(open_gpu(here).device, here.facts, dtype)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Final, final
 
 from tuner.core.candidate import TargetName
@@ -14,26 +15,27 @@ from tuner.runtime.cpu import host
 from tuner.runtime.workers.worker import call_in_child
 from tuner.targets.backends import Backends
 from tuner.targets.children import apply_script, find_failing_op
-from tuner.targets.cpu.target import Cpu, host_machine
-from tuner.targets.gpu.target import DriverDevice, NvidiaGpu
+from tuner.targets.cpu.target import host_machine
 from tuner.targets.replay import replay_of
 from tuner.targets.target import Target
 
-BUILT_IN: Final[Mapping[str, Target]] = {
-    "cpu": Cpu(),
-    "cuda": NvidiaGpu(DriverDevice()),
+BUILT_IN: Final[Mapping[str, str]] = {  # name -> "module:object", imported at first use
+    "cpu": "tuner.targets.cpu.target:THIS_CPU",
+    "cuda": "tuner.targets.gpu.target:THIS_GPU",
 }
 APPLY_TIMEOUT_S = 60.0
 
 
 @final
 class RegisteredTargets(Mapping[str, Target]):
-    """The targets by name: built-in ones, then those of installed extensions, imported at first use."""
+    """The targets by name: built-in ones, then those of extensions; each is imported at first use."""
 
     def __getitem__(self, name: str) -> Target:
+        target: Target
         if name in BUILT_IN:
-            return BUILT_IN[name]
-        target: Target = self._added()[name].load()
+            target = resolve_name(BUILT_IN[name])
+        else:
+            target = self._added()[name].load()
         return target
 
     def __iter__(self) -> Iterator[str]:

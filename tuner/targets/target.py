@@ -99,6 +99,7 @@ class TargetStatus:
     is_timed: bool = True  # here; False: candidates are verified only
     can_compile: bool = False  # where ``is_available`` is False: candidates are compiled, not run
     chip: str = ""  # of the GPU that candidates run on here
+    chips: tuple[str, ...] = ()  # whose code runs on that GPU
     missing: str = ""  # why compiled code does not run here: "no CUDA driver"; "": it runs, or there is none
 
 
@@ -194,7 +195,8 @@ class Target(ABC):
     """
 
     name: str  # "cpu"
-    default_chip: str = ""  # of a target whose details are chips
+    chips: tuple[str, ...] = ()  # names that may follow the colon, of a target of GPUs: "sm_90"
+    default_chip: str = ""  # of ``chips``
     sources: tuple[str, ...] = ()  # files and folders of the package on which its code depends
     cross_compiled: "Target | None" = None  # of processors whose code is not timed here
     details: tuple[str, ...] = ()  # names of other processors that may follow the colon: "znver4"

@@ -309,3 +309,6 @@ class Cpu(CpuCode):
             problem, trial.script_text, trial.threads, trial.summary
         )
         return kernel
+
+
+THIS_CPU = Cpu()

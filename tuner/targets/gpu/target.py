@@ -24,13 +24,13 @@ from tuner.payload.gpu import gpu_payload_mlir
 from tuner.payload.scratch import scratch_in
 from tuner.runtime.cuda import probe
 from tuner.runtime.cuda.probe import machine_for, open_device
+from tuner.runtime.cuda.roofline import gpu_roofline
 from tuner.runtime.cuda.sensors import GpuSensors, SensorsError
 from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text
 from tuner.runtime.workers.limits import GPU_CALLS, Limits
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.services import gpu_library_environment, library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
-from tuner.targets.children import measure_gpu_roofline
 from tuner.targets.compiled_target import CompiledTarget
 from tuner.targets.cpu.target import host_machine
 from tuner.targets.gpu.baseline import BASELINE_TIMEOUT_S, time_cublas_in_child
@@ -97,6 +97,7 @@ class NvidiaGpu(CompiledTarget):
     """
 
     default_chip = DEFAULT_CHIP
+    chips = tuple(CHIPS)
 
     def __init__(self, device: GpuDevice) -> None:
         self._device = device
@@ -223,7 +224,9 @@ class DriverDevice(GpuDevice):
         multiprocessors = count_text(facts.multiprocessors, "multiprocessor")
         reason = f"{facts.name}, {facts.chip}, {multiprocessors}, "
         reason += f"{facts.memory_bytes / GIB:.0f} GiB, CUDA driver {facts.driver_version}"
-        return TargetStatus(CUDA, True, reason, can_compile=True, chip=most_specific(facts.chip))
+        here = most_specific(facts.chip)
+        compatible = (chip.name for chip in CHIPS.values() if chip.capability == chip_of(here).capability)
+        return TargetStatus(CUDA, True, reason, can_compile=True, chip=here, chips=tuple(compatible))
 
     def tools(self) -> str:
         # where there is a GPU, whether its sensors can be read
@@ -272,6 +275,20 @@ class DriverDevice(GpuDevice):
             return None  # the driver compiles PTX
         empty = KernelCode(chip, "", b"", (), ())
         return lambda ptx, _names: ptxas.assemble(replace(empty, text=ptx)).binary
+
+
+THIS_GPU = NvidiaGpu(DriverDevice())
+
+
+def measure_gpu_roofline(dtype: str) -> Roofline:
+    """Returns this GPU's documented peak flop/s in ``dtype``, and the measured bytes/s of copies.
+
+    Raises TunerError if there is no GPU, if it fails, or if no peak is documented for its chip or ``dtype``.
+    """
+    from tuner.targets.gpu.evaluator import open_gpu  # loads ml_dtypes
+
+    here = probe.describe_gpu()
+    return gpu_roofline(open_gpu(here).device, here.facts, dtype)
 
 
 def _bus() -> str:
