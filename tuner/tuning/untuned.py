@@ -129,7 +129,7 @@ def untuned_choice(settings: RunSettings, backends: Backends, *, is_stock: bool 
     bind = target.bind(settings.strategies, settings.problem, settings.threads, machine)
     picks: Iterable[_Pick]
     if machine.chip:
-        picks = _by_machine_code(settings, source, plan, bind, backends.predicted)
+        picks = _by_machine_code(settings, target, plan, bind, backends.predicted)
     else:
         picks = itertools.chain(_by_shipped(settings, machine, plan, bind), _by_model(machine, plan, bind))
     pick = next((pick for pick in picks if not (is_stock and custom_ops(pick.script.text))), None)
@@ -165,10 +165,10 @@ def _by_model(machine: Machine, plan: Plan, bind: Bind) -> Iterator[_Pick]:
 
 
 def _by_machine_code(
-    settings: RunSettings, source: Target, plan: Plan, bind: Bind, predict: Predict
+    settings: RunSettings, target: Target, plan: Plan, bind: Bind, predict: Predict
 ) -> list[_Pick]:
     """Returns the configurations that compile, by predicted cycles; without nvdisasm in their given order."""
-    compiler = source.children(settings.target, settings.problem, settings.threads).compiler.build()
+    compiler = target.children(settings.target, settings.problem, settings.threads).compiler.build()
     compiled = []
     rows = tuple(dict.fromkeys((*plan.first, *plan.seeds({}))))[:MACHINE_CODES]
     candidates = [plan.feasible.candidate(row) for row in rows]
