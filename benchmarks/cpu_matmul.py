@@ -23,7 +23,7 @@ from tuner.core.errors import TunerError
 from tuner.core.matmul import Matmul
 from tuner.core.problem import ALIGNMENTS, NUMPY_ALIGNMENT, Problem
 from tuner.core.problem_text import parse_shape
-from tuner.targets.cpu.baseline_libraries import CHOICES, chosen_libraries
+from tuner.targets.cpu.baseline_libraries import BEST, LIBRARIES, chosen_libraries
 
 SHAPES = (
     *("16x16x16", "48x48x48", "64x64x64", "100x100x100", "128x128x128", "256x256x256", "300x300x300"),
@@ -117,7 +117,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--dtype", default="f32")
     parser.add_argument("--layout", default="nn")
     parser.add_argument("--align", default=NUMPY_ALIGNMENT, choices=ALIGNMENTS, help="of the operands, bytes")
-    choices = ("", *CHOICES)
+    choices = ("", BEST, *LIBRARIES)
     parser.add_argument("--baseline", default="", choices=choices, help="default: as of tuner tune")
     parser.add_argument("--seed", type=int, default=0)
     add_report_options(parser)

@@ -27,6 +27,7 @@ from tuner.core.errors import DISTRIBUTION, FOLDER, TunerError, UsageError, defe
 
 PREFIX: Final = "tuner."  # of the groups of entry points
 GROUPS: Final = {  # group, after the prefix -> what its objects are
+    "baselines": "a ``BaselineLibrary`` of ``tuner.targets.cpu.baseline_libraries``",
     "commands": "a table of commands, as ``SUMMARIES`` of ``tuner.cli``",
     "formats": "an ``ExportFormat`` of ``tuner.library.formats``",
     "models": "a ``ModelReader`` of ``tuner.programs.commands.payload_text``",

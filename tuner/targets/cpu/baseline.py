@@ -19,13 +19,12 @@ from tuner.payload.drawing import draw, draw_base
 from tuner.payload.reference import reference_bytes, rounding
 from tuner.runtime import timing
 from tuner.runtime.cpu.cold_caches import eviction_of
-from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.timing_conditions import thread_waited_s
+from tuner.runtime.extensions import failing_in
 from tuner.runtime.workers.limits import REFERENCE_FLOP_PER_S
 from tuner.runtime.workers.protocol import Factory, ServiceSpec
 from tuner.runtime.workers.worker import Worker
 from tuner.targets.cpu import baseline_libraries, blas
-from tuner.targets.cpu.quantized_baselines import QuantizedMatmul, copies_needed, drawn_operands
 
 # OpenBLAS has no integers and no narrow floats, and numpy's integer matmul is far slower than its BLAS.
 WIDE = "f32"
@@ -50,35 +49,34 @@ class BaselineService:
         """
         problem = baseline_libraries.compared_problem(problem)
         library = library or baseline_libraries.chosen_libraries("", problem)[0]
-        if baseline_libraries.LIBRARIES[library].find() is None:
-            raise TunerError("not installed", baseline_libraries.LIBRARIES[library].install)
+        row = baseline_libraries.LIBRARIES[library]
+        if row.find() is None:
+            raise TunerError("not installed", row.install)
         self._problem = problem
         self._rng = np.random.default_rng(seed)
         self._threads = threads
-        self._matmul: blas.AbstractLibraryMatmul | QuantizedMatmul
-        if problem.weights:
-            operands = drawn_operands(problem, self._rng)
-            copies = copies_needed(problem, describe_machine().l3_bytes)
-            self._matmul = QuantizedMatmul(library, problem, operands, threads, copies)
-            self._matmul.require_right()
-            #: The library's name, version and kernel: "openblas 0.3.30 SkylakeX", "MKL 2026.2 avx512".
-            self.name = self._matmul.name
-        else:
-            self._matmul, suffix = _verified_matmul(problem, threads, self._rng, library)
-            self.name = self._matmul.name + suffix
+        self._matmul: blas.AbstractLibraryMatmul | baseline_libraries.AbstractQuantizedMatmul
+        suffix = ""
+        with failing_in(baseline_libraries.LIBRARIES.extension(library), f"baseline {library!r}"):
+            if problem.weights:
+                self._matmul = resolve_name(row.quantized)(library, problem, threads, self._rng)
+            else:
+                self._matmul, suffix = _verified_matmul(problem, threads, self._rng, library)
+        #: The library's name, version and kernel: "openblas 0.3.30 SkylakeX", "MKL 2026.2 avx512".
+        self.name = self._matmul.name + suffix
 
     def stopwatch(self, lead_calls: int = 0) -> timing.Stopwatch:
         """Returns a stopwatch that times the matmul.
 
         Each sample follows ``lead_calls`` untimed calls, unless operands are evicted before each call.
         """
-        if isinstance(self._matmul, QuantizedMatmul):
-            take: timing.Stopwatch = self._matmul.stopwatch
-        else:
+        if isinstance(self._matmul, blas.AbstractLibraryMatmul):
             evict = eviction_of(self._problem, self._matmul.operands)
             if evict is not None:
                 return timing.stopwatch_of_cold_calls(evict, self._matmul.once)
             take = timing.stopwatch_of(self._matmul.repeat)
+        else:
+            take = self._matmul.stopwatch
         if lead_calls:
             return timing.with_untimed_calls(take, lead_calls)
         return take

@@ -6,18 +6,19 @@ import re
 import site
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 from tuner.core.dtypes import CPU_DTYPES, TILE_DTYPES, natural_output
-from tuner.core.errors import UsageError, unknown_value
+from tuner.core.errors import TunerError, UsageError, unknown_value
 from tuner.core.instruction_sets import AMX_INT8, AVX2, AVX512, AVX512_BF16, AVX_VNNI, VNNI
 from tuner.core.problem import COLD, Problem
 from tuner.core.problem_classes import PackedProblem, TextProblem
 from tuner.core.quantization import WeightFormat
+from tuner.runtime import extensions
 from tuner.runtime.cpu.host import LIMIT_VARIABLE, describe_machine, own_limit
 from tuner.runtime.workers.services import Environment, library_environment
 
@@ -112,6 +113,16 @@ class WeightSupport(ABC):
         """Returns whether the library can multiply by weights of a format, in the problem's types."""
 
 
+class AbstractQuantizedMatmul(ABC):
+    """A library's matmul by quantized weights, which was compared with a reference."""
+
+    name: str  # of the library, with its version and how it multiplies
+
+    @abstractmethod
+    def stopwatch(self, times: int) -> float:
+        """Multiplies at least ``times`` times; returns the seconds per matmul."""
+
+
 @final
 class MatMulNBits(WeightSupport):
     """ONNX Runtime's MatMulNBits: A in f32, or quantized to i8; groups of ONNX_GROUPS; no type of C named."""
@@ -165,13 +176,16 @@ class BaselineLibrary:
     dtypes: tuple[str, ...]  # of A and B, with the tuner's type of C: f32 for bf16 and f16, i32 for i8
     install: str  # a hint
     recorded: str  # regular expression that begins the names of its stored times: "MKL 2026.2 avx512"
-    matmul: str = ""  # "module:function" of (problem, inputs, threads); "": of quantized matmuls only
+    # "module:function" of (problem, inputs, threads) -> AbstractLibraryMatmul; "": of quantized matmuls only
+    matmul: str = ""
     widened: tuple[str, ...] = ()  # types that it multiplies as f32
     outputs: tuple[str, ...] = ("",)  # of ``Problem.output``: types of C; "": that of the sums
     files: tuple[str, ...] = ()  # names of its shared library
     extension: tuple[str, str] | None = None  # package that has it as well, and a glob of its module
     modules: tuple[str, ...] = ()  # Python modules that it is, all of them
     weights: WeightSupport | None = None  # of a library for quantized matmuls
+    # "module:function" of (library, problem, threads, rng) -> AbstractQuantizedMatmul, of such a library
+    quantized: str = "tuner.targets.cpu.quantized_baselines:verified_matmul"
     slow_isas: tuple[str, ...] = ()  # with which types below f32 take its plain loops, or are wrong
 
     def find(self) -> str | None:
@@ -216,7 +230,7 @@ def find_module(*names: str) -> str | None:
     return None
 
 
-LIBRARIES = {
+BUILT_IN: Final[Mapping[str, BaselineLibrary]] = {
     OPENBLAS: BaselineLibrary(
         ("f32", "f64"),
         "pip install numpy",
@@ -279,7 +293,40 @@ LIBRARIES = {
         (), "pip install torch", recorded="torch ", modules=("torch",), weights=TorchPack()
     ),
 }
-CHOICES = (BEST, *LIBRARIES)
+
+
+@final
+class RegisteredLibraries(Mapping[str, BaselineLibrary]):
+    """The libraries by name: built-in ones, then those of other distributions, imported at first use."""
+
+    def __getitem__(self, name: str) -> BaselineLibrary:
+        if name in BUILT_IN:
+            return BUILT_IN[name]
+        extension = self._added()[name]
+        library = extension.load()
+        if not isinstance(library, BaselineLibrary):
+            found = f"found {type(library).__name__}, allowed a BaselineLibrary"
+            raise TunerError(f"{extension.distribution}: baseline {name!r}: {found}", extension.defect_hint)
+        return library
+
+    def __iter__(self) -> Iterator[str]:
+        yield from BUILT_IN
+        yield from self._added()
+
+    def __len__(self) -> int:
+        return len(BUILT_IN) + len(self._added())
+
+    def extension(self, name: str) -> extensions.Extension | None:
+        """Returns where the library ``name`` comes from; None: it is built in."""
+        if name in BUILT_IN:
+            return None
+        return self._added()[name]
+
+    def _added(self) -> Mapping[str, extensions.Extension]:
+        return extensions.extensions("baselines", (BEST, *BUILT_IN))
+
+
+LIBRARIES: Final = RegisteredLibraries()
 # What holds libraries to the instructions of a lesser processor: variables of OpenBLAS, MKL, BLIS and
 # PyTorch, by isa; of oneDNN by the greatest instruction set.
 # https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html
@@ -330,7 +377,7 @@ def chosen_libraries(choice: str, problem: Problem, limit: str = "") -> tuple[st
             return able
         return tuple(dict.fromkeys((*able, _default_library(problem, limit))))
     if choice not in LIBRARIES:
-        raise unknown_value("baseline", choice, CHOICES)
+        raise unknown_value("baseline", choice, (BEST, *LIBRARIES))
     able = tuple(name for name, library in LIBRARIES.items() if library.multiplies(problem))
     if choice not in able:
         into = f" into {problem.output}" if problem.output else ""

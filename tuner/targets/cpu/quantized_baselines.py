@@ -33,12 +33,14 @@ from tuner.core.problem import WEIGHTS_COLD, Problem
 from tuner.core.quantization import WeightFormat
 from tuner.runtime import timing
 from tuner.runtime.cpu.cold_caches import COPIES_LIMIT, EVICTING_L3S
+from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.memory import placed_copy
 from tuner.targets.cpu.baseline_libraries import (
     ONNXRUNTIME,
     OPENVINO,
     TORCH_INT4PACK,
     ZENTORCH,
+    AbstractQuantizedMatmul,
     imported_openvino,
 )
 
@@ -134,7 +136,7 @@ class BuiltMatmul:
 
 
 @final
-class QuantizedMatmul:
+class QuantizedMatmul(AbstractQuantizedMatmul):
     """A library's quantized matmul of given operands, with one or more copies of the weights."""
 
     def __init__(
@@ -187,6 +189,20 @@ class QuantizedMatmul:
         for _ in range(runs):
             self._built.run()
         return (clock() - start) / (runs * self._copies)
+
+
+def verified_matmul(
+    library: str, problem: Problem, threads: int, rng: np.random.Generator
+) -> QuantizedMatmul:
+    """Draws operands, and enough copies of the weights for the problem's cache state; returns the matmul.
+
+    Raises TunerError, without the library's name, if the library fails or gives a wrong result.
+    """
+    operands = drawn_operands(problem, rng)
+    copies = copies_needed(problem, describe_machine().l3_bytes)
+    matmul = QuantizedMatmul(library, problem, operands, threads, copies)
+    matmul.require_right()
+    return matmul
 
 
 Copies = tuple[BaselineOperands, ...]
