@@ -7,7 +7,8 @@ from tuner.core.dtypes import number_type
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.amx_tiles import tile_load, tile_store
-from tuner.mlir.cpu_ops.quantized_product import PanelBlock, QuantizedProduct, RowPreparation, UnpackedBlock
+from tuner.mlir.cpu_ops.quantized_product import PanelBlock, QuantizedProduct, UnpackedBlock
+from tuner.mlir.cpu_ops.quantized_rows import RowPreparation
 from tuner.mlir.cpu_ops.quantized_schemes import (
     BYTES,
     DOTS,

@@ -60,6 +60,11 @@ def store_lanes(
         create("vector.maskedstore", [], [buffer, *indices, constant_mask(count, lanes), vector])
 
 
+def in_all_lanes(number: Value, type_: Type) -> Value:
+    """Creates a vector of ``type_`` with a number in each of its lanes."""
+    return value("vector.broadcast", type_, number)
+
+
 def multiply_add(left: Value, right: Value, before: Value) -> Value:
     """Creates ``left * right + before`` of vectors; returns the result, of floats rounded once."""
     if isinstance(ir.VectorType(before.type).element_type, ir.FloatType):
