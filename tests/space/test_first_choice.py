@@ -20,4 +20,4 @@ def test_many_rows_never_begin_with_a_tile_of_one_row(name: str, dtype: str) -> 
             found = first_configuration(Matmul(m, n, k, dtype, layout), machine)
             assert found is not None
             knobs = dict(found[0].choices)
-            assert knobs.get("tile_m", 2) > 1, (layout, m, n, k, found[0])
+            assert knobs.get("tile_m", 2) != 1, (layout, m, n, k, found[0])

@@ -4,7 +4,6 @@ import contextlib
 import importlib.util
 import io
 import math
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from tuner.analysis.ratios import (
     paired_comparison,
 )
 from tuner.core.errors import TunerError
+from tuner.core.instruction_sets import AVX2
 from tuner.core.programs import (
     COMPILE,
     EAGER,
@@ -34,12 +34,12 @@ from tuner.core.programs import (
 )
 from tuner.core.records import MedianInterval
 from tuner.core.round_quality import Evidence, reliability_in_round, round_quality
+from tuner.runtime.cpu.host import own_limit
 from tuner.runtime.timing import Call, before_slice_of, interleaved_times
 from tuner.targets.cpu.baseline_libraries import imported_openvino
 from tuner.tuning.run_steps import noise_of
 
-# of ATen's level in the environment, which inductor does not read: bits of the vectors that it writes
-VECTOR_BITS = {"avx2": 256}
+VECTOR_BITS = {AVX2: 256}  # of inductor's code for a processor that a process is limited to
 LINE_CHARACTERS = 200  # of a failure
 ModuleCall = Callable[[], Any]
 # seconds until a small module is compiled, on a quiet processor; a module that is run as it is takes none
@@ -105,7 +105,8 @@ def _by_torch_compile(options: dict[str, Any]) -> Runtime:
     def make(example: Example, _threads: int) -> ModuleCall:
         function: Any = torch.compile(function_of(example.module), dynamic=False)
         call = partial(function, *example.arguments, **example.keywords)
-        vectors = {"cpp.simdlen": VECTOR_BITS.get(os.environ.get("ATEN_CPU_CAPABILITY", ""))}
+        limit = own_limit()
+        vectors = {"cpp.simdlen": None if limit is None else VECTOR_BITS.get(limit.isa)}
         with torch._inductor.config.patch(options | vectors):  # noqa: SLF001 - its documented name
             call()  # compiles
         return call
