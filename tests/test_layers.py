@@ -37,6 +37,34 @@ EXTENSIONS = ("simulator", "library", "programs", "torch", "fleet", "model_files
 BASE = tuple(
     package for line in LAYERS[:-1] for package in line if package not in EXTENSIONS and package != "version"
 )
+# What may become a distribution of its own: a module is of the first group with a part that it is in, else of
+# the base. Values that the base uses, such as ``mlir/effects`` and ``mlir/ir/launches``, are of the base.
+GROUPS: Table = {
+    "gpu": (
+        *("simulator", "targets/gpu", "runtime/cuda", "mlir/gpu", "mlir/gpu_ops", "mlir/wgmma"),
+        *("mlir/ir/padded_views", "mlir/ir/row_groups", "mlir/ir/scalar_epilogues", "mlir/ir/scaled_sums"),
+        *("mlir/ir/warps", "payload/gpu", "payload/grouped_product", "payload/scratch"),
+        *("search/cost_model/gpu", "search/cost_model/occupancy", "search/cost_model/shared_memory"),
+        *("search/cost_model/untimed", "programs/streams", "programs/device_memory", "programs/gpu_fusions"),
+        *("programs/interpreter", "programs/commands/ptx", "programs/lowering/device"),
+        *("programs/lowering/explicit_memory", "programs/lowering/kernels"),
+        *("programs/lowering/matmul_launches", "programs/run/device_function", "programs/run/host_heap"),
+        *("programs/run/mgpu", "programs/run/recording_device", "programs/run/sampled_launches"),
+    ),
+    "elsewhere": ("fleet", "library/bundle", "library/commands/bundle"),
+    "models": (
+        *("library", "programs", "torch", "model_files", "mlir/torch_dialect", "mlir/cpu_ops/channel_pairs"),
+        *("mlir/cpu_ops/convolution_block", "mlir/cpu_ops/convolution_operands"),
+        *("mlir/cpu_ops/convolution_tiles", "mlir/cpu_ops/quantized_matmul"),
+        *("mlir/cpu_ops/quantized_product", "mlir/cpu_ops/quantized_schemes"),
+        *("mlir/cpu_ops/reorder_weights", "mlir/cpu_ops/skip_hidden_keys"),
+        *("runtime/quantized_files", "targets/cpu/quantized_baselines"),
+    ),
+}
+BASE_GROUP, DISTRIBUTION = "base", "distribution"  # the latter: the API and the command, which name all jobs
+# Imports of the base that run the wrong way: untimed programs are ranked by what is known of PTX.
+WRONG_WAY = {("cli.tuned", "search.cost_model.untimed")}
+MOST_EDGES = {("models", "gpu"): 33, ("gpu", "models"): 30}  # to be fewer, until ports take their place
 # Of extensions, what may import the command line.
 COMMANDS = ("library/commands", "programs/commands", "fleet/commands", "model_files")
 PACKAGES = tuple(package for line in LAYERS for package in line)
@@ -220,6 +248,56 @@ def test_the_base_imports_no_extension() -> None:
         if package_of(module) in BASE and package_of(other) in EXTENSIONS
     }
     assert edges == set()
+
+
+def group_of(module: str) -> str:
+    """Returns the group of a module: "gpu", "models", "elsewhere", "base" or "distribution"."""
+    if module in LAYERS[-1]:
+        return DISTRIBUTION
+    return next((name for name, parts in GROUPS.items() if _is_below(module, parts)), BASE_GROUP)
+
+
+def group_edges(table: Table) -> dict[tuple[str, str], set[tuple[str, str]]]:
+    """Returns (group, other group) -> the imports (module, other module) of a table that cross."""
+    edges: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for module, others in table.items():
+        for other in others:
+            pair = (group_of(module), group_of(other))
+            if pair[0] != pair[1]:
+                edges.setdefault(pair, set()).add((module, other))
+    return edges
+
+
+def wrong_edges(table: Table) -> set[tuple[str, str]]:
+    """Returns the imports of a table from the base into another group."""
+    edges = group_edges(table)
+    return set().union(*(found for (own, _), found in edges.items() if own == BASE_GROUP))
+
+
+def test_the_base_imports_neither_models_nor_gpus_nor_what_works_elsewhere() -> None:
+    assert wrong_edges(module_table()) == WRONG_WAY
+    edges = group_edges(module_table())
+    assert {pair: len(edges[pair]) for pair in MOST_EDGES} == MOST_EDGES
+    parts = {"/".join(name.split(".")[:length]) for name in MODULES for length in range(1, 5)}
+    assert {part for group in GROUPS.values() for part in group} <= parts
+
+
+@pytest.mark.parametrize(
+    ("module", "other", "is_wrong"),
+    [
+        ("mlir.transform", "mlir.gpu_ops.grid", True),
+        ("targets.registry", "targets.gpu.target", True),
+        ("targets.cpu.baseline", "targets.cpu.quantized_baselines", True),
+        ("cli.tuned", "fleet.runner", True),
+        ("mlir.effects.aliases", "mlir.ir.launches", False),
+        ("targets.gpu.target", "mlir.transform", False),
+        ("programs.compile", "programs.run.device_function", False),
+    ],
+)
+def test_a_new_import_of_the_base_into_another_group_is_found(
+    module: str, other: str, is_wrong: bool
+) -> None:
+    assert wrong_edges({module: (other,)}) == ({(module, other)} if is_wrong else set())
 
 
 def test_packages_and_their_folders_have_faces_that_one_can_keep_in_mind_and_that_others_import() -> None:

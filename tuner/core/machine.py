@@ -29,7 +29,7 @@ class Machine:
 
     name: str  # class of machine, see ``processor_class``; no host name
     processor: str  # as the system reports it
-    isa: str  # "avx512", "avx2", "neon" or "none" of a processor; PTX; a word of another vendor's target
+    isa: str  # "avx512", "avx2", "neon" or "none" of a processor; of a GPU "ptx", or its vendor's word
     has_bf16: bool  # avx512_bf16, or tensor cores for it
     physical_cores: int  # of a GPU: multiprocessors, 0 unknown
     logical_cores: int
