@@ -12,7 +12,7 @@ from tests.support.architectures import ON_X86_64
 from tests.targets.evaluation import fails
 from tests.tuning.fakes import present
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.interfaces import Artifact, Effort, Script
+from tuner.core.interfaces import Artifact, Effort, Partition, Script
 from tuner.core.machine import Machine, variables_of
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
@@ -30,7 +30,7 @@ from tuner.space.scripts.choice import default_script, spaces
 from tuner.targets import run_plan
 from tuner.targets.cpu import compiler as described_compiler
 from tuner.targets.cpu import evaluator
-from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler, assembly, instructions
+from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler, assembly, hashed_partitions, instructions
 from tuner.targets.cpu.evaluator import CompiledOnly, CrossCompiledEvaluator
 
 pytestmark = ON_X86_64  # tests/targets/cpu/test_aarch64.py has the twins for AArch64
@@ -278,6 +278,15 @@ def test_what_cannot_run_here_is_compiled_only(plain: Machine, monkeypatch: pyte
     monkeypatch.setattr(lowering, "tiles_as_vectors", fail)  # tiles that cannot be made of vectors
     loaded = here.load(problem, compiler.compile(problem, script))
     assert loaded == CompiledOnly(f"{plain.processor} has no amx-bf16")
+
+
+def test_the_text_by_which_trials_are_stored_is_that_of_the_first_version() -> None:
+    whole = Partition("main", 0, 0, 8, 24)
+    half = Partition("part_1", 4, 0, 4, 24, first=2, matrices=3)
+    panel = "Panel(entry='main', row=0, column=0, m=8, n=24, first=0, matrices=1)"
+    other = "Panel(entry='part_1', row=4, column=0, m=4, n=24, first=2, matrices=3)"
+    texts = [hashed_partitions(partitions) for partitions in ((), (whole,), (whole, half))]
+    assert texts == ["()", f"({panel},)", f"({panel}, {other})"]
 
 
 @pytest.mark.mlir

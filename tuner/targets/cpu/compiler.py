@@ -14,7 +14,7 @@ from typing import final
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Stage, failing_at, reason_of
 from tuner.core.instruction_sets import Architecture
-from tuner.core.interfaces import AbstractCompiler, Artifact, Script
+from tuner.core.interfaces import AbstractCompiler, Artifact, Partition, Script
 from tuner.core.packings import packings_comment, threads_comment, threads_in
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import TextProblem
@@ -82,9 +82,23 @@ class CpuCompiler(AbstractCompiler):
         code = with_batch_loops(code, partitions, matrix_bytes(problem))
         lowering.reject_unjittable(code)
         stages = (("transform", transformed - start), ("lower", time.perf_counter() - transformed))
-        placed = repr(partitions).replace("Partition(", "Panel(")  # the older name: stored hashes stay valid
-        digest = hashlib.sha256((code + placed).encode()).hexdigest()
+        digest = hashlib.sha256((code + hashed_partitions(partitions)).encode()).hexdigest()
         return Artifact(KernelCode.of_host(code), digest, partitions, stages)
+
+
+def hashed_partitions(partitions: tuple[Partition, ...]) -> str:
+    """Returns partitions as the hash of an artifact contains them.
+
+    Trials are stored by this hash: the text is that of the first version, and does not change with names in
+    Python. Of one partition: "(Panel(entry='main', row=0, column=0, m=8, n=8, first=0, matrices=1),)".
+    """
+    parts = []
+    for part in partitions:
+        rectangle = f"entry={part.entry!r}, row={part.row}, column={part.column}, m={part.m}, n={part.n}"
+        parts.append(f"Panel({rectangle}, first={part.first}, matrices={part.matrices})")
+    if len(parts) == 1:
+        return f"({parts[0]},)"
+    return f"({', '.join(parts)})"
 
 
 def write_object(
