@@ -180,12 +180,12 @@ class StrategyEntry:
     first_by_isa: tuple[tuple[str, Candidate], ...] = ()  # (isa, configuration), before ``first``
 
     def first_on(self, isa: str) -> tuple[Candidate, ...]:
-        """Returns the initial configurations for an instruction set: those of it alone, then those of all."""
+        """Returns the initial configurations for an instruction set, each once: its own come first."""
         own = []
         for name, candidate in self.first_by_isa:
             if name == isa:
                 own.append(candidate)
-        return (*own, *self.first)
+        return tuple(dict.fromkeys((*own, *self.first)))
 
     def why_not(self, problem: Problem, isa: str) -> Refusal | None:
         """Returns why the strategy does not support a problem and instruction set; None where it does."""
