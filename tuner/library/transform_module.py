@@ -124,10 +124,10 @@ def _mark_sequence(schedules: tuple[EntrySchedule, ...]) -> str:
     ]
     return f"""  transform.named_sequence @{MARK_SEQUENCE}(%root: {ANY} {{transform.readonly}}) {{
 {"".join(map(_specialize_generics, LINALG))}\
-{"".join(_include_dispatch(number, *key) for number, (key, _) in enumerate(groups))}\
+{"".join(_include_dispatch(index, *key) for index, (key, _) in enumerate(groups))}\
     transform.yield
   }}
-{"".join(_dispatch_sequence(number, group) for number, (_, group) in enumerate(groups))}\
+{"".join(_dispatch_sequence(index, group) for index, (_, group) in enumerate(groups))}\
 {_GENERIC}\
 {"".join(matcher(_matcher_name(name, contraction), contraction) for contraction, name in pairs)}"""
 

@@ -320,7 +320,7 @@ def _split_into_planes(problem: Problem, name: str) -> str:
       linalg.yield %high, %middle, %low : bf16, bf16, bf16
     }} -> ({tensor}, {tensor}, {tensor})
 """
-    results = [(f"%planes#{number}", target) for number, target in enumerate(targets)]
+    results = [(f"%planes#{index}", target) for index, target in enumerate(targets)]
     return _function_of(f"split_{name}", [source], results, "f32", body)
 
 

@@ -77,7 +77,7 @@ def make_arguments(
         sizes = tuple(map(int, match[2].split(","))) if match[2] else ()
         contents[int(match[1])] = (sizes, match[3])
     return tuple(
-        _make(number, type_, *contents.get(number, ((), "")), rng) for number, type_ in enumerate(types)
+        _make(index, type_, *contents.get(index, ((), "")), rng) for index, type_ in enumerate(types)
     )
 
 

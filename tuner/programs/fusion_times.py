@@ -66,10 +66,8 @@ def interleaved_fusions(
     for function, call in programs:
         function.repeat(call, 1)  # a whole call fills the arena, which each fusion alone then reads
     fusions = []
-    for number, fusion in enumerate(programs[0][0].code.fusions):
-        repeats = tuple(
-            functools.partial(function.repeat_fusion, call, number) for function, call in programs
-        )
+    for index, fusion in enumerate(programs[0][0].code.fusions):
+        repeats = tuple(functools.partial(function.repeat_fusion, call, index) for function, call in programs)
         first, *before, again = interleaved((*repeats, repeats[0]), effort, rng, watch)
         before_s = before[0].median_s if before else None
         reliability = reliability_of(first, again, None, spare_cores)

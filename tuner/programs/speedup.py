@@ -201,7 +201,7 @@ def timed_next_to_untuned(
     both = [(function, function.prepare(*copies(arguments))) for function in functions[:2]]
     fusions = interleaved_fusions(both, FUSION_EFFORT, rng, watch, spare_cores)
     changed = set()
-    for number, ours in enumerate(tuned.image.code.fusions):
-        if not ours.is_computed_as(untuned.image.code.fusions[number]):
-            changed.add(number)
+    for index, ours in enumerate(tuned.image.code.fusions):
+        if not ours.is_computed_as(untuned.image.code.fusions[index]):
+            changed.add(index)
     return TimedFusions(pair, with_shares(fusions, machine, pair.bound.median_s), frozenset(changed))

@@ -178,17 +178,17 @@ class RowTable:
         ``codes``: a code per column, the strategy and the knobs; the distances of the columns are added up.
         """
         far = np.zeros(len(self.codes), np.float32)
-        for number, column in enumerate(self.columns):
-            far += column.differences(int(codes[number])).take(self.codes[:, number], mode="wrap")
+        for index, column in enumerate(self.columns):
+            far += column.differences(int(codes[index])).take(self.codes[:, index], mode="wrap")
         return far
 
     def squares(self) -> npt.NDArray[np.float64]:  # (columns, rows, rows): squared distances
         count = len(self.codes)
         squares = np.empty((len(self.columns), count, count))
-        for number, column in enumerate(self.columns):
-            distinct, which = np.unique(self.codes[:, number], return_inverse=True)
+        for index, column in enumerate(self.columns):
+            distinct, which = np.unique(self.codes[:, index], return_inverse=True)
             table = np.stack([column.squares(int(code)).take(distinct, mode="wrap") for code in distinct])
-            squares[number] = table[which[:, None], which]
+            squares[index] = table[which[:, None], which]
         return squares
 
 

@@ -43,11 +43,11 @@ class OptunaRows(AbstractMethod):
                     f"sampler optuna:{name}: the package {package} is missing", f"pip install {package}"
                 )
         self._codes: dict[str, BaseDistribution] = {}
-        for number, column in enumerate(task.table.columns):
+        for index, column in enumerate(task.table.columns):
             if column.is_ordinal or self._kind.takes_numbers_only:
-                self._codes[str(number)] = IntDistribution(0, column.levels - 1)
+                self._codes[str(index)] = IntDistribution(0, column.levels - 1)
             else:
-                self._codes[str(number)] = CategoricalDistribution(tuple(range(column.levels)))
+                self._codes[str(index)] = CategoricalDistribution(tuple(range(column.levels)))
 
     def choose(self, rng: np.random.Generator) -> int:
         seed = int(rng.integers(1 << 31))
@@ -81,8 +81,8 @@ class OptunaRows(AbstractMethod):
             value=slowest if value is None else value,
             # a knob that the row's strategy lacks: the middle
             params={
-                str(number): code if code >= 0 else columns[number].levels // 2
-                for number, code in enumerate(codes)
+                str(index): code if code >= 0 else columns[index].levels // 2
+                for index, code in enumerate(codes)
             },
             distributions=self._codes,
             system_attrs={CONSTRAINTS: [1.0 if value is None else -1.0], **dict.fromkeys(GENERATIONS, 0)},

@@ -120,7 +120,7 @@ def credit(pool: Pool, arm: int) -> float:
     probe 0. The result is the mean over the latest 5 (REMEMBERED) probes; 1 without a probe.
     """
     slower = sorted(-value for value in pool.outcomes.values() if value is not None)
-    probes = [row for number, row in enumerate(pool.order) if probed(number) == arm and row in pool.outcomes]
+    probes = [row for index, row in enumerate(pool.order) if probed(index) == arm and row in pool.outcomes]
     beaten = [
         0.0 if (value := pool.outcomes[row]) is None else bisect_right(slower, -value) / len(pool.outcomes)
         for row in probes[-REMEMBERED:]

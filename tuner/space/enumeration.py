@@ -276,9 +276,9 @@ def first_broken_preference(space: SearchSpace, index: Indices) -> npt.NDArray[n
 def _first_broken(rules: list[Rule], block: Indices) -> npt.NDArray[np.intp]:
     broken = np.full(len(block), len(rules), np.intp)
     left = np.arange(len(block))
-    for number, rule in enumerate(rules):
+    for index, rule in enumerate(rules):
         holds = np.broadcast_to(rule.holds({knob: block[left, knob] for knob in rule.knobs}), len(left))
-        broken[left[~holds]] = number
+        broken[left[~holds]] = index
         left = left[holds]
     return broken
 

@@ -226,8 +226,8 @@ class FeasibleSet:
         """Returns text of a preference -> number of configurations that break it before any other one."""
         counts: dict[str, int] = {}
         for space, broken in zip(self.spaces, self._broken, strict=True):
-            for number, preference in enumerate(space.preferences):
-                count = int(np.count_nonzero(broken == number))
+            for index, preference in enumerate(space.preferences):
+                count = int(np.count_nonzero(broken == index))
                 counts[preference.text] = counts.get(preference.text, 0) + count
         return counts
 

@@ -167,7 +167,7 @@ class Rule:
         Without a table, ``holds`` evaluates the constraint each time: above TABLE_LIMIT (131072)
         combinations, or if one cannot be evaluated.
         """
-        knobs = tuple(number for number, name in enumerate(space.names) if name in constraint.names)
+        knobs = tuple(index for index, name in enumerate(space.names) if name in constraint.names)
         shape = tuple(len(space.knobs[knob].choices) for knob in knobs)
         if math.prod(shape) > TABLE_LIMIT:
             return cls(space, constraint, knobs, None)

@@ -282,7 +282,7 @@ def _scheduled(exported: ExportedModule) -> _GraphProgram:
 
 
 def _require_plain_results(form: CallForm) -> None:
-    if not all(output.result == number for number, output in enumerate(form.outputs)):
+    if not all(output.result == index for index, output in enumerate(form.outputs)):
         raise UsageError("the graph returns what is not a tensor")
 
 

@@ -184,7 +184,7 @@ def dynamic_sizes(program: torch.export.ExportedProgram, inputs: Sequence[Node])
     """
     places: dict[str, list[SizedPlace]] = {}
     ranges: dict[str, tuple[int, int]] = {}
-    for number, node in enumerate(inputs):
+    for index, node in enumerate(inputs):
         for dimension, length in enumerate(node.meta["val"].shape):
             if _static(length) is not None:
                 continue
@@ -193,7 +193,7 @@ def dynamic_sizes(program: torch.export.ExportedProgram, inputs: Sequence[Node])
             size = _symbol_size(length)
             if bounds is None or size is None:
                 raise UsageError(f"the module has dynamic sizes that depend on others: {expression}")
-            places.setdefault(size.symbol, []).append(SizedPlace(number, dimension, size.of_n))
+            places.setdefault(size.symbol, []).append(SizedPlace(index, dimension, size.of_n))
             least, greatest = ranges.get(size.symbol, (0, NO_BOUND))
             least = max(least, _least_n(size.of_n, int(max(bounds.lower, 0))))
             greatest = min(greatest, _greatest_n(size.of_n, bounds.upper))

@@ -84,7 +84,7 @@ def regions_of(graph: ModuleGraph, fusions: Sequence[Fusion]) -> tuple[Region, .
                 region_of[node.name] = region
     return tuple(
         Region(
-            tuple(number for number, of_one in enumerate(firsts) if of_one == first),
+            tuple(index for index, of_one in enumerate(firsts) if of_one == first),
             tuple(node for node in graph.nodes if region_of.get(node.name) == first),
         )
         for first in dict.fromkeys(firsts)
@@ -108,12 +108,12 @@ def _readers(fusions: Sequence[Fusion]) -> dict[int, list[int]]:
     """Returns, by the number of a fusion, the numbers of later fusions that read a buffer that it writes."""
     readers: dict[int, list[int]] = {}
     writers: dict[int, list[int]] = {}  # by buffer
-    for number, fusion in enumerate(fusions):
+    for index, fusion in enumerate(fusions):
         for view in fusion.inputs:
             for writer in writers.get(view.buffer, ()):
-                readers.setdefault(writer, []).append(number)
+                readers.setdefault(writer, []).append(index)
         for view in fusion.outputs:
-            writers.setdefault(view.buffer, []).append(number)
+            writers.setdefault(view.buffer, []).append(index)
     return readers
 
 

@@ -54,9 +54,9 @@ def require_shapes_kept(module: torch.nn.Module) -> Iterator[None]:
         before[:] = _layouts((arguments, keywords))
 
     def compare(_module: torch.nn.Module, arguments: Any, keywords: Any, _result: Any) -> None:
-        for number, (old, new) in enumerate(zip(before, _layouts((arguments, keywords)), strict=True)):
+        for index, (old, new) in enumerate(zip(before, _layouts((arguments, keywords)), strict=True)):
             if old != new:
-                raise ReshapesInputError(number)
+                raise ReshapesInputError(index)
 
     hooks = (
         module.register_forward_pre_hook(note, with_kwargs=True),
@@ -124,13 +124,13 @@ def shared_memory(program: torch.export.ExportedProgram) -> str:
     for name, value in changed:
         owners[_storage(value)] = f"with {name}, which the module changes"
     new = {value for _, value in changed}
-    for number, result in enumerate(results):
+    for index, result in enumerate(results):
         if not isinstance(result, Node) or result in new:  # the latter is the tensor itself
             continue
         storage = _storage(result)
         if storage is not None and storage in owners:
-            return f"result {number} shares memory {owners[storage]}"
-        owners[storage] = f"with result {number}"
+            return f"result {index} shares memory {owners[storage]}"
+        owners[storage] = f"with result {index}"
     return ""
 
 

@@ -29,18 +29,18 @@ def sizes_of(graph: torch.fx.GraphModule, inputs: tuple[Any, ...]) -> dict[int, 
     """
     places: dict[str, Place] = {}
     values = _example_values(graph)
-    for number, value in enumerate(values):
+    for index, value in enumerate(values):
         if isinstance(value, torch.Tensor):
             for dimension, size in enumerate(value.shape):
-                places.setdefault(str(size), (number, dimension))
+                places.setdefault(str(size), (index, dimension))
     sizes = {}
-    for number, tensor in enumerate(inputs):
+    for index, tensor in enumerate(inputs):
         if isinstance(tensor, torch.Tensor):
-            plain(tensor, f"input {number} of the graph")
+            plain(tensor, f"input {index} of the graph")
             if tensor.requires_grad and torch.is_grad_enabled():
                 raise UsageError(NO_GRADIENTS)
-        elif number < len(values) and isinstance(values[number], torch.SymInt):
-            sizes[number] = places.get(str(values[number]), (number, 0))
+        elif index < len(values) and isinstance(values[index], torch.SymInt):
+            sizes[index] = places.get(str(values[index]), (index, 0))
         else:
             raise DynamicSizesError
     return sizes

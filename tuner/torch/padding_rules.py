@@ -84,10 +84,10 @@ class OperatorCall:
         schema = node.target._schema  # noqa: SLF001
         self.name = str(schema.name)
         self.arguments: dict[str, Any] = {}
-        for number, argument in enumerate(schema.arguments):
+        for index, argument in enumerate(schema.arguments):
             value = argument.default_value if argument.has_default_value() else None
-            if number < len(node.args):
-                value = node.args[number]
+            if index < len(node.args):
+                value = node.args[index]
             self.arguments[argument.name] = node.kwargs.get(argument.name, value)
         self.first = str(schema.arguments[0].name) if schema.arguments else ""
 

@@ -51,8 +51,8 @@ def constant_pad(x: torch.Tensor, pad: Sequence[int], value: Scalar = 0) -> Any:
         return NotImplemented  # is left to torch-mlir
     kept = x
     shape = [*x.shape]
-    for number, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True)):
-        dim = x.dim() - 1 - number
+    for index, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True)):
+        dim = x.dim() - 1 - index
         first = max(-before, 0)
         end = x.shape[dim] - max(-after, 0)
         if end < first:

@@ -131,10 +131,10 @@ def parts_of(function: SizedFunction) -> PartedFunction:
 
 def _places(shapes: Iterable[Shape]) -> tuple[SizedPlace, ...]:
     places = []
-    for number, shape in enumerate(shapes):
+    for index, shape in enumerate(shapes):
         for dimension, length in enumerate(shape):
             if length is None:
-                places.append(SizedPlace(number, dimension))
+                places.append(SizedPlace(index, dimension))
     return tuple(places)
 
 

@@ -107,9 +107,9 @@ def _compiled_again(
 
 def _finished(runner: AbstractRunner, records: tuple[Record, ...], workers: int) -> Iterator[Record]:
     """Yields the records of some candidates in their order, ``workers`` + 1 of them started at once."""
-    for number, record in enumerate(records):
-        runner.start(number, record.candidate, FINAL_EFFORT)
-        if number >= workers:
+    for index, record in enumerate(records):
+        runner.start(index, record.candidate, FINAL_EFFORT)
+        if index >= workers:
             yield runner.finish().record
     for _ in range(min(workers, len(records))):
         yield runner.finish().record

@@ -110,7 +110,7 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
     if seed < 0:
         raise UsageError(f"{path}: seed: found {seed}, allowed 0 or more")
     blobs = _Blobs(path, archive)
-    trials = tuple(_trial(blobs, entry, f"{path}: trials[{number}]") for number, entry in enumerate(entries))
+    trials = tuple(_trial(blobs, entry, f"{path}: trials[{index}]") for index, entry in enumerate(entries))
     return Bundle(
         digest,
         decode(datetime.datetime, manifest.get("created"), f"{path}: created"),

@@ -104,7 +104,7 @@ class MeasuringSession:
         self._clock = clock
         self._end_s = clock() + order.seconds
         self._counts = MeasuringCounts()
-        self._seeds = {trial.origin: number for number, trial in enumerate(order.bundle.trials)}
+        self._seeds = {trial.origin: index for index, trial in enumerate(order.bundle.trials)}
 
     def run(self) -> MeasuringCounts:
         """Times each problem's candidates, then its fastest again with the baseline, while time is left.
@@ -120,9 +120,9 @@ class MeasuringSession:
         groups: dict[Problem, list[PendingTrial]] = {}
         for trial in best_first(todo, self._gpu.facts.multiprocessors):
             groups.setdefault(trial.problem, []).append(trial)
-        for number, (problem, group) in enumerate(groups.items()):
+        for index, (problem, group) in enumerate(groups.items()):
             left_s = self._end_s - self._clock()
-            self._measure(problem, group, self._clock() + left_s / (len(groups) - number))
+            self._measure(problem, group, self._clock() + left_s / (len(groups) - index))
         return self._counts
 
     def _measure(self, problem: Problem, group: list[PendingTrial], end_s: float) -> None:

@@ -80,7 +80,7 @@ class CodeTarget:
     def bits(self) -> int:
         """Returns ``needs`` as a bit mask: bit i is the i-th key of BITS; newer sets give larger numbers."""
         names = BITS[self.level.architecture.name]
-        return sum(1 << number for number, name in enumerate(names) if name in self.needs)
+        return sum(1 << index for index, name in enumerate(names) if name in self.needs)
 
 
 def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> CodeTarget:
@@ -193,8 +193,8 @@ def compile_kernels(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[Cpu
     """
     compiler = CpuCompiler()
     kernels: dict[tuple[object, ...], CpuKernel] = {}
-    for number, entry in enumerate(sorted(entries, key=_rank)):
-        kernel = _compiled(compiler, entry, f"{prefix}_{number}_", function_of(entry.problem, prefix))
+    for index, entry in enumerate(sorted(entries, key=_rank)):
+        kernel = _compiled(compiler, entry, f"{prefix}_{index}_", function_of(entry.problem, prefix))
         key = (kernel.function, entry.problem.extents, kernel.target.needs, len(kernel.shares))
         kernels.setdefault(key, kernel)
     return tuple(kernels.values())
@@ -317,7 +317,7 @@ def gpu_kernel(entry: LibraryEntry, program: KernelCode, prefix: str, image: int
     for launch in program.launches:
         used |= dict.fromkeys(launch.tensor_maps)
     maps = tuple(used)
-    numbers = {buffer.name: number for number, buffer in enumerate(program.buffers)}
+    numbers = {buffer.name: index for index, buffer in enumerate(program.buffers)}
     function = function_of(entry.problem, f"{prefix}_gpu")
     buffers = []
     for buffer in program.buffers:

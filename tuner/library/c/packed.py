@@ -167,8 +167,8 @@ class PackedKernel:
         addresses = {}
         for array in self.arrays:
             addresses[array.weight.name] = f"packed + {array.offset}"
-        for number, argument in enumerate(self.others):
-            addresses[argument.name] = f"others[{number}]"
+        for index, argument in enumerate(self.others):
+            addresses[argument.name] = f"others[{index}]"
         if self.problem.format is not None:
             return tuple(addresses.items())
         names = ("b", *(argument.name for argument in self.problem.extra_arguments))

@@ -29,12 +29,12 @@ def _loop(partition: Partition, strides_bytes: tuple[int, ...]) -> str:
     parameters: list[str] = []
     arguments: list[str] = []
     addresses = ""
-    for number, stride in enumerate(strides_bytes):
-        parameters.append(f"%p{number}: !llvm.ptr")
-        arguments.append(f"%q{number}")
-        addresses += f"""    %s{number} = llvm.mlir.constant({stride} : i64) : i64
-    %o{number} = llvm.mul %matrix, %s{number} : i64
-    %q{number} = llvm.getelementptr %p{number}[%o{number}] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+    for index, stride in enumerate(strides_bytes):
+        parameters.append(f"%p{index}: !llvm.ptr")
+        arguments.append(f"%q{index}")
+        addresses += f"""    %s{index} = llvm.mlir.constant({stride} : i64) : i64
+    %o{index} = llvm.mul %matrix, %s{index} : i64
+    %q{index} = llvm.getelementptr %p{index}[%o{index}] : (!llvm.ptr, i64) -> !llvm.ptr, i8
 """
     types = ", ".join(["!llvm.ptr"] * len(strides_bytes))
     return f"""  llvm.func @{partition.called}({", ".join(parameters)}) attributes {{{pipeline.EXPORTED}}} {{

@@ -72,10 +72,10 @@ def _place_in_whole(op: Op, packed: Value, indices: list[Value], rank: int) -> l
     if "outer_dims_perm" in op.attributes:
         order = list(ir.DenseI64ArrayAttr(op.attributes["outer_dims_perm"])) or order
     at = [indices[order.index(dimension)] for dimension in range(rank)]
-    for number, dimension in enumerate(ir.DenseI64ArrayAttr(op.attributes["inner_dims_pos"])):
-        tile = size_of(packed, rank + number)
+    for index, dimension in enumerate(ir.DenseI64ArrayAttr(op.attributes["inner_dims_pos"])):
+        tile = size_of(packed, rank + index)
         start = value("arith.muli", ir.IndexType.get(), at[dimension], tile)
-        at[dimension] = total(start, indices[rank + number])
+        at[dimension] = total(start, indices[rank + index])
     return at
 
 

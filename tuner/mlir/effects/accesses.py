@@ -127,8 +127,8 @@ def _op_of(value: Value) -> Op | None:
 def _may_be_sum(target: int, steps: list[tuple[int, int]]) -> bool:
     """Returns whether ``target`` is a sum of the steps: (step, maximum count), in descending order."""
     targets = {target}
-    for number, (step, count) in enumerate(steps):
-        rest = sum(stride * times for stride, times in steps[number + 1 :])
+    for index, (step, count) in enumerate(steps):
+        rest = sum(stride * times for stride, times in steps[index + 1 :])
         choices = [(t, range(max(0, -((rest - t) // step)), min(count, t // step) + 1)) for t in targets]
         if sum(len(times) for _, times in choices) > MAX_TERMS:
             return True
@@ -253,7 +253,7 @@ def _of_device_op(op: Op, effects: KernelEffects) -> Accesses:
 
 
 def _of_host_op(op: Op) -> Accesses:
-    pairs = ((operand, effect_of_use(op, number)) for number, operand in enumerate(op.operands))
+    pairs = ((operand, effect_of_use(op, index)) for index, operand in enumerate(op.operands))
     through_pointers = map(_through_host_pointer, op.operands) if op.name.startswith(THROUGH_POINTERS) else ()
     accesses = (_access(operand, effect) for operand, effect in pairs if is_buffer(operand.type))
     return union((*accesses, *through_pointers))

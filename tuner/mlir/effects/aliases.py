@@ -258,7 +258,7 @@ def _handed_from(value: Value) -> list[Value]:
             return list(parent.operands)[:FOR_BOUNDS]
         return []
     op = value.owner.operation
-    return [operand for number, operand in enumerate(op.operands) if value in handed_on(op, number).values]
+    return [operand for index, operand in enumerate(op.operands) if value in handed_on(op, index).values]
 
 
 def _receivers(op: Op, number: int) -> list[Value]:
@@ -436,7 +436,7 @@ class AliasSets:
             self._roots[value] = roots_of(value)
             self._join(self._roots[value])
         leaders = dict.fromkeys(map(self._find, self._leader))
-        self._number = {leader: number for number, leader in enumerate(leaders)}
+        self._number = {leader: index for index, leader in enumerate(leaders)}
 
     def of(self, value: Value) -> int:
         """Returns the number, from 0, of the alias set of memref ``value``.

@@ -89,7 +89,7 @@ class KernelEffects:
     def overwrites_unread(self, launch: Op, value: Value) -> bool:
         """Returns whether a launch is proved to store all of an argument ``value`` and to read none of it."""
         kernel = self._kernels.get(str(launch.attributes["kernel"]))
-        numbers = [number for number, argument in enumerate(operands(launch, ARGUMENTS)) if argument == value]
+        numbers = [index for index, argument in enumerate(operands(launch, ARGUMENTS)) if argument == value]
         if kernel is None or len(numbers) != 1:
             return False
         effect = self._effects[str(launch.attributes["kernel"])][numbers[0]]
@@ -202,8 +202,8 @@ def is_filled(op: Op, buffer: Value) -> bool:
 
 def _effects_of_operands(op: Op) -> list[tuple[Value, Effect]]:
     return [
-        (value, NOTHING if op.name in NO_READ_OR_WRITE else effect_on_operand(op, number))
-        for number, value in enumerate(op.operands)
+        (value, NOTHING if op.name in NO_READ_OR_WRITE else effect_on_operand(op, index))
+        for index, value in enumerate(op.operands)
         if is_buffer(value.type)
     ]
 

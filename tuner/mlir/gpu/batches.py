@@ -102,7 +102,7 @@ def _copy_of_matrix(copy: Op, matrix: Value) -> None:
     sizes = list(ir.DenseI32ArrayAttr(copy.attributes[SEGMENTS]))
     operands = list(copy.operands)
     # the i32 operands are the indices of the box
-    indices = [number for number, operand in enumerate(operands) if str(operand.type) == "i32"]
+    indices = [index for index, operand in enumerate(operands) if str(operand.type) == "i32"]
     segment = 0
     while sum(sizes[: segment + 1]) <= indices[0]:
         segment += 1

@@ -230,11 +230,11 @@ def widen_printed_integers(module: ir.Module) -> None:
         gpu.printf "%d", %0 : i32
     """
     for op in walk(module, "gpu.printf"):
-        for number, operand in enumerate(list(op.operands)):
+        for index, operand in enumerate(list(op.operands)):
             if isinstance(operand.type, ir.IntegerType) and operand.type.width < INT_BITS:
                 extend = "arith.extui" if operand.type.width == 1 else "arith.extsi"
                 with op.location, ir.InsertionPoint(op):
-                    op.operands[number] = value(extend, ir.IntegerType.get_signless(INT_BITS), operand)
+                    op.operands[index] = value(extend, ir.IntegerType.get_signless(INT_BITS), operand)
 
 
 def sink_undefined_values(module: ir.Module) -> None:

@@ -103,7 +103,7 @@ def record_tensor_maps(module: ir.Module) -> None:
     pointer = ir.Type.parse("!llvm.ptr")
     for function in walk(module, "gpu.func"):
         arguments = function.regions[0].blocks[0].arguments
-        numbers = [number for number, argument in enumerate(arguments) if argument.type == pointer]
+        numbers = [index for index, argument in enumerate(arguments) if argument.type == pointer]
         if numbers:
             function.attributes[TENSOR_MAPS] = ir.DenseI64ArrayAttr.get(numbers)
 

@@ -155,7 +155,7 @@ def _steps_of(run: _Run) -> list[list[Op]]:
 
 def _slots(run: _Run, steps: list[list[Op]]) -> dict[Op, int]:
     """Returns, for each op that is not a product, the step before whose products it is to come."""
-    step_of = {op: number for number, products in enumerate(steps) for op in products}
+    step_of = {op: index for index, products in enumerate(steps) for op in products}
     needed = _needed(run, step_of)
     slots: dict[Op, int] = {}
     reached = 0  # steps that have begun above in the run
@@ -188,15 +188,13 @@ def _producers(op: Op) -> Iterable[Op]:
 
 def _back_and_forth(products: list[Op]) -> list[Op]:
     """Returns the products of a step row by row, every other row from its end."""
-    columns = {
-        column: number for number, column in enumerate(dict.fromkeys(op.operands[1] for op in products))
-    }
+    columns = {column: index for index, column in enumerate(dict.fromkeys(op.operands[1] for op in products))}
     rows: dict[Value, list[Op]] = {}
     for op in products:
         rows.setdefault(op.operands[0], []).append(op)
     ordered = []
-    for number, row in enumerate(rows.values()):
-        ordered += sorted(row, key=lambda op: columns[op.operands[1]], reverse=number % 2 == 1)
+    for index, row in enumerate(rows.values()):
+        ordered += sorted(row, key=lambda op: columns[op.operands[1]], reverse=index % 2 == 1)
     return ordered
 
 

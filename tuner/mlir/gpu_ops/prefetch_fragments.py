@@ -151,8 +151,8 @@ class _Iteration:
             return
         operands = list(map(self.value, op.operands))
         clone = op.clone().operation
-        for number, operand in enumerate(operands):
-            clone.operands[number] = operand
+        for index, operand in enumerate(operands):
+            clone.operands[index] = operand
         self._values.update(zip(op.results, clone.results, strict=True))
 
     def reads(self, fragments: Iterable[Value]) -> list[Op]:
@@ -179,9 +179,9 @@ def _fill(body: _Body, arguments: list[Value], stride: Value, is_spread: bool) -
     *early, last = body.steps
     # A first step of few products hides other instructions, not copies; ptxas moves no read before a copy.
     copying = int(len(early) > 1 and len(early[0]) < MANY_PRODUCTS)
-    for number, products in enumerate(early):
-        fragments = _fragments(body.steps[number + 1])
-        ahead = now.reads(fragments) + (list(body.copies) if number == copying else [])
+    for index, products in enumerate(early):
+        fragments = _fragments(body.steps[index + 1])
+        ahead = now.reads(fragments) + (list(body.copies) if index == copying else [])
         _build(products, [_builder(now, op) for op in ahead], now, is_spread)
     if not early:  # the group of copies must be committed before a wait counts groups
         _build((), [_builder(now, op) for op in body.copies], now, False)
@@ -221,9 +221,9 @@ def _builder(iteration: _Iteration, op: Op) -> Build:
 def _build(products: tuple[Op, ...], ahead: list[Build], now: _Iteration, is_spread: bool) -> None:
     """Creates the products, with the ops of ``ahead`` before them or evenly interleaved."""
     share = len(products) // (len(ahead) + 1) if is_spread else 0
-    for number, product in enumerate(products if share else ()):
+    for index, product in enumerate(products if share else ()):
         now.build(product)
-        if (number + 1) % share == 0 and ahead:
+        if (index + 1) % share == 0 and ahead:
             ahead.pop(0)()
     for read in ahead:
         read()

@@ -128,6 +128,6 @@ def _copy_body(body: Block, arguments: list[Value]) -> None:
             create("func.return", [], operands)
             return
         copy = op.clone()
-        for number, operand in enumerate(operands):
-            copy.operands[number] = operand
+        for index, operand in enumerate(operands):
+            copy.operands[index] = operand
         known.update(zip(op.results, copy.results, strict=True))

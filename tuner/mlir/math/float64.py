@@ -502,8 +502,8 @@ def _reduced_large(x: Term) -> tuple[Term, Term, Term]:
     parts[-1] = parts[-1] - (whole << WORD_BITS - 2)
     rest = x.constant(0.0)
     low = x.constant(0.0)
-    for number, part in enumerate(reversed(parts[2:])):  # of 32 bits each: their sum and what it loses
-        scaled = part.converted("sitofp", x.element) * 2.0 ** (2 - WORD_BITS * (number + 1))
+    for index, part in enumerate(reversed(parts[2:])):  # of 32 bits each: their sum and what it loses
+        scaled = part.converted("sitofp", x.element) * 2.0 ** (2 - WORD_BITS * (index + 1))
         both = rest + scaled
         rest, low = both, low + (scaled - (both - rest))
     angle = rest * HALF_PI[0]

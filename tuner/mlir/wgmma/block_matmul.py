@@ -208,10 +208,10 @@ def read_matmul(function: Op, launch: Op) -> BlockMatmul | Refusal:
     sizes = ir.MemRefType(views[0].type).shape
     k = sizes[1 if k_is_last[0] else 0]
     buffers = named_arguments(function, BUFFER)
-    for number, name in enumerate(TRANSPOSED):
+    for index, name in enumerate(TRANSPOSED):
         if name in buffers:
-            bases[number] = buffers[name]
-            k_is_last[number] = True
+            bases[index] = buffers[name]
+            k_is_last[index] = True
     return BlockMatmul(
         function,
         launch,

@@ -196,9 +196,9 @@ class RegisterConsumer(Consumer):
         right = right_operand(self.ring, stage)
         create("nvvm.wgmma.fence.aligned")
         new = []
-        for number, so_far in enumerate(sums):
+        for index, so_far in enumerate(sums):
             for step in range(plan.a.steps):
-                first = (number * plan.a.steps + step) * FRAGMENT_WORDS
+                first = (index * plan.a.steps + step) * FRAGMENT_WORDS
                 left = words[first : first + FRAGMENT_WORDS]
                 so_far = create_product(plan, so_far, left, right.at(plan.b.offset_bytes(0, step)))
             new.append(so_far)

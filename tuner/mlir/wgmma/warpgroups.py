@@ -261,8 +261,8 @@ def struct_of(element: str, count: int) -> ir.Type:
 def struct_with(numbers: Sequence[Value]) -> Value:
     """Creates an LLVM struct with the f32 values ``numbers``; returns it."""
     struct = value("llvm.mlir.undef", struct_of("f32", len(numbers)))
-    for number, element in enumerate(numbers):
-        position = ir.DenseI64ArrayAttr.get([number])
+    for index, element in enumerate(numbers):
+        position = ir.DenseI64ArrayAttr.get([index])
         struct = value("llvm.insertvalue", struct.type, struct, element, position=position)
     return struct
 

@@ -93,7 +93,7 @@ def ptx(
         schedule_seed,
     )
     if save is not None:
-        named = ((f"arg{number}", value) for number, value in enumerate(values))
+        named = ((f"arg{index}", value) for index, value in enumerate(values))
         arrays = {name: value for name, value in named if isinstance(value, np.ndarray)}
         np.savez(save, **arrays)  # type: ignore[arg-type] # every key is an array's name
     print_found(as_json, _document(simulated), *_lines(simulated))

@@ -166,9 +166,9 @@ def work_lines(report: "ProgramReport") -> list[str]:
         lines.append(f"before  {work_text(report.work_without_fusions)}, without fusions")
     if report.resident_bytes:
         lines.append(f"kept    {report.resident_bytes} bytes on the device, copied once")
-    for number, fusion in enumerate(report.device_fusions):
+    for index, fusion in enumerate(report.device_fusions):
         if fusion.reason:
-            lines.append(f"apart   fusion {number}, {ops_text(fusion.ops)}: {fusion.reason}")
+            lines.append(f"apart   fusion {index}, {ops_text(fusion.ops)}: {fusion.reason}")
     return lines
 
 

@@ -124,10 +124,10 @@ def _tuned_sizes(
     limits = SharedLimits(form.run.trials, budget_s)
     chosen = sizes.tuned_sizes
     spent = 0
-    for number, size in enumerate(chosen):
-        share = limits.share(len(chosen) - number, spent, began_s, time.monotonic())
+    for index, size in enumerate(chosen):
+        share = limits.share(len(chosen) - index, spent, began_s, time.monotonic())
         if share.is_over:
-            untuned = ", ".join(map(str, chosen[number:]))
+            untuned = ", ".join(map(str, chosen[index:]))
             print(f"note: n = {untuned}: not tuned: the budget has ended", file=sys.stderr)
             return
         shared = replace(form, run=replace(form.run, trials=share.trials, budget=share.budget))

@@ -338,8 +338,8 @@ class CopyInsertion(AbstractActions):
                     buffer.copy_to(side)
 
     def launch(self, launch: Op) -> None:
-        for number, operand in enumerate(launch.operands):
-            launch.operands[number] = self._device_views.of(operand)
+        for index, operand in enumerate(launch.operands):
+            launch.operands[index] = self._device_views.of(operand)
 
     def copy(self, copy: Op, source: Side, target: Side) -> None:
         old, new = copy.operands

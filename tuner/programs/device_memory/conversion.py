@@ -242,9 +242,7 @@ def _take_marks(function: Op) -> set[int]:
         for attributes in ir.ArrayAttr(function.attributes["arg_attrs"])
     ]
     marked = {
-        number
-        for number, attributes in enumerate(every)
-        if attributes.pop(DEVICE_ATTRIBUTE, None) is not None
+        index for index, attributes in enumerate(every) if attributes.pop(DEVICE_ATTRIBUTE, None) is not None
     }
     function.attributes["arg_attrs"] = ir.ArrayAttr.get(list(map(ir.DictAttr.get, every)))
     return marked

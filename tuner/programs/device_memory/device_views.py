@@ -58,8 +58,8 @@ class DeviceViews:
                 continue
             with ir.InsertionPoint.after(op):
                 clone = op.clone()
-            for number, operand in enumerate(op.operands):
-                clone.operands[number] = self.of(operand)
+            for index, operand in enumerate(op.operands):
+                clone.operands[index] = self.of(operand)
             for old, new in zip(op.results, clone.results, strict=True):
                 if aliases.is_buffer(old.type):
                     self._views[old] = new

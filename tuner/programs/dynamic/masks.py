@@ -92,9 +92,9 @@ def _mask_operands(reduction: ReductionOverN, mask_of: MaskOf, zero_padded: set[
     op = reduction.op
     maps = indexing_maps_of(op)
     assert maps is not None
-    for number, operand in enumerate(inputs_of(op)):
+    for index, operand in enumerate(inputs_of(op)):
         if operand not in zero_padded:
-            op.operands[number] = _masked(reduction, operand, maps[number], mask_of)
+            op.operands[index] = _masked(reduction, operand, maps[index], mask_of)
 
 
 def _masked(reduction: ReductionOverN, tensor: Value, mapping: ir.AffineMap, mask_of: MaskOf) -> Value:
@@ -141,8 +141,8 @@ def _mask_body(reduction: ReductionOverN, mask_of: MaskOf) -> None:
             kept = value("arith.andi", kept.type, kept, is_kept(mask))
     end = body_of(op)[-1]
     first = len(inputs_of(op))
-    for number, result in enumerate(end.operands):
-        _keep_neutral(end, number, result, block.arguments[first + number], kept)
+    for index, result in enumerate(end.operands):
+        _keep_neutral(end, index, result, block.arguments[first + index], kept)
 
 
 def _keep_neutral(end: Op, number: int, result: Value, total: Value, kept: Value) -> None:

@@ -175,9 +175,9 @@ def _types(values: Iterable[Value], known: KnownSizes) -> tuple[SizedType, ...]:
 def _require_block_of_tensors(function: Op) -> None:
     signature = function_type(function)
     for what, kinds in (("argument", signature.inputs), ("result", signature.results)):
-        for number, type_ in enumerate(kinds):
+        for index, type_ in enumerate(kinds):
             if not isinstance(type_, ir.RankedTensorType):
-                line = f"payload: {what} {number}: found {type_}, allowed tensors in a program of a size n"
+                line = f"payload: {what} {index}: found {type_}, allowed tensors in a program of a size n"
                 raise CandidateError(Stage.BIND, line)
     if len(function.regions[0].blocks) != 1:
         raise refusal(function, "it has several blocks: a program of a size n has no control flow")

@@ -87,15 +87,15 @@ def _require_outermost(op: Op, groups: list[list[int]], divided: Shape, merged: 
 
     That is so where only sizes of 1 are before it in its group of dimensions.
     """
-    for number, group in enumerate(groups):
+    for index, group in enumerate(groups):
         sizes = [divided[dimension] for dimension in group if divided[dimension] != ONE]
         rest = sizes[1:]
         if any(not size.is_static for size in rest):
             line = "a dimension that depends on n is not the first of those that are one dimension"
             raise refusal(op, f"{line}: {shape_text(tuple(sizes))}")
         first = sizes[0] if sizes else ONE
-        if first.scaled(prod(size.constant for size in rest)) != merged[number]:
-            raise refusal(op, f"found {shape_text(tuple(sizes))} for a dimension of {merged[number].text}")
+        if first.scaled(prod(size.constant for size in rest)) != merged[index]:
+            raise refusal(op, f"found {shape_text(tuple(sizes))} for a dimension of {merged[index].text}")
 
 
 def _slice(op: Op, known: KnownSizes) -> Shape:

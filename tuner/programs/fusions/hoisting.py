@@ -76,7 +76,7 @@ def init_parts(text: str) -> tuple[InitPart, ...]:
     module = ir.Module.parse(text)
     block = module.body.operations[0].operation.regions[0].blocks[0]
     *ops, end = ops_in(block)
-    order = {op: number for number, op in enumerate(ops)}
+    order = {op: index for index, op in enumerate(ops)}
     read_in: dict[Op, Op] = {}  # union-find: operation -> a later operation of the same part
 
     def last(op: Op) -> Op:
@@ -91,9 +91,9 @@ def init_parts(text: str) -> tuple[InitPart, ...]:
             if producer is not None and not operations.is_free(value) and last(producer) != op:
                 read_in[last(producer)] = op
     parts: dict[Op | int, list[int]] = {}
-    for number, value in enumerate(end.operands):
+    for index, value in enumerate(end.operands):
         producer = operations.defining(value)
-        parts.setdefault(number if producer is None else last(producer), []).append(number)
+        parts.setdefault(index if producer is None else last(producer), []).append(index)
     values = list(end.operands)
     return tuple(_part(numbers, list(map(values.__getitem__, numbers)), order) for numbers in parts.values())
 

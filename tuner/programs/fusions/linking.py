@@ -96,10 +96,10 @@ def waits(
 
 def _touched(fusion: Fusion, code: FusionCode, places: Sequence[Place]) -> Iterator[Bytes]:
     views = zip(_views(fusion, code), places, strict=True)
-    for number, ((view, packing), (slot, start)) in enumerate(views):
+    for index, ((view, packing), (slot, start)) in enumerate(views):
         size = (view_end(view) - view.offset) * number_type(view.type.element).bytes
         is_touched = packing is None and size > 0  # nothing writes packed weights
-        yield Bytes(slot, start, start + size * is_touched, is_write=number >= len(fusion.inputs))
+        yield Bytes(slot, start, start + size * is_touched, is_write=index >= len(fusion.inputs))
 
 
 def _wait_text(architecture: Architecture) -> str:
@@ -177,20 +177,20 @@ def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool], architecture:
     """
     lines = [HEAD]
     barriers = 0
-    for number, (code, is_barrier) in enumerate(zip(codes, waits, strict=True)):
+    for index, (code, is_barrier) in enumerate(zip(codes, waits, strict=True)):
         if is_barrier:
             barriers += 1
-            lines += _wait(number, barriers)
-        call = call_of(number, code, "%thread", "%threads")
+            lines += _wait(index, barriers)
+        call = call_of(index, code, "%thread", "%threads")
         if code.is_divided:
             lines.append(call)
             continue
         lines += [
-            f"  llvm.cond_br %is_first, ^alone_{number}, ^after_{number}",
-            f"^alone_{number}:",
+            f"  llvm.cond_br %is_first, ^alone_{index}, ^after_{index}",
+            f"^alone_{index}:",
             call,
-            f"  llvm.br ^after_{number}",
-            f"^after_{number}:",
+            f"  llvm.br ^after_{index}",
+            f"^after_{index}:",
         ]
     lines += _wait(len(codes), barriers + 1)
     calls = f"llvm.func @{SYSTEM_CALLS}(i64, ...) -> i64"
@@ -270,19 +270,17 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: CodeLevel) 
 
     Raises CandidateError for code that does not parse or has no function ``fusion``.
     """
-    names = {
-        text: f"g{number}_" for number, text in enumerate(dict.fromkeys(code.llvm_text for code in codes))
-    }
+    names = {text: f"g{index}_" for index, text in enumerate(dict.fromkeys(code.llvm_text for code in codes))}
     with transform.new_context(), ir.Location.unknown():
         whole = ir.Module.create()
         declared: set[str] = set()
         for text, prefix in names.items():
             _add(whole, transform.parse(text, "fusion"), prefix, declared, level)
-        asserting = (number for number, code in enumerate(codes) if code.asserts)
+        asserting = (index for index, code in enumerate(codes) if code.asserts)
         first = next(asserting, len(codes))
         calls = [
-            _call_text(number, places, code, names[code.llvm_text], may_have_failed=number >= first)
-            for number, code in enumerate(codes)
+            _call_text(index, places, code, names[code.llvm_text], may_have_failed=index >= first)
+            for index, code in enumerate(codes)
         ]
         texts = [*_declarations(places, codes, names), *calls, *_entries(codes)]
         if any(code.is_divided for code in codes):

@@ -85,11 +85,11 @@ def memory_plan(program: FusedProgram) -> MemoryPlan:
 def lifetimes(program: FusedProgram) -> dict[int, BufferLifetime]:
     """Returns the lifetime of each temporary buffer that a fusion touches, by the buffer's index."""
     lives: dict[int, BufferLifetime] = {}
-    for number, fusion in enumerate(program.fusions):
+    for index, fusion in enumerate(program.fusions):
         for view in (*fusion.inputs, *fusion.outputs):
             if program.buffers[view.buffer].owner == TEMPORARY:
-                first = lives[view.buffer].first if view.buffer in lives else number
-                lives[view.buffer] = BufferLifetime(first, number)
+                first = lives[view.buffer].first if view.buffer in lives else index
+                lives[view.buffer] = BufferLifetime(first, index)
     return lives
 
 

@@ -125,9 +125,9 @@ def needed_ops(ops: Collection[Op], left_out: Collection[Op] = ()) -> set[Op]:
 def use_values(op: Op, values: Mapping[Value, Value]) -> None:
     """Replaces operands of an operation, also inside its regions: each key of ``values`` by its value."""
     for user in (op, *walk_where(op, lambda inner: inner != op)):
-        for number, value in enumerate(user.operands):
+        for index, value in enumerate(user.operands):
             if value in values:
-                user.operands[number] = values[value]
+                user.operands[index] = values[value]
 
 
 def clone_into(op: Op, values: dict[Value, Value]) -> None:

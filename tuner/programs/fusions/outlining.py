@@ -53,10 +53,10 @@ def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[i
     ins = [places[value] for value in inputs]
     outs = [places[value] for value in outputs]
     marks = [f"{{{WEIGHT_ATTRIBUTE}}}" if view.buffer in set(weights) else "" for view in (*ins, *outs)]
-    for number, value in enumerate(inputs):
+    for index, value in enumerate(inputs):
         planes = _zero_planes(value, members)
         if planes is not None:
-            marks[number] = f"{{{ZERO_PLANES} = array<i64: {planes[0]}, {planes[1]}>}}"
+            marks[index] = f"{{{ZERO_PLANES} = array<i64: {planes[0]}, {planes[1]}>}}"
     text = _memref_text(function, ins, outs, marks)
     names = tuple(chain.from_iterable(map(_names_in, members.ops)))
     return Fusion(members.kind, text, tuple(ins), tuple(outs), names, members.reason, sources)
@@ -82,7 +82,7 @@ def _sources(members: Members) -> tuple[str, ...]:
 def _tensor_function(members: Members, outputs: Sequence[Value]) -> tuple[TensorPayload, list[Value]]:
     """Returns a fusion's operations in a function, in the order of a walk from the root, and its inputs."""
     order, inputs = _walk(members)
-    arguments = ", ".join(f"%{number}: {value.type}" for number, value in enumerate(inputs))
+    arguments = ", ".join(f"%{index}: {value.type}" for index, value in enumerate(inputs))
     module = ir.Module.parse(f"func.func @{FUSION_ENTRY}({arguments}) {{ return }}")
     function = TensorPayload(module, module.body.operations[0].operation)
     cloned: dict[Value, Value] = dict(zip(inputs, function.block.arguments, strict=True))

@@ -107,9 +107,9 @@ def _why_not(module: ir.Module, function: Op) -> str:
         return "control flow: the function has several blocks"
     signature = function_type(function)
     for what, kinds in (("argument", signature.inputs), ("result", signature.results)):
-        for number, type_ in enumerate(kinds):
+        for index, type_ in enumerate(kinds):
             if reason := _refused_type(type_):
-                return f"{what} {number}: {reason}"
+                return f"{what} {index}: {reason}"
     if not list(signature.results):
         return "returns nothing"
     return next((reason for op in function.regions[0].blocks[0].operations if (reason := _refused(op))), "")

@@ -193,8 +193,8 @@ def _collapsed(op: Op, groups: Reassociation) -> Op | None:
             return None
     # loop of the old op -> loop of the new one
     numbers: dict[int, int] = {}
-    for number, group in enumerate(groups):
-        numbers |= dict.fromkeys(group, number)
+    for index, group in enumerate(groups):
+        numbers |= dict.fromkeys(group, index)
     merged = []
     maps = []
     with ir.InsertionPoint(op), op.location:
@@ -295,8 +295,8 @@ def _split(mapping: ir.AffineMap, groups: Reassociation, shape: Sequence[int]) -
 
 def _changed(op: Op, operands: Sequence[Value], maps: Sequence[ir.AffineMap], loops: ir.Attribute) -> Op:
     new = op.clone()
-    for number, value in enumerate(operands):
-        new.operands[number] = value
+    for index, value in enumerate(operands):
+        new.operands[index] = value
     new.attributes["indexing_maps"] = maps_attribute(maps)
     new.attributes["iterator_types"] = loops
     new.results[0].set_type(operands[-1].type)

@@ -15,7 +15,7 @@ def drop_unused_results(payload: TensorPayload) -> None:
     """
     for op in payload.ops:
         if op.name == GENERIC and len(op.results) > 1:
-            kept = [number for number, result in enumerate(op.results) if list(result.uses)]
+            kept = [index for index, result in enumerate(op.results) if list(result.uses)]
             if 0 < len(kept) < len(op.results) and _can_keep(op, kept):
                 _rebuild(op, kept)
 

@@ -154,11 +154,11 @@ def slice_of(op: Op) -> Slice | None:
     shape = tuple(part.type.shape)
     dropped = []
     at = 0
-    for number, size in enumerate(sizes):
+    for index, size in enumerate(sizes):
         if at < len(shape) and size == shape[at]:
             at += 1
         else:
-            dropped.append(number)
+            dropped.append(index)
     return Slice(offsets, sizes, steps, tuple(dropped))
 
 

@@ -138,10 +138,10 @@ def widen_parameters(payload: TensorPayload, first_weight: int) -> None:
     for op in payload.ops:
         if op.name != operations.GENERIC or operations.is_quantized(op):
             continue
-        for number, tensor in enumerate(operations.inputs_of(op)):
+        for index, tensor in enumerate(operations.inputs_of(op)):
             if not _is_repeated_weight(op, tensor, weights):
                 continue
-            argument = op.regions[0].blocks[0].arguments[number]
+            argument = op.regions[0].blocks[0].arguments[index]
             readers = users_of(argument)
             is_extended = [
                 reader.name == EXTEND and isinstance(reader.results[0].type, ir.F32Type) for reader in readers
@@ -150,7 +150,7 @@ def widen_parameters(payload: TensorPayload, first_weight: int) -> None:
                 continue
             if tensor not in wide:
                 wide[tensor] = extended(tensor)
-            op.operands[number] = wide[tensor]
+            op.operands[index] = wide[tensor]
             argument.set_type(ir.F32Type.get())
             for reader in readers:
                 reader.results[0].replace_all_uses_with(argument)

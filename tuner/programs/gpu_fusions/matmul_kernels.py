@@ -199,8 +199,8 @@ def launch_matmuls(function: FusionFunction, place: KernelPlace) -> Refusal | No
     """
     math = place.scripts.math
     *first, last = matmuls_of(function, math)
-    for number, op in enumerate(first):
-        _launch_to_memory(op, function, place, number)
+    for index, op in enumerate(first):
+        _launch_to_memory(op, function, place, index)
     epilogue = epilogue_of(last, function)
     if isinstance(epilogue, MatmulEpilogue):
         script = place.scripts.script(_with_output(last, epilogue.output, math))

@@ -176,11 +176,11 @@ def host_of_fusions(
         block = function.regions[0].blocks[0]
         with ir.InsertionPoint(block):
             memory = _memory(program, list(block.arguments))
-            for number, fusion in enumerate(program.fusions):
+            for index, fusion in enumerate(program.fusions):
                 views = [_view(view, memory) for view in (*fusion.inputs, *fusion.outputs)]
                 key = (fusion.text, tuple(str(view.type) for view in views))
                 if key not in known:
-                    place = KernelPlace(scripts, f"fusion{number}")
+                    place = KernelPlace(scripts, f"fusion{index}")
                     launches = add_fusion(fusion, types_of(views), place)
                     known[key] = (place.name, launches.reason)
                 name, reason = known[key]

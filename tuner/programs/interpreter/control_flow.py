@@ -51,11 +51,11 @@ def if_else(op: Op, scope: FunctionScope) -> Step:
         holds = frame.values[condition]
         taken = run_where(frame, holds, then)
         left = run_where(frame, ~holds, other) if other is not None else None
-        for number, target in enumerate(targets):
+        for index, target in enumerate(targets):
             if taken is None or left is None:
-                frame.values[target] = (taken or left or [])[number]
+                frame.values[target] = (taken or left or [])[index]
             else:
-                frame.values[target] = merged(holds, taken[number], left[number])
+                frame.values[target] = merged(holds, taken[index], left[index])
 
     return step
 
@@ -265,9 +265,9 @@ class _Reducing:
 
     def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
         yielded = self.body.run(frame, arguments)
-        for number, (combine, value) in enumerate(zip(self.combinations, yielded, strict=True)):
-            (total,) = combine.run(frame, [self.totals[number], value])
-            self.totals[number] = merged(frame.mask, total, self.totals[number])
+        for index, (combine, value) in enumerate(zip(self.combinations, yielded, strict=True)):
+            (total,) = combine.run(frame, [self.totals[index], value])
+            self.totals[index] = merged(frame.mask, total, self.totals[index])
         return []
 
 

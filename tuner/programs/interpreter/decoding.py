@@ -249,8 +249,8 @@ class BranchingBody:
                 self._jump(block, frame, here, at)
                 continue
             at[here] = DONE
-            for number, slot in enumerate(block.yields):
-                results[number] = lanes.merged(here, frame.values[slot], results[number])
+            for index, slot in enumerate(block.yields):
+                results[index] = lanes.merged(here, frame.values[slot], results[index])
             if self.is_kernel:
                 frame.live = frame.live & ~here
         frame.mask = outside
@@ -354,7 +354,7 @@ class FunctionScope:
         """
         blocks = list(region.blocks)
         if len(blocks) != 1:
-            numbers = {block: number for number, block in enumerate(_reverse_post_order(blocks[0]))}
+            numbers = {block: index for index, block in enumerate(_reverse_post_order(blocks[0]))}
             return BranchingBody(tuple(self._basic_block(block, numbers) for block in numbers), is_kernel)
         ops = ops_in(blocks[0])
         if ops and ops[-1].name not in self._decoders.ends:

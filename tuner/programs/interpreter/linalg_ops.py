@@ -196,10 +196,10 @@ class _Tiling:
         axes: list[int] = []
         for axis in range(rank):
             axes.append(axis)
-            axes += [rank + number for number, inner in enumerate(self.inner) if inner == axis]
+            axes += [rank + index for index, inner in enumerate(self.inner) if inner == axis]
         shape = list(packed.shape[:rank])
-        for number, axis in enumerate(self.inner):
-            shape[axis] *= packed.shape[rank + number]
+        for index, axis in enumerate(self.inner):
+            shape[axis] *= packed.shape[rank + index]
         return packed.transpose(axes).reshape(shape)
 
     def packed(self, values: Array, tiles: Sequence[int]) -> Array:
@@ -238,8 +238,8 @@ def pack(op: Op, scope: FunctionScope) -> Step:
         outer = list(wanted[:rank])
         if tiling.order:
             outer = [outer[tiling.order.index(axis)] for axis in range(rank)]
-        for number, axis in enumerate(tiling.inner):
-            outer[axis] *= tiles[number]
+        for index, axis in enumerate(tiling.inner):
+            outer[axis] *= tiles[index]
         padded = made(frame, outer, values.dtype)
         if padding is not None:
             padded[...] = whole_number(frame.values[padding])

@@ -199,11 +199,11 @@ def extract_slice(op: Op, scope: FunctionScope) -> Step:
 def kept_sizes(sizes: Sequence[int], wanted: Sequence[int]) -> list[int]:
     """Returns ``sizes`` without the sizes of 1 that a rank-reduced type of shape ``wanted`` drops."""
     kept: list[int] = []
-    for number, size in enumerate(sizes):
+    for index, size in enumerate(sizes):
         left = len(wanted) - len(kept)
-        is_needed = len(sizes) - number == left
+        is_needed = len(sizes) - index == left
         is_fitting = left > 0 and (wanted[len(kept)] in (size, ir.ShapedType.get_dynamic_size()))
-        if is_needed or (is_fitting and not (size == 1 and _drops_later(sizes[number:], left))):
+        if is_needed or (is_fitting and not (size == 1 and _drops_later(sizes[index:], left))):
             kept.append(size)
     return kept
 

@@ -138,7 +138,7 @@ class _Transfer:
         # the mask has the memref's axes in order, the result those of the vector
         axes = [axis for axis in self._axes if axis is not None]
         transposed = mask.transpose(0, 1, *(2 + sorted(axes).index(axis) for axis in axes))
-        added = [2 + number for number, axis in enumerate(self._axes) if axis is None]
+        added = [2 + index for index, axis in enumerate(self._axes) if axis is None]
         return np.expand_dims(transposed, added)
 
 

@@ -152,8 +152,8 @@ def to_elements(op: Op, scope: FunctionScope) -> Step:
     def step(frame: LaneFrame) -> None:
         values = frame.values[source]
         flat = values.reshape(*values.shape[:2], -1)
-        for number, target in enumerate(targets):
-            frame.values[target] = flat[:, :, number]
+        for index, target in enumerate(targets):
+            frame.values[target] = flat[:, :, index]
 
     return step
 
@@ -182,8 +182,8 @@ def deinterleave(op: Op, scope: FunctionScope) -> Step:
     (source,), targets = scope.slots(op.operands), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
-        for number, target in enumerate(targets):
-            frame.values[target] = frame.values[source][..., number::2]
+        for index, target in enumerate(targets):
+            frame.values[target] = frame.values[source][..., index::2]
 
     return step
 

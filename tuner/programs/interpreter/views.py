@@ -124,8 +124,8 @@ def expand(op: Op, scope: FunctionScope) -> Step:
         view: BufferView = frame.values[source]
         sizes = extents(frame)
         strides: list[Any] = [None] * len(sizes)
-        for number, group in enumerate(groups):
-            stride = view.strides[number]
+        for index, group in enumerate(groups):
+            stride = view.strides[index]
             for axis in reversed(group):
                 strides[axis] = stride
                 stride = stride * sizes[axis]

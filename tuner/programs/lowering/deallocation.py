@@ -58,7 +58,7 @@ def free_after_last_use(function: Op) -> None:
         return
     _leave_branches(function)
     end = last_of(function.regions[0].blocks[0])
-    for number, result in enumerate(list(end.operands)):
+    for index, result in enumerate(list(end.operands)):
         roots = roots_of(result) if is_buffer(result.type) else ()
         unfreed = (op_of(root, *ALLOCATES) is not None and not aliases_of(root).is_freed for root in roots)
         if len(roots) > 1 and any(unfreed):
@@ -67,7 +67,7 @@ def free_after_last_use(function: Op) -> None:
                 segments = ir.DenseI32ArrayAttr.get([len(sizes), 0])
                 memory = value("memref.alloc", result.type, *sizes, operandSegmentSizes=segments)
                 copy_buffer(memory, result)
-                end.operands[number] = memory
+                end.operands[index] = memory
     for allocation in _allocations(function):
         aliases = aliases_of(allocation.results[0])
         if not aliases.is_freed and not aliases.is_returned:
@@ -130,7 +130,7 @@ def _after_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> O
         users |= _waits_for_streams(allocation, aliases, stream)
     ops = ops_in(allocation.block)
     holders = {ancestor_in_block(user, allocation.block) for user in users}
-    last = max((number for number, op in enumerate(ops) if op in holders), default=ops.index(allocation))
+    last = max((index for index, op in enumerate(ops) if op in holders), default=ops.index(allocation))
     if aliases.is_kept:
         return ops[-1]
     if ops[last].name == END_OF_STREAM:

@@ -150,11 +150,11 @@ def replace_matmuls(
         memref.dealloc %product : memref<4x16xf32>
     """
     views = PackedViews(matches)
-    for number, match in enumerate(matches):
+    for index, match in enumerate(matches):
         is_added = match.zero_fill is None
         is_own = is_added or not is_row_major(match.c.type)
         with match.op.location, ir.InsertionPoint(match.op):
-            a, b = (views.take(number, factor, operand) for factor, operand in enumerate((match.a, match.b)))
+            a, b = (views.take(index, factor, operand) for factor, operand in enumerate((match.a, match.b)))
             type_ = match.c.type
             c = allocate(ir.MemRefType.get(type_.shape, type_.element_type)) if is_own else match.c
             multiply(match, a, b, c)
@@ -250,8 +250,8 @@ def _call(kernel: LinkedKernel, arrays: tuple[Value, ...]) -> None:
     for partition in kernel.partitions:
         offsets = element_offsets(kernel.problem, partition)
         pointers = [
-            _pointer(array, offset, is_read_only=number < len(arrays) - 1)
-            for number, (array, offset) in enumerate(zip(arrays, offsets, strict=True))
+            _pointer(array, offset, is_read_only=index < len(arrays) - 1)
+            for index, (array, offset) in enumerate(zip(arrays, offsets, strict=True))
         ]
         create(
             "llvm.call",

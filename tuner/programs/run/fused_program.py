@@ -158,12 +158,12 @@ class FusedFunction(AbstractHostProgram):
     def _fill(self, frame: "ctypes.Array[ctypes.c_uint64]", arguments: tuple[Any, ...]) -> bool:
         if len(arguments) != len(self._expected):
             return False
-        for number, (argument, expected) in enumerate(zip(arguments, self._expected, strict=True)):
+        for index, (argument, expected) in enumerate(zip(arguments, self._expected, strict=True)):
             if argument.__class__ is not ndarray:
                 return False
             if (argument.shape, argument.dtype, argument.flags.c_contiguous) != expected:
                 return False
-            frame[number] = address_of(argument)
+            frame[index] = address_of(argument)
         return True
 
     def prepare(self, *arguments: Any) -> "PreparedFusedCall":
@@ -262,8 +262,8 @@ class FusedFunction(AbstractHostProgram):
         if len(arguments) != len(expected):
             raise UsageError(f"{entry}: found {len(arguments)} arguments, allowed {len(expected)}")
         return tuple(
-            checked_host_array(f"{entry}: argument {number}", value, BufferType(type_.element, type_.shape))
-            for number, (value, type_) in enumerate(zip(arguments, expected, strict=True))
+            checked_host_array(f"{entry}: argument {index}", value, BufferType(type_.element, type_.shape))
+            for index, (value, type_) in enumerate(zip(arguments, expected, strict=True))
         )
 
 

@@ -186,7 +186,7 @@ def with_checks(llvm: str) -> str:
     lines: list[str] = []
     for line in llvm.splitlines():
         lines += _checked(line, numbers)
-    start = next((number for number, line in enumerate(lines) if MODULE.match(line)), None)
+    start = next((index for index, line in enumerate(lines) if MODULE.match(line)), None)
     inside = lines if start is None else [*lines[: start + 1], CHECK, *lines[start + 1 :]]
     return "\n".join(inside)
 

@@ -121,10 +121,10 @@ def pass_arguments(
     if len(arguments) != len(expected):
         raise UsageError(f"{entry}: found {len(arguments)} arguments, allowed {len(expected)}")
     passed: list[PassedArgument] = []
-    for number, (value, type_) in enumerate(zip(arguments, expected, strict=True)):
-        name = f"{entry}: argument {number}"
+    for index, (value, type_) in enumerate(zip(arguments, expected, strict=True)):
+        name = f"{entry}: argument {index}"
         passed.append(pass_value(name, value, type_, program, stream))
-        if program.written[number]:
+        if program.written[index]:
             check_writable(name, passed[-1])
     check_distinct(program, tuple(passed))
     return tuple(passed)

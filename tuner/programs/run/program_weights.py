@@ -75,7 +75,7 @@ def weight_plan(program: FusedProgram, codes: Sequence[FusionCode]) -> WeightPla
             size = packed_bytes(view, packing) if packing else buffer.type.bytes
             _, packed_view, _ = key
             planned[key] = PlannedWeight(buffer.number, size, packed_view, packing)
-    by_key = tuple((key, number) for number, key in enumerate(planned))
+    by_key = tuple((key, index) for index, key in enumerate(planned))
     return WeightPlan(tuple(planned.values()), by_key)
 
 

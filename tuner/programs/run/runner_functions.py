@@ -134,8 +134,8 @@ def _nested(array: NDArray[Any], rank: int) -> Iterator[str]:
     between = ", \n" if array.ndim > 1 else ", "
     indent = " " * (rank - array.ndim + 1)  # as many as there are open brackets
     yield "["
-    for number, inner in enumerate(array):
-        if number > 0:
+    for index, inner in enumerate(array):
+        if index > 0:
             yield between + indent
         yield from _nested(np.asarray(inner), rank)
     yield "]"

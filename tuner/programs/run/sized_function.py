@@ -238,8 +238,8 @@ class SizedFunction:
         if len(arguments) != len(types):
             raise UsageError(f"{entry}: found {len(arguments)} arguments, allowed {len(types)}")
         arrays = [
-            checked_host_array(f"{entry}: argument {number}", value, type_.buffer)
-            for number, (value, type_) in enumerate(zip(arguments, types, strict=True))
+            checked_host_array(f"{entry}: argument {index}", value, type_.buffer)
+            for index, (value, type_) in enumerate(zip(arguments, types, strict=True))
         ]
         size = self._size_of(arrays)
         if not self.sizes.least <= size <= self.sizes.greatest:

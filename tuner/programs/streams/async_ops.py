@@ -105,9 +105,9 @@ def _forget_carried(function: Op) -> None:
     for use in uses:
         use.owner.operands[use.operand_number] = nothing.results[0]
     for op in [work for work in inside(function) if work.name == WAIT or work.name in DEVICE_OPS]:
-        for number, operand in enumerate(op.operands):
+        for index, operand in enumerate(op.operands):
             if is_token(operand) and (isinstance(operand.owner, ir.Block) or operand.owner.name in CARRIERS):
-                op.operands[number] = nothing.results[0]
+                op.operands[index] = nothing.results[0]
     passmanager.PassManager.parse("func.func(canonicalize)").run(function)
 
 

@@ -73,8 +73,8 @@ class _Planner:
         self.count += plan.slots - 1
         stream_of = {step.node: streams[step.slot] for step in plan.steps if step.slot is not None}
         bodies = []
-        for number, item in enumerate(graph.items):
-            bodies.append(tuple(self.plan(body, stream_of[number]) for body in item.bodies))
+        for index, item in enumerate(graph.items):
+            bodies.append(tuple(self.plan(body, stream_of[index]) for body in item.bodies))
         return BlockPlan(graph, plan, streams, tuple(bodies))
 
 

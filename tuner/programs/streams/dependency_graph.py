@@ -204,8 +204,8 @@ class _Items:
     def _dependences(self, accesses: Accesses) -> frozenset[int]:
         """Returns the nodes that conflict with ``accesses``; nothing depends on a node that frees memory."""
         return frozenset(
-            number
-            for number, earlier in enumerate(self._nodes)
+            index
+            for index, earlier in enumerate(self._nodes)
             if earlier.kind is not NodeKind.FREE and earlier.own.conflicts_with(accesses)
         )
 
@@ -257,7 +257,7 @@ def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
     """
     if any(node.own for node in nodes if node.kind in (NodeKind.ALLOCATION, NodeKind.FREE)):
         return None
-    works = [number for number, node in enumerate(nodes) if node.kind is NodeKind.WORK]
+    works = [index for index, node in enumerate(nodes) if node.kind is NodeKind.WORK]
     pairs: set[tuple[int, int]] = set()
     for u in works:
         for v, node in enumerate(nodes):

@@ -64,11 +64,11 @@ class _TokenLowering:
     def carry(self, ops: list[Op]) -> bool:
         """Replaces tokens that control flow forwards by streams; returns whether there are any."""
         for op in ops:
-            for number, operand in enumerate(op.operands):
+            for index, operand in enumerate(op.operands):
                 is_carried = isinstance(operand.owner, ir.Block) or operand.owner.name in gpux_ops.CHOOSING
                 if is_token(operand) and not is_carried:
                     with op.location, ir.InsertionPoint(op):
-                        op.operands[number] = self._stream_for(operand)
+                        op.operands[index] = self._stream_for(operand)
         carried = list(filter(is_token, chain.from_iterable(map(gpux_ops.defined_values, ops))))
         for token in carried:
             token.set_type(ir.Type.parse(STREAM_TYPE))
@@ -154,9 +154,7 @@ def _token_count(op: Op) -> int:
     """Returns how many operands of GPUX work precede its stream: tokens, or streams in place of tokens."""
     if op.name not in {*gpux_ops.WORK, gpux_ops.WAIT}:
         return 0
-    return max(
-        (number for number, operand in enumerate(op.operands) if gpux_ops.is_stream(operand)), default=0
-    )
+    return max((index for index, operand in enumerate(op.operands) if gpux_ops.is_stream(operand)), default=0)
 
 
 def _stream_operand(op: Op) -> Value:
@@ -178,8 +176,8 @@ def take_stream_from_caller(function: Op) -> None:
     The first stream argument becomes the caller's stream, to which all work is joined.
     """
     block = function.regions[0].blocks[0]
-    for number, stream in enumerate(list(filter(gpux_ops.is_stream, block.arguments))):
-        mark = {} if number else {gpux_ops.CALLERS: ir.UnitAttr.get()}
+    for index, stream in enumerate(list(filter(gpux_ops.is_stream, block.arguments))):
+        mark = {} if index else {gpux_ops.CALLERS: ir.UnitAttr.get()}
         with function.location, ir.InsertionPoint.at_block_begin(block):
             created = create(gpux_ops.CREATE, [stream.type], **mark)
         stream.replace_all_uses_with(created.results[0])

@@ -89,10 +89,10 @@ def checked_gpux_ops(function: Op) -> list[Op]:
     ops = _gpux_ops(function)
     for op in ops:
         _check(op)
-    for number, op in enumerate(ops):
+    for index, op in enumerate(ops):
         if op.name != DESTROY:
             continue
-        for later in ops[number + 1 :]:  # nothing would wait for this use
+        for later in ops[index + 1 :]:  # nothing would wait for this use
             if op.operands[0] in list(later.operands) and ancestor_in_block(later, op.block) is not None:
                 raise unsupported(later, "a stream that is destroyed before", "one that is still there")
     return ops

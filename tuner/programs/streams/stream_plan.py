@@ -165,9 +165,9 @@ def plan_streams(
     """
     joined = frozenset(u for u, v in carried or () if v == BEGIN)
     planner = _Planner(nodes, _slots(nodes, limit, joined), has_caller=has_caller, carried=carried)
-    for number, node in enumerate(nodes):
+    for index, node in enumerate(nodes):
         if node.kind is not NodeKind.FREE:
-            planner.issue(number)
+            planner.issue(index)
     return planner.plan()
 
 
@@ -205,13 +205,13 @@ def _slots(nodes: tuple[Node, ...], limit: int, joined: frozenset[int]) -> dict[
 def _closure(nodes: tuple[Node, ...]) -> list[int]:
     seen: list[int] = []
     host = 0
-    for number, node in enumerate(nodes):
+    for index, node in enumerate(nodes):
         mask = host
         for u in node.before - {BEGIN}:
             mask |= seen[u] | 1 << u
         seen.append(mask)
         if node.kind is NodeKind.HOST:
-            host |= mask | 1 << number
+            host |= mask | 1 << index
     return seen
 
 
@@ -326,14 +326,14 @@ class _Planner:
     def _insert_frees(self) -> tuple[dict[int, list[StreamStep]], list[int]]:
         placed: dict[int, list[StreamStep]] = {}
         left: list[int] = []
-        for number, node in enumerate(self._nodes):
+        for index, node in enumerate(self._nodes):
             if node.kind is not NodeKind.FREE:
                 continue
-            point = self._point_of_free(number, self._union(node.before))
+            point = self._point_of_free(index, self._union(node.before))
             if point is None:
-                left.append(number)
+                left.append(index)
             else:
-                placed.setdefault(point[0], []).append(StreamStep(number, point[1], ()))
+                placed.setdefault(point[0], []).append(StreamStep(index, point[1], ()))
         return placed, left
 
     def _point_of_free(self, number: int, needed: int) -> tuple[int, int] | None:

@@ -86,7 +86,7 @@ def fusion_table(fusions: tuple[ExplainedFusion, ...]) -> tuple[Row, ...]:
 
     The column of times before tuning is left out if no fusion has one.
     """
-    rows = (FUSIONS_HEADER, *(_fusion_row(number, fusion) for number, fusion in enumerate(fusions)))
+    rows = (FUSIONS_HEADER, *(_fusion_row(index, fusion) for index, fusion in enumerate(fusions)))
     if any(fusion.before_s is not None for fusion in fusions):
         return rows
     return tuple((*row[:BEFORE], *row[BEFORE + 1 :]) for row in rows)

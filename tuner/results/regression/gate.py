@@ -152,10 +152,10 @@ def read_gate_file(path: Path) -> GateFile:
     names = ("created", "tuner", "entries")
     content = {name: head.get(name) for name in names} | {"entries": [*map(with_alignment, entries)]}
     file = decode(GateFile, content, f"{path}: ")
-    for number, entry in enumerate(file.entries):
+    for index, entry in enumerate(file.entries):
         if entry.script and Script.of(entry.script).sha256 != entry.script_sha256:
             raise UsageError(
-                f"{path}: entries[{number}]: its script was altered: the text does not match its hash "
+                f"{path}: entries[{index}]: its script was altered: the text does not match its hash "
                 f"{entry.script_sha256[:12]}",
                 hint,
             )

@@ -57,8 +57,8 @@ def _fusion_bars(fusions: tuple[ExplainedFusion, ...]) -> tuple[Bar, ...]:
     if not longest_s:
         return ()
     bars = []
-    for number, explained in enumerate(fusions):
-        name = f"g{number} {explained.fusion.kind}, {explained.fusion.origin}"
+    for index, explained in enumerate(fusions):
+        name = f"g{index} {explained.fusion.kind}, {explained.fusion.origin}"
         colour = "failed"  # loops have the colour of failures
         if explained.fusion.strategy:
             colour = "ours"

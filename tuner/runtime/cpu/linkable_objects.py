@@ -189,7 +189,7 @@ def _array_sections(arrays: Sequence[Bytes], before: int) -> Iterator[LinkedSect
     # after all else, so that it may be of any size
     yield LinkedSection(".lrodata", LOADED | LARGE, ALIGNMENT_BYTES, content)
     pointers = tuple(
-        LinkedRelocation(8 * number, ADDRESS, before, start) for number, start in enumerate(starts)
+        LinkedRelocation(8 * index, ADDRESS, before, start) for index, start in enumerate(starts)
     )
     yield LinkedSection(".data.rel.ro", LOADED | WRITTEN, 8, [bytes(8 * len(arrays))], pointers)
 

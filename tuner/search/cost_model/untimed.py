@@ -151,7 +151,7 @@ def predicted_first(
     """
     ordered: list[PendingTrial] = []
     for _, group in itertools.groupby(best_first(trials), key=lambda trial: trial.problem):
-        for number, trial in enumerate(group):
-            work = predict(trial.problem, trial.program) if number < looked_at else None
+        for index, trial in enumerate(group):
+            work = predict(trial.problem, trial.program) if index < looked_at else None
             ordered.append(trial if work is None else replace(trial, predicted_cycles=work.cycles))
     return best_first(ordered)

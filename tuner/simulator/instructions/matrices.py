@@ -103,8 +103,8 @@ def load_matrices(operands: Operands) -> Step:
         rows = resident.spaces.shared.load_rows(lanes, addresses).reshape(len(warps), count, 8, 8)
         registers = fragments.rows_to_registers(rows, is_transposed)
         every = resident.lanes_of_warps(warps)
-        for number, name in enumerate(targets):
-            set_lanes(resident, name, every, np.ascontiguousarray(registers[:, number]).ravel())
+        for index, name in enumerate(targets):
+            set_lanes(resident, name, every, np.ascontiguousarray(registers[:, index]).ravel())
 
     return step
 
@@ -176,8 +176,8 @@ def load_tile(operands: Operands) -> Step:
             for column in addresses(resident, lanes).T
         ]
         bits = np.ascontiguousarray(np.stack(columns, axis=1)).view(np.uint32)
-        for number, name in enumerate(targets):
-            set_lanes(resident, name, lanes, np.ascontiguousarray(bits[:, number]))
+        for index, name in enumerate(targets):
+            set_lanes(resident, name, lanes, np.ascontiguousarray(bits[:, index]))
 
     return step
 
@@ -192,8 +192,8 @@ def store_tile(operands: Operands) -> Step:
     def step(resident: ResidentBlocks) -> None:
         lanes = resident.lanes_of_warps(resident.whole_warps())
         values = _elements(fragment_bits(resident, lanes, sources), TYPES[kind].raw)
-        for number, column in enumerate(addresses(resident, lanes).T):
-            resident.spaces.store(lanes, column, space, np.ascontiguousarray(values[:, number : number + 1]))
+        for index, column in enumerate(addresses(resident, lanes).T):
+            resident.spaces.store(lanes, column, space, np.ascontiguousarray(values[:, index : index + 1]))
 
     return step
 

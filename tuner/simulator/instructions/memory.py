@@ -142,8 +142,8 @@ def update(operands: Operands) -> Step:
         updates = resident.spaces.updates(lanes, addresses, space, type_.bytes, count, order)
         for numbers, which, starts in updates:
             old[which] = _apply(UPDATES[name], type_, numbers, starts, operand[which], second[which])
-        for number, result in enumerate(results):
-            resident.scatter(result, lanes, old[:, number])
+        for index, result in enumerate(results):
+            resident.scatter(result, lanes, old[:, index])
 
     return step
 

@@ -53,8 +53,8 @@ def _unpack(operands: Operands, type_: PtxType) -> Step:
     def step(resident: ResidentBlocks) -> None:
         whole = np.ascontiguousarray(resident.full(read(resident)))
         parts = whole.view(part.dtype).reshape(-1, len(writers))
-        for number, write in enumerate(writers):
-            write(resident, np.ascontiguousarray(parts[:, number]))
+        for index, write in enumerate(writers):
+            write(resident, np.ascontiguousarray(parts[:, index]))
 
     return step
 

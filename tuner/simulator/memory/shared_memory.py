@@ -152,12 +152,12 @@ class MBarriers:
         Raises Fault for more arrivals in a phase than expected.
         """
         phases = np.zeros(len(lanes), np.uint64)
-        for number, lane in enumerate(lanes.tolist()):
-            barrier = self.at(lane, int(addresses[number]))
-            phases[number] = barrier.phase
+        for index, lane in enumerate(lanes.tolist()):
+            barrier = self.at(lane, int(addresses[index]))
+            phases[index] = barrier.phase
             barrier.clocks = np.maximum(barrier.clocks, self.watch.clocks.known[lane])
-            barrier.pending -= int(counts[number])
-            barrier.pending_bytes += int(bytes_[number])
+            barrier.pending -= int(counts[index])
+            barrier.pending_bytes += int(bytes_[index])
             if barrier.pending < 0:
                 reason = f"found more arrivals in a phase than {barrier.expected}, its count"
                 raise Fault(Defect.BARRIER, reason)
@@ -191,11 +191,11 @@ class MBarriers:
         ``states``: the phase, by number or (``is_parity``) by its parity.
         """
         done = np.zeros(len(lanes), bool)
-        for number, lane in enumerate(lanes.tolist()):
-            barrier = self.at(lane, int(addresses[number]))
-            state = int(states[number])
-            done[number] = barrier.phase & 1 != state & 1 if is_parity else barrier.phase > state
-            if done[number]:
+        for index, lane in enumerate(lanes.tolist()):
+            barrier = self.at(lane, int(addresses[index]))
+            state = int(states[index])
+            done[index] = barrier.phase & 1 != state & 1 if is_parity else barrier.phase > state
+            if done[index]:
                 self.watch.clocks.learn(np.array([lane]), barrier.phase_clocks)
         return done
 

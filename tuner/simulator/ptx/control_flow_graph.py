@@ -73,11 +73,11 @@ def flow_of(kernel: PtxKernel) -> Flow:
 
 def _targets(kernel: PtxKernel, raw: list[list[Instruction]], labels: dict[str, int]) -> list[list[int]]:
     following = []
-    for number, block in enumerate(raw):
+    for index, block in enumerate(raw):
         last = block[-1] if block else None
         after = []
-        if number + 1 < len(raw):
-            after.append(number + 1)
+        if index + 1 < len(raw):
+            after.append(index + 1)
         if last is not None and is_one_of(last, BRANCHES):
             if not last.guard:  # a branch with a guard may go on to the next block
                 after = []

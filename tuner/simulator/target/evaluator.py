@@ -258,7 +258,7 @@ def _draws(problem: Problem, rng: np.random.Generator) -> Iterator[Inputs]:
 
 def _chosen_blocks(problem: Problem, program: KernelCode) -> dict[int, tuple[Block, ...]]:
     """Returns the multiplying launch's blocks to simulate; launches around it pack or add up: all run."""
-    main = [number for number, launch in enumerate(program.launches) if launch.kernel.startswith(ENTRY)]
+    main = [index for index, launch in enumerate(program.launches) if launch.kernel.startswith(ENTRY)]
     flop_per_s = SCALAR_FLOP_PER_S if problem.dtype in SUM_DTYPES else TENSOR_FLOP_PER_S
     if problem.flop <= WHOLE_S * flop_per_s or len(main) != 1:
         return {}

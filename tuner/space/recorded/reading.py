@@ -100,9 +100,9 @@ def _points_by_strategy(
 ) -> tuple[Points, ...]:
     """Returns the configurations by strategy; a file without strategies has one, named after the file."""
     entries: dict[str, list[int]] = {}
-    for number, result in enumerate(tried):
+    for index, result in enumerate(tried):
         strategy = str(result["configuration"][STRATEGY]) if knobs else name
-        entries.setdefault(strategy, []).append(number)
+        entries.setdefault(strategy, []).append(index)
     ordered = [strategy for strategy in (*knobs, *entries) if strategy in entries]
     return tuple(
         _points(strategy, tried, entries[strategy], knobs.get(strategy, {}))

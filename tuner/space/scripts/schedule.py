@@ -261,10 +261,10 @@ def _is_positive(value: Value) -> bool:
 
 def _bare(text: str) -> str:
     depth = 0
-    for number, character in enumerate(text):
+    for index, character in enumerate(text):
         depth += {"(": 1, ")": -1}.get(character, 0)
         if depth == 0:
-            if text.startswith("(") and number == len(text) - 1:
+            if text.startswith("(") and index == len(text) - 1:
                 return text[1:-1]
             return text
     return text

@@ -253,9 +253,9 @@ class FusionArrays:
             worst = max(worst, _require_equal(f"output {output}", expected, array.view))
             elements += array.view.size
         pairs = zip(self._arrays, self._drawn, strict=False)
-        for number, (array, drawn) in enumerate(pairs):
+        for index, (array, drawn) in enumerate(pairs):
             if array.guard_bytes() or not _are_same_bytes(array.memory, drawn):
-                raise CandidateError(Stage.VERIFY, f"changed its input {number}")
+                raise CandidateError(Stage.VERIFY, f"changed its input {index}")
         return Verdict(worst, elements)
 
     def require_same_weights(self, packings: Packings) -> None:

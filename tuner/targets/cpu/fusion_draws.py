@@ -201,8 +201,8 @@ class FusionDraws:
         kept = (mask.argument, *mask.guarded) if mask else ()
         any_size = takes_any_size(text) and not self._is_positive
         placements = []
-        for number, argument in enumerate(self._inputs):
-            if is_packed_once(argument) or argument.element not in FLOATS or number in kept:
+        for index, argument in enumerate(self._inputs):
+            if is_packed_once(argument) or argument.element not in FLOATS or index in kept:
                 continue
             numbers: tuple[float, ...] = HIDING[:2] if self._is_positive else HIDING
             if any_size and argument.element in LARGE_NUMBERS:
@@ -210,7 +210,7 @@ class FusionDraws:
             elements = int(np.prod(argument.shape, dtype=np.int64))
             # up to half of the elements, NaN first
             if elements > 1:
-                placements.append(PlacedNumbers(number, numbers[: elements // 2]))
+                placements.append(PlacedNumbers(index, numbers[: elements // 2]))
         return tuple(placements)
 
     def _separated(self, placements: Placements) -> Iterator[Draw]:
@@ -228,10 +228,10 @@ class FusionDraws:
     def _with(self, placements: Placements) -> Draw:
         rng = np.random.default_rng(self._inputs[0].span if self._inputs else 0)
         inputs = list(self.usual[0].inputs)
-        for number, argument in enumerate(self._inputs):
+        for index, argument in enumerate(self._inputs):
             if argument.element == "i8" and not argument.is_weight:
-                inputs[number] = inputs[number].copy()
-                _put_extremes(view_of(inputs[number], argument), I8_RANGE[0], I8_RANGE[1] - 1)
+                inputs[index] = inputs[index].copy()
+                _put_extremes(view_of(inputs[index], argument), I8_RANGE[0], I8_RANGE[1] - 1)
         for order, placed in enumerate(placements):
             memory = inputs[placed.number] = inputs[placed.number].copy()
             view = view_of(memory, self._inputs[placed.number])

@@ -165,8 +165,8 @@ class QuantizedMatmul(AbstractQuantizedMatmul):
         expected = self._operands.product(self._built.scales)
         size = float(np.linalg.norm(expected))
         worst = 0.0
-        for number, result in enumerate(self._built.results()):
-            error = float(np.linalg.norm(result - np.roll(expected, number, axis=1))) / size
+        for index, result in enumerate(self._built.results()):
+            error = float(np.linalg.norm(result - np.roll(expected, index, axis=1))) / size
             allowed = ALLOWED[self._built.rounding]
             if not error <= allowed:
                 raise TunerError(f"wrong result: relative error {error:.1e}, allowed {allowed:.0e}")
@@ -227,8 +227,8 @@ def _onnxruntime(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
     shape = problem.c_shape
     binding.bind_cpu_input("a", a)
     results = tuple(np.zeros(shape, np.float32) for _ in copies)
-    for number, result in enumerate(results):
-        binding.bind_output(f"c{number}", "cpu", 0, np.float32, shape, result.ctypes.data)
+    for index, result in enumerate(results):
+        binding.bind_output(f"c{index}", "cpu", 0, np.float32, shape, result.ctypes.data)
 
     def run() -> None:
         session.run_with_iobinding(binding)
@@ -247,7 +247,7 @@ def _onnx_model(problem: Problem, copies: Copies, level: int) -> bytes:
     nodes = []
     constants = []
     outputs = []
-    for number, copy in enumerate(copies):
+    for index, copy in enumerate(copies):
         integers, points = copy.unsigned
         blocks = integers.reshape(n, -1, weights.group)
         arrays = {
@@ -256,12 +256,12 @@ def _onnx_model(problem: Problem, copies: Copies, level: int) -> bytes:
         }
         if weights.has_zero_points:
             arrays["z"] = _nibbles(points) if weights.bits == 4 else points
-        constants += [numpy_helper.from_array(array, f"{name}{number}") for name, array in arrays.items()]
-        names = ["a", *(f"{name}{number}" for name in arrays)]
+        constants += [numpy_helper.from_array(array, f"{name}{index}") for name, array in arrays.items()]
+        names = ["a", *(f"{name}{index}" for name in arrays)]
         node = helper.make_node(
             "MatMulNBits",
             names,
-            [f"c{number}"],
+            [f"c{index}"],
             domain="com.microsoft",
             K=k,
             N=n,
@@ -270,7 +270,7 @@ def _onnx_model(problem: Problem, copies: Copies, level: int) -> bytes:
             accuracy_level=level,
         )
         nodes.append(node)
-        outputs.append(helper.make_tensor_value_info(f"c{number}", of_floats, [m, n]))
+        outputs.append(helper.make_tensor_value_info(f"c{index}", of_floats, [m, n]))
     inputs = [helper.make_tensor_value_info("a", of_floats, [m, k])]
     graph = helper.make_graph(nodes, "copies", inputs, outputs, constants)
     opsets = [helper.make_opsetid("", ONNX_OPSET), helper.make_opsetid("com.microsoft", 1)]
@@ -427,8 +427,8 @@ def _by_torch(
 
     def run() -> None:
         with torch.inference_mode():
-            for number, arguments in enumerate(packed):
-                outputs[number] = multiply(a, *arguments)
+            for index, arguments in enumerate(packed):
+                outputs[index] = multiply(a, *arguments)
 
     def results() -> tuple[Array, ...]:
         return tuple(output.float().numpy() for output in outputs)
