@@ -96,7 +96,8 @@ EXTREME = torch.tensor([[1e30, 1e30, 1e-30, 1e-30, 3.0, 0.5], [2.0, 0.0, INF, 1.
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "clamp": (lambda x: (x.clamp(-1, 1), x.clamp(min=0.5), x.clamp(max=2)), SPECIAL),
     "clamp of integers": (lambda x: (x.clamp(1, 3),), torch.arange(6)),
-    "hard functions": (lambda x: (F.hardtanh(x), F.relu6(x), F.hardsigmoid(x)), SPECIAL),
+    "hard functions": (lambda x: (F.hardtanh(x), F.relu6(x), F.hardsigmoid(x), F.hardswish(x)), SPECIAL),
+    "hard functions of f16": (lambda x: (F.hardsigmoid(x), F.hardswish(x)), TENTHS.half()),
     "extrema": (lambda x: (torch.maximum(x, x.flip(0)), torch.minimum(x, x.flip(0))), SPECIAL),
     "reciprocals": (lambda x: (x.reciprocal(), 1 / x, 2 / x), SPECIAL),
     "gelu by tanh": (lambda x: (F.gelu(x, approximate="tanh"),), GRID),

@@ -49,6 +49,7 @@ from tuner.torch.written_positions import position_writes
 # of the approximation by tanh
 GELU_SCALE = math.sqrt(2 / math.pi)
 GELU_CUBE = 0.044715
+SIXTH = 1 / 6  # of hard functions: a processor takes five times as long to divide
 ATEN = torch.ops.aten
 BYTES_PRODUCT = ATEN._int_mm.default  # noqa: SLF001 - the only product of i8
 COMPARISONS = (ATEN.eq, ATEN.ne, ATEN.lt, ATEN.le, ATEN.gt, ATEN.ge)
@@ -87,7 +88,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.gelu.default: _gelu,
         ATEN.clamp.default: _clamp,
         ATEN.hardtanh.default: lambda x, least=-1.0, greatest=1.0: _clamp(x, least, greatest),
-        ATEN.hardsigmoid.default: lambda x: _clamp(x + 3, 0.0, 6.0) / 6,
+        ATEN.hardsigmoid.default: lambda x: (_clamp(widened(x) + 3, 0.0, 6.0) * SIXTH).to(x.dtype),
+        ATEN.hardswish.default: _hardswish,
         ATEN.maximum.default: _maximum,
         ATEN.minimum.default: _minimum,
         ATEN.reciprocal.default: _reciprocal,
@@ -324,6 +326,12 @@ def _gelu(x: torch.Tensor, approximate: str = "none") -> Any:
     wide = widened(x)
     inner = GELU_SCALE * (wide + GELU_CUBE * (wide * wide * wide))
     return (0.5 * wide * (1 + torch.tanh(inner))).to(x.dtype)
+
+
+def _hardswish(x: torch.Tensor) -> torch.Tensor:
+    """Multiplies in PyTorch's order, so that large numbers become infinity as there."""
+    wide = widened(x)
+    return (wide * _clamp(wide + 3, 0.0, 6.0) * SIXTH).to(x.dtype)
 
 
 def _clamp(x: torch.Tensor, least: float | None = None, greatest: float | None = None) -> Any:
