@@ -32,6 +32,7 @@ class Convolution:
     # of volumes: planes of the output and of the window, stride, dilation
     planes: tuple[int, int, int, int] = (2, 3, 1, 1)
     zero_planes: tuple[int, int] = (0, 0)  # of the input, at its start and at its end
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)  # rows before and after, columns before and after
 
     @property
     def sums(self) -> str:
@@ -74,7 +75,27 @@ class Convolution:
             for name, stride, dilation in zip("DHW", self.all_strides, self.all_dilations, strict=True):
                 seen = (sizes[name.lower()] - 1) * dilation + 1
                 sizes[name] = (sizes[name] - 1) * stride + seen
+            sizes["H"] -= sum(self.padding[:2])
+            sizes["W"] -= sum(self.padding[2:])
         return tuple(sizes[each] for each in letters)
+
+    @property
+    def _read_shape(self) -> tuple[int, ...]:
+        """Returns the shape of the input with its padding."""
+        top, bottom, left, right = self.padding
+        grown = {"H": top + bottom, "W": left + right}
+        return tuple(
+            size + grown.get(letter, 0)
+            for letter, size in zip(LAYOUTS[self.name][0], self.shapes[0], strict=True)
+        )
+
+    def _padded(self) -> list[str]:
+        if not any(self.padding):
+            return []
+        parts: dict[str, object] = {"x": tensor(self.shapes[0], self.element), "element": self.element}
+        parts |= {"padded": tensor(self._read_shape, self.element)}
+        amounts = zip(("top", "bottom", "left", "right"), self.padding, strict=True)
+        return [filled(__file__, "PADDING", **parts, **dict(amounts))]
 
     def text(self) -> str:
         """Returns the text of the fusion."""
@@ -88,8 +109,16 @@ class Convolution:
             for name, each in (("strides", self.all_strides), ("dilations", self.all_dilations))
         )
         parts = {"name": self.name, "attributes": steps if more else f"{steps}, root", "sums": self.sums}
-        parts |= {"x": tensor(x, self.element), "w": tensor(w, self.element), "y": tensor(y, self.sums)}
-        lines = [filled(__file__, "CONVOLUTION", **parts), *(self._epilogue(more) if more else ())]
+        parts |= {
+            "x": tensor(self._read_shape, self.element),
+            "input": "%padded" if any(self.padding) else "%x_t",
+        }
+        parts |= {"w": tensor(w, self.element), "y": tensor(y, self.sums)}
+        lines = [
+            *self._padded(),
+            filled(__file__, "CONVOLUTION", **parts),
+            *(self._epilogue(more) if more else ()),
+        ]
         inputs, output = (
             [Argument("x", x, self.element, zero_planes=self.zero_planes), weights, *more],
             Argument("y", y, self.output),

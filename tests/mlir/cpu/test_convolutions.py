@@ -31,7 +31,8 @@ from tuner.space.scripts.strategy import Binder, load_strategy
 Array = Any
 Arrays = Sequence[Array]
 Drawing = st.SearchStrategy[Convolution]
-STRATEGY, OF_TILES = "convolution_cpu", "convolution_cpu_amx"
+STRATEGY, OF_TILES, DEPTHWISE = "convolution_cpu", "convolution_cpu_amx", "depthwise_cpu"
+OF_IMAGES = "linalg.depthwise_conv_2d_nchw_chw"  # what depthwise_cpu is for
 HERE = describe_machine()
 AVX2 = Machine("any", "any", "avx2", False, 1, 1, 49152, 1 << 20, 1 << 25, 1 << 34)
 WITH_PAIRS = replace(AVX2, isa="avx512", has_bf16=True)
@@ -74,6 +75,13 @@ def compiled_first(convolution: Convolution, machine: Machine = HERE) -> Any:
     return compiled(problem_of(convolution).text, first(convolution, machine)[1])
 
 
+def strategy_of(convolution: Convolution, machine: Machine) -> str:
+    if machine is WITH_TILES:
+        return OF_TILES
+    is_small = convolution.window[0] * convolution.window[1] <= 25 or machine.isa == "avx2"
+    return DEPTHWISE if convolution.name == OF_IMAGES and is_small else STRATEGY
+
+
 def drawn(convolution: Convolution) -> list[Array]:
     rng, dtype = np.random.default_rng(0), DTYPES[convolution.element]
     return [rng.standard_normal(shape).astype(dtype) for shape in convolution.shapes[:-1]]
@@ -98,7 +106,7 @@ def require_windows(convolution: Convolution, machine: Machine, inputs: Arrays) 
 
 def require_first(convolution: Convolution, machine: Machine) -> None:
     candidate, script = first(convolution, machine)
-    assert candidate.strategy == STRATEGY
+    assert candidate.strategy == strategy_of(convolution, machine)
     computed(convolution, script)
 
 
@@ -141,7 +149,14 @@ def convolutions(draw: st.DrawFn, element: str = "f32", *, by_tiles: bool = Fals
     is_weight = draw(st.booleans()) or draw(st.booleans())
     planes = tuple(draw(st.tuples(*[st.integers(1, 3)] * 3, st.integers(1, 2))))
     given = counts + size
-    return Convolution(name, *given, window, strides, dilations, epilogue, is_weight, element, planes)
+    convolution = Convolution(name, *given, window, strides, dilations, epilogue, is_weight, element, planes)
+    if name != OF_IMAGES or not is_weight:
+        return convolution
+    height, width = convolution.shapes[0][-2:]  # at least a row and a column are left of the image
+    top, left = (draw(st.integers(0, min(6, extent - 1))) for extent in (height, width))
+    bottom = draw(st.integers(0, min(6, height - 1 - top)))
+    right = draw(st.integers(0, min(6, width - 1 - left)))
+    return replace(convolution, padding=(top, bottom, left, right))
 
 
 OF_ELEMENTS = (
@@ -173,7 +188,7 @@ def test_every_configuration_computes_the_convolution(
     """The preferred one at a place of their list; where there is none, any."""
     convolution = data.draw(drawing)
     problem = problem_of(convolution)
-    some = feasible(problem, machine, OF_TILES if machine is WITH_TILES else STRATEGY)
+    some = feasible(problem, machine, strategy_of(convolution, machine))
     rows = np.flatnonzero(some.is_preferred | ~some.is_preferred.any())
     candidate = some.candidate(int(rows[int(place * len(rows))]))
     computed(convolution, script_of(problem, candidate, machine), machine)
@@ -200,6 +215,55 @@ def test_nan_and_infinities_stay_in_their_windows_of_tiles(channels: int, is_wei
     inputs[0][0, channels - 1, 2, [3, 12]] = np.nan, np.inf
     inputs[1][5, channels - 1, 1, 1] = -np.inf
     require_windows(convolution, WITH_TILES, inputs)
+
+
+# rows and columns of the output, window, strides, dilations, and the padding of rows and columns
+PADDED_IMAGES: dict[str, tuple[Any, ...]] = {
+    "of 3 x 3": ((9, 21), (3, 3), (1, 1), (1, 1), (1, 1, 1, 1)),
+    "every second pixel": ((8, 28), (5, 5), (2, 2), (1, 1), (2, 1, 2, 1)),
+    "every third pixel": ((5, 11), (3, 3), (3, 3), (1, 1), (1, 0, 1, 0)),
+    "an image as wide as a lane": ((4, 5), (5, 5), (1, 1), (1, 1), (2, 3, 4, 4)),
+    "with gaps": ((6, 17), (3, 3), (1, 1), (2, 2), (2, 2, 2, 2)),
+    "one tile": ((2, 7), (3, 3), (1, 1), (1, 1), (1, 1, 1, 1)),
+    "rows of padding alone": ((7, 40), (2, 2), (1, 1), (1, 1), (4, 3, 0, 0)),
+    "columns of padding alone": ((3, 33), (1, 3), (1, 1), (1, 1), (0, 0, 20, 2)),
+}
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", PADDED_IMAGES)
+@pytest.mark.parametrize("machine", [pytest.param(HERE, id="here"), pytest.param(AVX2, id="avx2")])
+def test_padding_of_an_image_needs_no_memory(name: str, machine: Machine) -> None:
+    (height, width), window, strides, dilations, padding = PADDED_IMAGES[name]
+    convolution = Convolution(
+        OF_IMAGES,
+        images=2,
+        channels=3,
+        height=height,
+        width=width,
+        window=window,
+        strides=strides,
+        dilations=dilations,
+        epilogue="bias_relu",
+        padding=padding,
+    )
+    problem = problem_of(convolution)
+    assert problem.sizes[1:] == (height * width, window[0] * window[1])
+    x, w, bias = drawn(convolution)
+    w[0] = np.abs(w[0]) + 1  # so that relu keeps them
+    x[0, 0, -1, -1], x[1, 0, 0, 0] = np.nan, np.inf
+    some = feasible(problem, machine, DEPTHWISE)
+    rows = np.flatnonzero(some.is_preferred)
+    for row in dict.fromkeys((int(rows[0]), int(rows[-1]))):
+        computed(convolution, script_of(problem, some.candidate(row), machine), machine, (x, w, bias))
+    require_first(convolution, machine)
+
+
+def test_wide_depthwise_convolutions_have_the_other_schedule() -> None:
+    convolution = Convolution(OF_IMAGES, channels=2, height=3, width=129)
+    assert first(convolution)[0].strategy == STRATEGY
+    assert first(replace(convolution, width=128))[0].strategy == DEPTHWISE
+    assert first(replace(convolution, width=20, window=(7, 8)))[0].strategy == STRATEGY
 
 
 OF_VOLUMES = "linalg.conv_3d_ncdhw_fcdhw"

@@ -51,6 +51,43 @@ def test_fusions_of_a_model_are_as_expected_and_compute_what_the_model_computes(
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
+class Inverted(torch.nn.Module):  # type: ignore[misc,unused-ignore]
+    """A pointwise convolution, then a depthwise one whose padding is not in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.expand, self.filter = torch.nn.Conv2d(4, 16, 1), torch.nn.Conv2d(16, 16, 3, padding=1, groups=16)
+
+    def forward(self, x: Any) -> Any:
+        return torch.relu(self.filter(torch.relu(self.expand(x))))
+
+
+def test_padding_joins_the_depthwise_convolution_that_reads_it() -> None:
+    torch.manual_seed(0)
+    module, x = Inverted().eval(), torch.randn(1, 4, 30, 30)
+    text = str(export.exported_text(module, (x,)))
+    program = formed(text)
+    assert kinds(text) == ["contraction", "convolution"]
+    assert "tensor.pad" in program.program.fusions[1].ops
+    assert all(buffer.padding is None for buffer in program.program.buffers)
+    (found,) = listed(FusedFunction(program)(x.numpy()))
+    with torch.no_grad():
+        np.testing.assert_allclose(found, module(x).numpy(), rtol=1e-5, atol=1e-5)
+    of_a_device = fuse_program(text, keeps_forks=True)
+    assert not isinstance(of_a_device, NotFused)
+    assert "linalg.copy" in [name for fusion in of_a_device.program.fusions for name in fusion.ops]
+
+
+def test_padding_of_a_convolution_by_an_argument_stays_in_memory() -> None:
+    """Zeros times an infinite weight are NaN; rows of padding that join are not multiplied."""
+
+    def filtered(x: Any, weight: Any) -> Any:
+        return functional.conv2d(x.relu(), weight, padding=1, groups=8)
+
+    program = formed(exported(filtered, [torch.randn(1, 8, 9, 9), torch.randn(8, 1, 3, 3)]))
+    assert any(buffer.padding == 0 for buffer in program.program.buffers)
+
+
 def weights(q: Any, k: Any) -> Any:
     return torch.softmax(q @ k.transpose(-2, -1) * 0.5, -1)
 

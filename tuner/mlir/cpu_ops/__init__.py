@@ -5,6 +5,7 @@ OPS = {
     "amx_block": "tuner.mlir.cpu_ops.amx_block:AmxBlockOp",
     "convolution_block": "tuner.mlir.cpu_ops.convolution_block:ConvolutionBlockOp",
     "convolution_tiles": "tuner.mlir.cpu_ops.convolution_tiles:ConvolutionTilesOp",
+    "depthwise_block": "tuner.mlir.cpu_ops.depthwise_block:DepthwiseBlockOp",
     "drop_unit_batch": "tuner.mlir.cpu_ops.tile_shapes:DropUnitBatchOp",
     "lanes_along_k": "tuner.mlir.cpu_ops.lanes_along_k:LanesAlongKOp",
     "matrix_block": "tuner.mlir.cpu_ops.matrix_block:MatrixBlockOp",

@@ -18,8 +18,15 @@ from tuner.mlir.cpu_ops.channel_pairs import (
 from tuner.mlir.cpu_ops.convolution_operands import PLANES, WEIGHTS, ConvolutionTile
 from tuner.mlir.cpu_ops.vnni_packing import k_group_type
 from tuner.mlir.dialect import InPlaceOp, attribute
-from tuner.mlir.ir.building import PARALLEL, REDUCTION, dimensions, generic, index, value
-from tuner.mlir.ir.convolutions import LAYOUTS, ConvolutionForm, convolution_form, zero_planes
+from tuner.mlir.ir.building import PARALLEL, REDUCTION, dimensions, generic, index, reinterpreted, value
+from tuner.mlir.ir.convolutions import (
+    LAYOUTS,
+    PAD,
+    ConvolutionForm,
+    convolution_form,
+    is_padding_of_zeros,
+    zero_planes,
+)
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.packed_weights import ORDER, WEIGHT, set_packed_as
 from tuner.mlir.ir.reading import op_of, walk
@@ -44,6 +51,10 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
 
     Of an input whose argument has ``tuner.zero_planes = array<i64: 1, 1>``, planes of zeros at the ends, the
     ``linalg.generic`` has ``planes = array<i64: 2, 1, 5>``: planes are dimension 2, and 1 to 4 are not zeros.
+
+    A depthwise convolution may read a ``tensor.pad`` by zeros of an argument: it then has a view
+    of the padded shape, from which ``tuner.depthwise_block`` reads none, and ``planes`` has the rows and the
+    columns that are not padding.
 
     A convolution of bf16 into f32 reads K groups (``tuner.mlir.cpu_ops.channel_pairs``): its input is
     copied to K groups first, and weights are packed so. For bf16, %input below is 1x2x6x6xi32, and %w is
@@ -105,8 +116,17 @@ class _Convolution:
         return paired(channels)
 
     def rewrite(self, function: Op) -> Refusal | None:
+        planes = self._zero_planes()
+        padding = op_of(self.op.operands[0], PAD)
+        if padding is not None:
+            source = op_of(padding.operands[0], TO_TENSOR)
+            if source is None or not is_padding_of_zeros(padding):
+                return Refusal(
+                    "found padding of what is computed in the fusion, allowed zeros around an argument"
+                )
+            planes = _padded_planes(padding)
+            self.op.operands[0] = as_tensor(_around(source.operands[0], padding))
         source_tensor = self.op.operands[0]
-        (first, last) = zero_planes(self.op)
         if is_narrow(source_tensor) or self.tiles:
             reason = self._refuses_k_groups()
             if reason is not None:
@@ -134,13 +154,18 @@ class _Convolution:
         for name in (CONTRACTION, ROOT):
             if name in self.op.attributes:
                 sums.attributes[name] = ir.UnitAttr.get()
-        if first or last:
-            axis = self.form.input.index("D")
-            planes = [axis, first, self.op.operands[0].type.shape[axis] - last]
+        if planes:
             sums.attributes[PLANES] = ir.DenseI64ArrayAttr.get(planes)
         self.op.results[0].replace_all_uses_with(sums.results[0])
         self.op.erase()
         return None
+
+    def _zero_planes(self) -> list[int]:
+        first, last = zero_planes(self.op)
+        if not first and not last:
+            return []
+        axis = self.form.input.index("D")
+        return [axis, first, self.op.operands[0].type.shape[axis] - last]
 
     def _read(self, name: str, dims: dict[str, ir.AffineExpr]) -> ir.AffineExpr:
         """Returns the index of the input along a dimension; of rows: row * stride + window row * dilation."""
@@ -210,6 +235,28 @@ class _Convolution:
         weights.set_type(ir.RankedTensorType.get(shape, element))
         set_packed_as(function, argument.arg_number, ir.MemRefType.get(shape, element), shape[-1], axes)
         return weights
+
+
+def _padded_planes(padding: Op) -> list[int]:
+    """Returns (dimension, first, end) of the planes between those of padding, for rows and for columns."""
+    planes = []
+    shape = padding.operands[0].type.shape
+    for side in range(len(shape))[-2:]:
+        first = padding.attributes["static_low"][side]
+        planes += [side, first, first + shape[side]]
+    return planes
+
+
+def _around(image: Value, padding: Op) -> Value:
+    """Creates a view of ``image`` with the shape of the padded one, for tiles to be parts of.
+
+    Elements are not read through it: they would be others, and beyond the image.
+    """
+    type_ = ir.MemRefType(image.type)
+    strides, offset = type_.get_strides_and_offset()
+    layout = ir.StridedLayoutAttr.get(offset, strides)
+    shape = padding.results[0].type.shape
+    return reinterpreted(image, ir.MemRefType.get(shape, type_.element_type, layout))
 
 
 def is_weight(function: Op, buffer: Value) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from tuner.core.fusion_facts import ZERO_PLANES
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ir.memrefs import argument_attributes
-from tuner.mlir.ir.reading import op_of
+from tuner.mlir.ir.reading import is_zero, op_of
 
 # Dimensions of input, weights and output: n images, g groups, f filters, c channels, D H W planes, rows and
 # columns of the output (in the input: its own), d h w of the window.
@@ -23,6 +23,11 @@ LAYOUTS = {
     "linalg.depthwise_conv_2d_nchw_chw": ("ncHW", "chw", "ncHW"),
     "linalg.depthwise_conv_2d_nhwc_hwc": ("nHWc", "hwc", "nHWc"),
 }
+PAD = "tensor.pad"
+YIELD = "tensor.yield"
+PADDED = "linalg.depthwise_conv_2d_nchw_chw"  # whose schedule takes padding that is not in memory
+MOST_COLUMNS = 128  # of its result: rows are computed as a whole, by code as long as they are
+MOST_WINDOW = 25  # elements: of larger ones the schedule is not the fastest everywhere
 
 
 @dataclass(frozen=True)
@@ -89,3 +94,22 @@ def zero_planes(op: Op) -> tuple[int, int]:
         return (0, 0)
     first, last = ir.DenseI64ArrayAttr(marks[ZERO_PLANES])
     return first, last
+
+
+def is_padding_of_zeros(op: Op) -> bool:
+    """Returns whether ``op`` is a ``tensor.pad`` of static amounts, none below 0, by the number 0."""
+    if op.name != PAD or len(op.operands) > 1:
+        return False
+    *_, end = (inner.operation for inner in op.regions[0].blocks[0].operations)
+    amounts = (*op.attributes["static_low"], *op.attributes["static_high"])
+    return min(amounts) >= 0 and is_zero(end.operands[0])
+
+
+def takes_padding(op: Op) -> bool:
+    """Returns whether a schedule is for an operation without zeros around its image in memory."""
+    if op.name != PADDED or not isinstance(op.results[0].type.element_type, ir.F32Type | ir.F64Type):
+        return False
+    columns: int = op.results[0].type.shape[-1]
+    rows, width = op.operands[1].type.shape[-2:]
+    window: int = rows * width
+    return columns <= MOST_COLUMNS and window <= MOST_WINDOW

@@ -24,7 +24,14 @@ from tuner.core.quantization import QUANTIZATION
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions import STORE, fusion_function, indexing_maps, loop_extents, parse_fusion
 from tuner.mlir.hidden_keys import with_hidden_keys
-from tuner.mlir.ir.convolutions import LAYOUTS, ConvolutionForm, convolution_form, zero_planes
+from tuner.mlir.ir.convolutions import (
+    LAYOUTS,
+    PAD,
+    ConvolutionForm,
+    convolution_form,
+    is_padding_of_zeros,
+    zero_planes,
+)
 from tuner.mlir.ir.reading import ops_in, walk
 from tuner.mlir.reference.bounded_ops import (
     BINARY,
@@ -54,6 +61,7 @@ WHOLE = (
     *COPIES,
     *MATMULS,
     *LAYOUTS,
+    PAD,
     "linalg.generic",
     "linalg.fill",
     "tensor.empty",
@@ -320,12 +328,18 @@ class _Evaluation:
             self.values[op.results[0]] = self._contraction(op)
         elif op.name in LAYOUTS:
             self.values[op.results[0]] = self._product(op, partial(convolution, op))
-        elif op.name in COPIES:
-            self.values[op.results[0]] = self.read(op, 0, indexing_maps(op)[0])
+        elif op.name in COPIES or is_padding_of_zeros(op):
+            self.values[op.results[0]] = self._copied(op)
         elif op.name == "linalg.generic":
             self._generic(op)
         elif op.name != "tensor.empty":
             raise UsageError(f"fusion: found {op.name}, allowed linalg ops on tensors of static sizes")
+
+    def _copied(self, op: Op) -> Bounded:
+        if op.name in COPIES:
+            return self.read(op, 0, indexing_maps(op)[0])
+        amounts = tuple(zip(op.attributes["static_low"], op.attributes["static_high"], strict=True))
+        return self.array(op.operands[0]).reshaped(partial(np.pad, pad_width=amounts))
 
     def _contraction(self, op: Op) -> Bounded:
         if "indexing_maps" in op.attributes and len(set(map(str, indexing_maps(op)))) < 3:

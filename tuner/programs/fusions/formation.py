@@ -100,11 +100,12 @@ class _Growing:
 
 
 def form_fusions(
-    ops: Collection[Op], computed: Collection[Op], *, keeps_forks: bool = False
+    ops: Collection[Op], computed: Collection[Op], paddings: Collection[Op] = (), *, keeps_forks: bool = False
 ) -> list[Members]:
     """Partitions the operations of a block into fusions; returns them in an order in which they can run.
 
-    ``computed``: the operations that compute something, without views of memory and constants.
+    ``computed``: the operations that compute something, without views of memory and constants;
+    ``paddings``: those that join each fusion with a reader.
     ``keeps_forks``, for a GPU: an operation that reads two independent products joins neither of the two, and
     reductions over another dimension than the last become loops.
     """
@@ -122,7 +123,9 @@ def form_fusions(
             continue
         members = _grown(root, kinds, epilogues, fused, keeps_forks=keeps_forks)
         fused.update(members.ops)
-        fusions.append(replace(members, ops=tuple(sorted(members.ops, key=lambda op: order[op]))))
+        read = set(map(defining, chain.from_iterable(map(read_by, members.ops))))
+        every = (*members.ops, *filter(read.__contains__, paddings))
+        fusions.append(replace(members, ops=tuple(sorted(every, key=lambda op: order[op]))))
     return fusions[::-1]
 
 

@@ -24,6 +24,7 @@ from tuner.programs.fusions.generics import reshape_fills
 from tuner.programs.fusions.hoisting import hoist, init_parts
 from tuner.programs.fusions.operations import EMPTY, VIEWS, users
 from tuner.programs.fusions.outlining import outlined
+from tuner.programs.fusions.paddings import join_paddings
 from tuner.programs.fusions.payload import (
     NotFused,
     TensorPayload,
@@ -161,8 +162,11 @@ def _fusions(
     payload: TensorPayload, first_weight: int, *, keeps_forks: bool
 ) -> tuple[tuple[Fusion, ...], BufferPlan]:
     _broadcast_for_each_user(payload)
-    plan = placed(payload, first_weight)
-    formed = form_fusions(payload.ops, plan.computed, keeps_forks=keeps_forks)
+    paddings: tuple[Op, ...] = ()
+    if not keeps_forks:  # no strategy of a device is for padding that is not in memory
+        paddings = join_paddings(payload, first_weight)
+    plan = placed(payload, first_weight, paddings)
+    formed = form_fusions(payload.ops, plan.computed, paddings, keeps_forks=keeps_forks)
     if not keeps_forks:  # no strategy of a device is for an attention
         formed = join_attention(formed, payload.ops)
     outputs: set[Value] = set()

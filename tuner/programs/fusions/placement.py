@@ -81,11 +81,12 @@ class BufferPlan:
     computed: list[Op] = field(default_factory=list)  # operations that fusions compute, in order
 
 
-def placed(payload: TensorPayload, first_weight: int) -> BufferPlan:
+def placed(payload: TensorPayload, first_weight: int, paddings: Collection[Op] = ()) -> BufferPlan:
     """Returns the plan with places for arguments and results, and for values that a reader needs at a place.
 
     The arguments from ``first_weight`` on are weights. Readers that need a place are paddings,
     concatenations, insertions and transposes. Other values get their places by ``settle``.
+    ``paddings``: those that are not in memory.
     """
     plan = BufferPlan()
     for number, argument in enumerate(payload.block.arguments):
@@ -95,6 +96,8 @@ def placed(payload: TensorPayload, first_weight: int) -> BufferPlan:
         home = _new(plan, RESULT, number, tensor_type(value.type))
         _send(plan, value, home, payload.end)
     for op in reversed(payload.ops):
+        if op in paddings:
+            continue
         if op.name == PAD and padding_number(op) is not None:
             home = temporary(plan, tensor_type(op.results[0].type), padding_number(op))
             plan.views[op.results[0]] = home
