@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from tests import byte_fusion_texts as byte_texts
 from tests import fusion_texts as texts
@@ -280,3 +282,61 @@ def test_a_softmax_has_defined_places_of_nan() -> None:
     assert np.isfinite(expected.tolerance).all()
     assert np.isnan(expected.value).all(axis=1).tolist() == [True, True, False, False]
     assert expected.value[2, 3] == 0.0
+
+
+# Matmuls whose operands are read through indexing maps: transposed, of a batch, and repeated.
+LOOPS = {"linalg.matmul": "mnk", "linalg.batch_matmul": "bmnk"}
+EXTENTS = {"b": 2, "m": 3, "n": 5, "k": 4}
+
+
+def product_text(name: str, a: str, b: str) -> str:
+    """Returns the text of a fusion of one product whose operands have the loops ``a`` and ``b``."""
+    c = LOOPS[name].replace("k", "")
+    sizes = {letters: "x".join(str(EXTENTS[letter]) for letter in letters) for letters in (a, b, c)}
+    domain = ", ".join(LOOPS[name])
+    maps = ", ".join(f"affine_map<({domain}) -> ({', '.join(letters)})>" for letters in (a, b, c))
+    memrefs = [f"memref<{sizes[letters]}xf32>" for letters in (a, b, c)]
+    tensors = [f"tensor<{sizes[letters]}xf32>" for letters in (a, b, c)]
+    return f"""func.func @fusion(%a: {memrefs[0]}, %b: {memrefs[1]}, %c: {memrefs[2]}) {{
+  %A = bufferization.to_tensor %a restrict : {memrefs[0]} to {tensors[0]}
+  %B = bufferization.to_tensor %b restrict : {memrefs[1]} to {tensors[1]}
+  %C = bufferization.to_tensor %c restrict writable : {memrefs[2]} to {tensors[2]}
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%C : {tensors[2]}) -> {tensors[2]}
+  %p = {name} indexing_maps = [{maps}] {{contraction, root}}
+    ins(%A, %B : {tensors[0]}, {tensors[1]}) outs(%start : {tensors[2]}) -> {tensors[2]}
+  bufferization.materialize_in_destination %p in restrict writable %c : ({tensors[2]}, {memrefs[2]}) -> ()
+  return
+}}"""
+
+
+@st.composite
+def products(draw: st.DrawFn) -> tuple[str, str, str]:
+    name = draw(st.sampled_from(sorted(LOOPS)))
+    batch = LOOPS[name].removesuffix("mnk")
+    operands = []
+    for own in ("mk", "kn"):
+        repeated = draw(st.booleans()) and draw(st.booleans())
+        operands.append(batch + ("k" if repeated else "".join(draw(st.permutations(own)))))
+    return name, operands[0], operands[1]
+
+
+@settings(max_examples=40)
+@given(products(), st.integers(0, 9))
+@example(("linalg.matmul", "mk", "nk"), 0)
+@example(("linalg.matmul", "km", "kn"), 0)
+def test_a_product_reads_its_operands_through_its_indexing_maps(
+    found: tuple[str, str, str], seed: int
+) -> None:
+    name, a, b = found
+    rng = np.random.default_rng(seed)
+    arrays = [
+        rng.standard_normal([EXTENTS[letter] for letter in letters]).astype(np.float32) for letters in (a, b)
+    ]
+    (product_,) = evaluate(product_text(name, a, b), tuple(arrays))
+    c = LOOPS[name].replace("k", "")
+    wide = [array.astype(np.float64) for array in arrays]
+    ones = np.ones([EXTENTS[letter] for letter in c])  # a loop that neither operand has
+    expected = np.einsum(f"{a},{b},{c}->{c}", *wide, ones)
+    np.testing.assert_allclose(product_.value, expected, rtol=1e-12, atol=1e-12)
+    assert (product_.tolerance < 1e-5).all()

@@ -101,6 +101,28 @@ def convolution(op: Op, x: Bounded, weights: Bounded) -> Bounded:
     return made.reshaped(lambda array: array.reshape(shape).transpose(order))
 
 
+def _matmul(op: Op, a: Bounded, b: Bounded) -> Bounded:
+    """Returns the product of a matmul or a batch_matmul, whose operands are read through its indexing maps.
+
+    MLIR's verifier allows transposed operands, and operands that are repeated along a loop.
+    """
+    of_a, of_b, of_c = ([loop.position for loop in mapping.results] for mapping in indexing_maps(op))
+    *batch, row, column = of_c
+    summed = column + 1
+    extents = loop_extents(op)
+    left = _by_loops(a, of_a, (*batch, row, summed), extents)
+    right = _by_loops(b, of_b, (*batch, summed, column), extents)
+    return product_of_matrices(left, right, str(op.results[0].type.element_type))
+
+
+def _by_loops(bounded: Bounded, loops: list[int], wanted: Sequence[int], extents: Sequence[int]) -> Bounded:
+    """Returns an operand with a dimension for each loop of ``wanted``, repeated along those that it lacks."""
+    lacking = [loop for loop in wanted if loop not in loops]
+    order = [(*lacking, *loops).index(loop) for loop in wanted]
+    shape = tuple(extents[loop] for loop in (*lacking, *loops))
+    return bounded.reshaped(lambda array: np.broadcast_to(array, shape).transpose(order))
+
+
 def _arranged(bounded: Bounded, shape: tuple[int, ...], order: list[int]) -> Bounded:
     return bounded.reshaped(lambda array: array.transpose(order).reshape(shape))
 
@@ -342,10 +364,7 @@ class _Evaluation:
         return self.array(op.operands[0]).reshaped(partial(np.pad, pad_width=amounts))
 
     def _contraction(self, op: Op) -> Bounded:
-        if "indexing_maps" in op.attributes and len(set(map(str, indexing_maps(op)))) < 3:
-            raise UsageError(f"fusion: found {op.name} with equal indexing maps, allowed A B")
-        element = str(op.results[0].type.element_type)
-        return self._product(op, partial(product_of_matrices, element=element))
+        return self._product(op, partial(_matmul, op))
 
     def _product(self, op: Op, multiply: Callable[[Bounded, Bounded], Bounded]) -> Bounded:
         a, b = map(self.array, op.operands[:2])
