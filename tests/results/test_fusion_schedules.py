@@ -6,7 +6,7 @@ import pytest
 
 from tests.db.values import COMPILER, MACHINE, SETTINGS, add, begin, outcome, timed
 from tests.fusion_problems import fusion_problems, program_text
-from tuner.analysis.warm_start import TuningTask, warm_points
+from tuner.analysis.warm_start import TuningTask, is_same_product, warm_points
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.matmul import Matmul
@@ -289,3 +289,65 @@ def test_trials_that_made_no_program_faster_do_not_count_but_for_the_next_compar
 @pytest.mark.parametrize(("name", "uses"), [("g0", True), ("g1", False), ("g1, g0", True), ("g7", True)])
 def test_a_program_uses_a_run_where_one_of_its_fusions_has_the_schedule(name: str, uses: bool) -> None:
     assert result_of(TUNED, FIRST).uses(name) == uses
+
+
+MATMUL_KNOBS: dict[str, int | str] = {
+    **dict.fromkeys(("block_m", "block_n", "block_k", "pack_a", "prefetch", "prefetch_c"), 0),
+    "tile_m": 4,
+    "tile_n": 16,
+    "unroll_k": 2,
+    "loop_order": "ji",
+    "pack_order": "rows",
+    "split": "none",
+}
+PACKED = Candidate.of("matmul_cpu_packed", MATMUL_KNOBS)
+
+
+def test_the_matmul_of_two_activations_lends_its_configuration_bound_to_the_fusion(store: Store) -> None:
+    (fusion,) = fusion_problems(ACTIVATIONS)
+    assert fusion.scheduled_as == Matmul(8, 32, 24)
+    store_trial(store, Matmul(8, 32, 24, layout="nt"), PACKED, 1e-9)
+    store_trial(store, Matmul(8, 32, 24), PACKED, 1e-9, threads=2)  # its partitions are none of a fusion
+    assert found(store, fusion) == []
+    trial = store_trial(store, Matmul(8, 32, 24, align="64"), PACKED, 1e-6)
+    first = found(store, fusion)[0]
+    assert (first.origin, first.trial, first.candidate) == (TUNED, trial, PACKED)
+    assert "@the_matmul" in first.script
+
+
+def test_the_matmul_with_another_epilogue_lends_its_configuration(store: Store) -> None:
+    (fusion,) = fusion_problems(ACTIVATIONS)
+    trial = store_trial(store, Matmul(8, 32, 24, epilogue="bias"), PACKED, 1e-6)
+    (only,) = found(store, fusion)
+    assert (only.origin, only.trial, only.candidate) == (SAME_CONTRACTION, trial, PACKED)
+
+
+@pytest.mark.parametrize("is_fusion_first", [True, False])
+def test_a_run_of_a_matmul_begins_with_trials_of_its_program_and_the_reverse(
+    store: Store, is_fusion_first: bool
+) -> None:
+    fusion = replace(fusion_problems(ACTIVATIONS)[0], cache=WEIGHTS_COLD)
+    matmul = Matmul(8, 32, 24)
+    earlier, later = (fusion, matmul) if is_fusion_first else (matmul, fusion)
+    store_trial(store, earlier, PACKED, 1e-6)
+    settings = replace(
+        SETTINGS, problem=later, strategies=(ChosenStrategy(PACKED.strategy),), warm_start=True
+    )
+    known = EarlierRuns(store).known_tasks(settings, MACHINE)
+    (first,) = warm_points(TuningTask(later, MACHINE, 1), known)
+    assert first.candidate == PACKED
+    assert is_same_product(later, known[0].task.problem)
+    assert not is_same_product(later, Matmul(8, 32, 24, layout="nt"))
+
+
+def test_a_fusion_of_an_older_version_keeps_its_key_and_its_strategies(store: Store) -> None:
+    (fusion,) = fusion_problems(ACTIVATIONS)
+    older = replace(
+        fusion, text=fusion.text.replace('tuner.layout = "nn", ', ""), facts=replace(fusion.facts, layout="")
+    )
+    assert older.text != fusion.text
+    assert older.key != fusion.key
+    assert older.scheduled_as == older
+    store_trial(store, older, SMALL, 1e-6)
+    assert found(store, older)[0].candidate == SMALL
+    assert store.runs()[0].settings.problem == older

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.program_matmuls import program_text
+from tests.fusion_problems import fusion_problems
 from tests.library.dispatch.rules import machine, rule_of, ship
 from tuner.core.machine import Machine
 from tuner.core.matmul import Matmul
@@ -16,6 +18,7 @@ from tuner.core.roofline import Roofline
 from tuner.core.runs import SHIPPED, InitialConfiguration
 from tuner.db.store import Store
 from tuner.results.output.formatting import initial_configurations_text
+from tuner.space.scripts.choice import first_configuration
 from tuner.targets.registry import real_backends
 from tuner.tuning import pretuned
 from tuner.tuning.earlier_results import planned
@@ -25,6 +28,7 @@ from tuner.tuning.pretuned import (
     THREADS,
     class_of,
     held_out_speeds,
+    initial_configuration,
     shipped_picks,
     shipped_roofline,
     shipped_rule,
@@ -134,7 +138,7 @@ def test_a_processor_with_amx_takes_no_file_of_processors_without(
 
 
 @pytest.mark.parametrize(
-    "problem", [Matmul(100, 200, 300), Matmul(1, 4096, 512, layout="nt", epilogue="bias_relu")]
+    "problem", [Matmul(100, 200, 300), Matmul(64, 4096, 512, layout="nt", epilogue="bias_relu")]
 )
 def test_what_is_chosen_is_allowed_for_the_problem(problem: Problem) -> None:
     space = ProblemSpaces.shipped(ZEN5, 1)
@@ -145,6 +149,27 @@ def test_what_is_chosen_is_allowed_for_the_problem(problem: Problem) -> None:
     for candidate in picks.candidates:
         assert any(each.contains(candidate) for each in space.spaces(problem))
     assert shipped_picks(space, replace(problem, dtype="f64")) is None
+
+
+def test_what_breaks_a_preference_is_chosen_in_the_measured_layout_alone() -> None:
+    space = ProblemSpaces.shipped(ZEN5, 1)
+    for sizes in ((512, 512, 512), (16, 512, 512)):
+        picks = shipped_picks(space, Matmul(*sizes, layout="nt"))
+        assert picks is not None
+        assert picks.candidates[0].strategy == "matmul_cpu_packed"
+    assert shipped_picks(space, Matmul(1, 4096, 512, layout="nt")) is None  # dot products, which no rule has
+
+
+def test_a_fusion_that_is_a_matmul_has_what_is_chosen_for_the_matmul() -> None:
+    matmul = Matmul(64, 256, 48, epilogue="residual")
+    (fusion,) = fusion_problems(program_text(matmul))
+    picks = shipped_picks(ProblemSpaces.shipped(ZEN5, 1), matmul)
+    assert picks is not None
+    initial = initial_configuration(fusion, ZEN5)
+    assert initial is not None
+    assert initial[0] == picks.candidates[0]
+    following = initial_configuration(fusion, ZEN5, skipped=1)
+    assert following == first_configuration(fusion, ZEN5)
 
 
 def first_of(store: Store, problem: Problem, **changes: object) -> tuple[InitialConfiguration, ...]:

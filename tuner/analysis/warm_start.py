@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TypeVar
 
@@ -88,6 +88,16 @@ def machine_distance(machine: Machine, other: Machine) -> float:
 def is_same_space(task: TuningTask, other: TuningTask) -> bool:
     """Returns whether two tasks have the same problem and number of threads, on any machines."""
     return (task.problem, task.threads) == (other.problem, other.threads)
+
+
+def is_same_product(problem: Problem, other: Problem) -> bool:
+    """Returns whether the same script fits two problems: a fusion of a program, and the matmul that it is.
+
+    They may differ in alignment and in the state of the caches.
+    """
+    ours = problem.scheduled_as
+    theirs = replace(other.scheduled_as, align=ours.align, cache=ours.cache)
+    return ours == theirs
 
 
 def is_elsewhere(task: TuningTask, other: TuningTask) -> bool:

@@ -11,6 +11,9 @@ Rows that are reduced over another loop than the last loop of the root (the fusi
 the loops of the reductions, ``tuner.rows = array<i64: 16, 64, 256>``, and which one is reduced over:
 ``tuner.reduced = 1 : i64``.
 
+A fusion that is a matmul of two activations, with an epilogue of the table, has the layout of its
+operands, ``tuner.layout = "nt"``: the scripts of matmuls fit it.
+
 A fusion whose operands have other elements in between along the last loop has ``tuner.strided = 1 : i64``.
 A convolution also has ``tuner.dimensions = "nfHW"``, what the loops of its last operation go through, and
 ``tuner.channels = 64 : i64``, over which it sums; its step along a row is that of the convolution itself.
@@ -24,6 +27,7 @@ from tuner.core.quantization import CONSTANT, WeightFormat
 
 CHANNELS = "tuner.channels"
 DIMENSIONS = "tuner.dimensions"
+LAYOUT = "tuner.layout"
 PRODUCTS = "tuner.products"
 REDUCED = "tuner.reduced"
 ROWS_ATTRIBUTE = "tuner.rows"
@@ -73,6 +77,7 @@ class FusionFacts:
     elements: tuple[str, ...] = ()  # MLIR element types of all tensors, sorted
     epilogue: str = ""  # of a matmul of two arguments: the row of the table that follows it; "": none of them
     output: str = ""  # MLIR element type of the result
+    layout: str = ""  # of a fusion that scripts of matmuls fit, as ``Problem.layout``; "": they do not
     weights_format: str = ""  # of a quantized matmul: the text of its WeightFormat; CONSTANT: B as it is
 
     def visible_scores(self, queries: int, keys: int) -> int:

@@ -165,5 +165,9 @@ def gpu_machine(kind: str, chip: Chip, processor: str) -> Machine:
 
 
 def variables_of(problem: Problem, machine: Machine, threads: int) -> tuple[tuple[str, Value], ...]:
-    """Returns the (name, value) pairs that constraints may use: of problem and machine, and "threads"."""
-    return (*problem.variables(), *machine.limits(), ("threads", threads))
+    """Returns the (name, value) pairs that constraints may use: of problem and machine, and "threads".
+
+    These are 1 for a fusion of a program: its loops are divided among threads after its script.
+    """
+    dividing = threads if problem.runs_alone else 1
+    return (*problem.variables(), *machine.limits(), ("threads", dividing))

@@ -138,11 +138,11 @@ class Problem(abc.ABC):
     @property
     @abc.abstractmethod
     def scheduled_as(self) -> "Problem":
-        """Returns the problem whose stored trials also serve this one.
+        """Returns the problem whose strategies and stored trials also serve this one.
 
-        The problem itself where there is no other. A fusion that is a matmul by a constant B with an epilogue
-        of the table becomes that matmul. Its layout is nn: a constant B is packed into the same panels from
-        either layout.
+        The problem itself where there is no other. A fusion that is a matmul with an epilogue of the table
+        becomes that matmul. By a constant B its layout is nn: B is packed into the same panels from either
+        layout.
         """
 
     @property

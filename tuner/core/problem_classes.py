@@ -263,7 +263,8 @@ class TextProblem(Problem, abc.ABC):
         return min((self.dtype, *narrow), key=lambda element: number_type(element).bytes)
 
     def variables(self) -> tuple[tuple[str, int | str], ...]:
-        return (*_variables(self), *self.facts.variables())
+        of_problem = _variables(self.scheduled_as if self.facts.layout else self)
+        return (*of_problem, *self.facts.variables())
 
 
 @final
@@ -293,14 +294,16 @@ class FusedProblem(TextProblem):
     def computed(self) -> str:
         return self.text
 
-    @property
+    @cached_property
     def scheduled_as(self) -> Problem:
         facts = self.facts
-        if self.operation != CONTRACTION or not facts.weights or not facts.epilogue:
+        if self.operation != CONTRACTION or not facts.epilogue or not (facts.layout or facts.weights):
             return self
-        options = ("nn", facts.epilogue, narrow_output(self.dtype, facts.output))
+        options = (facts.layout or "nn", facts.epilogue, narrow_output(self.dtype, facts.output))
         memory = (self.align, self.cache)
         try:
+            if facts.layout:
+                return MatmulProblem(MATMUL, self.sizes, self.dtype, *options, 1, *memory)
             return PackedProblem(CONTRACTION, self.sizes, self.dtype, *options, 1, *memory)
         except UsageError:  # of types that no matmul has
             return self

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from math import prod
 
 from tuner.core.constant_weights import CONSTANT_ATTRIBUTE
-from tuner.core.dtypes import NUMBER_TYPES, natural_output, number_type
+from tuner.core.dtypes import CPU_DTYPES, NUMBER_TYPES, natural_output, number_type
+from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.fusion_facts import (
     BYTES,
@@ -12,6 +13,7 @@ from tuner.core.fusion_facts import (
     CONTRACTIONS,
     COPY,
     DIMENSIONS,
+    LAYOUT,
     LOOPS_ATTRIBUTE,
     PRODUCTS,
     REDUCED,
@@ -62,6 +64,14 @@ KINDS = (
     ROWS,
     ELEMENTWISE,
 )  # of fusions that a shipped strategy is for
+# Loops m, n, k that A, B and C of a matmul are indexed by
+LOOPS_OF_LAYOUTS = {
+    "nn": [[0, 2], [2, 1], [0, 1]],
+    "nt": [[0, 2], [1, 2], [0, 1]],
+    "tn": [[2, 0], [2, 1], [0, 1]],
+}
+MATRIX_RANK = 2
+MATMUL_ARGUMENTS = 3  # A, B and C, without those of an epilogue
 INTEGER_PRODUCT = ("i8", "i8", natural_output("i8"))  # element types of A, B and C
 
 
@@ -120,6 +130,9 @@ def annotate_facts(module: ir.Module) -> None:
             }
     if any(_is_strided(argument.type, len(extents)) for argument in function.regions[0].blocks[0].arguments):
         attributes[STRIDED] = ir.IntegerAttr.get(wide, 1)
+    layout = _layout_of_matmul(function)
+    if layout:
+        attributes[LAYOUT] = ir.StringAttr.get(layout)
     for name, attribute in attributes.items():
         function.attributes[name] = attribute
 
@@ -162,6 +175,7 @@ def read_facts(module: ir.Module) -> FusionFacts:
         elements=_elements(function),
         epilogue=_epilogue(function),
         output=_output(function),
+        layout=_text_in(function, LAYOUT),
         weights_format=CONSTANT if CONSTANT_ATTRIBUTE in function.attributes else quantization_of(function),
     )
 
@@ -210,6 +224,45 @@ def _epilogue(function: Op) -> str:
     if len(products) == 1 and root is not None:
         return epilogue_of(products[0], root)
     return ""
+
+
+def _layout_of_matmul(function: Op) -> str:
+    """Returns the layout of a fusion that is a matmul: "nn", "nt" or "tn"; "" for another fusion.
+
+    An epilogue of the table follows its product. Its arguments differ, and have adjacent columns; A and
+    B are activations, of types that a matmul has.
+    """
+    epilogue = _epilogue(function)
+    arguments = list(function.regions[0].blocks[0].arguments)
+    if not epilogue or len(arguments) != len(EPILOGUES[epilogue].arguments) + MATMUL_ARGUMENTS:
+        return ""
+    (product,) = contractions(function)
+    if any(map(_is_weight, product.operands)) or any(map(_has_strided_columns, arguments)):
+        return ""
+    return matmul_layout(product)
+
+
+def _has_strided_columns(argument: Value) -> bool:
+    return _is_strided(argument.type, MATRIX_RANK)
+
+
+def matmul_layout(op: Op) -> str:
+    """Returns the layout of a ``linalg.matmul`` whose types and depth a problem may have; else ""."""
+    a, b, sums = map(_element_of, op.operands)
+    if op.name != MATMULS[0] or a != b or a not in CPU_DTYPES or sums != natural_output(a) or is_unsigned(op):
+        return ""
+    depth_limit = number_type(a).depth_limit
+    if depth_limit and loop_extents(op)[2] > depth_limit:
+        return ""
+    maps = list(map(_loops, indexing_maps(op)))
+    for layout, loops in LOOPS_OF_LAYOUTS.items():
+        if loops == maps:
+            return layout
+    return ""
+
+
+def _element_of(tensor: Value) -> str:
+    return str(tensor.type.element_type)
 
 
 def _output(function: Op) -> str:
@@ -303,6 +356,70 @@ def transposed_loop(op: Op) -> int:
     return 0
 
 
+def prepare_matmul(module: ir.Module) -> None:
+    """Brings a fusion that is a matmul into the form that scripts of matmuls take, in place.
+
+    The epilogue is one ``linalg.generic``, on the sums in the memory of the output if their types are equal:
+
+        %p = linalg.matmul {contraction} ins(%a, %b : ...) outs(%zeros : ...) -> tensor<8x4xf32>
+        %r = linalg.generic {...} ins(%p, %bias : ...) outs(%empty : ...) attrs = {root} {
+        ^bb0(%x: f32, %y: f32, %before: f32):
+      becomes, where %zeros is %out filled with zeros
+        %p = linalg.matmul {contraction} ins(%a, %b : ...) outs(%zeros : ...) -> tensor<8x4xf32>
+        %r = linalg.generic {...} ins(%bias : ...) outs(%p : tensor<8x4xf32>) attrs = {root} {
+        ^bb0(%y: f32, %x: f32):
+
+    Raises CandidateError(COMPILE) where a pass fails.
+    """
+    function = fusion_function(module)
+    if len(walk_where(function, _is_structured)) > 1:
+        run_passes(module, FUSE)
+        function = fusion_function(module)
+    round_late(function)
+    (store,) = walk(function, STORE)
+    (product,) = contractions(function)
+    root = store.operands[0].owner.operation
+    if root != product and _takes_sums_in_place(root, product):
+        _finish_in_place(root, product)
+        root = product
+    _start_from_output(function, root, store)
+
+
+def _takes_sums_in_place(root: Op, product: Op) -> bool:
+    """Returns whether an epilogue reads its product once, element by element, and results have its type."""
+    result = product.results[0]
+    *inputs, written = indexing_maps(root)
+    read = []
+    for operand, mapping in zip(root.operands, inputs, strict=False):
+        if operand == result:
+            read.append(mapping)
+    starts = list(root.regions[0].blocks[0].arguments[-1].uses)
+    return result.type == root.results[0].type and read == [written] and not starts
+
+
+def _finish_in_place(root: Op, product: Op) -> None:
+    """Replaces an epilogue by one whose initial value is the product, not an input."""
+    *operands, _ = root.operands
+    number = operands.index(product.results[0])
+    del operands[number]
+    maps = list(ir.ArrayAttr(root.attributes["indexing_maps"]))
+    del maps[number]
+    with ir.InsertionPoint(root), root.location:
+        finished = building.recreated(
+            root,
+            [root.results[0].type],
+            [*operands, product.results[0]],
+            indexing_maps=ir.ArrayAttr.get(maps),
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(operands), 1]),
+        )
+    body = root.regions[0].blocks[0]
+    body.append_to(finished.regions[0])
+    body.arguments[number].replace_all_uses_with(body.arguments[len(operands) + 1])
+    body.erase_argument(number)
+    root.results[0].replace_all_uses_with(finished.results[0])
+    root.erase()
+
+
 def prepare(module: ir.Module) -> None:
     """Brings a fusion into the form that schedules take and that scripts find when they run, in place.
 
@@ -379,7 +496,11 @@ def _bytes(argument: Value) -> int:
 
 
 def _reads_weight(contraction: Op) -> bool:
-    tensor = op_of(contraction.operands[1], "bufferization.to_tensor")
+    return _is_weight(contraction.operands[1])
+
+
+def _is_weight(operand: Value) -> bool:
+    tensor = op_of(operand, "bufferization.to_tensor")
     argument = None if tensor is None else tensor.operands[0]
     if not isinstance(argument, ir.BlockArgument):
         return False

@@ -19,7 +19,7 @@ from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.packings import FusionCode
 from tuner.core.problem import Problem
-from tuner.core.problem_classes import TextProblem
+from tuner.core.problem_classes import FusedProblem, TextProblem
 from tuner.core.programs import (
     FIRST,
     LOOPS,
@@ -49,11 +49,13 @@ from tuner.programs.run.program_weights import WeightPlan, packed_weights, weigh
 from tuner.programs.weight_code import InitTask, initialized
 from tuner.runtime.compiled_files import CompiledFiles, compiled_files
 from tuner.runtime.cpu.host import own_architecture
-from tuner.space.scripts.choice import first_configuration, why_no_strategy
+from tuner.space.scripts.choice import why_no_strategy
 from tuner.targets.cpu.compiler import object_code
+from tuner.tuning.pretuned import initial_configuration
 
 LEAST_S = 15e-6  # of a fusion that is divided
 FIRST_CONFIGURATIONS = 3  # that are tried of a fusion, each up to a time limit; then it becomes loops
+PLAIN_LAYOUT = "nn"
 LONG_CODE = 2000  # lines of LLVM dialect; LLVM takes at most a second for less
 # a name of linalg or tensor in printed MLIR
 OPERATION = re.compile(r"\b(?:linalg|tensor)\.(?!yield|index|empty)[a-z_0-9.]+")
@@ -232,16 +234,33 @@ def _newly_scheduled(task: FusionTask) -> ScheduledFusion:
         reason = task.given_up[-1] if task.given_up else why_no_strategy(problem, machine)
         return _noting(task, _as_loops(fusion, reason, task.threads))
     try:
-        return _noting(task, _by_script(task, problem, first[0], first[1].text, FIRST))
+        made = _by_script(task, problem, first[0], first[1].text, FIRST)
+        return _noting(task, _divided(task, problem, made))
     except CandidateError as error:
         return _as_loops(fusion, str(error), task.threads)
+
+
+def _divided(task: FusionTask, problem: TextProblem, made: ScheduledFusion) -> ScheduledFusion:
+    """Returns a fusion that all threads of the program compute, if it has work for them; else ``made``.
+
+    A matmul's loops cannot be divided where blocks of C are ragged, those of a contraction's strategies can.
+    Only these take plain operands, so a matmul of transposed ones stays with one thread.
+    """
+    is_alone = useful_threads(made.summary, task.threads) > 1 and not made.code.is_divided
+    if not is_alone or not isinstance(problem, FusedProblem) or problem.facts.layout != PLAIN_LAYOUT:
+        return made
+    contraction = replace(problem, facts=replace(problem.facts, layout=""))
+    first = initial_configuration(contraction, task.machine)
+    if first is None:
+        return made
+    return _by_script(task, contraction, first[0], first[1].text, FIRST)
 
 
 def _initial_configuration(task: FusionTask, problem: TextProblem) -> tuple[Candidate, Script] | None:
     """Returns the next configuration of a task without a schedule, None if none is left: it becomes loops."""
     if len(task.given_up) >= FIRST_CONFIGURATIONS:
         return None
-    return first_configuration(problem, task.machine, len(task.given_up))
+    return initial_configuration(problem, task.machine, len(task.given_up))
 
 
 def _with_other_ways_known(task: FusionTask) -> FusionTask:

@@ -2,8 +2,8 @@
 
 Of a fusion on the CPU: its own, those of similar and of near fusions.
 
-First the best schedule of the fusion itself, or of the matmul by a constant B with its epilogue; of one with
-a weight, a schedule that packs it as untuned programs do is taken where it is as fast. Then of the same
+First the best schedule of the fusion itself, or of the matmul that it is, with its epilogue; of one with a
+weight, a schedule that packs it as untuned programs do is taken where it is as fast. Then of the same
 contraction with another epilogue, or of the matmul with this epilogue that packs B at each call; then of the
 fusion of the same kind with the nearest sizes, if these are near. Only trials that were timed on the same
 class of machine count, those on the nearest number of threads first: the code is right for any number.
@@ -33,7 +33,8 @@ from tuner.core.runs import Run
 from tuner.core.trials import StoredTrial
 from tuner.payload.scratch import Scratch, scratch_in
 from tuner.results.best_trials import any_trial, best_results, is_measured_there
-from tuner.space.scripts.choice import first_configuration, projected_script
+from tuner.space.scripts.choice import projected_script
+from tuner.tuning.pretuned import initial_configuration
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -45,7 +46,6 @@ NEAREST_RUNS = 3  # so many runs are asked for a configuration: the nearest run 
 # the initial configuration (docs/decisions/fusions.md).
 NEAR_OCTAVES = 3.0
 PACKED = "contraction_cpu_packed"
-DIRECT = "contraction_cpu_direct"
 # Programs of a process share a weight that they pack alike. So a schedule that packs as the initial
 # configuration does, for any number of rows, is taken where its time is at most this times the best.
 PRICE_OF_SHARING = 1.03
@@ -62,11 +62,11 @@ def fusion_schedules(
     campaign whose program is timed now; its trials count although the program was no faster before.
     """
     there = _Trials(store, machine, threads, undecided)
-    tuned = there.best_of_fusion(problem)
-    if tuned is None:
-        tuned = there.best_of_constant(problem)
+    tuned = there.best_of_fusion(problem) or there.best_of_constant(problem)
     if tuned is not None:
         yield FusionSchedule(tuned.record.candidate, tuned.script_text, TUNED, tuned.id)
+    else:
+        yield from _of_matmul(there, problem)
     if there.is_of_tuned_program(problem):
         return
     if problem.is_contraction:
@@ -153,7 +153,7 @@ class _Trials:
         best = self.best(task)
         if best is None or best.best_s is None or not problem.facts.weights:
             return best
-        initial = first_configuration(problem, self.machine)
+        initial = initial_configuration(problem, self.machine)
         if initial is None:
             return best
         packing = _packing(initial[0])
@@ -172,6 +172,18 @@ class _Trials:
             return None
         task = TaskQuery(shape=matmul.shape, dtype=matmul.dtype, weights=CONSTANT, epilogue=matmul.epilogue)
         return self.best(replace(task, output=matmul.output))
+
+    def best_of_matmul(self, problem: TextProblem, **narrower: Any) -> StoredTrial | None:
+        """Returns the best trial of the matmul of two activations that a fusion is; of one thread alone.
+
+        On several threads a matmul has partitions, which a fusion has not, and loops that are fast on one may
+        not be divided.
+        """
+        matmul = problem.scheduled_as
+        if matmul.operation != MATMUL or self.threads > 1:
+            return None
+        task = TaskQuery(MATMUL, matmul.shape, matmul.dtype, matmul.layout, threads=1)
+        return self.best(replace(task, **narrower))
 
     def is_of_tuned_program(self, problem: Problem) -> bool:
         """Returns whether the fusion is one of a program that was tuned, whether it was tried or not."""
@@ -195,7 +207,7 @@ class _Trials:
             return None
         best_by_group = best_results(self.store, TrialQuery(run=run.id), is_measured_there)
         best = next((tuned.best for tuned in best_by_group.values()), None)
-        initial = first_configuration(run.settings.problem, self.machine)
+        initial = initial_configuration(run.settings.problem, self.machine)
         if best is None or (initial is not None and best.record.candidate == initial[0]):
             return None
         return best
@@ -219,6 +231,13 @@ def _packing(candidate: Candidate) -> tuple[str, Value | None]:
     return candidate.strategy, None
 
 
+def _of_matmul(there: _Trials, problem: TextProblem) -> Iterator[FusionSchedule]:
+    matmul = problem.scheduled_as
+    trial = there.best_of_matmul(problem, epilogue=matmul.epilogue, output=matmul.output)
+    if trial is not None:
+        yield from _projected(trial, trial.record.candidate, problem, there.machine, TUNED)
+
+
 def _of_same_contraction(there: _Trials, problem: TextProblem) -> Iterator[FusionSchedule]:
     runs = there.runs(problem, shape=problem.shape, dtype=problem.dtype)
     same = [run for run in runs if _is_same(run.settings.problem, problem)]
@@ -227,7 +246,12 @@ def _of_same_contraction(there: _Trials, problem: TextProblem) -> Iterator[Fusio
         _, trial = min(trials, key=lambda pair: (pair[0], pair[1].best_s, pair[1].id))
         yield from _projected(trial, trial.record.candidate, problem, there.machine, SAME_CONTRACTION)
         return
-    if not problem.facts.epilogue:
+    of_other_epilogue = there.best_of_matmul(problem)
+    if of_other_epilogue is not None:
+        yield from _projected(
+            of_other_epilogue, of_other_epilogue.record.candidate, problem, there.machine, SAME_CONTRACTION
+        )
+    if problem.facts.layout or not problem.facts.epilogue:
         return
     task = TaskQuery(operation=MATMUL, shape=problem.shape, dtype=problem.dtype, layout="nn")
     epilogue = problem.facts.epilogue
@@ -236,7 +260,7 @@ def _of_same_contraction(there: _Trials, problem: TextProblem) -> Iterator[Fusio
     matmul = there.best(replace(task, epilogue=epilogue, output=output, threads=1))
     if matmul is not None:
         choices = {OF_MATMULS.get(name, name): value for name, value in matmul.record.candidate.choices}
-        candidate = Candidate.of(PACKED if problem.facts.weights > 0 else DIRECT, choices)
+        candidate = Candidate.of(PACKED, choices)
         yield from _projected(matmul, candidate, problem, there.machine, SAME_CONTRACTION)
 
 
@@ -270,7 +294,7 @@ def _is_same(other: Problem, problem: TextProblem) -> bool:
         return False
     ours = problem.facts
     theirs = other.facts
-    names = ("loops", "contractions", "weights", "dimensions")
+    names = ("loops", "contractions", "weights", "dimensions", "layout")
     return all(getattr(ours, name) == getattr(theirs, name) for name in names)
 
 

@@ -9,7 +9,8 @@ from tuner.core.errors import CandidateError, Refusal, UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import NamedProblem, Problem, distinct_problems
 from tuner.core.problem_classes import TextProblem
-from tuner.space.scripts.choice import first_configuration, why_no_strategy
+from tuner.space.scripts.choice import why_no_strategy
+from tuner.tuning.pretuned import initial_configuration
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def _problem_of(fusion: fusions.Fusion, machine: Machine) -> TextProblem | Refus
         return Refusal(fusion.reason)
     try:
         problem = fusion_problem(fusion)
-        if first_configuration(problem, machine) is None:
+        if initial_configuration(problem, machine) is None:
             return Refusal(why_no_strategy(problem, machine))
         draw_inputs(problem.text, np.random.default_rng(0))  # raises where results cannot be verified
     except (UsageError, CandidateError) as error:

@@ -8,21 +8,24 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from tuner.analysis.warm_start import Known, TuningTask, is_same_product, warm_points
 from tuner.core.candidate import AUTO, Candidate, TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import NamedProblem, Problem, distinct_problems
-from tuner.core.problem_classes import TextProblem
+from tuner.core.problem_classes import MatmulProblem, TextProblem
 from tuner.core.requests import Campaign, CampaignMember, CampaignProposal, CampaignSettings, RunRequest
 from tuner.core.roofline import Roofline
+from tuner.core.runs import SHIPPED, InitialConfiguration
 from tuner.runtime.timing_lock import LockWait
 from tuner.search.samplers import make_sampler
 from tuner.targets.backends import Backends, require_runs_here
 from tuner.targets.target import Plan, Target
 from tuner.tuning import events
 from tuner.tuning.campaign_session import CampaignPlan, CampaignSession, LateSampler
+from tuner.tuning.earlier_results import EarlierRuns
 from tuner.tuning.pool import PoolProblem, projected_pool
-from tuner.tuning.pretuned import shipped_rule
+from tuner.tuning.pretuned import shipped_picks, shipped_rule
 from tuner.tuning.request import (
     RunLimit,
     require_memory,
@@ -31,6 +34,7 @@ from tuner.tuning.request import (
     require_workers,
     run_settings,
 )
+from tuner.tuning.rule import ProblemSpaces
 from tuner.tuning.run import machine_of_run, observe_load, under_compiler
 from tuner.tuning.same_code import require_same_code, require_same_tools
 from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign
@@ -73,6 +77,7 @@ def begin_campaign(
         for member in members:
             require_memory(member.settings.problem, backends.machine())
     machine = machine_of_run(common, target, backends)
+    members = tuple(map(partial(_with_first, machine=machine, store=store), members))
     plans = _plans(members, target, machine)
     floors_s = _floors_s(members, target, machine, interruption, LockWait(limit_s=settings.budget_s))
     columns: list[Candidate] = []  # what the search-space file and the cost model would try first
@@ -80,7 +85,7 @@ def begin_campaign(
         rows = (*plan_of_problem.first, *plan_of_problem.seeds({}))
         columns += map(plan_of_problem.feasible.candidate, rows)
     if floors_s:
-        columns += map(_untuned, plans)
+        columns += map(_untuned, members, plans)
     columns += _shipped_columns(members, machine)
     settings = replace(settings, columns=tuple(dict.fromkeys(columns)), floors_s=floors_s)
     plan = _campaign_plan(members, plans, settings.columns, machine)
@@ -253,13 +258,44 @@ def _campaign_plan(
         for member, own in zip(members, feasible, strict=True)
     )
     numbers = {column: number for number, column in enumerate(columns)}
-    firsts = tuple(numbers.get(_untuned(plan)) for plan in plans)
+    firsts = tuple(map(numbers.get, map(_untuned, members, plans)))
     return CampaignPlan(replace(pool, candidates=kept, firsts=firsts), feasible, samplers)
 
 
-def _untuned(plan: Plan) -> Candidate:
-    """Returns the configuration of a fusion that nothing was tuned for, as ``first_configuration`` does."""
+def _with_first(member: CampaignMember, machine: Machine, store: "Store") -> CampaignMember:
+    return replace(member, settings=replace(member.settings, first=_first(member, machine, store)))
+
+
+def _first(member: CampaignMember, machine: Machine, store: "Store") -> tuple[InitialConfiguration, ...]:
+    """Returns what a fusion that is a matmul begins with: its best trials, and the shipped results' choice.
+
+    () for other problems: a campaign does not begin with earlier trials of its own.
+    """
+    settings = member.settings
+    problem = settings.problem
+    if problem.runs_alone or not isinstance(problem.scheduled_as, MatmulProblem):
+        return ()
+    known = EarlierRuns(store).known_tasks(replace(settings, warm_start=True), machine)
+
+    def is_same(earlier: Known) -> bool:
+        return is_same_product(problem, earlier.task.problem)
+
+    points = warm_points(TuningTask(problem, machine, settings.threads), tuple(filter(is_same, known)))
+    picks = shipped_picks(ProblemSpaces.shipped(machine, threads=1), problem)
+    if picks is None:
+        return points
+    return (*points, InitialConfiguration(picks.candidates[0], SHIPPED))
+
+
+def _untuned(member: CampaignMember, plan: Plan) -> Candidate:
+    """Returns the configuration of a fusion that nothing was tuned for, as ``initial_configuration`` does.
+
+    Of one that is a matmul the best trial of that matmul, if there is one.
+    """
     feasible = plan.feasible
+    for point in member.settings.first or ():
+        if feasible.row_of(point.candidate) is not None:
+            return point.candidate
     if plan.first:
         return feasible.candidate(plan.first[0])
     return feasible.first_preferred

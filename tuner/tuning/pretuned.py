@@ -15,15 +15,18 @@ from tuner.core.candidate import Candidate
 from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import UsageError
 from tuner.core.instruction_sets import TILE_SETS
+from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import MatmulProblem
 from tuner.core.processors import peak_set
 from tuner.core.roofline import SHIPPED, Roofline
+from tuner.space.scripts.choice import first_configuration
 from tuner.tuning.rule import DispatchRule, ProblemSpaces, parse_rule
 
 FOLDER = Path(__file__).parent.parent / "pretuned"
 SUFFIX = ".yaml"
+MEASURED_LAYOUT = "nn"  # of the problems in the files
 THREADS = (1, 2)  # that files are for; more threads take the last one's
 
 
@@ -141,12 +144,34 @@ class ShippedPicks:
 def shipped_picks(space: ProblemSpaces, problem: Problem) -> ShippedPicks | None:
     """Returns the configurations that the rule for the machine of ``space`` chooses for a problem.
 
-    None if there is no rule, none of its configurations applies, or the problem is not a MatmulProblem.
+    None if there is no rule, none of its configurations applies, or the problem is not a MatmulProblem, nor
+    a fusion that is scheduled as one.
     """
+    problem = problem.scheduled_as
+    if not isinstance(problem, MatmulProblem):
+        return None
     shipped = shipped_rule(space.machine, problem.dtype, space.threads)
-    if shipped is None or not isinstance(problem, MatmulProblem):
+    if shipped is None:
         return None
     return picks_of(shipped, space, problem)
+
+
+def initial_configuration(
+    problem: Problem, machine: Machine, skipped: int = 0
+) -> tuple[Candidate, Script] | None:
+    """Returns the configuration of a fusion that nothing was tuned for, and its script for one thread.
+
+    Of a matmul it is first what the shipped results choose; then those of ``first_configuration``.
+    ``skipped``: number of configurations to skip in this order, because they did not compile in time. None if
+    no strategy supports the problem on the machine, or no configuration is left.
+    """
+    space = ProblemSpaces.shipped(machine, threads=1)
+    picks = shipped_picks(space, problem)
+    if picks is None:
+        return first_configuration(problem, machine, skipped)
+    if skipped:
+        return first_configuration(problem, machine, skipped - 1)
+    return picks.candidates[0], space.script(problem, picks.candidates[0])
 
 
 def picks_of(shipped: ShippedRule, space: ProblemSpaces, problem: Problem) -> ShippedPicks | None:
@@ -155,8 +180,12 @@ def picks_of(shipped: ShippedRule, space: ProblemSpaces, problem: Problem) -> Sh
         projected = space.projected(problem, shipped.rule.columns)
     except UsageError:
         return None  # no strategy is for the problem
-    ranking = ranked_columns(shipped.rule.matrix(), projected.new_problem)
-    order = (projected.candidates[column] for column in ranking.columns)
+    columns = ranked_columns(shipped.rule.matrix(), projected.new_problem).columns
+    if problem.layout != MEASURED_LAYOUT:  # no time speaks for what breaks a preference there
+        columns = tuple(sorted(columns, key=projected.is_demoted.__getitem__))
+        if columns and projected.is_demoted[columns[0]]:
+            return None
+    order = (projected.candidates[column] for column in columns)
     candidates = tuple(dict.fromkeys(candidate for candidate in order if candidate is not None))
     if candidates:
         return ShippedPicks(candidates, shipped)

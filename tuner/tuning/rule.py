@@ -163,6 +163,7 @@ class ProjectedColumns:
     problem: Problem
     candidates: tuple[Candidate | None, ...]  # per configuration; None: it cannot do the problem
     costs: tuple[float, ...]  # per configuration; inf where there is no model, or nothing to run
+    is_demoted: tuple[bool, ...]  # per configuration: it breaks a preference on the problem
 
     @property
     def new_problem(self) -> NewProblem:
@@ -200,7 +201,7 @@ class ProblemSpaces:
         """
         pool_problem = PoolProblem(problem, 1, self.spaces(problem))
         pool = projected_pool((pool_problem,), tuple(columns), self.machine, self.threads)
-        return ProjectedColumns(problem, pool.candidates[0], pool.costs[0])
+        return ProjectedColumns(problem, pool.candidates[0], pool.costs[0], pool.is_demoted[0])
 
     def script(self, problem: Problem, candidate: Candidate) -> Script:
         """Returns the bound script of a configuration that is allowed for the problem.

@@ -9,6 +9,7 @@ import re
 
 from tuner.core.dtypes import NUMBER_TYPES
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.fusion_facts import LAYOUT
 from tuner.core.fusions import FUSION_ENTRY
 from tuner.core.packings import FusionCode
 from tuner.mlir.bindings import ir
@@ -27,7 +28,7 @@ from tuner.mlir.cpu.masks import (
 from tuner.mlir.cpu.packs import packs_to_loops
 from tuner.mlir.cpu.stack_memory import bound_stacks
 from tuner.mlir.cpu.threads import divide_among_threads
-from tuner.mlir.fusions import STORE, fusion_function, parse_fusion, prepare
+from tuner.mlir.fusions import STORE, fusion_function, parse_fusion, prepare, prepare_matmul
 from tuner.mlir.ir.dot_products import lower_dot_products
 from tuner.mlir.ir.memrefs import copy_by_loops
 from tuner.mlir.ir.packed_weights import packing_of
@@ -49,6 +50,8 @@ DECLARATION = re.compile(
 VECTOR_LIMIT_BYTES = 2048
 # vector<4x[4]xf32>, 4 x 4 numbers or a multiple; and the multiple, in a loop over scalable tiles
 SCALABLE = re.compile(r"vector<[^<>]*\[\d+\][^<>]*>|llvm\.intr\.vscale")
+# The sequence by which a script of matmuls finds the one that it is for: tuner.space.scripts.guard.
+MATMUL_GUARD = "@the_matmul("
 # By which a shipped CPU script finds its functions again after bufferization: strategies/_matmul_cpu.mlir.j2.
 SCRIPT_MARKS = ("tuned", "part_0", "part_1")
 ATTRIBUTES = "tuner."  # prefix of attributes that mean something to tuner only
@@ -177,7 +180,10 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
     module = parse_fusion(text)
     if script is not None:
         read_masks_as_bytes(fusion_function(module))
-    prepare(module)
+    if script is not None and MATMUL_GUARD in script and LAYOUT in fusion_function(module).attributes:
+        prepare_matmul(module)
+    else:
+        prepare(module)
     inputs = len(fusion_function(module).regions[0].blocks[0].arguments) - len(walk(module, STORE))
     if script is None:
         run_passes(module, pipeline.TENSORS_TO_BUFFERS)
@@ -210,8 +216,11 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
 
 
 def _drop_attributes(module: ir.Module) -> None:
-    """Drops tuner's attributes of functions, and all of arguments: the LLVM dialect refuses tuner's."""
+    """Drops tuner's attributes of functions, marks of scripts, and all of arguments.
+
+    The LLVM dialect refuses those of arguments, and prints others where its parser expects none.
+    """
     for function in walk(module, "func.func"):
         for name in list(function.attributes):
-            if name.startswith(ATTRIBUTES) or name == "arg_attrs":
+            if name.startswith(ATTRIBUTES) or name in ("arg_attrs", *SCRIPT_MARKS):
                 del function.attributes[name]

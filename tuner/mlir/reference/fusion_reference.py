@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def _matmul(op: Op, a: Bounded, b: Bounded) -> Bounded:
 
     MLIR's verifier allows transposed operands, and operands that are repeated along a loop.
     """
-    of_a, of_b, of_c = ([loop.position for loop in mapping.results] for mapping in indexing_maps(op))
+    of_a, of_b, of_c = map(_loops_of, indexing_maps(op))
     *batch, row, column = of_c
     summed = column + 1
     extents = loop_extents(op)
@@ -115,11 +116,15 @@ def _matmul(op: Op, a: Bounded, b: Bounded) -> Bounded:
     return product_of_matrices(left, right, str(op.results[0].type.element_type))
 
 
+def _loops_of(mapping: ir.AffineMap) -> list[int]:
+    return list(map(attrgetter("position"), mapping.results))
+
+
 def _by_loops(bounded: Bounded, loops: list[int], wanted: Sequence[int], extents: Sequence[int]) -> Bounded:
     """Returns an operand with a dimension for each loop of ``wanted``, repeated along those that it lacks."""
-    lacking = [loop for loop in wanted if loop not in loops]
-    order = [(*lacking, *loops).index(loop) for loop in wanted]
-    shape = tuple(extents[loop] for loop in (*lacking, *loops))
+    present = [*sorted({*wanted} - {*loops}), *loops]
+    order = list(map(present.index, wanted))
+    shape = list(map(extents.__getitem__, present))
     return bounded.reshaped(lambda array: np.broadcast_to(array, shape).transpose(order))
 
 

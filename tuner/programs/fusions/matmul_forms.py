@@ -6,12 +6,14 @@ into i64), ``read_pixels_as_slices``, ``pointwise_as_matmuls``, ``pointwise_as_r
 ``single_pixels_as_matmuls``, ``begin_with_zeros``, ``merge_batches``.
 """
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
 
 from tuner.core.dtypes import natural_output, number_type
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions import matmul_layout
 from tuner.mlir.ir.building import create, recreated, value
 from tuner.mlir.ir.convolutions import convolution_form
 from tuner.mlir.ir.linalg import is_unsigned
@@ -34,6 +36,7 @@ from tuner.programs.fusions.operations import (
     MATMULS,
     PAD,
     SLICE,
+    VIEWS,
     body_of,
     defining,
     dimensions,
@@ -68,6 +71,9 @@ PRODUCT_TYPES = (("f32",) * 3, ("f64",) * 3, ("bf16",) * 2 + ("f32",))
 LARGE_BYTES = 3136
 LANES = 16  # f32 of a register of AVX-512
 FILTERS_OF_ONE_TILE = 64  # at most: more registers per pixel leave too few pixels in registers
+# Of a matmul that reads B transposed: with fewer, but for one row, its schedules took 1.0 to 1.6 times as
+# long as a transpose and schedules of layout nn.
+LEAST_COLUMNS = 256
 ROWS = [[0, 1], [2]]  # dimensions of A and C: batch and rows become rows
 
 
@@ -82,18 +88,72 @@ def transpose_operands(payload: TensorPayload) -> None:
         %r = linalg.matmul ins(%a, %t)
     """
     for op in payload.ops:
-        if op.name not in MATMULS or is_plain(op) or not is_transposed(op):
+        if has_transposed_operand(op) and is_transposed(op):
+            make_plain(op)
+
+
+def has_transposed_operand(op: Op) -> bool:
+    """Returns whether an operation is a matmul that is not plain."""
+    return op.name in MATMULS and not is_plain(op)
+
+
+def make_plain(op: Op) -> list[Op]:
+    """Creates transposes of the transposed operands of one matmul, which becomes plain; returns them."""
+    plain = PLAIN[op.name]
+    created = []
+    with ir.InsertionPoint(op), op.location:
+        for number, (mapping, wanted) in enumerate(zip(maps_in(op)[:2], plain, strict=False)):
+            loops = dimensions(mapping)
+            assert loops is not None
+            if loops != wanted:
+                order = list(map(loops.index, wanted))
+                op.operands[number] = transposed(op.operands[number], order)
+                created.append(op.operands[number].owner.operation)
+    _set_loops(op, plain)
+    return created
+
+
+def _set_loops(op: Op, loops_of_operands: Sequence[Loops]) -> None:
+    count = maps_in(op)[0].n_dims
+    op.attributes["indexing_maps"] = maps_attribute([selecting(count, loops) for loops in loops_of_operands])
+
+
+def take_transposes(payload: TensorPayload, first_weight: int) -> None:
+    """Makes matmuls of two activations read what their operands are transposes of, in place.
+
+    Schedules of matmuls read either layout, and nothing is transposed in memory then. Called after ``hoist``:
+    weights are arguments from ``first_weight`` on, and are transposed already.
+
+        %t = linalg.generic ins(%b)  // transposed
+        %r = linalg.matmul ins(%a, %t)
+      becomes
+        %r = linalg.matmul indexing_maps = [(m, k), (n, k), (m, n)] ins(%a, %b)
+    """
+    for op in payload.ops:
+        if op.name != UNBATCHED or not matmul_layout(op):
             continue
-        plain = PLAIN[op.name]
-        with ir.InsertionPoint(op), op.location:
-            for number, (mapping, wanted) in enumerate(zip(maps_in(op)[:2], plain, strict=False)):
-                loops = dimensions(mapping)
-                assert loops is not None
-                if loops != wanted:
-                    order = list(map(loops.index, wanted))
-                    op.operands[number] = transposed(op.operands[number], order)
-        count = maps_in(op)[0].n_dims
-        op.attributes["indexing_maps"] = maps_attribute([selecting(count, loops) for loops in plain])
+        if any(_is_of_weight(operand, first_weight) for operand in inputs_of(op)):
+            continue
+        rows, columns = op.results[0].type.shape
+        numbers = (1, 0) if rows == 1 or columns >= LEAST_COLUMNS else (0,)
+        for number in numbers:  # a schedule is for one transposed operand
+            transpose = defining(op.operands[number])
+            if transpose is None or transposition_of(transpose) != (1, 0) or not is_plain(op):
+                continue
+            if users(transpose.results[0]) != [op] or op.operands[0] == op.operands[1]:
+                continue
+            op.operands[number] = transpose.operands[0]
+            loops = list(PLAIN[UNBATCHED])
+            loops[number] = loops[number][::-1]
+            _set_loops(op, loops)
+            transpose.erase()
+
+
+def _is_of_weight(tensor: Value, first_weight: int) -> bool:
+    """Returns whether a tensor is a weight, or a view of one."""
+    while (op := op_of(tensor, *VIEWS)) is not None:
+        tensor = op.operands[0]
+    return isinstance(tensor.owner, ir.Block) and tensor.arg_number >= first_weight
 
 
 def is_plain(op: Op) -> bool:

@@ -5,15 +5,17 @@ Facts that only the data of constants show, such as which keys a mask hides, are
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import UsageError
-from tuner.core.fusions import ATTENTION, QUANTIZED, WEIGHT, Buffer, FusedProgram, Fusion, View
+from tuner.core.fusions import ATTENTION, ELEMENTWISE, QUANTIZED, WEIGHT, Buffer, FusedProgram, Fusion, View
+from tuner.core.problem import MATMUL
 from tuner.core.quantization import WEIGHT_BITS, quantized_text
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.fusions import quantization_in
+from tuner.mlir.fusions import fusion_problem, quantization_in
 from tuner.mlir.hidden_keys import attention_mask, visible_band, with_visible_band
 from tuner.mlir.ir.reading import name_of, ops_in
 from tuner.mlir.reference.fusion_reference import evaluate_tensors
@@ -153,6 +155,8 @@ def form_text(
         init, kept = hoist(payload, len(arguments))
         if not init:  # with init, weights are its inputs: all stay
             weights = tuple(weights[number] for number in kept)
+        if not keeps_forks:  # kernels of a device take plain matmuls
+            matmul_forms.take_transposes(payload, len(arguments))
         fusions, plan = _fusions(payload, len(arguments), keeps_forks=keeps_forks)
         program = FusedProgram(fusions, tuple(plan.buffers), arguments, payload.results, init)
         return FormedText(name_of(payload.function), program, weights)
@@ -180,9 +184,30 @@ def _fusions(
         if op in by_root and by_root[op].kind == QUANTIZED:
             fusions += _quantized(by_root[op], plan, weights)
         elif op in by_root:
-            fusions.append(outlined(by_root[op], plan.views, weights))
+            fusions += _outlined(by_root[op], plan, weights)
         fusions += [copying_fusion(copy, plan.views, weights) for copy in plan.copies.get(op, ())]
     return tuple(fusions), plan
+
+
+def _outlined(members: Members, plan: BufferPlan, weights: Sequence[int]) -> list[Fusion]:
+    """Returns the fusion of ``members``; before it the transposes of operands that its schedules need."""
+    fusion = outlined(members, plan.views, weights)
+    products = list(filter(matmul_forms.has_transposed_operand, members.ops))
+    if not products or _is_matmul(fusion):
+        return [fusion]
+    fusions = []
+    for transpose in chain.from_iterable(map(matmul_forms.make_plain, products)):
+        plan.views[transpose.results[0]] = temporary(plan, tensor_type(transpose.results[0].type))
+        fusions.append(outlined(Members(ELEMENTWISE, (transpose,)), plan.views, weights))
+    return [*fusions, outlined(members, plan.views, weights)]
+
+
+def _is_matmul(fusion: Fusion) -> bool:
+    """Returns whether the strategies of matmuls are for a fusion."""
+    try:
+        return fusion_problem(fusion).scheduled_as.operation == MATMUL
+    except UsageError:  # no strategy is for its types
+        return False
 
 
 def _quantized(members: Members, plan: BufferPlan, weights: Sequence[int]) -> list[Fusion]:

@@ -151,7 +151,7 @@ def model_of(space: SearchSpace, problem: Problem, machine: Machine, threads: in
     numeric = {knob.name for knob in space.knobs if not knob.is_text}
     for names, model_isa, place in MODELS:
         if isa == model_isa and names <= numeric:
-            model: AbstractModel = resolve_name(place)(space, problem, machine, threads)
+            model: AbstractModel = resolve_name(place)(space, problem.scheduled_as, machine, threads)
             return model
     return None
 

@@ -189,11 +189,12 @@ class StrategyEntry:
 
     def why_not(self, problem: Problem, isa: str) -> Refusal | None:
         """Returns why the strategy does not support a problem and instruction set; None where it does."""
+        scheduled = problem.scheduled_as
         bounds = (
-            ("operation", problem.operation, self.operations),
-            ("dtype", problem.dtype, self.dtypes),
-            ("layout", problem.layout, self.layouts),
-            ("epilogue", problem.epilogue, self.epilogues),
+            ("operation", scheduled.operation, self.operations),
+            ("dtype", scheduled.dtype, self.dtypes),
+            ("layout", scheduled.layout, self.layouts),
+            ("epilogue", scheduled.epilogue, self.epilogues),
             ("instruction set", isa, self.isas),
         )
         for what, value, allowed in bounds:

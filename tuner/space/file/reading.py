@@ -410,7 +410,7 @@ def spaces_for(
     reasons = [(entry, entry.why_not(problem, isa)) for entry in chosen]
     able = [entry for entry, reason in reasons if reason is None]
     if not able:
-        closest = list(filter(lambda pair: problem.operation in pair[0].operations, reasons))
+        closest = list(filter(lambda pair: problem.scheduled_as.operation in pair[0].operations, reasons))
         why = "; ".join(f"{entry.name}: {reason}" for entry, reason in closest or reasons)
         raise UsageError(f"{space_file.name}: no strategy can do {problem.key} with {isa}: {why}")
     declared = script_knobs or {}

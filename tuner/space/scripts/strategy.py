@@ -149,21 +149,21 @@ class Binder:
             for name, partition in functions.items()
         ]
         variables = dict(self.variables)
-        names: dict[str, Any] = variables | _element_names(self.problem, variables) | dict(candidate.choices)
+        scheduled = self.problem.scheduled_as
+        names: dict[str, Any] = variables | _element_names(scheduled, variables) | dict(candidate.choices)
         if isinstance(self.problem, TextProblem):
             facts = self.problem.facts
             names |= {"extents": list(facts.loops), "rows": list(facts.rows), "reduced": facts.reduced}
         return names | {
             "panels": partitions,
-            "sequences": "\n".join(guard(self.problem, function) for function in functions.values()),
-            "sums_sequences": "\n".join(
-                guard(self.problem, function, True) for function in functions.values()
-            ),
+            "sequences": "\n".join(guard(scheduled, function) for function in functions.values()),
+            "sums_sequences": "\n".join(guard(scheduled, function, True) for function in functions.values()),
         }
 
     def _partitions(self, candidate: Candidate) -> tuple[Partition, ...]:
         if isinstance(self.problem, TextProblem):
-            return ()
+            scheduled = self.problem.scheduled_as
+            return () if isinstance(scheduled, TextProblem) else partition(scheduled, 1, "none", 1)
         knobs = dict(candidate.choices)
         return partition(self.problem, self.threads, str(knobs.get("split", "none")), _multiple(knobs))
 
