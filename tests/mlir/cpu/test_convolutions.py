@@ -116,10 +116,36 @@ def test_the_first_configuration_of_a_processor_with_16_registers_shares_them(fi
     convolution = Convolution("linalg.conv_2d_nchw_fchw", *shape, "none", True, "f32")
     knobs = dict(first(convolution, AVX2)[0].choices)
     assert (knobs["tile_f"], knobs["tile_p"]) == (16, 6)  # 12 of sums; each element is read for two of them
+    assert knobs["block_p"] == 112  # three rows; of 224 pixels, two more rows of the window are in the cache
     knobs = dict(first(replace(convolution, height=14, width=14), AVX2)[0].choices)
-    assert (knobs["tile_f"], knobs["tile_p"]) == (8, 14)  # a whole row
-    knobs = dict(first(replace(convolution, height=32, width=32), AVX2)[0].choices)
-    assert (knobs["tile_f"], knobs["tile_p"]) == (16, 4)  # tiles of 6 would leave 2 of 32
+    assert knobs["block_p"] == 224  # all pixels
+    knobs = dict(first(replace(convolution, height=7, width=7), AVX2)[0].choices)
+    assert knobs["block_p"] == 56
+
+
+GROUPED = Convolution(channels=16, filters=32, height=7, width=7)
+IN_GROUPS = {
+    "rows": GROUPED,  # groups of pixels of several rows
+    "strided": replace(GROUPED, strides=(2, 2), dilations=(1, 2), epilogue="bias_relu"),
+    "one row": replace(GROUPED, height=1, width=50, epilogue="residual"),
+    "ragged filters": replace(GROUPED, filters=22),
+    "few filters": replace(GROUPED, filters=4, channels=5),
+    "overlapping rows": replace(GROUPED, height=11, width=13),
+    "images and groups": replace(GROUPED, name="linalg.conv_2d_ngchw_gfchw", images=2, groups=2, filters=16),
+    "channels last": replace(GROUPED, name="linalg.conv_2d_nhwc_hwcf"),
+    "volumes": replace(GROUPED, name="linalg.conv_3d_ncdhw_fcdhw"),
+    "f64": replace(GROUPED, element="f64", filters=8),
+}
+
+
+@pytest.mark.parametrize("block_c", [0, 8])
+@pytest.mark.parametrize("convolution", IN_GROUPS.values(), ids=IN_GROUPS)
+def test_groups_of_pixels_compute_the_convolution(convolution: Convolution, block_c: int) -> None:
+    knobs = {"along": "filters", "tile_f": 16 if convolution.filters == 32 else 0, "loop_order": "pf"}
+    knobs |= {"tile_p": 6, "block_p": 56, "block_c": block_c, "unroll_c": 1}
+    knobs["prefetch"] = 2 if knobs["tile_f"] and "nhwc" not in convolution.name else 0
+    candidate = Candidate.of(STRATEGY, knobs)
+    computed(convolution, script_of(problem_of(convolution), candidate, AVX2), AVX2)
 
 
 @st.composite
@@ -411,7 +437,14 @@ EVERY = [
 @pytest.mark.parametrize("pixels", [1, 2])
 def test_the_code_of_many_filters_of_few_pixels_is_short(name: str, pixels: int) -> None:
     convolution = Convolution(name, 1, 2, 16, 672, 1, pixels, (1, 1), (1, 1), (1, 1), "none", True, "f32")
-    knobs: dict[str, Any] = {"along": "filters", "tile_f": 0, "tile_p": 1, "block_c": 0, "unroll_c": 1}
+    knobs: dict[str, Any] = {
+        "along": "filters",
+        "tile_f": 0,
+        "tile_p": 1,
+        "block_p": 0,
+        "block_c": 0,
+        "unroll_c": 1,
+    }
     candidate = Candidate.of(STRATEGY, knobs | {"loop_order": "fp", "prefetch": 1})
     script = script_of(problem_of(convolution), candidate, HERE)
     computed(convolution, script)

@@ -43,6 +43,8 @@ def require_sums(script: str, text: str, columns: int, start: float = 0) -> None
     "knobs",
     [
         *({}, {"along": "last"}, {"channels": 1, "unroll": 3}, {"along": "last", "unroll": 3}),
+        {"pixels": 3, "lanes": 8},  # two groups of two
+        {"pixels": 3, "lanes": 8, "channels": 1, "prefetch": 1},
         {"channels": 2},  # does not divide 3: all channels
     ],
     ids=str,
@@ -74,6 +76,14 @@ def test_the_tiles_of_a_panel_fetch_a_share_of_the_next_panel_each() -> None:
     assert "c54" in code
     assert "c216" in code
     require_sums(script, payload(8), 8)
+
+
+def test_groups_of_pixels_fetch_a_share_each_in_loops_that_stay_loops() -> None:
+    code = apply(line(prefetch=2, pixels=2), payload(8))
+    assert code.count("memref.alloca") == 1
+    assert code.count("memref.prefetch") == 1  # one loop over two groups
+    assert "c27" in code  # 216 weights of a panel, 4 rows of two groups
+    assert "unroll" in code
 
 
 def test_a_row_of_the_input_is_loaded_once_for_all_rows_of_the_window() -> None:

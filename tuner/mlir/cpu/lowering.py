@@ -29,6 +29,7 @@ from tuner.mlir.cpu.packs import packs_to_loops
 from tuner.mlir.cpu.stack_memory import bound_stacks
 from tuner.mlir.cpu.threads import divide_among_threads
 from tuner.mlir.fusions import STORE, fusion_function, parse_fusion, prepare, prepare_matmul
+from tuner.mlir.ir.building import LOOP_ANNOTATION
 from tuner.mlir.ir.dot_products import lower_dot_products
 from tuner.mlir.ir.memrefs import copy_by_loops
 from tuner.mlir.ir.packed_weights import packing_of
@@ -54,6 +55,8 @@ SCALABLE = re.compile(r"vector<[^<>]*\[\d+\][^<>]*>|llvm\.intr\.vscale")
 MATMUL_GUARD = "@the_matmul("
 # By which a shipped CPU script finds its functions again after bufferization: strategies/_matmul_cpu.mlir.j2.
 SCRIPT_MARKS = ("tuned", "part_0", "part_1")
+# The lowering of scf.for hands its attribute to llvm.br, where LLVM reads it only by this name.
+LLVM_LOOP_ANNOTATION = "loop_annotation"
 ATTRIBUTES = "tuner."  # prefix of attributes that mean something to tuner only
 DEFINITION = re.compile(r"^( *llvm\.func @.*?) *\{ *$", re.MULTILINE)  # its end, where attributes go
 
@@ -154,6 +157,7 @@ def jit_text(module: ir.Module) -> str:
     if BF16 in text:
         store_bf16_as_integers(module)
         text = str(module)
+    text = text.replace(f"{{{LOOP_ANNOTATION} =", f"{{{LLVM_LOOP_ANNOTATION} =")
     marked = f"attributes {{{pipeline.EXPORTED}}}"
     return text.replace(marked, f"attributes {{{pipeline.EXPORTED}, {pipeline.NO_BUILTINS}}}")
 

@@ -1,15 +1,23 @@
 """The transform op ``tuner.convolution_block``."""
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, product
 
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import fill_before
 from tuner.mlir.cpu_ops.channel_pairs import dot_product
+from tuner.mlir.cpu_ops.convolution_groups import (
+    Group,
+    LoopIndices,
+    Pixel,
+    Run,
+    Share,
+    pixels_from,
+    runs_of_groups,
+)
 from tuner.mlir.cpu_ops.convolution_operands import (
     FILTERS,
     INPUT,
@@ -23,15 +31,28 @@ from tuner.mlir.cpu_ops.convolution_operands import (
 from tuner.mlir.cpu_ops.reorder_weights import CONTRACTION, panels_of
 from tuner.mlir.cpu_ops.vector_lanes import load_lanes, multiply_add, store_lanes, transposed_square
 from tuner.mlir.dialect import InPlaceOp, attribute, text
-from tuner.mlir.ir.building import DYNAMIC, fetch, index, loop, plus, reinterpreted, times, total, value, zero
-from tuner.mlir.ir.memrefs import element_bytes
-from tuner.mlir.ir.reading import constant_of, op_of, walk
+from tuner.mlir.ir.building import (
+    DYNAMIC,
+    as_index,
+    fetch,
+    index,
+    loop,
+    plus,
+    reinterpreted,
+    rolled_loop,
+    stack_buffer,
+    times,
+    total,
+    value,
+    zero,
+)
+from tuner.mlir.ir.reading import op_of, walk
 
 LANES = 16  # elements of f32 of a register
-LINE_BYTES = 64  # of a line of the cache
 FETCHES_INPUT = 1  # value of the attribute prefetch
 PRODUCTS_LIMIT = 256  # of one step; the time of LLVM grows with their number
-LoopIndices = dict[int, Value]  # dimension that is summed up -> its index in the loops
+Loop = tuple[int, int, int]  # (dimension, iterations, step)
+ReadSum = Callable[[int, int | Value], Value]  # (part of the lanes, number of a pixel) -> register of sums
 
 
 class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
@@ -76,9 +97,11 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     2 each tile fetches its share of the next panel of weights, an even portion in each step; else the first
     tile of a panel waits for all of it. With 1 also what the next tile of a row reads, where pixels are the
     last dimension of the input. ``channels`` and ``unroll`` have no effect where they do not divide. Channels
-    of bf16 count as K groups, in pairs. The handle (a func.func) stays valid. Silenceable failure: a
-    convolution that is not of memrefs of static sizes, an unknown ``along``, and K groups with other than 16
-    ``lanes``.
+    of bf16 count as K groups, in pairs. ``pixels``: of at most how many pixels sums are in registers at once
+    (default 0: of all). Such groups of pixels follow each other in a loop, inside of that over blocks of
+    channels; in between their sums are in a buffer on the stack. The handle (a func.func) stays valid.
+    Silenceable failure: a convolution that is not of memrefs of static sizes, an unknown ``along``, and K
+    groups with other than 16 ``lanes``.
 
     Source: E. Georganas et al., https://arxiv.org/abs/1808.05567, without its blocked layouts.
     """
@@ -103,66 +126,9 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
                     attribute(self, "channels", 0),
                     attribute(self, "unroll", 1),
                     attribute(self, "prefetch", 0),
+                    attribute(self, "pixels", 0),
                 ).build()
         return None
-
-
-@dataclass(frozen=True, eq=False)
-class _Share:
-    """What a tile fetches of the panel of weights after its own: ``stride`` elements in each step."""
-
-    weights: Value  # all panels, as one dimension
-    start: Value  # index of the tile's first element
-    stride: int
-
-    @classmethod
-    def of(cls, tile: ConvolutionTile, weights: Value, panel: Value) -> "_Share":
-        """Returns the share of a tile that reads ``weights[panel]``; creates its start."""
-        type_ = ir.MemRefType(weights.type)
-        shape = type_.shape
-        elements = math.prod(shape[1:])
-        number, tiles = _tile_of_panel(tile)
-        line = ir.MemRefType.get([math.prod(shape)], type_.element_type)
-        start = total(times(plus(panel, 1), elements), times(number, -(-elements // tiles)))
-        return cls(reinterpreted(weights, line), start, -(-shape[-1] // tiles))
-
-    def fetch(self, step: Value) -> None:
-        """Creates the prefetches of a step, whose index among those of the tile is ``step``."""
-        first = total(self.start, times(step, self.stride))
-        line = LINE_BYTES // element_bytes(ir.MemRefType(self.weights.type).element_type)
-        for further in range(0, self.stride, line):
-            fetch(self.weights, plus(first, further), locality=2)
-
-
-def _tile_of_panel(tile: ConvolutionTile) -> tuple[Value, int]:
-    """Creates the index of a tile among the tiles that read its panel of weights; returns their number, too.
-
-    These are the iterations of the loops inside of the loop over panels. The number is 1 where bounds are not
-    known.
-    """
-    number = index(0)
-    tiles = 1
-    for variable, bounds in reversed([*_loops_of_panel(tile)]):
-        low, end, step = map(constant_of, bounds)
-        if low is None or end is None or step is None:
-            return index(0), 1
-        count = -(-(end - low) // step)
-        iteration = value("arith.divui", ir.IndexType.get(), plus(variable, -low), index(step))
-        number = total(times(number, count), iteration)
-        tiles *= count
-    return number, tiles
-
-
-def _loops_of_panel(tile: ConvolutionTile) -> Iterator[tuple[Value, list[Value]]]:
-    """Yields (index, [first, end, step]) of the loops in that over panels, the innermost first."""
-    view = op_of(tile.buffer(WEIGHTS), "memref.subview")
-    around = tile.op.parent
-    while view is not None and around.name == "scf.for":
-        variable = around.regions[0].blocks[0].arguments[0]
-        if variable == view.operands[1]:
-            return
-        yield variable, list(around.operands)[:3]
-        around = around.parent
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,19 +146,23 @@ class _Block:
     lanes: int
     channels: int
     unroll: int
-    share: _Share | None  # of the next panel of weights, None: is not fetched
-    fetches_input: bool
+    prefetch: int
+    most: int  # pixels of a group
 
     @classmethod
     def of(
-        cls, tile: ConvolutionTile, function: Op, lanes: int, channels: int, unroll: int, prefetch: int
+        cls,
+        tile: ConvolutionTile,
+        function: Op,
+        lanes: int,
+        channels: int,
+        unroll: int,
+        prefetch: int,
+        most: int,
     ) -> "_Block":
         weights, panel = panels_of(tile, function)
-        share = None
-        if panel and prefetch:
-            share = _Share.of(tile, weights, *panel)
         pixels = tuple(tile.pixels())
-        return cls(tile, pixels, weights, panel, lanes, channels, unroll, share, prefetch == FETCHES_INPUT)
+        return cls(tile, pixels, weights, panel, lanes, channels, unroll, prefetch, most or len(pixels))
 
     @property
     def _counts(self) -> list[int]:
@@ -200,40 +170,114 @@ class _Block:
         size = self.tile.sizes[self.tile.lane]
         return [min(self.lanes, size - start) for start in range(0, size, self.lanes)]
 
+    @property
+    def _register(self) -> ir.VectorType:
+        return ir.VectorType.get([self.lanes], self.tile.element)
+
     def build(self) -> None:
         op = self.tile.op
         fill = fill_before(op)
         view = op_of(self.tile.buffer(WEIGHTS), "memref.subview")
-        start = [zero(ir.VectorType.get([self.lanes], self.tile.element))] * (
-            len(self.pixels) * len(self._counts)
-        )
-        sums = self._over(self._loops(), {}, start)
+        if self.most < len(self.pixels):
+            read = self._sums_in_groups()
+        else:
+            read = self._sums_at_once()
         adds = fill is None
-        parts = len(self._counts)
         for part, count in enumerate(self._counts):
-            # sums are ordered by pixel, then by part of the lanes
-            of_part = sums[part::parts]
+            of_part = partial(read, part)
             first = part * self.lanes
             if not self.tile.is_stored_along_lanes:
                 self._store_transposed(of_part, first, count, adds=adds)
                 continue
-            for vector, pixel in zip(of_part, self.pixels, strict=True):
+            for number, pixel in enumerate(self.pixels):
                 indices = self._place(pixel | {self.tile.lane: first})
-                store_lanes(vector, self.tile.buffer(SUMS), indices, count, adds=adds)
+                store_lanes(of_part(number), self.tile.buffer(SUMS), indices, count, adds=adds)
         for replaced in (op, fill, view if self.panel else None):
             if replaced is not None:
                 replaced.erase()
 
-    def _loops(self) -> list[tuple[int, int, int]]:
-        """Returns (dimension, count, step) of the loops over what is summed up, the outermost first."""
+    def _sums_at_once(self) -> ReadSum:
+        """Creates all sums of the tile in registers; returns how they are read."""
+        group = Group.of_tile(self.tile, self._share(None))
+        parts = len(self._counts)
+        start = [zero(self._register)] * (len(self.pixels) * parts)
+        sums = self._over([*self._blocks, *self._loops], {}, start, group)
+        return lambda part, number: sums[number * parts + part]
+
+    def _sums_in_groups(self) -> ReadSum:
+        """Creates the sums in memory, one group of pixels after the other; returns how they are read.
+
+        Blocks of channels go around the groups, all of which read the weights of a block from the first level
+        of cache. Groups are iterations of a loop: as copies of its body they took up to 1.5 times as long.
+        """
+        parts = len(self._counts)
+        width = parts * self.lanes
+        sums = stack_buffer(ir.MemRefType.get([len(self.pixels), width], self.tile.element))
+        runs = runs_of_groups(len(self.pixels), self.most)
+
+        def clear(pixel: Value) -> None:
+            self._keep([zero(self._register)] * parts, sums, pixel)
+
+        def of_block(at: LoopIndices) -> None:
+            for run in runs:
+                rolled_loop(0, run.groups, partial(self._add_group, sums, at, run))
+
+        if self._blocks:
+            rolled_loop(0, len(self.pixels), clear)
+            ((dimension, blocks, step),) = self._blocks
+            rolled_loop(0, blocks, lambda block: of_block({dimension: times(block, step)}))
+        else:
+            of_block({})
+        return lambda part, number: self._kept(sums, as_index(number), part)
+
+    def _add_group(self, sums: Value, at: LoopIndices, run: Run, number: Value) -> None:
+        """Creates the sums of group ``number`` of a run, added to those in memory if ``at`` is a block."""
+        start = plus(times(number, run.size), run.first_pixel)
+        pixels = tuple(pixels_from(self.tile, start, run.size))
+        group = Group(pixels, self._share(plus(number, run.first_group)))
+        parts = len(self._counts)
+        before = []
+        for pixel, part in product(range(run.size), range(parts)):
+            if at:
+                before.append(self._kept(sums, plus(start, pixel), part))
+            else:
+                before.append(zero(self._register))
+        after = self._over(self._loops, at, before, group)
+        for pixel in range(run.size):
+            self._keep(after[pixel * parts :][:parts], sums, plus(start, pixel))
+
+    def _keep(self, registers: Sequence[Value], sums: Value, pixel: Value) -> None:
+        for part, register in enumerate(registers):
+            store_lanes(register, sums, [pixel, index(part * self.lanes)], self.lanes)
+
+    def _kept(self, sums: Value, pixel: Value, part: int) -> Value:
+        return load_lanes(sums, [pixel, index(part * self.lanes)], self._register, self.lanes)
+
+    def _share(self, group: Value | None) -> Share | None:
+        """Creates what a group fetches of the next panel of weights; ``group``: its index in the tile."""
+        if not self.panel or not self.prefetch:
+            return None
+        (panel,) = self.panel
+        return Share.of(self.tile, self.weights, panel, group, -(-len(self.pixels) // self.most))
+
+    @property
+    def _blocks(self) -> list[Loop]:
+        """Returns the loop over blocks of channels, [] if channels are not in blocks."""
+        if not self.tile.reduced:
+            return []
+        last = self.tile.reduced[-1]
+        count = self.tile.sizes[last]
+        if last == self._unrolled or not 0 < self.channels < count or count % self.channels:
+            return []
+        return [(last, count // self.channels, self.channels)]
+
+    @property
+    def _loops(self) -> list[Loop]:
+        """Returns the loops over what is summed up, inside of that over blocks, the outermost first."""
         sizes = self.tile.sizes
         loops = [(number, sizes[number], 1) for number in self.tile.reduced if number != self._unrolled]
-        if not loops:
-            return []
-        *outer, (last, count, step) = loops
-        is_blocked = 0 < self.channels < count and count % self.channels == 0
-        if is_blocked:
-            return [(last, count // self.channels, self.channels), *outer, (last, self.channels, step)]
+        if self._blocks:
+            loops[-1] = (loops[-1][0], self.channels, 1)
         return loops
 
     @cached_property
@@ -244,15 +288,16 @@ class _Block:
         these loads cross a line of the cache, and so take longer than the products.
         """
         shared = self.tile.shared
-        if shared is not None and len(self.pixels) * self.tile.sizes[shared] <= PRODUCTS_LIMIT:
+        most = min(self.most, len(self.pixels))
+        if shared is not None and most * self.tile.sizes[shared] <= PRODUCTS_LIMIT:
             return shared
         return None
 
     def _over(
-        self, loops: list[tuple[int, int, int]], at: LoopIndices, sums: Sequence[Value]
+        self, loops: list[Loop], at: LoopIndices, sums: Sequence[Value], group: Group
     ) -> Sequence[Value]:
         if not loops:
-            return self._step(at, sums)
+            return self._step(at, sums, group)
         (dimension, count, step), *inner = loops
         bounds = self._planes(dimension) if inner else None  # the innermost may be unrolled
         # only the innermost loop is unrolled, and only without a remainder
@@ -263,7 +308,7 @@ class _Block:
             for copy_number in range(unroll):
                 position = plus(times(number, step * unroll), copy_number * step)
                 position = total(at[dimension], position) if dimension in at else position
-                after = self._over(inner, at | {dimension: position}, after)
+                after = self._over(inner, at | {dimension: position}, after, group)
             return after
 
         if bounds is not None:
@@ -299,66 +344,84 @@ class _Block:
         low = value("arith.maxsi", type_, low, index(0))
         return low, value("arith.minsi", type_, high, index(tile.sizes[dimension]))
 
-    def _step(self, at: LoopIndices, sums: Sequence[Value]) -> list[Value]:
+    def _step(self, at: LoopIndices, sums: Sequence[Value], group: Group) -> list[Value]:
         known: dict[tuple[object, ...], Value] = {}
-        if self.fetches_input:
-            self._prefetch(at, known)
-        if self.share is not None:
-            self.share.fetch(self._number_of_step(at, known))
+        if self.prefetch == FETCHES_INPUT:
+            self._prefetch(at, known, group)
+        if group.share is not None:
+            group.share.fetch(self._number_of_step(at, known))
         multiply = dot_product if self.tile.has_k_groups else multiply_add
         after = [*sums]
-        for number, element in self._products:
+        for number, pixel in self._products(group):
             count = self._counts[number % len(self._counts)]
-            left, right = (self._operand(operand, at, element, count, known) for operand in (INPUT, WEIGHTS))
+            left, right = (self._operand(operand, at, pixel, count, known) for operand in (INPUT, WEIGHTS))
             after[number] = multiply(left, right, after[number])
         return after
 
-    @cached_property
-    def _products(self) -> list[tuple[int, TileElement]]:
+    def _products(self, group: Group) -> list[tuple[int, Pixel]]:
         """Returns what a step multiplies: the number of a sum, and its element with that of the window."""
         starts = range(0, self.lanes * len(self._counts), self.lanes)
-        sums = [pixel | {self.tile.lane: start} for pixel, start in product(self.pixels, starts)]
+        sums = [
+            Pixel(pixel.element | {self.tile.lane: start}, pixel.place)
+            for pixel, start in product(group.pixels, starts)
+        ]
         if self._unrolled is None:
             return [*enumerate(sums)]
         window = range(self.tile.sizes[self._unrolled])
-        elements = product(window, enumerate(sums))
-        products = [(number, element | {self._unrolled: row}) for row, (number, element) in elements]
+        products = [
+            (number, Pixel(pixel.element | {self._unrolled: row}, pixel.place))
+            for row, (number, pixel) in product(window, enumerate(sums))
+        ]
         # those of one register of the input follow each other: it need not be kept for later
-        return sorted(products, key=lambda pair: self.tile.constants(INPUT, pair[1]))
+        return sorted(products, key=lambda pair: self.tile.constants(INPUT, pair[1].element))
 
     def _operand(
         self,
         number: int,
         at: LoopIndices,
-        element: TileElement,
+        pixel: Pixel,
         count: int,
         known: dict[tuple[object, ...], Value],
     ) -> Value:
         """Returns a register of the input or the weights; creates its load where it is not ``known`` yet."""
-        constants = self.tile.constants(number, element)
-        key = (number, *constants)
+        constants = self.tile.constants(number, pixel.element)
+        place: LoopIndices = {}
+        buffer = self.weights
+        if number == INPUT:
+            place = pixel.place
+            buffer = self.tile.buffer(INPUT)
+        key = (number, *constants, *place.values())
         if key not in known:
             indices = [
                 plus(self._base(number, dimension, at, known), constant)
                 for dimension, constant in enumerate(constants)
             ]
-            is_input = number == INPUT
-            buffer = self.tile.buffer(INPUT) if is_input else self.weights
-            indices = indices if is_input else [*self.panel, *indices]
+            if number == INPUT:
+                indices = self._moved(indices, place)
+            else:
+                indices = [*self.panel, *indices]
             type_ = ir.VectorType.get([self.lanes], buffer.type.element_type)
             known[key] = load_lanes(buffer, indices, type_, count, self.tile.steps(number))
         return known[key]
 
-    def _prefetch(self, at: LoopIndices, known: dict[tuple[object, ...], Value]) -> None:
+    def _moved(self, indices: list[Value], place: LoopIndices) -> list[Value]:
+        """Creates the indices of the input that are ``place`` further on in the tile."""
+        moved = [*indices]
+        for side, terms in enumerate(self.tile.maps[INPUT]):
+            for dimension in terms.keys() & place.keys():
+                moved[side] = total(moved[side], times(place[dimension], terms[dimension]))
+        return moved
+
+    def _prefetch(self, at: LoopIndices, known: dict[tuple[object, ...], Value], group: Group) -> None:
         """Creates prefetches of the first and last element that the next tile of a row reads at this step."""
         last = self.tile.maps[INPUT][-1]
         pixel = next((dimension for dimension in last if dimension not in self.tile.reduced), None)
         if pixel is None or pixel not in set(chain.from_iterable(self.tile.maps[SUMS])):
             return
         width = self.tile.sizes[pixel]
-        for distance in dict.fromkeys((width, 2 * width - 1)):
-            indices = self._bases(INPUT, at, known)
-            indices[-1] = plus(indices[-1], distance * last[pixel])
+        for end in (group.pixels[0], group.pixels[-1])[: len(group.pixels)]:
+            indices = self._moved(self._bases(INPUT, at, known), end.place)
+            indices[-1] = plus(indices[-1], (width + end.element[pixel]) * last[pixel])
             fetch(self.tile.buffer(INPUT), *indices, locality=3)
 
     def _number_of_step(self, at: LoopIndices, known: dict[tuple[object, ...], Value]) -> Value:
@@ -386,25 +449,49 @@ class _Block:
     def _place(self, element: TileElement) -> list[Value]:
         return [index(element[dimension]) for dimension in chain(*self.tile.maps[SUMS])]
 
-    def _store_transposed(self, sums: Sequence[Value], first: int, count: int, *, adds: bool) -> None:
+    def _store_transposed(
+        self, read: Callable[[int | Value], Value], first: int, count: int, *, adds: bool
+    ) -> None:
         """Creates the stores of sums whose pixels are adjacent in the buffer, not their lanes.
 
-        The lanes of a single pixel are adjacent, too: stores of one element each would be merged by LLVM, in
-        time that grows with the square of their number (509 filters: 15 s).
+        ``read`` returns the register of a pixel. The lanes of a single pixel are adjacent, too: stores of one
+        element each would be merged by LLVM, in time that grows with the square of their number (509 filters:
+        15 s).
         """
         buffer, row = self._rows_of_pixels()
-        if len(self.pixels) == 1 and ir.MemRefType(buffer.type).rank == 2:
+        pixels = len(self.pixels)
+        if pixels == 1 and ir.MemRefType(buffer.type).rank == 2:
             line = ir.MemRefType.get([self.tile.sizes[self.tile.lane]], self.tile.element)
-            store_lanes(sums[0], reinterpreted(buffer, line), [index(first)], count, adds=adds)
+            store_lanes(read(0), reinterpreted(buffer, line), [index(first)], count, adds=adds)
             return
-        is_flat = row == len(self.pixels) and ir.MemRefType(buffer.type).rank == 2
-        for line, first_lane in product(range(0, len(sums), row), range(0, row, self.lanes)):
+        is_flat = row == pixels and ir.MemRefType(buffer.type).rank == 2
+        if is_flat and not adds and self.most < pixels >= self.lanes:
+            self._store_squares(read, buffer, first, count)
+            return
+        for line, first_lane in product(range(0, pixels, row), range(0, row, self.lanes)):
             start = line + first_lane
             width = min(self.lanes, row - first_lane)
-            for lane, vector in enumerate(transposed_square(sums[start : start + width])[:count]):
+            square = transposed_square([*map(read, range(start, start + width))])
+            for lane, vector in enumerate(square[:count]):
                 indices = self._place(self.pixels[start] | {self.tile.lane: first + lane})
                 indices = [index(first + lane), index(start)] if is_flat else indices
                 store_lanes(vector, buffer, indices, width, adds=adds)
+
+    def _store_squares(
+        self, read: Callable[[int | Value], Value], buffer: Value, first: int, count: int
+    ) -> None:
+        """Creates the stores of squares of sums to ``buffer``, lanes x pixels; the last two may overlap."""
+
+        def store(start: Value) -> None:
+            pixels = map(partial(plus, start), range(self.lanes))
+            square = transposed_square([*map(read, pixels)])
+            for lane, vector in enumerate(square[:count]):
+                store_lanes(vector, buffer, [index(first + lane), start], self.lanes)
+
+        squares, rest = divmod(len(self.pixels), self.lanes)
+        rolled_loop(0, squares, lambda number: store(times(number, self.lanes)))
+        if rest:
+            store(index(len(self.pixels) - self.lanes))
 
     def _rows_of_pixels(self) -> tuple[Value, int]:
         """Returns the buffer of sums, as lanes x pixels if without gaps, and how many pixels are adjacent."""

@@ -197,8 +197,7 @@ class QuantizedProduct:
                 return of_step(total(first, number), *partial)
 
             empty = [scheme.partial(vector) for vector in sums]
-            # rolled: of several steps LLVM unpacks all weights first, which does not fit 16 registers
-            partial = loop(0, count, of_one, empty, is_rolled=True)
+            partial = loop(0, count, of_one, empty)
             return [scheme.joined(vector, part) for vector, part in zip(sums, partial, strict=True)]
 
         def of_span(number: Value, *sums: Value) -> list[Value]:

@@ -6,6 +6,8 @@ from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.cpu_ops.vnni_packing import constant_mask
 from tuner.mlir.ir.building import create, deinterleaved, line_of, value, with_line, zero
 
+WIDEST = 16  # lanes of a register; MLIR transposes such a square well
+
 
 def load_lanes(buffer: Value, indices: Sequence[Value], type_: Type, count: int, step: int = 1) -> Value:
     """Creates the load of a vector of type ``type_`` whose first ``count`` lanes are ``step`` elements apart.
@@ -79,9 +81,38 @@ def transposed_square(rows: Sequence[Value]) -> list[Value]:
     """
     line = ir.VectorType(rows[0].type)
     lanes = line.shape[0]
+    if lanes < WIDEST:
+        return _exchanged([*rows, *[zero(line)] * (lanes - len(rows))])
     square = ir.VectorType.get([lanes, lanes], line.element_type)
     whole = zero(square)
     for number, row in enumerate(rows):
         whole = with_line(whole, number, row)
     transposed = value("vector.transpose", square, whole, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
     return [line_of(transposed, number) for number in range(lanes)]
+
+
+def _exchanged(rows: list[Value]) -> list[Value]:
+    """Creates the transpose of a square whose side is a power of 2: blocks of 1, 2, 4, ... change places."""
+    lanes = len(rows)
+    side = 1
+    while side < lanes:
+        upper = []
+        lower = []
+        for lane in range(lanes):
+            if lane & side:
+                upper.append(lane - side + lanes)
+                lower.append(lane + lanes)
+            else:
+                upper.append(lane)
+                lower.append(lane + side)
+        for row in range(lanes):
+            if not row & side:
+                pair = rows[row], rows[row + side]
+                rows[row] = _shuffled(*pair, upper)
+                rows[row + side] = _shuffled(*pair, lower)
+        side *= 2
+    return rows
+
+
+def _shuffled(first: Value, second: Value, lanes: Sequence[int]) -> Value:
+    return value("vector.shuffle", first.type, first, second, mask=ir.DenseI64ArrayAttr.get(lanes))

@@ -53,6 +53,13 @@ def fetch(buffer: Value, *indices: Value, locality: int = 2) -> None:
     create("memref.prefetch", [], [buffer, *indices], localityHint=hint, **flags)
 
 
+def stack_buffer(type_: ir.MemRefType) -> Value:
+    """Creates a buffer of static size on the stack that begins at a line of the cache; returns it."""
+    alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64)
+    segments = ir.DenseI32ArrayAttr.get([0, 0])
+    return value("memref.alloca", type_, operandSegmentSizes=segments, alignment=alignment)
+
+
 def index(number: int) -> Value:
     """Creates an ``arith.constant`` of type index; returns its value."""
     type_ = ir.IndexType.get()
