@@ -11,7 +11,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.matmul import Matmul
 from tuner.core.problem import COLD, WEIGHTS_COLD, Problem
-from tuner.core.problem_classes import TextProblem
+from tuner.core.problem_classes import FusedProblem, TextProblem
 from tuner.core.programs import (
     FIRST,
     NEAREST,
@@ -342,6 +342,7 @@ def test_a_run_of_a_matmul_begins_with_trials_of_its_program_and_the_reverse(
 
 def test_a_fusion_of_an_older_version_keeps_its_key_and_its_strategies(store: Store) -> None:
     (fusion,) = fusion_problems(ACTIVATIONS)
+    assert isinstance(fusion, FusedProblem)
     older = replace(
         fusion, text=fusion.text.replace('tuner.layout = "nn", ', ""), facts=replace(fusion.facts, layout="")
     )
