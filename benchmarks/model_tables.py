@@ -77,7 +77,7 @@ def models_versions() -> str:
 def networks_sentence() -> str:
     """Returns on which machine the networks were timed, and how the runtimes were held to its processor."""
     remark = _document(NETWORKS_AVX2)["settings"]["remark"]
-    return f"One thread of {machine(NETWORKS_AVX2)}, f32, without tuning; {remark}:"
+    return f"One thread of {machine(NETWORKS_AVX2)}, f32, without tuning; {remark} (`{NETWORKS_AVX2}`):"
 
 
 def networks_table() -> str:

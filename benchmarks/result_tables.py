@@ -19,6 +19,8 @@ from benchmarks.model_tables import (
     models_sentence,
     models_table,
     models_versions,
+    networks_sentence,
+    networks_table,
 )
 from benchmarks.quantized_tables import quantized_avx2_sentence, quantized_sentence, quantized_table
 from benchmarks.ratios import (
@@ -301,6 +303,8 @@ TEXTS = (
     models_versions,
     models_table,
     models_intervals,
+    networks_sentence,
+    networks_table,
     seeds_sentence,
     overhead_sentence,
     search_table,
