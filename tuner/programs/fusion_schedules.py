@@ -25,7 +25,7 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.dtypes import narrow_output
 from tuner.core.machine import Machine
 from tuner.core.problem import CACHES, MATMUL, Problem
-from tuner.core.problem_classes import TextProblem
+from tuner.core.problem_classes import MatmulProblem, TextProblem
 from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
 from tuner.core.quantization import CONSTANT
 from tuner.core.queries import RunQuery, TaskQuery, TrialQuery
@@ -180,7 +180,7 @@ class _Trials:
         not be divided.
         """
         matmul = problem.scheduled_as
-        if matmul.operation != MATMUL or self.threads > 1:
+        if not isinstance(matmul, MatmulProblem) or self.threads > 1:
             return None
         task = TaskQuery(MATMUL, matmul.shape, matmul.dtype, matmul.layout, threads=1)
         return self.best(replace(task, **narrower))

@@ -10,11 +10,11 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import fill_before
 from tuner.mlir.cpu_ops.channel_pairs import dot_product
 from tuner.mlir.cpu_ops.convolution_groups import (
-    Group,
     LoopIndices,
+    PanelShare,
     Pixel,
-    Run,
-    Share,
+    PixelGroup,
+    PixelRun,
     pixels_from,
     runs_of_groups,
 )
@@ -198,7 +198,7 @@ class _Block:
 
     def _sums_at_once(self) -> ReadSum:
         """Creates all sums of the tile in registers; returns how they are read."""
-        group = Group.of_tile(self.tile, self._share(None))
+        group = PixelGroup.of_tile(self.tile, self._share(None))
         parts = len(self._counts)
         start = [zero(self._register)] * (len(self.pixels) * parts)
         sums = self._over([*self._blocks, *self._loops], {}, start, group)
@@ -230,11 +230,11 @@ class _Block:
             of_block({})
         return lambda part, number: self._kept(sums, as_index(number), part)
 
-    def _add_group(self, sums: Value, at: LoopIndices, run: Run, number: Value) -> None:
+    def _add_group(self, sums: Value, at: LoopIndices, run: PixelRun, number: Value) -> None:
         """Creates the sums of group ``number`` of a run, added to those in memory if ``at`` is a block."""
         start = plus(times(number, run.size), run.first_pixel)
         pixels = tuple(pixels_from(self.tile, start, run.size))
-        group = Group(pixels, self._share(plus(number, run.first_group)))
+        group = PixelGroup(pixels, self._share(plus(number, run.first_group)))
         parts = len(self._counts)
         before = []
         for pixel, part in product(range(run.size), range(parts)):
@@ -253,12 +253,12 @@ class _Block:
     def _kept(self, sums: Value, pixel: Value, part: int) -> Value:
         return load_lanes(sums, [pixel, index(part * self.lanes)], self._register, self.lanes)
 
-    def _share(self, group: Value | None) -> Share | None:
+    def _share(self, group: Value | None) -> PanelShare | None:
         """Creates what a group fetches of the next panel of weights; ``group``: its index in the tile."""
         if not self.panel or not self.prefetch:
             return None
         (panel,) = self.panel
-        return Share.of(self.tile, self.weights, panel, group, -(-len(self.pixels) // self.most))
+        return PanelShare.of(self.tile, self.weights, panel, group, -(-len(self.pixels) // self.most))
 
     @property
     def _blocks(self) -> list[Loop]:
@@ -294,7 +294,7 @@ class _Block:
         return None
 
     def _over(
-        self, loops: list[Loop], at: LoopIndices, sums: Sequence[Value], group: Group
+        self, loops: list[Loop], at: LoopIndices, sums: Sequence[Value], group: PixelGroup
     ) -> Sequence[Value]:
         if not loops:
             return self._step(at, sums, group)
@@ -344,7 +344,7 @@ class _Block:
         low = value("arith.maxsi", type_, low, index(0))
         return low, value("arith.minsi", type_, high, index(tile.sizes[dimension]))
 
-    def _step(self, at: LoopIndices, sums: Sequence[Value], group: Group) -> list[Value]:
+    def _step(self, at: LoopIndices, sums: Sequence[Value], group: PixelGroup) -> list[Value]:
         known: dict[tuple[object, ...], Value] = {}
         if self.prefetch == FETCHES_INPUT:
             self._prefetch(at, known, group)
@@ -358,7 +358,7 @@ class _Block:
             after[number] = multiply(left, right, after[number])
         return after
 
-    def _products(self, group: Group) -> list[tuple[int, Pixel]]:
+    def _products(self, group: PixelGroup) -> list[tuple[int, Pixel]]:
         """Returns what a step multiplies: the number of a sum, and its element with that of the window."""
         starts = range(0, self.lanes * len(self._counts), self.lanes)
         sums = [
@@ -412,7 +412,7 @@ class _Block:
                 moved[side] = total(moved[side], times(place[dimension], terms[dimension]))
         return moved
 
-    def _prefetch(self, at: LoopIndices, known: dict[tuple[object, ...], Value], group: Group) -> None:
+    def _prefetch(self, at: LoopIndices, known: dict[tuple[object, ...], Value], group: PixelGroup) -> None:
         """Creates prefetches of the first and last element that the next tile of a row reads at this step."""
         last = self.tile.maps[INPUT][-1]
         pixel = next((dimension for dimension in last if dimension not in self.tile.reduced), None)

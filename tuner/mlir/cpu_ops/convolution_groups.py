@@ -18,7 +18,7 @@ LoopIndices = dict[int, Value]  # dimension -> its index in the loops
 
 
 @dataclass(frozen=True)
-class Run:
+class PixelRun:
     """Groups of one size that follow each other in a tile."""
 
     first_group: int
@@ -27,16 +27,16 @@ class Run:
     size: int  # pixels of a group
 
 
-def runs_of_groups(pixels: int, most: int) -> list[Run]:
+def runs_of_groups(pixels: int, most: int) -> list[PixelRun]:
     """Returns all pixels in as few groups of at most ``most`` as there can be, whose sizes differ by 1."""
     groups = -(-pixels // most)
     size, larger = divmod(pixels, groups)
-    runs = [Run(0, 0, larger, size + 1), Run(larger, larger * (size + 1), groups - larger, size)]
+    runs = [PixelRun(0, 0, larger, size + 1), PixelRun(larger, larger * (size + 1), groups - larger, size)]
     return [run for run in runs if run.groups]
 
 
 @dataclass(frozen=True, eq=False)
-class Share:
+class PanelShare:
     """What a tile fetches of the panel of weights after its own: ``stride`` elements in each step."""
 
     weights: Value  # all panels, as one dimension
@@ -46,7 +46,7 @@ class Share:
     @classmethod
     def of(
         cls, tile: ConvolutionTile, weights: Value, panel: Value, group: Value | None, groups: int
-    ) -> "Share":
+    ) -> "PanelShare":
         """Returns the share of a group of a tile that reads ``weights[panel]``; creates its start.
 
         ``group``: the index of the group among the ``groups`` of the tile; None: the tile is one group.
@@ -110,14 +110,14 @@ class Pixel:
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class PixelGroup:
     """Pixels whose sums are in registers at the same time, and what they fetch of the next panel."""
 
     pixels: tuple[Pixel, ...]
-    share: Share | None  # None: nothing
+    share: PanelShare | None  # None: nothing
 
     @classmethod
-    def of_tile(cls, tile: ConvolutionTile, share: Share | None) -> "Group":
+    def of_tile(cls, tile: ConvolutionTile, share: PanelShare | None) -> "PixelGroup":
         """Returns all pixels of a tile."""
         return cls(tuple(Pixel(pixel, {}) for pixel in tile.pixels()), share)
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tuner.core.errors import UsageError
 from tuner.core.fusions import ATTENTION, ELEMENTWISE, QUANTIZED, WEIGHT, Buffer, FusedProgram, Fusion, View
-from tuner.core.problem import MATMUL
+from tuner.core.problem_classes import MatmulProblem
 from tuner.core.quantization import WEIGHT_BITS, quantized_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions import fusion_problem, quantization_in
@@ -205,7 +205,7 @@ def _outlined(members: Members, plan: BufferPlan, weights: Sequence[int]) -> lis
 def _is_matmul(fusion: Fusion) -> bool:
     """Returns whether the strategies of matmuls are for a fusion."""
     try:
-        return fusion_problem(fusion).scheduled_as.operation == MATMUL
+        return isinstance(fusion_problem(fusion).scheduled_as, MatmulProblem)
     except UsageError:  # no strategy is for its types
         return False
 
