@@ -51,14 +51,14 @@ class DepthwiseBlockOp(InPlaceOp, name="depthwise_block"):
     What ``planes`` of the op says is padding is not in memory. Rows of padding add nothing to the sums; its
     columns are lanes of zeros, put together from a load of the row's own elements.
 
-        linalg.fill ins(%zero : f32) outs(%sums : memref<1x1x2x14xf32>)
-        linalg.generic {...} ins(%input, %weights : ...) outs(%sums : ...) attrs = {contraction, planes} {
+        linalg.fill ins(%zero : f32) outs(%sums : memref<1x1x2x7xf32, ...>)
+        linalg.generic {...} ins(%input, %weights : ...) outs(%sums : ...) attrs = {contraction, ...} {
       becomes, with 8 lanes, for each of 4 rows of the input and 3 columns of the window
-        %in = scf.if %is_in_image -> (vector<8xf32>, ...) {
-          %row = vector.load %image[%c0, %channel, %at, %c0] : memref<1x16x14x14xf32>, vector<8xf32>
-          %left = vector.shuffle %row, %zeros [8, 0, 1, 2, 3, 4, 5, 6] : vector<8xf32>, vector<8xf32>
-          %weight = memref.load %weights[%c0, %c0, %c0] : ...
+        %in = scf.if %is_in_image -> (vector<8xf32>) {
+          %weight = memref.load %window[%c0, %c0, %c0] : ...
           %every = vector.broadcast %weight : f32 to vector<8xf32>
+          %row = vector.maskedload %image[%c0, %channel, %at, %c0], %mask, %zeros : memref<1x3x4x7xf32>, ...
+          %left = vector.shuffle %row, %zeros [8, 0, 1, 2, 3, 4, 5, 6] : vector<8xf32>, vector<8xf32>
           %next = vector.fma %left, %every, %before : vector<8xf32>
 
     Attributes, i64: ``lanes``, elements of a register (default 16); ``columns``, pixels of a row that are
