@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Value, ir
 from tuner.mlir.cpu_ops.convolution_operands import WEIGHTS, ConvolutionTile, TileElement
+from tuner.mlir.cpu_ops.vnni_packing import LINE_BYTES
 from tuner.mlir.ir.building import fetch, index, plus, reinterpreted, times, total, value
 from tuner.mlir.ir.memrefs import element_bytes
 from tuner.mlir.ir.reading import constant_of, op_of
 
-LINE_BYTES = 64  # of a line of the cache
 LoopIndices = dict[int, Value]  # dimension -> its index in the loops
 
 
