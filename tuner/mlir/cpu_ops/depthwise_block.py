@@ -244,8 +244,8 @@ class _Block:
         conditions = self.image.conditions(row)
         if not conditions:
             return sums | dict(zip(changed, added(), strict=True))
-        condition = conditions[0]
-        for other in conditions[1:]:
+        condition, *others = conditions
+        for other in others:
             condition = value("arith.andi", condition.type, condition, other)
         return sums | dict(zip(changed, branch_values(condition, added, before), strict=True))
 

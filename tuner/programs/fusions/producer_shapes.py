@@ -102,16 +102,17 @@ def _reshape_like_producer(op: Op) -> bool:
         if not _is_reshape(value):  # an operand that already has its producer's shape wins: ``op`` stays
             return False
         reshape = value.owner.operation
-        behind = defining(reshape.operands[0]) if _is_behind_units(reshape) else None
-        reshaped = _takes_shape(op, reshape)
+        earlier = defining(reshape.operands[0]) if _drops_units_of_reshape(reshape) else None
+        reshaped = _with_source_shape(op, reshape)
         if reshaped is not None:
-            if behind is not None:
-                _takes_shape(reshaped, behind)
+            if earlier is not None:
+                _with_source_shape(reshaped, earlier)
             return True
     return False
 
 
-def _takes_shape(op: Op, reshape: Op) -> Op | None:
+def _with_source_shape(op: Op, reshape: Op) -> Op | None:
+    """Gives ``op`` the shape of what ``reshape`` is of; returns the new op, None where it cannot have it."""
     groups = groups_of(reshape)
     shape = tuple(reshape.operands[0].type.shape)
     if reshape.name == EXPAND:
@@ -141,12 +142,12 @@ def _unshaped(value: Value) -> Value:
     if not _is_reshape(value):
         return value
     source = value.owner.operation.operands[0]
-    if _is_behind_units(value.owner.operation):
+    if _drops_units_of_reshape(value.owner.operation):
         return source.owner.operation.operands[0]
     return source
 
 
-def _is_behind_units(reshape: Op) -> bool:
+def _drops_units_of_reshape(reshape: Op) -> bool:
     """Returns whether a reshape drops dimensions of size 1 of another reshape."""
     source = reshape.operands[0]
     if reshape.name != COLLAPSE or not _is_reshape(source):
