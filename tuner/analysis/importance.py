@@ -63,7 +63,7 @@ def _divergence(top: list[Value], every: list[Value]) -> float:
 
 @dataclass(frozen=True)
 class Gain:
-    """How much slower the best trial of a subset is than the best of all compared trials."""
+    """The slowdown of a part of the trials: its best time over the best time of all of them, minus 1."""
 
     slower: float  # 0.2: 20 % more time
     interval: tuple[float, float]  # from the 95 % intervals of both times

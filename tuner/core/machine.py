@@ -95,9 +95,9 @@ class Machine:
         )
 
     def is_named(self, name: str) -> bool:
-        """Returns whether ``name`` is a name of this class of machine, today's or that of an earlier version.
+        """Returns whether ``name`` is this machine's name, or the one that earlier versions of tuner gave it.
 
-        Earlier versions left out "amx_bf16 amx_int8" in the name of a processor with AMX; times are
+        Those left out "amx_bf16 amx_int8" for a processor with AMX; times stored under either name are
         comparable.
         """
         return name == self.name or name == _without_words(self.name, ADDED_LATER)

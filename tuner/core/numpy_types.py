@@ -154,9 +154,11 @@ def converted_bits(bits: int, *, is_signed: bool, is_double: bool) -> int:
 
 
 def rounded_to_zero(values: Array, bits: int, *, is_signed: bool, is_double: bool) -> Array:
-    """Returns floats as integers of 1 to 64 bits; of the int64 that are returned, the lowest ``bits`` count.
+    """Converts floats to integers of ``bits`` (1 to 64) bits, rounded towards zero, as an x86 processor does.
 
-    ``is_double``: whether the floats are float64 in the program.
+    Returns int64 of which only the lowest ``bits`` bits are meaningful. The conversion goes by a signed
+    integer of ``converted_bits``, whose least value stands for NaN and what it cannot hold; unsigned integers
+    of 64 bits are converted in two halves. ``is_double``: whether the program's floats are f64.
     """
     numbers = values.astype(F64)
     converted = converted_bits(bits, is_signed=is_signed, is_double=is_double)

@@ -258,7 +258,7 @@ class Problem(abc.ABC):
 
     @property
     def lead(self) -> tuple[int, ...]:
-        """Returns the leading dimension of A, B and C: (batch,) for a batch of matrices, else ()."""
+        """Returns the sizes of A, B and C before rows and columns: (batch,), or () without a batch."""
         has_batch = self.operation == BATCH_MATMUL or self.batch > 1  # a fusion may have one
         if has_batch:
             return (self.batch,)

@@ -125,7 +125,7 @@ class _Array:
 
     @property
     def argument(self) -> str:
-        """Returns the argument's type: the whole buffer."""
+        """Returns the memref type of the function's argument as MLIR text: that of the whole buffer."""
         return tensor_type(self.buffer_sizes or self.sizes, self.element).replace("tensor", "memref")
 
     @property

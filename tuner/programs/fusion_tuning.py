@@ -196,7 +196,7 @@ class Comparing:
 
 @dataclass(frozen=True)
 class FusionTuning:
-    """What tuning a program's fusions needs: targets, steps, store, interruption, observer, clock."""
+    """Finds the fusions of a program that can be tuned (``find``), and tunes them (``tune``)."""
 
     backends: Backends
     steps: FusionSteps

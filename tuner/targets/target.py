@@ -299,7 +299,11 @@ class Target(ABC):
 
     @abstractmethod
     def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
-        """Returns the cycles that a model predicts for a program's machine code; None without a model."""
+        """Returns a model's prediction of a program's execution in GPU cycles; None if there is none.
+
+        There is none if the target has no model, the program has no machine code (cubin), or the code cannot
+        be disassembled or modelled. Predictions order candidates; they are not times.
+        """
 
     def of_detail(self, detail: str) -> "Target":
         """Returns the target of what follows the colon of a name: that of another processor, or this one."""

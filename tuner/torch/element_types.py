@@ -54,9 +54,11 @@ def integer_like(x: torch.Tensor, number: Any) -> Any:
 
 
 def is_wider_number(number: Any, x: Any) -> bool:
-    """Returns whether ``number`` multiplies or divides a narrow ``x`` in f32, not rounded to its type.
+    """Returns whether ``x * number`` and ``x / number`` are computed in f32 and rounded at the end.
 
-    That is a float of Python that the type of ``x`` lacks, or a 0-d tensor of a wider float type.
+    True only for an f16 or bf16 tensor ``x`` where ``number`` is a Python float that this type cannot
+    represent, or a 0-d f32 or f64 tensor while ``x`` has a dimension. Else ``number`` is rounded to the type
+    of ``x`` first.
     """
     if not isinstance(x, torch.Tensor) or x.dtype not in NARROW:
         return False

@@ -108,7 +108,11 @@ class PaddedGraph:
         return value
 
     def valid(self, size: SymbolSize, dims_after: int) -> Node:
-        """Returns which elements along a dimension are the call's; ``dims_after``: dimensions after it."""
+        """Returns a node with a mask: True for elements of the call, False for padding of a dimension.
+
+        Its shape is (padded size, 1, ..., 1) with ``dims_after`` ones, to broadcast over the dimensions after
+        it.
+        """
         key = (size, dims_after)
         if key not in self._valid:
             positions = self.call(ATEN.arange.default, self.at_size(size))

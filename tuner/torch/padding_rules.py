@@ -62,7 +62,7 @@ class PaddingFill(enum.Enum):
 
 @dataclass(frozen=True)
 class Mask:
-    """Dimensions of an operator's argument along which padding is replaced before the operator reads it."""
+    """Padding of an argument along ``dims`` that is overwritten by ``fill`` before the operator."""
 
     argument: str
     dims: tuple[int, ...]

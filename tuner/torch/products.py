@@ -21,7 +21,8 @@ Scalar = int | float
 def sums_with_products(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
     """Returns decompositions of ``addmm``, ``addmv``, ``addbmm`` and ``baddbmm``: operator -> function.
 
-    ``table``: decompositions that are called where ``alpha`` and ``beta`` need no special treatment.
+    ``table`` has those of ``addmm`` and ``baddbmm``, and may have that of ``addmv``; they are called unless
+    ``alpha`` is 0, where like PyTorch these leave out the product, so that its NaN and infinity do not count.
     """
     known = get_decompositions([ATEN.addmv]) | table
     return {

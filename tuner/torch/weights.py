@@ -77,10 +77,12 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class WeightSamples:
-    """Compares a part of what tensors contain with what it was, another part at each call.
+    """Detects writes to tensors by hashing a part of their memory at each call of ``late_calls``.
 
-    A call reads a few lines of each tensor, drawn for it, so that it sees a write of all of a tensor, and the
-    next part of the memory: ``calls`` calls see every write.
+    The reference is the contents at construction. The memory is divided into ``calls`` equal parts; a call
+    hashes the next part, so that ``calls`` successive calls cover all of it. If there are several parts, a
+    call also hashes a few cache lines of every tensor, so that a write to a whole tensor is seen at once.
+    These lines are drawn at construction, one set per part.
     """
 
     def __init__(self, tensors: Sequence[torch.Tensor], flop: float, rng: np.random.Generator) -> None:

@@ -152,7 +152,7 @@ class Scheme(ABC):
 
     @property
     def step(self) -> int:
-        """Returns how many rows of K a step multiplies: those that one row of packed weights has."""
+        """Returns how many elements of K a step of the inner loop multiplies: a row of packed weights."""
         if self.is_nibbles:
             return NIBBLE_ROWS
         return self.rows_of_bytes

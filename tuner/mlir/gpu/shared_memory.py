@@ -258,11 +258,11 @@ class AllocationRequest:
 def first_fit_offsets(
     requests: tuple[AllocationRequest, ...], interfere: Callable[[int, int], bool], start_bytes: int = 0
 ) -> tuple[int, ...]:
-    """Returns the offset in bytes of each request, from ``start_bytes`` on.
+    """Returns an offset in bytes for each request: a multiple of its alignment, at least ``start_bytes``.
 
-    Requests for which ``interfere(i, j)`` is true share no byte. Greedy by size: the largest first, each at
-    its lowest free offset (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference",
-    2020, offset calculation). Deterministic.
+    Requests i and j share no byte if ``interfere(i, j)``, which is symmetric. The largest request is placed
+    first (equal sizes in order), each at its lowest free offset. Deterministic. The order is that of "greedy
+    by size" (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020).
     """
     offsets: dict[int, int] = {}
     for request in sorted(range(len(requests)), key=lambda number: (-requests[number].bytes, number)):

@@ -268,7 +268,10 @@ def struct_with(numbers: Sequence[Value]) -> Value:
 
 
 def structs_with(numbers: Sequence[Value], plan: PipelinePlan) -> list[Value]:
-    """Creates an LLVM struct per 64 rows with a thread's f32 values; returns them."""
+    """Packs one thread's f32 sums into LLVM structs, one per 64 rows of C; returns the structs.
+
+    ``numbers``: ``plan.sums`` values for each struct, in order. ``words_of`` reads them again.
+    """
     return [struct_with(numbers[at : at + plan.sums]) for at in range(0, len(numbers), plan.sums)]
 
 

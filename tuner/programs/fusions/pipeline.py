@@ -61,7 +61,10 @@ class FormedProgram:
 
 @dataclass(frozen=True, eq=False)
 class FormedText:
-    """A payload as fusions, without the data of its constants."""
+    """A program divided into fusions, before the data of its ``dense_resource`` constants is attached.
+
+    Constants that the text writes out keep their values; ``with_data`` adds the rest.
+    """
 
     entry: str  # name of the function
     program: FusedProgram

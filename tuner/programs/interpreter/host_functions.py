@@ -58,7 +58,7 @@ LANE = " in block ("  # begins the name of a thread in the message of a fault
 
 
 class NotInterpretedError(Exception):
-    """A program that the interpreter cannot run as written; its text is the reason."""
+    """Raised for a program that the interpreter cannot run as written; the message is the reason."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ def number_text(number: Any) -> str:
 
 
 def vector_text(values: Array) -> str:
-    """Returns the text of a vector: ``( 1, 2 )``, or of a number."""
+    """Returns an array as ``vector.print`` writes it: ``( 1, 2 )``, nested per dimension; 0-d as a number."""
     if values.ndim == 0:
         return number_text(values[()])
     return "( " + ", ".join(map(vector_text, values)) + " )"

@@ -260,11 +260,12 @@ def _in_child(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
 
 
 def model_contractions(file: Path) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
-    """Reads the contractions in an MLIR file, in a child process; returns (problems, reasons).
+    """Parses an MLIR file in a child process; returns (problems, reasons) of its contractions.
 
-    A problem is returned once, with the names of its functions and how often it is written there. ``reasons``
-    has a line for each contraction that no ``Problem`` describes. Raises UsageError for a file that is
-    unreadable, not MLIR, or without a problem.
+    Equal problems are one entry, with the names of their functions and how often the text has it.
+    ``reasons``: a line "function: why" for contractions that no ``Problem`` describes, each distinct line
+    once. Raises UsageError for a file that is unreadable, not MLIR, or without a problem, TunerError if the
+    child crashes or takes too long.
     """
     text = read_text(file, "MLIR text")
     with named_in_errors(file.name, text):

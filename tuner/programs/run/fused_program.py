@@ -173,7 +173,9 @@ class FusedFunction(AbstractHostProgram):
         self._repeated(call, self._function, times)
 
     def repeat_fusion(self, call: "PreparedFusedCall", number: int, times: int) -> None:
-        """Runs one fusion alone several times, on what the last call of the program has left in the arena.
+        """Runs one fusion ``times`` times on the calling thread, for timing; its results are not returned.
+
+        It reads what the last whole call has left in the arena: call ``repeat(call, 1)`` first.
 
         Args:
             call: what ``prepare`` returned.
@@ -194,7 +196,9 @@ class FusedFunction(AbstractHostProgram):
             >>> twice = "func.func @twice(%x: !t) -> !t { %y = arith.addf %x, %x : !t return %y : !t }"
             >>> payload = f"!t = tensor<4xf32> {twice}"
             >>> program = tuner.compile_program(payload, target="cpu")
-            >>> program.repeat_fusion(program.prepare(np.ones(4, np.float32)), 0, 3)
+            >>> call = program.prepare(np.ones(4, np.float32))
+            >>> program.repeat(call, 1)
+            >>> program.repeat_fusion(call, 0, 3)
         """
         if not 0 <= number < len(self.code.fusions):
             raise IndexError(

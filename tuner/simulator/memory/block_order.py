@@ -18,7 +18,7 @@ Known: TypeAlias = dict[int, Array]
 
 
 def joined(first: Known, second: Known) -> Known:
-    """Returns what is known by either: the later time of each thread."""
+    """Returns the join of two vector clocks: each thread's later time, by cluster; changes neither."""
     if not first or first is second:
         return second
     merged = dict(first)

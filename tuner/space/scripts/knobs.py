@@ -158,9 +158,9 @@ def tunable_ops_in(root: ir.Operation) -> list[ir.Operation]:
 
 
 def read_tunable_ops(root: ir.Operation, script: str) -> tuple[TunableOp, ...]:
-    """Returns the tunable ops of ``script`` as values, in the text's order.
+    """Returns a ``TunableOp`` for each tunable op inside ``root``, in the text's order.
 
-    Raises UsageError for an invalid op.
+    ``script``: the file's name, for messages. Raises UsageError for an invalid op.
     """
     return tuple(_tunable_op(op, name_of(op), where(op, script)) for op in tunable_ops_in(root))
 
