@@ -140,6 +140,27 @@ def test_an_initial_configuration_in_bytes_is_one_for_each_type_that_allows_its_
     assert first == [{"block_k": block_k, "stores": "tma"}, *others]
 
 
+def test_an_initial_configuration_is_short_for_one_with_each_value_of_a_list_and_usual_values() -> None:
+    usual = "    usual: {block_k: 64, stores: direct}\n"
+    first = "    first: [{isa: [avx2, neon]}, {stores: [tma, direct]}, {block_k: [128 // input_bytes, 32]}]\n"
+    text = IN_BYTES.replace("[f16, bf16, tf32, i8]", "[f16]").partition("    first:")[0] + usual + first
+    (entry,) = parse_space(text, "f").strategies
+    tma, direct, narrow = (
+        Candidate.of("s", {"block_k": block_k, "stores": stores})
+        for block_k, stores in ((64, "tma"), (64, "direct"), (32, "direct"))
+    )
+    assert entry.first_by_isa == (("avx2", direct), ("neon", direct))
+    assert entry.first == (tma, direct, narrow)
+
+
+def test_usual_values_of_a_known_strategy_are_changed_by_name(tmp_path: Path) -> None:
+    change = "  matmul_cpu_amx: {usual: {split: n}, first: [{tiles_m: 2, tiles_n: 2, block_n: 0}]}\n"
+    changed = read(f"extends: default\nstrategies:\n{change}", tmp_path).strategy("matmul_cpu_amx")
+    (first,) = changed.first
+    assert dict(first.choices)["split"] == "n"
+    assert dict(first.choices)["pack_a"] == 1
+
+
 def test_a_script_path_is_relative_to_the_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(TWO)
@@ -392,6 +413,11 @@ WRONG_LINES = [
     ("projection: {a: x}", "projection.a: found 'x', allowed an integer"),
     ("projection: {b: 1}", "projection.b: found 1, allowed a text"),
     ("projection: [a]", "projection: found ['a'], allowed a mapping"),
+    ("usual: {c: 1}", "usual: knob: found 'c', allowed a, b"),
+    ("usual: {b: 1}", "usual.b: found 1, allowed a text"),
+    ("usual: {a: [1]}", "usual.a: found [1], allowed an integer or a text"),
+    ("first: [{a: 1.5, b: x}]", "first[0].a: found 1.5, allowed an integer or a text (in quotes"),
+    ("first: [{a: [1, on], b: x}]", "first[0].a[1]: found True, allowed an integer or a text"),
     ("projection: {a: 1.5}", "projection.a: found 1.5, allowed an integer or a text"),
 ]
 WRONG_KNOBS = [
@@ -420,7 +446,7 @@ A_AND_B = "    knobs: {a: [1, 2], b: [x]}\n"
 WRONG = [
     *WRONG_FILES,
     *(
-        (f"{HEAD}{A_AND_B * ('projection' in line)}    {line}\n", f"strategies.s.{found}")
+        (f"{HEAD}{A_AND_B * ('knobs' not in line)}    {line}\n", f"strategies.s.{found}")
         for line, found in WRONG_LINES
     ),
     *((f"{HEAD}    knobs:\n      t: {form}\n", f"strategies.s.knobs.{found}") for form, found in WRONG_KNOBS),

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,7 +50,7 @@ KEY = "extends"
 DEFAULT = "default"
 NEEDED = "ops"  # a key that each new strategy has
 TEMPLATE = "template"  # a key of a strategy that has a script of its own
-BY_NAME = ("knobs", "let", "projection")  # keys of a strategy whose entries are merged one by one
+BY_NAME = ("knobs", "let", "projection", "usual")  # keys of a strategy whose entries are merged one by one
 BYTES_LIMIT = 4_000_000  # of a file that is read at all
 
 
@@ -72,6 +72,10 @@ def _is_alike(found: object) -> bool:
     return not isinstance(found, list) or not all(map(_is_value, found)) or len(set(map(type, found))) <= 1
 
 
+def _is_value_or_list(found: object) -> bool:
+    return isinstance(found, list) or _is_value(found)
+
+
 def _is_name(found: object) -> bool:
     return isinstance(found, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", found) is not None
 
@@ -84,6 +88,10 @@ SOME = Only("at least 1 of them", lambda found: found not in ([], {}))
 Name = Annotated[str, Only("letters, digits and _, no digit first", _is_name)]
 Choice = Annotated[
     int | str, Only("an integer or a text (in quotes where YAML reads something else)", _is_value)
+]
+Choices = Annotated[
+    int | str | tuple[Choice, ...],
+    Only("an integer or a text (in quotes where YAML reads something else), or a list", _is_value_or_list),
 ]
 
 
@@ -151,7 +159,8 @@ class _Strategy:
     constraints: tuple[str, ...] = ()
     preferences: tuple[str, ...] = ()
     projection: dict[Name, Choice] = field(default_factory=dict)
-    first: tuple[dict[Name, Choice], ...] = ()
+    usual: dict[Name, Choice] = field(default_factory=dict)  # of a knob that an entry of ``first`` leaves out
+    first: tuple[dict[Name, Choices], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -179,6 +188,8 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
     written = written_out_names(let)
     knobs = tuple(_knob(knob, form, f"{where}.knobs.{knob}") for knob, form in given.knobs.items())
     constraints = _expressions(given.constraints, f"{where}.constraints", written)
+    _require_values(given.projection, knobs, f"{where}.projection")
+    _require_values(given.usual, knobs, f"{where}.usual")
     first, first_by_isa = _first(name, given, knobs, f"{where}.first")
     return StrategyEntry(
         name,
@@ -194,7 +205,7 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
         given.description,
         _expressions(given.preferences, f"{where}.preferences", written),
         let,
-        _projection(given, knobs, f"{where}.projection"),
+        tuple(given.projection.items()),
         first_by_isa,
     )
 
@@ -204,40 +215,59 @@ def _first(
 ) -> tuple[tuple[Candidate, ...], tuple[tuple[str, Candidate], ...]]:
     """Returns the initial configurations for all machines, and those of an isa: (isa, configuration).
 
-    An entry with an expression is one configuration for each of its values. It is evaluated for the element
-    bytes of each of the strategy's dtypes. Of its values, those that a problem does not allow are passed over
-    later, like any other configuration.
+    An entry with a list is one configuration for each of its values, one with an expression for each value of
+    it: it is evaluated for the element bytes of each of the strategy's dtypes. Those that a problem does not
+    allow are passed over later, like any other configuration.
     """
-    integers = {knob.name for knob in knobs if not knob.is_text}
     first: dict[Candidate, None] = {}
     first_by_isa: dict[tuple[str, Candidate], None] = {}
     for number, listed in enumerate(given.first):
-        point = dict(listed)
-        isa = ""
-        if ISA not in given.knobs:
-            isa = str(point.pop(ISA, ""))
-        if isa and isa not in ISAS:
-            raise unknown_value(f"{where}[{number}].{ISA}", isa, ISAS)
-        if knobs and point.keys() != given.knobs.keys():  # where only the script declares knobs, unchecked
-            raise UsageError(
-                f"{where}[{number}]: gives {', '.join(point)}; must give each knob: {', '.join(given.knobs)}"
-            )
-        expressions = {
-            knob: parse(value, f"{where}[{number}].{knob}")
-            for knob, value in point.items()
-            if knob in integers and isinstance(value, str)
-        }
-        for input_bytes in dict.fromkeys(number_type(dtype).bytes for dtype in given.dtypes):
-            names = {"input_bytes": input_bytes}
-            values: dict[str, Value] = {
-                knob: _integer(expression, names) for knob, expression in expressions.items()
-            }
-            candidate = Candidate.of(name, point | values)
-            if isa:
-                first_by_isa[isa, candidate] = None
-            else:
-                first[candidate] = None
+        place = f"{where}[{number}]"
+        for point in _points(given.usual | listed):
+            isa = ""
+            if ISA not in given.knobs:
+                isa = str(point.pop(ISA, ""))
+            if isa and isa not in ISAS:
+                raise unknown_value(f"{place}.{ISA}", isa, ISAS)
+            if (
+                knobs and point.keys() != given.knobs.keys()
+            ):  # where only the script declares knobs, unchecked
+                raise UsageError(
+                    f"{place}: gives {', '.join(point)}; must give each knob: {', '.join(given.knobs)}"
+                )
+            for values in _evaluated(given, knobs, point, place):
+                if isa:
+                    first_by_isa[isa, Candidate.of(name, values)] = None
+                else:
+                    first[Candidate.of(name, values)] = None
     return tuple(first), tuple(first_by_isa)
+
+
+def _points(listed: Mapping[str, Value | tuple[Value, ...]]) -> Iterator[dict[str, Value]]:
+    """Yields an entry of ``first`` with one value of each of its lists; the last list varies fastest."""
+    lists: list[tuple[Value, ...]] = []
+    for values in listed.values():
+        if isinstance(values, tuple):
+            lists.append(values)
+        else:
+            lists.append((values,))
+    for point in itertools.product(*lists):
+        yield dict(zip(listed, point, strict=True))
+
+
+def _evaluated(
+    given: _Strategy, knobs: tuple[KnobEntry, ...], point: dict[str, Value], place: str
+) -> Iterator[dict[str, Value]]:
+    """Yields an initial configuration with its expressions evaluated for the element bytes of each dtype."""
+    integers = {knob.name for knob in knobs if not knob.is_text}
+    expressions = {
+        knob: parse(value, f"{place}.{knob}")
+        for knob, value in point.items()
+        if knob in integers and isinstance(value, str)
+    }
+    for input_bytes in dict.fromkeys(number_type(dtype).bytes for dtype in given.dtypes):
+        names = {"input_bytes": input_bytes}
+        yield point | {knob: _integer(expression, names) for knob, expression in expressions.items()}
 
 
 def _integer(expression: Expression, names: Mapping[str, Value]) -> int:
@@ -261,17 +291,19 @@ def _knob(name: str, form: tuple[Value, ...] | _Range | _Powers | _Divisors, whe
     return KnobEntry(name, where, form.choices())
 
 
-def _projection(given: _Strategy, knobs: tuple[KnobEntry, ...], where: str) -> tuple[tuple[str, Value], ...]:
-    # where only the script declares knobs, unchecked. A value that is not a choice is allowed: a file that
-    # extends another may have narrowed the knob.
-    for name, value in given.projection.items():
+def _require_values(values: dict[str, Value], knobs: tuple[KnobEntry, ...], where: str) -> None:
+    """Raises UsageError for a value of no knob, and for a text of a knob of integers or the other way round.
+
+    Nothing is checked where only the script declares knobs. A value that is not a choice is allowed: a file
+    that extends another may have narrowed the knob.
+    """
+    for name, value in values.items():
         entry = next((knob for knob in knobs if knob.name == name), None)
         if entry is None and knobs:
             raise unknown_value(f"{where}: knob", name, [knob.name for knob in knobs])
         if entry is not None and isinstance(value, str) != entry.is_text:
             kind = "a text" if entry.is_text else "an integer"
             raise UsageError(f"{where}.{name}: found {value!r}, allowed {kind}, as the knob's choices are")
-    return tuple(given.projection.items())
 
 
 def is_extending(document: object, name: str) -> bool:
@@ -287,8 +319,8 @@ def extended(own: dict[str, Any], default: dict[str, Any], name: str) -> dict[st
     """Returns the shipped document ``default`` merged with ``own``, a file's: its new strategies come first.
 
     A strategy that both have stays in its place: each key that the file gives replaces the shipped one; in
-    ``knobs``, ``let`` and ``projection`` each name. A document that has not the form of a search-space file
-    is returned as it is, without ``extends``, for the schema to refuse.
+    ``knobs``, ``let``, ``projection`` and ``usual`` each name. A document that has not the form of a
+    search-space file is returned as it is, without ``extends``, for the schema to refuse.
 
     Raises UsageError, beginning with the file's ``name``, for a misspelt name: a strategy that is not shipped
     and has no ``ops``, or a knob that the shipped strategy lacks, unless the file gives it another template.
