@@ -116,22 +116,22 @@ def test_knobs_of_the_script_join_those_of_the_file_and_first_points_are_rows() 
     assert feasible.candidate(row) == file.strategies[0].first[0]
 
 
-IN_BYTES = """\
+LISTED = """\
 strategies:
   s:
     ops: [matmul]
     dtypes: [f16, bf16, tf32, i8]
     knobs: {block_k: [32, 64, 128], stores: [direct, tma]}
     constraints: ["block_k * input_bytes == 128"]
-    first: [{block_k: 128 // input_bytes, stores: tma}, {block_k: 64, stores: direct}]
+    first: [{block_k: [64, 32, 128], stores: tma}, {block_k: 64, stores: direct}]
 """
 
 
 @pytest.mark.parametrize(("dtype", "block_k"), [("f16", 64), ("bf16", 64), ("tf32", 32), ("i8", 128)])
-def test_an_initial_configuration_in_bytes_is_one_for_each_type_that_allows_its_value(
+def test_of_the_values_in_a_list_those_that_a_problem_allows_are_initial_configurations(
     dtype: str, block_k: int
 ) -> None:
-    file = parse_space(IN_BYTES, "f")
+    file = parse_space(LISTED, "f")
     assert [dict(point.choices)["block_k"] for point in file.strategies[0].first] == [64, 32, 128, 64]
     problem = Matmul(64, 64, 64, dtype)
     feasible = FeasibleSet.of(spaces_for(file, problem, "avx2", problem.variables() + LIMITS, None))
@@ -142,8 +142,8 @@ def test_an_initial_configuration_in_bytes_is_one_for_each_type_that_allows_its_
 
 def test_an_initial_configuration_is_short_for_one_with_each_value_of_a_list_and_usual_values() -> None:
     usual = "    usual: {block_k: 64, stores: direct}\n"
-    first = "    first: [{isa: [avx2, neon]}, {stores: [tma, direct]}, {block_k: [128 // input_bytes, 32]}]\n"
-    text = IN_BYTES.replace("[f16, bf16, tf32, i8]", "[f16]").partition("    first:")[0] + usual + first
+    first = "    first: [{isa: [avx2, neon]}, {stores: [tma, direct]}, {block_k: [64, 32]}]\n"
+    text = LISTED.partition("    first:")[0] + usual + first
     (entry,) = parse_space(text, "f").strategies
     tma, direct, narrow = (
         Candidate.of("s", {"block_k": block_k, "stores": stores})
@@ -402,13 +402,10 @@ WRONG_LINES = [
     ("""constraints: ["__import__('os')"]""", """constraints[0]: found "__import__('os')", allowed names"""),
     ("knobs: {t: [1]}\n    first: [{u: 1}]", "first[0]: gives u; must give each knob: t"),
     (
-        "knobs: {t: [1], u: [x]}\n    first: [{t: 8 // k, u: k}]",
-        "first[0].t: '8 // k': unknown name 'k', known: input_bytes",
+        "first: [{a: 8 // k, b: x}]",
+        "first[0].a: found '8 // k', allowed an integer, as the knob's choices are",
     ),
-    (
-        "knobs: {t: [1]}\n    first: [{t: 8 / input_bytes}]",
-        "first[0].t: '8 / input_bytes': found 2.0, allowed an integer",
-    ),
+    ("first: [{a: 1, b: [x, 2]}]", "first[0].b: found 2, allowed a text"),
     ("projection: {c: 1}", "projection: knob: found 'c', allowed a, b"),
     ("projection: {a: x}", "projection.a: found 'x', allowed an integer"),
     ("projection: {b: 1}", "projection.b: found 1, allowed a text"),

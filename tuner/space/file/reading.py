@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tuner.core.candidate import Candidate, Value
-from tuner.core.dtypes import INPUT_DTYPES, number_type
+from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_strategy, unknown_value
 from tuner.core.instruction_sets import ISAS as VECTOR_ISAS
@@ -215,9 +215,7 @@ def _first(
 ) -> tuple[tuple[Candidate, ...], tuple[tuple[str, Candidate], ...]]:
     """Returns the initial configurations for all machines, and those of an isa: (isa, configuration).
 
-    An entry with a list is one configuration for each of its values, one with an expression for each value of
-    it: it is evaluated for the element bytes of each of the strategy's dtypes. Those that a problem does not
-    allow are passed over later, like any other configuration.
+    An entry with a list is one configuration for each of its values.
     """
     first: dict[Candidate, None] = {}
     first_by_isa: dict[tuple[str, Candidate], None] = {}
@@ -229,17 +227,15 @@ def _first(
                 isa = str(point.pop(ISA, ""))
             if isa and isa not in ISAS:
                 raise unknown_value(f"{place}.{ISA}", isa, ISAS)
-            if (
-                knobs and point.keys() != given.knobs.keys()
-            ):  # where only the script declares knobs, unchecked
-                raise UsageError(
-                    f"{place}: gives {', '.join(point)}; must give each knob: {', '.join(given.knobs)}"
-                )
-            for values in _evaluated(given, knobs, point, place):
-                if isa:
-                    first_by_isa[isa, Candidate.of(name, values)] = None
-                else:
-                    first[Candidate.of(name, values)] = None
+            if knobs and point.keys() != given.knobs.keys():  # unchecked where only the script declares knobs
+                must = f"must give each knob: {', '.join(given.knobs)}"
+                raise UsageError(f"{place}: gives {', '.join(point)}; {must}")
+            _require_values(point, knobs, place)
+            candidate = Candidate.of(name, point)
+            if isa:
+                first_by_isa[isa, candidate] = None
+            else:
+                first[candidate] = None
     return tuple(first), tuple(first_by_isa)
 
 
@@ -253,28 +249,6 @@ def _points(listed: Mapping[str, Value | tuple[Value, ...]]) -> Iterator[dict[st
             lists.append((values,))
     for point in itertools.product(*lists):
         yield dict(zip(listed, point, strict=True))
-
-
-def _evaluated(
-    given: _Strategy, knobs: tuple[KnobEntry, ...], point: dict[str, Value], place: str
-) -> Iterator[dict[str, Value]]:
-    """Yields an initial configuration with its expressions evaluated for the element bytes of each dtype."""
-    integers = {knob.name for knob in knobs if not knob.is_text}
-    expressions = {
-        knob: parse(value, f"{place}.{knob}")
-        for knob, value in point.items()
-        if knob in integers and isinstance(value, str)
-    }
-    for input_bytes in dict.fromkeys(number_type(dtype).bytes for dtype in given.dtypes):
-        names = {"input_bytes": input_bytes}
-        yield point | {knob: _integer(expression, names) for knob, expression in expressions.items()}
-
-
-def _integer(expression: Expression, names: Mapping[str, Value]) -> int:
-    value = expression.evaluate(names)
-    if not isinstance(value, int):
-        raise UsageError(f"{expression.where}: {expression.text!r}: found {value!r}, allowed an integer")
-    return value
 
 
 def _expressions(texts: tuple[str, ...], where: str, derived: Derived) -> tuple[Expression, ...]:
