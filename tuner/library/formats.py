@@ -5,7 +5,7 @@ from typing import final
 
 from tuner.library.entries import LibraryEntry, LibraryFile
 from tuner.library.format_names import GROUP, TRIAL_FORMATS
-from tuner.library.library import lighthouse_files, write_library
+from tuner.library.library import write_library
 from tuner.runtime.extensions import load
 
 
@@ -38,16 +38,6 @@ class LibraryFormat(ExportFormat):
 
     def files(self, entries: tuple[LibraryEntry, ...], prefix: str | None) -> tuple[LibraryFile, ...]:
         return write_library(entries)
-
-
-@final
-class LighthouseFormat(ExportFormat):
-    """``--format lighthouse``: the MLIR library, with lighthouse's descriptors and tile sizes."""
-
-    is_stock = True
-
-    def files(self, entries: tuple[LibraryEntry, ...], prefix: str | None) -> tuple[LibraryFile, ...]:
-        return lighthouse_files(entries)
 
 
 @final

@@ -1,17 +1,12 @@
 """Libraries of exported schedules: the module for a version of MLIR, the formats of files, and merging."""
 
 import itertools
-import json
 import re
 from dataclasses import dataclass, replace
 
-import yaml
-
 from tuner.analysis.slowdown import PairedSlowdown
-from tuner.core.candidate import Value
 from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import Refusal, UsageError
-from tuner.core.instruction_sets import ISA_ARCHITECTURES, X86_64
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
 from tuner.library.format_names import MLIR_22, MLIR_23
@@ -28,8 +23,6 @@ NEWER = "transform.apply_patterns.x86."
 OLDER = "transform.apply_patterns.x86vector."
 MADE_FOR = re.compile(r"^(// made by   .*, for )\S.*$", re.MULTILINE)  # in the header of a library
 FILE = "library.mlir"
-TO_LIBRARY = f"../../{FILE}"  # from a descriptor
-PARAMETERS = "schedule_parameters.json"
 
 
 def for_version(version: str, file: LibraryFile) -> LibraryFile:
@@ -121,50 +114,6 @@ def _why_not(entry: LibraryEntry) -> Refusal | None:
     if not contractions_of(problem):
         return Refusal(f"batches are recognized in layout nn only, not {problem.layout}")
     return None
-
-
-# The format "lighthouse": a library, and descriptors by which the project lighthouse finds and applies it.
-#
-# Conventions, of lighthouse/pipeline in https://github.com/llvm/lighthouse: a descriptor is a YAML file
-# ``<arch>/<operation>/<dtype>.yaml`` below the ``base_path`` of ``find_pipeline_file``. Its key ``Pipeline``
-# lists stages. The path of a stage ``transform`` begins at the descriptor's folder, and the first op of that
-# module is applied to the module of the payload.
-
-
-def lighthouse_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
-    """Returns the files of a library, with lighthouse's descriptors per operation and type, and tile sizes.
-
-    Raises UsageError for an entry that no library can have, TunerError if timing fails.
-    """
-    described = set()
-    for entry in entries:
-        architecture = ISA_ARCHITECTURES.get(entry.machine.isa, X86_64)
-        described.add((architecture.system_name, entry.problem.operation, entry.problem.dtype))
-    descriptor = yaml.safe_dump({"Pipeline": [{"transform": TO_LIBRARY}]}).encode()
-    return (
-        *write_library(entries),
-        *(LibraryFile(f"{'/'.join(names)}.yaml", descriptor) for names in sorted(described)),
-        LibraryFile(PARAMETERS, (json.dumps(list(map(_parameters, entries)), indent=2) + "\n").encode()),
-    )
-
-
-def _parameters(entry: LibraryEntry) -> dict[str, Value | list[int]]:
-    """Returns an entry's tiles by lighthouse's names. No reader on x86 takes the file yet."""
-    m, n, k = entry.problem.sizes
-    blocks = [entry.size(f"block_{name}") or size for name, size in zip("mnk", (m, n, k), strict=True)]
-    tiles = {"reg_tile_m": "tile_m", "reg_tile_n": "tile_n", "reg_tile_k": "unroll_k"}
-    of_registers = {name: size for name, knob in tiles.items() if (size := entry.size(knob))}
-    return {
-        "layer_kind": entry.problem.operation,
-        **({"batch": entry.problem.batch} if entry.problem.lead else {}),
-        "m": m,
-        "n": n,
-        "k": k,
-        "dtype": entry.problem.dtype,
-        "layout": entry.problem.layout,
-        "block_factors": blocks,
-        **of_registers,
-    }
 
 
 # Merges libraries: of two schedules of one contraction, the faster stays.

@@ -74,7 +74,7 @@ OF_UNTUNED = (*OF_ONE_PROBLEM, "target", "threads", "is_stock", "untuned", "outp
     help="script: the bound transform script (default); provenance: its problem and time; "
     "source: the payload before it; payload: after it; "
     "ptx, cubin: what a GPU target made of it; json: the trial (default with --json); "
-    "t4: its result as autotuners share it; library, c, iree, lighthouse: a library of all that fit.",
+    "t4: its result as autotuners share it; library, c, iree: a library of all that fit.",
 )
 @click.option(
     "--for",
