@@ -92,7 +92,6 @@ DIVISIONS: Mapping[str, str] = {
     "results/output/progress.py": "share of a budget",
     "results/report/program_section.py": "lengths of bars, drawn of reliable times alone",
     "results/report/headline_card.py": "lengths of bars, drawn with their intervals, of reliable times alone",
-    "results/report/knob_plots.py": "lengths of bars, as shares of the least time",
     "results/report/roofline_plot.py": "flop per byte",
     "programs/fusion_times.py": "shares, of reliable times alone",
     "core/programs.py": "share of scalar loops of a program's time",

@@ -282,7 +282,7 @@ def test_a_replay_is_on_the_page_and_the_index_stays_in_sight_and_reports_where_
     for width in (1280, 400):
         browser.open(pages["replay"], width, False)
         assert browser.value("document.querySelector('nav a.here').textContent") == "Best"
-        browser.value("new Promise((done) => { addEventListener('scroll', done); scrollTo(0, 1500); })")
+        browser.value("new Promise((done) => { addEventListener('scroll', done); scrollTo(0, 1000); })")
         assert browser.value("document.querySelector('nav').getBoundingClientRect().top") == 0
         assert "run 1" in browser.value("document.querySelector('nav a.here').textContent")
 
@@ -299,28 +299,3 @@ def test_a_failure_leads_to_its_trial_and_back_and_so_a_dot(browser: Browser, pa
     click = "new MouseEvent('click', {bubbles: true})"
     browser.value(f"document.querySelector('.dots circle').dispatchEvent({click})")
     assert browser.value("document.querySelector(location.hash).matches('tr:target')")
-
-
-def test_brushing_an_axis_keeps_the_lines_that_cross_there(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["large"], 1280, False)
-    browser.value("document.querySelector('.parallel').scrollIntoView({block: 'center'})")
-    x, top, bottom = browser.value(
-        "(() => { const box = [...document.querySelectorAll('.axis')]"
-        ".find((axis) => axis.dataset.name === 'tile_m').querySelector('line').getBoundingClientRect();"
-        " return [box.x, box.top, box.bottom]; })()"
-    )
-    lowest = bottom - (bottom - top) / 12  # of seven values: the last alone
-    drag(browser, x, bottom + 8, lowest)
-    shown = browser.value("document.querySelectorAll('.lines path:not(.off)').length")
-    assert LARGE / 10 < shown < LARGE / 5
-    phrase = browser.value("document.querySelector('.readout').textContent")
-    assert phrase.startswith(f"{shown} of {LARGE} trials; the fastest of them: trial ")
-    assert "tile_m=14" in phrase
-    drag(browser, x, lowest, lowest)
-    assert browser.value("document.querySelectorAll('.lines path.off').length") == 0
-    assert browser.problems == []
-
-
-def drag(browser: Browser, x: float, start: float, end: float) -> None:
-    for kind, y in (("mousePressed", start), ("mouseMoved", end), ("mouseReleased", end)):
-        browser.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)

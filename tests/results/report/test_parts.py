@@ -1,6 +1,5 @@
 """What a page is made of, part by part."""
 
-import json
 import re
 from dataclasses import replace
 
@@ -8,19 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.results.report.values import many, reported, with_candidate
+from tests.results.report.values import many, reported
 from tests.trials import measurement, run, top_trial, trial
 from tuner.analysis.importance import Ablation, ablate
-from tuner.core.candidate import TargetName, Value
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.records import Measurement, Verdict
 from tuner.core.reliability import unreliable
 from tuner.core.roofline import Roofline
 from tuner.core.runs import SEED, WARM_START, InitialConfiguration
 from tuner.core.trials import StoredTrial
-from tuner.results.report import content, knob_plots, run_plots
+from tuner.results.report import content, run_plots
 from tuner.results.report.content import HEIGHT, TICKS, WHISKER, WIDTH, Bar, powers_of_ten, shown_trials
-from tuner.results.report.knob_plots import Axis, HeatMap, LineGroup, PairOutcome, Parallel, parallel_of
 from tuner.results.report.roofline_plot import roofline_of
 from tuner.results.report.run_plots import Phase, convergence_of, importance_bars, phases_of
 from tuner.results.report.run_section import LINKS_SHOWN, ListedTrial, failure_kinds, stage_bars, trial_rows
@@ -76,7 +74,7 @@ def test_trials_are_listed_fastest_first_and_of_too_many_a_sample(monkeypatch: p
 
 def test_knobs_of_one_value_do_not_vary() -> None:
     trials = (trial(1, WRONG, knobs=2), trial(10, WRONG, knobs=1), trial(2, WRONG, knobs=1))
-    assert content.varying_knobs(trials) == {"knob_0": (1, 2, 10)}
+    assert content.varying_knobs(trials) == {"knob_0"}
 
 
 def test_a_few_round_numbers_lie_below_the_top_and_powers_of_ten_between_both_ends() -> None:
@@ -172,83 +170,7 @@ def test_a_row_reports_speed_time_and_the_knobs_that_differ_and_links_to_a_kind_
     assert trial_rows((trial(0, Verdict(0.0, 64)),), {})[0].outcome == ("verified",)
 
 
-# Plots of a run: pairs of knobs, lines of trials, the best so far.
-
-LEVELS = (("x", 1), ("x", 2), ("y", "a"), ("y", "b"))
-
-
-def point(number: int, median_s: float | None, strategy: str = "fake", **knobs: Value) -> StoredTrial:
-    outcome = Failure(Stage.RUN, "crash") if median_s is None else measurement(median_s)
-    return with_candidate(trial(number, outcome), strategy, knobs)
-
-
-KNOBS = ((2.0, 1, "a"), (1.0, 1, "a"), (4.0, 2, "b"), (None, 2, "a"))
-TRIALS = tuple(point(number, median_s, x=x, y=y) for number, (median_s, x, y) in enumerate(KNOBS))
-
-
-def test_each_pair_of_two_knobs_is_one_cell_of_the_best_with_both_that_is_darker_where_it_is_faster() -> None:
-    pairs, both = knob_plots.pairs_of(TRIALS, LEVELS), ((LEVELS[0], LEVELS[2]), (LEVELS[1], LEVELS[3]))
-    assert pairs == {both[0]: PairOutcome(2, 1.0), both[1]: PairOutcome(1, 0.25)}
-    drawn = HeatMap(LEVELS, pairs)
-    assert drawn.cells == tuple((x, y) for y in LEVELS[2:] for x in LEVELS[:2])
-    assert {pair: outcome.shade for pair, outcome in drawn.pairs.items()} == {both[0]: 5, both[1]: 0}
-    assert drawn.margin > 0
-    places = [HeatMap(LEVELS, {}).position(level) for level in LEVELS]
-    assert places[1] - places[0] == places[3] - places[2] < places[2] - places[1]
-    assert knob_plots.heat_map_of(TRIALS, {"x": (1, 2)}, {}) is None
-    assert knob_plots.heat_map_of(TRIALS, {"x": (1, 2), "y": ("a", "b")}, {}) == drawn
-
-
-def test_the_most_important_knobs_come_first_and_whole() -> None:
-    values = {"wide": tuple(range(knob_plots.VALUES_SHOWN)), "x": (1, 2), "y": ("a", "b")}
-    chosen = knob_plots.chosen_levels(values, {"y": 0.6, "wide": 0.3, "x": 0.1})
-    assert chosen == (("y", "a"), ("y", "b"), ("x", 1), ("x", 2))
-
-
-def drawn(*trials: StoredTrial) -> Parallel:
-    found = parallel_of(shown_trials(reported(trials), 1))
-    assert found is not None
-    return found
-
-
-def heights(of: Parallel, trial: StoredTrial) -> list[float]:
-    return [float(y) for y in of.path(trial)[1:].split(" ")[1::2]]
-
-
-def test_axes_are_the_strategy_and_the_knobs_that_vary() -> None:
-    trials = (point(0, 1.0, "a", x=2, y=1), point(1, 1.0, "b", x=10, y=1), point(2, 1.0, "a", y=1))
-    assert knob_plots.axes_of(trials) == (Axis("strategy", ("a", "b")), Axis("x", ("2", "10", "-")))
-    assert parallel_of((point(0, 1.0, x=1), point(1, 1.0, x=1))) is None
-    assert parallel_of(()) is None
-
-
-def test_a_line_passes_its_values_and_ends_at_its_speed() -> None:
-    trials = (point(0, 1.0, x=1), point(1, 2.0, x=2), point(2, None, x=2))
-    of = drawn(*trials)
-    aside = 5  # lines of one value lie side by side
-    assert heights(of, trials[0]) == pytest.approx([0, 0], abs=aside)
-    assert heights(of, trials[1]) == pytest.approx([HEIGHT, HEIGHT / 2], abs=aside)
-    assert heights(of, trials[2]) == pytest.approx([HEIGHT, knob_plots.FAILED], abs=aside)
-    assert (knob_plots.FAILED, "failed") in of.speeds
-
-
-def test_the_fastest_is_drawn_last_and_failed_ones_first_and_many_lines_are_paler() -> None:
-    found = drawn(point(0, 1.0, x=1), point(1, 2.0, x=2), point(2, 3.0, x=2), point(3, None, x=1))
-    groups = [(group.name, [trial.id for trial in group.trials]) for group in found.groups]
-    assert groups == [("failed", [103]), ("slow", [102, 101]), ("fastest", [100])]
-    trials = tuple(point(n, 1.0, x=n) for n in range(200))
-    assert float(LineGroup("slow", trials).opacity) < float(LineGroup("slow", trials[:40]).opacity) < 1
-
-
-def test_many_values_are_named_now_and_then_and_long_names_shortened_where_they_would_meet_others() -> None:
-    axis = Axis("x", tuple(map(str, range(40))))
-    assert len(axis.labels()) <= knob_plots.LABELS
-    assert len(json.loads(axis.values_json)) == 40
-    found = drawn(point(0, 1.0, "a" * 30, b="c" * 30, d=1), point(1, 2.0, "b" * 30, b="x", d=2))
-    assert found.labels(0)[0] == (0, "a" * 30)
-    assert found.labels(1)[0] == (0, f"{'c' * 8}\N{HORIZONTAL ELLIPSIS}")
-    assert len(Axis("k" * 30, ("1", "2")).short_name) == knob_plots.NAME_LIMIT
-
+# Plots of a run: the best so far.
 
 SIX = tuple(trial(n, measurement(1e-3)) for n in range(6))
 

@@ -18,11 +18,11 @@ from tuner.core.reliability import Reliability, reliability_of_all
 from tuner.core.requests import Campaign
 from tuner.results.output.formatting import knobs_text
 from tuner.results.report.content import HEIGHT, WIDTH, ReportedCampaign, Ticks, line
-from tuner.results.report.knob_plots import SHADES
 
 SIZE_LIMIT = 10  # of a portfolio on the plot
 STEP = 0.05  # of the axis of shares, whose ticks are multiples
 CELL = 14.0  # units
+SHADES = (0.5, 0.75, 0.9, 0.95, 0.99)  # shares of the best speed from which on a cell is one shade darker
 LETTER = 7.0  # width of a letter in units, at most
 CHOICES_SHOWN = 10  # the worst
 

@@ -134,23 +134,13 @@ def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:
     return (*head, *(tail[index * len(tail) // count] for index in range(count)))
 
 
-def choices_of(trial: StoredTrial) -> dict[str, Value]:
-    """Returns the knobs of a trial with their values: knob -> value."""
-    return dict(trial.record.candidate.choices)
-
-
-def varying_knobs(trials: Iterable[StoredTrial]) -> dict[str, tuple[Value, ...]]:
-    """Returns knob -> its values in ascending order, for the knobs with several values among the trials."""
+def varying_knobs(trials: Iterable[StoredTrial]) -> set[str]:
+    """Returns the names of the knobs that have several values among the trials."""
     values: dict[str, set[Value]] = {}
     for trial in trials:
-        for name, value in choices_of(trial).items():
+        for name, value in trial.record.candidate.choices:
             values.setdefault(name, set()).add(value)
-    # numbers come before strings: Python cannot compare the two
-    ordered = {}
-    for name, several in values.items():
-        if len(several) > 1:
-            ordered[name] = tuple(sorted(several, key=lambda value: (isinstance(value, str), value)))
-    return ordered
+    return {name for name, several in values.items() if len(several) > 1}
 
 
 def number(value: float) -> str:

@@ -39,7 +39,6 @@ from tuner.results.report.content import (
     reliability_of,
 )
 from tuner.results.report.headline_card import card_of, doubt_text, pass_rows
-from tuner.results.report.knob_plots import level_name
 from tuner.results.report.program_section import program_section_of
 from tuner.results.report.run_plots import importance_bars, knob_rows, strategy_rows
 from tuner.results.report.run_section import section_of, stage_bars
@@ -58,7 +57,6 @@ FILTERS = (
         doubt_text,
         counts_text,
         idle_text,
-        level_name,
         pass_rows,
         stage_bars,
     ),

@@ -19,7 +19,6 @@ from tuner.results.report.content import (
     shown_trials,
     varying_knobs,
 )
-from tuner.results.report.knob_plots import HeatMap, Parallel, heat_map_of, parallel_of
 from tuner.results.report.roofline_plot import RooflinePlot, roofline_of
 from tuner.results.report.run_plots import Convergence, convergence_of
 
@@ -106,8 +105,6 @@ class Section:
     is_trusted: bool  # whether ratios of the run's times may be printed
     convergence: Convergence | None
     ablation: Ablation | TooFew
-    heat_map: HeatMap | None
-    parallel: Parallel | None
     failures: tuple[FailureKind, ...]
     trials: tuple[ListedTrial, ...]
     finished: int  # number of finished trials; ``trials`` may list fewer
@@ -126,16 +123,6 @@ def section_of(reported: ReportedRun, runs: int) -> Section:
     selected = select_result(trials, run.noise)
     kinds = failure_kinds(run.id, trials)
     best = None if selected is None else selected.best
-    ablation = ablate(trials)
-    heat_map = None
-    if isinstance(ablation, Ablation):
-        own = tuple(
-            trial
-            for trial in trials
-            if trial.best_s is not None and trial.record.candidate.strategy == ablation.strategy
-        )
-        shares = {knob.knob: knob.importance for knob in ablation.knobs}
-        heat_map = heat_map_of(own, varying_knobs(own), shares)
     return Section(
         run=run,
         counts=reported.counts,
@@ -143,9 +130,7 @@ def section_of(reported: ReportedRun, runs: int) -> Section:
         trust=reliability_of(run, best),
         is_trusted=best is not None and best.reliability.is_reliable,
         convergence=convergence_of(run, trials),
-        ablation=ablation,
-        heat_map=heat_map,
-        parallel=parallel_of(shown),
+        ablation=ablate(trials),
         failures=kinds,
         trials=trial_rows(shown, {trial: kind.element_id for kind in kinds for trial in kind.trials}),
         finished=len(trials),
