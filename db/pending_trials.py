@@ -14,6 +14,7 @@ from tuner.core.records import Verdict
 from tuner.core.remote_results import Origin, PendingTrial
 from tuner.core.trials import StoredTrial
 from tuner.db import rows
+from tuner.db.database import Database
 from tuner.db.models import ArtifactRow, MachineRow, RunRow, TrialRow
 from tuner.db.queries import trials_of_query, would_repeat
 from tuner.db.rows import stored_programs
@@ -25,11 +26,17 @@ COMPILED = f"{CUDA}:"
 IS_CHIP_ALONE = MachineRow.physical_cores == 0
 
 
-def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, ...]:
-    """Returns the compiled GPU trials of a query that no GPU has evaluated yet, one per problem and code.
+def pending_trials(database: Database, query: TrialQuery) -> tuple[PendingTrial, ...]:
+    """Returns the compiled trials of a query that no GPU of their chip has evaluated yet.
 
-    First those that the simulator verified, then those only compiled.
+    First the trials that the simulator verified, then those compiled for CUDA without a GPU; one for each
+    problem and code.
     """
+    with database.reading() as session:
+        return _pending_trials(session, query)
+
+
+def _pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, ...]:
     has_program = exists().where(ArtifactRow.sha256 == TrialRow.artifact_sha256)
     is_verified = and_(RunRow.target.startswith(SIMULATED), TrialRow.status == "verified")
     is_compiled = and_(RunRow.target.startswith(COMPILED), TrialRow.stage == Stage.LOAD.value, IS_CHIP_ALONE)

@@ -18,6 +18,7 @@ from tuner.core.remote_results import TEXT, FinalTime, MeasuredTrial, MeasuringP
 from tuner.core.runs import RemoteMeasurement
 from tuner.core.serialization import encode
 from tuner.db import rows
+from tuner.db.database import Database
 from tuner.db.models import ProblemRow, RunRow, TrialRow
 from tuner.db.queries import run_select
 from tuner.db.refutations import refute
@@ -32,8 +33,17 @@ SETTINGS: Final = (
 )
 
 
+def import_results(database: Database, results: RemoteResults) -> Imported:
+    """Stores the results of a measurement on another machine, as runs of target cuda.
+
+    A repeated import adds nothing. Raises UsageError, and stores nothing, for an unknown trial.
+    """
+    with database.writing() as session:
+        return _ResultsImport(session, results.provenance).do(results)
+
+
 @final
-class ResultsImport:
+class _ResultsImport:
     """An import of a remote session's results.
 
     A repeated import adds nothing: uuids are derived from the session's.

@@ -22,7 +22,6 @@ from tuner.core.queries import (
     BestGroup,
     Counts,
     DatabaseInfo,
-    Imported,
     Pruned,
     ReuseKey,
     RunBound,
@@ -30,7 +29,6 @@ from tuner.core.queries import (
     TrialQuery,
 )
 from tuner.core.records import CompileSeconds, Record
-from tuner.core.remote_results import PendingTrial, RemoteResults
 from tuner.core.requests import Campaign, CampaignMember, CampaignProposal, CampaignSettings
 from tuner.core.roofline import Roofline
 from tuner.core.round_quality import StoredRound, TimedRound
@@ -43,9 +41,7 @@ from tuner.db.columns import candidate_from_json, json_value
 from tuner.db.database import Database, stored_revision
 from tuner.db.maintenance import Merge, backup
 from tuner.db.models import CampaignRow, ProblemRow, RunRow, TrialRow
-from tuner.db.pending_trials import pending_trials
 from tuner.db.pruning import prune
-from tuner.db.remote_results import ResultsImport
 from tuner.db.rows import artifact_row, interned, stored_programs
 from tuner.db.run_process import RUNNING, this_process
 
@@ -64,11 +60,11 @@ class Store:
 
     For an id that the database does not have, ``proposals``, ``campaign_proposals`` and methods with a query
     return nothing; others raise UsageError unless they say otherwise. All raise UsageError when the file or
-    server fails: full disk, lock, damage, lost connection.
+    server fails: full disk, lock, damage, lost connection. ``database``: for queries of other modules.
     """
 
     def __init__(self, database: Database, url: str) -> None:
-        self._database = database
+        self.database = database
         self._url = url
 
     @classmethod
@@ -90,7 +86,7 @@ class Store:
         return cls(Database.empty(url), url) if is_missing(url) else cls.open_existing(url)
 
     def close(self) -> None:
-        self._database.close()
+        self.database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -112,7 +108,7 @@ class Store:
 
         ``load_average``: of the machine at the run's start; None: not known.
         """
-        with self._database.writing() as session:
+        with self.database.writing() as session:
             run = _begun_run(session, settings, machine, compiler, tuner_version, load_average)
             session.flush()
             return run.id
@@ -130,7 +126,7 @@ class Store:
 
         ``load_average``: of the machine at its start; None: not known.
         """
-        with self._database.writing() as session:
+        with self.database.writing() as session:
             campaign = writes.campaign_row(settings, _now())
             session.add(campaign)
             session.flush()
@@ -143,23 +139,23 @@ class Store:
             return campaign.id
 
     def campaign(self, campaign_id: int) -> Campaign:
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             return writes.stored_campaign(session, _known(session, CampaignRow, campaign_id))
 
     def campaigns(self) -> tuple[Campaign, ...]:
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             campaigns = session.scalars(sa.select(CampaignRow).order_by(CampaignRow.id.desc())).all()
             return tuple(writes.stored_campaign(session, row) for row in campaigns)
 
     def campaigns_of_runs(self) -> dict[int, int]:
         """Returns run id -> campaign id, of the runs of campaigns alone."""
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             pairs = sa.select(RunRow.id, RunRow.campaign_id).where(RunRow.campaign_id.is_not(None))
             return dict(cast("Sequence[tuple[int, int]]", session.execute(pairs).all()))
 
     def campaign_proposals(self, campaign_id: int) -> tuple[CampaignProposal, ...]:
         """Returns all candidates that a campaign has proposed, by number, with their outcomes."""
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             runs = session.scalars(sa.select(RunRow.id).where(RunRow.campaign_id == campaign_id)).all()
             selects = (queries.trials_of_query(TrialQuery(run=run)) for run in runs)
             trials = {trial.id: trial for select in selects for trial in _trials(session, select)}
@@ -168,7 +164,7 @@ class Store:
     def set_campaign_status(self, campaign_id: int, status: str) -> None:
         """Stores the status of a campaign and of its runs: "running", "done" or "interrupted"."""
         _require_status(status)
-        with self._database.writing() as session:
+        with self.database.writing() as session:
             campaign = _known(session, CampaignRow, campaign_id)
             campaign.status = status
             if status == RUNNING:
@@ -181,41 +177,41 @@ class Store:
 
         An id that the database does not have is ignored.
         """
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             writes.set_campaign_seconds(connection, campaign_id, seconds, search_s)
 
     def set_program_result(self, campaign_id: int, result: ProgramResult) -> None:
-        with self._database.writing() as session:
+        with self.database.writing() as session:
             _known(session, CampaignRow, campaign_id).program_result = encode(result)
 
     def program_result(self, campaign_id: int) -> ProgramResult | None:
         """Returns how the program of a campaign was timed after its tuning; None: it was not, or is none."""
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             return json_value(ProgramResult, _known(session, CampaignRow, campaign_id).program_result)
 
     def extend_campaign(self, campaign_id: int, trials: int | None, budget_s: float | None) -> None:
         """Replaces the limits of a campaign: number of trials, and seconds; None means no limit."""
-        with self._database.writing() as session:
+        with self.database.writing() as session:
             campaign = _known(session, CampaignRow, campaign_id)
             campaign.trials = trials
             campaign.budget_s = budget_s
 
     def resume_run(self, run_id: int) -> None:
         """Sets the status of a run to "running", with this process as the one that works on it."""
-        with self._database.writing() as session:
+        with self.database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.status = RUNNING
             run.process = encode(this_process())
 
     def set_compiler(self, run_id: int, compiler: Compiler) -> None:
         """Stores that ``compiler`` makes the code of all trials of a run, so that others may reuse them."""
-        with self._database.writing() as session:
+        with self.database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.environment = interned(session, rows.environment_row(compiler))
 
     def extend_run(self, run_id: int, trials: int | None, budget_s: float | None) -> None:
         """Replaces the limits of a run: number of trials, and seconds; None means no limit."""
-        with self._database.writing() as session:
+        with self.database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.trials = trials
             run.budget_s = budget_s
@@ -227,26 +223,26 @@ class Store:
         "interrupted".
         """
         _require_status(status)
-        with self._database.writing() as session:
+        with self.database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.status = status
             run.seconds = (run.seconds or 0.0) + seconds
 
     def add_search(self, run_id: int, search_s: float, idle_s: float) -> None:
         """Adds the times of a session to ``Run.search_s`` and ``Run.idle_s``, in seconds of wall time."""
-        with self._database.writing() as session:
+        with self.database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.search_s = (run.search_s or 0.0) + search_s
             run.idle_s = (run.idle_s or 0.0) + idle_s
 
     def set_baseline(self, run_id: int, baseline: Baseline) -> None:
         """Stores the baseline's time for a run without timing rounds; replaces an earlier time."""
-        with self._database.writing() as session:
+        with self.database.writing() as session:
             writes.put_baseline(session, _known(session, RunRow, run_id), baseline)
 
     def set_roofline(self, run_id: int, roofline: Roofline) -> None:
         """Stores a run's roofline (peak arithmetic rate and bandwidth), in place of an earlier one."""
-        with self._database.writing() as session:
+        with self.database.writing() as session:
             _known(session, RunRow, run_id).roofline = encode(roofline)
 
     def known_roofline(self, run_id: int) -> Roofline | None:
@@ -255,7 +251,7 @@ class Store:
         None if there is none. That of the latest quiet run; if there is none and this run is not quiet
         either, that of the latest run.
         """
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             return rows.roofline_of(session.scalar(queries.rooflines_like(run_id)))
 
     def propose(
@@ -273,7 +269,7 @@ class Store:
         stored). ``in_campaign``: (number in the campaign, configuration before projection). Raises UsageError
         if the run has a trial ``number`` already: another process works on the run.
         """
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             latest = writes.latest_moment(connection, run_id) if _is_id(run_id) else None
             if latest is None:
                 raise _unknown(connection, RunRow, run_id)
@@ -304,7 +300,7 @@ class Store:
             raise ValueError(
                 f"script: found hash {record.script_sha256!r}, allowed that of its text, {sha256!r}"
             )
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             proposed = writes.proposal(connection, trial_id) if _is_id(trial_id) else None
             if proposed is None:
                 raise _unknown(connection, TrialRow, trial_id)
@@ -330,14 +326,14 @@ class Store:
         Returns the ids of all trials that failed by this, of this run and of others. Raises UsageError if
         there is no such trial.
         """
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             if not _is_id(trial_id) or writes.proposal(connection, trial_id) is None:
                 raise _unknown(connection, TrialRow, trial_id)
             return refutations.refute(connection, trial_id, failure)
 
     def add_round(self, run_id: int, timed: TimedRound) -> None:
         """Stores a timing round of a run; from then on the times of its least disturbed round count."""
-        with self._database.writing() as session:
+        with self.database.writing() as session:
             _known(session, RunRow, run_id)
             for trial_id, _ in timed.times:
                 _known(session, TrialRow, trial_id)
@@ -346,13 +342,13 @@ class Store:
 
     def rounds(self, run_id: int) -> tuple[StoredRound, ...]:
         """Returns the timing rounds (final re-measurements) of a run, by number."""
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             _known(session, RunRow, run_id)
             run = session.scalars(queries.run_select().where(RunRow.id == run_id)).one()
             return tuple(writes.stored_round(timing_round, run.round) for timing_round in run.rounds)
 
     def run(self, run_id: int) -> Run:
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             _known(session, RunRow, run_id)
             return rows.run_of(session.scalars(queries.run_select().where(RunRow.id == run_id)).one())
 
@@ -368,13 +364,13 @@ class Store:
 
         Raises UsageError for an unknown status and for a limit below 1.
         """
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             runs = map(rows.run_of, session.scalars(queries.queried_runs(query)))
             return tuple(islice((run for run in runs if query.status in (None, run.status)), query.limit))
 
     def unknown_problems(self) -> tuple[tuple[str, int], ...]:
         """Returns (key, number of runs) of the problems that another version stored and this one lacks."""
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             return tuple((key, runs) for key, runs in session.execute(queries.unknown_problems()))
 
     def trial(self, trial_id: int) -> StoredTrial:
@@ -382,7 +378,7 @@ class Store:
 
         Raises UsageError for an unknown id, and if the trial has no outcome.
         """
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             row = _known(session, TrialRow, trial_id)
             if row.status is None:
                 line = f"trial {trial_id}: was proposed, its outcome never arrived"
@@ -391,7 +387,7 @@ class Store:
 
     def code(self, trial_id: int) -> KernelCode | None:
         """Returns the stored code of a trial for a device; None for a trial on a CPU, or without code."""
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             sha256 = _known(session, TrialRow, trial_id).artifact_sha256
             return stored_programs(session, [sha256]).get(sha256)
 
@@ -400,7 +396,7 @@ class Store:
 
         Raises UsageError for an unknown status or sort and a limit below 1, ValueError for ``query.best``.
         """
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             return _trials(session, queries.trials_of_query(query))
 
     def each_trial(self, query: TrialQuery) -> Iterator[StoredTrial]:
@@ -408,17 +404,17 @@ class Store:
 
         The database is read until the last one is taken: do not write to it meanwhile.
         """
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             yield from _each_trial(session, queries.trials_of_query(query))
 
     def count_of_trials(self, query: TrialQuery) -> int:
         """Returns how many trials with an outcome match a query, without its limit, ``best`` and order."""
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             return session.scalars(queries.count_of_query(query)).one()
 
     def proposals(self, run_id: int) -> tuple[Proposal, ...]:
         """Returns all candidates that a run has proposed, by trial number, each with its outcome if any."""
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             trials = {
                 trial.id: trial for trial in _trials(session, queries.trials_of_query(TrialQuery(run=run_id)))
             }
@@ -429,7 +425,7 @@ class Store:
 
     def named_trials(self, ids: Collection[int], query: TrialQuery) -> tuple[StoredTrial, ...]:
         """Returns the trials with the given ids and an outcome, sorted and limited as the query says."""
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             return _trials(session, queries.named(ids, query))
 
     def fastest_trials(
@@ -441,7 +437,7 @@ class Store:
         """
         if not groups:
             return ()
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             return _trials(session, queries.fastest(groups, strategies, limit))
 
     def run_bounds(self, query: TrialQuery) -> tuple[RunBound, ...]:
@@ -450,7 +446,7 @@ class Store:
         If trials of the run were re-measured, only these count; stale and early-stopped ones never do. Raises
         UsageError for an unknown status.
         """
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             return tuple(
                 RunBound(run, BestGroup(*group), is_unreliable, least_s)
                 for run, *group, is_unreliable, least_s in session.execute(queries.bounds(query))
@@ -458,7 +454,7 @@ class Store:
 
     def counts(self, run_id: int) -> Counts:
         """Returns how many trials a run has: proposed, by outcome, and how many of these were reused."""
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             _known(session, RunRow, run_id)
             return Counts(*session.execute(queries.count_select(run_id)).one())
 
@@ -473,34 +469,17 @@ class Store:
         """
         if not script_sha256 and not artifact_sha256:
             return None
-        with self._database.connected() as connection:
+        with self.database.connected() as connection:
             if connection.scalar(queries.same_code(script_sha256, artifact_sha256)) is None:
                 return None  # the usual case: the query with all its joins takes many times as long
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             return next(iter(_trials(session, queries.recalled(key, script_sha256, artifact_sha256))), None)
-
-    def pending(self, query: TrialQuery) -> tuple[PendingTrial, ...]:
-        """Returns the compiled trials of a query that no GPU of their chip has evaluated yet.
-
-        First the trials that the simulator verified, then those compiled for CUDA without a GPU; one for each
-        problem and code.
-        """
-        with self._database.reading() as session:
-            return pending_trials(session, query)
-
-    def import_results(self, results: RemoteResults) -> Imported:
-        """Stores the results of a measurement on another machine, as runs of target cuda.
-
-        A repeated import adds nothing. Raises UsageError, and stores nothing, for an unknown trial.
-        """
-        with self._database.writing() as session:
-            return ResultsImport(session, results.provenance).do(results)
 
     def info(self) -> DatabaseInfo:
         """Returns address, schema revision, number of runs and trials, and problems of the database."""
-        with self._database.reading() as session:
+        with self.database.reading() as session:
             return DatabaseInfo(
-                url=self._database.shown,
+                url=self.database.shown,
                 revision=stored_revision(session.connection()) or "",
                 runs=session.scalar(sa.select(sa.func.count(RunRow.id))) or 0,
                 trials=session.scalar(sa.select(sa.func.count(TrialRow.id))) or 0,
@@ -512,25 +491,25 @@ class Store:
 
         ``reason``: why the time no longer holds.
         """
-        with self._database.writing() as session:
+        with self.database.writing() as session:
             _known(session, TrialRow, trial_id)
             its = sa.or_(TrialRow.id == trial_id, TrialRow.reused_from_id == trial_id)
             session.execute(sa.update(TrialRow).where(its).values(stale=reason, ranked_s=None))
 
     def set_compile_seconds(self, trial_id: int, seconds: CompileSeconds) -> None:
         """Stores how many seconds each compiler pass of a trial took, in place of earlier times."""
-        with self._database.writing() as session:
+        with self.database.writing() as session:
             _known(session, TrialRow, trial_id).compile_s = encode(seconds)
 
     def prune(self, before: datetime.datetime | None = None) -> Pruned:
-        return prune(self._database, before)
+        return prune(self.database, before)
 
     def backup(self, file: Path) -> None:
         """Writes a copy of the database to a new SQLite file, completely or not at all.
 
         Raises UsageError if the file exists or cannot be written.
         """
-        backup(self._database, self._url, file)
+        backup(self.database, self._url, file)
 
     def merge(self, other_url: str) -> tuple[int, int]:
         """Adds the runs and trials of another database; returns (runs added, trials added).
@@ -539,7 +518,7 @@ class Store:
         """
         other = Database.open_existing(other_url)
         try:
-            with other.reading() as theirs, self._database.writing() as ours:
+            with other.reading() as theirs, self.database.writing() as ours:
                 return Merge(ours, theirs).do()
         finally:
             other.close()

@@ -8,7 +8,7 @@ from tests.texts import text_beside
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import TextProblem
-from tuner.mlir.fusions import fusion_problem
+from tuner.mlir.fusions.facts import fusion_problem
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
 from tuner.runtime.cpu.host import describe_machine

@@ -13,7 +13,8 @@ from tuner.core.packings import FusionCode, WeightPacking
 from tuner.core.problem_classes import TextProblem
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import compile_fusion
-from tuner.mlir.fusions import STORE, fusion_function, fusion_problem, parse_fusion
+from tuner.mlir.fusions.facts import fusion_problem
+from tuner.mlir.fusions.function import STORE, fusion_function, parse_fusion
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.reference.fusion_reference import Expected, draw_inputs, evaluate, worst_error
 from tuner.mlir.transform import new_context

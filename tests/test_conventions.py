@@ -280,7 +280,6 @@ def test_each_exception_from_one_table_of_types_is_needed() -> None:
 CACHES = {
     "runtime.extensions.entry_points": "nothing: what is installed when the process begins",
     "runtime.timing_lock.cores_of_mask": "the affinity mask",
-    "library.dispatch.matmul.dispatched_matmul": "one: tests/library/dispatch/test_dispatched_matmul.py",
     "tuning.pretuned._rule": "the file, which is part of the package",
     "core.serialization._hints": "the class",
     "core.fusions.text_hash": "the whole text",

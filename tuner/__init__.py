@@ -43,6 +43,7 @@ MODULES = {  # public name -> the module that has it
     "RowRange": "tuner.analysis.row_ranges",
     "progress": "tuner.results.output.progress",
     "report": "tuner.results.report.page",
+    "matmul": "tuner.library.dispatch.matmul",
     "c_library": "tuner.programs.c_library",
     "compile_program": "tuner.programs.compile",
     "read_quantized": "tuner.runtime.quantized_files",
@@ -55,15 +56,13 @@ if TYPE_CHECKING:
     from tuner.api.tuning import resume, resume_many, tune, tune_many
     from tuner.core.errors import CandidateError, DeviceError, UsageError
     from tuner.core.matmul import BatchMatmul, GroupedMatmul, Matmul
-    from tuner.library.dispatch.matmul import DispatchedMatmul
+    from tuner.library.dispatch.matmul import matmul
     from tuner.programs.c_library import c_library
     from tuner.programs.compile import compile_program
     from tuner.programs.run.loading import load
     from tuner.results.output.progress import progress
     from tuner.results.report.page import report
     from tuner.runtime.quantized_files import read_quantized
-
-    matmul: DispatchedMatmul
 
 
 def __dir__() -> list[str]:
@@ -73,12 +72,8 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Returns a public object by name; its module is imported on first use (PEP 562)."""
-    if name in MODULES:
-        return getattr(importlib.import_module(MODULES[name]), name)
-    if name == "matmul":
-        from tuner.library.dispatch.matmul import dispatched_matmul
-
-        # a global from now on: Python finds it without calling this function
-        globals()[name] = dispatched = dispatched_matmul()
-        return dispatched
-    raise AttributeError(f"module 'tuner' has no attribute {name!r}")
+    if name not in MODULES:
+        raise AttributeError(f"module 'tuner' has no attribute {name!r}")
+    # a global from now on: Python finds it without calling this function
+    globals()[name] = value = getattr(importlib.import_module(MODULES[name]), name)
+    return value

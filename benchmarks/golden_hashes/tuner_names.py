@@ -36,7 +36,7 @@ from tuner.library.bundle.archive import MANIFEST, pack
 from tuner.library.bundle.exchange import choose_pending, import_file
 from tuner.library.bundle.results_file import ResultsFile
 from tuner.mlir.fingerprint import GPU_WHEELS, packages
-from tuner.mlir.fusions import facts_of
+from tuner.mlir.fusions.facts import facts_of
 from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.request import DeviceOptions, LoweringStep, ProgramRequest, program_support
 from tuner.programs.service import lowered

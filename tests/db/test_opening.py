@@ -237,7 +237,7 @@ def test_a_server_without_an_answer_or_the_database_is_reported_in_one_line(post
 def test_a_lost_connection_is_made_anew(postgres_url: str) -> None:
     with Store.open(postgres_url) as store, Store.open(postgres_url) as killer:
         begin(store)
-        with killer._database.reading() as session:  # noqa: SLF001
+        with killer.database.reading() as session:
             others = "pid <> pg_backend_pid() AND backend_type = 'client backend'"
             query = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}"
             assert session.scalars(sa.text(query)).all() == [True]
@@ -247,7 +247,7 @@ def test_a_lost_connection_is_made_anew(postgres_url: str) -> None:
 
 @pytest.mark.postgres
 def test_a_user_without_rights_is_reported(postgres_url: str) -> None:
-    with Store.open(postgres_url) as store, store._database.writing() as session:  # noqa: SLF001
+    with Store.open(postgres_url) as store, store.database.writing() as session:
         schema = session.scalar(sa.text("SELECT current_schema()"))
         session.execute(sa.text(f"CREATE ROLE reader_{schema} LOGIN"))
         session.execute(sa.text(f"GRANT USAGE ON SCHEMA {schema} TO reader_{schema}"))

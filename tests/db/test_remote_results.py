@@ -28,6 +28,8 @@ from tuner.core.remote_results import (
 )
 from tuner.core.runs import Baseline, RemoteMeasurement
 from tuner.core.trials import StoredTrial
+from tuner.db.pending_trials import pending_trials
+from tuner.db.remote_results import import_results
 from tuner.db.store import Store
 
 CUBIN_CODE = b"\x7fELF"
@@ -38,7 +40,7 @@ def exported(store: Store, count: int = 2) -> tuple[PendingTrial, ...]:
     run = run_of(store)
     for number in range(count):
         add(store, run, number, script=f"// {number}\n")
-    return store.pending(TrialQuery())
+    return pending_trials(store.database, TrialQuery())
 
 
 def results(*trials: MeasuredTrial) -> RemoteResults:
@@ -51,7 +53,7 @@ def on_gpu(store: Store) -> tuple[StoredTrial, ...]:
 
 def test_results_are_trials_of_the_machine_that_found_them_out_and_their_run_says_so(store: Store) -> None:
     one, two = exported(store)
-    found = store.import_results(results(result(one, timed()), result(two, WRONG)))
+    found = import_results(store.database, results(result(one, timed()), result(two, WRONG)))
     assert found == Imported(runs=1, trials=2, known=0)
     first, second = store.trials(TrialQuery(TaskQuery(target="cuda"), sort="number"))
     assert first.machine == GPU
@@ -66,7 +68,7 @@ def test_results_are_trials_of_the_machine_that_found_them_out_and_their_run_say
     assert run.status == "done"
     assert (run.settings.target, run.compiler) == (TargetName("cuda", "sm_90"), store.run(1).compiler)
     there = replace(PROVENANCE, session="another", machine=replace(GPU, name="Other GPU"))
-    store.import_results(RemoteResults(there, (result(one, timed(2e-3)),)))
+    import_results(store.database, RemoteResults(there, (result(one, timed(2e-3)),)))
     assert {trial.machine.name for trial in on_gpu(store)} == {"Stub GPU", "Other GPU"}
 
 
@@ -77,20 +79,20 @@ def test_a_second_import_adds_nothing(store: Store) -> None:
         final_times=(FinalTime(one.origin, one.problem, timed(2e-3)),),
         baselines=(BaselineTime(one.problem, Baseline("cuBLAS", 0, timed(3e-3))),),
     )
-    store.import_results(whole)
+    import_results(store.database, whole)
     before = (store.trials(TrialQuery()), store.runs())
-    assert store.import_results(whole) == Imported(runs=0, trials=0, known=2)
+    assert import_results(store.database, whole) == Imported(runs=0, trials=0, known=2)
     assert (store.trials(TrialQuery()), store.runs()) == before
 
 
 def test_a_longer_file_of_the_same_measuring_adds_what_is_new(store: Store) -> None:
     one, two = exported(store)
-    store.import_results(results(result(one, timed())))
+    import_results(store.database, results(result(one, timed())))
     longer = replace(
         results(result(one, timed()), result(two, timed(5e-3))),
         final_times=(FinalTime(two.origin, two.problem, timed(4e-3)),),
     )
-    assert store.import_results(longer) == Imported(runs=0, trials=1, known=1)
+    assert import_results(store.database, longer) == Imported(runs=0, trials=1, known=1)
     assert [trial.best_s for trial in on_gpu(store)] == [1e-3, 4e-3]
 
 
@@ -100,7 +102,7 @@ def test_remeasurement_the_noise_and_the_baseline_are_stored_next_to_it(store: S
     baselines = [BaselineTime(one.problem, each) for each in (Baseline("cuBLAS", 0, timed(9e-3)), baseline)]
     final_times, noises = (FinalTime(one.origin, one.problem, timed(2e-3)),), (NoiseFloor(one.problem, 0.02),)
     first = RemoteResults(PROVENANCE, (result(one, timed()),), final_times, noises, tuple(baselines))
-    store.import_results(first)
+    import_results(store.database, first)
     (trial,) = on_gpu(store)
     run = store.run(trial.run)
     assert (trial.final, run.baseline, run.noise) == (timed(2e-3), baseline, 0.02)
@@ -109,7 +111,7 @@ def test_remeasurement_the_noise_and_the_baseline_are_stored_next_to_it(store: S
 def test_what_was_imported_is_no_longer_pending(store: Store) -> None:
     one, two, three = exported(store, 3)
     lost = Failure(Stage.RUN, "timed out after 9 s")
-    store.import_results(results(result(one, timed()), result(two, WRONG), result(three, lost)))
+    import_results(store.database, results(result(one, timed()), result(two, WRONG), result(three, lost)))
     assert numbers(store) == [2]
 
 
@@ -117,8 +119,8 @@ def test_where_the_driver_compiled_the_ptx_the_trial_names_that_code(store: Stor
     run = run_of(store)
     of_chip = program("//\n.version 8.0 // ptx beside", binary=CUBIN_CODE)
     add(store, run, 5, code=of_chip, script="// cubin\n")
-    with_cubin = next(trial for trial in store.pending(TrialQuery()) if trial.program.binary)
-    store.import_results(results(result(with_cubin, timed(), TEXT)))
+    with_cubin = next(trial for trial in pending_trials(store.database, TrialQuery()) if trial.program.binary)
+    import_results(store.database, results(result(with_cubin, timed(), TEXT)))
     (trial,) = on_gpu(store)
     bare = replace(of_chip, binary=b"", resources=())
     assert trial.record.artifact_sha256 == code_sha256(bare) != with_cubin.artifact_sha256
@@ -127,7 +129,7 @@ def test_where_the_driver_compiled_the_ptx_the_trial_names_that_code(store: Stor
 
 def test_where_machine_code_ran_the_trial_names_it(store: Store) -> None:
     (one,) = exported(store, 1)
-    store.import_results(results(result(one, timed(), BINARY)))
+    import_results(store.database, results(result(one, timed(), BINARY)))
     (trial,) = on_gpu(store)
     assert trial.record.artifact_sha256 == one.artifact_sha256
 
@@ -135,7 +137,7 @@ def test_where_machine_code_ran_the_trial_names_it(store: Store) -> None:
 def test_results_of_a_run_that_is_not_here_are_matched_by_their_code(store: Store) -> None:
     (one,) = exported(store, 1)
     elsewhere = replace(result(one, timed()), origin=UNKNOWN)
-    assert store.import_results(results(elsewhere)) == Imported(1, 1, 0)
+    assert import_results(store.database, results(elsewhere)) == Imported(1, 1, 0)
     (trial,) = on_gpu(store)
     assert (trial.number, trial.script_text) == (40, "// 0\n")
 
@@ -145,22 +147,24 @@ def test_results_that_match_nothing_here_are_refused_and_nothing_is_stored(store
     untrusted = replace(result(two, timed()), origin=UNKNOWN, script_sha256="77" * 32)
     message = r"^trial 2 \(run 0b6b.*, number 40\): found a trial that is not in this .*, nor its script 7"
     with pytest.raises(UsageError, match=message):
-        store.import_results(results(result(one, timed()), untrusted))
+        import_results(store.database, results(result(one, timed()), untrusted))
     with pytest.raises(UsageError, match=r"number 1\): found another candidate under this number"):
-        store.import_results(results(replace(result(one, timed()), origin=two.origin)))
+        import_results(store.database, results(replace(result(one, timed()), origin=two.origin)))
     with pytest.raises(UsageError, match="trial 0: timed again, found no first time of it"):
-        store.import_results(replace(results(), final_times=(FinalTime(one.origin, one.problem, timed()),)))
+        import_results(
+            store.database, replace(results(), final_times=(FinalTime(one.origin, one.problem, timed()),))
+        )
     assert on_gpu(store) == ()
 
 
 def test_a_database_that_is_merged_brings_where_its_times_come_from(store: Store, tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "other.db")) as other:
         (one,) = exported(other, 1)
-        other.import_results(results(result(one, timed())))
+        import_results(other.database, results(result(one, timed())))
     assert store.merge(str(tmp_path / "other.db")) == (2, 2)
     (trial,) = on_gpu(store)
     assert store.run(trial.run).elsewhere is not None
-    assert store.import_results(results(result(one, timed()))) == Imported(0, 0, 1)
+    assert import_results(store.database, results(result(one, timed()))) == Imported(0, 0, 1)
 
 
 SM_90 = "simulator:sm_90"
@@ -196,19 +200,21 @@ def add(
 
 
 def numbers(store: Store, query: TrialQuery = TrialQuery()) -> list[int]:  # noqa: B008 - frozen
-    return [trial.origin.number for trial in store.pending(query)]
+    return [trial.origin.number for trial in pending_trials(store.database, query)]
 
 
 def test_what_was_verified_is_pending_before_what_was_only_compiled(store: Store) -> None:
     trial = add(store, run_of(store), 3)
-    (found,) = store.pending(TrialQuery())
+    (found,) = pending_trials(store.database, TrialQuery())
     assert (found.id, found.origin.number, found.verdict) == (trial, 3, RIGHT)
     assert (found.problem, found.target, found.script_text) == (PROBLEM, "simulator:sm_90", SCRIPT)
     assert found.program == program("//\n.version 8.0 // 3")
     assert code_sha256(found.program) == found.artifact_sha256
     add(store, run_of(store, "cuda:sm_90", NO_GPU), 0, Failure(Stage.LOAD, "compiled only: no GPU"))
     add(store, run_of(store), 1)
-    pending = [(each.origin.number, each.verdict is None) for each in store.pending(TrialQuery())]
+    pending = [
+        (each.origin.number, each.verdict is None) for each in pending_trials(store.database, TrialQuery())
+    ]
     assert pending == [(3, False), (1, False), (0, True)]
 
 

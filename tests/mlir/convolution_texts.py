@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tests.fusion_texts import PARALLEL, Argument, fusion, generic, tensor
 from tests.texts import filled
-from tuner.mlir.ir.convolutions import LAYOUTS
+from tuner.mlir.fusions.convolutions import LAYOUTS
 
 READ = {"none": (), "bias_relu": ("bias",), "residual": ("bias", "residual")}  # by the epilogue
 

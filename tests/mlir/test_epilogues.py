@@ -7,7 +7,7 @@ from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError
 from tuner.core.matmul import Matmul
 from tuner.core.problem_classes import PackedProblem
-from tuner.mlir.fusions import facts_of
+from tuner.mlir.fusions.facts import facts_of
 
 pytestmark = pytest.mark.mlir
 PRODUCT = texts.product(8, 16, 4, "bias")

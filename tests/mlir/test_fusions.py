@@ -19,7 +19,8 @@ from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import FusedProblem, PackedProblem, problem_of_values
 from tuner.mlir.bindings import ir
-from tuner.mlir.fusions import annotate_facts, facts_of, fusion_problem, parse_fusion, prepare
+from tuner.mlir.fusions.facts import annotate_facts, facts_of, fusion_problem
+from tuner.mlir.fusions.function import parse_fusion, prepare
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.choice import default_script
 from tuner.targets.cpu.compiler import CpuCompiler

@@ -7,8 +7,8 @@ import pytest
 
 from tests.fusion_runs import as_problem
 from tests.mlir.attention_texts import Attention
-from tuner.mlir.fusions import facts_of
-from tuner.mlir.hidden_keys import AttentionMask, attention_mask, visible_band, with_visible_band
+from tuner.mlir.fusions.facts import facts_of
+from tuner.mlir.fusions.hidden_keys import AttentionMask, attention_mask, visible_band, with_visible_band
 from tuner.mlir.reference.fusion_reference import draw_inputs
 
 SIZES = (4, 20, 3, 5)

@@ -19,7 +19,7 @@ from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.instruction_sets import AVX2
 from tuner.core.programs import LOOPS, ExplainedFusion, given_up_note, no_schedules
-from tuner.mlir.fusions import fusion_problem
+from tuner.mlir.fusions.facts import fusion_problem
 from tuner.programs import children as module
 from tuner.programs import compile as compile_module
 from tuner.programs import fusion_compiler

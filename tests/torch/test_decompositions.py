@@ -24,7 +24,7 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 import tuner.torch  # noqa: E402 - after the skip
 from tests.programs.exports.export import Function  # noqa: E402
 from tuner.core import fusions  # noqa: E402
-from tuner.mlir.fusions import fusion_problem  # noqa: E402
+from tuner.mlir.fusions.facts import fusion_problem  # noqa: E402
 from tuner.programs.execution import host_function  # noqa: E402
 from tuner.programs.fusions.pipeline import FormedText, form_text  # noqa: E402
 from tuner.torch.export import export_module  # noqa: E402

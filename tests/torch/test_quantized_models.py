@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tuner.core.fusions import CONTRACTION, QUANTIZED
-from tuner.mlir.fusions import facts_of
+from tuner.mlir.fusions.facts import facts_of
 
 pytestmark = pytest.mark.mlir
 
@@ -21,7 +21,7 @@ from torch import nn  # noqa: E402 - after the skip
 
 import tuner.torch  # noqa: E402 - after the skip
 from tuner.core.matmul import Matmul  # noqa: E402
-from tuner.mlir.fusions import fusion_problem  # noqa: E402
+from tuner.mlir.fusions.facts import fusion_problem  # noqa: E402
 from tuner.programs.fusions.pipeline import FormedProgram, fuse_program  # noqa: E402
 from tuner.torch.export import export_module  # noqa: E402
 from tuner.torch.packed_nibbles import PACKED, TILES, unpacked  # noqa: E402

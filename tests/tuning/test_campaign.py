@@ -38,7 +38,7 @@ from tuner.core.requests import CampaignProposal, RunRequest
 from tuner.core.runs import RunSettings
 from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
-from tuner.mlir.fusions import fusion_arguments
+from tuner.mlir.fusions.function import fusion_arguments
 from tuner.programs.compile import compile_program
 from tuner.programs.fusion_tuning import tune_text
 from tuner.runtime.workers.limits import Limits

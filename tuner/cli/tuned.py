@@ -42,7 +42,6 @@ from tuner.results.database_name import database_text
 from tuner.results.output.formatting import knobs_line, wrapped
 from tuner.results.output.json_documents import tune_document
 from tuner.results.output.run_result import failure_lines, tune_lines, verified_lines
-from tuner.search.cost_model.untimed import deciding_facts, predicted_first
 from tuner.tuning.request import run_settings
 from tuner.tuning.run import transfer_settings
 from tuner.tuning.untuned import untuned_choice
@@ -233,14 +232,20 @@ def _print(
     elif tuned.selected is not None:
         print("\n".join(wrapped(tune_lines(tuned, tuned.selected, arguments))))
     elif tuned.has_worked:
-        pending = store.pending(TrialQuery(run=tuned.run.id))
-        promising = predicted_first(pending, backends.predicted, PREDICTED_LIMIT)
-        facts = deciding_facts(promising[0]) if promising else ""
-        print("\n".join(wrapped(verified_lines(tuned, promising, arguments, facts))))
+        print("\n".join(wrapped(_verified_lines(backends, tuned, store, arguments))))
     if tuned.is_interrupted:
         print_interrupted(resume_with)
     elif not tuned.has_worked:
         print("\n".join(wrapped(failure_lines(tuned, arguments))), file=sys.stderr)
+
+
+def _verified_lines(backends: "Backends", tuned: "TunedRun", store: "Store", arguments: str) -> list[str]:
+    order = backends.target_of_run(tuned.run.settings).untimed
+    if order is None:
+        return verified_lines(tuned, (), arguments)
+    promising = order.promising(store, tuned.run.id, backends.predicted, PREDICTED_LIMIT)
+    facts = order.facts(promising[0]) if promising else ""
+    return verified_lines(tuned, promising, arguments, facts)
 
 
 # With --fleet: the machine class of a resumed run; with --on: a run on each class, and the compromise.

@@ -211,6 +211,7 @@ class FleetTarget(Target):
         self.sources = own.sources
         self.details = own.details
         self.programs = own.programs
+        self.untimed = own.untimed
         self.needs_local_resources = own.needs_local_resources
         self.times_processors = own.times_processors
         self.baselines = OneBaseline("--fleet: nodes compare with their default library")

@@ -8,7 +8,6 @@ __all__ = [
     "fingerprint",
     "fusions",
     "gpu",
-    "hidden_keys",
     "ir",
     "math",
     "miscompiled",

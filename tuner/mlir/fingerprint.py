@@ -41,7 +41,7 @@ SHARED_SOURCES: Sources = (
     "mlir/dialect.py",
     "mlir/empty_matches.py",
     "mlir/epilogues.py",
-    "mlir/fusions.py",
+    "mlir/fusions",
     "mlir/gpu_ops",
     "mlir/ir",
     "mlir/math",

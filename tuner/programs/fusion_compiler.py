@@ -35,7 +35,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import DECLARATION, compile_fusion
 from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.mlir.cpu.pipeline import cpu_compiler
-from tuner.mlir.fusions import fusion_problem
+from tuner.mlir.fusions.facts import fusion_problem
 from tuner.mlir.ir.reading import types_of
 from tuner.programs.fusions.linking import FusionPlaces, linked
 from tuner.programs.fusions.memory_plan import memory_plan

@@ -71,7 +71,7 @@ def tunable_fusions(
 
 
 def _problem_of(fusion: fusions.Fusion, machine: Machine) -> TextProblem | Refusal:
-    from tuner.mlir.fusions import fusion_problem  # loads MLIR
+    from tuner.mlir.fusions.facts import fusion_problem  # loads MLIR
     from tuner.mlir.reference.fusion_reference import draw_inputs  # loads MLIR
 
     if fusion.kind == fusions.LOOPS:

@@ -17,9 +17,11 @@ from tuner.core.trials import StoredTrial
 from tuner.runtime.timing_lock import LockWait
 
 if TYPE_CHECKING:
-    from tuner.core.compiled_code import Assemble, PredictedCycles
+    from tuner.core.compiled_code import Assemble, Predict, PredictedCycles
     from tuner.core.device import AbstractDevice
     from tuner.core.interfaces import AbstractRunner
+    from tuner.core.remote_results import PendingTrial
+    from tuner.db.store import Store
     from tuner.runtime.workers.limits import Limits
     from tuner.runtime.workers.protocol import Factory
     from tuner.runtime.workers.runner import RunnerOrder
@@ -39,6 +41,23 @@ class InitialModel(ABC):
 
         ``resources``: what ptxas reported of candidates that earlier runs have compiled.
         """
+
+
+class UntimedOrder(ABC):
+    """How a target ranks trials that were compiled or verified, and not timed."""
+
+    @abstractmethod
+    def promising(
+        self, store: "Store", run: int, predict: "Predict", limit: int
+    ) -> "tuple[PendingTrial, ...]":
+        """Returns the trials of a run that should be timed, the most promising first.
+
+        ``predict`` gives the cycles of the first ``limit`` of them.
+        """
+
+    @abstractmethod
+    def facts(self, trial: "PendingTrial") -> str:
+        """Returns a line with the facts that rank a trial."""
 
 
 @dataclass(frozen=True)
@@ -201,6 +220,7 @@ class Target(ABC):
     cross_compiled: "Target | None" = None  # of processors whose code is not timed here
     details: tuple[str, ...] = ()  # names of other processors that may follow the colon: "znver4"
     programs: ProgramSupport | None = None  # None: single operations only
+    untimed: UntimedOrder | None = None  # None: what is not timed is not ranked
     baselines: BaselineChoice = OneBaseline("this target: the baseline can be chosen for target cpu alone")
     needs_local_resources: bool = True  # of this machine: memory for compile workers and arrays; processors
     times_processors: bool = False  # of this machine: other programs on them disturb the times

@@ -9,6 +9,7 @@ from tuner.core.errors import Failure, Stage, TunerError
 from tuner.core.matmul import Matmul
 from tuner.core.queries import Imported, TaskQuery, TrialQuery
 from tuner.core.remote_results import RemoteResults
+from tuner.db.remote_results import import_results
 from tuner.db.store import Store
 from tuner.library.bundle.archive import read_bundle
 from tuner.library.bundle.exchange import choose_pending, import_file, packed, passing_bundle
@@ -77,7 +78,7 @@ def test_a_refuted_trial_is_not_packed_and_neither_is_its_code_of_another_run(fi
     (simulated,) = (each for each in filled.trials(ANY) if each.run == 1 and each.number == one.origin.number)
     filled.refute(simulated.id, Failure(Stage.VERIFY, "in a check: wrong"))
     assert choose_pending(filled, ANY) == (two, *others)
-    filled.import_results(RemoteResults(PROVENANCE, (result(two, timed()),)))
+    import_results(filled.database, RemoteResults(PROVENANCE, (result(two, timed()),)))
     (on_gpu,) = filled.trials(TrialQuery(TaskQuery(target="cuda")))
     filled.refute(on_gpu.id, Failure(Stage.VERIFY, "in the final re-measurement: wrong"))
     again = run_of(filled)

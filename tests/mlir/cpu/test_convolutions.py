@@ -19,7 +19,7 @@ from tuner.core.numpy_types import DTYPES
 from tuner.core.packings import WeightPacking
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import TextProblem
-from tuner.mlir.ir.convolutions import LAYOUTS
+from tuner.mlir.fusions.convolutions import LAYOUTS
 from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet

@@ -10,7 +10,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.pipeline import FUSION_LOOPS_TO_LLVM
 from tuner.mlir.cpu.threads import divide_among_threads
-from tuner.mlir.fusions import fusion_function
+from tuner.mlir.fusions.function import fusion_function
 from tuner.mlir.passes import run_passes
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 

@@ -11,7 +11,7 @@ from tests.mlir.kernels import changed, parsed
 from tests.texts import filled, text_beside
 from tuner.core.packings import WeightPacking
 from tuner.mlir.bindings import ir
-from tuner.mlir.ir.convolutions import ConvolutionForm, convolution_form
+from tuner.mlir.fusions.convolutions import ConvolutionForm, convolution_form
 from tuner.mlir.ir.linalg import round_late
 from tuner.mlir.ir.packed_weights import packing_of, set_packed, set_packed_as
 from tuner.mlir.ir.reading import walk

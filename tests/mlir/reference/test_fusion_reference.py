@@ -14,7 +14,7 @@ from tests import byte_fusion_texts as byte_texts
 from tests import fusion_texts as texts
 from tests.mlir.convolution_texts import Convolution
 from tuner.core.errors import UsageError
-from tuner.mlir.ir.convolutions import LAYOUTS
+from tuner.mlir.fusions.convolutions import LAYOUTS
 from tuner.mlir.reference import bounded_ops
 from tuner.mlir.reference.bounded_ops import Bounded, converted_integer, integer_op
 from tuner.mlir.reference.fusion_reference import (

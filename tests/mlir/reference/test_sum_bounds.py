@@ -17,7 +17,7 @@ from tuner.core.numpy_types import widened
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import TextProblem
 from tuner.core.quantization import WeightFormat, quantized_text
-from tuner.mlir.fusions import fusion_arguments
+from tuner.mlir.fusions.function import fusion_arguments
 from tuner.mlir.reference.fusion_reference import Expected, evaluate, worst_error
 from tuner.payload.comparison import compare
 from tuner.payload.drawing import draw, draw_base

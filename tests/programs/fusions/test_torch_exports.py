@@ -10,7 +10,7 @@ from tests.programs.fusions.host_execution import FusedFunction, formed
 from tests.programs.lowering.compiled import cpu_function
 from tests.programs.payload_runs import listed
 from tuner.core.fusions import ATTENTION
-from tuner.mlir.fusions import facts_of
+from tuner.mlir.fusions.facts import facts_of
 from tuner.programs.fusions import formation
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program

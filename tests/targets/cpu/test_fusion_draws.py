@@ -17,8 +17,8 @@ from tuner.core.interfaces import Script
 from tuner.core.matmul import Matmul
 from tuner.core.problem_classes import TextProblem
 from tuner.core.quantization import WeightFormat, quantized_text
-from tuner.mlir.fusions import fusion_arguments
-from tuner.mlir.hidden_keys import attention_mask, with_visible_band
+from tuner.mlir.fusions.function import fusion_arguments
+from tuner.mlir.fusions.hidden_keys import attention_mask, with_visible_band
 from tuner.mlir.reference.fusion_reference import Expected, as_marked
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.choice import first_configuration

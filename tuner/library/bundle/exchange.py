@@ -13,6 +13,8 @@ from tuner.core.errors import TunerError
 from tuner.core.problem_text import tune_command
 from tuner.core.queries import Imported, TaskQuery, TrialQuery
 from tuner.core.remote_results import PendingTrial
+from tuner.db.pending_trials import pending_trials
+from tuner.db.remote_results import import_results
 from tuner.library.bundle.archive import pack
 from tuner.library.bundle.results_file import read_results
 from tuner.search.cost_model.untimed import predicted_first
@@ -34,7 +36,7 @@ def choose_pending(
     ``limit``: at most so many per problem; ``chip``: of the code, "" for any. Repeated code, and trials found
     wrong on such a GPU, are left out. Raises TunerError if no trial is left.
     """
-    pending = (trial for trial in store.pending(query) if chip in ("", trial.program.chip))
+    pending = (trial for trial in pending_trials(store.database, query) if chip in ("", trial.program.chip))
     by_problem = itertools.groupby(
         predicted_first(pending, real_backends().predicted), key=lambda trial: trial.problem
     )
@@ -59,7 +61,7 @@ def import_file(store: "Store", path: Path) -> Imported:
 
     Raises UsageError for a damaged file, or results of trials that the database does not have.
     """
-    return store.import_results(read_results(path))
+    return import_results(store.database, read_results(path))
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import itertools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -272,7 +271,5 @@ def _require_options(rule: Any, db: Any, threads: Any, measure: Any) -> None:
         raise unknown_value("measure", measure, MEASURES)
 
 
-@cache
-def dispatched_matmul() -> DispatchedMatmul:
-    """Returns ``tuner.matmul``, which keeps the kernels that this process has loaded."""
-    return DispatchedMatmul(lambda: registry.real_backends(), default_folder)  # tests replace real_backends
+# ``tuner.matmul``, which keeps the kernels that this process has loaded; tests replace real_backends
+matmul: Final = DispatchedMatmul(lambda: registry.real_backends(), default_folder)

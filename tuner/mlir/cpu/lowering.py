@@ -28,7 +28,7 @@ from tuner.mlir.cpu.masks import (
 from tuner.mlir.cpu.packs import packs_to_loops
 from tuner.mlir.cpu.stack_memory import bound_stacks
 from tuner.mlir.cpu.threads import divide_among_threads
-from tuner.mlir.fusions import STORE, fusion_function, parse_fusion, prepare, prepare_matmul
+from tuner.mlir.fusions.function import STORE, fusion_function, parse_fusion, prepare, prepare_matmul
 from tuner.mlir.ir.building import LOOP_ANNOTATION
 from tuner.mlir.ir.dot_products import lower_dot_products
 from tuner.mlir.ir.memrefs import copy_by_loops

@@ -18,8 +18,7 @@ from tuner.mlir.cpu_ops.channel_pairs import (
 from tuner.mlir.cpu_ops.convolution_operands import PLANES, WEIGHTS, ConvolutionTile
 from tuner.mlir.cpu_ops.vnni_packing import k_group_type
 from tuner.mlir.dialect import InPlaceOp, attribute
-from tuner.mlir.ir.building import PARALLEL, REDUCTION, dimensions, generic, index, reinterpreted, value
-from tuner.mlir.ir.convolutions import (
+from tuner.mlir.fusions.convolutions import (
     LAYOUTS,
     PAD,
     ConvolutionForm,
@@ -27,6 +26,7 @@ from tuner.mlir.ir.convolutions import (
     is_padding_of_zeros,
     zero_planes,
 )
+from tuner.mlir.ir.building import PARALLEL, REDUCTION, dimensions, generic, index, reinterpreted, value
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.packed_weights import ORDER, WEIGHT, set_packed_as
 from tuner.mlir.ir.reading import op_of, walk

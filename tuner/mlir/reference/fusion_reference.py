@@ -23,9 +23,7 @@ from tuner.core.fusion_facts import ZERO_PLANES
 from tuner.core.numpy_types import DTYPES
 from tuner.core.quantization import QUANTIZATION
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.fusions import STORE, fusion_function, indexing_maps, loop_extents, parse_fusion
-from tuner.mlir.hidden_keys import with_hidden_keys
-from tuner.mlir.ir.convolutions import (
+from tuner.mlir.fusions.convolutions import (
     LAYOUTS,
     PAD,
     ConvolutionForm,
@@ -33,6 +31,8 @@ from tuner.mlir.ir.convolutions import (
     is_padding_of_zeros,
     zero_planes,
 )
+from tuner.mlir.fusions.function import STORE, fusion_function, indexing_maps, loop_extents, parse_fusion
+from tuner.mlir.fusions.hidden_keys import with_hidden_keys
 from tuner.mlir.ir.reading import ops_in, walk
 from tuner.mlir.reference.bounded_ops import (
     BINARY,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tuner.core.dtypes import number_type, sum_roundings
 from tuner.core.quantization import BY_ROW, GREATEST, LEAST_MAXIMUM, WeightFormat
-from tuner.mlir.fusions import quantization_in
+from tuner.mlir.fusions.facts import quantization_in
 
 Array = npt.NDArray[np.generic]
 Float64 = npt.NDArray[np.float64]

@@ -13,9 +13,9 @@ import numpy as np
 
 from tuner.core.dtypes import natural_output, number_type
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.fusions import matmul_layout
+from tuner.mlir.fusions.convolutions import convolution_form
+from tuner.mlir.fusions.facts import matmul_layout
 from tuner.mlir.ir.building import create, recreated, value
-from tuner.mlir.ir.convolutions import convolution_form
 from tuner.mlir.ir.linalg import is_unsigned
 from tuner.mlir.ir.reading import maps_in, op_of, set_operands, uses_of
 from tuner.programs.fusions.generics import (

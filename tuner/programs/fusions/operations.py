@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tuner.core.fusions import CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, QUANTIZED, ROWS
 from tuner.core.quantization import QUANTIZATION
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.convolutions import LAYOUTS
+from tuner.mlir.fusions.convolutions import LAYOUTS
 from tuner.mlir.ir.linalg import GENERALIZE
 from tuner.mlir.ir.reading import maps_in, ops_in, walk_where
 from tuner.mlir.passes import run_passes

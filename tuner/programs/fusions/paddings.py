@@ -5,8 +5,8 @@ product of matrices, whose rows are all pixels of an image, cannot write between
 """
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions.convolutions import YIELD, is_padding_of_zeros, takes_padding
 from tuner.mlir.ir.building import create, recreated
-from tuner.mlir.ir.convolutions import YIELD, is_padding_of_zeros, takes_padding
 from tuner.mlir.ir.reading import source_of
 from tuner.programs.fusions.operations import COLLAPSE, EXPAND, FREE, SLICE, defining
 from tuner.programs.fusions.payload import TensorPayload

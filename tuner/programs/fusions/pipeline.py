@@ -15,8 +15,8 @@ from tuner.core.fusions import ATTENTION, ELEMENTWISE, QUANTIZED, WEIGHT, Buffer
 from tuner.core.problem_classes import MatmulProblem
 from tuner.core.quantization import WEIGHT_BITS, quantized_text
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.fusions import fusion_problem, quantization_in
-from tuner.mlir.hidden_keys import attention_mask, visible_band, with_visible_band
+from tuner.mlir.fusions.facts import fusion_problem, quantization_in
+from tuner.mlir.fusions.hidden_keys import attention_mask, visible_band, with_visible_band
 from tuner.mlir.ir.reading import name_of, ops_in
 from tuner.mlir.reference.fusion_reference import evaluate_tensors
 from tuner.mlir.transform import new_context
@@ -244,7 +244,7 @@ def _broadcast_for_each_user(payload: TensorPayload) -> None:
 
 
 # A mask that hides the same keys at each call, as a causal one, is computed at compile time; its numbers say
-# which keys no row sees: ``tuner.mlir.hidden_keys``.
+# which keys no row sees: ``tuner.mlir.fusions.hidden_keys``.
 
 
 def _marked_fusions(

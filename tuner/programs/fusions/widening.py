@@ -3,8 +3,8 @@
 from math import prod
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions.convolutions import convolution_form
 from tuner.mlir.ir.building import create, filled, recreated, value
-from tuner.mlir.ir.convolutions import convolution_form
 from tuner.mlir.ir.reading import op_of, source_of, users_of
 from tuner.programs.fusions import operations
 from tuner.programs.fusions.generics import converted, empty, extended

@@ -20,7 +20,7 @@ from tuner.core.packings import WeightPacking
 from tuner.core.problem import WEIGHTS_COLD
 from tuner.core.problem_classes import TextProblem
 from tuner.core.records import Verdict
-from tuner.mlir.fusions import FusionArgument, fusion_arguments
+from tuner.mlir.fusions.function import FusionArgument, fusion_arguments
 from tuner.mlir.reference.fusion_reference import Expected, worst_error
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.payload.reference import Array

@@ -23,8 +23,8 @@ from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.fusion_facts import VISIBLE
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem_classes import PackedProblem, TextProblem
-from tuner.mlir.fusions import FusionArgument
-from tuner.mlir.hidden_keys import attention_mask
+from tuner.mlir.fusions.function import FusionArgument
+from tuner.mlir.fusions.hidden_keys import attention_mask
 from tuner.mlir.reference.bounded_ops import FROM_FLOAT
 from tuner.mlir.reference.fusion_reference import (
     Expected,

@@ -16,7 +16,7 @@ from tuner.core.fusions import FUSION_ENTRY
 from tuner.core.interfaces import Script
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem_classes import PackedProblem
-from tuner.mlir.fusions import FusionArgument, fusion_arguments
+from tuner.mlir.fusions.function import FusionArgument, fusion_arguments
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.payload.reference import Array
 from tuner.runtime.cpu.jit import PackedArguments

@@ -34,6 +34,7 @@ from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
 from tuner.targets.compiled_target import CompiledTarget
 from tuner.targets.cpu.target import host_machine
 from tuner.targets.gpu.baseline import BASELINE_TIMEOUT_S, time_cublas_in_child
+from tuner.targets.gpu.untimed_order import GpuOrder
 from tuner.targets.target import (
     ProgramSupport,
     RunnerChildren,
@@ -104,6 +105,7 @@ class NvidiaGpu(CompiledTarget):
         self.name = device.name
         self.sources = device.sources
         self.programs = device
+        self.untimed = GpuOrder()
 
     def status(self) -> TargetStatus:
         if not has_ptx():

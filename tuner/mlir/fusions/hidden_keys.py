@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tuner.core.fusion_facts import GUARDED, VISIBLE
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.fusions import contractions, fusion_function, indexing_maps, parse_fusion
+from tuner.mlir.fusions.function import contractions, fusion_function, indexing_maps, parse_fusion
 from tuner.mlir.ir.memrefs import argument_attributes, set_argument_attribute
 from tuner.mlir.ir.reading import op_of, ops_in
 
