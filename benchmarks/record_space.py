@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import click
 
+from benchmarks.t4_writer import Recording, t4_bytes
 from tuner.cli.forms import CommandForm, ProblemOptions, ResultOptions, RunOptions, TypedOption, read_options
 from tuner.cli.main import INTERRUPTED
 from tuner.cli.options import (
@@ -32,7 +33,6 @@ from tuner.results.database_name import database_text
 from tuner.results.output.files import write_atomically
 from tuner.results.output.json_documents import counts_document, problem_document
 from tuner.results.output.run_result import counts_text
-from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.tuning.request import run_settings
 
 if TYPE_CHECKING:

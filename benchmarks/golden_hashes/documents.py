@@ -41,7 +41,6 @@ OF_A_TRIAL = {  # part -> command
     "shown": ("show", "{trial}", "--json"),
     "exported": ("export", "--trial", "{trial}"),
     "source": ("export", "--trial", "{trial}", "--format", "source"),
-    "t4": ("export", "--trial", "{trial}", "--format", "t4"),
 }
 NAIVE = "matmul_gpu_naive(block_m=1, block_n=256)"
 TOO_WIDE = "matmul_gpu_naive(block_m=16, block_n=1024)"
@@ -50,7 +49,6 @@ OF_ALL = {  # part -> command
     "history csv": ("history", "--format", "csv"),
     "history best": ("history", "--best", "--sort", "median", "--format", "json"),
     "history failed": ("history", "--status", "failed", "--format", "json"),
-    "history t4": ("history", "--run", "1", "--format", "t4"),
     "runs": ("history", "--runs", "--limit", "100", "--json"),
     "ablation": ("show", "run:1", "--ablation", "--json"),
     "strategies": ("strategies", "--json"),

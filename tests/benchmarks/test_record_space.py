@@ -1,7 +1,6 @@
 """Recording a space, and everything that reads one: replays, T4 from history and export."""
 
 import dataclasses
-import gzip
 import json
 import signal
 from collections.abc import Iterator
@@ -149,26 +148,8 @@ def test_what_cannot_be_recorded_is_refused(tuner: Tuner, options: str, message:
     assert message in tuner.refused(*f"record-space {options} -o x.json".split())
 
 
-@pytest.mark.slow
-def test_history_and_export_write_t4_but_not_of_nothing_nor_of_two_machines(tuned: Tuner) -> None:
-    path, export = tuned.database.with_name("best.t4.json.gz"), "export matmul 8x8x8 --format t4"
-    plain = tuned(export)
-    tuned.done(f"{export} -o", str(path))
-    assert gzip.decompress(path.read_bytes()).decode() == tuned(f"{export} --json").out == plain.out
-    (result,) = plain.json["results"]
-    assert result["configuration"]["x"] == 7
-    path = tuned.database.with_name("history.json")
-    path.write_text(tuned("history --run 1 --format t4").out)
-    times = [trial["median_s"] for trial in tuned("history --json").json]
-    assert sorted(read_recorded(path).times_s.tolist()) == sorted(times)
-    assert "t4: found no trials" in tuned("history --shape 9x9x9 --format t4").err
-    tuned("tune matmul 8x8x4 --trials 2")
-    refused = tuned.refused("history --format t4")
-    assert "t4: found trials of 2 problems, targets, machines or compilers" in refused
-
-
 @pytest.mark.drawn(2)
-@pytest.mark.parametrize("form", ["script", "source", "payload", "ptx", "cubin", "t4"])
+@pytest.mark.parametrize("form", ["script", "source", "payload", "ptx", "cubin"])
 def test_a_replay_has_nothing_to_export_but_its_record(tuner: Tuner, form: str) -> None:
     file = values.write_recording(tuner.database.parent)
     tuner("tune matmul 8x8x8 --trials 2 --sampler exhaustive --target", f"replay:{file}")
@@ -179,72 +160,3 @@ def test_a_replay_has_nothing_to_export_but_its_record(tuner: Tuner, form: str) 
 def test_a_space_on_a_recording_is_its_points(tuner: Tuner) -> None:
     file = values.write_recording(tuner.database.parent)
     assert tuner("space matmul 8x8x8 --json --target", f"replay:{file}").json["feasible"] == 120
-
-
-# The trials of all runs of a campaign, as T4 files that a search replays.
-
-SHAPES = "- {shape: 8x8x8, name: first}\n- {shape: 64x8x8, dtype: f64, align: 64}\n"
-NAMES = ("matmul_8x8x8_f32_nn_none_run1.t4.json.gz", "matmul_64x8x8_f64_nn_none_align_64_run2.t4.json.gz")
-
-
-@pytest.fixture
-def grouped(tuner: Tuner, tmp_path: Path) -> Tuner:
-    shapes = tmp_path / "shapes.yaml"
-    shapes.write_text(SHAPES)
-    tuner.done("tune --shapes", str(shapes), "--trials", "11", "--target", "fake")
-    return tuner
-
-
-@pytest.mark.slow
-def test_a_campaign_is_a_folder_of_recordings_that_are_replayed(grouped: Tuner, tmp_path: Path) -> None:
-    folder = tmp_path / "t4"
-    done = grouped.done("export --format t4 --campaign 1 -o", str(folder), "--json")
-    assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
-    assert done.json["files"] == [str(folder / name) for name in NAMES]
-    assert [each["run"] for each in done.json["runs"]] == [1, 2]
-    for run, name in zip((1, 2), NAMES, strict=True):
-        history = grouped("history --run", str(run), "--json").json
-        assert len(json.loads(gzip.decompress((folder / name).read_bytes()))["results"]) == len(history)
-        space = read_recorded(folder / name)
-        assert space.problem is not None
-        assert space.problem.key.replace(" ", "_").replace("=", "_") == name.partition("_run")[0]
-        assert sorted(space.times_s.tolist()) == sorted(trial["median_s"] for trial in history)
-    options = "--dtype f64 --align 64 --sampler exhaustive --json --target"
-    again = grouped.done(f"tune matmul 64x8x8 {options}", f"replay:{folder / NAMES[1]}")
-    best = grouped("tune --resume campaign:1 --json").json["problems"][1]["best"]
-    assert again.json["best"]["knobs"] == best["knobs"]
-
-
-@pytest.mark.slow
-def test_runs_are_named_too_but_for_one_without_trials_and_a_replay(grouped: Tuner, tmp_path: Path) -> None:
-    folder, out = tmp_path / "t4", tmp_path / "out"
-    grouped.done("export --format t4 --run 1 --run 1 -o", str(folder))
-    assert [path.name for path in folder.iterdir()] == [NAMES[0]]
-    grouped("tune matmul 8x8x8 --sampler exhaustive --target", f"replay:{folder / NAMES[0]}")
-    assert "t4: run 3: is a replay" in grouped.refused("export --format t4 --run 3 -o", str(out))
-    grouped("tune --trials 1 --target fake --shapes", str(tmp_path / "shapes.yaml"))
-    done = grouped.done("export --format t4 --campaign 2 -o", str(out))
-    assert "note: run 5: has no trials: matmul 64x8x8 f64 nn none align=64" in done.err
-    assert len(list(out.iterdir())) == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--campaign 1", "--format t4: writes a file per run into a folder\nhint: -o DIR"),
-        ("--campaign 1 -o out matmul 8x8x8", "--campaign cannot be combined with matmul"),
-        ("--run 1 -o out --stock", "--run cannot be combined with --stock: all trials"),
-        ("--campaign 1 -o out --trial 3", "--campaign cannot be combined with --trial"),
-        ("--campaign 7 -o out", "campaign: found 7, allowed 1 to 1"),
-        ("--run 9 -o out", "9"),
-        ("--campaign 1 -o file", "is a file, not a folder to write into"),
-    ],
-)
-def test_what_has_no_file_per_run_is_refused(
-    grouped: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("file").write_text("")
-    assert message in grouped.refused(f"export --format t4 {options}")
-    assert not Path("out").exists()

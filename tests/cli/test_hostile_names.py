@@ -36,7 +36,7 @@ JSON_COLUMNS: dict[str, Callable[[str], object]] = {
     "stage_s": lambda text: [[text, 0.5]],
 }
 COMMANDS = (
-    *("history", "history --best", "history --json", "history --format csv", "history --format t4"),
+    *("history", "history --best", "history --json", "history --format csv"),
     *("history --runs", "history --runs --json", "show run:1", "show run:1 --json", "explain 2"),
     *("show 1", "show 2", "show 1 --json"),
     *("diff 1 2", "diff run:1 run:1", "report", "export --trial 1", "export --trial 1 --json", "db info"),
@@ -74,7 +74,6 @@ def test_no_output_holds_a_control_character(merged: Tuner) -> None:
 def test_json_csv_and_an_exported_header_hold_the_texts_without_harm(merged: Tuner, tmp_path: Path) -> None:
     (first, *_) = merged("history --sort number --json").json
     assert first["strategy"] in {plain(text) for text in HOSTILE}
-    assert json.loads(merged("history --format t4").out)
     file = tmp_path / "best.mlir"
     merged.done("export --trial 1 -o", str(file))
     text = file.read_text()
@@ -96,14 +95,13 @@ def test_json_csv_and_an_exported_header_hold_the_texts_without_harm(merged: Tun
 
 QUERIES = (
     *("history", "history --best", "history --sort median --json", "history --format csv"),
-    *("history --runs", "history --runs --json", "history --format t4", "show run:1", "show run:1 --json"),
+    *("history --runs", "history --runs --json", "show run:1", "show run:1 --json"),
     *(
         "report",
         "explain run:1",
         "show run:1 --ablation",
         "diff run:1 run:1",
         "export matmul 8x8x8",
-        "export matmul 8x8x8 --format t4",
     ),
     *("check --best", "db info", "db prune", "tune matmul 8x8x8 --trials 3", "tune matmul 9x8x8 --trials 3"),
 )

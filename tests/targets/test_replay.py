@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.t4_writer import Recording, t4_bytes
 from tests.default_suite import ALL
 from tests.space.recorded import values
 from tests.tuning import fakes
@@ -22,7 +23,6 @@ from tuner.db.store import Store
 from tuner.results.best_trials import best_result
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import RecordedSpace, RecordedTime
-from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.targets import replay as target
 from tuner.targets.backends import REPLAY_STATUS
 from tuner.targets.replay import ReplayCompiler, ReplayEvaluator, bind_recorded, recorded_compiler

@@ -103,8 +103,7 @@ def export(
         file: path to write the bytes to; next to a script ``best.mlir`` its payload and its provenance are
             written, ``best.source.mlir`` and ``best.provenance.json``. None: nothing is written.
         format: "script" (the transform script with a header), "provenance" (what the header says, as JSON),
-            "source" (the payload), "payload" (the payload after the script), "ptx", "cubin", "t4" (JSON of
-            Kernel Tuner's T4 format).
+            "source" (the payload), "payload" (the payload after the script), "ptx", "cubin".
         db: path or URL of the results database; None: as for ``tune``.
         threads: for a problem: threads of the kernel; None: any.
         target: for a problem: as for ``tune``; "auto" is the first target that gives times here and has a

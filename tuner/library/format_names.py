@@ -7,8 +7,8 @@ from tuner.runtime.extensions import Extension, extensions
 
 GROUP: Final = "formats"  # of entry points
 # Formats of one trial, which the command itself writes; DATA_FORMATS are documents about a trial.
-DATA_FORMATS: Final = ("json", "t4", "provenance")
-TRIAL_FORMATS: Final = ("script", "provenance", "source", "payload", "ptx", "cubin", "json", "t4")
+DATA_FORMATS: Final = ("json", "provenance")
+TRIAL_FORMATS: Final = ("script", "provenance", "source", "payload", "ptx", "cubin", "json")
 # MLIR versions that a library is written for: dialects that were renamed between them.
 MLIR_22, MLIR_23 = VERSIONS = ("mlir-22", "mlir-23")
 

@@ -1,7 +1,4 @@
-"""A trial exported: its script with knobs, provenance, payload, GPU code or T4 JSON.
-
-T4 is a JSON format for the results of autotuners (``tuner.space.recorded.t4``).
-"""
+"""A trial exported: its script with knobs, provenance, payload or GPU code."""
 
 import re
 from pathlib import Path
@@ -18,7 +15,6 @@ from tuner.core.runs import Run
 from tuner.core.serialization import utc_text
 from tuner.core.trials import StoredTrial
 from tuner.space.file.reading import parse_space, spaces_for
-from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.space.scripts.header import (
     BaselineMedian,
     ScriptProvenance,
@@ -39,8 +35,7 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-FORMS = ("script", "provenance", "source", "payload", "ptx", "cubin", "t4")
-DATA_FORMS = ("t4",)  # forms that need no script
+FORMS = ("script", "provenance", "source", "payload", "ptx", "cubin")
 KNOB_LINE = re.compile(
     r"^(?P<begin>(?P<handle> *%\w+) = "
     r'transform\.tune\.knob<"(?P<name>\w+)"> = (?P<value>\d+) from options = )\[[\d, ]+\]',
@@ -57,30 +52,26 @@ def exported(
     *,
     constants: bool = False,
 ) -> bytes:
-    """Returns the content of an exported file: a trial's script, provenance, payload, GPU code or record.
+    """Returns the content of an exported file: a trial's script, provenance, payload or GPU code.
 
     Args:
         backends: the parts that generate and transform payloads.
         store: the results database.
         trial: the trial to export.
         form: "script" (with a header of its times), "provenance" (what the header says, as JSON), "source"
-            (the payload before the script), "payload" (the payload after the script), "ptx", "cubin", or "t4"
-            (JSON of autotuning results).
+            (the payload before the script), "payload" (the payload after the script), "ptx" or "cubin".
         output: the file that the caller will write, None to print; this function writes no file. The script's
-            header names the file, and "t4" is compressed for a name that ends with ".gz".
+            header names the file.
         constants: whether a script has plain constants in place of knobs.
 
     Raises UsageError for a trial without a script, for "script" and "provenance" of a failed trial, for "ptx"
-    or "cubin" where none is stored, and for a replay in any form but "t4". Raises TunerError where the
+    or "cubin" where none is stored, and for a replay. Raises TunerError where the
     payload cannot be transformed.
     """
     require_bound(trial)
-    if not trial.script and form not in DATA_FORMS:
+    if not trial.script:
         raise UsageError(f"trial {trial.id}: is a replay and has no script", "--format json")
     match form:
-        case "t4":
-            recording = Recording((store.run(trial.run),), (trial,))
-            return t4_bytes(recording, is_compressed=output is not None and output.suffix == ".gz")
         case "provenance":
             return provenance_text(_provenance(store, trial)).encode()
         case "ptx" | "cubin":

@@ -15,6 +15,7 @@ import pytest
 from optuna.storages import BaseStorage
 
 from tests.cli.conftest import Tuner, require, require_fields
+from tests.space.recorded import values
 from tuner.cli.commands import dashboard as local_server
 
 
@@ -55,8 +56,7 @@ def test_one_run_with_its_problem_alone(tuned: Tuner, tmp_path: Path) -> None:
 
 
 def test_a_replay_is_on_the_page_next_to_what_was_measured(tuned: Tuner, tmp_path: Path) -> None:
-    recording, page = tmp_path / "space.t4.json", tmp_path / "r.html"
-    recording.write_text(tuned("history --format t4").out)
+    recording, page = values.write_recording(tmp_path), tmp_path / "r.html"
     tuned.done("tune matmul 8x8x8 --trials 5 --target", f"replay:{recording}")
     require_fields(tuned("report --json -o", str(page)).json, runs=[2, 1], problems=2)
     assert tuned("report --run 2 --json -o", str(page)).json["problems"] == 1

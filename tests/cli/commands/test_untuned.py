@@ -64,7 +64,7 @@ def test_a_stock_script_and_refusals(real: Tuner, tmp_path: Path, monkeypatch: p
     assert '"tuner.' not in real.done("export matmul 64x48x33 --untuned --stock").out
     for options, line in (
         ("--trial 1", "--untuned cannot be combined with --trial"),
-        ("--format t4", "--untuned cannot be combined with --format"),
+        ("--format ptx", "--untuned cannot be combined with --format"),
     ):
         done = real(f"export matmul 64x48x33 --untuned {options}")
         assert (done.code, line in done.err) == (2, True), done.err

@@ -1,20 +1,17 @@
 import gzip
 import hashlib
-import json
 import math
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.space.recorded import values
-from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.errors import Failure, UsageError
 from tuner.space.recorded import recording
 from tuner.space.recorded.reading import read_recorded
-from tuner.space.recorded.recording import Points, Raw, RecordedTime, feasible_set_of, name_of, open_recorded
+from tuner.space.recorded.recording import Points, Raw, feasible_set_of, name_of, open_recorded
 
 NAN = float("nan")
 
@@ -36,14 +33,6 @@ def test_a_file_is_read_compressed_or_not(tmp_path: Path, name: str, is_compress
 )
 def test_only_known_suffixes_leave_the_name_and_what_prints_stays(path: str, name: str) -> None:
     assert name_of(Path(path)) == name
-
-
-@pytest.mark.parametrize("end", ["},", "}", "}}", "}}}"])
-def test_the_cache_of_an_unfinished_run_is_closed(tmp_path: Path, end: str) -> None:
-    """Kernel Tuner writes the closing braces when a run ends, and not before."""
-    path = tmp_path / "cache.json"
-    path.write_text('{"kernel_name": "k", "cache": {\n"a": {"time": 1.0},\n"b": {"time": 2.0' + end)
-    assert open_recorded(path).document["cache"] == {"a": {"time": 1.0}, "b": {"time": 2.0}}
 
 
 @pytest.mark.parametrize(
@@ -78,84 +67,6 @@ def test_a_missing_or_too_large_file_is_refused(tmp_path: Path, monkeypatch: pyt
     for file in (path, Path("/dev/zero")):  # which has no end
         with pytest.raises(UsageError, match="found more than 1000 bytes, allowed 1000"):
             open_recorded(file)
-
-
-def cache(**changes: Any) -> dict[str, Any]:
-    """Returns a cache as Kernel Tuner writes it: one point of every kind."""
-    times: list[object] = [2.5, "CompilationFailedConfig", "RuntimeFailedConfig", "InvalidConfig", 1e20, 0.5]
-    plain = {"vector": 0, "times": [], "compile_time": 100.0, "GFLOP/s": 3.5}
-    entries: dict[str, Any] = {
-        f"{2**place},0": {"block_size_x": 2**place, **plain, "time": time} for place, time in enumerate(times)
-    }
-    entries["1,0"]["times"] = [2.0, 3.0]
-    head = {"device_name": "NVIDIA A100", "kernel_name": "stencil", "problem_size": [64, 64]}
-    knobs = {"block_size_x": [32, 16, 8, 4, 2, 1], "vector": [0]}
-    tuned = {"tune_params_keys": [*knobs], "tune_params": knobs, "objective": "time"}
-    return {**head, **tuned, "cache": entries, **changes}
-
-
-def write(folder: Path, document: dict[str, Any]) -> Path:
-    path = folder / "stencil_a100.json.gz"
-    path.write_bytes(gzip.compress(json.dumps(document).encode()))
-    return path
-
-
-def test_a_cache_becomes_a_space_in_seconds(tmp_path: Path) -> None:
-    space = read_recorded(write(tmp_path, cache()))
-    assert (space.name, space.machine.name, space.problem) == ("stencil_a100", "NVIDIA A100", None)
-    assert [knob.name for knob in space.knobs] == ["block_size_x", "vector"]
-    assert space.knobs[0].choices == (32, 16, 8, 4, 2, 1)  # in the order of tune_params
-    assert (space.rows, space.forbidden) == (5, 1)  # InvalidConfig was not allowed in the first place
-    assert space.outcomes == (
-        RecordedTime(0.5e-3),
-        Failure(Stage.MEASURE, "recorded without a time"),
-        Failure(Stage.RUN, "RuntimeFailedConfig"),
-        Failure(Stage.COMPILE, "CompilationFailedConfig"),
-        RecordedTime(2.5e-3, (2e-3, 3e-3)),
-    )
-    assert np.isnan(space.times_s).tolist() == [False, True, True, True, False]
-    assert len(set(space.codes)) == space.rows  # every point is code of its own
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"cache": {}}, "no point was tried"),
-        ({"cache": {"1": {"time": "InvalidConfig"}}}, "no point was tried"),
-        ({"tune_params_keys": ["nowhere"]}, "found no 'nowhere' where its format has one, allowed T4 or a"),
-        ({"tune_params_keys": None}, "found another form"),
-        ({"cache": {"1": 5}}, "found another form"),
-        ({"kernel_name": "k\x1b[2J"}, r"strategy or knob: found 'k\\x1b\[2J', allowed a printable name"),
-        ({"kernel_name": "a\0b"}, "allowed a printable name"),  # SQLite would end the text there
-        ({"tune_params": {"block_size_x": ["\x1b["], "vector": [0]}}, "allowed numbers and printable texts"),
-    ],
-)
-def test_a_damaged_cache_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        read_recorded(write(tmp_path, cache(**changes)))
-
-
-def test_a_time_that_is_none_is_a_failure_and_no_word_of_a_file_moves_the_terminal(tmp_path: Path) -> None:
-    document = cache()
-    times = [0, -1, float("nan"), 10**400, 1e-300, 1.0]
-    for entry, time in zip(document["cache"].values(), times, strict=True):
-        entry["time"] = time
-    space = read_recorded(write(tmp_path, document))
-    assert np.count_nonzero(np.isfinite(space.times_s)) == 1
-    document = cache(device_name="dev\x1b[31m")
-    document["cache"]["1,0"]["time"] = "Boom\x1b]0;title\x07"
-    space = read_recorded(write(tmp_path, document))
-    assert space.machine.name == "dev\\x1b[31m"
-    assert Failure(Stage.RUN, "Boom\\x1b]0;title\\x07") in space.outcomes
-
-
-@pytest.mark.parametrize(
-    "samples", [[], [1.0, 0.0], [1.0, NAN], [NAN, 1.0], [1.0, None], ["1.0"], [1e20], [-1.0], [1e-300]]
-)
-def test_samples_count_only_where_all_are_times(tmp_path: Path, samples: list[object]) -> None:
-    document = cache()
-    document["cache"]["1,0"]["times"] = samples
-    assert read_recorded(write(tmp_path, document)).outcomes[-1] == RecordedTime(2.5e-3)
 
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["a", "b", "c"])), min_size=1, max_size=40)

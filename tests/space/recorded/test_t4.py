@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.t4_writer import Recording, invalidity_of, t4_bytes, t4_document
 from tests.default_suite import ALL
 from tests.space.recorded import values
 from tests.tuning import fakes
@@ -17,7 +18,6 @@ from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.records import Measurement, Verdict
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import RecordedTime
-from tuner.space.recorded.t4 import Recording, invalidity_of, t4_bytes, t4_document
 
 UNITS_S = {None: 2e-3, "seconds": 2.0, "miliseconds": 2e-3, "ns": 2e-9}
 
@@ -158,12 +158,20 @@ def test_a_measurement_may_have_a_unit_of_its_own_that_fits_its_samples(tmp_path
         (foreign(point(1), RESULT | {"configuration": {"block": 2}}), "found no 'unroll' where its format"),
         (foreign(point(1), tuner={"version": 2}), r"tuner\.version: found 2, allowed 1"),
         (foreign(point(1, **SCORED)), "objective 'score': found unit '', allowed a time"),
-        ({"rows": []}, r"found the keys 'rows', allowed 'results' \(T4\) or 'cache'"),
+        ({"rows": []}, r"found the keys 'rows', allowed 'results' \(T4\)"),
     ],
 )
 def test_what_cannot_be_read_is_refused(tmp_path: Path, document: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         read(tmp_path, document)
+
+
+@pytest.mark.parametrize(
+    "samples", [[], [1.0, 0.0], [1.0, NAN], [NAN, 1.0], [1.0, None], ["1.0"], [1e20], [-1.0], [1e-300]]
+)
+def test_samples_count_only_where_all_are_times(tmp_path: Path, samples: list[object]) -> None:
+    document = foreign(point(32, times={"compilation_time": 5.0, "runtimes": samples}))
+    assert read(tmp_path, document).outcomes == (RecordedTime(2e-3),)
 
 
 def put(document: dict[str, Any], path: tuple[str, ...], value: object) -> None:

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 from pathlib import Path
 
+from benchmarks.t4_writer import Recording, t4_bytes
 from tests import trials
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate, TargetName
@@ -11,7 +12,6 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.runs import Run
 from tuner.core.trials import StoredTrial
-from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.space.search_space import Knob, SearchSpace
 
 KNOBS = (Knob("tile", (2, 4, 8, 16, 12)), Knob("unroll", tuple(range(12))), Knob("order", ("nm", "mn")))

@@ -34,13 +34,12 @@ from tuner.results.queries import run_query, trial_query
 from tuner.results.tuned_range import range_lines
 from tuner.tuning.tuned_run import tuned_run
 
-FORMATS = ("table", "json", "csv", "t4")
+FORMATS = ("table", "json", "csv")
 BY_MEDIAN = "median"  # a value of --sort
 OF_TRIALS = ("strategy", "run", "best", "sort", "form")  # options that runs do not have
-STREAMED = ("json", "csv")  # forms that are printed while the trials are read
+STREAMED = ("json", "csv")  # forms that list all trials, printed while these are read
 RUN_OF_TRIAL = attrgetter("run")
 RUN_OF_TUNED = attrgetter("run.id")
-DOCUMENTS = ("json", "csv", "t4")  # forms that list all trials
 LISTED = 20  # trials or runs in a table, unless --limit is given
 
 
@@ -83,7 +82,6 @@ LISTED = 20  # trials or runs in a table, unless --limit is given
     type=click.Choice(FORMATS),
     default="table",
     show_default=True,
-    help="t4: as autotuners share results.",
 )
 @database_option
 @json_option
@@ -116,7 +114,7 @@ def history(
     elif as_json and form == "csv":
         raise UsageError("--format csv and --json cannot be combined")
     else:
-        shown = "json" if as_json and form != "t4" else form  # T4 is a JSON document, too
+        shown = "json" if as_json else form
         _list_trials(trial_query(output=output_dtype, **conditions), database, listed, shown)
 
 
@@ -127,7 +125,7 @@ def _list_trials(query: TrialQuery, database: str | None, listed: int | None, fo
             best = {result.best.id for result in best_results(store, query).values()}
             _print_all(each_past_trial(store, query), best, form)
             return
-        if listed is None or form in DOCUMENTS:
+        if listed is None or form in STREAMED:
             trials = past_trials(store, query)
             count = len(trials)
         else:
@@ -135,8 +133,6 @@ def _list_trials(query: TrialQuery, database: str | None, listed: int | None, fo
         best_of_runs = best_results_among(store, query, trials)
         why = why_first_is_not_best(store, trials, best_of_runs) if query.sort == BY_MEDIAN else ""
         info = store.info()
-        of_trials = dict.fromkeys(trial.run for trial in trials) if form == "t4" else ()
-        runs = tuple(map(store.run, of_trials))
         ranges: list[str] = []
         if form == "table":
             ranges = range_lines(store, map(RUN_OF_TRIAL, trials))
@@ -144,10 +140,6 @@ def _list_trials(query: TrialQuery, database: str | None, listed: int | None, fo
     match form:
         case "json" | "csv":
             _print_all(trials, best, form)
-        case "t4":
-            from tuner.space.recorded.t4 import Recording, t4_bytes  # of T4 alone: loads numpy
-
-            print(t4_bytes(Recording(runs, trials)).decode(), end="")
         case _ if not trials:
             command = tune_command(query.task, query.strategy)
             print(f"{nothing_matches(command, 'trial', info)}{database_text(database)}")

@@ -44,9 +44,9 @@ OF_UNTUNED = (*OF_ONE_PROBLEM, "target", "threads", "is_stock", "untuned", "outp
     "runs",
     type=int,
     multiple=True,
-    help="Of several problems, and of t4: only results of this run; repeatable.",
+    help="Of several problems: only results of this run; repeatable.",
 )
-@click.option("--campaign", type=int, help="Of several problems, and of t4: only results of this campaign.")
+@click.option("--campaign", type=int, help="Of several problems: only results of this campaign.")
 @click.option("--target", help="Only results of this target.")
 @click.option("--machine", help="Only results of this class of machine. Default: this one.")
 @click.option("--threads", type=int, help="Only results with so many threads.")
@@ -74,7 +74,7 @@ OF_UNTUNED = (*OF_ONE_PROBLEM, "target", "threads", "is_stock", "untuned", "outp
     help="script: the bound transform script (default); provenance: its problem and time; "
     "source: the payload before it; payload: after it; "
     "ptx, cubin: what a GPU target made of it; json: the trial (default with --json); "
-    "t4: its result as autotuners share it; library, c, iree: a library of all that fit.",
+    "library, c, iree: a library of all that fit.",
 )
 @click.option(
     "--for",
@@ -130,13 +130,13 @@ def export(
     that is printed has none: --format provenance. Where the script calls transform ops of tuner, the best
     one that stock mlir-opt runs is written as well: FILE with .stock before the suffix, and how much slower
     it is. A script replaces one that tuner exported, and no other file. With --json the formats json (then
-    the default), provenance and t4 are printed as they are, the text of other formats as a field of a
+    the default) and provenance are printed as they are, the text of other formats as a field of a
     document; with --json and FILE the document names the files written.
 
     A format of several problems writes the best trial of each problem that fits the options that were
-    typed, or of the runs of --run or --campaign, into a folder: tuner export --format library -o DIR. Format
-    t4 with --run or --campaign writes all trials of each run, a file per run. Where two libraries of --merge
-    have a schedule for the same contraction, both are timed interleaved here, and the faster one stays.
+    typed, or of the runs of --run or --campaign, into a folder: tuner export --format library -o DIR.
+    Where two libraries of --merge have a schedule for the same contraction, both are timed interleaved here,
+    and the faster one stays.
 
     OPERATION may be a program: the file that was tuned, if it was tuned for one problem.
 
@@ -161,11 +161,6 @@ def export(
             prefix=prefix,
             as_json=as_json,
         )
-        return
-    if form == "t4" and (runs or campaign is not None):
-        from tuner.library.commands.export_library import export_runs_as_t4  # loads MLIR
-
-        export_runs_as_t4(context, runs, campaign, output, database, as_json=as_json)
         return
     _refuse_options_of_libraries(runs, campaign, version, prefix)
     if trial is not None and operation is not None:

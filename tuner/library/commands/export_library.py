@@ -16,11 +16,9 @@ from tuner.cli.options import (
     open_known_store,
     print_json,
 )
-from tuner.cli.session import settings_given
 from tuner.core.candidate import AUTO, TargetName
 from tuner.core.errors import UsageError
-from tuner.core.queries import TaskQuery, TrialQuery
-from tuner.core.runs import Run
+from tuner.core.queries import TaskQuery
 from tuner.core.serialization import count_text, encode
 from tuner.core.text_files import read_text
 from tuner.library.entries import gpu_entries, library_entries
@@ -32,7 +30,6 @@ from tuner.results.output.json_documents import problem_document
 from tuner.results.queries import trial_query
 from tuner.results.tuned_range import range_of
 from tuner.runtime.extensions import failing_in
-from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.targets.backends import named_target
 
 if TYPE_CHECKING:
@@ -187,48 +184,3 @@ def export_merged(libraries: tuple[Path, ...], output: Path, *, as_json: bool) -
     if as_json:
         duels = list(map(encode, whole.duels))
         print_json({"files": [str(output)], "entries": whole.entries, "compared": duels})
-
-
-def export_runs_as_t4(
-    context: click.Context,
-    runs: tuple[int, ...],
-    campaign: int | None,
-    folder: Path | None,
-    database: str | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Writes all trials of each run into ``folder``, a file per run: T4 has one problem per file.
-
-    Raises UsageError without a folder, for options that narrow the trials, and if there are no trials.
-    """
-    operation = context.params["operation"]
-    names = set(context.params) - set(OF_RUNS)
-    narrowing = [*([] if operation is None else [operation]), *settings_given(context, names)]
-    if narrowing:
-        option = "--campaign" if campaign is not None else "--run"
-        raise UsageError(f"{option} cannot be combined with {', '.join(narrowing)}: all trials are written")
-    if folder is None:
-        raise UsageError("--format t4: writes a file per run into a folder", "-o DIR")
-    require_folder(folder)
-    files: dict[str, bytes] = {}
-    written: list[Run] = []
-    with open_known_store(database) as store:
-        if campaign is not None:
-            runs += tuple(run.id for run in store.campaign(campaign).runs)
-        for run in map(store.run, dict.fromkeys(runs)):
-            trials = store.trials(TrialQuery(run=run.id, sort="number"))
-            if not trials:
-                print(f"note: run {run.id}: has no trials: {run.settings.problem.key}", file=sys.stderr)
-                continue
-            problem = run.settings.problem.key.replace("->", "_to_").replace("=", "_").replace(" ", "_")
-            files[f"{problem}_run{run.id}{SUFFIX}"] = t4_bytes(Recording((run,), trials), is_compressed=True)
-            written.append(run)
-    if not files:
-        raise UsageError("t4: found no trials")
-    paths = write_folder(folder, files)
-    for path in paths:
-        print(f"wrote {path}", file=sys.stderr)
-    if as_json:
-        listed = [{"run": run.id, "file": str(path)} for run, path in zip(written, paths, strict=True)]
-        print_json({"format": "t4", "files": list(map(str, paths)), "runs": listed})

@@ -1,4 +1,4 @@
-"""Recorded search spaces as files: T4 (by this tuner and by others), and Kernel Tuner's caches."""
+"""Recorded search spaces as T4 files, by this tuner and by others."""
 
 # What other packages may import; the rest is inside.
-__all__ = ["reading", "recording", "t4"]
+__all__ = ["reading", "recording"]

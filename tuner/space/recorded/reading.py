@@ -1,18 +1,22 @@
-"""Reads a recording of tuning results as a search space with outcomes: T4, or a Kernel Tuner cache.
+"""Reads a recording of tuning results in T4, a JSON format of autotuners, as a search space with outcomes.
 
-T4 files of this tuner are restored completely, other T4 files as far as T4 says.
+Schema: https://github.com/AutoTuningAssociation/autotuning_methodology, schemas/T4.json. What T4 cannot
+express is under the key ``tuner``, of the file and of each result. Files of this tuner, which
+``benchmarks.t4_writer`` writes, are restored completely, others as far as T4 says.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from tuner.core.errors import Failure, UsageError
+from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.machine import PTX, Machine, named_in_full
+from tuner.core.problem import Problem
+from tuner.core.problem_documents import PROBLEM
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline, Compiler
-from tuner.core.serialization import decode, known_part, printable, quoted
+from tuner.core.serialization import Only, decode, known_part, printable, quoted, whole
 from tuner.space.recorded.recording import (
     UNTIMED,
     Points,
@@ -21,31 +25,90 @@ from tuner.space.recorded.recording import (
     RecordedSpace,
     RecordedTime,
     feasible_set_of,
-    foreign_machine,
-    is_kernel_tuner,
     is_time,
-    kernel_tuner_space,
     open_recorded,
     printable_text,
     samples_of,
 )
-from tuner.space.recorded.t4 import (
-    CORRECT,
-    FORBIDDEN,
-    OWN,
-    STAGES,
-    STRATEGY,
-    TIME,
-    TUNER_VERSION,
-    UNITS_S,
-    TunerBaseline,
-    TunerMetadata,
-    TunerTime,
-)
 
 UNKNOWN = "unknown device"
 Result = dict[str, Any]
-ALLOWED = "allowed T4 or a Kernel Tuner cache"
+ALLOWED = "allowed T4"
+OWN = "tuner"
+TUNER_VERSION = 1
+STRATEGY = "strategy"  # key of a configuration next to its knobs, in files of this tuner
+TIME = "time"  # name of the measurement and of the objective
+UNIT = "seconds"  # written by this tuner: floats are read back exactly
+CORRECT = "correct"
+FORBIDDEN = "constraints"
+TIMEOUT = "timeout"
+
+UNITS_S = {
+    **dict.fromkeys(("nanoseconds", "ns"), 1e-9),
+    **dict.fromkeys(("microseconds", "us"), 1e-6),
+    # the second spelling occurs in files of the benchmark hub; "" in those of Kernel Tuner
+    **dict.fromkeys(("milliseconds", "miliseconds", "ms", ""), 1e-3),
+    **dict.fromkeys(("seconds", "s"), 1.0),
+}
+STAGES = {  # of results without a stage
+    "compile": Stage.COMPILE,
+    "runtime": Stage.RUN,
+    "correctness": Stage.VERIFY,
+    TIMEOUT: Stage.RUN,
+}
+
+AtLeastOne = Annotated[int, whole(1)]
+Seconds = Annotated[float, Only("a time in seconds", is_time)]
+Samples = Annotated[
+    tuple[float, ...],
+    Only("times", lambda value: isinstance(value, list) and bool(value) and all(map(is_time, value))),
+]
+
+
+def _is_interval(value: Any) -> bool:
+    is_pair = isinstance(value, list) and len(value) == 2 and all(map(is_time, value))
+    return is_pair and value[0] <= value[1]
+
+
+Interval = Annotated[tuple[float, float], Only("two times, the lower first", _is_interval)]
+
+
+@dataclass(frozen=True)
+class TunerTime:
+    """The parts of a measurement that T4 cannot express, stored under the key ``tuner`` of a result."""
+
+    interval_s: Interval
+    inner_calls: AtLeastOne
+    is_complete: bool
+    cold_median_s: Seconds | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunerBaseline:
+    """The baseline library and its time, as a T4 file stores it under the key ``tuner``."""
+
+    name: str
+    threads: int
+    is_interleaved: bool = False
+    median_s: Seconds
+    interval_s: Interval
+    inner_calls: AtLeastOne
+    samples_s: Samples
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunerMetadata:
+    """The parts of a file's metadata that T4 cannot express, stored under the key ``tuner``."""
+
+    version: int
+    problem: Problem = field(metadata=PROBLEM)
+    target: str  # TargetName.text
+    threads: AtLeastOne
+    machine: Machine
+    compiler: Compiler
+    knobs: dict[str, Any]  # strategy -> knob -> choices
+    constraints: tuple[str, ...]  # constraints and preferences
+    baseline: TunerBaseline | None = None
 
 
 def t4_space(file: RecordedFile) -> RecordedSpace:
@@ -76,7 +139,7 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
             decode(int, (result.get(OWN) or {}).get("code", -1 - row), f"{OWN}.code")
             for row, result in enumerate(chosen)
         ),
-        machine=_machine(own.machine) if own else foreign_machine(str(metadata.get("device") or UNKNOWN)),
+        machine=_machine(own.machine) if own else _foreign_machine(str(metadata.get("device") or UNKNOWN)),
         compiler=_compiler(metadata, own),
         problem=own.problem if own else None,
         threads=own.threads if own else 1,
@@ -162,6 +225,12 @@ def _time_s(result: Result, unit_s: float) -> float | None:
     return None
 
 
+def _foreign_machine(device: str) -> Machine:
+    """Returns a machine of which only the name is known: all its sizes are 0."""
+    name = printable(device)
+    return Machine(name, name, "none", False, 0, 0, 0, 0, 0, 0)
+
+
 def _machine(machine: Machine) -> Machine:
     if machine.isa == PTX:
         chip_of(machine.chip)  # raises UsageError
@@ -188,14 +257,12 @@ def _verdict(stored: dict[str, Any] | None) -> Verdict | None:
 
 
 def read_recorded(path: Path) -> RecordedSpace:
-    """Reads a T4 file or a Kernel Tuner cache, compressed by gzip or not, as a recorded space.
+    """Reads a T4 file, compressed by gzip or not, as a recorded space.
 
     Raises UsageError, beginning with the path, for any other file.
     """
     file = open_recorded(path)
     try:
-        if is_kernel_tuner(file.document):
-            return kernel_tuner_space(file)
         if isinstance(file.document.get("results"), list):
             return t4_space(file)
     except UsageError as error:
@@ -206,6 +273,4 @@ def read_recorded(path: Path) -> RecordedSpace:
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UsageError(f"{path}: found another form ({quoted(str(error))}), {ALLOWED}") from error
     keys = quoted(", ".join(sorted(file.document)[:8])) if file.document else "none"
-    raise UsageError(
-        f"{path}: found the keys {keys}, allowed 'results' (T4) or 'cache' (a Kernel Tuner cache)"
-    )
+    raise UsageError(f"{path}: found the keys {keys}, allowed 'results' (T4)")

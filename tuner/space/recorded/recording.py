@@ -1,6 +1,5 @@
-"""A recorded search space: the file, its configurations and their outcomes; reads Kernel Tuner's caches."""
+"""A recorded search space: the file, its configurations and their outcomes."""
 
-import contextlib
 import gzip
 import hashlib
 import json
@@ -31,19 +30,12 @@ from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace
 
 BYTES_LIMIT = 1 << 30  # uncompressed
 GZIP_MAGIC = b"\x1f\x8b"
-OPEN_ENDS = ("", "}", "}}")  # endings that a file may lack
 LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # or half of a pair, which UTF-8 cannot encode alone
 SUFFIXES = (".gz", ".json", ".t4")
 Raw = int | float | bool | str  # a knob's value in JSON
 UNLIKE = 10.0  # factor: no mean, median or minimum of samples differs from all samples by so much
-MS = 1e-3
-FORBIDDEN = "InvalidConfig"  # a restriction or a limit of the device rejects it
-FAILED = {
-    "CompilationFailedConfig": Failure(Stage.COMPILE, "CompilationFailedConfig"),
-    "RuntimeFailedConfig": Failure(Stage.RUN, "RuntimeFailedConfig"),
-}
 UNTIMED = Failure(Stage.MEASURE, "recorded without a time")
-FAILED_VALUE = 1e20  # an older notation of a failure
+LONGEST = 1e20  # in any unit
 SMALLEST = 1e-12  # in any unit: below the resolution of clocks; keeps speeds finite
 
 
@@ -68,7 +60,7 @@ def open_recorded(path: Path) -> RecordedFile:
         raise unreadable(path, error, "recorded results") from None
     document = _parsed(path, _unpacked(path, content))
     if not isinstance(document, dict):
-        raise UsageError(f"{path}: is JSON but no object; allowed are T4 or a Kernel Tuner cache")
+        raise UsageError(f"{path}: is JSON but no object; allowed is T4")
     return RecordedFile(name_of(path), hashlib.sha256(content).hexdigest(), document)
 
 
@@ -103,13 +95,8 @@ def _limited(path: Path, content: bytes) -> bytes:
 
 def _parsed(path: Path, content: bytes) -> object:
     try:
-        text = content.decode().rstrip()
-        for ending in OPEN_ENDS:
-            with contextlib.suppress(json.JSONDecodeError):
-                document = json.loads(text.rstrip(",") + ending)
-                break
-        else:
-            document = json.loads(text)  # raises the error of the text as it is
+        text = content.decode()
+        document = json.loads(text)
         if LONE_SURROGATE.search(text):
             json.dumps(document, ensure_ascii=False).encode()
         return document
@@ -190,7 +177,7 @@ class RecordedTime:
     Raises UsageError for a time that cannot be of the samples, as where their units differ.
     """
 
-    time_s: float  # the recording's statistic: the median in this tuner's records, the mean in Kernel Tuner's
+    time_s: float  # the recording's statistic: the median in this tuner's records
     samples_s: tuple[float, ...] = ()  # () where the recording keeps none
     measurement: Measurement | None = None  # of this tuner's records alone
     verdict: Verdict | None = None  # None: the recording has no verdict
@@ -241,66 +228,11 @@ class RecordedSpace:
         )
 
 
-# Kernel Tuner's cache files to recorded spaces. Times in the files are in milliseconds.
-# The format: https://github.com/KernelTuner/kernel_tuner/tree/master/kernel_tuner/schema/cache
-
-
-def is_kernel_tuner(document: dict[str, Any]) -> bool:
-    """Returns whether a JSON document has the form of a Kernel Tuner cache: an object under "cache"."""
-    return isinstance(document.get("cache"), dict)
-
-
-def kernel_tuner_space(file: RecordedFile) -> RecordedSpace:
-    """Returns the recorded space of a Kernel Tuner cache, whose times are in milliseconds.
-
-    Raises UsageError if no configuration was tried.
-    """
-    document = file.document
-    tried = [entry for entry in document["cache"].values() if entry.get("time") != FORBIDDEN]
-    if not tried:
-        raise UsageError("no point was tried")
-    names = tuple(document["tune_params_keys"])
-    points = Points(
-        strategy=str(document.get("kernel_name") or file.name),
-        names=names,
-        listed=tuple(tuple(document["tune_params"].get(name, ())) for name in names),
-        values=[tuple(entry[name] for name in names) for entry in tried],
-        entries=list(range(len(tried))),
-    )
-    feasible, entries = feasible_set_of((points,))
-    device = str(document.get("device_name") or "unknown device")
-    return RecordedSpace(
-        name=file.name,
-        sha256=file.sha256,
-        feasible=feasible,
-        outcomes=tuple(_outcome(tried[entry]) for entry in entries),
-        codes=tuple(range(len(entries))),
-        machine=foreign_machine(device),
-        compiler=Compiler("not MLIR: Kernel Tuner", (), ""),
-        forbidden=len(document["cache"]) - len(tried),
-    )
-
-
-def foreign_machine(device: str) -> Machine:
-    """Returns a machine of which only the name is known: all its sizes are 0."""
-    name = printable(device)
-    return Machine(name, name, "none", False, 0, 0, 0, 0, 0, 0)
-
-
-def _outcome(entry: dict[str, Any]) -> RecordedTime | Failure:
-    time_ms = entry.get("time")
-    if isinstance(time_ms, str):
-        return FAILED.get(time_ms, Failure(Stage.RUN, printable_text(time_ms)))
-    if not is_time(time_ms):
-        return UNTIMED
-    return RecordedTime(time_ms * MS, samples_of(entry.get("times", ()), MS))
-
-
 def is_time(value: object) -> TypeGuard[int | float]:
     """Returns whether a JSON value is a valid time in any unit: a number of at least 1e-12 and below 1e20."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return SMALLEST <= value < FAILED_VALUE
+    return SMALLEST <= value < LONGEST
 
 
 def samples_of(values: list[float], unit_s: float) -> tuple[float, ...]:
@@ -308,7 +240,7 @@ def samples_of(values: list[float], unit_s: float) -> tuple[float, ...]:
     try:
         # three passes in C: a file may hold millions
         are_times = (
-            min(values, default=0) >= SMALLEST and max(values) < FAILED_VALUE and math.isfinite(sum(values))
+            min(values, default=0) >= SMALLEST and max(values) < LONGEST and math.isfinite(sum(values))
         )
     except TypeError:
         return ()

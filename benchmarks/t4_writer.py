@@ -1,4 +1,4 @@
-"""T4, a JSON format for results of autotuners: its terms, this tuner's extension of it, and a writer.
+"""Writes T4, a JSON format for results of autotuners.
 
 Schema: https://github.com/AutoTuningAssociation/autotuning_methodology, schemas/T4.json. What T4 cannot
 express is under the key ``tuner``, of the file and of each result; other programs ignore it.
@@ -6,38 +6,30 @@ express is under the key ``tuner``, of the file and of each result; other progra
 
 import gzip
 import json
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Any
 
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TIMED_OUT, Failure, Stage, UsageError
-from tuner.core.machine import Machine
-from tuner.core.problem import Problem
-from tuner.core.problem_documents import PROBLEM
 from tuner.core.records import Measurement, Record
-from tuner.core.runs import Baseline, Compiler, Run
-from tuner.core.serialization import Only, encode, whole
+from tuner.core.runs import Baseline, Run
+from tuner.core.serialization import encode
 from tuner.core.trials import StoredTrial
-from tuner.space.recorded.recording import is_time
+from tuner.space.recorded.reading import (
+    CORRECT,
+    OWN,
+    STRATEGY,
+    TIME,
+    TIMEOUT,
+    TUNER_VERSION,
+    UNIT,
+    TunerBaseline,
+    TunerMetadata,
+    TunerTime,
+)
 from tuner.space.search_space import SearchSpace
 
 SCHEMA_VERSION = "1.1.0"
-OWN = "tuner"
-TUNER_VERSION = 1
-STRATEGY = "strategy"  # key of a configuration next to its knobs, in files of this tuner
-TIME = "time"  # name of the measurement and of the objective
-UNIT = "seconds"  # written by this tuner: floats are read back exactly
-CORRECT = "correct"
-FORBIDDEN = "constraints"
-TIMEOUT = "timeout"
-
-UNITS_S = {
-    **dict.fromkeys(("nanoseconds", "ns"), 1e-9),
-    **dict.fromkeys(("microseconds", "us"), 1e-6),
-    # the second spelling occurs in files of the benchmark hub; "" in those of Kernel Tuner
-    **dict.fromkeys(("milliseconds", "miliseconds", "ms", ""), 1e-3),
-    **dict.fromkeys(("seconds", "s"), 1.0),
-}
 INVALIDITY = {
     Stage.BIND: "compile",
     Stage.COMPILE: "compile",
@@ -47,67 +39,8 @@ INVALIDITY = {
     Stage.VERIFY: "correctness",
     Stage.MEASURE: "runtime",
 }
-STAGES = {  # of results without a stage
-    "compile": Stage.COMPILE,
-    "runtime": Stage.RUN,
-    "correctness": Stage.VERIFY,
-    TIMEOUT: Stage.RUN,
-}
-
-AtLeastOne = Annotated[int, whole(1)]
-Seconds = Annotated[float, Only("a time in seconds", is_time)]
-Samples = Annotated[
-    tuple[float, ...],
-    Only("times", lambda value: isinstance(value, list) and bool(value) and all(map(is_time, value))),
-]
 COMPILING = ("bind", "compile", "transform", "lower", "assemble")  # stages that T4 counts as compilation
 Document = dict[str, Any]
-
-
-def _is_interval(value: Any) -> bool:
-    is_pair = isinstance(value, list) and len(value) == 2 and all(map(is_time, value))
-    return is_pair and value[0] <= value[1]
-
-
-Interval = Annotated[tuple[float, float], Only("two times, the lower first", _is_interval)]
-
-
-@dataclass(frozen=True)
-class TunerTime:
-    """The parts of a measurement that T4 cannot express, stored under the key ``tuner`` of a result."""
-
-    interval_s: Interval
-    inner_calls: AtLeastOne
-    is_complete: bool
-    cold_median_s: Seconds | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TunerBaseline:
-    """The baseline library and its time, as a T4 file stores it under the key ``tuner``."""
-
-    name: str
-    threads: int
-    is_interleaved: bool = False
-    median_s: Seconds
-    interval_s: Interval
-    inner_calls: AtLeastOne
-    samples_s: Samples
-
-
-@dataclass(frozen=True, kw_only=True)
-class TunerMetadata:
-    """The parts of a file's metadata that T4 cannot express, stored under the key ``tuner``."""
-
-    version: int
-    problem: Problem = field(metadata=PROBLEM)
-    target: str  # TargetName.text
-    threads: AtLeastOne
-    machine: Machine
-    compiler: Compiler
-    knobs: dict[str, Any]  # strategy -> knob -> choices
-    constraints: tuple[str, ...]  # constraints and preferences
-    baseline: TunerBaseline | None = None
 
 
 def invalidity_of(failure: Failure) -> str:
