@@ -6,7 +6,7 @@ A change to the fields of one of these classes shows in ``database.py`` or ``doc
 from tuner.cli import main
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.compiled_code import KernelCode, Resources
-from tuner.core.device_programs import DeviceProgram
+from tuner.core.device_programs import DeviceOptions, DeviceProgram, LoweringStep
 from tuner.core.errors import Failure, Stage
 from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Artifact, Script
@@ -38,7 +38,7 @@ from tuner.library.bundle.results_file import ResultsFile
 from tuner.mlir.fingerprint import GPU_WHEELS, packages
 from tuner.mlir.fusions.facts import facts_of
 from tuner.programs.compiler import ProgramCompiler
-from tuner.programs.request import DeviceOptions, LoweringStep, ProgramRequest, program_support
+from tuner.programs.request import ProgramRequest, program_support
 from tuner.programs.service import lowered
 from tuner.results.regression.gate import GateEntry, GateFile, gate_file_bytes
 from tuner.space.scripts.strategy import Binder, load_strategy

@@ -12,9 +12,9 @@ from benchmarks.gpu_check.program_runs import (
     program_of,
     uploaded,
 )
+from tuner.core.device_programs import DeviceOptions
 from tuner.programs.comparison import compare
 from tuner.programs.execution import reports_of
-from tuner.programs.request import DeviceOptions
 
 ROUNDS = 3
 

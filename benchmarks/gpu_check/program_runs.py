@@ -9,12 +9,11 @@ import numpy as np
 from benchmarks.gpu_check.checks import CheckOutcome, evaluated, passed
 from tuner.core.candidate import TargetName
 from tuner.core.device import AbstractDevice
-from tuner.core.device_programs import DeviceProgram
+from tuner.core.device_programs import FORMS, DeviceOptions, DeviceProgram, Form
 from tuner.programs.arguments import make_arguments
 from tuner.programs.comparison import outputs
 from tuner.programs.execution import copies
 from tuner.programs.report import Comparison
-from tuner.programs.request import FORMS, DeviceOptions, Form
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -19,10 +19,10 @@ from benchmarks.gpu_check.program_runs import (
 )
 from tuner.core.candidate import TargetName
 from tuner.core.device import AbstractDevice
+from tuner.core.device_programs import DEFAULTS, DeviceOptions, Form
 from tuner.programs.comparison import compare, outputs
 from tuner.programs.execution import copies, reports_of
 from tuner.programs.program_times import ProgramTimes
-from tuner.programs.request import DEFAULTS, DeviceOptions, Form
 
 # Few blocks and a long K: kernels of a millisecond that leave room for one another
 OVERLAPPING = """func.func @main(%a: memref<128x16384xf32>, %b: memref<16384x128xf32>,

@@ -14,11 +14,11 @@ from tests.support.fuzzing.host_programs import RandomProgram, host_programs
 from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
 from tuner.core.device import AbstractDevice
+from tuner.core.device_programs import FORMS, DeviceOptions, Form
 from tuner.core.errors import TunerError
 from tuner.programs.comparison import compare, outputs
 from tuner.programs.execution import copies, reports_of
 from tuner.programs.report import Comparison
-from tuner.programs.request import FORMS, DeviceOptions, Form
 
 MANY, FEW = 40, 2  # on hardware, and on what stands for it
 

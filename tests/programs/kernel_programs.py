@@ -8,7 +8,7 @@ import numpy as np
 from tests.programs.file_check import filled
 from tests.support.fuzzing.program_check import SIMULATOR
 from tests.support.program_compiler import compiler_of
-from tuner.programs.request import DEFAULTS, DeviceOptions
+from tuner.core.device_programs import DEFAULTS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
 

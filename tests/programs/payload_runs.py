@@ -12,8 +12,8 @@ from tests.programs.lowering.device_programs import BUFFER, KERNELS, ONE_BLOCK
 from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
 from tuner.core.device import STREAM_ORDERS
+from tuner.core.device_programs import DEFAULTS, DeviceOptions
 from tuner.programs.execution import copies
-from tuner.programs.request import DEFAULTS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.recording_device import RecordingDevice

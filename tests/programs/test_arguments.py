@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.default_suite import ALL
-from tuner.core.device_programs import BufferType, ScalarType, ValueType
+from tuner.core.device_programs import BufferType, DeviceOptions, ScalarType, ValueType
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
-from tuner.programs.arguments import make_arguments, read_npy
+from tuner.programs.arguments import make_arguments
 from tuner.programs.payload_errors import in_file, named_in_errors
-from tuner.programs.request import DeviceOptions
+from tuner.runtime.arrays import read_npy
 
 SCALARS = (ScalarType("index"), ScalarType("f32"))
 WHOLE = (BufferType("i8", (2, 3)), BufferType("i1", (2, 3)))

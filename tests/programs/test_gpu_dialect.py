@@ -16,12 +16,12 @@ from tests.support.fuzzing.program_check import SIMULATOR
 from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.device import STREAM_ORDERS
+from tuner.core.device_programs import FORMS, DeviceOptions
 from tuner.core.errors import CandidateError, DeviceError
 from tuner.core.gpu import chip_of
+from tuner.core.numpy_types import dtype_of
 from tuner.mlir.gpu.lowering import kernels_to_ptx, outline_kernels, without_debug_sections
-from tuner.programs.request import FORMS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
-from tuner.programs.run.marshalling import dtype_of
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir

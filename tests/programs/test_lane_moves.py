@@ -8,8 +8,8 @@ import pytest
 import tuner
 from tests.programs.file_check import filled
 from tests.texts import text_beside
+from tuner.core.numpy_types import dtype_of
 from tuner.programs.interpreter.host_functions import read_function
-from tuner.programs.run.marshalling import dtype_of
 
 pytestmark = pytest.mark.mlir
 TARGETS = ("cpu", "simulator")

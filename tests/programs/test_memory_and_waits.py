@@ -12,9 +12,9 @@ from tests.programs.payload_runs import SIMULATOR, A, B, ended, launched, payloa
 from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.device import STREAM_ORDERS
+from tuner.core.device_programs import FORMS, DeviceOptions
 from tuner.core.errors import CandidateError, DeviceError
 from tuner.programs.lowering import device as device_lowering
-from tuner.programs.request import FORMS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
 

@@ -11,9 +11,10 @@ from tests.programs.payload_runs import one_order
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.device import STREAM_ORDERS
+from tuner.core.device_programs import DeviceOptions
 from tuner.core.errors import CandidateError, TunerError
 from tuner.programs.report import ProgramReport
-from tuner.programs.request import DeviceOptions, ProgramOptions, ProgramRequest
+from tuner.programs.request import ProgramOptions, ProgramRequest
 from tuner.programs.service import run_in_child, run_program
 
 pytestmark = pytest.mark.mlir

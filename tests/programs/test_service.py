@@ -18,6 +18,7 @@ from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.device import STREAM_ORDERS
+from tuner.core.device_programs import STEPS, DeviceOptions, LoweringStep
 from tuner.core.errors import CandidateError, IndexOutOfRange, Stage, UsageError
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
@@ -26,7 +27,7 @@ from tuner.mlir.transform import new_context
 from tuner.programs.fusions.formation import OPS_LIMIT
 from tuner.programs.lowering.entry import OPERATIONS_LIMIT, require_few_operations
 from tuner.programs.lowering.read_program import read_program
-from tuner.programs.request import STEPS, DeviceOptions, LoweringStep, ProgramOptions, ProgramRequest
+from tuner.programs.request import ProgramOptions, ProgramRequest
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.service import INDEXED, compile_and_check, lower, run_program

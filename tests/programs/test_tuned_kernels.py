@@ -9,6 +9,7 @@ import pytest
 from tests.support.gpu_trials import configuration, store_gpu_trial
 from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
+from tuner.core.device_programs import DeviceOptions
 from tuner.core.errors import Failure, Stage
 from tuner.core.interfaces import Script
 from tuner.core.matmul import Matmul
@@ -19,7 +20,7 @@ from tuner.core.records import Verdict
 from tuner.db.store import Store
 from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.fusion_schedules import matmul_schedules
-from tuner.programs.request import DeviceOptions, ProgramOptions, ProgramRequest
+from tuner.programs.request import ProgramOptions, ProgramRequest
 from tuner.programs.service import lowered
 from tuner.targets.registry import real_backends
 

@@ -20,8 +20,8 @@ from tests.support.fuzzing.program_check import SIMULATOR, check_program
 from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.device import STREAM_ORDERS
+from tuner.core.device_programs import DEFAULTS, FORMS, DeviceOptions
 from tuner.core.errors import TunerError
-from tuner.programs.request import DEFAULTS, FORMS, DeviceOptions
 
 pytestmark = pytest.mark.mlir
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -9,7 +9,7 @@ pytest.importorskip("torch_mlir")
 
 from torch import nn  # noqa: E402
 
-from tuner.programs.lowering.resources import joined_payload, split_payload  # noqa: E402
+from tuner.mlir.ir.resources import joined_payload, split_payload  # noqa: E402
 from tuner.torch.export import export_module  # noqa: E402
 
 FLOATS, WIDE = torch.arange(6.0).reshape(2, 3), torch.arange(12.0, dtype=torch.float64).reshape(4, 3).t()

@@ -1,8 +1,42 @@
 """A whole program, compiled for a GPU: host code that launches kernels, and the types of its arguments."""
 
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
+from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
+
+Form = Literal["streams", "tokens", "sync"]  # how a program orders its device work
+FORMS: tuple[Form, ...] = get_args(Form)
+# By default CUDA has 8 connections to a device; streams beyond them share one. CUDA programming guide,
+# CUDA_DEVICE_MAX_CONNECTIONS.
+MAX_STREAMS = 8
+LoweringStep = Literal["device-memory", "async", "streams", "gpux", "llvm", "ptx"]
+STEPS: tuple[LoweringStep, ...] = get_args(LoweringStep)
+# Steps whose text differs by ``form``, which only these take; each earlier step shows one fixed form.
+WITH_FORM: tuple[LoweringStep, ...] = ("llvm", "ptx")
+
+
+@dataclass(frozen=True)
+class DeviceOptions:
+    """How a program issues its device work.
+
+    Raises UsageError for an unknown form and for less than one stream.
+    """
+
+    form: Form = "streams"
+    max_streams: int = MAX_STREAMS  # of the form "streams"
+    device_arguments: bool = False  # buffer arguments of public functions are in device memory already
+    pinned: bool = False  # host memory that is allocated and copied is page-locked (gpu.alloc host_shared)
+
+    def __post_init__(self) -> None:
+        if self.form not in FORMS:
+            raise UsageError(f"form: found {self.form!r}, allowed {', '.join(FORMS)}")
+        if self.max_streams < 1:
+            raise UsageError(f"max_streams: found {self.max_streams}, allowed 1 and more")
+
+
+DEFAULTS = DeviceOptions()
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.dtypes import NUMBER_TYPES
+from tuner.core.errors import UsageError
 
 try:  # a machine that only measures may have nothing but numpy
     import ml_dtypes
@@ -206,3 +207,10 @@ def _rounded_to_odd(values: Array) -> Array:
     is_inexact = ((again != values) & ~np.isnan(values)).astype(np.uint32)
     bits: Array = (nearest.view(np.uint32) - is_above) | is_inexact
     return bits.view(F32)
+
+
+def dtype_of(element: str) -> "np.dtype[np.generic]":
+    """Returns the numpy type of an MLIR element type such as "f32"; raises UsageError for an unknown type."""
+    if element not in DTYPES:
+        raise UsageError(f"element type: found {element}, allowed {', '.join(DTYPES)}")
+    return DTYPES[element]

@@ -8,43 +8,15 @@ import numpy as np
 
 from tuner.core.device_programs import BufferType, ScalarType, ValueType
 from tuner.core.errors import UsageError
-from tuner.core.text_files import similar_file_hint
-from tuner.payload.reference import Array
-from tuner.programs.run.marshalling import dtype_of
+from tuner.core.numpy_types import dtype_of
+from tuner.runtime.arrays import read_npy
 
-# what numpy raises for invalid headers, and for sizes that no file or machine has
-UNREADABLE = (
-    OSError,
-    ValueError,
-    EOFError,
-    ArithmeticError,
-    MemoryError,
-    TypeError,
-    KeyError,
-    RecursionError,
-)
 WORD = re.compile(r"([0-9]{1,4})=(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?(.*)")
 EXAMPLE = "such as 0=zeros, 1=[64,64]random or 2=7"
 FILLS = {"zeros": 0.0, "ones": 1.0, "nan": float("nan")}
 CONTENTS = "random, range, zeros, ones, nan, @FILE.npy or a number"
 INTEGERS_BELOW = 100  # random integers are below this limit, and not negative
 ELEMENTS_LIMIT = 1 << 31  # of one argument
-
-
-def read_npy(path: Path, subject: str) -> Array:
-    """Returns the array of a .npy file, read-only and memory-mapped: a wrong header allocates nothing.
-
-    Raises UsageError for a file that is missing, unreadable or not .npy; its message starts with ``subject``.
-    """
-    try:
-        with np.errstate(over="raise"):  # numpy multiplies the sizes of the header
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except UNREADABLE as error:
-        line = (str(error) or type(error).__name__).splitlines()[0]
-        raise UsageError(f"{subject}: cannot be read as .npy: {line}", similar_file_hint(path)) from error
-    if not isinstance(array, np.ndarray):
-        raise UsageError(f"{subject}: several arrays in one file: save one as .npy")
-    return array
 
 
 def make_arguments(

@@ -11,26 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from tuner.core.candidate import TargetName
+from tuner.core.device_programs import DeviceOptions, Form
 from tuner.core.dtypes import IEEE
 from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import TIMED_OUT, CandidateError, Stage, UsageError
 from tuner.core.fusions import Fusion
 from tuner.core.problem import Problem
 from tuner.core.typed_arguments import typed_arguments
+from tuner.mlir.ir.resources import SplitPayload, joined_payload, split_payload, without_data
 from tuner.programs.children import CompilingChildren
 from tuner.programs.compiler import CompiledProgram, payload_text
 from tuner.programs.dynamic.specialization import StaticProgram, program_of_sizes, required, specialized
 from tuner.programs.execution import host_function
-from tuner.programs.lowering.resources import SplitPayload, joined_payload, split_payload, without_data
 from tuner.programs.payload_errors import named_in_errors
-from tuner.programs.request import (
-    DeviceOptions,
-    Form,
-    ProgramOptions,
-    ProgramRequest,
-    program_support,
-    require_on_cpu,
-)
+from tuner.programs.request import ProgramOptions, ProgramRequest, program_support, require_on_cpu
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.sized_function import SizedFunction
 from tuner.programs.service import (

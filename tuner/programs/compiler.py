@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, cast
 
 from tuner.core.candidate import TargetName
-from tuner.core.device_programs import DeviceProgram, MatmulKernel
+from tuner.core.device_programs import DEFAULTS, DeviceOptions, DeviceProgram, MatmulKernel
 from tuner.core.dtypes import IEEE
 from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
 from tuner.core.gpu import Chip, chip_of
@@ -24,6 +24,7 @@ from tuner.mlir.effects.runner_signatures import C_INTERFACE
 from tuner.mlir.gpu.lowering import drop_code, outline_kernels
 from tuner.mlir.ir.memrefs import memref_bytes
 from tuner.mlir.ir.reading import op_of, source_of, walk
+from tuner.mlir.ir.resources import RESOURCE, SplitPayload, split_payload
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
 from tuner.programs.gpu_fusions.program import DeviceTarget, compile_for_device
@@ -31,8 +32,7 @@ from tuner.programs.lowering.device import give_device_memory, lower_device_prog
 from tuner.programs.lowering.host import lower_host_program
 from tuner.programs.lowering.kernels import launch_kernels, problems_of, reference_kernels
 from tuner.programs.lowering.read_program import ProgramPayload, read_program
-from tuner.programs.lowering.resources import RESOURCE, SplitPayload, split_payload
-from tuner.programs.request import DEFAULTS, DeviceOptions, program_support
+from tuner.programs.request import program_support
 from tuner.programs.run.host_function import check_host_code
 from tuner.programs.run.recording_device import DeviceWork
 from tuner.programs.streams.async_ops import drop_tokens

@@ -37,13 +37,13 @@ from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.fusions.facts import fusion_problem
 from tuner.mlir.ir.reading import types_of
+from tuner.mlir.ir.resources import split_payload
 from tuner.programs.fusions.linking import FusionPlaces, linked
 from tuner.programs.fusions.memory_plan import memory_plan
 from tuner.programs.fusions.operations import arithmetic_of
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import FormedText, form_text
 from tuner.programs.lowering.read_program import EXTRACT, assert_indirect_indices
-from tuner.programs.lowering.resources import split_payload
 from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode, FusedImage
 from tuner.programs.run.program_weights import WeightPlan, packed_weights, weight_plan
 from tuner.programs.weight_code import InitTask, initialized

@@ -5,10 +5,11 @@ A ``ProgramRequest`` goes to a child process, which returns a ``ProgramReport``.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Final, Literal, get_args
+from typing import Final
 
 from tuner.core.candidate import TargetName
 from tuner.core.device import STREAM_ORDERS
+from tuner.core.device_programs import DEFAULTS, DeviceOptions
 from tuner.core.dtypes import IEEE, MATH, TILE_DTYPES
 from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import UsageError
@@ -19,39 +20,8 @@ from tuner.runtime.cpu.team_threads import checked_threads
 from tuner.targets.backends import Backends
 from tuner.targets.target import ProgramSupport
 
-Form = Literal["streams", "tokens", "sync"]  # how a program orders its device work
-FORMS: tuple[Form, ...] = get_args(Form)
-# By default CUDA has 8 connections to a device; streams beyond them share one. CUDA programming guide,
-# CUDA_DEVICE_MAX_CONNECTIONS.
-MAX_STREAMS = 8
-LoweringStep = Literal["device-memory", "async", "streams", "gpux", "llvm", "ptx"]
-STEPS: tuple[LoweringStep, ...] = get_args(LoweringStep)
 # Keys of MATH: what a CPU multiplies by tiles is for single operations only, on GPUs too
 PROGRAM_MODES: Final = tuple(math for math, dtype in MATH.items() if dtype not in TILE_DTYPES)
-# Steps whose text differs by ``form``, which only these take; each earlier step shows one fixed form.
-WITH_FORM: tuple[LoweringStep, ...] = ("llvm", "ptx")
-
-
-@dataclass(frozen=True)
-class DeviceOptions:
-    """How a program issues its device work.
-
-    Raises UsageError for an unknown form and for less than one stream.
-    """
-
-    form: Form = "streams"
-    max_streams: int = MAX_STREAMS  # of the form "streams"
-    device_arguments: bool = False  # buffer arguments of public functions are in device memory already
-    pinned: bool = False  # host memory that is allocated and copied is page-locked (gpu.alloc host_shared)
-
-    def __post_init__(self) -> None:
-        if self.form not in FORMS:
-            raise UsageError(f"form: found {self.form!r}, allowed {', '.join(FORMS)}")
-        if self.max_streams < 1:
-            raise UsageError(f"max_streams: found {self.max_streams}, allowed 1 and more")
-
-
-DEFAULTS = DeviceOptions()
 
 
 def targets_with(is_there: Callable[[ProgramSupport], bool], backends: Backends) -> str:

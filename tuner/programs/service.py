@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from tuner.core.candidate import CUDA, TargetName
-from tuner.core.device_programs import DeviceProgram
+from tuner.core.device_programs import DeviceProgram, LoweringStep
 from tuner.core.errors import (
     CandidateError,
     DeviceError,
@@ -31,6 +31,7 @@ from tuner.core.problem import Problem
 from tuner.core.programs import FusionSchedule, Schedules, TunedKernel
 from tuner.core.queries import TaskQuery
 from tuner.mlir import bindings, transform
+from tuner.mlir.ir.resources import without_data
 from tuner.programs.arguments import make_arguments, type_text
 from tuner.programs.children import CompilingChildren, called
 from tuner.programs.comparison import compare, compare_printed
@@ -40,10 +41,9 @@ from tuner.programs.fusion_schedules import fusion_schedules, matmul_schedules
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
 from tuner.programs.lowering.device import text_after
-from tuner.programs.lowering.resources import without_data
 from tuner.programs.reference import Reference, interpreted_reference, reference_of
 from tuner.programs.report import Comparison, ProgramReport
-from tuner.programs.request import LoweringStep, ProgramRequest
+from tuner.programs.request import ProgramRequest
 from tuner.programs.run.host_function import HostFunction, check_host_code
 from tuner.programs.run.runner_functions import discard
 from tuner.programs.speedup import (

@@ -5,6 +5,7 @@ import ctypes
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from tuner.core.device import AbstractDevice
 from tuner.core.errors import DeviceError, UsageError
 from tuner.core.numpy_types import DTYPES
+from tuner.core.text_files import similar_file_hint
 
 # Views of other packages' arrays through DLPack 1.0, with the structs of its dlpack.h.
 
@@ -31,6 +33,17 @@ TENSOR_MAP_ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
 HEADER_WORDS = 3  # allocated, aligned, offset
 CUDA_DEVICES = (2, 3, 13)  # kDLCUDA, kDLCUDAHost, kDLCUDAManaged; dlpack.h
 ALIGN_BYTES = 16  # of the widest load, and required by tensor maps: PTX ISA, ld; CUDA driver API
+# what numpy raises for invalid headers, and for sizes that no file or machine has
+UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    ArithmeticError,
+    MemoryError,
+    TypeError,
+    KeyError,
+    RecursionError,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,3 +330,19 @@ def stream_handle(stream: Any) -> int:
         f"stream: found {type(stream).__name__}, allowed a handle or an object with __cuda_stream__,"
         " cuda_stream or ptr"
     )
+
+
+def read_npy(path: Path, subject: str) -> npt.NDArray[Any]:
+    """Returns the array of a .npy file, read-only and memory-mapped: a wrong header allocates nothing.
+
+    Raises UsageError for a file that is missing, unreadable or not .npy; its message starts with ``subject``.
+    """
+    try:
+        with np.errstate(over="raise"):  # numpy multiplies the sizes of the header
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except UNREADABLE as error:
+        line = (str(error) or type(error).__name__).splitlines()[0]
+        raise UsageError(f"{subject}: cannot be read as .npy: {line}", similar_file_hint(path)) from error
+    if not isinstance(array, np.ndarray):
+        raise UsageError(f"{subject}: several arrays in one file: save one as .npy")
+    return array

@@ -21,8 +21,8 @@ from torch._guards import tracing
 from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
+from tuner.mlir.ir.resources import SplitPayload, joined_payload
 from tuner.mlir.torch_dialect import first_line
-from tuner.programs.lowering.resources import SplitPayload, joined_payload
 from tuner.runtime.compiled_files import compiled_files
 from tuner.runtime.process_state import free_in_forks
 from tuner.torch.call_binding import CallBinding, require_constant, signature_of

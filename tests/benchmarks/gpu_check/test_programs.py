@@ -15,9 +15,9 @@ from benchmarks.gpu_check.random_programs import draw_programs, random_programs
 from tests.cuda_driver import has_driver
 from tests.targets.gpu.simulated_cuda import FACTS, HERE
 from tests.tuning.fakes import present
+from tuner.core.device_programs import FORMS, DeviceOptions
 from tuner.core.errors import DeviceError, UsageError
 from tuner.programs.report import Comparison
-from tuner.programs.request import FORMS, DeviceOptions
 from tuner.runtime.cuda import probe
 from tuner.targets.gpu.compiler import find_ptxas
 

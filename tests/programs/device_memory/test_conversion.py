@@ -18,13 +18,13 @@ from tests.support.fuzzing.host_programs import RandomProgram, host_programs
 from tests.support.fuzzing.program_check import SIMULATOR, check_calls
 from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
+from tuner.core.device_programs import DeviceOptions
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import bindings
 from tuner.mlir.ir.building import create
 from tuner.mlir.ir.reading import walk
 from tuner.programs.device_memory import buffers as device_buffers
 from tuner.programs.device_memory import conversion as memory
-from tuner.programs.request import DeviceOptions
 from tuner.programs.run.marshalling import PassedArgument
 from tuner.runtime.arrays import MemRef
 

@@ -13,12 +13,12 @@ from tests.programs.gpu_fusions.simulated import SIMULATOR, compiled, simulated,
 from tests.programs.kernel_programs import called
 from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
+from tuner.core.device_programs import DeviceOptions
 from tuner.core.errors import CandidateError, DeviceError
 from tuner.core.fusions import LOOPS, Fusion
 from tuner.mlir.bindings import ir
 from tuner.mlir.transform import new_context
 from tuner.programs.gpu_fusions.element_kernels import fusion_function, launch_elements
-from tuner.programs.request import DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tuner.core.numpy_types import dtype_of
 from tuner.programs.interpreter.kernels import LaneLaunch, read_kernels
-from tuner.programs.run.marshalling import dtype_of
 from tuner.runtime.arrays import MemRef
 
 KINDS = ("f16", "bf16", "f32", "f64", "i1", "i8", "i16", "i32", "i64")

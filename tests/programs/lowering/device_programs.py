@@ -7,10 +7,9 @@ from typing import Any
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
 from tuner.core.compiled_code import Assemble
-from tuner.core.device_programs import DeviceProgram
+from tuner.core.device_programs import DeviceOptions, DeviceProgram
 from tuner.core.gpu import chip_of
 from tuner.programs.lowering.device import lower_device_program
-from tuner.programs.request import DeviceOptions
 
 BUFFER = "memref<16xf32>"
 WIDE = "memref<32xf32>"

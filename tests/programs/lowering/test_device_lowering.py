@@ -11,13 +11,12 @@ from tests.programs.lowering import device_programs as texts
 from tests.programs.lowering.compiled import on_simulator
 from tests.programs.lowering.device_programs import lowered
 from tests.texts import text_beside
-from tuner.core.device_programs import BufferType, DeviceProgram, ScalarType
+from tuner.core.device_programs import FORMS, BufferType, DeviceProgram, ScalarType
 from tuner.core.errors import CandidateError
 from tuner.core.gpu import chip_of
 from tuner.mlir.passes import run_passes
 from tuner.programs.execution import copies
 from tuner.programs.lowering import device as device_lowering
-from tuner.programs.request import FORMS
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
 

@@ -13,10 +13,9 @@ from tests.programs.lowering import device_programs as texts
 from tests.programs.lowering.device_programs import lowered
 from tests.texts import text_beside
 from tuner.core.device import STREAM_ORDERS, StreamOrder
-from tuner.core.device_programs import DeviceProgram
+from tuner.core.device_programs import DeviceProgram, Form
 from tuner.core.errors import DeviceError
 from tuner.mlir.effects import accesses as buffer_regions
-from tuner.programs.request import Form
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.happens_before import HostDefect
 from tuner.simulator.device.simulated_device import SimulatedDevice

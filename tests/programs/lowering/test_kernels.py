@@ -16,6 +16,7 @@ from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.device import STREAM_ORDERS, StreamOrder
+from tuner.core.device_programs import DeviceOptions, Form
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Script
@@ -23,7 +24,6 @@ from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.payload.reference import NUMPY_DTYPES
 from tuner.programs.lowering import kernels
-from tuner.programs.request import DeviceOptions, Form
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.recording_device import RecordingDevice

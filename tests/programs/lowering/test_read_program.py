@@ -20,12 +20,12 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.effects.accesses import device_accesses
 from tuner.mlir.effects.memory_effects import KernelEffects
 from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.resources import array_of, split_payload
 from tuner.programs.execution import copies
 from tuner.programs.lowering import bufferize, explicit_memory
 from tuner.programs.lowering import entry as signature
 from tuner.programs.lowering.entry import function_named
 from tuner.programs.lowering.read_program import assert_indirect_indices
-from tuner.programs.lowering.resources import array_of, split_payload
 
 READ = checked(__file__)
 T, D = "tensor<3x4xf32>", "tensor<?x4xf32>"

@@ -18,7 +18,7 @@ from tests.programs.lowering.compiled import host_function
 from tests.texts import text_beside
 from tuner.core.device_programs import BufferType, DeviceProgram, ScalarType, ValueType
 from tuner.core.errors import UsageError
-from tuner.core.numpy_types import DTYPES
+from tuner.core.numpy_types import DTYPES, dtype_of
 from tuner.mlir.effects.runner_signatures import C_INTERFACE, MEMREFS, RUNNER_FUNCTIONS
 from tuner.programs.interpreter.printing import number_text
 from tuner.programs.run import marshalling, runner_functions
@@ -72,9 +72,9 @@ def test_a_struct_is_passed_before_the_arguments_and_element_types_are_those_of_
     assert MemRef.at(descriptor, 1) == MemRef.of(64, (2,))
     ctypes.memmove(storage, options, len(options))
     assert frame.results() == (MemRef.of(64, (2,)),)
-    assert [marshalling.dtype_of(name).itemsize for name in ("i1", "bf16", "f16", "index")] == [1, 2, 2, 8]
+    assert [dtype_of(name).itemsize for name in ("i1", "bf16", "f16", "index")] == [1, 2, 2, 8]
     with pytest.raises(UsageError, match="element type: found i4, allowed f32, f64, bf16"):
-        marshalling.dtype_of("i4")
+        dtype_of("i4")
     pairs = product(("u1", "u2", "u4", "u8", "i4", "f4"), DTYPES)
     same = {pair for pair in pairs if marshalling.is_same_bits(np.dtype(pair[0]), DTYPES[pair[1]])}
     unsigned = {("u1", "i8"), ("u2", "i16"), ("u4", "i32"), ("u8", "i64"), ("u8", "index")}
@@ -275,7 +275,7 @@ def test_numbers_have_six_digits(number: Any, text: str) -> None:
 
 @pytest.mark.parametrize(("name", "element"), MEMREFS.items())
 def test_every_element_type_is_printed(name: str, element: str) -> None:
-    array = np.arange(4).astype(marshalling.dtype_of(element))
+    array = np.arange(4).astype(dtype_of(element))
     options = descriptor(MemRef.of(array.ctypes.data, (4,)))
     head = f"Unranked Memref base@ = {array.ctypes.data:#x} rank = 1 offset = 0 sizes = [4] strides = [1]"
     text = f"{head} data = \n[0,  1,  2,  3]\n"

@@ -9,8 +9,8 @@ from benchmarks.gpu_check.program_runs import uploaded
 from tests.support.fuzzing.host_programs import RandomProgram
 from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
+from tuner.core.device_programs import DeviceOptions
 from tuner.programs.execution import copies
-from tuner.programs.request import DeviceOptions
 
 if TYPE_CHECKING:
     from tuner.programs.run.device_function import DeviceFunction

@@ -19,17 +19,18 @@ from tuner.cli.options import (
     target_options,
 )
 from tuner.cli.session import settings_given
+from tuner.core.device_programs import FORMS, STEPS, WITH_FORM, DeviceOptions
 from tuner.core.errors import UsageError
 from tuner.core.problem import OPERATIONS
 from tuner.programs.commands.payload_text import read_payload_text, require_kind_of_payload
-from tuner.programs.request import FORMS, STEPS, WITH_FORM, DeviceOptions, ProgramOptions, ProgramRequest
+from tuner.programs.request import ProgramOptions, ProgramRequest
 from tuner.results.script_stages import ASSEMBLY, SCRIPT_STAGES
 from tuner.targets.backends import named_target
 
 if TYPE_CHECKING:
+    from tuner.core.device_programs import Form, LoweringStep
     from tuner.core.problem import Problem
     from tuner.core.trials import StoredTrial
-    from tuner.programs.request import Form, LoweringStep
 
 LOWERING_TARGET = "simulator"  # compiles for every chip and needs no GPU
 FORM = shown_choices(FORMS)

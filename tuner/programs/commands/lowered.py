@@ -24,8 +24,8 @@ from tuner.tuning.untuned import untuned_choice
 
 if TYPE_CHECKING:
     from tuner.core.candidate import TargetName
+    from tuner.core.device_programs import LoweringStep
     from tuner.core.problem import Problem
-    from tuner.programs.request import LoweringStep
 
 LOWER_TIMEOUT_S = 600.0
 

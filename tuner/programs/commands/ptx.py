@@ -15,7 +15,7 @@ from tuner.cli.options import json_option, print_found, seed_option
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.serialization import count_text
 from tuner.core.text_files import read_text_or_stdin
-from tuner.programs.arguments import read_npy
+from tuner.runtime.arrays import read_npy
 from tuner.simulator.launch import simulate
 from tuner.simulator.ptx.defects import Defect, SimulationError
 from tuner.simulator.ptx.parser import parse

@@ -15,15 +15,16 @@ from tuner.cli.options import (
     shown_choices,
     target_options,
 )
+from tuner.core.device_programs import FORMS, DeviceOptions
 from tuner.core.dtypes import IEEE
 from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import UsageError
 from tuner.programs.commands.payload_text import read_payload_text
-from tuner.programs.request import FORMS, DeviceOptions, ProgramOptions, ProgramRequest, program_support
+from tuner.programs.request import ProgramOptions, ProgramRequest, program_support
 from tuner.targets.backends import resolve_target
 
 if TYPE_CHECKING:
-    from tuner.programs.request import Form
+    from tuner.core.device_programs import Form
 
 FORM = shown_choices(FORMS)
 

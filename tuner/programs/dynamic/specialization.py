@@ -11,6 +11,7 @@ from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import function_type, name_of, ops_in, types_of
+from tuner.mlir.ir.resources import joined_payload, split_payload
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import new_context, parse
 from tuner.programs.dynamic.loop_rules import PRODUCTS, ReductionOverN, note_loops
@@ -21,7 +22,6 @@ from tuner.programs.fusions import normal_forms
 from tuner.programs.fusions.operations import is_tensor
 from tuner.programs.fusions.payload import INLINE, TERMINATOR
 from tuner.programs.lowering.entry import entry_of, function_named, hide_others, require_few_operations
-from tuner.programs.lowering.resources import joined_payload, split_payload
 from tuner.programs.run.sized_function import SizedFunction, SizedMember
 from tuner.programs.run.sized_types import SizeArgument, SizedSignature, SizedType
 

@@ -12,6 +12,7 @@ from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Attribute, Block, Op, Type, Value, ir
 from tuner.mlir.ir.building import create, filled, value
 from tuner.mlir.ir.reading import function_type, ops_in, types_of, walk
+from tuner.mlir.ir.resources import array_of
 from tuner.mlir.miscompiled import avoid_miscompilations
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
@@ -25,7 +26,6 @@ from tuner.programs.lowering.entry import (
     require_few_operations,
 )
 from tuner.programs.lowering.packing import decompose_packing
-from tuner.programs.lowering.resources import array_of
 
 INLINE = "builtin.module(inline,symbol-dce)"
 DIALECTS = ("arith.", "math.", "linalg.", "tensor.")  # of operations of the function's block

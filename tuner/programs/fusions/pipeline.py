@@ -18,6 +18,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions.facts import fusion_problem, quantization_in
 from tuner.mlir.fusions.hidden_keys import attention_mask, visible_band, with_visible_band
 from tuner.mlir.ir.reading import name_of, ops_in
+from tuner.mlir.ir.resources import split_payload
 from tuner.mlir.reference.fusion_reference import evaluate_tensors
 from tuner.mlir.transform import new_context
 from tuner.programs.fusions import matmul_forms, normal_forms, widening
@@ -40,7 +41,6 @@ from tuner.programs.fusions.producer_shapes import take_shapes_of_producers
 from tuner.programs.fusions.quantized_weights import keep_integers
 from tuner.programs.fusions.unused_results import drop_unused_results
 from tuner.programs.fusions.views import is_contiguous, moved_loops
-from tuner.programs.lowering.resources import split_payload
 
 Array = npt.NDArray[np.generic]
 NARROW_BITS = min(WEIGHT_BITS.values())

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.compiled_code import Assemble
-from tuner.core.device_programs import BufferType, DeviceFusion, DeviceProgram, ResidentBuffer
+from tuner.core.device_programs import BufferType, DeviceFusion, DeviceOptions, DeviceProgram, ResidentBuffer
 from tuner.core.dtypes import IEEE
 from tuner.core.errors import CandidateError
 from tuner.core.fusions import (
@@ -48,7 +48,6 @@ from tuner.programs.lowering.device import lower_device_program
 from tuner.programs.lowering.kernels import launch_loops
 from tuner.programs.lowering.matmul_calls import allocate
 from tuner.programs.lowering.read_program import ProgramPayload, assert_indirect_indices
-from tuner.programs.request import DeviceOptions
 
 BUFFERIZE = "builtin.module(one-shot-bufferize,canonicalize,cse)"
 INLINE = "builtin.module(inline,symbol-dce)"

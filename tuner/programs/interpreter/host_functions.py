@@ -13,6 +13,7 @@ import numpy as np
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, ir
 from tuner.mlir.ir.reading import function_type, name_of, unsupported
+from tuner.mlir.ir.resources import RESOURCE, array_of, split_payload
 from tuner.mlir.transform import new_context, parse
 from tuner.programs.interpreter import affine_ops, kernels, launches, linalg_ops, masks, printing, tensors
 from tuner.programs.interpreter.decoding import (
@@ -33,7 +34,6 @@ from tuner.programs.interpreter.lanes import (
     element_type,
     uniform,
 )
-from tuner.programs.lowering.resources import RESOURCE, array_of, split_payload
 
 # Operations that a program may execute, where one on under 256 elements counts once: about two seconds.
 OPERATIONS_LIMIT = 400_000

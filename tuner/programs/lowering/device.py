@@ -19,7 +19,7 @@ Operations that upstream's conversions skip silently are rejected with their loc
 from dataclasses import dataclass, replace
 
 from tuner.core.compiled_code import Assemble
-from tuner.core.device_programs import DeviceProgram, ValueType
+from tuner.core.device_programs import DEFAULTS, DeviceOptions, DeviceProgram, LoweringStep, ValueType
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import Chip
 from tuner.mlir.bindings import Op, Type, Value, WalkResult, gpu, ir
@@ -49,7 +49,6 @@ from tuner.programs.lowering.entry import arguments_of, results_of
 from tuner.programs.lowering.explicit_memory import mixes_memory, reject_tensor_maps, without_explicit_memory
 from tuner.programs.lowering.matmul_launches import create_tensor_maps
 from tuner.programs.lowering.read_program import ProgramPayload
-from tuner.programs.request import DEFAULTS, DeviceOptions, LoweringStep
 from tuner.programs.streams.async_ops import drop_tokens, wait_for_each
 from tuner.programs.streams.async_streams import use_streams
 from tuner.programs.streams.async_tokens import use_tokens

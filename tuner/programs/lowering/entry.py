@@ -24,7 +24,7 @@ from tuner.mlir.ir.reading import (
     walk_ops,
     walk_where,
 )
-from tuner.programs.lowering.resources import RESOURCE, SECTION, resource_sizes
+from tuner.mlir.ir.resources import RESOURCE, SECTION, resource_sizes
 
 MAIN = "main"  # the function that mlir-runner runs
 NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a function: PTX ISA, identifiers; . becomes $

@@ -141,7 +141,7 @@ def numpy_type(element: str) -> "np.dtype[Any]":
     try:
         return np.dtype(number_type(element).numpy_name)
     except TypeError:  # of ml_dtypes, which programs without such types do without
-        from tuner.programs.run.marshalling import dtype_of  # may be missing
+        from tuner.core.numpy_types import dtype_of  # may be missing
 
         return dtype_of(element)
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tuner.core.device import AbstractHostWatch
 from tuner.core.device_programs import BufferType, DeviceProgram, ScalarType, ValueType
 from tuner.core.errors import UsageError
-from tuner.core.numpy_types import DTYPES
+from tuner.core.numpy_types import dtype_of
 from tuner.runtime.arrays import (
     DeviceArray,
     MemRef,
@@ -29,13 +29,6 @@ NO_NUMBERS = (np.flexible, np.complexfloating, np.datetime64, np.timedelta64, np
 HOST_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost; dlpack.h
 NOT_ALLOCATED = 0xDEADBEEF  # the allocated pointer that finalize-memref-to-llvm gives a global
 Returned = tuple["MemRef | np.generic", ...]
-
-
-def dtype_of(element: str) -> "np.dtype[np.generic]":
-    """Returns the numpy type of an MLIR element type such as "f32"; raises UsageError for an unknown type."""
-    if element not in DTYPES:
-        raise UsageError(f"element type: found {element}, allowed {', '.join(DTYPES)}")
-    return DTYPES[element]
 
 
 def is_same_bits(dtype: "np.dtype[np.generic]", expected: "np.dtype[np.generic]") -> bool:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.device_programs import DeviceProgram, MatmulKernel
+from tuner.core.numpy_types import dtype_of
 from tuner.core.problem import Problem
 from tuner.programs.interpreter.kernels import LaneKernel, LaneLaunch, read_kernels
-from tuner.programs.run.marshalling import dtype_of
 from tuner.simulator.device.kernels import POINTER_BYTES, Near, PreparedLaunch
 from tuner.simulator.device.memory import MemoryRegion
 from tuner.simulator.launch import PausingRun
