@@ -1,6 +1,6 @@
 """A whole program, compiled for a GPU: host code that launches kernels, and the types of its arguments."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal, get_args
 
 from tuner.core.errors import UsageError
@@ -116,3 +116,34 @@ class DeviceProgram:
             ", ".join(map(value_type_text, types)) for types in (self.arguments, self.results)
         )
         return f"{self.entry}({arguments}) -> ({results})"
+
+
+@dataclass(frozen=True)
+class DeviceWork:
+    """Kernel launches and copied bytes of one call of a program; graph launches are not counted."""
+
+    launches: int = 0
+    copies_in: int = 0  # from host to device memory
+    copied_in_bytes: int = 0
+    copies_out: int = 0  # from device to host memory
+    copied_out_bytes: int = 0
+    copied_inside_bytes: int = 0  # from device to device memory
+
+    def with_launch(self) -> "DeviceWork":
+        return replace(self, launches=self.launches + 1)
+
+    def since(self, earlier: "DeviceWork") -> "DeviceWork":
+        names = [field.name for field in fields(self)]
+        return DeviceWork(**{name: getattr(self, name) - getattr(earlier, name) for name in names})
+
+    def with_copy(self, size_bytes: int, *, to_device: bool, from_device: bool) -> "DeviceWork":
+        """Returns this work plus a copy of ``size_bytes`` bytes; a copy from host to host is not counted."""
+        if to_device and from_device:
+            return replace(self, copied_inside_bytes=self.copied_inside_bytes + size_bytes)
+        if to_device:
+            total = self.copied_in_bytes + size_bytes
+            return replace(self, copies_in=self.copies_in + 1, copied_in_bytes=total)
+        if from_device:
+            total = self.copied_out_bytes + size_bytes
+            return replace(self, copies_out=self.copies_out + 1, copied_out_bytes=total)
+        return self

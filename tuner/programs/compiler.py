@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, cast
 
 from tuner.core.candidate import TargetName
-from tuner.core.device_programs import DEFAULTS, DeviceOptions, DeviceProgram, MatmulKernel
+from tuner.core.device_programs import DEFAULTS, DeviceOptions, DeviceProgram, DeviceWork, MatmulKernel
 from tuner.core.dtypes import IEEE
 from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
 from tuner.core.gpu import Chip, chip_of
@@ -34,7 +34,6 @@ from tuner.programs.lowering.kernels import launch_kernels, problems_of, referen
 from tuner.programs.lowering.read_program import ProgramPayload, read_program
 from tuner.programs.request import program_support
 from tuner.programs.run.host_function import check_host_code
-from tuner.programs.run.recording_device import DeviceWork
 from tuner.programs.streams.async_ops import drop_tokens
 from tuner.programs.weight_code import initialized
 from tuner.runtime.compiled_files import LIMIT_BYTES, CompiledFiles, compiled_files

@@ -5,12 +5,12 @@ from typing import Any
 
 from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core.candidate import candidate_document
+from tuner.core.device_programs import DeviceWork
 from tuner.core.programs import TunedKernel
 from tuner.programs.dynamic.checked_run import CheckedSize, SizedReport
 from tuner.programs.program_times import ProgramTimes
 from tuner.programs.report import Comparison, KernelSample, ProgramReport
 from tuner.programs.request import ProgramRequest
-from tuner.programs.run.recording_device import DeviceWork
 from tuner.programs.tuning import TunedProblem, TunedProgram
 from tuner.results.output.json_documents import problem_document, trial_document, tune_document
 from tuner.results.output.program_tables import baseline_document, explained_document

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from tuner.core.device import AbstractDevice, KernelLaunch
-from tuner.core.device_programs import DeviceProgram
+from tuner.core.device_programs import DeviceProgram, DeviceWork
 from tuner.core.interfaces import FINAL_EFFORT
 from tuner.core.programs import ExplainedFusion
 from tuner.core.progress import step
@@ -23,7 +23,7 @@ from tuner.programs.request import ProgramOptions, ProgramRequest
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
-from tuner.programs.run.recording_device import DeviceWork, RecordingDevice
+from tuner.programs.run.recording_device import RecordingDevice
 from tuner.programs.run.runner_functions import discard
 from tuner.programs.watched_times import host_watch, interleaved, reliability_of
 from tuner.runtime.cpu.host import describe_machine

@@ -5,11 +5,10 @@ Loads no MLIR: a child process makes the report, its parent prints it.
 
 from dataclasses import dataclass, field
 
-from tuner.core.device_programs import DeviceFusion
+from tuner.core.device_programs import DeviceFusion, DeviceWork
 from tuner.core.problem import Problem
 from tuner.core.programs import ExplainedFusion, TunedKernel
 from tuner.programs.program_times import ProgramTimes
-from tuner.programs.run.recording_device import DeviceWork
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import click
 
 from tuner.cli.main import DONE, FAILED, screen_columns
 from tuner.cli.options import print_found, print_json
+from tuner.core.device_programs import DeviceWork
 from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import Refusal, UsageError, error_lines
 from tuner.core.programs import LOOPS, TUNED
@@ -26,7 +27,6 @@ from tuner.programs.payload_errors import in_file, named_in_errors
 from tuner.programs.program_times import ProgramTimes
 from tuner.programs.report import KernelSample, ProgramReport
 from tuner.programs.request import ProgramRequest, require_on_cpu
-from tuner.programs.run.recording_device import DeviceWork
 from tuner.programs.service import in_child, run_in_child
 from tuner.results.database import known_url
 from tuner.results.database_name import database_text
