@@ -31,6 +31,7 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 from tuner.targets import target
 from tuner.targets.backends import Backends
+from tuner.targets.gpu.untimed_order import GpuOrder
 from tuner.targets.registry import TARGETS
 from tuner.targets.replay import replay_of
 from tuner.tuning.events import Interruption
@@ -156,6 +157,8 @@ class FakeKind(target.Target):
     baseline = staticmethod(baseline)
     load = staticmethod(load)
     code = staticmethod(no_code)
+
+    untimed = GpuOrder()
 
     def status(self) -> target.TargetStatus:
         return target.TargetStatus("fake", True, "for tests")
