@@ -373,7 +373,8 @@ def chosen_libraries(choice: str, problem: Problem, limit: str = "") -> tuple[st
         return (_default_library(problem, limit),)
     if choice == BEST:
         able = tuple(name for name in LIBRARIES if _is_able(name, problem))
-        if able and not any(_is_slow(LIBRARIES[name], limit) for name in able):
+        isa = describe_machine(limit).isa
+        if able and not any(isa in LIBRARIES[name].slow_isas for name in able):
             return able
         return tuple(dict.fromkeys((*able, _default_library(problem, limit))))
     if choice not in LIBRARIES:
@@ -442,7 +443,7 @@ def widened_note(choice: str, problem: Problem, limit: str = "") -> str:
     if problem.dtype not in LIBRARIES[first].widened:
         return ""
     torch = LIBRARIES[ONEDNN_TORCH]
-    if _is_slow(torch, limit):
+    if describe_machine(limit).isa in torch.slow_isas:
         return f"no library multiplies {problem.dtype} well on this processor: the baseline is {first} on f32"
     note = f"no installed library multiplies {problem.dtype}: the baseline is {first} on f32"
     if not torch.multiplies(problem):
@@ -458,15 +459,11 @@ def _default_library(problem: Problem, limit: str) -> str:
     """
     if problem.dtype in LIBRARIES[OPENBLAS].dtypes:
         return OPENBLAS
+    isa = describe_machine(limit).isa
     for name in (ONEDNN_TORCH, ONEDNN):
-        if _is_able(name, problem) and not _is_slow(LIBRARIES[name], limit):
+        if _is_able(name, problem) and isa not in LIBRARIES[name].slow_isas:
             return name
     return OPENBLAS
-
-
-def _is_slow(library: BaselineLibrary, limit: str) -> bool:
-    """Returns whether a library has no code of its own for types below f32 on the processor."""
-    return describe_machine(limit).isa in library.slow_isas
 
 
 def _is_able(name: str, problem: Problem, *, widens: bool = False) -> bool:
