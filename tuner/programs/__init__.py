@@ -1,4 +1,4 @@
 """Whole MLIR programs: compile, run, compare, time and tune."""
 
 # What other packages may import; the rest is internal.
-__all__ = ["c_library", "compile", "dynamic", "fusion_tuning", "lowering", "request", "run", "tuning"]
+__all__ = ["c_library", "compile", "dynamic", "fusion_tuning", "request", "run", "tuning"]
