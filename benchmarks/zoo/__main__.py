@@ -5,7 +5,8 @@ is compiled in a child process with a limit of time; models that the file has ar
 --times those that lack a ratio. A model
 is "right" (as near to eager mode as f32 rounds), "wrong", "left" (no graph is taken), "stopped" or "missing".
 A missing model, whose library is not installed or refuses it, is tried again by the next call. Libraries that
-need other versions of PyTorch have an environment and a file each; ``--merge`` joins the files.
+need other versions of PyTorch have an environment and a file each; ``--merge`` joins the files. TUNER_CPU limits
+the libraries of the baselines as well.
 
 transformers, torchvision and timm are not among tuner's own requirements.
 """
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.limited_child import Stopped, in_child
+from benchmarks.limited_libraries import limit_libraries
 from benchmarks.results_file import emit, report
 from benchmarks.zoo.outcome import (
     MISSING,
@@ -47,6 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, help="file for the outcomes; models that it has are kept")
     parser.add_argument("--merge", nargs="*", type=Path, default=[], help="files whose models are kept, too")
     options = parser.parse_args(arguments)
+    limit_libraries()  # the children, which load them, inherit it
     outcomes = kept(options.output)
     for file in options.merge:
         outcomes += [outcome for outcome in kept(file) if model_of(outcome) not in map(model_of, outcomes)]
