@@ -2,11 +2,10 @@
 
 ``python -m benchmarks.zoo --output FILE [--times]``. Each model has random weights, drawn from its name, and
 is compiled in a child process with a limit of time; models that the file has are not compiled again, but with
---times those that lack a ratio. A model
+--times those that lack a ratio. TUNER_CPU limits the libraries of the baselines as well. A model
 is "right" (as near to eager mode as f32 rounds), "wrong", "left" (no graph is taken), "stopped" or "missing".
 A missing model, whose library is not installed or refuses it, is tried again by the next call. Libraries that
-need other versions of PyTorch have an environment and a file each; ``--merge`` joins the files. TUNER_CPU limits
-the libraries of the baselines as well.
+need other versions of PyTorch have an environment and a file each; ``--merge`` joins the files.
 
 transformers, torchvision and timm are not among tuner's own requirements.
 """
