@@ -29,7 +29,7 @@ from tuner.runtime.cuda.cublas_files import find_cublas
 from tuner.targets.gpu.arrays import GpuProblemArrays
 from tuner.targets.gpu.evaluator import LoadedCublas
 from tuner.targets.gpu.event_timing import Enqueue, GpuTimer, GraphStopwatch
-from tuner.tuning.run_steps import noise_of
+from tuner.tuning.remeasurement import noise_of
 
 if TYPE_CHECKING:
     from benchmarks.gpu_check.triton_matmul import TritonMatmul

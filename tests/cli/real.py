@@ -17,8 +17,8 @@ from tuner.targets.registry import TARGETS, real_backends
 from tuner.tuning import run_steps
 from tuner.tuning.campaign import begin_campaign
 from tuner.tuning.events import Interruption
+from tuner.tuning.remeasurement import remeasure_top_trials
 from tuner.tuning.request import run_settings
-from tuner.tuning.run_steps import remeasure_top_trials
 
 BRIEF = Effort(budget_s=0.02, min_samples=5, max_samples=20)  # no test here asks how sure its times are
 

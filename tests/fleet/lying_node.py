@@ -34,7 +34,8 @@ def inside(part: str, **fields: object) -> Callable[[Body], None]:
     """Returns a lie about some numbers of the verdict or of the measurement."""
 
     def lie(body: Body) -> None:
-        (body["value"].get(part) or {}).update(fields)
+        parts = {"verdict": body.get("verdict"), "measurement": body["value"]}
+        (parts[part] or {}).update(fields)
 
     return lie
 
@@ -73,12 +74,12 @@ class Liar:
         self, connection: Connection, work: FleetWork, done: Done, execution: tables.Execution
     ) -> None:
         """Puts a false blob where that of an artifact belongs."""
-        is_code = isinstance(done.value, Artifact) and self._only is None and work.key not in self._lied
+        is_code = isinstance(done.reply.value, Artifact) and self._only is None and work.key not in self._lied
         if is_code and work.number >= 0:
             self._lied.add(work.key)
-            assert isinstance(done.value, Artifact)
+            assert isinstance(done.reply.value, Artifact)
             false = BLOBS[work.number % len(BLOBS)]()
-            connection.execute(INSERT_BLOB, (hash_of(packed(done.value)), false))
+            connection.execute(INSERT_BLOB, (hash_of(packed(done.reply.value)), false))
         self._settled(connection, work, done, execution)
 
     def tell(self, connection: Connection, key: Key, outcome: Outcome, name: str) -> None:

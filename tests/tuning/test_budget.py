@@ -3,7 +3,6 @@
 import dataclasses
 from collections import deque
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -21,7 +20,6 @@ from tuner.db.store import Store
 from tuner.runtime.timing import FEW_SAMPLES
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.target import RunnerSettings
-from tuner.tuning import run as run_module
 from tuner.tuning.budget import (
     LATE,
     LEAST_EFFORT,
@@ -144,7 +142,6 @@ class Tuned:
 
 def tuned(
     store: Store,
-    monkeypatch: pytest.MonkeyPatch,
     machine: Machine,
     budget_s: float | None,
     trials: int | None,
@@ -157,45 +154,40 @@ def tuned(
         runners.append(ClockedRunner(order, machine, clock))
         return runners[0]
 
-    monkeypatch.setattr(run_module, "time", SimpleNamespace(monotonic=clock))
     began_s = clock.now_s
     clock.now_s += machine.command_s
     parts = fakes.backends(runner=runner, plan=fakes.plan({"x": tuple(range(1000))}))
     settings = fakes.settings(trials, budget_s=budget_s)
-    run = begin(settings, parts, store, Interruption(), began_s=began_s)
+    run = begin(settings, parts, store, Interruption(), began_s=began_s, clock=clock)
     return Tuned(run, clock.now_s - began_s, *runners[0].finals[0])
 
 
 @pytest.mark.parametrize("budget_s", [10.0, 15.0, 60.0])
 @pytest.mark.parametrize("factor", [1.0, 1.5, 2.0, 2.8])
 def test_a_budget_is_kept_within_a_fifth_on_slow_and_busy_machines(
-    store: Store, monkeypatch: pytest.MonkeyPatch, factor: float, budget_s: float
+    store: Store, factor: float, budget_s: float
 ) -> None:
-    done = tuned(store, monkeypatch, Machine().slower(factor), budget_s, None)
+    done = tuned(store, Machine().slower(factor), budget_s, None)
     assert 0.75 * budget_s <= done.seconds <= KEPT_WITHIN * budget_s
     assert done.top_trials >= LEAST_TOP_TRIALS
     assert done.run.rounds[0].quality.noise is not None
 
 
-def test_slow_compilations_that_take_turns_with_timing_end_the_search_in_time(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done = tuned(store, monkeypatch, Machine(compile_s=0.8), 10.0, None)
+def test_slow_compilations_that_take_turns_with_timing_end_the_search_in_time(store: Store) -> None:
+    done = tuned(store, Machine(compile_s=0.8), 10.0, None)
     assert done.seconds <= KEPT_WITHIN * 10.0
 
 
-def test_a_quiet_machine_times_all_top_trials_again_however_short_the_budget(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done = tuned(store, monkeypatch, Machine(), 10.0, None)
+def test_a_quiet_machine_times_all_top_trials_again_however_short_the_budget(store: Store) -> None:
+    done = tuned(store, Machine(), 10.0, None)
     assert done.top_trials == min(TOP_TRIALS, done.run.counts.measured)
     assert done.run.counts.measured >= 6
-    whole = tuned(store, monkeypatch, Machine(), 60.0, None)
+    whole = tuned(store, Machine(), 60.0, None)
     assert dataclasses.replace(whole.effort, within_s=None) == final_effort(60.0)
 
 
-def test_without_a_budget_nothing_ends_a_final_early(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = tuned(store, monkeypatch, Machine().slower(5.0), None, 12)
+def test_without_a_budget_nothing_ends_a_final_early(store: Store) -> None:
+    done = tuned(store, Machine().slower(5.0), None, 12)
     assert (done.top_trials, done.effort.within_s) == (TOP_TRIALS, None)
 
 

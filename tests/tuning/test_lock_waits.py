@@ -25,7 +25,7 @@ from tuner.targets.target import RunnerSettings
 from tuner.tuning import run_steps
 from tuner.tuning.events import Event, Interruption, LockWaitEnded, WaitedForLock, WaitsForLock
 from tuner.tuning.run import begin
-from tuner.tuning.run_steps import RunSteps
+from tuner.tuning.run_steps import RunSteps, Session
 
 HOLDER = "process 7, matmul 8x8x8"
 BUDGET_S = 3.0  # of which a part is kept for the final re-measurement
@@ -108,7 +108,7 @@ def test_a_wait_is_reported_at_the_end_where_it_took_a_large_part(
 ) -> None:
     run = fakes.tune(store).run
     events: list[Event] = []
-    steps = RunSteps(run, (), fakes.FAKE, store, Interruption(), events.append)
+    steps = RunSteps(Session(run, (), fakes.FAKE, store, observe=events.append))
     steps.lock_wait.waited_s = waited_s
     steps.report_waited(3.0 / run_steps.WAIT_SHOWN)
     assert [isinstance(each, WaitedForLock) for each in events] == [True] * is_reported

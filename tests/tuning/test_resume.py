@@ -31,8 +31,8 @@ from tuner.targets import replay
 from tuner.targets.backends import Backends
 from tuner.targets.replay import ReplayCompiler, ReplayEvaluator, replay_settings
 from tuner.tuning.events import Interruption
+from tuner.tuning.remeasurement import choose_top_trials
 from tuner.tuning.run import begin, resume
-from tuner.tuning.run_steps import choose_top_trials
 
 Trials = tuple[StoredTrial, ...]
 RUNS = costly(25, 60)

@@ -40,7 +40,7 @@ from tuner.runtime import timing
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.backends import Backends
 from tuner.targets.target import RunnerSettings
-from tuner.tuning import run_steps
+from tuner.tuning import remeasurement
 from tuner.tuning.budget import (
     UNTIMED,
     final_effort,
@@ -51,7 +51,9 @@ from tuner.tuning.budget import (
 from tuner.tuning.events import Event, Interruption, RemeasurementStarted
 from tuner.tuning.progress import Progress, evaluated_s
 from tuner.tuning.run import resume
+from tuner.tuning.search_loop import ReplayingRunner
 from tuner.tuning.tuned_run import TunedRun
+from tuner.tuning.tuning_session import search
 
 Slowdown = Callable[[int], float]  # of the n-th sample of a round
 CUT = "timed out after 88 s"
@@ -264,7 +266,6 @@ def test_a_part_of_the_budget_is_reserved_for_the_final_remeasurement() -> None:
         (5.0, 1, 8, 2.0),  # the search gets three fifths at least
     ):
         assert reserved_s(budget_s, problems, top_trials) == pytest.approx(seconds)
-    assert reserved_s(10.0, top_trials=2, search_s=4.0) == pytest.approx(1.8 + 12 * 0.08)
     # of fusions no baseline is started, and at most a fifth is reserved
     assert reserved_s(100.0, 2, 4, are_fusions=True) == pytest.approx(2 * (0.4 + 2 * 8 * 0.3))
     assert reserved_s(36.0, 10, 4, are_fusions=True) == pytest.approx(0.2 * 36)
@@ -324,24 +325,24 @@ def test_large_operands_leave_less_time_to_samples_of_short_calls() -> None:
     ids=["in order", "without failures", "equal code once"],
 )
 def test_the_fastest_are_chosen(trials: list[StoredTrial], numbers: list[int]) -> None:
-    assert [each.number for each in run_steps.choose_top_trials(tuple(trials))] == numbers
+    assert [each.number for each in remeasurement.choose_top_trials(tuple(trials))] == numbers
 
 
 def test_the_fastest_takes_part_twice_and_what_no_longer_works_is_left_out() -> None:
     top_trials = (trial(0, measurement(1.0), script="// 0"), trial(1, measurement(1.1), script="// 1"))
     baseline = Baseline("cuBLAS 13.1.2", 0, measurement(0.9))
     runner = answering(*map(measurement, (1.0, 1.2, 1.03)), baseline=baseline)
-    final_times = run_steps.remeasure_top_trials(runner, top_trials)
+    final_times = remeasurement.remeasure_top_trials(runner, top_trials)
     taken = [(each.record, each.script.text) for each in runner.top_trials]
     assert taken == [(each.record, each.script_text) for each in (*top_trials, top_trials[0])]
     assert [each.median_s for _, each in final_times.times] == [1.0, 1.2]
     assert final_times.noise == pytest.approx(0.03)
     assert final_times.baseline == baseline
     top_trials = (trial(0, measurement(1.0)), trial(1, measurement(1.1)))
-    final_times = run_steps.remeasure_top_trials(answering(None, measurement(1.2), None), top_trials)
+    final_times = remeasurement.remeasure_top_trials(answering(None, measurement(1.2), None), top_trials)
     assert ([each.number for each, _ in final_times.times], final_times.noise) == ([1], None)
-    assert run_steps.noise_of(measurement(1.1), measurement(1.0)) == pytest.approx(0.1)
-    assert run_steps.noise_of(measurement(1.0, 0.06), measurement(1.0, 0.02)) == pytest.approx(0.03)
+    assert remeasurement.noise_of(measurement(1.1), measurement(1.0)) == pytest.approx(0.1)
+    assert remeasurement.noise_of(measurement(1.0, 0.06), measurement(1.0, 0.02)) == pytest.approx(0.03)
 
 
 class NotingSampler(AbstractSampler):
@@ -361,17 +362,15 @@ class NotingSampler(AbstractSampler):
 
 def test_stored_rows_and_outcomes_come_first_and_the_method_hears_of_them() -> None:
     method = NotingSampler()
-    sampler = run_steps.ReplayingSampler(method, (5, 9))
-    assert [sampler.ask(number) for number in range(3)] == [5, 9, 102]
-    sampler.tell(5, 1.0)
-    sampler.replay(7, 3)
-    replayed = [("replay", 0, 5), ("replay", 1, 9)]
-    assert method.heard == [*replayed, ("ask", 2), ("tell", 5, 1.0), ("replay", 7, 3)]
-    known = run_steps.bound_record(trial(0, measurement(5.0)))
+    known = remeasurement.bound_record(trial(0, measurement(5.0)))
     inner = LocalRunner(order(), FakeTarget(), FakeTarget(), 0)
-    runner = run_steps.ReplayingRunner(inner, (known, None), Interruption())
-    for number, x in enumerate((1, 7, 7)):
-        runner.start(number, candidate(x), Effort())
-    assert runner.finish() is known
-    assert [runner.finish().record.median_s for _ in range(2)] == [1e-3, 1e-3]
+    runner = ReplayingRunner(inner, (known, None), Interruption())
+    of = (method, lambda _row: candidate(7), runner, lambda number: number == 3, lambda *_: None)
+    done = list(search(*of, stored=(5, 9)))
+    assert [proposed for proposed, _ in done] == [(0, 5), (1, 9), (2, 102)]
+    assert done[0][1] is known
+    assert [bound.record.median_s for _, bound in done[1:]] == [1e-3, 1e-3]
+    proposals = [("replay", 0, 5), ("replay", 1, 9), ("ask", 2)]
+    told = [("tell", 5, 5.0), ("tell", 9, 1e-3), ("tell", 102, 1e-3)]
+    assert method.heard == [event for pair in zip(proposals, told, strict=True) for event in pair]
     runner.close()

@@ -34,8 +34,10 @@ from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.backends import Backends
 from tuner.targets.target import RunnerSettings
+from tuner.tuning.budget import EARLY_STOPPED
 from tuner.tuning.events import BaselineMeasured, Event, Interruption, MachineBusy, RunStarted
-from tuner.tuning.run import EARLY_STOPPED, Trial, begin, resume, search
+from tuner.tuning.run import begin, resume
+from tuner.tuning.tuning_session import Proposed, search
 
 COMPILE_S = 0.02
 
@@ -148,19 +150,19 @@ def candidate_of(row: int) -> Candidate:
 
 def run(
     sampler: LineSampler, runner: AbstractRunner, limit: float = math.inf, pending_limit: int = 1, **more: Any
-) -> tuple[list[Trial], list[tuple[int, int, Candidate]]]:
+) -> tuple[list[tuple[Proposed, BoundRecord]], list[tuple[int, int, Candidate]]]:
     proposals: list[tuple[int, int, Candidate]] = []
     propose = more.pop("propose", lambda *proposal: proposals.append(proposal))
     of = (sampler, candidate_of, runner, lambda proposed: proposed >= limit, propose, pending_limit)
     return list(search(*of, **more)), proposals
 
 
-@given(pending_limit=st.integers(1, 30), rows=st.integers(0, ROWS), first=st.sampled_from((0, 3, 40)))
-def test_trials_come_in_the_order_of_proposals_and_know(pending_limit: int, rows: int, first: int) -> None:
+@given(pending_limit=st.integers(1, 30), rows=st.integers(0, ROWS))
+def test_trials_come_in_the_order_of_proposals_and_know(pending_limit: int, rows: int) -> None:
     sampler, runner = LineSampler(rows), NotingRunner()
-    trials, proposals = run(sampler, runner, pending_limit=pending_limit, first=first)
-    expected = [(first + row, row, candidate_of(row)) for row in range(rows)]
-    assert [(each.number, each.row, each.bound.record.candidate) for each in trials] == proposals == expected
+    trials, proposals = run(sampler, runner, pending_limit=pending_limit)
+    expected = [(row, row, candidate_of(row)) for row in range(rows)]
+    assert [(*proposed, bound.record.candidate) for proposed, bound in trials] == proposals == expected
     assert sampler.numbers == [number for number, *_ in expected]
     assert sampler.knew == [max(0, row - pending_limit + 1) for row in range(rows)]
     assert [row for row, _ in sampler.told] == list(range(rows))
@@ -176,35 +178,32 @@ def test_failures_end_no_search_and_proposals_are_reported_before_they_start(pen
         already_started.append(chosen in runner.started)
 
     trials, _ = run(sampler, runner, pending_limit=pending_limit, propose=propose)
-    assert [trial.bound.record.candidate for trial in trials] == runner.started
+    assert [bound.record.candidate for _, bound in trials] == runner.started
     assert already_started == [False] * ROWS
-    failed = [trial.row for trial in trials if isinstance(trial.bound.record.outcome, Failure)]
+    failed = [proposed.row for proposed, bound in trials if isinstance(bound.record.outcome, Failure)]
     assert failed == list(WRONG_ROWS)
     assert dict(sampler.told) == {row: None if row in WRONG_ROWS else time_of(row) for row in range(ROWS)}
 
 
-def test_early_stopped_is_measured_against_the_fastest_so_far_or_of_an_earlier_session() -> None:
+def test_early_stopped_is_measured_against_the_fastest_so_far() -> None:
     runner = NotingRunner()
     trials, _ = run(LineSampler(), runner)
     fastest: float | None = None
-    for trial, effort in zip(trials, runner.efforts, strict=True):
+    for (_, bound), effort in zip(trials, runner.efforts, strict=True):
         assert effort.stop_above_s == (None if fastest is None else EARLY_STOPPED * fastest)
-        fastest = min(filter(None, (fastest, trial.bound.record.median_s)), default=None)
+        fastest = min(filter(None, (fastest, bound.record.median_s)), default=None)
     assert fastest == time_of(BEST_X)
     assert not any(
-        trial.bound.record.outcome.is_complete
-        for trial in trials[BEST_X + 2 :]
-        if isinstance(trial.bound.record.outcome, Measurement)
+        bound.record.outcome.is_complete
+        for _, bound in trials[BEST_X + 2 :]
+        if isinstance(bound.record.outcome, Measurement)
     )
-    runner = NotingRunner()
-    run(LineSampler(3), runner, incumbent_s=1e-4)
-    assert [effort.stop_above_s for effort in runner.efforts] == [EARLY_STOPPED * 1e-4] * 3
 
 
-@given(budget=st.integers(0, 25), pending_limit=st.integers(1, 5), first=st.integers(0, 3))
-def test_a_spent_budget_ends_proposals_not_trials(budget: int, pending_limit: int, first: int) -> None:
-    trials, proposals = run(LineSampler(), NotingRunner(), budget, pending_limit, first=first)
-    assert len(trials) == len(proposals) == min(ROWS, max(0, budget - first))
+@given(budget=st.integers(0, 25), pending_limit=st.integers(1, 5))
+def test_a_spent_budget_ends_proposals_not_trials(budget: int, pending_limit: int) -> None:
+    trials, proposals = run(LineSampler(), NotingRunner(), budget, pending_limit)
+    assert len(trials) == len(proposals) == min(ROWS, budget)
 
 
 @given(pending_limit=st.integers(1, 5), answers=st.lists(st.booleans(), max_size=60))

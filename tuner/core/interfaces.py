@@ -47,7 +47,7 @@ class AbstractSampler(abc.ABC):
     """Proposes configurations of a feasible set; ``row`` is a configuration's index, ``0 .. rows - 1``.
 
     Each session of a run builds a sampler in the tuner's process; the session's loop,
-    ``tuner.tuning.run``, makes all calls from one thread. In the life of a trial::
+    ``tuner.tuning.tuning_session``, makes all calls from one thread. In the life of a trial::
 
         row = ask(number)      # before the proposal is stored and started
         ...                    # asks of the next numbers, while at most workers + 1 rows are pending

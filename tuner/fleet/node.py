@@ -187,7 +187,7 @@ class NodeProcess:
         except asyncio.CancelledError:  # the run was cancelled
             self._children.drop(order)
             raise
-        if isinstance(done.value, Failure):
+        if isinstance(done.reply.value, Failure):
             # else the failure may be this node's, not the candidate's
             require_disk_space(self._request.keep_free_bytes)
         device = "" if work.stage == COMPILE else self._node.device
@@ -265,10 +265,11 @@ def _required_blob(connection: "Connection", sha256: str) -> bytes:
 
 def _settled(connection: "Connection", work: FleetWork, done: Done, execution: tables.Execution) -> None:
     with connection.pipeline(), connection.transaction():  # one round trip to the server
-        value = done.value
+        value = done.reply.value
         stored_value = _stored(connection, value) if isinstance(value, Artifact) else value
+        outcome = Outcome(stored_value, done.reply.seconds, done.reply.verdict, done.reply.stage_s)
         tables.store_execution(connection, work, execution)
-        tables.store_outcome(connection, work.key, Outcome(stored_value, done.seconds), execution.node)
+        tables.store_outcome(connection, work.key, outcome, execution.node)
 
 
 def _stored(connection: "Connection", artifact: Artifact) -> Compiled | Failure:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 from tuner.core.errors import Failure, Stage, TunerError
-from tuner.core.interfaces import Artifact, FinalTimes, Script
+from tuner.core.interfaces import Artifact, Script
 from tuner.core.problem import Problem
 from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline
@@ -25,14 +25,14 @@ from tuner.runtime.workers.child_process import sleep_until_news
 from tuner.runtime.workers.measurement_worker import LockContext, MeasurementWorker
 from tuner.runtime.workers.pool import CompilePool
 from tuner.runtime.workers.processes import TICK_S
-from tuner.runtime.workers.services import Evaluation, Group, compile_spec, evaluation_spec
+from tuner.runtime.workers.protocol import Reply
+from tuner.runtime.workers.services import Group, compile_spec, evaluation_spec
 from tuner.targets.target import RunnerChildren, Target
 
 KEPT: Final = 4  # measurement workers; each holds the arrays of its problem
 GIB: Final = 1 << 30
 LARGEST_BYTES: Final = 1 << 16  # that a pipe holds
 IDLE_TICK_S: Final = 10.0  # without work nothing is polled: an order wakes the thread at once
-Result = Artifact | Evaluation | FinalTimes | Baseline | Roofline | Failure
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,12 @@ class WakePipe:
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a piece of work before it is stored: a value or a Failure, and how long it took.
+    """The result of a piece of work before it is stored, as a child process has sent it.
 
     ``timed``: when the device was timed, None if it was not.
     """
 
-    value: Result
-    seconds: float
+    reply: Reply
     timed: Interval | None = None
 
 
@@ -272,7 +271,7 @@ class NodeChildren:
             if order.is_dropped and reply is None:
                 self._pool.drop(number)
             if reply is not None:
-                order.done.set_result(Done(reply.value, reply.seconds))
+                order.done.set_result(Done(reply))
             if order.is_dropped or reply is not None:
                 del self._compiling[number]
 
@@ -309,7 +308,7 @@ class NodeChildren:
         reply = self._worker_of(work).ask(
             work.stage, work.problem, question, work.effort, work.seed, within_s
         )
-        return Done(reply.value, reply.seconds, order.timed)
+        return Done(reply, order.timed)
 
     def _alone(self, order: Order) -> Done:
         work = order.work
@@ -323,7 +322,7 @@ class NodeChildren:
             except TunerError as error:  # a run continues without this number
                 value = Failure(Stage.RUN, str(error))
         assert order.timed is not None
-        return Done(value, (order.timed.ended - order.timed.began).total_seconds(), order.timed)
+        return Done(Reply(value, (order.timed.ended - order.timed.began).total_seconds()), order.timed)
 
     def _worker_of(self, work: FleetWork) -> MeasurementWorker:
         return self._workers.of(work, lambda: self._children_of(work))

@@ -34,8 +34,9 @@ from tuner.fleet.work import (
     packed,
 )
 from tuner.runtime.timing_lock import LockWait
+from tuner.runtime.workers.protocol import Reply
 from tuner.runtime.workers.runner import RunnerOrder, Ticket
-from tuner.runtime.workers.services import Evaluation, Group, RemeasurementRounds, work_seed
+from tuner.runtime.workers.services import Group, RemeasurementRounds, work_seed
 from tuner.targets.backends import Backends
 from tuner.targets.target import (
     Bind,
@@ -101,14 +102,12 @@ class FleetRunner(AbstractRunner):
             is_failure = isinstance(compiled.value, Failure)
             outcome = compiled.value if is_failure else self._driver.artifacts[flight.number]
             assert isinstance(outcome, Failure | Artifact)
-            ticket.take_compiled(outcome, compiled.seconds)
+            ticket.take_compiled(Reply(outcome, compiled.seconds))
         if ticket.record is None:
             code = self._driver.known[(flight.number, COMPILE)].value
             assert isinstance(code, Compiled)
             self._begin_evaluation(flight, code)
-            evaluated = self._outcome(flight.number, EVALUATE)
-            assert isinstance(evaluated.value, Evaluation | Failure)
-            ticket.take_evaluation(evaluated.value, evaluated.seconds)
+            ticket.take_evaluation(self._outcome(flight.number, EVALUATE).reply)
         elif flight.is_evaluated_early:  # early, then found equal to a finished trial: discarded
             self._driver.drop(flight.number, EVALUATE)
         self._driver.artifacts.pop(flight.number, None)

@@ -14,10 +14,11 @@ from tuner.core.interfaces import Artifact, Effort, FinalTimes
 from tuner.core.plausibility import MOST_S, why_impossible, why_no_baseline, why_no_verdict
 from tuner.core.problem import Problem
 from tuner.core.problem_documents import PROBLEM
+from tuner.core.records import Measurement, Verdict
 from tuner.core.roofline import Roofline, why_no_roofline
 from tuner.core.runs import Baseline, Compiler
-from tuner.core.serialization import decode, encode
-from tuner.runtime.workers.services import Evaluation
+from tuner.core.serialization import decode, encode, if_changed
+from tuner.runtime.workers.protocol import Reply
 from tuner.version import __version__
 
 COMPILE: Final = "compile"  # stages of work
@@ -116,11 +117,19 @@ class Compiled:
 class Outcome:
     """The outcome of a piece of work: a value, or a Failure in place of it, and the seconds it took.
 
-    A Failure is the candidate's, or says that no node could do the work.
+    A Failure is the candidate's, or says that no node could do the work. Of an evaluation the value is a
+    Measurement or, without a clock, a Verdict.
     """
 
-    value: Compiled | Evaluation | FinalTimes | Baseline | Roofline | Failure
+    value: Compiled | Measurement | Verdict | FinalTimes | Baseline | Roofline | Failure
     seconds: float  # that the work took
+    verdict: Verdict | None = field(default=None, metadata=if_changed())  # in addition to a Measurement
+    stage_s: tuple[tuple[str, float], ...] = field(default=(), metadata=if_changed())  # of an evaluation
+
+    @property
+    def reply(self) -> Reply:
+        """Returns the outcome as the child process of the node has sent it."""
+        return Reply(self.value, self.seconds, verdict=self.verdict, stage_s=self.stage_s)
 
 
 def to_json(value: FleetWork | Outcome) -> dict[str, Any]:
@@ -168,12 +177,12 @@ def _digits(text: str) -> str:
 
 # Validation of what nodes report: a report that cannot be the outcome of its work is refused.
 
-OUTCOME_TYPES: Final[dict[str, type[Any]]] = {
-    COMPILE: Compiled,
-    EVALUATE: Evaluation,
-    REMEASURE: FinalTimes,
-    BASELINE: Baseline,
-    ROOFLINE: Roofline,
+OUTCOME_TYPES: Final[dict[str, tuple[type[Any], ...]]] = {
+    COMPILE: (Compiled,),
+    EVALUATE: (Measurement, Verdict),
+    REMEASURE: (FinalTimes,),
+    BASELINE: (Baseline,),
+    ROOFLINE: (Roofline,),
 }
 
 
@@ -218,12 +227,13 @@ def _why_refused(work: FleetWork, outcome: Outcome, limit_flop_per_s: float) -> 
     if not 0 <= outcome.seconds <= MOST_S:
         return Refusal(f"found {outcome.seconds:g} seconds of work, allowed 0 to {MOST_S:g}")
     value = outcome.value
-    type_ = OUTCOME_TYPES[work.stage]
-    if not isinstance(value, Failure | type_):
-        return Refusal(f"found a {type(value).__name__}, allowed a {type_.__name__} or a Failure")
+    types = OUTCOME_TYPES[work.stage]
+    if not isinstance(value, (Failure, *types)):
+        allowed = " or ".join(type_.__name__ for type_ in types)
+        return Refusal(f"found a {type(value).__name__}, allowed a {allowed} or a Failure")
     match value:
-        case Evaluation():
-            return _why_no_evaluation(work, value, limit_flop_per_s)
+        case Measurement() | Verdict():
+            return _why_no_evaluation(work, outcome, limit_flop_per_s)
         case FinalTimes():
             return _why_no_remeasurement(work, value, limit_flop_per_s)
         case Baseline():
@@ -233,14 +243,17 @@ def _why_refused(work: FleetWork, outcome: Outcome, limit_flop_per_s: float) -> 
     return None
 
 
-def _why_no_evaluation(work: FleetWork, evaluation: Evaluation, limit_flop_per_s: float) -> Refusal | None:
-    for stage, seconds in evaluation.stage_s:
+def _why_no_evaluation(work: FleetWork, outcome: Outcome, limit_flop_per_s: float) -> Refusal | None:
+    for stage, seconds in outcome.stage_s:
         if not 0 <= seconds <= MOST_S:
             return Refusal(f"found {seconds:g} seconds of {stage}, allowed 0 to {MOST_S:g}")
-    why = why_no_verdict(evaluation.verdict, work.problem)
-    if why is not None or evaluation.measurement is None:
+    verdict = outcome.value if isinstance(outcome.value, Verdict) else outcome.verdict
+    if verdict is None:
+        return Refusal("found a time without a verdict")
+    why = why_no_verdict(verdict, work.problem)
+    if why is not None or not isinstance(outcome.value, Measurement):
         return why
-    return why_impossible(evaluation.measurement, work.problem, limit_flop_per_s)
+    return why_impossible(outcome.value, work.problem, limit_flop_per_s)
 
 
 def _why_no_remeasurement(

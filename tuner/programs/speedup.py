@@ -30,7 +30,7 @@ from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.runner_functions import discard
 from tuner.programs.watched_times import evidence_of, host_watch, interleaved
 from tuner.runtime.cpu.host import describe_machine
-from tuner.tuning.run_steps import noise_of
+from tuner.tuning.remeasurement import noise_of
 
 if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice

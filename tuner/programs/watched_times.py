@@ -11,7 +11,7 @@ from tuner.core.records import Measurement
 from tuner.core.reliability import Reliability
 from tuner.core.round_quality import Evidence, reliability_in_round, round_quality
 from tuner.runtime import timing
-from tuner.tuning.run_steps import noise_of
+from tuner.tuning.remeasurement import noise_of
 
 if TYPE_CHECKING:
     from tuner.runtime.cpu.timing_conditions import HostWatch

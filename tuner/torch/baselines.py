@@ -37,7 +37,7 @@ from tuner.core.round_quality import Evidence, reliability_in_round, round_quali
 from tuner.runtime.cpu.host import own_limit
 from tuner.runtime.timing import Call, before_slice_of, interleaved_times
 from tuner.targets.cpu.baseline_libraries import imported_openvino
-from tuner.tuning.run_steps import noise_of
+from tuner.tuning.remeasurement import noise_of
 
 VECTOR_BITS = {AVX2: 256}  # of inductor's code for a processor that a process is limited to
 LINE_CHARACTERS = 200  # of a failure

@@ -8,6 +8,7 @@ __all__ = [
     "missing_cells",
     "pool",
     "pretuned",
+    "remeasurement",
     "request",
     "rule",
     "run",

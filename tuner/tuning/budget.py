@@ -30,6 +30,7 @@ LATE = 0.05  # of a budget, by which the final re-measurement may end late
 MOST_KEPT = 0.6  # of a budget, for the least of a final re-measurement
 END_PER_START = 0.1  # seconds to end the command per second that its start has taken
 SHORT_BUDGET_S = 20.0  # below it as much of a budget as possible is for the search, see ``is_short``
+EARLY_STOPPED = 2.0  # a candidate slower than this many times the incumbent is early-stopped
 LEAST_EFFORT = Effort(LEAST_S, FEW_SAMPLES)  # of a final re-measurement whose time is over
 ROOFLINE_S = 2.0  # until a child process has measured a roofline
 
@@ -43,8 +44,14 @@ def in_flight_s(sessions: Sequence[Progress]) -> float:
     if evaluated == 0:
         return 0.0
     pace_s = sum(session.evaluated_s for session in sessions) / evaluated
-    pending = sum(session.counts.proposed - session.ended for session in sessions)
-    return pace_s * (1 + pending)
+    return pace_s * (1 + sum(session.pending for session in sessions))
+
+
+def search_effort(incumbent_s: float | None) -> Effort:
+    """Returns the effort of a trial; ``incumbent_s``: least seconds per call so far, None: no time yet."""
+    if incumbent_s is None:
+        return Effort()
+    return Effort(stop_above_s=EARLY_STOPPED * incumbent_s)
 
 
 def is_spent(limits: RunSettings | CampaignSettings, proposed: int, searched_s: float) -> bool:
@@ -67,21 +74,17 @@ def reserved_s(
     budget_s: float | None,
     problems: int = 1,
     top_trials: int = TOP_TRIALS,
-    search_s: float | None = None,
     *,
     are_fusions: bool = False,
 ) -> float:
     """Returns the seconds of a budget that are reserved for the final re-measurements; 0 without a budget.
 
-    ``problems``: number of re-measurements; ``top_trials``: trials in each; ``search_s``: seconds of the
-    search, by which the effort is chosen, None: as long as the budget. ``are_fusions``: no baseline is
+    ``problems``: number of re-measurements; ``top_trials``: trials in each. ``are_fusions``: no baseline is
     started and timed.
     """
     if budget_s is None:
         return 0.0
-    if search_s is None:
-        search_s = budget_s
-    each_s = remeasurement_s(search_s / problems, top_trials)
+    each_s = remeasurement_s(budget_s / problems, top_trials)
     if are_fusions:
         return min(problems * (each_s - BASELINE_START_S), MOST_RESERVED_OF_FUSIONS * budget_s)
     return min(problems * each_s, MOST_RESERVED * budget_s)

@@ -36,6 +36,7 @@ from tuner.tuning.request import (
 )
 from tuner.tuning.rule import ProblemSpaces
 from tuner.tuning.run import machine_of_run, observe_load, under_compiler
+from tuner.tuning.run_steps import Session
 from tuner.tuning.same_code import require_same_code, require_same_tools
 from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign
 from tuner.version import __version__
@@ -139,8 +140,7 @@ def resume_campaign(
         of_run = tuple(proposal.proposal for proposal in stored if proposal.run == run.id)
         require_same_tools(run, machine, compiler)
         require_same_rows(run, plan_of_run.feasible, of_run)
-        bind = target.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
-        require_same_code(run, of_run, target, bind, report_compiling)
+        require_same_code(Session(run, of_run, target, store, interruption, report_compiling))
         under_compiler(run, compiler, store)
     if limit is not None:
         require_more(f"campaign {campaign_id}", len(stored), campaign.search_s, limit)

@@ -7,16 +7,22 @@ from typing import TYPE_CHECKING
 
 from tuner.analysis.scheduler import QUIET, REST, SMALL, ColumnPool, Scheduler
 from tuner.core.candidate import Candidate
-from tuner.core.interfaces import AbstractRunner, AbstractSampler, Effort
+from tuner.core.interfaces import AbstractRunner, AbstractSampler, BoundRecord, Effort
 from tuner.core.requests import Campaign, CampaignProposal
 from tuner.core.roofline import Roofline
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.target import Target
-from tuner.tuning.budget import final_effort, in_flight_s, is_spent, reserved_s, untimed_factor
+from tuner.tuning.budget import (
+    final_effort,
+    in_flight_s,
+    is_spent,
+    reserved_s,
+    search_effort,
+    untimed_factor,
+)
 from tuner.tuning.disturbed_finals import is_kept
 from tuner.tuning.events import CampaignObserver, Event, Interruption, Observer, RoundDisturbed, RunEvent
-from tuner.tuning.run import EARLY_STOPPED
-from tuner.tuning.run_steps import RunSteps
+from tuner.tuning.run_steps import RunSteps, Session
 from tuner.tuning.search_loop import SearchSteps, search_trials
 from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign
 
@@ -46,12 +52,6 @@ class _Started:
     number: int  # within its run
     row: int
     candidate: Candidate
-
-
-@dataclass(frozen=True)
-class _Finished:
-    started: _Started
-    median_s: float | None  # seconds per call; None: failed or not timed
 
 
 class CampaignSession:
@@ -92,12 +92,14 @@ class CampaignSession:
         self._indices = {run.id: index for index, run in enumerate(campaign.runs)}
         self._steps = tuple(
             RunSteps(
-                run,
-                tuple(proposal.proposal for proposal in stored if proposal.run == run.id),
-                target,
-                store,
-                interruption,
-                self._observer(index),
+                Session(
+                    run,
+                    tuple(proposal.proposal for proposal in stored if proposal.run == run.id),
+                    target,
+                    store,
+                    interruption,
+                    self._observer(index),
+                )
             )
             for index, run in enumerate(campaign.runs)
         )
@@ -237,8 +239,7 @@ class CampaignSession:
         )
         if is_new:
             self._store_seconds()
-        least_s = self._least_s[index]
-        effort = Effort(stop_above_s=None if least_s is None else EARLY_STOPPED * least_s)
+        effort = search_effort(self._least_s[index])
         runners[index].start(started.number, started.candidate, effort)
         return started
 
@@ -271,22 +272,20 @@ class CampaignSession:
         sampler.replay(own_number, row)  # so that it does not propose the configuration again
         return _Started(index, own_number, row, projection), self._plan.pool.columns[suggestion.column]
 
-    def _finish(self, started: _Started, runners: tuple[AbstractRunner, ...]) -> _Finished:
+    def _finish(self, started: _Started, runners: tuple[AbstractRunner, ...]) -> BoundRecord:
         index = started.index
         bound = runners[index].finish()
         self._charge(index)
         if self._steps[index].store_outcome(started.number, bound, self._run_s[index]):
             self._store_seconds()
-        return _Finished(started, bound.record.median_s)
+        return bound
 
-    def _tell(self, finished: _Finished) -> None:
-        started = finished.started
+    def _tell(self, started: _Started, bound: BoundRecord) -> None:
         index = started.index
-        self._scheduler.tell(index, started.candidate, finished.median_s)
-        self._plan.samplers[index].tell(started.row, finished.median_s)
-        least_s = self._least_s[index]
-        if finished.median_s is not None and (least_s is None or finished.median_s < least_s):
-            self._least_s[index] = finished.median_s
+        median_s = bound.record.median_s
+        self._scheduler.tell(index, started.candidate, median_s)
+        self._plan.samplers[index].tell(started.row, median_s)
+        self._least_s[index] = min(filter(None, (self._least_s[index], median_s)), default=None)
 
     def _charge(self, index: int) -> None:
         # the time since the last outcome goes to the run that has one now

@@ -5,7 +5,7 @@ not tried on its problem.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Candidate
@@ -13,11 +13,10 @@ from tuner.core.errors import UsageError
 from tuner.core.interfaces import AbstractRunner, Effort
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends
-from tuner.targets.target import RunnerSettings
 from tuner.tuning import events
 from tuner.tuning.campaign_session import TOP_TRIALS_OF_CAMPAIGN
 from tuner.tuning.run import machine_of_run, under_compiler
-from tuner.tuning.run_steps import RunSteps
+from tuner.tuning.run_steps import RunSteps, Session
 from tuner.tuning.same_code import require_same_code, require_same_tools
 
 if TYPE_CHECKING:
@@ -60,14 +59,10 @@ def measure_cells(
         compiler = target.compiler(run.settings.target)
         require_same_tools(run, machine, compiler)
         feasible = target.plan(run.settings, machine).feasible
-        stored = store.proposals(run.id)
-        asked = run.settings
-        bind = target.bind(asked.strategies, asked.problem, asked.threads, machine)
-        require_same_code(run, stored, target, bind, events.ignore)
-        run = under_compiler(run, compiler, store)
-        steps = RunSteps(run, stored, target, store, interruption, events.ignore)
-        how = RunnerSettings(asked.threads, asked.workers, asked.seed, steps.lock_wait, run=run.uuid)
-        runner = steps.replaying(target.runner(steps.order, how))
+        session = Session(run, store.proposals(run.id), target, store, interruption)
+        require_same_code(session)
+        steps = RunSteps(replace(session, run=under_compiler(run, compiler, store)))
+        runner = steps.replaying(target.runner(steps.order, steps.runner_settings))
         try:
             measured = _measure(steps, runner, feasible, wanted, number, interruption)
             if measured and not interruption.is_asked:

@@ -9,6 +9,7 @@ from tuner.core.records import Measurement, Record
 from tuner.core.trials import Proposal
 from tuner.runtime.timing import sample_s
 
+ALIKE_LIMIT = 10  # equal failures, and nothing else, that end the search of one script of a user
 EVALUATING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY, Stage.MEASURE))
 
 
@@ -42,8 +43,10 @@ class Progress:
         self.trial_ids = {proposal.number: proposal.id for proposal in stored}  # by trial number
         self.counts = Counts(proposed=len(stored))
         self.best: Record | None = None
-        self.first_outcome: object = None  # of the first trial that ended
-        self.alike = 0  # trials from the first on that ended with this outcome, a failure
+        self._first_outcome: object = None  # of the first trial that ended
+        self._alike = 0  # trials from the first on that ended with this outcome, a failure
+        self._first_s = 0.0  # seconds of the run at the first outcome of this session
+        self._last_s = 0.0  # and at the last one
         self.ended = 0  # trials that have ended in this session, or in earlier ones
         self.evaluated = 0  # trials that have ended in this session
         self.evaluated_s = 0.0  # the measuring worker's time for these
@@ -56,13 +59,33 @@ class Progress:
             return None
         return self.best.median_s
 
+    @property
+    def pending(self) -> int:
+        """Returns the number of trials that are proposed and have not ended."""
+        return self.counts.proposed - self.ended
+
+    @property
+    def pace_s(self) -> float:
+        """Returns the seconds from one outcome of this session to the next; 0 before the second."""
+        if self.evaluated < 2:
+            return 0.0
+        return (self._last_s - self._first_s) / (self.evaluated - 1)
+
+    @property
+    def same_failure(self) -> Failure | None:
+        """Returns the failure with which all trials, ALIKE_LIMIT or more, have ended; None: not all alike."""
+        first = self._first_outcome
+        if self._alike < max(ALIKE_LIMIT, self.ended) or not isinstance(first, Failure):
+            return None
+        return first
+
     def propose(self, number: int, trial_id: int) -> None:
         """Counts a proposal: trial ``number`` of the run, which is stored with the id ``trial_id``."""
         self.trial_ids[number] = trial_id
         self.counts = replace(self.counts, proposed=number + 1)
 
-    def take(self, number: int, record: Record) -> bool:
-        """Counts the outcome of trial ``number``.
+    def take(self, number: int, record: Record, elapsed_s: float = 0.0) -> bool:
+        """Counts the outcome of trial ``number``, ``elapsed_s`` seconds after the run began.
 
         Returns False if an earlier session has stored it already.
         """
@@ -71,11 +94,14 @@ class Progress:
         self.counts = with_outcome(self.counts, record)
         is_new = not self._known.get(number, False)
         if self.ended == 0:
-            self.first_outcome = record.outcome
-        if self.alike == self.ended and isinstance(record.outcome, Failure):
-            self.alike += record.outcome == self.first_outcome
+            self._first_outcome = record.outcome
+        if self._alike == self.ended and isinstance(record.outcome, Failure):
+            self._alike += record.outcome == self._first_outcome
         self.ended += 1
         if is_new:
+            self._last_s = elapsed_s
+            if self.evaluated == 0:
+                self._first_s = elapsed_s
             self.evaluated += 1
             self.evaluated_s += evaluated_s(record)
             if isinstance(record.outcome, Measurement) and record.reused_from is None:

@@ -13,10 +13,10 @@ from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner
 from tuner.core.machine import Machine
 from tuner.core.records import Record
 from tuner.core.runs import Compiler, Run
-from tuner.core.trials import Proposal
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.target import Bind, RunnerSettings, Target
-from tuner.tuning.events import CompilesAgain, Observer
+from tuner.tuning.events import CompilesAgain
+from tuner.tuning.run_steps import Session
 
 HINT = "start a new run, or time its best trial with this version: tuner check --best"
 
@@ -32,19 +32,16 @@ def require_same_tools(run: Run, machine: Machine, compiler: Compiler) -> None:
         )
 
 
-def require_same_code(
-    run: Run,
-    stored: tuple[Proposal, ...],
-    target: Target,
-    bind: Bind,
-    observe: Observer,
-) -> None:
+def require_same_code(session: Session) -> None:
     """Raises UsageError unless the scripts of the stored trials still give the code that was verified.
 
-    Compiles nothing if sources and scripts are unchanged. ``bind`` makes the script of a candidate.
+    Compiles nothing if sources and scripts are unchanged.
     """
-    records = [proposal.trial.record for proposal in stored if proposal.trial is not None]
-    has_same_sources = target.compiler(run.settings.target).fingerprint == run.compiler.fingerprint
+    run = session.run
+    bind = session.bind
+    records = [proposal.trial.record for proposal in session.stored if proposal.trial is not None]
+    compiler = session.target.compiler(run.settings.target)
+    has_same_sources = compiler.fingerprint == run.compiler.fingerprint
     other_script = _with_other_script(bind, records)
     if has_same_sources and other_script is None:
         return
@@ -54,8 +51,8 @@ def require_same_code(
         raise UsageError(f"run {run.id}: {_change(bind, other_script)}", HINT)
     if not compiled:
         return
-    observe(CompilesAgain(run.id, len(compiled)))
-    for record, now in _compiled_again(run, target, bind, tuple(compiled.values())):
+    session.observe(CompilesAgain(run.id, len(compiled)))
+    for record, now in _compiled_again(run, session.target, bind, tuple(compiled.values())):
         if now.artifact_sha256 != record.artifact_sha256:
             changed = _change(bind, record)
             raise UsageError(f"run {run.id}: {changed}, and {record.candidate.text} has other code", HINT)

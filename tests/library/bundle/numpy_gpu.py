@@ -39,9 +39,10 @@ def install() -> None:
     """Makes the stand-in's kernels ours, in this process."""
     from tuner.library.bundle import session
     from tuner.targets.gpu import event_timing
+    from tuner.tuning import budget
 
     event_timing.MIN_SAMPLES = event_timing.COLD_SAMPLES = FEW
-    setattr(session, "EARLY_STOPPED", 1e9)  # noqa: B010 - what busy processors take is not a reason to stop early
+    setattr(budget, "EARLY_STOPPED", 1e9)  # noqa: B010 - what busy processors take is not a reason to stop early
     setattr(session, "FINAL_EFFORT", Effort(0.0, FEW, FEW))  # noqa: B010
     library = ctypes.CDLL("libcuda.so.1")
     CALLBACKS[:] = [DESCRIBE(describe), LAUNCH(launch)]

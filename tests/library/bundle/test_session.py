@@ -29,8 +29,8 @@ from tuner.library.bundle.command import MeasuringRequest, main, measure
 from tuner.library.bundle.gpu_child import MeasuringService, artifact_of, hang_limit_s
 from tuner.library.bundle.results_file import Line, ResultsFile
 from tuner.runtime.timing_lock import LockWait, TimingLock
-from tuner.runtime.workers.protocol import Factory
-from tuner.runtime.workers.services import Evaluation, Group
+from tuner.runtime.workers.protocol import Factory, Reply
+from tuner.runtime.workers.services import Group
 
 OTHER = Matmul(32, 8, 8)
 NOTHING = remote.RemoteResults(values.PROVENANCE, ())
@@ -71,11 +71,12 @@ class Child:
         if selected == CUT:
             return None
         if isinstance(selected, Failure):
-            return selected
+            return Reply(selected)
         assert isinstance(selected, float)
         is_complete = effort.stop_above_s is None or selected <= effort.stop_above_s
         time = replace(values.timed(selected), is_complete=is_complete)
-        return gpu_child.EvaluatedCode(Evaluation(Verdict(0.1, 128), time, (("load", 0.1),)), TEXT)
+        evaluated = gpu_child.EvaluatedCode(time, TEXT)
+        return Reply(evaluated, verdict=Verdict(0.1, 128), stage_s=(("load", 0.1),))
 
     def remeasure(self, artifacts: Any, effort: Effort, seed: int, within_s: float) -> Any:
         times = tuple(values.timed(1e-3 * (1 + number)) for number in range(len(artifacts)))
@@ -367,7 +368,7 @@ def test_machine_code_runs_where_it_can_else_ptx() -> None:
         (service(announced, binary=Stage.LOAD), CUBIN_CODE, TEXT),
     ):
         announced.clear()
-        assert measuring.evaluate(PROBLEM, artifact(cubin), Effort(), 0).code == found
+        assert measuring.evaluate(PROBLEM, artifact(cubin), Effort(), 0).value.code == found
         assert announced == ["timing"]
     for refused, why in (
         # where neither is taken the reason is that of the machine code, or of PTX that loses the context

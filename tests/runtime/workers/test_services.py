@@ -18,6 +18,7 @@ from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.runs import Baseline
 from tuner.runtime.workers import services
+from tuner.runtime.workers.protocol import Reply
 
 
 def artifact_of(x: int, deed: str = "", at: str = "") -> Artifact:
@@ -36,9 +37,9 @@ def test_timing_is_announced_once_and_what_takes_its_process_with_it_ends_the_re
     nothing = service.remeasure(PROBLEM, services.Group((artifact_of(1, "fail", "load"),)), Effort(), seed=1)
     assert nothing == FinalTimes((Failure(Stage.LOAD, "fails at load"),))
     assert heard == []
-    evaluation = service.evaluate(PROBLEM, artifact_of(3), Effort(), seed=1)
+    reply = service.evaluate(PROBLEM, artifact_of(3), Effort(), seed=1)
     assert heard == ["timing"]
-    assert median_of(evaluation.measurement) == time_of(3)
+    assert median_of(reply.value) == time_of(3)
     both = services.Group((artifact_of(3), artifact_of(BEST_X)))
     found = service.remeasure(PROBLEM, both, Effort(), seed=1)
     assert heard == ["timing", "timing"]
@@ -120,7 +121,7 @@ def test_a_library_whose_process_ends_fails_alone_and_the_others_or_the_kernels_
 # What a judge finds of a candidate, and of several that are timed together.
 
 
-def evaluated(heard: list[str], x: int, *misdeed: str, target: Any = None) -> services.Evaluation:
+def evaluated(heard: list[str], x: int, *misdeed: str, target: Any = None) -> Reply:
     target = target or FakeTarget()
     artifact = target.compile(PROBLEM, bind(candidate(x, *misdeed)))
     rng, clock = np.random.default_rng(0), partial(next, itertools.count(1.0))
@@ -129,14 +130,14 @@ def evaluated(heard: list[str], x: int, *misdeed: str, target: Any = None) -> se
 
 def test_a_correct_artifact_has_verdict_stages_and_a_time_on_a_quiet_machine_where_there_is_a_clock() -> None:
     heard: list[str] = []
-    evaluation = evaluated(heard, 5, target=UntimedTarget())
+    reply = evaluated(heard, 5, target=UntimedTarget())
     verdict = Verdict(0.25, 64, ("1 of 1 blocks",))
-    assert evaluation == services.Evaluation(verdict, None, (("load", 1.0), ("verify", 1.0)))
+    assert reply == Reply(verdict, stage_s=(("load", 1.0), ("verify", 1.0)))
     assert heard == []
-    evaluation = evaluated(heard, 3)
-    assert evaluation.verdict == Verdict(0.25, 64)
-    assert median_of(evaluation.measurement) == time_of(3)
-    assert evaluation.stage_s == (("load", 1.0), ("verify", 1.0), ("measure", 1.0))
+    reply = evaluated(heard, 3)
+    assert reply.verdict == Verdict(0.25, 64)
+    assert median_of(reply.value) == time_of(3)
+    assert reply.stage_s == (("load", 1.0), ("verify", 1.0), ("measure", 1.0))
     assert heard == ["quiet"]
 
 

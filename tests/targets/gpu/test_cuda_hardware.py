@@ -14,7 +14,7 @@ from tuner.runtime.cuda.roofline import copied_bytes_per_s
 from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.targets.gpu.evaluator import GpuEvaluator, evaluator_here, open_gpu, time_cublas
 from tuner.targets.gpu.event_timing import COLD_SAMPLES
-from tuner.tuning.run_steps import noise_of
+from tuner.tuning.remeasurement import noise_of
 
 pytestmark = [pytest.mark.mlir, pytest.mark.cuda]
 PROBLEM = Matmul(1024, 1024, 1024)

@@ -6,11 +6,12 @@ from typing import final
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.interfaces import Artifact, Effort, FinalTimes
 from tuner.core.problem import Problem
+from tuner.core.records import Measurement
 from tuner.core.remote_results import BINARY, TEXT, PendingTrial
 from tuner.payload.comparison import WHOLE_FLOP, compare_sampled
 from tuner.runtime.workers import services
 from tuner.runtime.workers.limits import GPU_CALLS, REFERENCE_FLOP_PER_S, Limits
-from tuner.runtime.workers.protocol import Factory, ServiceSpec
+from tuner.runtime.workers.protocol import Factory, Reply, ServiceSpec
 from tuner.runtime.workers.worker import Worker, child_memory_bytes
 from tuner.targets.gpu.evaluator import GpuEvaluator
 
@@ -22,9 +23,9 @@ LIMITS = Limits(slowest_flop_per_s=SLOWEST_FLOP_PER_S, calls=GPU_CALLS)
 
 @dataclass(frozen=True)
 class EvaluatedCode:
-    """The evaluation of a candidate (verdict and time), and which form of its code ran."""
+    """The time of a candidate, and which form of its code ran."""
 
-    evaluation: services.Evaluation
+    measurement: Measurement
     code: str  # BINARY or TEXT
 
 
@@ -34,22 +35,23 @@ class MeasuringService:
     def __init__(self, announce: services.Announce, evaluator: Factory) -> None:
         self._service = services.EvaluationService(announce, evaluator)
 
-    def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> EvaluatedCode:
-        """Verifies and times a program; returns the evaluation, and whether BINARY or TEXT ran.
+    def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Reply:
+        """Verifies and times a program; the value of the reply is an EvaluatedCode.
 
         Raises CandidateError: LOAD if the driver loads neither form, else the stage that failed.
         """
         code = artifact.code
         try:
-            evaluation = self._service.evaluate(problem, artifact, effort, seed)
-            return EvaluatedCode(evaluation, BINARY if code.binary else TEXT)
+            reply = self._service.evaluate(problem, artifact, effort, seed)
+            return replace(reply, value=EvaluatedCode(reply.value, BINARY if code.binary else TEXT))
         except CandidateError as error:
             if error.stage is not Stage.LOAD or not code.binary or not code.text:
                 raise
             refused = error
         try:
             bare = replace(artifact, code=replace(code, binary=b""))
-            return EvaluatedCode(self._service.evaluate(problem, bare, effort, seed), TEXT)
+            reply = self._service.evaluate(problem, bare, effort, seed)
+            return replace(reply, value=EvaluatedCode(reply.value, TEXT))
         except CandidateError as error:
             raise (refused if error.stage is Stage.LOAD else error) from error
 
@@ -86,17 +88,13 @@ class GpuChild:
         self._worker = Worker(measuring_spec(evaluate), child_memory_bytes(problem))
         self._is_warm = False
 
-    def evaluate(
-        self, trial: PendingTrial, effort: Effort, seed: int, within_s: float
-    ) -> EvaluatedCode | Failure | None:
-        """Returns a candidate's evaluation or Failure; None if ``within_s`` seconds passed first.
+    def evaluate(self, trial: PendingTrial, effort: Effort, seed: int, within_s: float) -> Reply | None:
+        """Returns a candidate's EvaluatedCode or Failure; None if ``within_s`` seconds passed first.
 
         ``seed``: of the inputs. A program that takes longer than its own limit is a Failure: it hangs.
         """
         limit_s = hang_limit_s(self._problem, effort, 1, self._is_warm)
-        evaluated = self._reply_of("evaluate", artifact_of(trial, BINARY), effort, seed, within_s, limit_s)
-        assert not isinstance(evaluated, FinalTimes)
-        return evaluated
+        return self._reply_of("evaluate", artifact_of(trial, BINARY), effort, seed, within_s, limit_s)
 
     def remeasure(
         self, artifacts: tuple[Artifact, ...], effort: Effort, seed: int, within_s: float
@@ -109,8 +107,8 @@ class GpuChild:
         group = services.Group(artifacts, has_baseline=True)
         limit_s = hang_limit_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C
         reply = self._reply_of("remeasure", group, effort, seed, within_s, limit_s)
-        if isinstance(reply, FinalTimes):
-            return reply
+        if reply is not None and isinstance(reply.value, FinalTimes):
+            return reply.value
         return FinalTimes(())
 
     def close(self) -> None:
@@ -119,7 +117,7 @@ class GpuChild:
 
     def _reply_of(
         self, method: str, work: object, effort: Effort, seed: int, within_s: float, limit_s: float
-    ) -> EvaluatedCode | Failure | FinalTimes | None:
+    ) -> Reply | None:
         """Returns the child's reply; None if ``within_s`` ended it before its own limit ``limit_s``.
 
         Asks again, in a fresh process, where an earlier program may have caused the failure.
@@ -137,10 +135,9 @@ class GpuChild:
             self._worker.kill()
         self._is_warm = not is_broken and (self._is_warm or not isinstance(news.value, Failure))
         is_cut = is_broken and within_s < limit_s and news.seconds >= within_s  # too early for a hang
-        value: EvaluatedCode | Failure | FinalTimes = news.value
         if is_cut:
             return None
-        return value
+        return news
 
 
 def hang_limit_s(problem: Problem, effort: Effort, programs: int, is_warm: bool) -> float:

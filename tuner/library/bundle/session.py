@@ -40,11 +40,10 @@ from tuner.library.bundle.results_file import Line
 from tuner.runtime.cuda.driver import CudaFacts
 from tuner.runtime.cuda.probe import require_chip
 from tuner.runtime.timing_lock import TimingLock
-from tuner.runtime.workers.protocol import Factory
+from tuner.runtime.workers.protocol import Factory, Reply
 from tuner.search.cost_model.untimed import best_first
-from tuner.tuning.budget import TOP_TRIALS
-from tuner.tuning.run import EARLY_STOPPED
-from tuner.tuning.run_steps import noise_of
+from tuner.tuning.budget import TOP_TRIALS, search_effort
+from tuner.tuning.remeasurement import noise_of
 
 REMEASUREMENT_SHARE = 0.1  # of a problem's time, reserved for re-measuring the best candidates
 LEAST_S = 1.0  # no candidate is started with less time left
@@ -159,7 +158,7 @@ class MeasuringSession:
     def _candidate(
         self, child: GpuChild, trial: PendingTrial, best_s: float | None, stop_s: float
     ) -> MeasuredTrial | None:
-        effort = Effort(stop_above_s=None if best_s is None else EARLY_STOPPED * best_s)
+        effort = search_effort(best_s)
         with self._locked(trial.problem):
             left_s = stop_s - self._clock()
             if left_s < LEAST_S:
@@ -256,12 +255,13 @@ def runnable(trials: tuple[PendingTrial, ...], facts: CudaFacts) -> tuple[Pendin
     return tuple(here)
 
 
-def measured_trial(trial: PendingTrial, evaluated: EvaluatedCode | Failure) -> MeasuredTrial:
+def measured_trial(trial: PendingTrial, reply: Reply) -> MeasuredTrial:
     """Returns a candidate's result (its time and verdict, or its failure) as a line of a results file."""
+    outcome = reply.value
     code = BINARY if trial.program.binary else TEXT
-    evaluation = None if isinstance(evaluated, Failure) else evaluated.evaluation
-    outcome = evaluated if isinstance(evaluated, Failure) else evaluated.evaluation.measurement
-    assert outcome is not None  # GPUs have a clock
+    if isinstance(outcome, EvaluatedCode):
+        code = outcome.code
+        outcome = outcome.measurement
     return MeasuredTrial(
         origin=trial.origin,
         id=trial.id,
@@ -270,11 +270,11 @@ def measured_trial(trial: PendingTrial, evaluated: EvaluatedCode | Failure) -> M
         chip=trial.program.chip,
         script_sha256=trial.script_sha256,
         artifact_sha256=trial.artifact_sha256,
-        code=code if isinstance(evaluated, Failure) else evaluated.code,
+        code=code,
         finished=datetime.datetime.now(datetime.UTC),
         outcome=outcome,
-        verdict=None if evaluation is None else evaluation.verdict,
-        stage_s=() if evaluation is None else evaluation.stage_s,
+        verdict=reply.verdict,
+        stage_s=reply.stage_s,
     )
 
 

@@ -41,8 +41,8 @@ from tuner.targets.arrays import ProblemArrays
 from tuner.targets.cpu.callables import AddressCall, CpuCallable
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.tuning.remeasurement import noise_of
 from tuner.tuning.rule import Configuration
-from tuner.tuning.run_steps import noise_of
 
 log = logging.getLogger(__name__)
 

@@ -41,7 +41,7 @@ from tuner.payload.drawing import draw, draw_base
 from tuner.payload.reference import Inputs
 from tuner.runtime import timing
 from tuner.runtime.timing_lock import TimingLock, holder_text
-from tuner.tuning.run_steps import noise_of
+from tuner.tuning.remeasurement import noise_of
 from tuner.version import __version__
 
 # of the register tile that was the fastest

@@ -58,8 +58,8 @@ from tuner.results.regression.audit import (
 )
 from tuner.targets.backends import Backends
 from tuner.targets.target import Bind
+from tuner.tuning.remeasurement import noise_of
 from tuner.tuning.request import require_offered
-from tuner.tuning.run_steps import noise_of
 
 if TYPE_CHECKING:
     from tuner.db.store import Store

@@ -30,14 +30,13 @@ from tuner.results.regression.audit import EvaluationCase, runner_of
 from tuner.results.regression.script_facts import ScriptFacts, ScriptFactsChild
 from tuner.space.scripts.header import instructions_needed, without_header
 from tuner.targets.backends import Backends
-from tuner.tuning.events import Interruption, ignore
-from tuner.tuning.run_steps import (
+from tuner.tuning.remeasurement import (
     Remeasurement,
-    RunSteps,
     bound_record,
     quietest_reference_s,
     remeasure_top_trials,
 )
+from tuner.tuning.run_steps import RunSteps, Session
 from tuner.tuning.tuned_run import tuned_run
 from tuner.version import __version__
 
@@ -112,7 +111,7 @@ class SubmissionRun:
             self._children = children.pop_all()
         with_baseline = target.with_baseline(case.baseline)
         run = store.run(self._run_id)
-        self._steps = RunSteps(run, (), with_baseline, store, Interruption(), ignore)
+        self._steps = RunSteps(Session(run, (), with_baseline, store))
 
     def close(self) -> None:
         """Ends the child processes, and the run."""

@@ -97,7 +97,7 @@ def serve(channel: Channel, service: object, token: str) -> None:
         assert isinstance(request, protocol.CallRequest)
         try:
             value = getattr(service, request.method)(*request.args)
-            channel.send(protocol.Reply(_left_over(token) or value))
+            channel.send(protocol.Reply.of(_left_over(token) or value))
         except CandidateError as error:
             channel.send(protocol.Reply(_left_over(token) or error.failure))
         except BaseException as error:  # noqa: BLE001 - SystemExit too: one odd candidate is only a Failure

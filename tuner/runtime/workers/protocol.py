@@ -9,7 +9,10 @@ import pickle
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tuner.core.records import Verdict
 
 CALL = "__call__"  # the method of a service that is a function
 LENGTH = struct.Struct("<Q")  # bytes of the pickle that follows
@@ -63,11 +66,21 @@ class Ready:
 
 @dataclass(frozen=True)
 class Reply:
-    """A message from a child process: the return value of a call, or a Failure in place of it."""
+    """A message from a child process: the return value of a call, or a Failure in place of it.
+
+    A service may return the message itself: of an evaluation it has the verdict and the stages as well.
+    """
 
     value: Any
     seconds: float = 0.0  # of the call, as the parent measured them, without pauses
     is_doubtful: bool = False  # the child died after other calls, one of which may be the cause
+    verdict: "Verdict | None" = None  # in addition to a Measurement
+    stage_s: tuple[tuple[str, float], ...] = ()  # (stage, seconds) of an evaluation, in order
+
+    @classmethod
+    def of(cls, value: object) -> "Reply":
+        """Returns the message of what a call returned: ``value`` itself if it is a Reply."""
+        return value if isinstance(value, Reply) else cls(value)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 
@@ -31,15 +30,12 @@ from tuner.runtime.workers.pool import CompilePool
 from tuner.runtime.workers.processes import TICK_S
 from tuner.runtime.workers.protocol import Reply, ServiceSpec
 from tuner.runtime.workers.services import (
-    Evaluation,
     Group,
     RemeasurementRounds,
     evaluate,
     time_together,
     work_seed,
 )
-
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -81,50 +77,47 @@ class Ticket:
         if self.record is None:
             self._reuse(self._order.recall(self.script.sha256, ""))
 
-    def take_compiled(self, outcome: Artifact | Failure, seconds: float) -> None:
-        """Stores the result of compiling, which took ``seconds``.
+    def take_compiled(self, reply: Reply) -> None:
+        """Stores the result of compiling, an Artifact or a Failure.
 
         Completes ``record`` after a failure, for code that may not be loaded, and for code with a known
         outcome.
         """
+        outcome: Artifact | Failure = reply.value
         if isinstance(outcome, Failure):
-            self._fail(outcome, seconds)
+            self._fail(outcome, reply.seconds)
             return
         self.artifact = outcome
         self._stage_s += outcome.stage_s
         if outcome.refusal is not None:
-            self.record = self._blank(outcome.refusal)
+            self.record = self._record(outcome.refusal)
             return
         self._reuse(self._order.recall("", outcome.sha256))
 
-    def take_evaluation(self, outcome: Evaluation | Failure, seconds: float) -> None:
-        """Completes ``record`` with the measurement, verdict or failure, which took ``seconds``."""
-        if isinstance(outcome, Failure):
-            self._fail(outcome, seconds)
+    def take_evaluation(self, reply: Reply) -> None:
+        """Completes ``record`` with what a child process found: a Measurement, a Verdict or a Failure."""
+        if isinstance(reply.value, Failure):
+            self._fail(reply.value, reply.seconds)
             return
-        self._stage_s += outcome.stage_s
-        if outcome.measurement is None:
-            self.record = self._blank(outcome.verdict)
-            return
-        self.record = replace(self._blank(outcome.measurement), verdict=outcome.verdict)
+        self._stage_s += reply.stage_s
+        self.record = self._record(reply.value, reply.verdict)
 
     def _fail(self, failure: Failure, seconds: float) -> None:
         self._stage_s += ((failure.stage.value, seconds),)
-        self.record = self._blank(failure)
+        self.record = self._record(failure)
 
     def _reuse(self, known: Record | None) -> None:
         if known is None:
             return
-        blank = self._blank(known.outcome)
+        record = self._record(known.outcome, known.verdict)
         self.record = replace(
-            blank,
-            artifact_sha256=blank.artifact_sha256 or known.artifact_sha256,
+            record,
+            artifact_sha256=record.artifact_sha256 or known.artifact_sha256,
             reused_from=known.reused_from,
-            verdict=known.verdict,
-            resources=blank.resources or known.resources,
+            resources=record.resources or known.resources,
         )
 
-    def _blank(self, outcome: Measurement | Verdict | Failure) -> Record:
+    def _record(self, outcome: Measurement | Verdict | Failure, verdict: Verdict | None = None) -> Record:
         code = None
         if self.artifact is not None and self.artifact.code.is_for_device:
             code = self.artifact.code  # of the host it is compiled again
@@ -136,6 +129,7 @@ class Ticket:
             script_sha256=self.script.sha256,
             artifact_sha256="" if self.artifact is None else self.artifact.sha256,
             stage_s=self._stage_s,
+            verdict=verdict,
             resources=() if code is None else code.resources,
             kernel_code=code,
         )
@@ -161,12 +155,12 @@ class LocalRunner(AbstractRunner):
         number, ticket, effort = self._started.popleft()
         ticket.recall_script()
         if ticket.record is None:
-            ticket.take_compiled(*_attempt(Stage.COMPILE, lambda: self._compile(ticket.script)))
+            ticket.take_compiled(_attempt(Stage.COMPILE, lambda: self._compile(ticket.script)))
         if ticket.record is None and (artifact := ticket.artifact) is not None:
             problem = self._order.problem
             rng = np.random.default_rng(work_seed(self._seed, number))
             ticket.take_evaluation(
-                *_attempt(Stage.RUN, lambda: evaluate(self._evaluator, problem, artifact, effort, rng))
+                _attempt(Stage.RUN, lambda: evaluate(self._evaluator, problem, artifact, effort, rng))
             )
         return ticket.finished
 
@@ -180,24 +174,26 @@ class LocalRunner(AbstractRunner):
         return self._compiler.compile(self._order.problem, script)
 
     def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | Failure]:
-        return [_attempt(Stage.COMPILE, partial(self._compile, script))[0] for script in scripts]
+        return [_attempt(Stage.COMPILE, partial(self._compile, script)).value for script in scripts]
 
     def _timed(
         self, group: Group, effort: Effort, seed: int, _slowest_s: float | None
     ) -> FinalTimes | Failure:
         arguments = (self._evaluator, self._order.problem, group, effort, np.random.default_rng(seed))
-        return _attempt(Stage.RUN, partial(time_together, *arguments))[0]
+        outcome: FinalTimes | Failure = _attempt(Stage.RUN, partial(time_together, *arguments)).value
+        return outcome
 
 
-def _attempt(stage: Stage, work: Callable[[], Value]) -> tuple[Value | Failure, float]:
+def _attempt(stage: Stage, work: Callable[[], object]) -> Reply:
     start = time.perf_counter()
+    value: object
     try:
-        return work(), time.perf_counter() - start
+        value = work()
     except CandidateError as error:
-        return error.failure, time.perf_counter() - start
+        value = error.failure
     except Exception as error:  # noqa: BLE001 - as in a child: one odd candidate is only a Failure
-        line = traceback.format_exception_only(error)[0].splitlines()[0]
-        return Failure(stage, line), time.perf_counter() - start
+        value = Failure(stage, traceback.format_exception_only(error)[0].splitlines()[0])
+    return replace(Reply.of(value), seconds=time.perf_counter() - start)
 
 
 @dataclass
@@ -277,17 +273,15 @@ class WorkerRunner(AbstractRunner):
             ticket.recall_script()  # the candidate with an equal script is finished and stored by now
         if ticket.record is None:
             queued = job.queued or self._processes.pool.add(self._order.problem, ticket.script)
-            compiled = self._processes.compiled(queued)
-            ticket.take_compiled(compiled.value, compiled.seconds)
+            ticket.take_compiled(self._processes.compiled(queued))
         if ticket.record is None:
             problem = self._order.problem
             effort = job.effort
             within_s = self._processes.limits.evaluation_limit_s(problem, effort, effort.stop_above_s)
             seed = work_seed(self._seed, job.number)
-            evaluated = self._processes.evaluate.ask(
-                "evaluate", problem, ticket.artifact, effort, seed, within_s
+            ticket.take_evaluation(
+                self._processes.evaluate.ask("evaluate", problem, ticket.artifact, effort, seed, within_s)
             )
-            ticket.take_evaluation(evaluated.value, evaluated.seconds)
         return ticket.finished
 
     def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:

@@ -25,9 +25,9 @@ from tuner.core.interfaces import (
 )
 from tuner.core.problem import Problem
 from tuner.core.progress import step
-from tuner.core.records import Measurement, Verdict
+from tuner.core.records import Measurement
 from tuner.core.runs import Baseline, LibraryTime
-from tuner.runtime.workers.protocol import Factory, ServiceSpec
+from tuner.runtime.workers.protocol import Factory, Reply, ServiceSpec
 
 # steps
 LOADING = "loading of the code"
@@ -55,15 +55,6 @@ GPU_CLEARED = (
 )
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """The verdict on a correct artifact, its time if it was timed, and the seconds that each stage took."""
-
-    verdict: Verdict
-    measurement: Measurement | None  # None: the evaluator has no clock
-    stage_s: tuple[tuple[str, float], ...]
-
-
 def work_seed(seed: int, number: int) -> int:
     """Returns the random seed of a trial or, for a negative ``number``, of a timed group.
 
@@ -80,10 +71,11 @@ def evaluate(
     rng: np.random.Generator,
     before_timing: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.perf_counter,
-) -> Evaluation:
+) -> Reply:
     """Loads, verifies and times an artifact in this process; calls ``before_timing`` before it times.
 
-    Raises CandidateError of stage LOAD, VERIFY, RUN or MEASURE.
+    The value of the reply is the Measurement, or the Verdict of an evaluator without a clock. Raises
+    CandidateError of stage LOAD, VERIFY, RUN or MEASURE.
     """
     start = clock()
     with step(LOADING):
@@ -94,12 +86,12 @@ def evaluate(
     verified_at = clock()
     stages = (("load", loaded_at - start), ("verify", verified_at - loaded_at))
     if not evaluator.is_timed:
-        return Evaluation(verdict, None, stages)
+        return Reply(verdict, stage_s=stages)
     before_timing()
     timing_from = clock()
     with step(progress.TIMING):
         measurement = evaluator.measure(problem, loaded, effort, rng)
-    return Evaluation(verdict, measurement, (*stages, ("measure", clock() - timing_from)))
+    return Reply(measurement, verdict=verdict, stage_s=(*stages, ("measure", clock() - timing_from)))
 
 
 @dataclass(frozen=True)
@@ -207,8 +199,8 @@ class EvaluationService:
         self._announce = announce
         self._evaluator: AbstractEvaluator = evaluator.build()
 
-    def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Evaluation:
-        """Loads, verifies and times an artifact, with inputs drawn from ``seed``.
+    def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Reply:
+        """Loads, verifies and times an artifact as ``evaluate`` does, with inputs drawn from ``seed``.
 
         Sends an Event before timing. Raises CandidateError: LOAD for code that does not load, VERIFY for a
         wrong result, RUN for code that cannot run, MEASURE where timing fails.
