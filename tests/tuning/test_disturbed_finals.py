@@ -24,8 +24,8 @@ from tuner.db.store import Store
 from tuner.results.output.progress import event_line
 from tuner.runtime.workers.runner import LocalRunner
 from tuner.targets.backends import Backends
-from tuner.tuning.disturbed_finals import KEPT, is_disturbed, is_kept, quality_that_counts
 from tuner.tuning.events import Event, Interruption, RoundDisturbed
+from tuner.tuning.remeasurement import KEPT, is_disturbed, is_kept, quality_that_counts
 from tuner.tuning.request import RunLimit
 from tuner.tuning.run import begin, resume
 from tuner.tuning.tuned_run import TunedRun

@@ -20,8 +20,8 @@ from tuner.tuning.budget import (
     search_effort,
     untimed_factor,
 )
-from tuner.tuning.disturbed_finals import is_kept
 from tuner.tuning.events import CampaignObserver, Event, Interruption, Observer, RoundDisturbed, RunEvent
+from tuner.tuning.remeasurement import is_kept
 from tuner.tuning.run_steps import RunSteps, Session
 from tuner.tuning.search_loop import SearchSteps, search_trials
 from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign

@@ -1,15 +1,24 @@
-"""The final re-measurement of a run: which trials are timed again, interleaved, and what their times say."""
+"""The final re-measurement of a run: which trials are timed again, interleaved, and whether the times count.
 
-from collections.abc import Callable
-from dataclasses import dataclass
+A machine that becomes busy after the search makes every time of the final re-measurement longer, and puts the
+trials into any order. Then what was timed without a disturbance says more, though at other moments.
+"""
 
-from tuner.analysis.selected_result import half_width
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from tuner.analysis.selected_result import half_width, select_result
 from tuner.core.errors import Failure
 from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner, BoundRecord, Effort, Script
 from tuner.core.records import HostConditions, Measurement
+from tuner.core.reliability import unreliable
+from tuner.core.round_quality import NOISE_LIMIT, RoundQuality, reliability_alone
 from tuner.core.runs import Baseline
 from tuner.core.trials import StoredTrial
 from tuner.tuning.budget import TOP_TRIALS
+
+KEPT = "the final re-measurement was disturbed, undisturbed times from before count"
 
 
 @dataclass(frozen=True)
@@ -37,26 +46,31 @@ class Remeasurement:
 
 def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) -> tuple[StoredTrial, ...]:
     """Returns up to ``limit`` measured trials, the fastest first; one for each distinct code."""
-    measured = [trial for trial in trials if trial.record.median_s is not None]
-    measured.sort(key=lambda trial: (trial.record.median_s, trial.number))
     by_code: dict[str, StoredTrial] = {}
-    for trial in measured:
-        by_code.setdefault(trial.record.code, trial)
+    for trial in sorted(trials, key=lambda trial: (trial.record.median_s or math.inf, trial.number)):
+        if trial.record.median_s is not None:
+            by_code.setdefault(trial.record.code, trial)
     return tuple(by_code.values())[:limit]
+
+
+def bound_record(trial: StoredTrial) -> BoundRecord:
+    """Returns a stored trial's record with its script, for a runner that times it again."""
+    record = trial.record
+    return BoundRecord(record, Script(trial.script_text, record.script_sha256))
 
 
 def remeasure_top_trials(
     runner: AbstractRunner,
     top_trials: tuple[StoredTrial, ...],
     effort: Effort = FINAL_EFFORT,
-    bound_of: Callable[[StoredTrial], BoundRecord] | None = None,
+    bound_of: Callable[[StoredTrial], BoundRecord] = bound_record,
 ) -> Remeasurement:
     """Times ``top_trials`` interleaved, the first (the fastest) twice; leaves out trials that fail now.
 
     If the code of a trial is found wrong, no trial has a time. ``bound_of``: returns a trial's record, for a
-    caller that keeps artifacts; None: ``bound_record``, and each script is compiled again.
+    caller that keeps artifacts; by ``bound_record`` each script is compiled again.
     """
-    bound = tuple(map(bound_of or bound_record, top_trials))
+    bound = tuple(map(bound_of, top_trials))
     final_times = runner.remeasure((*bound, bound[0]), effort)
     wrong = {
         trial.id: (trial, outcome)
@@ -79,14 +93,8 @@ def remeasure_top_trials(
 def quietest_reference_s(trials: tuple[StoredTrial, ...]) -> float | None:
     """Returns the least seconds per call of the reference kernel during any trial; None: never timed."""
     outcomes = (trial.record.outcome for trial in trials)
-    hosts = (outcome.host for outcome in outcomes if isinstance(outcome, Measurement))
-    return min((host.reference_s for host in hosts if host is not None), default=None)
-
-
-def bound_record(trial: StoredTrial) -> BoundRecord:
-    """Returns a stored trial's record with its script, for a runner that times it again."""
-    record = trial.record
-    return BoundRecord(record, Script(trial.script_text, record.script_sha256))
+    measured = (outcome for outcome in outcomes if isinstance(outcome, Measurement))
+    return min((time.host.reference_s for time in measured if time.host is not None), default=None)
 
 
 def noise_of(first: Measurement, again: Measurement) -> float:
@@ -97,3 +105,57 @@ def noise_of(first: Measurement, again: Measurement) -> float:
     smaller = min(first.median_s, again.median_s)
     difference = abs(first.median_s - again.median_s) / smaller
     return max(difference, *map(half_width, (first, again)))
+
+
+def quality_that_counts(
+    quality: RoundQuality,
+    times: tuple[tuple[StoredTrial, Measurement], ...],
+    trials: tuple[StoredTrial, ...],
+    *,
+    quietest_reference_s: float | None,  # least time of the run's reference kernel; None: not known
+    spare_cores: int,  # without a timed thread
+) -> RoundQuality:
+    """Returns the quality of a round of ``times``, marked as lost where undisturbed times contradict it.
+
+    They do where the round is unreliable, and its best trial was shown to be slower than another of
+    ``trials``, all of the run, or took longer in the round than the fastest without a disturbance: by more
+    than NOISE_LIMIT (5 %).
+    """
+    if quality.reliability.is_reliable:
+        return quality
+    undisturbed_s = dict(_undisturbed(trials, quietest_reference_s, spare_cores))
+    named = select_result(tuple(replace(trial, final=time) for trial, time in times), quality.noise)
+    if named is None or not undisturbed_s:
+        return quality
+    limit_s = min(undisturbed_s.values()) * (1 + NOISE_LIMIT)
+    if max(named.measurement.median_s, undisturbed_s.get(named.best.id, 0.0)) <= limit_s:
+        return quality
+    reason = f"{KEPT}: {quality.reliability.reason}"
+    return replace(quality, reliability=unreliable(reason), is_lost=True)
+
+
+def is_kept(quality: RoundQuality | None) -> bool:
+    """Returns whether a round has times, but undisturbed times from before count in their place."""
+    return quality is not None and quality.is_lost and quality.reliability.reason.startswith(KEPT)
+
+
+def is_disturbed(quality: RoundQuality | None) -> bool:
+    """Returns whether a round has times, which are unreliable: another round may have better ones."""
+    has_times = quality is not None and (is_kept(quality) or not quality.is_lost)
+    return has_times and quality is not None and not quality.reliability.is_reliable
+
+
+def _undisturbed(
+    trials: tuple[StoredTrial, ...], quietest_s: float | None, spare_cores: int
+) -> Iterator[tuple[int, float]]:
+    """Yields (id, seconds per call) of trials that a reliable round timed, or the search undisturbed."""
+    for trial in trials:
+        first = trial.record.outcome
+        if trial.stale or not isinstance(first, Measurement):
+            continue
+        if trial.final is not None and trial.reliability.is_reliable:
+            yield trial.id, trial.final.median_s
+        elif first.is_complete and first.host is not None:
+            alone = reliability_alone(first.host, quietest_reference_s=quietest_s, spare_cores=spare_cores)
+            if not alone.unreliable:
+                yield trial.id, first.median_s

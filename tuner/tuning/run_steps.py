@@ -30,13 +30,13 @@ from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.target import Bind, RunnerSettings, Target
 from tuner.tuning import events
 from tuner.tuning.budget import ROOFLINE_S, TOP_TRIALS, is_short
-from tuner.tuning.disturbed_finals import quality_that_counts
 from tuner.tuning.known_outcomes import KnownOutcomes
 from tuner.tuning.progress import Progress
 from tuner.tuning.remeasurement import (
     Remeasurement,
     bound_record,
     choose_top_trials,
+    quality_that_counts,
     quietest_reference_s,
     remeasure_top_trials,
 )

@@ -11,8 +11,8 @@ from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner, AbstractSampler,
 from tuner.core.records import Record
 from tuner.space.feasible_set import FeasibleSet
 from tuner.tuning.budget import TOP_TRIALS, Pace, in_flight_s, is_short, is_spent, search_effort
-from tuner.tuning.disturbed_finals import is_disturbed, is_kept
 from tuner.tuning.events import FailedAlike, RoundDisturbed, SpaceExhausted
+from tuner.tuning.remeasurement import is_disturbed, is_kept
 from tuner.tuning.request import searched_s
 from tuner.tuning.run_steps import RunSteps, Session
 from tuner.tuning.search_loop import SearchSteps, search_trials
