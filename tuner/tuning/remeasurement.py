@@ -92,9 +92,8 @@ def remeasure_top_trials(
 
 def quietest_reference_s(trials: tuple[StoredTrial, ...]) -> float | None:
     """Returns the least seconds per call of the reference kernel during any trial; None: never timed."""
-    outcomes = (trial.record.outcome for trial in trials)
-    measured = (outcome for outcome in outcomes if isinstance(outcome, Measurement))
-    return min((time.host.reference_s for time in measured if time.host is not None), default=None)
+    times = (trial.record.outcome for trial in trials if isinstance(trial.record.outcome, Measurement))
+    return min((time.host.reference_s for time in times if time.host is not None), default=None)
 
 
 def noise_of(first: Measurement, again: Measurement) -> float:
