@@ -115,7 +115,7 @@ def first_built(case: Case, target: TargetName) -> tuple[GpuPoint, KernelCode]:
     """Compiles the point of the search space that is tried first. Raises CandidateError, UsageError."""
     allowed = _preferred(case, target)
     entry = next(entry for entry in gpu_strategies() if entry.name == case.strategy)
-    wanted = next((point for point in entry.first if allowed.row_of(point) is not None), None)
+    wanted = next((point for point in entry.first_on("") if allowed.row_of(point) is not None), None)
     point = GpuPoint(case.problem, wanted or allowed.candidate(0), target.detail)
     return point, compiled(point, target)
 

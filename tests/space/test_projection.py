@@ -125,4 +125,4 @@ def test_every_first_point_of_a_processors_strategy_has_a_projection_on_a_usual_
     for sizes in ((128, 768, 768), (512, 512, 512), (33, 1000, 512)):
         problem = MatmulProblem("matmul", sizes, entry.dtypes[0], entry.layouts[0])
         projection = Projection(entry.space(variables_of(problem, machine, 1)))
-        assert all(projection.of(point) is not None for point in entry.first)
+        assert all(projection.of(point) is not None for point in entry.first_on(""))

@@ -66,7 +66,7 @@ def test_what_is_not_overridden_is_refused_with_the_name_of_the_target() -> None
 
 def test_a_script_of_the_space_is_bound_and_compiled_by_the_compiler_of_the_children() -> None:
     machine = ARRAY.machine(NAME)
-    candidate = load_space_file(default_space_file()).strategy("matmul_cpu_packed").first[0]
+    candidate = load_space_file(default_space_file()).strategy("matmul_cpu_packed").first_on("")[0]
     script = ARRAY.bind((ChosenStrategy("matmul_cpu_packed"),), PROBLEM, 1, machine)(candidate)
     assert "func.func" in ARRAY.source(PROBLEM, script.text)
     assert ARRAY.code(NAME, PROBLEM, script) == Cpu().code(TargetName("cpu"), PROBLEM, script)

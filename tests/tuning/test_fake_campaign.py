@@ -405,7 +405,7 @@ def test_an_error_is_one_line_with_line_and_key(tmp_path: Path, text: str, messa
 SHIPPED = load_space_file(default_space_file())
 MACHINE = processor_of("sapphirerapids").machine
 NAMES = tuple(f"matmul_cpu_{kind}" for kind in ("packed", "direct", "dot"))
-FIRST = tuple(point for name in NAMES for point in SHIPPED.strategy(name).first)
+FIRST = tuple(point for name in NAMES for point in SHIPPED.strategy(name).first_on(""))
 
 
 def place(problem: Problem, count: int = 1) -> PoolProblem:
@@ -444,7 +444,7 @@ def test_costs_and_preferences_are_those_of_the_projection() -> None:
         within = fakes.present(feasible.row_of(candidate)) - sum(map(len, feasible.index[:at]))
         costs = model.costs(feasible.index[at][within : within + 1], {})
         assert cost == pytest.approx(float(costs[0]))
-    bf16, columns = Matmul(64, 64, 64, dtype="bf16"), SHIPPED.strategy("matmul_cpu_amx").first
+    bf16, columns = Matmul(64, 64, 64, dtype="bf16"), SHIPPED.strategy("matmul_cpu_amx").first_on("")
     pool = projected_pool((place(bf16),), columns, MACHINE, 1)
     assert set(pool.costs[0]) == {np.inf}
     assert any(candidate is not None for candidate in pool.candidates[0])

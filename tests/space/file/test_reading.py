@@ -113,7 +113,7 @@ def test_knobs_of_the_script_join_those_of_the_file_and_first_points_are_rows() 
     assert (space.names, space.knobs[0].choices) == (("tile_m", "tile_k", "unroll"), (4, 6, 8))
     feasible = FeasibleSet.of(spaces(64, 64, 64))
     (row,) = first_rows(file, feasible)
-    assert feasible.candidate(row) == file.strategies[0].first[0]
+    assert feasible.candidate(row) == file.strategies[0].first[0][1]
 
 
 LISTED = """\
@@ -132,7 +132,7 @@ def test_of_the_values_in_a_list_those_that_a_problem_allows_are_initial_configu
     dtype: str, block_k: int
 ) -> None:
     file = parse_space(LISTED, "f")
-    assert [dict(point.choices)["block_k"] for point in file.strategies[0].first] == [64, 32, 128, 64]
+    assert [dict(point.choices)["block_k"] for _, point in file.strategies[0].first] == [64, 32, 128, 64]
     problem = Matmul(64, 64, 64, dtype)
     feasible = FeasibleSet.of(spaces_for(file, problem, "avx2", problem.variables() + LIMITS, None))
     first = [dict(feasible.candidate(row).choices) for row in first_rows(file, feasible)]
@@ -149,14 +149,15 @@ def test_an_initial_configuration_is_short_for_one_with_each_value_of_a_list_and
         Candidate.of("s", {"block_k": block_k, "stores": stores})
         for block_k, stores in ((64, "tma"), (64, "direct"), (32, "direct"))
     )
-    assert entry.first_by_isa == (("avx2", direct), ("neon", direct))
-    assert entry.first == (tma, direct, narrow)
+    of_all = (("", tma), ("", direct), ("", narrow))
+    assert entry.first == (("avx2", direct), ("neon", direct), *of_all)
+    assert entry.first_on("neon") == (direct, tma, narrow)
 
 
 def test_usual_values_of_a_known_strategy_are_changed_by_name(tmp_path: Path) -> None:
     change = "  matmul_cpu_amx: {usual: {split: n}, first: [{tiles_m: 2, tiles_n: 2, block_n: 0}]}\n"
     changed = read(f"extends: default\nstrategies:\n{change}", tmp_path).strategy("matmul_cpu_amx")
-    (first,) = changed.first
+    (first,) = changed.first_on("")
     assert dict(first.choices)["split"] == "n"
     assert dict(first.choices)["pack_a"] == 1
 
@@ -359,7 +360,7 @@ def test_what_is_left_out_means_all_and_everything_that_is_given_is_kept() -> No
     (preference,) = entry.preferences
     assert (preference.text, preference.where) == ("a == 2", "f.yaml: strategies.s.preferences[0]")
     assert entry.projection == (("a", 1), ("b", "y"))
-    assert entry.first == (Candidate.of("s", {"a": 2, "b": "x"}),)
+    assert entry.first == (("", Candidate.of("s", {"a": 2, "b": "x"})),)
 
 
 @pytest.mark.parametrize(

@@ -171,21 +171,27 @@ class StrategyEntry:
     isas: tuple[str, ...]
     knobs: tuple[KnobEntry, ...]
     constraints: tuple[Expression, ...]
-    first: tuple[Candidate, ...]  # proposed before any other configuration, where feasible and preferred
+    # (isa, configuration), proposed before any other where feasible and preferred; isa "": for all machines
+    first: tuple[tuple[str, Candidate], ...]
     template: str | None = None  # path of the script as written; None: the strategy's own template
     description: str = ""
     preferences: tuple[Expression, ...] = ()  # a combination that breaks one is tried last
     let: tuple[DerivedName, ...] = ()  # written out in constraints and preferences already
     projection: tuple[tuple[str, Value], ...] = ()  # knob -> value in place of one that is not allowed
-    first_by_isa: tuple[tuple[str, Candidate], ...] = ()  # (isa, configuration), before ``first``
 
     def first_on(self, isa: str) -> tuple[Candidate, ...]:
-        """Returns the initial configurations for an instruction set, each once: its own come first."""
+        """Returns the initial configurations for an instruction set, each once: its own come first.
+
+        ``isa`` "": those for all machines.
+        """
         own = []
-        for name, candidate in self.first_by_isa:
+        of_all = []
+        for name, candidate in self.first:
             if name == isa:
                 own.append(candidate)
-        return tuple(dict.fromkeys((*own, *self.first)))
+            elif not name:
+                of_all.append(candidate)
+        return tuple(dict.fromkeys((*own, *of_all)))
 
     def why_not(self, problem: Problem, isa: str) -> Refusal | None:
         """Returns why the strategy does not support a problem and instruction set; None where it does."""

@@ -190,7 +190,6 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
     constraints = _expressions(given.constraints, f"{where}.constraints", written)
     _require_values(given.projection, knobs, f"{where}.projection")
     _require_values(given.usual, knobs, f"{where}.usual")
-    first, first_by_isa = _first(name, given, knobs, f"{where}.first")
     return StrategyEntry(
         name,
         given.ops,
@@ -200,25 +199,20 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
         given.isas,
         knobs,
         constraints,
-        first,
+        _first(name, given, knobs, f"{where}.first"),
         given.template,
         given.description,
         _expressions(given.preferences, f"{where}.preferences", written),
         let,
         tuple(given.projection.items()),
-        first_by_isa,
     )
 
 
 def _first(
     name: str, given: _Strategy, knobs: tuple[KnobEntry, ...], where: str
-) -> tuple[tuple[Candidate, ...], tuple[tuple[str, Candidate], ...]]:
-    """Returns the initial configurations for all machines, and those of an isa: (isa, configuration).
-
-    An entry with a list is one configuration for each of its values.
-    """
-    first: dict[Candidate, None] = {}
-    first_by_isa: dict[tuple[str, Candidate], None] = {}
+) -> tuple[tuple[str, Candidate], ...]:
+    """Returns ``StrategyEntry.first``. An entry with a list is one configuration for each of its values."""
+    first: dict[tuple[str, Candidate], None] = {}
     for number, listed in enumerate(given.first):
         place = f"{where}[{number}]"
         for point in _points(given.usual | listed):
@@ -231,12 +225,8 @@ def _first(
                 must = f"must give each knob: {', '.join(given.knobs)}"
                 raise UsageError(f"{place}: gives {', '.join(point)}; {must}")
             _require_values(point, knobs, place)
-            candidate = Candidate.of(name, point)
-            if isa:
-                first_by_isa[isa, candidate] = None
-            else:
-                first[candidate] = None
-    return tuple(first), tuple(first_by_isa)
+            first[isa, Candidate.of(name, point)] = None
+    return tuple(first)
 
 
 def _points(listed: Mapping[str, Value | tuple[Value, ...]]) -> Iterator[dict[str, Value]]:
