@@ -142,16 +142,21 @@ def test_of_the_values_in_a_list_those_that_a_problem_allows_are_initial_configu
 
 def test_an_initial_configuration_is_short_for_one_with_each_value_of_a_list_and_usual_values() -> None:
     usual = "    usual: {block_k: 64, stores: direct}\n"
-    first = "    first: [{isa: [avx2, neon]}, {stores: [tma, direct]}, {block_k: [64, 32]}]\n"
+    first = "    first: [{isa: [avx2, neon]}, {stores: [tma, direct], block_k: [128, 32]}]\n"
     text = LISTED.partition("    first:")[0] + usual + first
     (entry,) = parse_space(text, "f").strategies
-    tma, direct, narrow = (
-        Candidate.of("s", {"block_k": block_k, "stores": stores})
-        for block_k, stores in ((64, "tma"), (64, "direct"), (32, "direct"))
-    )
-    of_all = (("", tma), ("", direct), ("", narrow))
-    assert entry.first == (("avx2", direct), ("neon", direct), *of_all)
-    assert entry.first_on("neon") == (direct, tma, narrow)
+    expected = [("avx2", 64, "direct"), ("neon", 64, "direct")]
+    expected += [
+        ("", 128, "tma"),
+        ("", 32, "tma"),
+        ("", 128, "direct"),
+        ("", 32, "direct"),
+    ]  # the last list first
+    points = [
+        (isa, Candidate.of("s", {"block_k": block_k, "stores": stores})) for isa, block_k, stores in expected
+    ]
+    assert entry.first == tuple(points)
+    assert [point for _, point in points[1:]] == list(entry.first_on("neon"))
 
 
 def test_usual_values_of_a_known_strategy_are_changed_by_name(tmp_path: Path) -> None:

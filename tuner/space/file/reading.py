@@ -215,7 +215,8 @@ def _first(
     first: dict[tuple[str, Candidate], None] = {}
     for number, listed in enumerate(given.first):
         place = f"{where}[{number}]"
-        for point in _points(given.usual | listed):
+        for values in _points(listed):
+            point = given.usual | values
             isa = ""
             if ISA not in given.knobs:
                 isa = str(point.pop(ISA, ""))
