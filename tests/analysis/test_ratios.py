@@ -125,6 +125,22 @@ def test_pairs_of_slices_have_the_median_of_their_ratios_unless_they_disagree_wi
     assert ratios.paired_comparison([1e-3] * 40, [2e-3] * 40, distrusted) == NotComparable("load")
 
 
+def test_processes_have_the_median_ratio_unless_none_of_them_can_distinguish_the_times() -> None:
+    slow = Comparable(1.04, (1.03, 1.05), 0.01)
+    slower_yet = Comparable(1.06, (1.05, 1.07), 0.03)
+    in_noise = [NotComparable("in the noise", (low, 1.02), is_equal=True) for low in (1.005, 1.01)]
+    unknown = NotComparable("load")
+    assert ratios.joint_comparison([slow, slower_yet]) == Comparable(1.05, (1.03, 1.07), 0.03)
+    assert ratios.joint_comparison(in_noise) is in_noise[-1]
+    mixed = instance(Comparable, ratios.joint_comparison([in_noise[0], slow, slower_yet]))
+    assert (mixed.ratio, mixed.interval) == (1.04, (1.005, 1.07))
+    assert ratios.joint_comparison([slow, unknown]) is unknown
+    faster = Comparable(0.9, (0.89, 0.91), 0.01)
+    equal = instance(NotComparable, ratios.joint_comparison([slow, faster]))
+    assert "over 2 processes is 0.890 .. 1.050" in equal.reason
+    assert equal.is_equal
+
+
 SAMPLES = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=20).map(lambda samples: of_samples(*samples))
 
 

@@ -19,8 +19,7 @@ from docs.generators import PART
 from tests.docs.guide import BLOCK, ROOT
 from tests.targets.cpu import dishonest_fusions, more_dishonest_kernels
 from tests.targets.cpu.dishonest_kernels import FAULTING, LEAVING, PASSING, WRONG
-from tuner.analysis import ratios as alignment
-from tuner.analysis.ratios import WIDTH_LIMIT
+from tuner.analysis.ratios import ALIGNMENT_LIMIT, WIDTH_LIMIT
 from tuner.analysis.slowdown import PERCENTILES, SlowdownLimits
 from tuner.fleet.server import RETRY_LIMIT_S
 from tuner.fleet.tables import BLOB_LIMIT_BYTES, FleetSettings
@@ -142,7 +141,7 @@ def settings() -> Iterator[tuple[str, str]]:
         yield page, ".. times as fast (95 % interval ..): worth it"  # as tuner/results/output prints a gain
     yield "guides/gpu-check.md", f"within {math.ceil(TOTAL_S / 60)} minutes"
     yield "guides/gpu-check.md", "cut those above 40 MiB"  # as the command below does: split -b 40M
-    yield "guides/tuning.md", f"by more than {(alignment.LIMIT - 1) * 100:.0f} % and"
+    yield "guides/tuning.md", f"by more than {(ALIGNMENT_LIMIT - 1) * 100:.0f} % and"
     yield "guides/model-shapes.md", f"where it wins by {LEAST_GAIN * 100:.0f} % or more"
     yield "reference/programs.md", f"at most {OPERATIONS_LIMIT:,} operations"
     yield "reference/programs.md", f"at most {WHOLE_LIMIT:,} linalg and elementwise operations"

@@ -1,4 +1,8 @@
-"""Ratios of measured times: with intervals, and the reasons why a ratio may not be printed."""
+"""What may be said of two times: their ratio with its confidence interval, or why no ratio may be printed.
+
+Whatever prints or returns a ratio of measured times asks ``comparison``, ``paired_comparison`` or, for times
+of several sessions, ``session_comparison``, and writes it by the properties of ``Comparable``.
+"""
 
 import math
 import statistics
@@ -15,37 +19,10 @@ from tuner.core.round_quality import DRIFT_LIMIT, Evidence, reliability_in_round
 from tuner.core.runs import Run
 from tuner.core.trials import StoredTrial
 
-LIMIT = 1.05  # ratio of times at two alignments; a smaller one is not reported
+ALIGNMENT_LIMIT = 1.05  # ratio of times at two alignments; a smaller one is not reported
 NORMAL_95 = 1.96  # quantile of the normal distribution for an interval of 95 percent
-# What may be said of two times: their ratio with its confidence interval, or the reason why there is none.
-# Whatever prints or returns a ratio of measured times asks ``comparison``, ``paired_comparison`` or, for
-# times of several sessions, ``session_comparison``, and writes it by the properties of ``Comparable``.
 WIDTH_LIMIT = DRIFT_LIMIT  # relative, half of the interval: what quiet machines show between parts of a round
 Interval = tuple[float, float]
-
-
-def sensitivity_text(
-    measurement: Measurement | None, problem: Problem, noise: float | None, reliability: Reliability
-) -> str:
-    """Returns a text that says at which alignment a kernel is slower than at its problem's, and by how much.
-
-    "" if at none: slower is more than LIMIT (1.05) times as long, beyond the intervals and the noise. "" also
-    if offsets were not timed, the noise is unknown, or the times are not reliable.
-    """
-    if measurement is None or noise is None or not reliability.is_reliable:
-        return ""
-    by_offset = {offset.offset: offset for offset in measurement.offsets}
-    own = by_offset.get(problem.offset_bytes)
-    if own is None:
-        return ""
-    slowest = max(by_offset.values(), key=lambda offset: offset.median_s)
-    pair_s = (own.median_s, measurement.median_s)  # of the same code at the same alignment
-    limit = max(LIMIT, (1 + noise) * max(pair_s) / min(pair_s))
-    if slowest.median_s <= limit * own.median_s or slowest.interval_s[0] <= own.interval_s[1]:
-        return ""
-    where = f"{slowest.offset} bytes past" if slowest.offset else "on"
-    ratio = slowest.median_s / own.median_s
-    return f"{ratio:.2f} times as long with operands {where} a cache line of 64 bytes"
 
 
 def median_interval(values: Sequence[float]) -> MedianInterval:
@@ -68,12 +45,10 @@ def measurement_of(values: Sequence[float]) -> Measurement:
     return Measurement(tuple(values), 1, interval.median, (interval.low, interval.high))
 
 
-def paired_ratio(theirs: Sequence[float], ours: Sequence[float]) -> MedianInterval:
-    """Returns the median, over rounds, of ``theirs / ours`` with its 95 % interval.
-
-    Above 1: ``ours`` is faster.
-    """
-    return median_interval([slow / fast for slow, fast in zip(theirs, ours, strict=True)])
+def paired_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> MedianInterval:
+    """Returns the median over rounds of the ratio of two times in a round, with its 95 % interval."""
+    pairs = zip(numerators, denominators, strict=True)
+    return median_interval([numerator / denominator for numerator, denominator in pairs])
 
 
 @dataclass(frozen=True)
@@ -203,7 +178,9 @@ def paired_comparison(
 def joint_comparison(processes: Sequence[Comparable | NotComparable]) -> Comparable | NotComparable:
     """Returns the ratio of two times of several processes; its interval covers that of each process.
 
-    NotComparable with the reason where a process has no interval, and where 1 is in the interval.
+    The ratio is the median of the processes'; that of a process whose times are not distinguishable is the
+    geometric middle of its interval. NotComparable with the reason if a process has no interval, if 1 is in
+    the joint interval, or if no process can distinguish the times.
     """
     if len(processes) == 1:
         return processes[0]
@@ -220,9 +197,11 @@ def joint_comparison(processes: Sequence[Comparable | NotComparable]) -> Compara
         text = f"the 95 % interval of the ratio of times over {len(processes)} processes is"
         line = f"not distinguishable, {text} {low:.3f} .. {high:.3f}"
         return NotComparable(line, (low, high), is_equal=True)
+    noises = [compared.noise for compared in processes if isinstance(compared, Comparable)]
+    if not noises:
+        return processes[-1]
     ratio = statistics.median(_ratio_of(compared) for compared in processes)
-    noise = max(compared.noise for compared in processes if isinstance(compared, Comparable))
-    return Comparable(ratio, (low, high), noise)
+    return Comparable(ratio, (low, high), max(noises))
 
 
 def _ratio_of(compared: Comparable | NotComparable) -> float:
@@ -249,12 +228,12 @@ def _ratio_or_reason(
     ratio: float, interval: Interval, noise: float, level: int = 95
 ) -> Comparable | NotComparable:
     low, high = interval
-    text = f"the {level} % interval of the ratio of times is {low:.2f} .. {high:.2f}"
+    text = f"the {level} % interval of the ratio of times is"
     if (high - low) / 2 > WIDTH_LIMIT * ratio:
-        return NotComparable(f"unknown, {text}", interval)
+        return NotComparable(f"unknown, {text} {low:.2f} .. {high:.2f}", interval)
     if low <= 1 <= high:
-        text = f"the {level} % interval of the ratio of times is {low:.3f} .. {high:.3f}"
-        return NotComparable(f"not distinguishable, {text}", interval, is_equal=True)
+        line = f"not distinguishable, {text} {low:.3f} .. {high:.3f}"
+        return NotComparable(line, interval, is_equal=True)
     if abs(ratio - 1) <= noise:
         text = f"the ratio of times is within {low:.3f} .. {high:.3f}, the noise floor is {noise:.1%}"
         return NotComparable(f"not distinguishable, {text}", interval, is_equal=True)
@@ -284,3 +263,27 @@ def between_trials(run: Run, ours: StoredTrial, reference: StoredTrial) -> Compa
 def _evidence(run: Run, *trials: StoredTrial) -> Evidence:
     is_interleaved = all(trial.final is not None and trial.run == run.id for trial in trials)
     return Evidence(is_interleaved, run.noise, run.reliability)
+
+
+def sensitivity_text(
+    measurement: Measurement | None, problem: Problem, noise: float | None, reliability: Reliability
+) -> str:
+    """Returns a text that says at which alignment a kernel is slower than at its problem's, and by how much.
+
+    "" if at none: slower is more than ALIGNMENT_LIMIT (1.05) times as long, beyond the intervals and the
+    noise. "" also if offsets were not timed, the noise is unknown, or the times are not reliable.
+    """
+    if measurement is None or noise is None or not reliability.is_reliable:
+        return ""
+    by_offset = {offset.offset: offset for offset in measurement.offsets}
+    own = by_offset.get(problem.offset_bytes)
+    if own is None:
+        return ""
+    slowest = max(by_offset.values(), key=lambda offset: offset.median_s)
+    pair_s = (own.median_s, measurement.median_s)  # of the same code at the same alignment
+    limit = max(ALIGNMENT_LIMIT, (1 + noise) * max(pair_s) / min(pair_s))
+    if slowest.median_s <= limit * own.median_s or slowest.interval_s[0] <= own.interval_s[1]:
+        return ""
+    where = f"{slowest.offset} bytes past" if slowest.offset else "on"
+    ratio = slowest.median_s / own.median_s
+    return f"{ratio:.2f} times as long with operands {where} a cache line of 64 bytes"
