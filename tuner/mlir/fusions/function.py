@@ -291,7 +291,7 @@ def _start_from_output(function: Op, root: Op, store: Op) -> None:
         operand = 1
     if user is root and _reads_init(root, number):
         with ir.InsertionPoint(root), root.location:
-            start = building.copied(user.operands[operand], start)
+            start = building.copied_tensor(user.operands[operand], start)
     user.operands[operand] = start
 
 

@@ -5,18 +5,16 @@ from dataclasses import dataclass
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
-from tuner.mlir.ir.building import value
+from tuner.mlir.ir.building import DYNAMIC, value
 from tuner.mlir.ir.memrefs import is_argument, set_argument_attribute, sync_function_type
 from tuner.mlir.ir.reading import constant_of, op_of, ops_in, users_of, walk
-from tuner.mlir.ir.row_groups import MATRICES, OF_GROUPS, OFFSETS, ROWS_IN, ROWS_OUT
+from tuner.mlir.ir.row_groups import MATRICES, OF_GROUPS, OFFSETS, PARTS, ROWS_IN, ROWS_OUT
 
 CAST = "arith.index_cast"
 VIEW = "memref.subview"
 READ = "bufferization.to_tensor"
 EMPTY = "tensor.empty"
 KEPT = ("bufferization.", "linalg.", EMPTY)  # ops of a group that stay, with rows of all groups
-DYNAMIC = ir.ShapedType.get_dynamic_size()
-IN_VIEW = ir.ShapedType.get_dynamic_stride_or_offset()
 
 
 class SetAsideGroupsOp(InPlaceOp, name="set_aside_groups"):
@@ -82,9 +80,11 @@ class _Groups:
             if not is_argument(source):
                 return Refusal(f"found a part of {source.type}, allowed parts of arguments")
             offsets = _offsets_of_rows(view, group)
+            if offsets is not None:
+                arguments.setdefault(OFFSETS, offsets)
             if _is_matrix(view, group):
                 part = MATRICES
-            elif offsets is not None and offsets == arguments.setdefault(OFFSETS, offsets):
+            elif offsets is not None and offsets == arguments[OFFSETS]:
                 is_written = any(user.name != READ for user in users_of(view.results[0]))
                 part = ROWS_OUT if is_written else ROWS_IN
             else:
@@ -94,7 +94,7 @@ class _Groups:
             if part in arguments:
                 return Refusal(f"found two arguments with the {part} of a group, allowed one")
             arguments[part] = source
-        if len(arguments) != 4:
+        if arguments.keys() != set(PARTS):
             found = ", ".join(arguments) or "none"
             return Refusal(f"found {found} of groups, allowed rows, matrices, offsets and results")
         count = constant_of(loop.operands[1])
@@ -152,14 +152,14 @@ def _is_whole(view: Op) -> bool:
 def _is_matrix(view: Op, group: Value) -> bool:
     """Returns whether a view is matrix ``group`` of an argument of three dimensions."""
     first = [_list(view, f"static_{name}")[0] for name in ("offsets", "sizes")]
-    is_one = first == [IN_VIEW, 1] and len(view.operands) == 2 and view.operands[1] == group
+    is_one = first == [DYNAMIC, 1] and len(view.operands) == 2 and view.operands[1] == group
     return is_one and _is_whole(view) and view.operands[0].type.rank == 3 and view.results[0].type.rank == 2
 
 
 def _offsets_of_rows(view: Op, group: Value) -> Value | None:
     """Returns the offsets by which a view is the rows of ``group`` of an argument; None: it is not."""
     first = [_list(view, f"static_{name}")[0] for name in ("offsets", "sizes")]
-    if first != [IN_VIEW, DYNAMIC] or not _is_whole(view) or view.operands[0].type.rank != 2:
+    if first != [DYNAMIC, DYNAMIC] or not _is_whole(view) or view.operands[0].type.rank != 2:
         return None
     _, start, count = view.operands
     difference = op_of(count, "arith.subi")

@@ -1,4 +1,8 @@
-"""Builders of payload ops at the current insertion point: single ops, ``linalg.generic``, parallel loops."""
+"""Builders of payload ops at the current insertion point.
+
+In this order: any op, memrefs and constants, arithmetic of indices, comparisons, vectors, ``scf.if``,
+``scf.for``, views, linalg on tensors, loops over the elements of memrefs.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -6,7 +10,7 @@ from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
 
 Build = Callable[[], Value | None]  # builds the body of a region; returns the value to yield, if any
 LOOP_ANNOTATION = "llvm.loop_annotation"  # of an scf.for; its lowering hands it on to LLVM
-DYNAMIC = ir.ShapedType.get_dynamic_stride_or_offset()  # an offset that is an operand, in lists of offsets
+DYNAMIC = ir.ShapedType.get_dynamic_size()  # a size, an offset or a stride that is an operand, in their lists
 NOT_UNROLLED = "#llvm.loop_annotation<unroll = <disable = true>>"
 PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "ult": 6, "ule": 7}  # of arith.cmpi
 Body = Callable[..., Value]  # creates the scalar ops from one element of each operand; returns the result
@@ -117,6 +121,29 @@ def plus(base: Value, distance: int) -> Value:
     if distance == 0:
         return base
     return value("arith.addi", ir.IndexType.get(), base, index(distance))
+
+
+def total(left: Value, right: Value) -> Value:
+    """Creates the sum of two values of type index."""
+    return value("arith.addi", ir.IndexType.get(), left, right)
+
+
+def times(number: Value, factor: int) -> Value:
+    """Creates ``number * factor`` of type index; returns ``number`` if the factor is 1."""
+    if factor == 1:
+        return number
+    return value("arith.muli", ir.IndexType.get(), number, index(factor))
+
+
+def delinearized(number: Value, sizes: list[Value]) -> list[Value]:
+    """Creates the indices, one per dimension of ``sizes``, of the element with a row-major number."""
+    indices: list[Value] = []
+    for size in reversed(sizes[1:]):
+        indices.append(value("arith.remui", number.type, number, size))
+        number = value("arith.divui", number.type, number, size)
+    if sizes:
+        return [number, *reversed(indices)]
+    return []
 
 
 def is_less(left: Value, right: Value) -> Value:
@@ -272,18 +299,6 @@ def _loop(
     return op
 
 
-def total(left: Value, right: Value) -> Value:
-    """Creates the sum of two values of type index."""
-    return value("arith.addi", ir.IndexType.get(), left, right)
-
-
-def times(number: Value, factor: int) -> Value:
-    """Creates ``number * factor`` of type index; returns ``number`` if the factor is 1."""
-    if factor == 1:
-        return number
-    return value("arith.muli", ir.IndexType.get(), number, index(factor))
-
-
 def reinterpreted(
     array: Value,
     type_: ir.MemRefType,
@@ -348,17 +363,17 @@ def generic(
     return op
 
 
-def filled(number: Value, tensor: Value) -> Value:
+def filled_tensor(number: Value, tensor: Value) -> Value:
     """Creates ``linalg.fill`` of a tensor with a number; returns its value."""
-    return _of_first("linalg.fill", number, tensor)
+    return _yielding_input("linalg.fill", number, tensor)
 
 
-def copied(source: Value, tensor: Value) -> Value:
+def copied_tensor(source: Value, tensor: Value) -> Value:
     """Creates ``linalg.copy`` of a tensor into another one; returns its value."""
-    return _of_first("linalg.copy", source, tensor)
+    return _yielding_input("linalg.copy", source, tensor)
 
 
-def _of_first(name: str, source: Value, tensor: Value) -> Value:
+def _yielding_input(name: str, source: Value, tensor: Value) -> Value:
     segments = ir.DenseI32ArrayAttr.get([1, 1])
     op = ir.Operation.create(
         name, [tensor.type], [source, tensor], {"operandSegmentSizes": segments}, regions=1
@@ -370,19 +385,30 @@ def _of_first(name: str, source: Value, tensor: Value) -> Value:
     return op.results[0]
 
 
+def load(source: Value, indices: list[Value]) -> Value:
+    """Creates ``memref.load`` of the element of ``source`` at ``indices``; returns its value."""
+    return value("memref.load", source.type.element_type, source, *indices)
+
+
+def store(element: Value, target: Value, indices: list[Value]) -> None:
+    """Creates ``memref.store`` of the value ``element`` to ``target`` at ``indices``."""
+    create("memref.store", [], [element, target, *indices])
+
+
 def for_each_element(buffer: Value, build: Callable[[list[Value]], None]) -> None:
     """Creates an ``scf.parallel`` loop over all elements of a memref, or for rank 0 just ``build([])``."""
     rank = len(buffer.type.shape)
-    bounds = [index(0)] * rank + [size_of(buffer, number) for number in range(rank)] + [index(1)] * rank
     if rank == 0:
         build([])
         return
+    bounds = [index(0)] * rank + [size_of(buffer, number) for number in range(rank)] + [index(1)] * rank
     segments = ir.DenseI32ArrayAttr.get([rank, rank, rank, 0])
-    loop = ir.Operation.create(
+    parallel = ir.Operation.create(
         "scf.parallel", operands=bounds, attributes={"operandSegmentSizes": segments}, regions=1
     )
-    body = loop.regions[0].blocks.append(*[ir.IndexType.get()] * rank, arg_locs=[loop.location] * rank)
-    with loop.location, ir.InsertionPoint(body):
+    location = parallel.location
+    body = parallel.regions[0].blocks.append(*[ir.IndexType.get()] * rank, arg_locs=[location] * rank)
+    with location, ir.InsertionPoint(body):
         build(list(body.arguments))
         ir.Operation.create("scf.reduce")
 
@@ -411,24 +437,3 @@ def clear(target: Value) -> None:
 def fill(target: Value, element: Value) -> None:
     """Creates the parallel loop that sets every element of the memref ``target`` to the value ``element``."""
     for_each_element(target, lambda indices: store(element, target, indices))
-
-
-def load(source: Value, indices: list[Value]) -> Value:
-    """Creates ``memref.load`` of the element of ``source`` at ``indices``; returns its value."""
-    return value("memref.load", source.type.element_type, source, *indices)
-
-
-def store(element: Value, target: Value, indices: list[Value]) -> None:
-    """Creates ``memref.store`` of the value ``element`` to ``target`` at ``indices``."""
-    create("memref.store", [], [element, target, *indices])
-
-
-def delinearized(number: Value, sizes: list[Value]) -> list[Value]:
-    """Creates the indices, one per dimension of ``sizes``, of the element with a row-major number."""
-    indices: list[Value] = []
-    for size in reversed(sizes[1:]):
-        indices.append(value("arith.remui", number.type, number, size))
-        number = value("arith.divui", number.type, number, size)
-    if sizes:
-        return [number, *reversed(indices)]
-    return []

@@ -5,7 +5,7 @@ from math import prod
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir import building
-from tuner.mlir.ir.building import create, filled, integers, value
+from tuner.mlir.ir.building import create, filled_tensor, integers, value
 from tuner.mlir.ir.reading import groups_of, op_of
 from tuner.programs.fusions.operations import COLLAPSE, EMPTY, EXPAND, PARALLEL, VIEWS, defining, is_free
 from tuner.programs.fusions.payload import TensorPayload
@@ -34,7 +34,7 @@ def empty(shape: Sequence[int], element: ir.Type) -> Value:
 
 def zeros(type_: ir.RankedTensorType) -> Value:
     """Creates a tensor of zeros at the current insertion point."""
-    return filled(building.zero(type_.element_type), empty(type_.shape, type_.element_type))
+    return filled_tensor(building.zero(type_.element_type), empty(type_.shape, type_.element_type))
 
 
 def summed(left: Value, right: Value) -> Op:
@@ -117,7 +117,7 @@ def _reshaped(tensor: Value, shape: Sequence[int]) -> Value:
     new = empty(shape, tensor.type.element_type)
     if op.name == EMPTY:
         return new
-    return filled(op.operands[0], new)
+    return filled_tensor(op.operands[0], new)
 
 
 def reshape_fills(payload: TensorPayload) -> None:

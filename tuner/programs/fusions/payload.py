@@ -10,7 +10,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import TensorType
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Attribute, Block, Op, Type, Value, ir
-from tuner.mlir.ir.building import create, filled, value
+from tuner.mlir.ir.building import create, filled_tensor, value
 from tuner.mlir.ir.reading import function_type, ops_in, types_of, walk
 from tuner.mlir.ir.resources import array_of
 from tuner.mlir.miscompiled import avoid_miscompilations
@@ -180,7 +180,7 @@ def take_weights(payload: TensorPayload) -> tuple[Weight, ...]:
             with ir.InsertionPoint(op), op.location:
                 type_ = op.results[0].type
                 number = value("arith.constant", type_.element_type, value=constant.get_splat_value())
-                new = filled(number, create("tensor.empty", [type_]).results[0])
+                new = filled_tensor(number, create("tensor.empty", [type_]).results[0])
         else:
             weights.append(_weight(constant))
             new = payload.block.add_argument(op.results[0].type, ir.Location.unknown())

@@ -4,7 +4,7 @@ from math import prod
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions.convolutions import convolution_form
-from tuner.mlir.ir.building import create, filled, recreated, value
+from tuner.mlir.ir.building import create, filled_tensor, recreated, value
 from tuner.mlir.ir.reading import op_of, source_of, users_of
 from tuner.programs.fusions import operations
 from tuner.programs.fusions.generics import converted, empty, extended
@@ -101,7 +101,7 @@ def _extended(tensor: Value, wide: Wide) -> Value:
         if number is None:
             return empty(tensor.type.shape, ir.F32Type.get())
         constant = _constant(number)
-        return filled(constant, empty(tensor.type.shape, constant.type))
+        return filled_tensor(constant, empty(tensor.type.shape, constant.type))
 
 
 def _placed(op: Op, operands: list[Value]) -> Value:

@@ -6,7 +6,7 @@ from itertools import chain
 from tuner.core.errors import CandidateError
 from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, last_of
-from tuner.mlir.ir.building import create, index, is_equal, value
+from tuner.mlir.ir.building import DYNAMIC, create, index, is_equal, value
 from tuner.mlir.ir.memrefs import set_argument_attribute
 from tuner.mlir.ir.reading import any_where, copy_of, op_of, set_operands, source_of, types_of, uses_of, walk
 from tuner.mlir.passes import run_passes
@@ -19,7 +19,6 @@ BRANCH = "scf.if"
 ALLOCATIONS = ("memref.alloc", "memref.alloca")
 LOW = "static_low"
 HIGH = "static_high"
-DYNAMIC = ir.ShapedType.get_dynamic_size()
 ELEMENTWISE = "builtin.module(convert-elementwise-to-linalg)"  # of arith and math operations on tensors
 ONE_SHOT = (
     "one-shot-bufferize{bufferize-function-boundaries"

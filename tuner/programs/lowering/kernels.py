@@ -14,7 +14,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import ASYNC, is_token, roots_of
 from tuner.mlir.gpu.lowering import outline_launches
 from tuner.mlir.ir import building
-from tuner.mlir.ir.building import branch, create, delinearized, index, is_less, size_of, value
+from tuner.mlir.ir.building import DYNAMIC, branch, create, delinearized, index, is_less, size_of, value
 from tuner.mlir.ir.building import total as total_of
 from tuner.mlir.ir.launches import SEGMENTS
 from tuner.mlir.ir.memrefs import contiguous_dimensions, is_contiguous
@@ -41,8 +41,6 @@ TO_PARALLEL = (
 MAPPING = "mapping"  # attribute that maps a loop to blocks and threads: #gpu.loop_dim_map
 MAPPED_TO_LAUNCHES = "builtin.module(func.func(convert-parallel-loops-to-gpu),lower-affine,canonicalize,cse)"
 STREAM_COPY = "gpux.memcpy"
-ANY_SIZE = ir.ShapedType.get_dynamic_size()
-ANY_OFFSET = ir.ShapedType.get_dynamic_stride_or_offset()
 Copy = Callable[[Value, Value], object]  # builds the copy of a part; operands: target, source
 
 
@@ -340,14 +338,14 @@ def _part(buffer: Value, indices: Sequence[Value]) -> Value:
     inner = list(range(outer, type_.rank))
     strides = type_.get_strides_and_offset()[0]
     sizes = [size_of(buffer, number) for number in inner if type_.is_dynamic_dim(number)]
-    shape = [ANY_SIZE if type_.is_dynamic_dim(number) else type_.shape[number] for number in inner]
-    layout = ir.StridedLayoutAttr.get(ANY_OFFSET, [strides[number] for number in inner])
+    shape = [DYNAMIC if type_.is_dynamic_dim(number) else type_.shape[number] for number in inner]
+    layout = ir.StridedLayoutAttr.get(DYNAMIC, [strides[number] for number in inner])
     result = ir.MemRefType.get(shape, type_.element_type, layout=layout, memory_space=type_.memory_space)
     return value(
         "memref.subview",
         result,
         *[buffer, *indices, *sizes],
-        static_offsets=ir.DenseI64ArrayAttr.get([ANY_OFFSET] * outer + [0] * len(inner)),
+        static_offsets=ir.DenseI64ArrayAttr.get([DYNAMIC] * outer + [0] * len(inner)),
         static_sizes=ir.DenseI64ArrayAttr.get([1] * outer + shape),
         static_strides=ir.DenseI64ArrayAttr.get([1] * type_.rank),
         operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, outer, len(sizes), 0]),

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value, interpreter, ir
 from tuner.mlir.cpu.packs import packs_to_loops
-from tuner.mlir.ir.building import PARALLEL, as_index, compared, dimensions, generic, index, value
+from tuner.mlir.ir.building import DYNAMIC, PARALLEL, as_index, compared, dimensions, generic, index, value
 from tuner.mlir.ir.reading import unsupported, walk
 from tuner.mlir.transform import entry_sequence, parse
 
 PACK = "linalg.pack"
 UNPACK = "linalg.unpack"
-DYNAMIC = ir.ShapedType.get_dynamic_size()
 SCHEDULE = """
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%module: !transform.any_op {transform.readonly}) {
