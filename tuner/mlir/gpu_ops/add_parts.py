@@ -53,9 +53,10 @@ class AddPartsOp(InPlaceOp, name="add_parts"):
           scf.if %is_lane0 {
             llvm.inline_asm ... "st.relaxed.gpu.global.u32 [$0], 0;"... %counter : (i64) -> ()
 
-    Attributes (i64): ``slices``, blocks along z. ``whole`` (default -1): of 0 or more, blocks are those of
-    ``tuner.balance_tiles``: that many store to C, of others ``slices`` in a row add up a tile, and parts are
-    stored as threads hold them, (slices) x (tiles, stores, threads) x (elements of a store).
+    Attributes (i64): ``slices``, the number of parts of K, and ``whole`` (default -1). With ``whole`` = -1
+    the blocks along z are the parts. With 0 or more, the grid is that of ``tuner.balance_tiles``: the first
+    ``whole`` blocks store their tiles to C, and of the others each ``slices`` in a row add up one tile. Their
+    parts are stored as threads hold them, (slices) x (tiles, stores, threads) x (elements of a store).
     ``tuner.finish_stores`` follows, with mode "store". The words must be zero before the first run, and are
     so after each. The handle (a func.func) stays valid.
     Silenceable failure, with nothing changed: not one launch of constant size, no stores to an argument in
@@ -88,7 +89,7 @@ class _Reduction:
     grid: tuple[int, int]  # blocks along x and y
     threads: tuple[int, int, int]
     slices: int
-    whole: int  # blocks that compute whole tiles; -1: all sum parts, along z
+    whole: int  # blocks that compute whole tiles, of a grid of one row; -1: parts of K are blocks along z
 
     @classmethod
     def of(cls, function: Op, slices: int, whole: int) -> "_Reduction | Refusal":
@@ -137,11 +138,11 @@ class _Reduction:
     def pass_on(self) -> None:
         """Creates the stores of the block's part, and the sums by the warp that is last at the tile."""
         for number, store in enumerate(self.stores):
-            indices = self._indices(number, self._slice())
+            indices = self._indices(number, self._part_number())
             create("vector.store", [], [store.operands[0], self.parts, *indices])
         self.create_arrival()
 
-    def _slice(self) -> Value:
+    def _part_number(self) -> Value:
         """Creates the number of the block's part of K; returns its index value."""
         if self.whole < 0:
             return index_along("gpu.block_id", "z")
@@ -152,7 +153,8 @@ class _Reduction:
         if self.whole < 0:
             return [part, *list(self.stores[number].operands)[2:]]
         ids = [index_along("gpu.thread_id", axis) for axis in "xyz"]
-        tile = self._shared_tile(symbol(3))
+        block_x = symbol(3)
+        tile = self._shared_tile(block_x)
         position = (tile * len(self.stores) + number) * math.prod(self.threads) + self._thread
         return [part, affine(position, *ids, index_along("gpu.block_id", "x")), index(0)]
 
@@ -194,10 +196,10 @@ class _Reduction:
         # a slice after the other: many loads are in flight, in few registers
         for number in range(1, self.slices):
             pairs = zip(totals, self._loads(first, stores, number), strict=True)
-            totals = [value(add, whole.type, whole, part) for whole, part in pairs]
-        for store, whole in zip(stores, totals, strict=True):
+            totals = [value(add, sum_.type, sum_, part) for sum_, part in pairs]
+        for store, sum_ in zip(stores, totals, strict=True):
             _, c, *indices = store.operands
-            create("vector.store", [], [whole, c, *indices])
+            create("vector.store", [], [sum_, c, *indices])
 
     def _loads(self, first: int, stores: Sequence[Op], part: int) -> list[Value]:
         loads = []
@@ -210,9 +212,10 @@ class _Reduction:
         """Creates the address, i64, of the counter of the warp at the tile: one of all blocks along z."""
         warps = math.prod(self.threads) // WARP_THREADS
         warp = ir.AffineExpr.get_floor_div(self._thread, WARP_THREADS)
-        tile = symbol(3) + symbol(4) * self.grid[0]
+        block_x = symbol(3)
+        tile = block_x + symbol(4) * self.grid[0]
         if self.whole >= 0:
-            tile = self._shared_tile(symbol(3))
+            tile = self._shared_tile(block_x)
         ids = [index_along("gpu.thread_id", axis) for axis in "xyz"]
         blocks = [index_along("gpu.block_id", axis) for axis in "xy"]
         number = affine((tile * warps + warp) * COUNTER_BYTES, *ids, *blocks)
