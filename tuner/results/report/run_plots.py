@@ -7,7 +7,14 @@ from operator import attrgetter
 from tuner.analysis.importance import Ablation
 from tuner.core.runs import SEED, SPACE_FILE, Run
 from tuner.core.trials import StoredTrial
-from tuner.results.output.ablation import GAIN_HEADER, held_row, strategy_row, without_row
+from tuner.results.output.ablation import (
+    GAIN_HEADER,
+    HELD_HEADER,
+    WITHOUT_HEADER,
+    held_row,
+    strategy_row,
+    without_row,
+)
 from tuner.results.output.formatting import gflop_per_s
 from tuner.results.report.content import HEIGHT, WIDTH, Bar, Ticks, number, round_numbers
 
@@ -16,7 +23,7 @@ DOTS = 800  # about the most that are drawn; more are thinned out evenly, but no
 HEADROOM = 1.08  # upper edge of the plot, relative to the highest speed
 LETTER = 7.0  # width of a letter in units, at most: a band narrower than its name is not labelled
 ORIGIN_NAMES = {SPACE_FILE: "search-space file", SEED: "cost model"}  # origin as stored -> in the plot
-KNOBS = ("knob", "held at", *GAIN_HEADER, "without", *GAIN_HEADER)
+KNOBS = (*HELD_HEADER[:-1], *WITHOUT_HEADER[1:])  # as ``knob_rows`` joins the cells of the two
 STRATEGIES = ("strategy", "all trials", "failed", "best", *GAIN_HEADER)
 
 
@@ -122,7 +129,7 @@ class Convergence:
     def failures(self) -> str:
         """Returns the SVG path of marks below the axis for failed trials; an even sample of many."""
         shown = self.failed[:: -(-len(self.failed) // DOTS)] if self.failed else ()
-        return "".join(f"M{number(self.x(n))} {HEIGHT + 4:g}v8" for n in shown)
+        return "".join(f"M{number(self.x(trial))} {HEIGHT + 4:g}v8" for trial in shown)
 
     def x(self, trial: float) -> float:
         """Returns the x coordinate of a trial's number."""
@@ -170,15 +177,17 @@ def phases_of(run: Run, trials: tuple[StoredTrial, ...]) -> tuple[Phase, ...]:
     # Initial configurations come before any other; those of two origins are interleaved and are one phase
     points = run.settings.first or ()
     origins = {point.candidate: point.origin for point in points}
-    first = ", ".join(dict.fromkeys(ORIGIN_NAMES.get(origin, origin) for origin in origins.values()))
-    named = [
-        (trial.number, first if trial.number < len(points) and trial.record.candidate in origins else "")
-        for trial in sorted(trials, key=attrgetter("number"))
-    ]
+    initial = ", ".join(dict.fromkeys(ORIGIN_NAMES.get(origin, origin) for origin in origins.values()))
+
+    def source(trial: StoredTrial) -> str:
+        if trial.number < len(points) and trial.record.candidate in origins:
+            return initial
+        return run.settings.sampler
+
     phases = []
-    for name, group in groupby(named, key=lambda pair: pair[1]):
-        numbers = [number for number, _ in group]
-        phases.append(Phase(name or run.settings.sampler, numbers[0], numbers[-1]))
+    for name, group in groupby(sorted(trials, key=attrgetter("number")), key=source):
+        of_phase = list(group)
+        phases.append(Phase(name, of_phase[0].number, of_phase[-1].number))
     return tuple(phases)
 
 
