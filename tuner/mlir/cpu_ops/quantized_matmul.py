@@ -50,7 +50,7 @@ class TileProduct:
         depth = LINE_BYTES // number_type(element).bytes
         self.depth = depth if self.operands.depth % depth == 0 else depth // 2  # elements of K of a tile
         self.unpacked = UnpackedBlock(product)
-        self.per_line = self.unpacked.per_line
+        self.per_row = self.unpacked.per_row
         of_sums = (self.tile.rows, self.tile.columns)
         self.run_sums = allocated(of_sums, ir.Type.parse(self.scheme.sum_element))
         self.sums = allocated(of_sums, ir.F32Type.get())
@@ -78,9 +78,9 @@ class TileProduct:
             for column in columns:
                 create("vector.store", [], [zero(floats), self.sums, row, column])
 
-        def of_run(number: Value) -> None:
-            run = block.run(number)
-            self._multiply(first, -(-rows // TILE_ROWS), number, run, vectors)
+        def of_run(in_block: Value) -> None:
+            run = block.run(in_block)
+            self._multiply(first, -(-rows // TILE_ROWS), in_block, run, vectors)
             group = self.product.group_of(block.panel, run, vectors)
 
             def of_row(row: Value) -> None:
@@ -102,21 +102,21 @@ class TileProduct:
         for_each(0, self.product.runs_of_block, of_run)
         rolled_loop(0, rows, finish)
 
-    def _multiply(self, first: Value, tiles: int, number: Value, run: Value, vectors: int) -> None:
+    def _multiply(self, first: Value, tiles: int, in_block: Value, run: Value, vectors: int) -> None:
         """Creates the sums of a run in tiles, and their stores to ``run_sums``."""
         element = self.scheme.element
         sums = self.scheme.sum_element
         of_a = ir.Type.parse(f"!x86.amx.tile<{TILE_ROWS}x{self.depth}x{element}>")
         line_elements = LINE_BYTES // number_type(element).bytes
-        of_b = ir.Type.parse(f"!x86.amx.tile<{self.depth // self.per_line}x{line_elements}x{element}>")
+        of_b = ir.Type.parse(f"!x86.amx.tile<{self.depth // self.per_row}x{line_elements}x{element}>")
         of_c = ir.Type.parse(f"!x86.amx.tile<{TILE_ROWS}x{TILE_ROWS}x{sums}>")
         steps = self.operands.depth // self.depth
-        first_line = times(number, self.operands.depth // self.per_line)
+        first_row = times(in_block, self.operands.depth // self.per_row)
         first_k = times(run, self.operands.depth)
 
         def of_step(step: Value, *before: Value) -> list[Value]:
             k = total(first_k, times(step, self.depth))
-            line = total(first_line, times(step, self.depth // self.per_line))
+            buffer_row = total(first_row, times(step, self.depth // self.per_row))
             rows = [
                 tile_load(of_a, self.product.rows.numbers, plus(first, TILE_ROWS * row_tile), k)
                 for row_tile in range(tiles)
@@ -124,7 +124,7 @@ class TileProduct:
             after = list(before)
             for vector in range(vectors):
                 columns = tile_load(
-                    of_b, self.unpacked.buffer, line, index(vector * self.tile.lanes * self.per_line)
+                    of_b, self.unpacked.buffer, buffer_row, index(vector * self.tile.lanes * self.per_row)
                 )
                 for tile in range(tiles):
                     number_of_tile = tile * vectors + vector
@@ -151,8 +151,8 @@ class FloatProduct:
         self.operands = product.operands
         self.tile = product.tile
         self.depth = product.runs_of_block * self.operands.depth  # elements of K of a block
-        lines = product.runs_of_block * product.steps * product.scheme.step  # with those that pad a step
-        self.weights = allocated((lines, self.tile.columns), ir.F32Type.get())
+        rows = product.runs_of_block * product.steps * product.scheme.step  # with those that pad a step
+        self.weights = allocated((rows, self.tile.columns), ir.F32Type.get())
 
     def build(self) -> None:
         """Creates all loops of the product at the current insertion point."""
@@ -173,15 +173,15 @@ class FloatProduct:
         product = self.product
         type_ = self.product.floats
 
-        def of_run(number: Value) -> None:
-            run = block.run(number)
+        def of_run(in_block: Value) -> None:
+            run = block.run(in_block)
             group = product.group_of(block.panel, run, vectors)
 
             def of_step(step: Value) -> None:
-                line = total(product.line_of(block, run), step)
-                factors = product.factors(line, vectors)
-                product.fetch_ahead(line, vectors)
-                first = times(total(times(number, product.steps), step), product.scheme.step)
+                weight_row = total(product.weight_row_of(block, run), step)
+                factors = product.factors(weight_row, vectors)
+                product.fetch_ahead(weight_row, vectors)
+                first = times(total(times(in_block, product.steps), step), product.scheme.step)
                 for vector, (scale, points) in enumerate(group):
                     for part, factor in enumerate(factors[vector]):
                         shifted = factor if points is None else value("arith.subf", type_, factor, points)
@@ -327,7 +327,7 @@ def _take_packed(function: Op, operands: QuantizedOperands, tile: QuantizedTile,
     groups = operands.format.groups(k)
     steps = operands.runs * -(-operands.depth // scheme.step)
     byte = ir.IntegerType.get_signless(8)
-    type_ = ir.MemRefType.get([panels * steps, tile.vectors * scheme.line_bytes], byte)
+    type_ = ir.MemRefType.get([panels * steps, tile.vectors * scheme.vector_bytes], byte)
     set_packed_as(
         function,
         1,

@@ -42,21 +42,18 @@ class PanelBlock:
 
     panel: Value
     columns: int
-    first: Value | int  # number of its first run, among all runs of K; 0: it is the first block
+    first: Value | None  # number of its first run, among all runs of K; None: it is the first block
 
     @property
     def adds(self) -> bool:
         """Returns whether the block's sums are added to C, which has the sums of earlier blocks."""
-        return not isinstance(self.first, int)
+        return self.first is not None
 
-    def run(self, number: Value) -> Value:
-        """Creates the number, among all runs of K, of the block's run ``number``.
-
-        A run is the elements of K whose sum is scaled at once.
-        """
-        if isinstance(self.first, int):
-            return number
-        return total(self.first, number)
+    def run(self, in_block: Value) -> Value:
+        """Creates the number, among all runs of K, of run ``in_block`` of the block."""
+        if self.first is None:
+            return in_block
+        return total(self.first, in_block)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +87,7 @@ class QuantizedProduct:
 
     @cached_property
     def steps(self) -> int:
-        """Returns how many steps, rows of packed weights, a run has.
-
-        A run is the elements of K whose sum is scaled at once.
-        """
+        """Returns how many steps, rows of packed weights, a run has."""
         return -(-self.operands.depth // self.scheme.step)
 
     def build(self) -> None:
@@ -121,7 +115,7 @@ class QuantizedProduct:
         blocks = -(-self.operands.runs // self.runs_of_block)
 
         def of_panel(panel: Value, columns: int) -> None:
-            body(PanelBlock(panel, columns, 0))
+            body(PanelBlock(panel, columns, None))
             if blocks > 1:
 
                 def of_other(block: Value) -> tuple[()]:
@@ -134,20 +128,22 @@ class QuantizedProduct:
 
     def _tile(self, strip: Strip) -> None:
         block = strip.block
-        panel = strip.block.panel
-        columns = strip.block.columns
+        panel = block.panel
+        columns = block.columns
         vectors = -(-columns // self.tile.lanes)
         first = times(strip.number, self.tile.rows)
         row_numbers = [plus(first, distance) for distance in range(strip.rows)]
 
-        def of_run(number: Value, *before: Value) -> list[Value]:
-            at = block.run(number)
-            sums = self._sums(strip, row_numbers, vectors, number)
-            return self.scaled(row_numbers, at, self.group_of(panel, at, vectors), sums, before)
+        def of_run(in_block: Value, *before: Value) -> list[Value]:
+            run = block.run(in_block)
+            sums = self._sums(strip, row_numbers, vectors, in_block)
+            return self.scaled(row_numbers, run, self.group_of(panel, run, vectors), sums, before)
 
         start = [zero(self.floats)] * (strip.rows * vectors)
-        finished = loop(0, self.runs_of_block, of_run, start) if self.runs_of_block > 1 else None
-        finished = of_run(index(0), *start) if finished is None else finished
+        if self.runs_of_block > 1:
+            finished = loop(0, self.runs_of_block, of_run, start)
+        else:
+            finished = of_run(index(0), *start)
         for number, row in enumerate(row_numbers):
             self.store(row, panel, columns, finished[number * vectors :][:vectors], adds=block.adds)
 
@@ -155,19 +151,19 @@ class QuantizedProduct:
         """Creates the sums of a block's run ``in_block``: a vector for each row and vector of columns."""
         scheme = self.scheme
         run = strip.block.run(in_block)
-        first_step = self.line_of(strip.block, run)
+        first_row = self.weight_row_of(strip.block, run)
         first_k = times(run, self.operands.depth)
 
         def of_step(step: Value, *sums: Value) -> list[Value]:
-            line = total(first_step, step)
+            weight_row = total(first_row, step)
             if strip.unpacked is None:
-                factors = self.factors(line, vectors)
+                factors = self.factors(weight_row, vectors)
             else:
                 factors = strip.unpacked.factors(total(times(in_block, self.steps), step), vectors)
             if self.operands.sizes[0] > self.tile.rows:
-                self._fetch_next_block(strip, line)
+                self._fetch_next_block(strip, weight_row)
             else:
-                self.fetch_ahead(line, vectors)
+                self.fetch_ahead(weight_row, vectors)
             k = total(first_k, times(step, scheme.step))
             after = list(sums)
             width = scheme.step // len(factors[0])
@@ -211,17 +207,17 @@ class QuantizedProduct:
             return of_steps(index(whole * scheme.span), rest, sums)
         return sums
 
-    def factors(self, line: Value, vectors: int) -> list[list[Value]]:
+    def factors(self, weight_row: Value, vectors: int) -> list[list[Value]]:
         """Creates, for each of ``vectors`` vectors of columns, the unpacked weights of a step.
 
-        ``line``: the step's row of packed weights. Returns per vector the factors of ``Scheme.factors``.
+        ``weight_row``: the step's row of packed weights. Returns per vector what ``Scheme.factors`` returns.
         """
-        return [self.scheme.factors(self._loaded(line, vector)) for vector in range(vectors)]
+        return [self.scheme.factors(self._loaded(weight_row, vector)) for vector in range(vectors)]
 
-    def line_of(self, block: PanelBlock, run: Value) -> Value:
+    def weight_row_of(self, block: PanelBlock, run: Value) -> Value:
         """Creates the index of the row of packed weights at which a run of K begins in the block's panel.
 
-        ``run``: its number among all runs of K. A run has ``steps`` rows, one for each step.
+        ``run``: its number among all runs of K.
         """
         return total(times(block.panel, self.operands.runs * self.steps), times(run, self.steps))
 
@@ -233,46 +229,47 @@ class QuantizedProduct:
         element = ir.Type.parse(self.scheme.sum_element)
         return value("memref.load", element, self.rows.sums, row, run)
 
-    def _loaded(self, line: Value, vector: int) -> Value:
-        width = self.scheme.line_bytes
+    def _loaded(self, weight_row: Value, vector: int) -> Value:
+        width = self.scheme.vector_bytes
         type_ = self.scheme.vector(width, "i8")
-        return value("vector.load", type_, self.operands.arguments[1], line, index(vector * width))
+        return value("vector.load", type_, self.operands.arguments[1], weight_row, index(vector * width))
 
     @property
     def _row_bytes(self) -> int:
-        """Returns the bytes of a line of packed weights."""
-        return self.scheme.line_bytes * self.tile.vectors
+        """Returns the bytes of a row of packed weights."""
+        return self.scheme.vector_bytes * self.tile.vectors
 
-    def fetch_ahead(self, line: Value, vectors: int) -> None:
-        """Creates prefetches of the packed weights ``tile.ahead_bytes``, in whole rows, after row ``line``.
+    def fetch_ahead(self, weight_row: Value, vectors: int) -> None:
+        """Creates prefetches of the packed weights ``tile.ahead_bytes``, in whole rows, after ``weight_row``.
 
         None if ``tile.ahead_bytes`` is 0, else at least one row ahead. Hardware's own prefetches stop at the
         end of a 4 KB page.
         """
         if not self.tile.ahead_bytes:
             return
-        ahead = plus(line, max(1, self.tile.ahead_bytes // self._row_bytes))
-        for at in range(0, self.scheme.line_bytes * vectors, LINE_BYTES):
+        ahead = plus(weight_row, max(1, self.tile.ahead_bytes // self._row_bytes))
+        for at in range(0, self.scheme.vector_bytes * vectors, LINE_BYTES):
             fetch(self.operands.arguments[1], ahead, index(at), locality=3)
 
-    def _fetch_next_block(self, strip: Strip, line: Value) -> None:
+    def _fetch_next_block(self, strip: Strip, weight_row: Value) -> None:
         """Creates prefetches of a strip's share of the block that follows in memory."""
         if not self.tile.ahead_bytes:
             return
         strips = -(-self.operands.sizes[0] // self.tile.rows)
-        lines = self.runs_of_block * self.steps
-        begin = self.line_of(strip.block, strip.block.run(index(0)))
-        step = total(times(strip.number, lines), value("arith.subi", line.type, line, begin))
-        later = (self.operands.arguments[1], plus(begin, lines))
+        rows = self.runs_of_block * self.steps
+        begin = self.weight_row_of(strip.block, strip.block.run(index(0)))
+        step = total(times(strip.number, rows), value("arith.subi", begin.type, weight_row, begin))
+        later = (self.operands.arguments[1], plus(begin, rows))
         fetch_share(later, step, strips, self._row_bytes, LINE_BYTES)
 
     def group_of(self, panel: Value, run: Value, vectors: int) -> list[tuple[Value, Value | None]]:
-        """Creates, per vector of columns of a panel, (scales, zero points or None) of run number ``run``.
-
-        A run is the elements of K whose sum is scaled at once.
-        """
-        line = total(times(panel, self.operands.format.groups(self.operands.k)), self.operands.group(run))
-        return [(self._scale_of(line, vector), self._points_of(line, vector)) for vector in range(vectors)]
+        """Creates, per vector of columns of a panel, (scales, zero points or None) of run number ``run``."""
+        groups = self.operands.format.groups(self.operands.k)
+        scale_row = total(times(panel, groups), self.operands.group(run))
+        return [
+            (self._scale_of(scale_row, vector), self._points_of(scale_row, vector))
+            for vector in range(vectors)
+        ]
 
     def scaled(
         self,
@@ -343,22 +340,22 @@ class QuantizedProduct:
         scale = value("memref.load", ir.F32Type.get(), self.rows.scales, row, number)
         return in_all_lanes(scale, self.floats)
 
-    def _scale_of(self, line: Value, vector: int) -> Value:
+    def _scale_of(self, scale_row: Value, vector: int) -> Value:
         dtype = self.operands.format.scale_dtype
         type_ = self.scheme.vector(self.tile.lanes, dtype)
         column = index(vector * self.tile.lanes)
-        loaded = value("vector.load", type_, self.operands.arguments[2], line, column)
+        loaded = value("vector.load", type_, self.operands.arguments[2], scale_row, column)
         if dtype == "f32":
             return loaded
         return value("arith.extf", self.floats, loaded)
 
-    def _points_of(self, line: Value, vector: int) -> Value | None:
+    def _points_of(self, scale_row: Value, vector: int) -> Value | None:
         """Creates the zero points of a vector of columns as the sums are: i32 or f32."""
         if self.operands.zero_points is None:
             return None
         type_ = self.scheme.vector(self.tile.lanes, "i8")
         column = index(vector * self.tile.lanes)
-        loaded = value("vector.load", type_, self.operands.zero_points, line, column)
+        loaded = value("vector.load", type_, self.operands.zero_points, scale_row, column)
         name = "arith.extsi" if self.scheme.sum_element == "i32" else "arith.sitofp"
         return value(name, self.scheme.sums, loaded)
 
@@ -380,26 +377,26 @@ class QuantizedProduct:
 class UnpackedBlock:
     """The unpacked weights of a block of K of a panel, in a buffer that all strips of rows read.
 
-    ``buffer``: memref<lines x columns and their rows of K>. A step has ``parts`` lines, each with a factor
-    for each vector of columns, of ``per_line`` rows of K.
+    ``buffer``: memref<rows x columns and their elements of K>. A step has ``parts`` rows of the buffer, each
+    with a factor for each vector of columns, of ``per_row`` elements of K.
     """
 
     def __init__(self, product: QuantizedProduct) -> None:
         """Creates the allocation of the buffer."""
         element = product.scheme.element
         self.product = product
-        self.per_line = WORD_BYTES // number_type(element).bytes
-        self.parts = product.scheme.step // self.per_line
-        self.lines = product.runs_of_block * product.steps * self.parts
-        self._lanes = product.tile.lanes * self.per_line  # of a factor
+        self.per_row = WORD_BYTES // number_type(element).bytes
+        self.parts = product.scheme.step // self.per_row
+        buffer_rows = product.runs_of_block * product.steps * self.parts
+        self._lanes = product.tile.lanes * self.per_row  # of a factor
         self._factor = product.scheme.vector(self._lanes, element)
-        self.buffer = allocated((self.lines, product.tile.vectors * self._lanes), ir.Type.parse(element))
+        self.buffer = allocated((buffer_rows, product.tile.vectors * self._lanes), ir.Type.parse(element))
 
     def fill(self, block: PanelBlock) -> None:
         """Creates the loop that unpacks a block."""
         product = self.product
         vectors = -(-block.columns // product.tile.lanes)
-        begin = product.line_of(block, block.run(index(0)))
+        begin = product.weight_row_of(block, block.run(index(0)))
 
         def of_step(step: Value) -> None:
             factors = product.factors(total(begin, step), vectors)

@@ -103,8 +103,7 @@ class QuantizedOperands:
     def group(self, run: Value) -> Value:
         """Creates the number of the group of K whose scales and zero points a run has; 0 without groups.
 
-        ``run``: its number (0, 1, ...). A run is the elements of K whose sum is scaled at once: with groups,
-        a group.
+        ``run``: its number (0, 1, ...); with groups, a run is a group.
         """
         if self.format.group:
             return run
@@ -138,8 +137,15 @@ def operands_of(function: Op, block_k: int) -> QuantizedOperands | Refusal:
 class Scheme(ABC):
     """How the integers of a quantized matmul are unpacked and multiplied; one object for each matmul."""
 
+    rows_of_bytes: int  # rows of K of a step, where weights have 8 bits
+    nibbles: str  # where weights have 4 bits: their order in a step's bytes, a key of core.packings.NIBBLES
+    is_unsigned = False  # weights of 8 bits come with 128 added
     element = "f32"  # of a row of A, as multiplied
     sum_element = "f32"
+    span = 1  # steps whose products are summed by ``after`` before they are added to the sums of a run
+    wants_row_sums = False  # ``start`` takes the sums of the elements of A of each run
+    is_in_tiles = False  # rows of A are read 16 at a time
+    is_scaled_ahead = False  # weights are unpacked to f32, and scaled, once for all rows
 
     def __init__(self, tile: QuantizedTile, operands: QuantizedOperands) -> None:
         self.tile = tile
@@ -162,34 +168,34 @@ class Scheme(ABC):
         return self.vector(self.lanes, self.sum_element)
 
     @property
-    def line_bytes(self) -> int:
+    def vector_bytes(self) -> int:
         """Returns the bytes of packed weights that a step loads for one vector of columns."""
         return self.step * self.lanes * self.operands.format.bits // 8
 
     def vector(self, lanes: int, element: str) -> Type:
         return ir.VectorType.get([lanes], ir.Type.parse(element))
 
+    def _spread(self, few: Value, element: str, count: int) -> Value:
+        """Creates a vector with ``count`` elements of A, together 4 bytes, in each lane."""
+        single = value("vector.bitcast", self.vector(1, "i32"), few)
+        every = value("vector.broadcast", self.vector(self.lanes, "i32"), single)
+        return value("vector.bitcast", self.vector(count * self.lanes, element), every)
+
     @property
     def is_unpacked_ahead(self) -> bool:
         """Returns whether weights are unpacked once for all rows of A, to a buffer."""
         return self.tile.scheme == BYTES
-
-    rows_of_bytes: int  # rows of K of a step, where weights have 8 bits
-    nibbles: str  # where weights have 4 bits: their order in a step's bytes, a key of NIBBLES
-    is_unsigned: bool  # weights of 8 bits come with 128 added
 
     @abstractmethod
     def prepare(self, function: Op) -> None:
         """Declares the functions that the scheme's code calls, in the module of ``function``."""
 
     def start(self, row_sum: Value | None) -> Value:
-        """Creates the initial sums, a vector, of a run: the elements of K whose sum is scaled at once.
+        """Creates the initial sums, a vector, of a run.
 
         ``row_sum``: the sum of the row's elements of A in the run if ``wants_row_sums``, else None.
         """
         return zero(self.sums)
-
-    span = 1  # steps whose products are summed by ``after`` before they are added to the sums of a run
 
     def partial(self, before: Value) -> Value:
         """Creates what the products of a span are added to; ``before``: the run's sums before the span."""
@@ -198,10 +204,6 @@ class Scheme(ABC):
     def joined(self, before: Value, partial: Value) -> Value:
         """Creates a run's sums after a span from those before it and the products that ``partial`` has."""
         return partial
-
-    wants_row_sums = False
-    is_in_tiles = False  # rows of A are read 16 at a time
-    is_scaled_ahead = False  # weights are unpacked to f32, and scaled, once for all rows
 
     @abstractmethod
     def factors(self, loaded: Value) -> list[Value]:
@@ -257,11 +259,6 @@ class Dots(Scheme):
     def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
         return self._spread(value("vector.load", self.vector(4, "i8"), buffer, row, k), "i8", 4)
 
-    def _spread(self, few: Value, element: str, count: int) -> Value:
-        single = value("vector.bitcast", self.vector(1, "i32"), few)
-        every = value("vector.broadcast", self.vector(self.lanes, "i32"), single)
-        return value("vector.bitcast", self.vector(count * self.lanes, element), every)
-
     def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
         return dot_product(VPDPBUSD, before, of_b, of_a)
 
@@ -313,25 +310,19 @@ class ByteWords(Dots):
         return dot_product(VPMADDWD, before, of_b, of_a)
 
 
-class Pairs(Dots):
+class Pairs(Scheme):
     """Products of pairs of bf16 (vdpbf16ps), summed in f32.
 
     Weights of 4 bits become bf16 by a table in a register, those of 8 bits by f32, whose high half they are.
     """
 
     element = "bf16"
-    sum_element = "f32"
     rows_of_bytes = 2
     nibbles = "pairs"
-    is_unsigned = False
-    wants_row_sums = False
 
     def prepare(self, function: Op) -> None:
         if self.is_nibbles:
             declare_lookup(function.parent, WORDS)
-
-    def start(self, row_sum: Value | None) -> Value:
-        return zero(self.sums)
 
     def factors(self, loaded: Value) -> list[Value]:
         pairs = self.vector(2 * self.lanes, "bf16")
@@ -378,7 +369,6 @@ class Singles(Scheme):
 
     rows_of_bytes = 1
     nibbles = "rows"
-    is_unsigned = False
 
     @property
     def _has_table(self) -> bool:
@@ -425,7 +415,7 @@ class Scaled(Singles):
 
 
 class TileBytes(Dots):
-    """Products of signed bytes in AMX tiles, summed in i32."""
+    """Products of signed bytes, summed in i32. Only ``factors`` is used: ``TileProduct`` multiplies."""
 
     is_unsigned = False
     wants_row_sums = False
@@ -442,7 +432,7 @@ class TileBytes(Dots):
 
 
 class TilePairs(Pairs):
-    """Products of pairs of bf16 in AMX tiles, summed in f32."""
+    """Products of pairs of bf16, summed in f32. Only ``factors`` is used: ``TileProduct`` multiplies."""
 
     is_in_tiles = True
 
