@@ -39,8 +39,10 @@ if TYPE_CHECKING:
 
 SUFFIX = ".t4.json.gz"
 OF_RUNS = ("runs", "campaign", "form", "output", "database", "as_json", "debug")  # allowed with t4 of runs
-WITH_DEFAULTS = ("align", "cache")  # options whose defaults narrow the results as well
-FROM_TYPED = ("operation", "shape", "dtype", "math", "layout", "epilogue", "target", "machine", "threads")
+FROM_TYPED = (
+    *("operation", "shape", "dtype", "math", "layout", "epilogue", "align", "cache"),
+    *("target", "machine", "threads"),
+)
 
 
 def export_library(
@@ -71,7 +73,7 @@ def export_library(
         if campaign is not None:
             stored = store.campaign(campaign)
             runs += tuple(run.id for run in stored.runs)
-            row_range = range_of(stored)
+            row_range = range_of(stored)  # its entries then serve each m of the range, tuned or not
         note_unknown_problems(store)
         found = _library_entries(context, store, written_as, runs, stock_only=stock_only)
         if row_range is not None:
@@ -86,7 +88,10 @@ def export_library(
         print(f"note: {note}", file=sys.stderr)
     for path in paths:
         print(f"wrote {path}", file=sys.stderr)
-    noted = "not timed" if found.entries[0].machine.chip else "left out, or not by the fastest script"
+    is_on_gpu = bool(found.entries[0].machine.chip)  # all entries are, or none
+    noted = "left out, or not by the fastest script"
+    if is_on_gpu:  # their notes name trials that were verified but not timed
+        noted = "not timed"
     see_notes = f"; {len(found.notes)} {noted}, see the notes" if found.notes else ""
     print(f"exported {count_text(len(found.entries), 'problem')}{see_notes}", file=sys.stderr)
     if as_json:
@@ -128,11 +133,8 @@ def _task(context: click.Context, has_runs: bool) -> TaskQuery:
         del typed["target"]
     if is_typed(context, "output_dtype"):
         typed["output"] = params["output_dtype"]
-    for name in WITH_DEFAULTS:
-        if is_typed(context, name) or not has_runs:
-            typed[name] = params[name]
-    if not has_runs:
-        typed.setdefault("threads", 1)
+    if not has_runs:  # the defaults of these narrow the results as well
+        typed = {"align": params["align"], "cache": params["cache"], "threads": 1} | typed
     if any(is_typed(context, name) for name in OF_WEIGHTS):
         return _task_of_weights(context, typed)
     return trial_query(**typed).task
