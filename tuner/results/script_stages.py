@@ -43,21 +43,21 @@ def script_stages(
 ) -> ScriptStages:
     """Returns the texts after each stage up to ``last``, one of ``SCRIPT_STAGES``.
 
-    For a ``last`` after PAYLOAD, up to CODE at least. Compiles in child processes. Source: the payload before
-    the script. Payload: after the script. On a CPU then loops; on a GPU kernels (outlined) and nvvm (the LLVM
-    dialect for GPUs). Code: LLVM dialect, or PTX. Assembly: machine code, if a disassembler is installed. A
-    stage that fails ends the texts; ``failure`` says why.
+    A ``last`` after PAYLOAD gives all texts up to CODE. Compiles in child processes. SOURCE is the payload
+    before the script, PAYLOAD after it; then on a CPU "loops", on a GPU "kernels" (outlined) and "nvvm" (the
+    LLVM dialect for GPUs); CODE is LLVM dialect or PTX, ASSEMBLY machine code if a disassembler is installed.
+    A stage that fails ends the texts; ``failure`` says why.
     """
-    source = backends.target(target)
-    texts = {SOURCE: source.source(problem, script.text), SCRIPT: script.text}
+    backend = backends.target(target)
+    texts = {SOURCE: backend.source(problem, script.text), SCRIPT: script.text}
     if last in texts:
         return ScriptStages(texts, "")
     try:
         texts[PAYLOAD] = backends.apply(script.text, texts[SOURCE])
         if last == PAYLOAD:
             return ScriptStages(texts, "")
-        shown_code = source.assembly if last == ASSEMBLY else _no_assembly
-        work = partial(_lowered_stages, source.code, shown_code, target, problem, script)
+        assembly_of = backend.assembly if last == ASSEMBLY else _no_assembly
+        work = partial(_lowered_and_disassembled, backend.code, assembly_of, target, problem, script)
         lowered = call_in_child("lower", work, TIMEOUT_S, is_named=False)
     except TunerError as error:
         return ScriptStages(texts, str(error))
@@ -68,7 +68,7 @@ def _no_assembly(_code: str, _program: KernelCode | None) -> str:
     return ""
 
 
-def _lowered_stages(
+def _lowered_and_disassembled(
     code_of: CodeOf, assembly_of: AssemblyOf, target: TargetName, problem: Problem, script: Script
 ) -> ScriptStages:
     stages = lowered_stages(code_of, target, problem, script)
@@ -106,24 +106,24 @@ def trial_stages(backends: Backends, store: "Store", trial: StoredTrial) -> Iter
     """
     if not trial.script:  # a replay, or binding failed
         return
-    yield "script", trial.script_text
+    yield SCRIPT, trial.script_text
     record = trial.record
-    target = backends.target(record.target)
+    backend = backends.target(record.target)
     try:
-        source = target.source(record.problem, trial.script_text)
+        source = backend.source(record.problem, trial.script_text)
         payload = _applied(backends, trial.script_text, source)
         if not payload:
             return
-        yield "payload", payload
+        yield PAYLOAD, payload
         program = store.code(trial.id)
         if program is None and record.status == "failed":  # the script may hang the compiler
             return
         script = Script(trial.script_text, record.script_sha256)
-        stages = lowered_stages(target.code, record.target, record.problem, script).texts
+        stages = lowered_stages(backend.code, record.target, record.problem, script).texts
         compiled = stages.pop(CODE, "")
         yield from stages.items()
         code = compiled if program is None else program.text
-        texts = (("code", code), ("assembly", code and target.assembly(code, program)))
+        texts = ((CODE, code), (ASSEMBLY, code and backend.assembly(code, program)))
     except CandidateError:
         return
     yield from ((stage, text) for stage, text in texts if text)
