@@ -18,7 +18,7 @@ from tuner.core.problem import Problem
 from tuner.core.reliability import NOT_RECORDED
 from tuner.library.dispatch.matmul import DispatchedMatmul
 from tuner.payload.reference import Array
-from tuner.results.portfolio import MeasuredCampaign, rule_of_today
+from tuner.results.portfolio import MeasuredCampaign, dispatch_rule
 from tuner.runtime import timing
 from tuner.targets.registry import real_backends
 from tuner.tuning.rule import DispatchRule, StatedRegret, rule_text
@@ -83,7 +83,7 @@ def rule_of_cells(
     campaign = MeasuredCampaign(matrix, rounds, (None,) * len(rounds), trusts, machine, threads, compiler)
     portfolio = choose_portfolio(matrix, min(size, len(matrix.columns)))
     regret = StatedRegret.of(regret_in_sample(matrix, portfolio), regret_held_out(matrix, size))
-    return rule_of_today(campaign, portfolio, regret)
+    return dispatch_rule(campaign, portfolio, regret)
 
 
 def _ratio(problem: Problem, matmul: DispatchedMatmul, rule: Path | None) -> dict[str, Any]:

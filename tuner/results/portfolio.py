@@ -1,6 +1,7 @@
 """The portfolio of a stored campaign, a few configurations that serve its problems, and its dispatch rule.
 
-In matrices of times, configurations are columns and problems are rows.
+In matrices of times, configurations are columns and problems are rows. A configuration is projected onto a
+problem: replaced by the nearest one that the problem's constraints allow. A cell has the projection's time.
 """
 
 import datetime
@@ -208,8 +209,9 @@ def _universal(matrix: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]
             plan = target.plan(replace(run.settings, problem=smallest, first=()), run.machine)
         except UsageError:
             return ()  # nothing can do the smallest problem
-        of = PoolProblem(smallest, 1, plan.feasible.spaces)
-        (row,) = projected_pool((of,), matrix.columns, run.machine, run.settings.threads).candidates
+        smallest_problem = PoolProblem(smallest, 1, plan.feasible.spaces)
+        pool = projected_pool((smallest_problem,), matrix.columns, run.machine, run.settings.threads)
+        (row,) = pool.candidates
         able &= {column for column, candidate in enumerate(row) if candidate is not None}
     return tuple(sorted(able))
 
@@ -235,31 +237,14 @@ def _stock(matrix: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) ->
 def rule_of(portfolio: CampaignPortfolio) -> DispatchRule:
     """Returns the dispatch rule of a campaign's portfolio: its configurations, their times and its regret."""
     regret = StatedRegret.of(portfolio.regret(), portfolio.regret(held_out=True))
-    return rule_of_today(portfolio.measured, portfolio.portfolio, regret)
+    return dispatch_rule(portfolio.measured, portfolio.portfolio, regret)
 
 
-def rule_of_today(
-    measured: MeasuredCampaign, portfolio: Portfolio, regret: StatedRegret | None
+def dispatch_rule(
+    campaign: MeasuredCampaign, portfolio: Portfolio, regret: StatedRegret | None
 ) -> DispatchRule:
-    """Returns a portfolio's dispatch rule, with this version of tuner, today's date and the shipped space."""
-    space = ProblemSpaces.shipped(measured.machine, measured.threads)
-    sha256 = space.sha256(measured.matrix.columns[column].strategy for column in portfolio.columns)
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return distilled(measured, portfolio, regret, sha256, (__version__, now))
-
-
-def distilled(
-    campaign: MeasuredCampaign,
-    portfolio: Portfolio,
-    regret: StatedRegret | None,
-    space_sha256: str,
-    made: tuple[str, str],
-) -> DispatchRule:
-    """Returns a portfolio's dispatch rule, with measured times only.
-
-    ``made``: (version of tuner, UTC date in ISO 8601); ``space_sha256``: of the search spaces of its
-    strategies.
-    """
+    """Returns a portfolio's dispatch rule, with measured times only, tuner's version and today's date."""
+    space = ProblemSpaces.shipped(campaign.machine, campaign.threads)
     columns = portfolio.columns
     table = residuals(known_times(campaign.matrix))
     problems = [
@@ -278,12 +263,12 @@ def distilled(
         for row, problem in enumerate(campaign.matrix.problems)
     ]
     return DispatchRule(
-        tuner=made[0],
-        date=made[1],
+        tuner=__version__,
+        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         machine=campaign.machine.name,
         threads=campaign.threads,
         compiler=campaign.compiler.fingerprint,
-        space_sha256=space_sha256,
+        space_sha256=space.sha256(campaign.matrix.columns[column].strategy for column in columns),
         regret=regret,
         reliability=reliability_of_all(campaign.reliability),
         configurations=tuple(

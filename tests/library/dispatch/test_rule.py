@@ -30,7 +30,7 @@ from tuner.results.campaign_matrix import FAILED, campaign_matrix
 from tuner.results.portfolio import (
     MeasuredCampaign,
     campaign_portfolio,
-    distilled,
+    dispatch_rule,
     measured_portfolio,
 )
 from tuner.space.file.reading import parse_space
@@ -68,16 +68,17 @@ def test_a_table_that_does_not_fit_is_refused(changes: dict[str, object], messag
         replace(RULE, **changes)  # type: ignore[arg-type]
 
 
-def test_a_distilled_rule_chooses_as_the_matrix_does() -> None:
+def test_a_dispatch_rule_chooses_as_the_matrix_does() -> None:
     times = [[4.1, 2.3, 1.0, 3.2], [1.0, 2.2, 4.5, 3.1], [2.4, 1.0, 4.7, 3.3]]
     costs = [[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0], [1.0, 2.0, 2.0, 5.0]]
-    matrix = matrix_of(times, costs=costs)
+    columns = tuple(Candidate.of("matmul_cpu_direct", {"tile_m": tile}) for tile in range(1, 5))
+    matrix = replace(matrix_of(times, costs=costs), columns=columns)
     chosen = choose_portfolio(matrix, 2)
     rounds = tuple(tuple((time, 1.1 * time) for time in row) for row in times)
     compiler = Compiler("22", (), "0" * 64)
     campaign = MeasuredCampaign(matrix, rounds, (None, 0.5, None), (RELIABLE,) * 3, machine(), 1, compiler)
     regret = StatedRegret.of(regret_in_sample(matrix, chosen), regret_held_out(matrix, 2))
-    rule = distilled(campaign, chosen, regret, "0" * 64, ("0.1.0", "2026-01-01"))
+    rule = dispatch_rule(campaign, chosen, regret)
 
     assert rule.columns == tuple(matrix.columns[column] for column in chosen.columns)
     serving = [chosen.columns.index(column) for column in chosen.serving if column is not None]
@@ -207,7 +208,7 @@ def test_the_hash_covers_what_a_configuration_means_and_nothing_else() -> None:
     assert space().sha256(names[:1]) != known
 
 
-# The portfolio of a campaign, of which a rule is distilled; its missing times are measured.
+# The portfolio of a campaign, with its dispatch rule; its missing times are measured.
 
 
 def custom_for_odd(candidate: Candidate) -> Script:
