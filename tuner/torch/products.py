@@ -1,4 +1,4 @@
-"""Sums of a tensor and a product: what is multiplied by 0 is not read, where PyTorch does not read it.
+"""Decompositions of ``addmm`` and its kin, which read what is multiplied by 0 exactly where PyTorch does.
 
 A NaN or an infinity in what is not read does not reach the result. PyTorch reads the tensor unless ``beta``
 is 0. Where ``alpha`` is 0, it reads the factors of narrow floats, and those of the smallest batches, which it
@@ -40,7 +40,7 @@ def _by_blas(decomposed: Callable[..., Any]) -> Callable[..., Any]:
         x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
     ) -> torch.Tensor:
         if alpha == 0 and rows.dtype not in NARROW:
-            return _scaled(x, beta, (rows.shape[0], *columns.shape[1:]))
+            return _without_product(x, beta, (rows.shape[0], *columns.shape[1:]))
         result: torch.Tensor = decomposed(x, rows, columns, beta=beta, alpha=alpha)
         return result
 
@@ -58,20 +58,23 @@ def _sum_of_batch(
 
 
 def _of_batches(decomposed: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns ``baddbmm``."""
+
     def computed(
         x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
     ) -> torch.Tensor:
         batches, m, k = rows.shape
         n = columns.shape[2]
-        if alpha == 0 and m * n * k >= BATCH_LOOPS_LIMIT:
-            return _scaled(x, beta, (batches, m, n))
+        # bf16 too: PyTorch leaves undefined memory as the result of larger batches, which may be any number
+        if alpha == 0 and rows.dtype not in NARROW and m * n * k >= BATCH_LOOPS_LIMIT:
+            return _without_product(x, beta, (batches, m, n))
         result: torch.Tensor = decomposed(x, rows, columns, beta=beta, alpha=alpha)
         return result
 
     return computed
 
 
-def _scaled(x: torch.Tensor, beta: Scalar, shape: tuple[int, ...]) -> torch.Tensor:
+def _without_product(x: torch.Tensor, beta: Scalar, shape: tuple[int, ...]) -> torch.Tensor:
     if beta == 0:
         return torch.zeros(shape, dtype=x.dtype)
     return (x * beta).expand(shape).clone()
