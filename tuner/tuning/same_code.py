@@ -42,7 +42,7 @@ def require_same_code(session: Session) -> None:
     records = [proposal.trial.record for proposal in session.stored if proposal.trial is not None]
     compiler = session.target.compiler(run.settings.target)
     has_same_sources = compiler.fingerprint == run.compiler.fingerprint
-    other_script = _with_other_script(bind, records)
+    other_script = _first_with_other_script(bind, records)
     if has_same_sources and other_script is None:
         return
     # each script once: scripts that gave equal code may give different code now
@@ -58,7 +58,7 @@ def require_same_code(session: Session) -> None:
             raise UsageError(f"run {run.id}: {changed}, and {record.candidate.text} has other code", HINT)
 
 
-def _with_other_script(bind: Bind, records: list[Record]) -> Record | None:
+def _first_with_other_script(bind: Bind, records: list[Record]) -> Record | None:
     """Returns the first trial of a strategy that binds it to another script now; None: there is none."""
     with_script = [record for record in records if record.script_sha256]
     first = {record.candidate.strategy: record for record in reversed(with_script)}
@@ -84,11 +84,14 @@ def _change(bind: Bind, record: Record) -> str:
 def _compiled_again(
     run: Run, target: Target, bind: Bind, records: tuple[Record, ...]
 ) -> Iterator[tuple[Record, Record]]:
-    """Yields each record with one of now: the hash of its code, "" where it is not compiled any more."""
+    """Yields each record with one that has the hash of the code it gives now; "" if it does not compile."""
     settings = run.settings
 
     def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
-        """Gives all code some outcome that is known, so that none is evaluated."""
+        """Returns an outcome, whichever, for all code, so that no code is evaluated.
+
+        The runner calls this before it compiles, with the script's hash, and after, with the code's.
+        """
         if artifact_sha256:
             return replace(records[0], reused_from=0)
         return None
