@@ -16,11 +16,11 @@ from tuner.core.runs import Run, RunSettings
 from tuner.core.trials import Proposal
 from tuner.payload.reference import reference_bytes
 from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.shipped import PLAIN_SUFFIX
 from tuner.targets.backends import Backends, require_runs_here, resolve_target
 
 GIB = 2**30
 WORKER_BYTES = 192 * 2**20  # of a compile worker: the bindings and one module, as measured
-PLAIN_SUFFIX = ".mlir"  # not checked here: templates, which may choose their ops by the machine
 UNTIMED_SAMPLERS = ("random", "exhaustive")  # which need no times; the first is the default
 
 
@@ -51,13 +51,19 @@ def require_workers(workers: int, machine: Machine) -> None:
 
 
 def require_threads(threads: int, machine: Machine, processors: Processors) -> None:
-    """Raises UsageError if a CPU has fewer processors than threads: one that spins would block another."""
-    most = 0 if machine.chip else machine.logical_cores  # 0: of a GPU, or unknown
-    if most and threads > processors.usable and processors.limit:
+    """Raises UsageError if a CPU has fewer processors than threads: one that spins would block another.
+
+    ``machine``: the target's; a GPU, and a machine of unknown cores, pass. ``processors``: those of this
+    machine, which verifies.
+    """
+    if machine.chip or not machine.logical_cores:
+        return
+    if threads > processors.usable and processors.limit:
         raise UsageError(f"threads: found {threads}, allowed up to {processors.usable}: {processors.limit}")
-    if threads > most > 0:
+    most = machine.logical_cores
+    if threads > most:
         raise UsageError(f"threads: found {threads}, allowed up to {most}, the processors of {machine.name}")
-    if most and threads > processors.usable:
+    if threads > processors.usable:
         allowed = f"{processors.usable}, the processors of this machine, which verifies"
         raise UsageError(f"threads: found {threads}, allowed up to {allowed}")
 
@@ -72,7 +78,10 @@ def require_offered(backends: Backends, target: TargetName, needs: Collection[st
 
 
 def require_scripts_offered(backends: Backends, settings: RunSettings) -> None:
-    """Raises UsageError if a user's plain script needs instruction sets that the target's machine lacks."""
+    """Raises UsageError if a user's plain script needs instruction sets that the target's machine lacks.
+
+    Templates are not checked here: they may choose their ops by the machine.
+    """
     from tuner.space.scripts.header import instructions_needed  # not at start-up
     from tuner.space.scripts.strategy import load_chosen  # not at start-up
 
