@@ -40,7 +40,7 @@ def as_i32(index: Value) -> Value:
     return value("arith.index_cast", i32(), index)
 
 
-def as_index(number: Value) -> Value:
+def i32_as_index(number: Value) -> Value:
     """Creates ``arith.index_cast`` of an i32 value to index, with sign extension; returns the index value."""
     return value("arith.index_cast", ir.IndexType.get(), number)
 
@@ -62,14 +62,14 @@ def cluster_pointer(pointer: Value) -> Value:
 
 def loop_i32(
     first: int | Value,
-    last: int,
+    end: int,
     carried: Sequence[Value],
     build: Callable[[Value, list[Value]], Sequence[Value]],
     step: int = 1,
 ) -> list[Value]:
-    """Creates an ``scf.for`` over i32 from ``first`` to below ``last``; returns the carried values after it.
+    """Creates an ``scf.for`` over i32 from ``first`` to below ``end``; returns the carried values after it.
 
     ``build(counter, values)`` creates the body and returns the carried values of the next iteration.
     """
     begin = word(first) if isinstance(first, int) else first
-    return loop(begin, word(last), lambda counter, *values: build(counter, [*values]), carried, word(step))
+    return loop(begin, word(end), lambda counter, *values: build(counter, [*values]), carried, word(step))

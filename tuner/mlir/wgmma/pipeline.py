@@ -13,7 +13,7 @@ from tuner.mlir.ir.scalar_epilogues import apply_epilogue, find_epilogue
 from tuner.mlir.ir.warps import synchronise_warp
 from tuner.mlir.wgmma.block_matmul import BlockMatmul, Knobs, read_matmul
 from tuner.mlir.wgmma.block_tiles import BlockTiles, Corner
-from tuner.mlir.wgmma.integers import as_i32, as_index, calculate, compare, shared_pointer
+from tuner.mlir.wgmma.integers import as_i32, calculate, compare, i32_as_index, shared_pointer
 from tuner.mlir.wgmma.launch import (
     block_id,
     block_rank,
@@ -133,7 +133,7 @@ def _pair(plan: PipelinePlan, sums: Value, words: list[int]) -> Value:
 
 
 def _sum(index: Value, number: Value) -> Value:
-    return value("arith.addi", index.type, index, as_index(number))
+    return value("arith.addi", index.type, index, i32_as_index(number))
 
 
 def _element(structure: Value, type_: Type, position: int) -> Value:
@@ -180,9 +180,9 @@ class StagedStores:
         )
         top = calculate("addi", as_i32(corner[0]), above)
         left = as_i32(corner[1])
-        row = as_index(calculate("addi", top, calculate("shrui", lane, 2)))
+        row = i32_as_index(calculate("addi", top, calculate("shrui", lane, 2)))
         column = value(
-            "arith.addi", row.type, corner[1], as_index(calculate("muli", calculate("andi", lane, 3), 2))
+            "arith.addi", row.type, corner[1], i32_as_index(calculate("muli", calculate("andi", lane, 3), 2))
         )
         count = plan.b.rows // BOX_COLUMNS
         for number in range(plan.fragments * count):

@@ -15,7 +15,7 @@ from tuner.mlir.bindings import Value, ir
 from tuner.mlir.ir.building import create, index, value
 from tuner.mlir.ir.scaled_sums import Scales
 from tuner.mlir.ir.warps import assembly, word
-from tuner.mlir.wgmma.integers import as_index, calculate, long_word, loop_i32
+from tuner.mlir.wgmma.integers import calculate, i32_as_index, long_word, loop_i32
 from tuner.mlir.wgmma.plan import MMA_ROWS, PipelinePlan
 from tuner.mlir.wgmma.register_operand import left_operand, right_operand
 from tuner.mlir.wgmma.warpgroups import (
@@ -106,13 +106,13 @@ class ScaledConsumer(Consumer):
         row, column = self.corner
         lines = calculate("muli", self.number, self.plan.consumer_rows)
         if self.plan.is_swapped:
-            first = value("arith.addi", column.type, column, as_index(lines))
+            first = value("arith.addi", column.type, column, i32_as_index(lines))
             distances = range(0, self.plan.consumer_rows, MMA_ROWS)
             return [_address(self.scales.of_b, first, distance, SCALED_COLUMNS) for distance in distances]
         warp_row = calculate("muli", calculate("shrui", self.thread, 5), HALVES * HALF_ROWS)
         lane_row = calculate("shrui", calculate("andi", self.thread, 31), 2)
         lines = calculate("addi", calculate("addi", lines, warp_row), lane_row)
-        first = value("arith.addi", row.type, row, as_index(lines))
+        first = value("arith.addi", row.type, row, i32_as_index(lines))
         return [
             _address(self.scales.of_a, first, fragment * MMA_ROWS + half * HALF_ROWS, 1)
             for fragment in range(self.plan.fragments)
@@ -126,7 +126,7 @@ class ScaledConsumer(Consumer):
             distances = range(0, self.plan.b.rows, _shared_columns(self.plan))
             return [_address(self.scales.of_b, column, distance, SCALED_COLUMNS) for distance in distances]
         across = calculate("muli", calculate("andi", self.thread, 3), GROUP_LINES)
-        first = value("arith.addi", row.type, row, as_index(across))
+        first = value("arith.addi", row.type, row, i32_as_index(across))
         return [
             _address(self.scales.of_a, first, group + number, 1)
             for group in range(0, self.plan.b.rows, GROUP_COLUMNS)

@@ -14,7 +14,7 @@ from tuner.core.gpu import WARP_THREADS
 from tuner.mlir.bindings import Value, ir
 from tuner.mlir.ir.building import create, plus, value
 from tuner.mlir.ir.warps import shuffled, word
-from tuner.mlir.wgmma.integers import as_index, calculate, compare
+from tuner.mlir.wgmma.integers import calculate, compare, i32_as_index
 from tuner.mlir.wgmma.plan import MMA_ROWS, PipelinePlan
 from tuner.mlir.wgmma.warpgroups import word_of
 
@@ -72,7 +72,7 @@ def _lane_of(corner: tuple[Value, Value], columns_before: Value, thread: Value) 
 
 
 def _after(start: Value, number: Value) -> Value:
-    return value("arith.addi", start.type, start, as_index(number))
+    return value("arith.addi", start.type, start, i32_as_index(number))
 
 
 def _exchanged(upper: Value, lower: Value, is_odd: Value) -> Value:
