@@ -26,7 +26,7 @@ def access_cycles(access: str, words: Words, width: int, capability: int) -> flo
     """Returns how many cycles one access of a warp occupies the path to shared memory and L1.
 
     ``access``: a key of LEAST_PASSES; ``words``: index of the first 4-byte word of each lane; ``width``:
-    words per lane, 1, 2 or 4.
+    words per lane, 1, 2 or 4; others are rounded down to one of LEAST_PASSES.
     """
     width = max(known for known in LEAST_PASSES[access] if known <= max(width, 1))
     least = LEAST_PASSES[access][width]
@@ -48,15 +48,15 @@ def passes(words: Words, width: int) -> int:
     split into as many parts of lanes; consecutive parts share a pass if each bank serves one word.
     """
     taken = 0
-    held = np.zeros(0, np.int64)
+    held = np.zeros(0, np.int64)  # distinct words of the pass so far
     for part in np.split(words, width):
-        lines = np.unique(part[:, None] + np.arange(width))
-        joined = np.union1d(held, lines)
+        distinct = np.unique(part[:, None] + np.arange(width))
+        joined = np.union1d(held, distinct)
         if len(held) and _most_of_a_bank(joined) == 1:
             held = joined
             continue
-        taken += _most_of_a_bank(lines)
-        held = lines
+        taken += _most_of_a_bank(distinct)
+        held = distinct
     return taken
 
 
