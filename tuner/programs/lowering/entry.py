@@ -1,4 +1,4 @@
-"""Finds the entry function of a user's module, reads its signature, and checks the program."""
+"""Finds the entry function of a user's module, checks the program, and reads its signature."""
 
 import math
 import re
@@ -99,7 +99,11 @@ def require_few_operations(
         is_linalg = op.name.startswith("linalg.")
         is_computed = op.name.startswith(("arith.", "math.")) and bool(list(op.operands))
         is_elementwise = is_computed and any(isinstance(result.type, ir.ShapedType) for result in op.results)
-        count += (is_linalg or is_elementwise) if is_whole else op.name not in HOLDERS
+        if is_whole:
+            counts = is_linalg or is_elementwise
+        else:
+            counts = op.name not in HOLDERS
+        count += int(counts)
         if is_linalg:
             return ir.WalkResult.SKIP
         return ir.WalkResult.ADVANCE
@@ -235,6 +239,24 @@ def reject_linalg(function: Op) -> None:
         raise unsupported(left[0], "no loops for it", "linalg ops that become loops")
 
 
+def reject_unknown_floats(module: ir.Module) -> None:
+    """Raises CandidateError(COMPILE) for the first operation on floats that the table of types lacks.
+
+    Such as tf32, f80, f128, and 8-bit floats other than f8E4M3FN and f8E5M2.
+    """
+    allowed = tuple(filter(FLOAT.fullmatch, NUMBER_TYPES))
+
+    def unknown(op: Op) -> str:
+        for value in (*op.operands, *op.results):
+            found = FLOAT.search(str(value.type))
+            if found is not None and found[1] not in allowed:
+                return found[1]
+        return ""
+
+    for op in walk_where(module, lambda op: unknown(op) != ""):
+        raise unsupported(op, unknown(op), ", ".join(allowed))
+
+
 def _refused(op: Op, actual: str, allowed: str) -> CandidateError:
     return CandidateError(
         Stage.BIND, f"payload: {op.name} {location_of(op)}: found {actual}, allowed {allowed}"
@@ -294,21 +316,3 @@ def _value_type(type_: Type, what: str) -> ValueType:
     raise CandidateError(
         Stage.COMPILE, f"payload: {what}: found {type_}, allowed memrefs, tensors and numbers"
     )
-
-
-def reject_unknown_floats(module: ir.Module) -> None:
-    """Raises CandidateError(COMPILE) for the first operation on floats that the table of types lacks.
-
-    Such as tf32, f80, f128, and 8-bit floats other than f8E4M3FN and f8E5M2.
-    """
-    allowed = tuple(filter(FLOAT.fullmatch, NUMBER_TYPES))
-
-    def unknown(op: Op) -> str:
-        for value in (*op.operands, *op.results):
-            found = FLOAT.search(str(value.type))
-            if found is not None and found[1] not in allowed:
-                return found[1]
-        return ""
-
-    for op in walk_where(module, lambda op: unknown(op) != ""):
-        raise unsupported(op, unknown(op), ", ".join(allowed))
