@@ -20,6 +20,51 @@ DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "4d": 4, "5d": 5}
 SIZES_BYTES = (4, 8, 16)
 
 
+def copy(operands: Operands) -> Step:
+    """Decodes PTX ``cp.async`` from global to shared memory, its groups and waits, and ``cp.async.bulk``."""
+    modifiers = operands.modifiers
+    modifiers.need_each("async")
+    word = modifiers.take("bulk", "commit_group", "wait_group", "wait_all", "mbarrier")
+    if word == "commit_group":
+        return lambda resident: resident.copies.commit(resident.active())
+    if word == "wait_all":
+        return lambda resident: resident.copies.wait_all(resident.mask)
+    if word == "wait_group":
+        newest = operands.constant(0)
+        return lambda resident: resident.copies.wait(resident.mask, newest)
+    if word == "bulk":
+        return bulk(operands)
+    if word is not None:
+        raise operands.unsupported(f".{word}")
+    return _begin(operands)
+
+
+def _begin(operands: Operands) -> Step:
+    modifiers = operands.modifiers
+    cache = modifiers.need(("ca", "cg"), "a cache")
+    modifiers.has("L2::64B", "L2::128B", "L2::256B")
+    if not modifiers.has("shared", "shared::cta") or not modifiers.has("global"):
+        raise operands.unsupported("this instruction between these spaces")
+    operands.need(3, 4)
+    size = operands.constant(2)
+    if size not in SIZES_BYTES or (cache == "cg" and size != 16):
+        raise operands.unsupported(f"a copy of {size} bytes with .{cache}")
+    target = operands.address(0)
+    source = operands.address(1)
+    source_bytes = always(size)
+    if len(operands) == 4:
+        source_bytes = operands.source(3, U32)
+
+    def step(resident: ResidentBlocks) -> None:
+        lanes = resident.active()
+        sizes = resident.chosen(source_bytes(resident)).astype(np.int64)
+        targets = resident.chosen(target(resident))
+        sources = resident.chosen(source(resident))
+        resident.copies.begin(lanes, targets, sources, size, sizes)
+
+    return step
+
+
 def bulk(operands: Operands) -> Step:
     """Decodes PTX cp.async.bulk: copies of bytes, or of tensors in tiled mode; commit_group; wait_group."""
     modifiers = operands.modifiers
@@ -58,7 +103,7 @@ def _tensor_load(operands: Operands, rank: int) -> Step:
             start, barrier, ranks, at, *position = (int(values[lane]) for values in read)
             placed = _map_at(resident, at, rank)
             _require_aligned(start, TILE_ALIGN_BYTES)
-            _note(resident, lane, placed, position, is_write=False)
+            _report_races(resident, lane, placed, position, is_write=False)
             addresses = placed.tensor.shared_addresses(start)
             content = placed.tensor.content(position)
             if is_multicast:
@@ -89,11 +134,11 @@ def _tensor_store(operands: Operands, rank: int) -> Step:
 def _write_box(
     resident: ResidentBlocks, lane: int, placed: PlacedMap, position: list[int], content: Array
 ) -> None:
-    _note(resident, lane, placed, position, is_write=True)
+    _report_races(resident, lane, placed, position, is_write=True)
     placed.tensor.store(position, content)
 
 
-def _note(
+def _report_races(
     resident: ResidentBlocks, lane: int, placed: PlacedMap, position: list[int], is_write: bool
 ) -> None:
     lanes = np.array([lane])
@@ -175,51 +220,6 @@ def _map_at(resident: ResidentBlocks, address: int, rank: int) -> PlacedMap:
 def _require_aligned(address: int, align: int) -> None:
     if address % align:
         raise Fault(Defect.MISALIGNED, f"found {address:#x}, allowed multiples of {align} bytes")
-
-
-def copy(operands: Operands) -> Step:
-    """Decodes PTX ``cp.async`` from global to shared memory, its groups and waits, and ``cp.async.bulk``."""
-    modifiers = operands.modifiers
-    modifiers.need_each("async")
-    word = modifiers.take("bulk", "commit_group", "wait_group", "wait_all", "mbarrier")
-    if word == "commit_group":
-        return lambda resident: resident.copies.commit(resident.active())
-    if word == "wait_all":
-        return lambda resident: resident.copies.wait_all(resident.mask)
-    if word == "wait_group":
-        newest = operands.constant(0)
-        return lambda resident: resident.copies.wait(resident.mask, newest)
-    if word == "bulk":
-        return bulk(operands)
-    if word is not None:
-        raise operands.unsupported(f".{word}")
-    return _begin(operands)
-
-
-def _begin(operands: Operands) -> Step:
-    modifiers = operands.modifiers
-    cache = modifiers.need(("ca", "cg"), "a cache")
-    modifiers.has("L2::64B", "L2::128B", "L2::256B")
-    if not modifiers.has("shared", "shared::cta") or not modifiers.has("global"):
-        raise operands.unsupported("this instruction between these spaces")
-    operands.need(3, 4)
-    size = operands.constant(2)
-    if size not in SIZES_BYTES or (cache == "cg" and size != 16):
-        raise operands.unsupported(f"a copy of {size} bytes with .{cache}")
-    target = operands.address(0)
-    source = operands.address(1)
-    source_bytes = always(size)
-    if len(operands) == 4:
-        source_bytes = operands.source(3, U32)
-
-    def step(resident: ResidentBlocks) -> None:
-        lanes = resident.active()
-        sizes = resident.chosen(source_bytes(resident)).astype(np.int64)
-        targets = resident.chosen(target(resident))
-        sources = resident.chosen(source(resident))
-        resident.copies.begin(lanes, targets, sources, size, sizes)
-
-    return step
 
 
 ASYNC_COPIES: dict[str, Callable[[Operands], Step]] = {"cp": copy}

@@ -127,7 +127,8 @@ class Cursor:
         self.take()
         return number
 
-    def skip(self) -> None:
+    def skip_brackets(self) -> None:
+        """Consumes the bracket that is the next token, and all up to the one that closes it."""
         if self.token.text not in CLOSING:
             raise self.wrong("a bracket")
         opening = self.take()
@@ -136,7 +137,7 @@ class Cursor:
             if self.token.kind == "end":
                 raise syntax_error(self.name, opening.line, f"found no {closing!r} for this {opening.text!r}")
             if self.token.kind == "mark" and self.token.text in CLOSING:
-                self.skip()
+                self.skip_brackets()
             else:
                 self.take()
         self.take()

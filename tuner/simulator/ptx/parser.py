@@ -191,7 +191,7 @@ class Body:
         position = cursor.position()
         while cursor.token.text != "}":
             if cursor.token.text == "{":
-                cursor.skip()  # a nested scope
+                cursor.skip_brackets()  # a nested scope
             elif cursor.token.text == ".reg":
                 names += [bank.prefix for bank in registers_of(cursor)]
             elif cursor.token.text == PARAMETER:
@@ -352,11 +352,11 @@ def _module_statement(cursor: Cursor, kernels: list[PtxKernel], variables: list[
         while cursor.token.text not in ("{", ";"):
             cursor.take()
         if not cursor.accept(";"):
-            cursor.skip()
+            cursor.skip_brackets()
     elif directive == ".section":
         cursor.take()
         cursor.word("a section's name")
-        cursor.skip()
+        cursor.skip_brackets()
     elif directive == ".file":
         line = cursor.token.line
         while cursor.token.line == line and cursor.token.kind != "end":
