@@ -29,9 +29,14 @@ class CampaignSettings:
     budget_s: float | None  # budget in seconds of all runs together; None: no limit
     seed: int
     columns: tuple[Candidate, ...]  # unprojected configurations, tried on every problem that they suit
-    # for each problem the seconds that the machine's roofline allows at best; (): unknown
+    # for each fusion the seconds that the machine's roofline allows at best; (): unknown, or other problems
     floors_s: tuple[float, ...] = ()
     program: ProgramSource | None = None  # whose fusions the problems are; None: no program in a file
+
+    @property
+    def are_fusions(self) -> bool:
+        """Returns whether the problems are fusions with known floors: other problems have none."""
+        return bool(self.floors_s)
 
 
 @dataclass(frozen=True)

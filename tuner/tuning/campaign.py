@@ -81,20 +81,23 @@ def begin_campaign(
     members = tuple(map(partial(_with_first, machine=machine, store=store), members))
     plans = _plans(members, target, machine)
     floors_s = _floors_s(members, target, machine, interruption, LockWait(limit_s=settings.budget_s))
-    columns: list[Candidate] = []  # what the search-space file and the cost model would try first
-    for plan_of_problem in plans:
-        rows = (*plan_of_problem.first, *plan_of_problem.seeds({}))
-        columns += map(plan_of_problem.feasible.candidate, rows)
-    if floors_s:
-        columns += map(_untuned, members, plans)
-    columns += _shipped_columns(members, machine)
-    settings = replace(settings, columns=tuple(dict.fromkeys(columns)), floors_s=floors_s)
+    settings = replace(settings, floors_s=floors_s)
+    columns = _columns(members, plans, machine, are_fusions=settings.are_fusions)
+    settings = replace(settings, columns=columns)
     plan = _campaign_plan(members, plans, settings.columns, machine)
     compiler = target.compiler(common.target)
     load = backends.load_average()
     campaign_id = store.begin_campaign(settings, members, machine, compiler, __version__, load)
     return _session(
-        store.campaign(campaign_id), plan, (), target, backends, store, interruption, observe, began_s
+        store.campaign(campaign_id),
+        plan,
+        stored=(),
+        target=target,
+        backends=backends,
+        store=store,
+        interruption=interruption,
+        observe=observe,
+        began_s=began_s,
     )
 
 
@@ -148,18 +151,44 @@ def resume_campaign(
     plan = _campaign_plan(members, plans, campaign.settings.columns, machine)
     store.set_campaign_status(campaign_id, "running")
     return _session(
-        *(store.campaign(campaign_id), plan, stored, target, backends, store, interruption, observe),
+        store.campaign(campaign_id),
+        plan,
+        stored=stored,
+        target=target,
+        backends=backends,
+        store=store,
+        interruption=interruption,
+        observe=observe,
         ends_early=limit is None,  # else more is asked for, whether there is something to gain or not
     )
 
 
+def _columns(
+    members: tuple[CampaignMember, ...], plans: tuple[Plan, ...], machine: Machine, *, are_fusions: bool
+) -> tuple[Candidate, ...]:
+    """Returns the configurations to try on every problem, each once.
+
+    Those that the search-space file and the cost model would try first, those that fusions run with untuned,
+    and those of the shipped results.
+    """
+    columns: list[Candidate] = []
+    for plan in plans:
+        columns += map(plan.feasible.candidate, (*plan.first, *plan.seeds({})))
+    if are_fusions:
+        columns += map(_untuned, members, plans)
+    columns += _shipped_columns(members, machine)
+    return tuple(dict.fromkeys(columns))
+
+
 def _shipped_columns(members: tuple[CampaignMember, ...], machine: Machine) -> Iterator[Candidate]:
     """Yields the configurations of the shipped results for the members' types; none on a GPU."""
+    if machine.chip:
+        return
     chosen = {strategy.name for member in members for strategy in member.settings.strategies}
     types = dict.fromkeys(
         (member.settings.problem.multiplied_dtype, member.settings.threads) for member in members
     )
-    for dtype, threads in () if machine.chip else types:
+    for dtype, threads in types:
         shipped = shipped_rule(machine, dtype, threads)
         columns = () if shipped is None else shipped.rule.columns
         yield from (column for column in columns if column.strategy in chosen)
@@ -186,7 +215,15 @@ def _session(
     observe_load(campaign.runs[0], target, backends, observe_first)
     before_s = 0.0 if began_s is None else time.monotonic() - began_s
     session = CampaignSession(
-        *(campaign, plan, stored, target, store, interruption, observe, before_s), ends_early=ends_early
+        campaign,
+        plan,
+        stored=stored,
+        target=target,
+        store=store,
+        interruption=interruption,
+        observe=observe,
+        before_s=before_s,
+        ends_early=ends_early,
     )
     return session.run()
 
@@ -288,9 +325,10 @@ def _first(member: CampaignMember, machine: Machine, store: "Store") -> tuple[In
 
 
 def _untuned(member: CampaignMember, plan: Plan) -> Candidate:
-    """Returns the configuration of a fusion that nothing was tuned for, as ``initial_configuration`` does.
+    """Returns the configuration with which a problem runs before the campaign has tuned it.
 
-    Of one that is a matmul the best trial of that matmul, if there is one.
+    The first of the member's initial configurations that is feasible, else the first of the search-space
+    file, else the first that keeps the preferences: what ``pretuned.initial_configuration`` chooses, too.
     """
     feasible = plan.feasible
     for point in member.settings.first or ():

@@ -81,7 +81,7 @@ class CampaignSession:
         self._before_s = before_s
         self._reserved_s = before_s
         if is_timed:
-            are_fusions = bool(campaign.settings.floors_s)
+            are_fusions = campaign.settings.are_fusions
             self._reserved_s += reserved_s(
                 budget_s, problems, TOP_TRIALS_OF_CAMPAIGN, are_fusions=are_fusions
             )
