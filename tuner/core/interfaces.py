@@ -22,27 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-def fastest_baseline(
-    timed: Sequence[tuple[str, Baseline]], failed: Sequence[LibraryTime] = ()
-) -> Baseline | None:
-    """Returns the baseline of the least median time; None where no library was timed.
-
-    ``timed``: (library, time). Of several libraries the result lists all: the fastest first, ``failed`` last.
-    """
-    if not timed:
-        return None
-    ranked = sorted(timed, key=lambda library_time: library_time[1].measurement.median_s)
-    fastest = ranked[0][1]
-    if len(timed) + len(failed) == 1:
-        return fastest
-    return replace(fastest, libraries=(*starmap(_time, ranked), *failed))
-
-
-def _time(library: str, baseline: Baseline) -> LibraryTime:
-    measurement = baseline.measurement
-    return LibraryTime(library, baseline.name, measurement.median_s, measurement.interval_s)
-
-
 class AbstractSampler(abc.ABC):
     """Proposes configurations of a feasible set; ``row`` is a configuration's index, ``0 .. rows - 1``.
 
@@ -260,6 +239,27 @@ class AbstractBaselineSource(abc.ABC):
         can be loaded or its result is wrong; CandidateError of stage RUN if the failure also made the
         candidates unusable.
         """
+
+
+def fastest_baseline(
+    timed: Sequence[tuple[str, Baseline]], failed: Sequence[LibraryTime] = ()
+) -> Baseline | None:
+    """Returns the baseline of the least median time; None where no library was timed.
+
+    ``timed``: (library, time). Of several libraries the result lists all: the fastest first, ``failed`` last.
+    """
+    if not timed:
+        return None
+    ranked = sorted(timed, key=lambda library_time: library_time[1].measurement.median_s)
+    fastest = ranked[0][1]
+    if len(timed) + len(failed) == 1:
+        return fastest
+    return replace(fastest, libraries=(*starmap(_time, ranked), *failed))
+
+
+def _time(library: str, baseline: Baseline) -> LibraryTime:
+    measurement = baseline.measurement
+    return LibraryTime(library, baseline.name, measurement.median_s, measurement.interval_s)
 
 
 @dataclass(frozen=True)
