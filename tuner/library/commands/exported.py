@@ -56,16 +56,19 @@ def export_stored(
 ) -> None:
     """Writes or prints a trial, or with --stock the best one of its problem that stock mlir-opt runs."""
     params = context.params
+    is_stock = params["is_stock"]
     backends = backends_of(context)
-    stock = _stock(store, stored, form, output, is_asked=params["is_stock"])
-    if stock is not None and params["is_stock"]:
+    stock = _stock(store, stored, form, output, is_asked=is_stock)
+    beside: StoredTrial | None = None  # whose script goes next to that of ``stored``
+    if stock is not None and is_stock:
         stored = stock.trial
-    other = None if stock is None or params["is_stock"] else stock.trial
-    _write(backends, store, stored, form, output, as_json, other, constants=params["constants"])
+    elif stock is not None:
+        beside = stock.trial
+    _write(backends, store, stored, form, output, as_json, beside, constants=params["constants"])
     _note_stock(stock, stored, form, output)
-    if params["trial"] is None and not params["is_stock"]:
+    if params["trial"] is None and not is_stock:
         _note(best_text(stored, store.run(stored.run)))
-    _print_commands(stored, form, output, has_stock=other is not None)
+    _print_commands(stored, form, output, has_stock=beside is not None)
 
 
 def export_untuned(context: click.Context, problem: "Problem", output: Path | None, *, as_json: bool) -> None:
@@ -150,11 +153,11 @@ def _write(
     form: str,
     output: Path | None,
     as_json: bool,
-    stock: StoredTrial | None = None,
+    beside: StoredTrial | None,
     *,
     constants: bool,
 ) -> None:
-    """Writes or prints a trial in a form; the script of ``stock`` goes next to it, as FILE.stock.mlir."""
+    """Writes or prints a trial in a form; the stock script of ``beside`` goes next to it: FILE.stock.mlir."""
     if form == "json":
         require_bound(trial)
         content = (json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n").encode()
@@ -165,8 +168,8 @@ def _write(
         _print(content, trial.id, form, as_json)
     elif form == "script" and (output.is_file() or not output.exists()):
         files = exported_files(backends, store, trial, output, constants=constants)
-        if stock is not None:
-            files |= exported_files(backends, store, stock, stock_file(output), constants=constants)
+        if beside is not None:
+            files |= exported_files(backends, store, beside, stock_file(output), constants=constants)
     else:
         files[output] = content
     if form == "script" and output is not None:
@@ -176,7 +179,7 @@ def _write(
         write_atomically(path, body)
         print(f"{verb} {path}", file=sys.stderr)
     if output is not None and output.is_file():
-        _clear_earlier(output, trial.id, has_stock=stock is not None)
+        _clear_earlier(output, trial.id, has_stock=beside is not None)
     if form == "cubin" and trial.record.status == "verified":
         print(f"note: trial {trial.id}: its PTX is verified; this machine code never ran", file=sys.stderr)
     if as_json and files:
