@@ -94,14 +94,14 @@ class ConstantMatmul:
         problem = PackedProblem(CONTRACTION, (rows, n, k), TUNED_DTYPES[self._b.dtype])
         try:
             with between_forks():  # os.fork() waits: a child would inherit locked LLVM state
-                layer = self._layer(problem)
+                packed = self._packed(problem)
         except CandidateError:
-            layer = None
-        if layer is not None and self._is_worth_it(problem, layer):
-            return layer
+            packed = None
+        if packed is not None and self._is_worth_it(problem, packed):
+            return packed
         return self._with_numpy
 
-    def _layer(self, problem: Problem) -> PackedMatmul | None:
+    def _packed(self, problem: Problem) -> PackedMatmul | None:
         script = self._script(problem)
         if script is None:
             return None
@@ -118,11 +118,11 @@ class ConstantMatmul:
             return None
         return script.text
 
-    def _is_worth_it(self, problem: PackedProblem, layer: PackedMatmul) -> bool:
+    def _is_worth_it(self, problem: PackedProblem, packed: PackedMatmul) -> bool:
         """Returns whether a kernel is right, and faster than ``np.matmul``, on random rows."""
         rng = np.random.default_rng(SEED)
         a = rng.standard_normal(problem.a_shape).astype(self._b.dtype)
-        if worst_error(evaluate(problem.text, (a, self._b))[0], layer(a)) > 1:
+        if worst_error(evaluate(problem.text, (a, self._b))[0], packed(a)) > 1:
             return False
 
         def repeated(product: ProductByConstant) -> Callable[[int], None]:
@@ -133,6 +133,6 @@ class ConstantMatmul:
             return repeat
 
         with TimingLock("cpu", holder_text(problem), LockWait(ignore_holder, limit_s=LOCK_LIMIT_S)).held():
-            calls = (repeated(layer), repeated(self._with_numpy))
+            calls = (repeated(packed), repeated(self._with_numpy))
             ours, numpys = timing.measure_together(calls, EFFORT, rng)
         return ours.median_s < numpys.median_s * (1 - LEAST_GAIN)
