@@ -49,41 +49,41 @@ StoreOfPlane: TypeAlias = Callable[[int, Value, Value], None]
 class PlaneSource:
     """A or B of f32 in memory, read as lines of tiles of bf16.
 
-    ``across`` is the row index of A or the column index of B, and ``k`` the index along K.
+    ``first`` is a row of A or a column of B, and ``k`` an index along K.
     """
 
     buffer: Value  # 2-D memref of f32, rows of adjacent elements
     is_along_k: bool  # K is the dimension of adjacent elements: A of layout nn and nt, B of nt
     are_lines_rows: bool  # of tiles; else their columns
-    across: BlockExtent  # rows of A, columns of B
+    extent: BlockExtent  # rows of A, columns of B
     k: int
 
-    def pack(self, across: Value, k: Value, store: StoreOfPlane, *, is_whole: bool) -> None:
-        """Creates the code that packs the tiles of the planes that begin at ``across`` and ``k``.
+    def pack(self, first: Value, k: Value, store: StoreOfPlane, *, is_whole: bool) -> None:
+        """Creates the code that packs the tiles of the planes that begin at ``first`` and ``k``.
 
         Elements after the last are 0; with ``is_whole`` there must be none.
         """
         if self.are_lines_rows:
-            rolled_loop(0, K_GROUPS, lambda line: self._line(across, k, line, store, is_whole))
+            rolled_loop(0, K_GROUPS, lambda line: self._line(first, k, line, store, is_whole))
             return
         square = allocated((PLANES * K_GROUPS, DEPTH), ir.BF16Type.get())
 
         def to_square(plane: int, line: Value, k_groups: Value) -> None:
             create("vector.store", [], [k_groups, square, plus(line, plane * K_GROUPS), index(0)])
 
-        rolled_loop(0, K_GROUPS, lambda line: self._line(across, k, line, to_square, is_whole))
+        rolled_loop(0, K_GROUPS, lambda line: self._line(first, k, line, to_square, is_whole))
         for plane in range(PLANES):
             for row, k_groups in enumerate(transposed(_lines(square, plane))):
                 store(plane, index(row), k_groups)
 
-    def _line(self, across: Value, k: Value, line: Value, store: StoreOfPlane, is_whole: bool) -> None:
+    def _line(self, first: Value, k: Value, line: Value, store: StoreOfPlane, is_whole: bool) -> None:
         if self.is_along_k:
-            row = total(across, line)
+            row = total(first, line)
             halves = [self._read(row, k, is_whole), self._read(row, plus(k, K_GROUPS), is_whole)]
             words = list(range(1, 2 * DEPTH, 2))  # upper halves of the first vector, then of the second
         else:
             row = total(k, times(line, 2))
-            halves = [self._read(row, across, is_whole), self._read(plus(row, 1), across, is_whole)]
+            halves = [self._read(row, first, is_whole), self._read(plus(row, 1), first, is_whole)]
             words = [word + number for word in range(1, DEPTH, 2) for number in (0, DEPTH)]  # alternately
         for plane, (left, right) in enumerate(zip(*map(_split, halves), strict=True)):
             store(plane, line, _words_of(left, right, words))
@@ -92,7 +92,7 @@ class PlaneSource:
         type_ = _floats()
         if is_whole:
             return value("vector.load", type_, self.buffer, row, column)
-        extents = [self.across.elements(), index(self.k)]
+        extents = [self.extent.elements(), index(self.k)]
         if not self.is_along_k:
             extents.reverse()
         rows, columns = extents
@@ -140,9 +140,9 @@ class PlaneProducts(TileProducts):
             def pack(step: Value, panel: Value) -> None:
                 begin = self.packed_b.row(panel, step)
                 for tile in range(self.tiles[1]):
-                    across = plus(times(panel, width), K_GROUPS * tile)
+                    column = plus(times(panel, width), K_GROUPS * tile)
                     store = _store_to(self.packed_b, plus(begin, tile * PLANES * K_GROUPS))
-                    source.pack(across, times(step, DEPTH), store, is_whole=is_whole)
+                    source.pack(column, times(step, DEPTH), store, is_whole=is_whole)
 
             return pack
 
@@ -157,9 +157,9 @@ class PlaneProducts(TileProducts):
         def of_tile(is_whole: bool) -> OfTile:
             def pack(tile: Value, step: Value) -> None:
                 begin = total(self.packed_a.row(index(0), step), times(tile, PLANES * K_GROUPS))
-                across = total(first, times(tile, K_GROUPS))
+                row = total(first, times(tile, K_GROUPS))
                 store = _store_to(self.packed_a, begin)
-                source.pack(across, times(step, DEPTH), store, is_whole=is_whole)
+                source.pack(row, times(step, DEPTH), store, is_whole=is_whole)
 
             return pack
 
