@@ -48,6 +48,7 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
     def change(self, function: Op) -> Refusal | None:
         number = attribute(self, "argument", 1)
         strips = attribute(self, "strips", 0)
+        # with strips, weights are found by their packings, whatever their numbers
         argument = _argument(function, 0 if strips else number)
         if argument is None:
             return Refusal(f"target: found {function.name}, allowed func.func with argument {number}")
@@ -105,8 +106,8 @@ def _buffer_and_indices(access: Op) -> list[Value]:
 
 def _fetch_next_panels(function: Op, strips: int, line: int) -> None:
     """Creates prefetches of the panel after the one that is read, in each iteration of the loops over K."""
-    bodies = list(_reads_of_panels(function).items())
-    for (loop, weight), reads in bodies:
+    reads_of_panels = list(_reads_of_panels(function).items())
+    for (loop, weight), reads in reads_of_panels:
         first = reads[0]
         buffer, panel, row, _ = _buffer_and_indices(first)
         _, depth, columns = ir.MemRefType(buffer.type).shape
@@ -115,9 +116,11 @@ def _fetch_next_panels(function: Op, strips: int, line: int) -> None:
             strip_loop = _strip_loop(first)
             if strip_loop is None:  # the last strips, each a loop of its own
                 alone = [
-                    body for (body, source), _ in bodies if source == weight and _strip_loop(body) is None
+                    other
+                    for (other, source), _ in reads_of_panels
+                    if source == weight and _strip_loop(other) is None
                 ]
-                siblings = [body for body in alone if body.parent == loop.parent]
+                siblings = [other for other in alone if other.parent == loop.parent]
                 strip = index(strips - len(siblings) + siblings.index(loop))
             else:
                 start = strip_loop.regions[0].blocks[0].arguments[0]
@@ -162,9 +165,9 @@ def _share(step: Value, elements: int, strips: int) -> Value:
     return _quotient(times(step, -(-(elements << FRACTION_BITS) // strips)), 1 << FRACTION_BITS)
 
 
-def _strip_loop(read: Op) -> Op | None:
-    """Returns the loop over strips of rows around a read."""
-    around = read.parent
+def _strip_loop(op: Op) -> Op | None:
+    """Returns the loop over strips of rows around a read, or around a loop over K."""
+    around = op.parent
     while around.name != "func.func":
         if around.name == "scf.for" and STRIPS in around.attributes:
             return around
