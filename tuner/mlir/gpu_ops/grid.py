@@ -8,7 +8,7 @@ from tuner.mlir.ir.launches import AXES, axis_of, constant_grid, index_along
 from tuner.mlir.ir.reading import constant_of, ops_in, walk
 
 GRID_Z = 2  # number of the operand of gpu.launch: blocks along z
-BANDS = {"columns": 0, "rows": 1}  # value of `bands` -> the grid dimension that is divided into bands
+BANDS = {"columns": 0, "rows": 1}  # value of `bands` -> the axis that bands divide: 0 is x, 1 is y
 
 
 class SplitKOp(InPlaceOp, name="split_k"):
@@ -104,6 +104,7 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
         bands = text(self, "bands", "rows")
         if bands not in BANDS:
             return Refusal(f"bands: found {bands}, allowed {' or '.join(BANDS)}")
+        banded = BANDS[bands]
         cluster = attribute(self, "cluster_n", 1), attribute(self, "cluster_m", 1)  # blocks along x and y
         launches = walk(function, "gpu.launch")
         grids = [grid for grid in map(constant_grid, launches) if grid is not None]
@@ -111,16 +112,15 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
             found = f"{len(launches)} launches, {len(grids)} of a constant grid, group {group}"
             return Refusal(f"found {found}, allowed constant grids and a group of 1 or more")
         for launch, grid in zip(launches, grids, strict=True):
-            if group % cluster[BANDS[bands]] or any(
+            if group % cluster[banded] or any(
                 count % size for count, size in zip(grid, cluster, strict=True)
             ):
                 return Refusal(
                     f"found clusters of {cluster} on a grid of {grid}, group {group}; allowed whole ones"
                 )
-            across = BANDS[bands]
             clusters = (grid[0] // cluster[0], grid[1] // cluster[1])
-            height = group // cluster[across]
-            sides = clusters[1 - across], clusters[across]  # along a band, across bands
+            height = group // cluster[banded]
+            sides = clusters[1 - banded], clusters[banded]  # along a band, across bands
             block = launch.regions[0].blocks[0]
             old = {
                 dimension: [op for op in walk(launch, "gpu.block_id") if AXES[axis_of(op)] == dimension]
@@ -134,19 +134,15 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
                     pair = _whole_bands(x, y, number, sides[0], height)
                 else:
                     pair = _bands(x, y, number, sides, height)
-                new = tuple(map(_within, pair if across else pair[::-1], ids, cluster))
-            for number, (dimension, replacement) in enumerate(zip("xy", new, strict=True)):
-                block.arguments[number].replace_all_uses_with(replacement)
+                if banded == BANDS["columns"]:
+                    pair = pair[::-1]  # (along, across) is (y, x)
+                new = tuple(map(_within, pair, ids, cluster))
+            for axis, (dimension, replacement) in enumerate(zip("xy", new, strict=True)):
+                block.arguments[axis].replace_all_uses_with(replacement)
                 for op in old[dimension]:
                     op.results[0].replace_all_uses_with(replacement)
                     op.erase()
         return None
-
-
-def _within(cluster: Value, number: Value, size: int) -> Value:
-    if size == 1:
-        return cluster
-    return affine(symbol(0) * size + ir.AffineExpr.get_mod(symbol(1), size), cluster, number)
 
 
 def _cluster_number(block: Value, size: int) -> Value:
@@ -154,6 +150,13 @@ def _cluster_number(block: Value, size: int) -> Value:
     if size == 1:
         return block
     return affine(ir.AffineExpr.get_floor_div(symbol(0), size), block)
+
+
+def _within(cluster: Value, block: Value, size: int) -> Value:
+    """Creates the number of the block of ``cluster`` that has the place of ``block`` in its cluster."""
+    if size == 1:
+        return cluster
+    return affine(symbol(0) * size + ir.AffineExpr.get_mod(symbol(1), size), cluster, block)
 
 
 def _whole_bands(x: Value, y: Value, number: ir.AffineExpr, length: int, group: int) -> tuple[Value, Value]:
