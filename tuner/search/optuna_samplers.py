@@ -42,24 +42,27 @@ class OptunaRows(AbstractMethod):
                 raise UsageError(
                     f"sampler optuna:{name}: the package {package} is missing", f"pip install {package}"
                 )
-        self._codes: dict[str, BaseDistribution] = {}
+        self._distributions: dict[str, BaseDistribution] = {}  # of a knob's codes, by its column
         for index, column in enumerate(task.table.columns):
             if column.is_ordinal or self._kind.takes_numbers_only:
-                self._codes[str(index)] = IntDistribution(0, column.levels - 1)
+                self._distributions[str(index)] = IntDistribution(0, column.levels - 1)
             else:
-                self._codes[str(index)] = CategoricalDistribution(tuple(range(column.levels)))
+                self._distributions[str(index)] = CategoricalDistribution(tuple(range(column.levels)))
 
     def choose(self, rng: np.random.Generator) -> int:
         seed = int(rng.integers(1 << 31))
+        if self._kind.is_sequence:
+            seed = self.task.seed  # the same sequence at each proposal
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # some of Optuna's samplers are experimental
             history = self.history()
-            study = quiet_study(self._kind.make(self.task.seed if self._kind.is_sequence else seed, history))
+            study = quiet_study(self._kind.make(seed, history))
             study.add_trials(history)
-            for _ in range(len(self.task.pool.order) if self._kind.is_sequence else 0):
-                study.ask(self._codes)
-            params = study.ask(self._codes).params
-        suggested: Codes = np.array([params[name] for name in self._codes], np.int64)
+            if self._kind.is_sequence:  # points that earlier proposals had
+                for _ in self.task.pool.order:
+                    study.ask(self._distributions)
+            params = study.ask(self._distributions).params
+        suggested: Codes = np.array([params[name] for name in self._distributions], np.int64)
         scope = self.task.scope(rng)
         return self.task.best_unseen(scope, -scope.table.differences(suggested), rng)
 
@@ -84,7 +87,7 @@ class OptunaRows(AbstractMethod):
                 str(index): code if code >= 0 else columns[index].levels // 2
                 for index, code in enumerate(codes)
             },
-            distributions=self._codes,
+            distributions=self._distributions,
             system_attrs={CONSTRAINTS: [1.0 if value is None else -1.0], **dict.fromkeys(GENERATIONS, 0)},
         )
 
