@@ -148,15 +148,17 @@ def _partitioned(
     dynamic_shapes: Mapping[str, Any] | Sequence[Any] | None = None,
     sizes: Sequence[int] = (),
 ) -> tuple[TensorProgram, str]:
-    """Returns a program in parts, and a line that names the operators that run by PyTorch, "" if none do."""
-    is_all_supported = fallback != EAGER
+    """Returns a program in parts, and a line that names the operators that run by PyTorch, "" if none do.
+
+    ``refusal``: why the module as a whole was not compiled; raised if no part is left to compile.
+    """
     partition = partitioned(
         module,
         arguments,
         keywords,
         refusal,
         compiled,
-        is_all_supported=is_all_supported,
+        is_all_supported=fallback != EAGER,
         dynamic_shapes=dynamic_shapes,
         sizes=sizes,
     )
