@@ -156,8 +156,8 @@ def _parameter(cursor: Cursor) -> Parameter:
         if cursor.take().text == ".align":
             cursor.integer()  # alignment of the pointee
     name = cursor.word("a parameter's name")
-    size = _array_bytes(cursor, BYTES[type_name])
     item = BYTES[type_name]
+    size = _array_bytes(cursor, item)
     return Parameter(name, type_name, align or item, item if size is None else size, size is not None)
 
 
@@ -209,15 +209,13 @@ class Body:
         if text == "{":
             self.read()
         elif text == ".reg":
-            banks = registers_of(cursor)
-            self.registers += [RegisterBank(self._name(b.prefix), b.type, b.count) for b in banks]
+            self._declare(registers_of(cursor))
         elif text in VARIABLES or text == ".extern":
             self.variables += variables_of(cursor)
         elif text == ".loc":
             self._read_place()
         elif text == PARAMETER:
-            banks = call_parameters_of(cursor)
-            self.registers += [RegisterBank(self._name(b.prefix), b.type, b.count) for b in banks]
+            self._declare(call_parameters_of(cursor))
         elif text in IGNORED:
             cursor.skip_statement()
         elif cursor.token.kind == "word" and cursor.ahead().text == ":":
@@ -225,6 +223,9 @@ class Body:
             cursor.take()
         elif not cursor.accept(";"):
             self.code.append(self._instruction())
+
+    def _declare(self, banks: list[RegisterBank]) -> None:
+        self.registers += [RegisterBank(self._name(bank.prefix), bank.type, bank.count) for bank in banks]
 
     def _read_place(self) -> None:
         """Parses ``.loc 1 14 12``, without a semicolon: file, line and column; line 0 means no place."""
