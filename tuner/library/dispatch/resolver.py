@@ -155,19 +155,14 @@ class Resolver:
             return _baseline(problem, f"{error.stage.value}: {error.reason}")
 
     def _ranked(self, problem: Problem, *, measures: bool) -> Ranked:
-        stored = self._stored(problem) if self._rule is None else None
-        if stored is not None:
-            return stored
-        picks = shipped_picks(self._space, problem) if self._rule is None else None
-        if picks is not None:
-            # measured elsewhere: not used untimed but on the same class of processor
-            usable = picks.candidates[: SHIPPED_TRIED if measures else int(picks.shipped.is_own)]
-            why = "" if usable else f"never tuned, and {picks.origin} are of other processors"
-            return Ranked(SHIPPED if usable else BASELINE, self._bound(problem, usable), why)
-        columns = self._space.first if self._rule is None else self._rule.columns
         if self._rule is None:
+            known = self._stored(problem) or self._shipped(problem, measures=measures)
+            if known is not None:
+                return known
+            columns = self._space.first
             matrix = TimeMatrix((), (), columns, (), (), ())
         else:
+            columns = self._rule.columns
             matrix = self._rule.matrix()
         try:
             projected = self._space.projected(problem, columns)
@@ -200,6 +195,19 @@ class Resolver:
         library_s = None if run.baseline is None else run.baseline.measurement.median_s
         bound = (BoundCandidate(best.record.candidate, best.script_text),)
         return Ranked(TUNED, bound, _slower(best.best_s, library_s, run.reliability))
+
+    def _shipped(self, problem: Problem, *, measures: bool) -> Ranked | None:
+        picks = shipped_picks(self._space, problem)
+        if picks is None:
+            return None
+        usable: tuple[Candidate, ...] = ()
+        if measures:
+            usable = picks.candidates[:SHIPPED_TRIED]
+        elif picks.shipped.is_own:  # those measured on other classes of processors are not used untimed
+            usable = picks.candidates[:1]
+        if not usable:
+            return Ranked(BASELINE, reason=f"never tuned, and {picks.origin} are of other processors")
+        return Ranked(SHIPPED, self._bound(problem, usable))
 
     def _slower_as_stored(self, problem: Problem, source: str) -> str:
         tuned = None if self._rule is None or source != TUNED else self._rule.tuned(problem)
