@@ -192,7 +192,12 @@ def _wide_enough(
     wide_b = _widest(b)
     if sign == "**" and wide_a.bit_length() * wide_b > POWER_BITS_LIMIT:
         raise OverflowError(f"a power wider than {POWER_BITS_LIMIT} bits")
-    result = {"*": wide_a * wide_b, "**": wide_a**wide_b if sign == "**" else 0}.get(sign, wide_a + wide_b)
+    if sign == "**":
+        result = wide_a**wide_b
+    elif sign == "*":
+        result = wide_a * wide_b
+    else:
+        result = wide_a + wide_b
     if max(wide_a, wide_b, result) < WORD_LIMIT:
         return a, b
     return _exact(a), _exact(b)
@@ -209,8 +214,7 @@ def _widest(value: int | float | Column) -> int:
 
 
 def _exact(value: int | float | Column) -> int | float | Column:
-    is_integers = isinstance(value, np.ndarray) and value.dtype.kind == "i"
-    if is_integers and isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and value.dtype.kind == "i":
         return value.astype(object)
     return value
 
