@@ -70,10 +70,11 @@ def _apply_without_constant(applied: Value) -> tuple[Value | None, int]:
     operands = list(applied.owner.operands)
     names = _names(mapping)
     # the constant part of an operand that the map only adds moves out of the map
-    for index, name in enumerate(names):
-        base, more = without_constant(operands[index])
+    for position, name in enumerate(names):
+        base, more = without_constant(operands[position])
         if more and base is not None and expression is not None and _is_added_once(expression, name):
-            operands[index], constant = base, constant + more
+            operands[position] = base
+            constant += more
     if constant == 0:
         return applied, 0
     if expression is None:
