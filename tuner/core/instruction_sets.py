@@ -19,9 +19,9 @@ AVX2 = "avx2"
 AVX512 = "avx512"
 NEON = "neon"
 NO_ISA = "none"  # of a machine that code is not generated for
-SPIN_WAIT = "SPIN_WAIT"  # in MLIR texts: the assembly of a wait, by architecture
 NO_VECTOR_BYTES = 16  # of such a machine
 NO_REGISTERS = 16
+SPIN_WAIT = "SPIN_WAIT"  # in MLIR texts: the assembly of a wait, by architecture
 
 
 @dataclass(frozen=True)
