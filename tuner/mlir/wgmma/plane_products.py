@@ -112,13 +112,13 @@ class PlaneConsumer(Consumer):
             for step in range(plan.a.steps):
                 at_left = plan.a.offset_bytes(fragment * MMA_ROWS, step)
                 at_right = plan.b.offset_bytes(0, step)
-                for left, right in pairs:
+                for plane_a, plane_b in pairs:
                     so_far = multiplied(
                         plan,
                         so_far,
-                        stage.left.at(left * plan.a.bytes + at_left),
-                        stage.right.at(right * plan.b.bytes + at_right),
-                        is_set=is_set and step == 0 and (left, right) == pairs[0],
+                        stage.left.at(plane_a * plan.a.bytes + at_left),
+                        stage.right.at(plane_b * plan.b.bytes + at_right),
+                        is_set=is_set and step == 0 and (plane_a, plane_b) == pairs[0],
                     )
             new.append(so_far)
         create("nvvm.wgmma.commit.group.sync.aligned")
