@@ -218,6 +218,7 @@ def _function(product: Product) -> FusedFunction:
 
 
 def _element(name: str, *tensors: torch.Tensor) -> str:
+    """Returns the element type of operands; raises UsageError for operands that no product can take."""
     for tensor in tensors:
         if not tensor.is_cpu:
             raise UsageError(f"tuner::{name}: found device {tensor.device}, allowed cpu")
