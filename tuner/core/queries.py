@@ -8,6 +8,7 @@ from tuner.core.candidate import TargetName
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.runs import Compiler
+from tuner.core.serialization import count_text
 
 # Fields of TaskQuery, and attributes of Problem
 OF_PROBLEM = (
@@ -175,5 +176,4 @@ def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
     stored = {"trial": database.trials, "run": database.runs}[noun]
     if not stored:
         return f"no history yet in {database.url}\nhint: {command}"
-    count = f"{stored} {noun}" + ("s" if stored > 1 else "")
-    return f"no {noun} matches; {count} without conditions\nhint: {ASKING[noun]}"
+    return f"no {noun} matches; {count_text(stored, noun)} without conditions\nhint: {ASKING[noun]}"
