@@ -62,19 +62,18 @@ def store_bf16_as_integers(module: ir.Module) -> None:
     ops = _ops_of_functions(module)
     calls = [op for op in ops if op.name == CALL]
     dots = [call for call in calls if _called(call).startswith(DOTS)]
-    # the processor, not the code
-    rounds = any(_called(call).startswith((DOT, TILE_PRODUCT)) for call in calls)
+    processor_rounds = any(_called(call).startswith((DOT, TILE_PRODUCT)) for call in calls)
     for op in list(filter(_touches_bf16, ops)):
         if op.name == CONSTANT:
             _reinterpret(op)
-        elif rounds and op.name == ROUND:
+        elif processor_rounds and op.name == ROUND:
             _use_bits(op)
         elif op.name in COMPUTING or (
             op.name.startswith(INTRINSIC) and not op.name.removeprefix(INTRINSIC).startswith(MOVING)
         ):
             _compute_in_f32(op)
     for op in _ops_of_functions(module):
-        if op.name != CONSTANT and not (rounds and op.name == ROUND):
+        if op.name != CONSTANT and not (processor_rounds and op.name == ROUND):
             _retype(op)
     for dot in dots:
         with ir.InsertionPoint(dot), dot.location:
