@@ -88,9 +88,7 @@ def _compile_for(function: Op, part: ModulePart) -> None:
     """Makes LLVM compile a function for the part's processor; no wrapper is made for callers in MLIR."""
     if EXPORTED in function.attributes:
         del function.attributes[EXPORTED]
-    function.attributes[PASSTHROUGH] = ir.Attribute.parse(
-        f'["no-builtins", ["target-cpu", "{part.processor}"], ["target-features", "{part.features}"]]'
-    )
+    function.attributes[PASSTHROUGH] = ir.Attribute.parse(_passthrough(part.processor, part.features))
 
 
 def compiled_for(llvm_text: str, processor: str, features: str) -> str:
@@ -99,10 +97,15 @@ def compiled_for(llvm_text: str, processor: str, features: str) -> str:
     Changes exported functions, and a fusion's function, which has no C interface. ``processor``: as for clang
     -mcpu; ``features``: such as "+avx2,+fma". Without these attributes LLVM compiles for the host processor.
     """
-    passthrough = f'"no-builtins", ["target-cpu", "{processor}"], ["target-features", "{features}"]'
+    passthrough = _passthrough(processor, features)
 
     def marked(match: re.Match[str]) -> str:
         exported = f"{EXPORTED}, " if match[1] else ""
-        return f"attributes {{{exported}passthrough = [{passthrough}]}}"
+        return f"attributes {{{exported}{PASSTHROUGH} = {passthrough}}}"
 
     return ATTRIBUTES.sub(marked, llvm_text)
+
+
+def _passthrough(processor: str, features: str) -> str:
+    """Returns the text of the attribute of LLVM's functions by which they are compiled for a processor."""
+    return f'["no-builtins", ["target-cpu", "{processor}"], ["target-features", "{features}"]]'
