@@ -154,8 +154,7 @@ def _unmask_read(op: Op) -> None:
 def _unmask_write(op: Op) -> None:
     vector, memory, *indices, mask = op.operands
     truth = ir.IntegerType.get_signless(1)
-    padding = value("arith.constant", truth, value=ir.IntegerAttr.get(truth, 0))
-    before = _read(op, vector.type, memory, indices, padding)
+    before = _read(op, vector.type, memory, indices, zero(truth))
     chosen = value("arith.select", vector.type, mask, vector, before)
     segments = ir.DenseI32ArrayAttr.get([1, 1, len(indices), 0])
     create(WRITE, [], [chosen, memory, *indices], operandSegmentSizes=segments, **_kept(op))
@@ -206,7 +205,7 @@ def _accesses(memory: Value) -> list[tuple[Op, int]]:
 
 
 def _is_of_vectors(op: Op) -> bool:
-    return any(isinstance(value.type, ir.VectorType) for value in (*op.operands, *op.results))
+    return any(isinstance(type_, ir.VectorType) for type_ in types_of((*op.operands, *op.results)))
 
 
 def _is_truth(type_: Type) -> bool:
@@ -304,8 +303,7 @@ def _retype(tensor: Value, byte: ir.Type) -> None:
         reads = uses_of(argument)
         argument.set_type(byte)
         with ir.InsertionPoint.at_block_begin(body), op.location:
-            zero = value("arith.constant", byte, value=ir.IntegerAttr.get(byte, 0))
-            is_set = compared("ne", argument, zero)
+            is_set = compared("ne", argument, zero(byte))
         set_operands(reads, is_set)
 
 
