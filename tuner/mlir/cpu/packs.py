@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.building import branch, create, for_each, is_less, size_of, total, value
+from tuner.mlir.ir.building import branch, for_each, is_less, load, size_of, store, total, value
 from tuner.mlir.ir.reading import walk
 
 PACK = "linalg.pack"
@@ -45,12 +45,12 @@ def _copy_elements(op: Op, source: Value, target: Value) -> None:
 
         def copy_element() -> None:
             if is_pack:
-                _store(_load(whole, at), packed, indices)
+                store(load(whole, at), packed, indices)
             else:
-                _store(_load(packed, indices), whole, at)
+                store(load(packed, indices), whole, at)
 
         def pad() -> None:
-            _store(op.operands[PADDING], packed, indices)
+            store(op.operands[PADDING], packed, indices)
 
         is_padded = is_pack and ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[PADDING] > 0
         branch(_is_inside(at, whole), copy_element, pad if is_padded else None)
@@ -85,11 +85,3 @@ def _is_inside(at: list[Value], buffer: Value) -> Value:
     for truth in truths[1:]:
         inside = value("arith.andi", inside.type, inside, truth)
     return inside
-
-
-def _load(buffer: Value, indices: list[Value]) -> Value:
-    return value("memref.load", buffer.type.element_type, buffer, *indices)
-
-
-def _store(element: Value, buffer: Value, indices: list[Value]) -> None:
-    create("memref.store", [], [element, buffer, *indices])
