@@ -65,12 +65,12 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
 
 def _is_epilogue(generic: Op) -> bool:
     product = generic.operands[0]
-    parallel = all(
+    is_parallel = all(
         "parallel" in str(iterator) for iterator in ir.ArrayAttr(generic.attributes["iterator_types"])
     )
     body = [op.operation.name for op in generic.regions[0].blocks[0].operations]
     return (
-        parallel
+        is_parallel
         and len(generic.results) == 1
         and not isinstance(product.owner, ir.Block)
         and product.owner.name.startswith("linalg.")
@@ -80,10 +80,9 @@ def _is_epilogue(generic: Op) -> bool:
 
 def _argument_of(tensor: Value) -> Value | None:
     read = op_of(tensor, "bufferization.to_tensor")
-    is_of_argument = read is not None and isinstance(read.operands[0].owner, ir.Block)
-    if read is not None and is_of_argument:
-        return read.operands[0]
-    return None
+    if read is None or not isinstance(read.operands[0].owner, ir.Block):
+        return None
+    return read.operands[0]
 
 
 def _make_scalar_function(function: Op, generic: Op) -> None:
