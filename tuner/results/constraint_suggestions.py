@@ -58,14 +58,14 @@ def problem_and_target(problem: Problem, target: TargetName) -> str:
 
 
 def _observation(tried: list[StoredTrial]) -> Observation:
-    records = [trial.record for trial in tried]
-    failures = [record.outcome if isinstance(record.outcome, Failure) else None for record in records]
-    record = records[-1]
+    outcomes = [trial.record.outcome for trial in tried]
+    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     trial = tried[-1]
+    record = trial.record
     variables = variables_of(record.problem, trial.machine, trial.threads)
     return Observation(
         values=(*variables, *record.candidate.choices),
-        failure=None if None in failures else failures[-1],
+        failure=failures[-1] if len(failures) == len(tried) else None,
         trials=len(tried),
         problem=problem_and_target(record.problem, record.target),
     )
