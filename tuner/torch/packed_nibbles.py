@@ -80,11 +80,10 @@ def unpacked(packed: torch.Tensor) -> torch.Tensor:
     ``packed``: n x (k / 2) bytes. Raises UsageError if packing these integers again does not give ``packed``:
     an unknown order of nibbles.
     """
-    rows = packed.shape[0]
     k = 2 * packed.shape[1]
+    whole = packed.shape[0] // BLOCK_ROWS * BLOCK_ROWS
     parts = []
-    for start in range(0, rows, BLOCK_ROWS * max(1, rows // BLOCK_ROWS)):
-        part = packed[start : start + BLOCK_ROWS * max(1, rows // BLOCK_ROWS)]
+    for part in filter(len, (packed[:whole], packed[whole:])):  # rows that are left are a smaller block
         block_rows = min(BLOCK_ROWS, part.shape[0])
         nibbles = torch.stack((part & 15, part >> 4), -1).reshape(-1, block_rows * k)
         integers = torch.empty_like(nibbles)
