@@ -28,17 +28,6 @@ WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a fusion's function: the 
 SOURCE = "node "  # begins the location of an operation that comes from a node of a graph; its name follows
 ROOT_ATTRIBUTE = "root"  # of the last operation of a fusion, whose tiles the schedule fuses the others into
 CONTRACTION_ATTRIBUTE = "contraction"  # of a contraction or a convolution of a fusion
-
-
-@lru_cache(maxsize=256)
-def text_hash(text: str) -> str:
-    """Returns the first HASH_DIGITS hex digits of the SHA-256 of a text.
-
-    They name a fusion in keys of problems.
-    """
-    return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
-
-
 CONTRACTION, CONVOLUTION, ATTENTION, QUANTIZED, ROWS, ELEMENTWISE, LOOPS = KINDS = (
     "contraction",  # matmul or batch_matmul, or two of one A, with the elementwise consumers
     "convolution",  # with the elementwise consumers
@@ -49,6 +38,15 @@ CONTRACTION, CONVOLUTION, ATTENTION, QUANTIZED, ROWS, ELEMENTWISE, LOOPS = KINDS
     "loops",  # what no schedule is for: scalar loops
 )
 ARGUMENT, WEIGHT, RESULT, TEMPORARY = OWNERS = ("argument", "weight", "result", "temporary")
+
+
+@lru_cache(maxsize=256)
+def text_hash(text: str) -> str:
+    """Returns the first HASH_DIGITS hex digits of the SHA-256 of a text.
+
+    They name a fusion in keys of problems.
+    """
+    return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
 
 
 @dataclass(frozen=True)
