@@ -1,4 +1,4 @@
-"""Files that users name: reading their text with a limit, replacing them whole, messages for missing ones."""
+"""Files that users name: messages for missing ones, reading their text with a limit, replacing them whole."""
 
 import contextlib
 import itertools
@@ -33,23 +33,9 @@ def unreadable(path: Path, error: OSError, allowed: str, hint: str = "") -> Usag
     file that has no similar name next to it.
     """
     line = f"{path}: cannot be read ({error.strerror or error}), expected {allowed}"
-    return UsageError(line, similar_file_hint(path) or hint * (not path.exists()))
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Writes a file completely or not at all: to a temporary file first. Raises OSError.
-
-    Makes the folder where it is missing.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-        try:
-            file.write(content)
-            file.flush()
-            Path(file.name).replace(path)
-        except OSError:  # a full disk
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    if path.exists():
+        return UsageError(line)
+    return UsageError(line, similar_file_hint(path) or hint)
 
 
 def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES, hint: str = "") -> str:
@@ -89,3 +75,19 @@ def _decoded_text(name: str, content: bytes, allowed: str, limit_bytes: int) -> 
         return content.decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{name}: not {allowed}: byte {error.start} is not UTF-8") from error
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Writes a file completely or not at all: to a temporary file first. Raises OSError.
+
+    Makes the folder where it is missing.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
+        try:
+            file.write(content)
+            file.flush()
+            Path(file.name).replace(path)
+        except OSError:  # a full disk
+            Path(file.name).unlink(missing_ok=True)
+            raise
