@@ -55,6 +55,13 @@ class CoveredRange:
         return f"{{{', '.join(listed)}}}"
 
 
+@dataclass(frozen=True)
+class _TimedKernel:
+    kernel: CpuKernel
+    position: int  # among all kernels of its function
+    block: RowBlock
+
+
 def covered_ranges(kernels: tuple[CpuKernel, ...]) -> tuple[CoveredRange, ...]:
     """Returns the ranges of the kernels' entries, each with its cover; a kernel without a time is left out.
 
@@ -74,13 +81,6 @@ def covered_ranges(kernels: tuple[CpuKernel, ...]) -> tuple[CoveredRange, ...]:
     for (function, row_range), members in found.items():
         ranges.append(_covered(function, row_range, members))
     return tuple(ranges)
-
-
-@dataclass(frozen=True)
-class _TimedKernel:
-    kernel: CpuKernel
-    position: int  # among all kernels of its function
-    block: RowBlock
 
 
 def _covered(function: CFunction, row_range: RowRange, members: list[_TimedKernel]) -> CoveredRange:
