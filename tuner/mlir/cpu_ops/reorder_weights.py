@@ -119,22 +119,20 @@ class _Convolution:
         planes = self._zero_planes()
         padding = op_of(self.op.operands[0], PAD)
         if padding is not None:
-            source = op_of(padding.operands[0], TO_TENSOR)
-            if source is None or not is_padding_of_zeros(padding):
+            read = op_of(padding.operands[0], TO_TENSOR)
+            if read is None or not is_padding_of_zeros(padding):
                 return Refusal(
                     "found padding of what is computed in the fusion, allowed zeros around an argument"
                 )
             planes = _padded_planes(padding)
-            self.op.operands[0] = as_tensor(_around(source.operands[0], padding))
-        source_tensor = self.op.operands[0]
-        if is_narrow(source_tensor) or self.tiles:
+            self.op.operands[0] = as_tensor(_around(read.operands[0], padding))
+        image = self.op.operands[0]
+        if is_narrow(image) or self.tiles:
             reason = self._refuses_k_groups()
             if reason is not None:
                 return reason
-            source = source_tensor.owner.operation.operands[0]  # a memref: ``_refuses_k_groups`` has checked
-            source_tensor = as_tensor(
-                channel_k_groups(source, self.form.input.index("c"), count=self.k_groups)
-            )
+            memory = image.owner.operation.operands[0]  # a memref: ``_refuses_k_groups`` has checked
+            image = as_tensor(channel_k_groups(memory, self.form.input.index("c"), count=self.k_groups))
             weights = self._weight_k_groups(function)
         else:
             weights = self._reordered(function)
@@ -149,8 +147,8 @@ class _Convolution:
             [dims[name] for name in parallel],
         )
         iterators = [PARALLEL] * len(parallel) + [REDUCTION] * len(reduced)
-        body = add_products if is_k_group(source_tensor) else _multiply_add
-        sums = generic([source_tensor, weights], self.op.operands[2], maps, iterators, body)
+        body = add_products if is_k_group(image) else _multiply_add
+        sums = generic([image, weights], self.op.operands[2], maps, iterators, body)
         for name in (CONTRACTION, ROOT):
             if name in self.op.attributes:
                 sums.attributes[name] = ir.UnitAttr.get()
