@@ -117,7 +117,7 @@ def _compute_results(op: Op) -> None:
     results = _values_of(ir.AffineMapAttr(op.attributes["map"]).value, list(op.operands))
     combine = {"affine.min": "arith.minsi", "affine.max": "arith.maxsi"}.get(op.name, "")
     result = results[0]
-    for other in results[1:]:
+    for other in results[1:]:  # affine.apply has none
         result = value(combine, result.type, result, other)
     op.results[0].replace_all_uses_with(result)
     op.erase()
