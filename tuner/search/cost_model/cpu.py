@@ -1,4 +1,9 @@
-"""Cost model of a blocked matmul on one processor core, and of its register tile, in model cycles."""
+"""Analytical cost model of a blocked matmul on one processor core, and of its register tile.
+
+It is in model cycles, never in seconds, and only ranks schedules of one strategy before any was measured.
+Loops, outermost first: blocks of n, of k, of m, then register tiles (see strategies/_matmul_cpu.mlir.j2).
+Arithmetic overlaps with most of the cache traffic; packing is added on top.
+"""
 
 import math
 from collections.abc import Iterator
@@ -71,8 +76,8 @@ def step_cycles(
     factors = np.where(np.isin(vectors, WHOLE_ROWS), vectors, rows) + 1
     is_spilled = sums + factors > registers
     latency = np.where(is_spilled, STORED_SUM_LATENCY, FMA_LATENCY / tiles_under_way)
-    cycles: Counts = np.maximum(busiest, latency) + LOADS_UNHIDDEN * loads
-    return cycles
+    of_step: Counts = np.maximum(busiest, latency) + LOADS_UNHIDDEN * loads
+    return of_step
 
 
 def stored_cycles(rows: Counts, vectors: Counts) -> Counts:
@@ -81,12 +86,6 @@ def stored_cycles(rows: Counts, vectors: Counts) -> Counts:
     0 for rows of 1, 2 or 4 vectors, which LLVM keeps in registers; else a store per accumulator.
     """
     return np.where(np.isin(vectors, WHOLE_ROWS), 0.0, rows * vectors / STORES_PER_CYCLE)
-
-
-# Analytical cost model of a blocked matmul on one processor core, in model cycles, never in seconds.
-# Loops, outermost first: blocks of n, of k, of m, then register tiles (see strategies/_matmul_cpu.mlir.j2).
-# Arithmetic overlaps with most of the cache traffic; packing is added on top. The model only ranks schedules
-# of one strategy before any of these schedules was measured.
 
 
 @dataclass(frozen=True)
@@ -115,6 +114,7 @@ def cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
 
     Only for ranking.
     """
+    # bytes of each cache that reused data may take
     l1 = HALF * (machine.l1_bytes or USUAL_L1_BYTES)
     l2 = HALF * (machine.l2_bytes or USUAL_L2_BYTES)
     arithmetic = _register_cycles(tiles, problem, machine)
