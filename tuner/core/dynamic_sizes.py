@@ -166,7 +166,7 @@ class SizeRange:
 
     @property
     def tuned_sizes(self) -> tuple[int, ...]:
-        """Returns the sizes to tune, the greatest first: both ends, and powers of the ladder between them."""
+        """Returns the sizes to tune, the greatest first: both ends, and steps of the ladder between them."""
         return _spread(self.ladder, TUNED_SIZES)[::-1]
 
     @property
