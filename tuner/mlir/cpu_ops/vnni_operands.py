@@ -89,10 +89,10 @@ def take_k_group_weights(
     return [packed.get(matmul.op) for matmul in matmuls]
 
 
-def drop_views(k_groups: KGroupWeights | None, b: Value) -> None:
-    """Erases ``b`` if it is a view of packed weights (``k_groups`` is not None) without any use left."""
+def drop_views(packed: KGroupWeights | None, b: Value) -> None:
+    """Erases ``b`` if it is a view of packed weights (``packed`` is not None) without any use left."""
     view = op_of(b, "memref.subview")
-    if k_groups is not None and view is not None and not list(view.results[0].uses):
+    if packed is not None and view is not None and not list(view.results[0].uses):
         view.erase()
 
 
@@ -144,11 +144,11 @@ def packed_k_groups(
     panels = columns.steps(vectors * source.k_groups)
     element = word_type() if source.is_half else source.element
     memory = allocated((panels * k_groups, vectors * source.depth), element)
-    weights_read = KGroupWeights(memory, k_groups, vectors * source.k_groups, 0)
+    packed = KGroupWeights(memory, k_groups, vectors * source.k_groups, 0)
 
     def store(panel: Value, step: Value, k_group: Value, vector: Value, elements: Value) -> None:
-        row = weights_read.row(panel, total(times(step, source.k_groups), k_group))
+        row = packed.row(panel, total(times(step, source.k_groups), k_group))
         create("vector.store", [], [changed(elements), memory, row, times(vector, source.depth)])
 
     pack_b(source, columns, k, vectors, store, fetches=True)
-    return weights_read
+    return packed
