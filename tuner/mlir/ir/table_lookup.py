@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.ir.building import value
+from tuner.mlir.ir.building import PREDICATES, value, zero
 from tuner.mlir.ir.reading import name_of, ops_in, private_function, walk
 
 ENTRIES = 16  # of a table
@@ -107,6 +107,5 @@ def _bit(indices: Value, bit: int) -> Value:
     truth = ir.VectorType.get(type_.shape, ir.IntegerType.get_signless(1))
     power = ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(type_.element_type, 1 << bit))
     of_bit = value("arith.andi", type_, indices, value("arith.constant", type_, value=power))
-    nothing = ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(type_.element_type, 0))
-    number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 1)  # ne
-    return value("arith.cmpi", truth, of_bit, value("arith.constant", type_, value=nothing), predicate=number)
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES["ne"])
+    return value("arith.cmpi", truth, of_bit, zero(type_), predicate=predicate)
