@@ -186,11 +186,11 @@ class AccessHistory:
 def _common(one: MemoryAccess, other: MemoryAccess) -> int | None:
     """Returns an address where the accesses race unless ordered: both touch it, one writes; else None."""
     # Plain (not atomic) bytes of one access are compared with all of the other: two atomics do not race.
-    for mine, theirs in ((one, other), (other, one)):
-        writes = mine.writes if mine.plain_writes is None else mine.plain_writes
-        reads = mine.reads if mine.plain_reads is None else mine.plain_reads
-        for ours, others in ((writes, theirs.writes), (writes, theirs.reads), (reads, theirs.writes)):
-            address = ours.first_common(others)
+    for plain, whole in ((one, other), (other, one)):
+        writes = plain.writes if plain.plain_writes is None else plain.plain_writes
+        reads = plain.reads if plain.plain_reads is None else plain.plain_reads
+        for plain_bytes, all_bytes in ((writes, whole.writes), (writes, whole.reads), (reads, whole.writes)):
+            address = plain_bytes.first_common(all_bytes)
             if address is not None:
                 return address
     return None
