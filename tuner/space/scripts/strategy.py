@@ -143,10 +143,10 @@ class Binder:
 
     def names_for(self, candidate: Candidate) -> dict[str, Any]:
         """Returns the variables of a template for a candidate, name -> value: docs/reference/templates.md."""
-        functions = {partition.entry: partition for partition in self._partitions(candidate)}
+        functions = {part.entry: part for part in self._partitions(candidate)}
         partitions = [
-            {"name": name, "m": partition.m, "n": partition.n, "matmul": guard_name(partition)}
-            for name, partition in functions.items()
+            {"name": name, "m": part.m, "n": part.n, "matmul": guard_name(part)}
+            for name, part in functions.items()
         ]
         variables = dict(self.variables)
         scheduled = self.problem.scheduled_as
