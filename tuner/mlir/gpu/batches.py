@@ -45,7 +45,7 @@ def note_batches(module: ir.Module, host: LaunchSequence) -> None:
     kernels = dict(zip(map(name_of, functions), functions, strict=True))
     for launch in host.launches:
         function = kernels[launch.kernel]
-        strides = [sizes.get(name, 0) for name in launch.arguments]  # 0 for a tensor map
+        strides = [sizes.get(name, 0) for name in launch.arguments]
         function.attributes[BYTES] = ir.DenseI64ArrayAttr.get(strides)
         function.attributes[SLICES] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), launch.grid[2])
 
@@ -116,18 +116,15 @@ def _copy_of_matrix(copy: Op, matrix: Value) -> None:
 
 
 def _bytes_by_name(host: LaunchSequence) -> dict[str, int]:
-    return {buffer.name: _matrix_bytes(buffer) for buffer in host.buffers}
-
-
-def _matrix_bytes(buffer: KernelBuffer) -> int:
-    if buffer.name in SHARED_BUFFERS:
-        return 0
-    return buffer.bytes
+    """Returns the bytes of a matrix by its buffer's name, without buffers that all matrices share."""
+    return {buffer.name: buffer.bytes for buffer in host.buffers if buffer.name not in SHARED_BUFFERS}
 
 
 def _widened(launch: Launch, sizes: dict[str, int], batch: int) -> Launch:
     x, y, z = launch.grid
-    maps = tuple(_of_batch(tensor_map, sizes[tensor_map.buffer], batch) for tensor_map in launch.tensor_maps)
+    maps = tuple(
+        _of_batch(tensor_map, sizes.get(tensor_map.buffer, 0), batch) for tensor_map in launch.tensor_maps
+    )
     return replace(launch, grid=(x, y, z * batch), tensor_maps=maps)
 
 
