@@ -139,27 +139,23 @@ PROCESSORS = {
     for processor in (
         DescribedProcessor("x86-64-v3", "", AVX2, 0, UNKNOWN_CACHES),
         DescribedProcessor("x86-64-v4", "", AVX512, 0, UNKNOWN_CACHES),
-        DescribedProcessor("haswell", "Xeon E5-2680 v3", "avx2", 12, (32 * KIB, 256 * KIB, 30 * MIB)),
+        DescribedProcessor("haswell", "Xeon E5-2680 v3", AVX2, 12, (32 * KIB, 256 * KIB, 30 * MIB)),
         DescribedProcessor("alderlake", "Core i9-12900K", AVX2, 8, (48 * KIB, 1280 * KIB, 30 * MIB), (VNNI,)),
+        DescribedProcessor("skylake-avx512", "Xeon Platinum 8180", AVX512, 28, (32 * KIB, MIB, 39424 * KIB)),
         DescribedProcessor(
-            "skylake-avx512", "Xeon Platinum 8180", "avx512", 28, (32 * KIB, MIB, 39424 * KIB)
+            "cascadelake", "Xeon Platinum 8280", AVX512, 28, (32 * KIB, MIB, 39424 * KIB), (VNNI,)
         ),
         DescribedProcessor(
-            "cascadelake", "Xeon Platinum 8280", "avx512", 28, (32 * KIB, MIB, 39424 * KIB), ("vnni",)
+            "icelake-server", "Xeon Platinum 8380", AVX512, 40, (48 * KIB, 1280 * KIB, 60 * MIB), (VNNI,)
         ),
         DescribedProcessor(
-            "icelake-server", "Xeon Platinum 8380", "avx512", 40, (48 * KIB, 1280 * KIB, 60 * MIB), ("vnni",)
+            "sapphirerapids", "Xeon Platinum 8480+", AVX512, 56, (48 * KIB, 2 * MIB, 105 * MIB), AMX
         ),
+        DescribedProcessor("graniterapids", "Xeon 6980P", AVX512, 128, (48 * KIB, 2 * MIB, 504 * MIB), AMX),
+        DescribedProcessor("znver3", "EPYC 7763", AVX2, 64, (32 * KIB, 512 * KIB, 32 * MIB)),
+        DescribedProcessor("znver4", "EPYC 9654", AVX512, 96, (32 * KIB, MIB, 32 * MIB), (AVX512_BF16, VNNI)),
         DescribedProcessor(
-            "sapphirerapids", "Xeon Platinum 8480+", "avx512", 56, (48 * KIB, 2 * MIB, 105 * MIB), AMX
-        ),
-        DescribedProcessor("graniterapids", "Xeon 6980P", "avx512", 128, (48 * KIB, 2 * MIB, 504 * MIB), AMX),
-        DescribedProcessor("znver3", "EPYC 7763", "avx2", 64, (32 * KIB, 512 * KIB, 32 * MIB)),
-        DescribedProcessor(
-            "znver4", "EPYC 9654", "avx512", 96, (32 * KIB, MIB, 32 * MIB), ("avx512-bf16", "vnni")
-        ),
-        DescribedProcessor(
-            "znver5", "EPYC 9755", "avx512", 128, (48 * KIB, MIB, 32 * MIB), ("avx512-bf16", "vnni")
+            "znver5", "EPYC 9755", AVX512, 128, (48 * KIB, MIB, 32 * MIB), (AVX512_BF16, VNNI)
         ),
         DescribedProcessor(
             "neoverse-n1", "Ampere Altra Q80-30", NEON, 80, (64 * KIB, MIB, 32 * MIB), (DOTPROD,)
