@@ -37,7 +37,7 @@ def apply_script(context: click.Context, script_text: str, payload_text: str) ->
     """Applies a script, or a library, to a payload; prints the result, returns the exit code."""
     params = context.params
     script, cpu, trailing, as_json = (params[name] for name in ("script", "cpu", "trailing", "as_json"))
-    payload = params["payload"] or script
+    payload = params["payload"] or script  # one file may have both
     if params["libraries"]:
         link = partial(linked_text, script_text, script.name, params["libraries"])
         script_text = call_in_child("apply", link, TIMEOUT_S, is_named=False)
