@@ -190,12 +190,12 @@ def _touched(access: PlacedAccess, dimension: int, variable: Value | None) -> In
 @dataclass(frozen=True, eq=False)
 class _Placed:
     part: Part
-    times: int
+    runs: int  # how often a call of the function runs it
 
 
 @dataclass(frozen=True, eq=False)
 class _Division:
-    parts: tuple[_Placed, ...]
+    placed: tuple[_Placed, ...]
     time: float  # of the slowest thread, in operations
 
 
@@ -212,7 +212,7 @@ def divide_among_threads(function: Op, threads: int) -> bool:
     best: _Division | None = None
     for depth in DEPTHS:
         division = _division(block, depth, threads)
-        if division is None or not any(part.part.share is ThreadShare.SHARED for part in division.parts):
+        if division is None or not any(placed.part.share is ThreadShare.SHARED for placed in division.placed):
             continue
         if best is None or division.time < best.time * MOST_OF_OUTER:
             best = division
@@ -220,7 +220,7 @@ def divide_among_threads(function: Op, threads: int) -> bool:
             break
     if best is None or best.time > alone * MOST_OF_ONE:
         return False
-    _rewrite(function, [part.part for part in best.parts])
+    _rewrite(function, [placed.part for placed in best.placed])
     return True
 
 
@@ -236,7 +236,7 @@ def _division(block: Block, depth: int, threads: int) -> _Division | None:
             return None
         placed.append(_Placed(part, runs))
     if not may_run_together([placed_part.part for placed_part in placed]):
-        placed = [_Placed(_by_all_where_own(placed_part.part), placed_part.times) for placed_part in placed]
+        placed = [_Placed(_by_all_where_own(placed_part.part), placed_part.runs) for placed_part in placed]
         if not may_run_together([placed_part.part for placed_part in placed]):
             return None
     loads = [sum(_load(placed_part, thread, threads) for placed_part in placed) for thread in range(threads)]
@@ -321,7 +321,7 @@ def _is_used_outside(op: Op, moved: Sequence[Op]) -> bool:
 
 def _load(placed: _Placed, thread: int, threads: int) -> float:
     part = placed.part
-    work = sum(map(_work, part.ops)) * placed.times
+    work = sum(map(_work, part.ops)) * placed.runs
     if part.share is ThreadShare.ALL:
         return work
     if part.share is ThreadShare.ALONE:
