@@ -96,17 +96,17 @@ def pack_a_to_tiles(source: KGroupSource, first: Value, rows: BlockExtent, k: in
             across = total(first, down)
 
             def copy(k_group: Value) -> None:
-                k = total(begin, times(k_group, source.per_k_group))
+                first_k = total(begin, times(k_group, source.per_k_group))
                 size = source.k_groups
-                (k_groups,) = source.side_by_side(k, across, source.per_k_group, size, size)
+                (k_groups,) = source.side_by_side(first_k, across, source.per_k_group, size, size)
                 _to_square(k_groups, square, k_group)
 
             def copy_part() -> None:
                 bits = prefix_bits(rows.left(source.k_groups, part), source.k_groups)
 
                 def copy_there(k_group: Value) -> None:
-                    k = total(begin, times(k_group, source.per_k_group))
-                    (k_groups,) = source.side_by_side_within(steps.whole, k, across, bits)
+                    first_k = total(begin, times(k_group, source.per_k_group))
+                    (k_groups,) = source.side_by_side_within(steps.whole, first_k, across, bits)
                     _to_square(k_groups, square, k_group)
 
                 rolled_loop(0, source.k_groups, copy_there)
@@ -133,8 +133,8 @@ def _interleave_part_of_b(
     bits = prefix_bits(n.left(width, panel), width)
 
     def pack(k_group: Value) -> None:
-        first = total(begin, times(k_group, source.per_k_group))
-        for vector, k_groups in enumerate(source.side_by_side_within(k, first, across, bits)):
+        first_k = total(begin, times(k_group, source.per_k_group))
+        for vector, k_groups in enumerate(source.side_by_side_within(k, first_k, across, bits)):
             store(panel, step, k_group, index(vector), k_groups)
 
     rolled_loop(0, source.k_groups, pack)
