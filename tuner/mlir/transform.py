@@ -48,7 +48,7 @@ DIMENSION = re.compile(r'("gpu\.\w+"\s*\(\s*\)\s*(?:<\s*)?\{\s*dimension\s*=\s*)
 SHUFFLE_MODE = re.compile(r'("gpu\.shuffle"\s*\([^)]*\)\s*(?:<\s*)?\{\s*mode\s*=\s*)"(xor|up|down|idx)"')
 REDUCED_BY = re.compile(r'(?<![\w.])(op\s*=\s*)"(add|mul|and|or|xor)"')  # of gpu.all_reduce, after its region
 NUMBERED_SHARED = re.compile(rf"(memref<{NESTED}),\s*3(?:\s*:\s*\w+)?\s*>")
-DYNAMIC = "gpu.dynamic_shared_memory"
+DYNAMIC_SHARED = "gpu.dynamic_shared_memory"
 MODULE_END = re.compile(r'"gpu\.module_end"\s*\(\s*\)\s*:\s*\(\s*\)\s*->\s*\(\s*\)|gpu\.module_end\b')
 # MLIR then lists all dialects that it knows, which is too long for a message.
 UNKNOWN_DIALECT = re.compile(r"Dialect `([\w.]+)' not found for custom op '([\w.]+)'.*")
@@ -172,7 +172,7 @@ def with_current_spellings(text: str) -> str:
     text = SHUFFLE_MODE.sub(r"\1#gpu<shuffle_mode \2>", text)
     if '"gpu.all_reduce"' in text:
         text = REDUCED_BY.sub(r"\1#gpu<all_reduce_op \2>", text)
-    if DYNAMIC in text:  # its verifier runs before any pass could change the type
+    if DYNAMIC_SHARED in text:  # its verifier runs before any pass could change the type
         text = NUMBERED_SHARED.sub(r"\1, #gpu.address_space<workgroup>>", text)
     return MODULE_END.sub("", text)
 

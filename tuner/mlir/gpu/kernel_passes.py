@@ -4,7 +4,7 @@ They are of composed ops, constant arguments, atomics, intrinsics, outlining, pr
 """
 
 from tuner.mlir.bindings import Attribute, Op, Value, interpreter, ir
-from tuner.mlir.gpu.shared_memory import DYNAMIC
+from tuner.mlir.gpu.shared_memory import DYNAMIC_SHARED
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.launches import (
     ARGUMENTS,
@@ -83,7 +83,7 @@ def propagate_constant_arguments(module: ir.Module) -> int:
     """
     count = 0
     for function in walk(module, "gpu.func"):
-        if walk(function, DYNAMIC):
+        if walk(function, DYNAMIC_SHARED):
             constants = _constants(module, function)
             count += len(constants)
             for argument, number in constants:

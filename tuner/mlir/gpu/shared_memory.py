@@ -13,7 +13,7 @@ from tuner.mlir.ir.launches import launches_of, set_shared_bytes, shared_bytes_o
 from tuner.mlir.ir.memrefs import is_row_major, is_workgroup, memref_bytes
 from tuner.mlir.ir.reading import constant_of, function_type, location_of, name_of, ops_in, walk
 
-DYNAMIC = "gpu.dynamic_shared_memory"
+DYNAMIC_SHARED = "gpu.dynamic_shared_memory"
 BLOCK_TYPE = "memref<?xi8, #gpu.address_space<workgroup>>"
 SYMBOL_PREFIX = "__dynamic_shmem__"  # the name that convert-gpu-to-nvvm gives
 # Ops whose accesses are complete when the op is.
@@ -58,7 +58,7 @@ def custom_shared_views(function: Op) -> CustomSharedViews:
     size = 0
     furthest = ""
     unbounded = ""
-    for block in walk(function, DYNAMIC):
+    for block in walk(function, DYNAMIC_SHARED):
         for use in block.results[0].uses:
             op = use.owner.operation
             end = _end_of(op)
@@ -120,7 +120,7 @@ def use_dynamic_shared_globals(module: ir.Module) -> None:
             if _is_dynamic(get.results[0].type):
                 memory = get.results[0]
                 with get.location, ir.InsertionPoint(get):
-                    block = value(DYNAMIC, ir.Type.parse(BLOCK_TYPE))
+                    block = value(DYNAMIC_SHARED, ir.Type.parse(BLOCK_TYPE))
                     memory.replace_all_uses_with(value("memref.view", memory.type, block, index(0)))
                 get.erase()
         for op in walk(holder, "memref.global"):
@@ -361,7 +361,7 @@ def _rewrite(module: ir.Module, function: Op) -> SharedBlock:
     offsets = first_fit_offsets(requests, lambda i, j: lifetimes[i].overlaps(lifetimes[j]), start)
     total = total_bytes(requests, offsets)
     alignment_bytes = max(request.alignment_bytes for request in requests)
-    own = walk(function, DYNAMIC)
+    own = walk(function, DYNAMIC_SHARED)
     _replace(function, buffers, offsets)
     _drop_attributions(function)
     if is_known:
@@ -425,7 +425,7 @@ def _request(kernel: str, buffer: Value, least_alignment_bytes: int) -> Allocati
 def _replace(function: Op, buffers: list[Value], offsets: tuple[int, ...]) -> None:
     """Creates the views at the start of the kernel; erases last, as an allocation may be its first op."""
     with function.location, ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
-        block = value(DYNAMIC, ir.Type.parse(BLOCK_TYPE))
+        block = value(DYNAMIC_SHARED, ir.Type.parse(BLOCK_TYPE))
         for buffer, offset in zip(buffers, offsets, strict=True):
             view = value("memref.view", buffer.type, block, index(offset))
             for use in list(buffer.uses):
