@@ -24,12 +24,8 @@ from tuner.mlir.ir.reading import (
     walk,
 )
 
-# Reads ``nvgpu.tma.create.descriptor``: the layout of a tensor map, without the address of its tensor.
-#
-# With the unit attribute ``tuner.tf32`` on the op, copies round f32 to tf32, which its type cannot express.
-
-TENSOR_MAP = "nvgpu.tma.create.descriptor"
-TF32 = "tuner.tf32"
+TENSOR_MAP = "nvgpu.tma.create.descriptor"  # the op that creates a map
+TF32 = "tuner.tf32"  # unit attribute of this op: copies round f32 to tf32, which no type can express
 # CUtensorMapDataType, CUtensorMapSwizzle and CUtensorMapL2promotion of cuda.h
 DTYPES = {"f16": 6, "f32": 7, "f64": 8, "bf16": 9, **dict.fromkeys(("i8", "f8E4M3FN", "f8E5M2"), 0)}
 TFLOAT32 = 11
@@ -38,7 +34,7 @@ PROMOTIONS = {"none": 0, "l2promo_64b": 1, "l2promo_128b": 2, "l2promo_256b": 3}
 FIELDS = re.compile(r"swizzle = (\w+), l2promo = (\w+), oob = (\w+), interleave = (\w+)")
 TENSOR_MAPS = "tuner.tensor_maps"  # attribute of a kernel: numbers of its parameters that are tensor maps
 BY_VALUE = "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.grid_constant}"
-MAP = "!nvgpu.tensormap.descriptor<"
+MAP_TYPE = "!nvgpu.tensormap.descriptor<"  # begins the type of a map in a program
 POINTER = "!llvm.ptr"
 CAST = "builtin.unrealized_conversion_cast"
 BOX_ALIGN_BYTES = 128  # of a box in shared memory; PTX ISA, "cp.async.bulk.tensor"
@@ -100,7 +96,7 @@ def record_tensor_maps(module: ir.Module) -> None:
         gpu.func @k(%map: !llvm.ptr, %c: memref<4xf32>) kernel attributes {
           tuner.tensor_maps = array<i64: 0>} {
     """
-    pointer = ir.Type.parse("!llvm.ptr")
+    pointer = ir.Type.parse(POINTER)
     for function in walk(module, "gpu.func"):
         arguments = function.regions[0].blocks[0].arguments
         numbers = [index for index, argument in enumerate(arguments) if argument.type == pointer]
@@ -133,7 +129,7 @@ def pass_tensor_maps_by_value(module: ir.Module) -> None:
 
 def is_tensor_map(type_: Type) -> bool:
     """Returns whether a type is that of a tensor map, ``!nvgpu.tensormap.descriptor``."""
-    return str(type_).startswith(MAP)
+    return str(type_).startswith(MAP_TYPE)
 
 
 def box_alignment_bytes(function: Op) -> int:
