@@ -172,12 +172,13 @@ def _knobs(own: list[_Timed]) -> tuple[KnobAblation, ...]:
 def _knob(name: str, own: list[_Timed], importance: float) -> KnobAblation:
     held = min(own, key=lambda trial: trial.number).knobs[name]
     best = own[0].knobs[name]
+    others = [index for index, trial in enumerate(own) if trial.knobs[name] != best]
     return KnobAblation(
         knob=name,
         best=best,
         held=held,
         gain=_gain(own, [index for index, trial in enumerate(own) if trial.knobs[name] == held]),
-        without_best=_gain(own, [index for index, trial in enumerate(own) if trial.knobs[name] != best], 1),
+        without_best=_gain(own, others, never=1),  # the fastest trial has the best value
         importance=importance,
     )
 
