@@ -45,18 +45,18 @@ class PackedTiles:
 class WeightTiles:
     """AMX tiles of a weight that comes packed as K groups: each has 16 rows of 16 K groups."""
 
-    k_groups: KGroupWeights
+    weights: KGroupWeights
     depth: int  # elements of K of a tile
 
     @property
     def steps(self) -> int:
-        return self.k_groups.k_groups // K_GROUPS
+        return self.weights.k_groups // K_GROUPS
 
     def row(self, panel: Value, step: Value) -> Value:
-        return self.k_groups.row(panel, times(step, K_GROUPS))
+        return self.weights.row(panel, times(step, K_GROUPS))
 
     def load(self, type_: Type, row: Value, tile: int) -> Value:
-        return tile_load(type_, self.k_groups.memory, row, index(self.depth * tile))
+        return tile_load(type_, self.weights.memory, row, index(self.depth * tile))
 
     def fetch(self, panel: Value, step: Value, part: Value, rows: int, across: int) -> None:
         """Creates prefetches of ``rows`` rows of a panel's tiles, from row ``part * rows`` of a step on.
@@ -66,7 +66,7 @@ class WeightTiles:
         begin = total(self.row(panel, step), times(part, rows))
         for row in range(rows):
             for tile in range(across):
-                fetch(self.k_groups.memory, plus(begin, row), index(self.depth * tile))
+                fetch(self.weights.memory, plus(begin, row), index(self.depth * tile))
 
 
 def tile_load(type_: Type, buffer: Value, row: Value, column: Value) -> Value:
