@@ -57,8 +57,8 @@ class RowPreparation:
         stride = -(-k // ROW_PADDING) * ROW_PADDING + ROW_PADDING
         height = -(-m // TILE_ROWS) * TILE_ROWS if scheme.is_in_tiles else m
         numbers = operands.arguments[0] if is_in_place else allocated((height, stride), element)
-        of_runs = operands.runs if operands.format.activations == BY_GROUP else 1
-        scales = None if scheme.is_scaled_ahead else allocated((m, of_runs), ir.F32Type.get())
+        row_scales = operands.runs if operands.format.activations == BY_GROUP else 1
+        scales = None if scheme.is_scaled_ahead else allocated((m, row_scales), ir.F32Type.get())
         if wants_sums:
             sums = allocated((m, operands.runs), ir.Type.parse(scheme.sum_element))
         else:
