@@ -48,16 +48,7 @@ class BoundLoadsOp(InPlaceOp, name="bound_loads"):
                     elif padded_views.is_width_aligned(bounds, rank, width):
                         guarded = _whole_or_zero(load, list(load.operands)[1:], bounds, load.results[0].type)
                     else:
-                        type_ = ir.VectorType(load.results[0].type)
-                        single = ir.VectorType.get([1], type_.element_type)
-                        first = list(load.operands)[1:]
-                        built = zero(type_)
-                        for offset in range(width):
-                            indices = [*first[:-1], plus(first[-1], offset)]
-                            element = _whole_or_zero(load, indices, bounds, single)
-                            position = {"offsets": integers([offset]), "strides": integers([1])}
-                            built = value("vector.insert_strided_slice", type_, element, built, **position)
-                        guarded = built
+                        guarded = _by_elements(load, bounds, width)
                 load.results[0].replace_all_uses_with(guarded)
                 load.erase()
         return None
@@ -85,6 +76,19 @@ def _masked(load: Op, bounds: padded_views.Bounds, width: int) -> Value:
         in_bounds=ir.ArrayAttr.get([ir.BoolAttr.get(True)]),
         operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(indices), 1, 1]),
     )
+
+
+def _by_elements(load: Op, bounds: padded_views.Bounds, width: int) -> Value:
+    """Creates a load and its guard for each element; returns the vector of them."""
+    type_ = ir.VectorType(load.results[0].type)
+    single = ir.VectorType.get([1], type_.element_type)
+    *outer, first = list(load.operands)[1:]
+    built = zero(type_)
+    for offset in range(width):
+        element = _whole_or_zero(load, [*outer, plus(first, offset)], bounds, single)
+        position = {"offsets": integers([offset]), "strides": integers([1])}
+        built = value("vector.insert_strided_slice", type_, element, built, **position)
+    return built
 
 
 def _whole_or_zero(load: Op, indices: list[Value], bounds: padded_views.Bounds, type_: Type) -> Value:
