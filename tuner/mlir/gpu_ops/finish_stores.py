@@ -96,12 +96,12 @@ def _swap(
     return new_low, new_high
 
 
-def _packed_registers(piece: Value) -> list[Value]:
-    type_ = ir.VectorType(piece.type)
+def _packed_registers(sums: Value) -> list[Value]:
+    type_ = ir.VectorType(sums.type)
     if type_.element_type.width == WORD_BITS:
-        return [element_of(piece, number) for number in range(PIECE)]
+        return [element_of(sums, number) for number in range(PIECE)]
     packed = ir.VectorType.get([1], ir.IntegerType.get_signless(WORD_BITS))
-    return [element_of(value("vector.bitcast", packed, piece), 0)]
+    return [element_of(value("vector.bitcast", packed, sums), 0)]
 
 
 def _joined(words: list[Value], element: ir.Type) -> Value:
@@ -165,7 +165,7 @@ class _Output:
         self.mode = mode
         self.bounds: padded_views.Bounds = padded_views.bounds_of(argument)
         self.epilogue = find_epilogue(function)
-        self.row = ir.MemRefType(argument.type).get_strides_and_offset()[0][0]  # elements
+        self.row_elements = ir.MemRefType(argument.type).get_strides_and_offset()[0][0]
 
     def put(self, vector: Value, indices: list[Value]) -> None:
         """Creates the store of adjacent sums, after the epilogue; the caller checks the bounds."""
@@ -214,14 +214,14 @@ class _Output:
 
     @property
     def has_whole_rows(self) -> bool:
-        is_aligned = self.row * self.element.width % (8 * STORE_BYTES) == 0
+        is_aligned = self.row_elements * self.element.width % (8 * STORE_BYTES) == 0
         return is_aligned and len(ir.MemRefType(self.argument.type).shape) - 1 not in self.bounds
 
     def width(self, whole: int) -> int:
         """Returns the elements per store, for a vector of ``whole`` elements, so that stores are aligned."""
         if self.mode == "atomic":
             return 1
-        return math.gcd(whole, self.row)
+        return math.gcd(whole, self.row_elements)
 
 
 def _finish(stores: list[Op], output: _Output, slices: int, *, is_exchanged: bool) -> None:
@@ -283,7 +283,7 @@ def _become_workspace(output: _Output, slices: int) -> None:
     sizes = [slices, *memref.shape]
     output.argument.set_type(ir.MemRefType.get(sizes, memref.element_type))
     output.bounds = {}
-    output.row = memref.shape[1]
+    output.row_elements = memref.shape[1]
     memrefs.sync_function_type(output.function)
     number = ir.BlockArgument(output.argument).arg_number
     memrefs.set_argument_attribute(
