@@ -3,7 +3,7 @@
 import math
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.building import value
+from tuner.mlir.ir.building import line_of, value
 from tuner.mlir.ir.reading import attributes_of, types_of, walk
 
 REDUCTION = "vector.multi_reduction"
@@ -53,9 +53,9 @@ def _reduced(op: Op, mask: Value | None) -> Value:
         return _reduced_to_number(op, rows, mask_rows)
     result = accumulator
     for number in range(rows.type.shape[0]):
-        combined = _combined(op, result, _row(rows, number))
+        combined = _combined(op, result, line_of(rows, number))
         if mask_rows is not None:
-            combined = value("arith.select", result.type, _row(mask_rows, number), combined, result)
+            combined = value("arith.select", result.type, line_of(mask_rows, number), combined, result)
         result = combined
     return result
 
@@ -72,12 +72,6 @@ def _as_rows(vector: Value, reduced: list[int], kept: list[int]) -> Value:
     if vector.type == rows:
         return vector
     return value("vector.shape_cast", rows, vector)
-
-
-def _row(rows: Value, number: int) -> Value:
-    type_ = ir.VectorType(rows.type)
-    row = ir.VectorType.get(type_.shape[1:], type_.element_type)
-    return value("vector.extract", row, rows, static_position=ir.DenseI64ArrayAttr.get([number]))
 
 
 def _reduced_to_number(op: Op, numbers: Value, mask: Value | None) -> Value:

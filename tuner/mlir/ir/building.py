@@ -188,7 +188,7 @@ def element_of(vector: Value, number: int) -> Value:
 
 
 def line_of(vector: Value, number: int) -> Value:
-    """Creates the extraction of row ``number`` of a 2-D vector; returns the row, a 1-D vector."""
+    """Creates the extraction of row ``number`` of a vector; returns the row, of one dimension less."""
     type_ = ir.VectorType(vector.type)
     line = ir.VectorType.get(type_.shape[1:], type_.element_type)
     return value("vector.extract", line, vector, static_position=ir.DenseI64ArrayAttr.get([number]))
