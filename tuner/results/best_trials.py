@@ -133,18 +133,18 @@ def best_here(
     store: "Store",
     backends: Backends,
     problem: Problem,
-    text: str = AUTO,  # for a target
+    target_text: str = AUTO,
     threads: int | None = None,
 ) -> SelectedResult:
-    """Returns the best stored result of a problem for the target ``text`` on this class of machine.
+    """Returns the best stored result of a problem for the target ``target_text`` on this class of machine.
 
-    ``text``: a target, its kind, or "auto", the first with a result; ``threads`` None: any. Raises UsageError
-    where no time is stored or the target does not work here.
+    ``target_text``: a target, its kind, or "auto", the first with a result; ``threads`` None: any. Raises
+    UsageError where no time is stored or the target does not work here.
     """
-    if text != AUTO:
-        target = resolve_target(text, backends)
+    if target_text != AUTO:
+        target = resolve_target(target_text, backends)
         backends.target(target).require_types(problem, target)
-        return _best_of(store, backends, problem, target, text, threads)
+        return _best_of(store, backends, problem, target, target_text, threads)
     timed = [target for target in timed_here(backends) if _takes(backends, problem, target)]
     if not timed:
         working = (
@@ -162,18 +162,18 @@ def best_known(
     store: "Store",
     backends: Backends,
     problem: Problem,
-    text: str = AUTO,  # for a target
+    target_text: str = AUTO,
     threads: int | None = None,
     machine: str | None = None,  # Machine.name; None: this one
 ) -> SelectedResult:
-    """Returns the best stored result of a problem for the target ``text``, on ``machine`` or on this machine.
+    """Returns the best stored result of a problem for the target ``target_text``, on ``machine`` or here.
 
-    ``text``: a target such as "cuda:sm_90", "cuda" for any of that name, or "auto" for the first target with
-    a result. Raises UsageError if no time is stored.
+    ``target_text``: a target such as "cuda:sm_90", "cuda" for any of that name, or "auto" for the first
+    target with a result. Raises UsageError if no time is stored.
     """
     if machine is None:
-        return best_here(store, backends, problem, text, threads)
-    return best_result(store, problem, machine, None if text == AUTO else text, threads)
+        return best_here(store, backends, problem, target_text, threads)
+    return best_result(store, problem, machine, None if target_text == AUTO else target_text, threads)
 
 
 def best_trials_here(store: "Store", backends: Backends, query: TrialQuery) -> tuple[StoredTrial, ...]:
