@@ -231,8 +231,8 @@ def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> Ga
     run = store.run(trial.run)
     if not record.target.has_machine:
         raise UsageError(f"trial {trial.id}: is a replay: nothing was timed")
-    source = backends.target(record.target)
-    machine = source.machine(record.target)
+    backend = backends.target(record.target)
+    machine = backend.machine(record.target)
     if machine.name != trial.machine.name:
         raise UsageError(
             f"trial {trial.id}: was timed on {trial.machine.name!r}, this machine is {machine.name!r}"
@@ -245,7 +245,7 @@ def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> Ga
         bound = evaluated(runner, record.candidate)
     if not isinstance(bound.record.outcome, Measurement) or bound.artifact is None:
         raise UsageError(f"trial {trial.id}: {_why_no_time(bound.record)}")
-    compiler = source.compiler(record.target)
+    compiler = backend.compiler(record.target)
     return GateEntry(
         problem=record.problem,
         target=record.target,
@@ -372,8 +372,8 @@ def session_quality(
 
 
 def _bind(backends: Backends, case: EvaluationCase, strategy: ChosenStrategy) -> Bind:
-    source = backends.target(case.target)
-    return source.bind((strategy,), case.problem, case.threads, source.machine(case.target))
+    backend = backends.target(case.target)
+    return backend.bind((strategy,), case.problem, case.threads, backend.machine(case.target))
 
 
 def entry_record(entry: GateEntry) -> Record:
