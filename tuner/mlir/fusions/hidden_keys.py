@@ -147,6 +147,7 @@ class _Known:
 
     state: _State | None = None
     number: float | None = None
+    argument: int | None = None  # of a MASK: number of the function's argument
 
 
 class _Search:
@@ -161,7 +162,7 @@ class _Search:
             return None
         scores, mixed = products  # Q K^T, and weights V
         read = list(map(_argument, (*list(scores.operands)[:2], mixed.operands[1])))
-        guarded = tuple(state for state in read if state is not None)
+        guarded = tuple(number for number in read if number is not None)
         self.tensors[scores.results[0]] = _Known(_State.SCORE)
         self.factor = float(scores.operands[0].type.shape[-1])
         for op in self.function.regions[0].blocks[0].operations:
@@ -205,10 +206,10 @@ class _Search:
                 self.tensors[result] = known_value
 
     def _constant_or_mask(self, operand: Value, loops: list[int], count: int) -> _Known | None:
-        number = _argument(operand)
-        is_mask = number is not None and len(loops) >= 2 and loops == list(range(count - len(loops), count))
-        if is_mask and number is not None:
-            return _Known(_State.MASK, float(number))
+        argument = _argument(operand)
+        is_of_scores = len(loops) >= 2 and loops == list(range(count - len(loops), count))
+        if argument is not None and is_of_scores:
+            return _Known(_State.MASK, argument=argument)
         return _number(operand)
 
     def _step(self, op: Op, known: Mapping[Value, _Known]) -> _Known | None:
@@ -255,8 +256,8 @@ class _Search:
         return _Known(_State.HIDDEN)
 
     def _apply(self, mask: _Known, hides: bool | None) -> None:
-        assert mask.number is not None
-        self.hides[int(mask.number)] = hides
+        assert mask.argument is not None
+        self.hides[mask.argument] = hides
 
 
 def _is_least(known: _Known) -> bool:
