@@ -78,8 +78,10 @@ VPMADDUBSW = DotProduct(
 SDOT = DotProduct("sdot_", "llvm.aarch64.neon.sdot.v4i32.v16i8", "i32", "i8", (SIGNED, SIGNED))
 BFDOT = DotProduct("bfdot_", "llvm.aarch64.neon.bfdot.v4f32.v8bf16", "f32", "bf16", (FLOAT, FLOAT))
 # Likewise, of matrices: rows of eight signed bytes (i8mm), of four bf16 (bf16).
-SMMLA = DotProduct("smmla_", "llvm.aarch64.neon.smmla.v4i32.v16i8", "i32", "i8", (SIGNED, SIGNED), True)
-BFMMLA = DotProduct("bfmmla_", "llvm.aarch64.neon.bfmmla", "f32", "bf16", (FLOAT, FLOAT), True)
+SMMLA = DotProduct(
+    "smmla_", "llvm.aarch64.neon.smmla.v4i32.v16i8", "i32", "i8", (SIGNED, SIGNED), has_matrices=True
+)
+BFMMLA = DotProduct("bfmmla_", "llvm.aarch64.neon.bfmmla", "f32", "bf16", (FLOAT, FLOAT), has_matrices=True)
 DOT_PRODUCTS = (VPDPBUSD, VPMADDWD, VPMADDUBSW, SDOT, BFDOT, SMMLA, BFMMLA)
 
 
