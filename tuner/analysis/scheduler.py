@@ -191,15 +191,15 @@ class Scheduler:
         ratio = self._ratio()
         for problem, least_s in enumerate(self._least_s):
             if not least_s and ratio is not None and self._floors_s[problem] > 0:
-                left = (ratio - 1) * self._floors_s[problem]
-                gains[problem] = left / max(1, self._taken[problem])  # some of these are under way
+                left_s = (ratio - 1) * self._floors_s[problem]
+                gains[problem] = left_s / max(1, self._taken[problem])  # some of these are under way
             elif least_s and np.isfinite(least_s[-1]):
                 # saved per trial by the last WINDOW trials; nothing where there was no time before them
                 before = least_s[max(0, len(least_s) - 1 - WINDOW)]
                 latest = (before - least_s[-1]) / WINDOW if np.isfinite(before) else 0.0
                 # what could be saved at all, of which each trial so far makes the next one less promising
-                left = max(least_s[-1] - self._floors_s[problem], LEAST_LEFT * least_s[-1])
-                gains[problem] = LATEST * latest + (1 - LATEST) * left / max(1, self._taken[problem])
+                left_s = max(least_s[-1] - self._floors_s[problem], LEAST_LEFT * least_s[-1])
+                gains[problem] = LATEST * latest + (1 - LATEST) * left_s / max(1, self._taken[problem])
         return gains * np.array(self._pool.counts, np.float64)
 
     def _ratio(self) -> float | None:
