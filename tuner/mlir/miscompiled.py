@@ -6,7 +6,15 @@ Each rewrite names upstream's issue; ``tests/programs/upstream`` shows which of 
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.effects.aliases import last_of
 from tuner.mlir.ir.building import compared, index, value
-from tuner.mlir.ir.reading import attributes_of, constraints_of_set, types_of, users_of, walk, walk_where
+from tuner.mlir.ir.reading import (
+    attributes_of,
+    constraints_of_set,
+    replace_results,
+    types_of,
+    users_of,
+    walk,
+    walk_where,
+)
 from tuner.mlir.passes import run_passes
 from tuner.mlir.vector_reductions import apply_masks, unroll_reductions
 
@@ -170,8 +178,7 @@ def _replace(op: Op, operands: list[Value], attributes: dict[str, Attribute]) ->
     for old_region, new_region in zip(op.regions, new.regions, strict=True):
         for block in list(old_region.blocks):
             block.append_to(new_region)
-    for old_result, new_result in zip(op.results, new.results, strict=True):
-        old_result.replace_all_uses_with(new_result)
+    replace_results(op, new.results)
     op.erase()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir, passmanager, torch_dialect
-from tuner.mlir.ir.reading import types_of
+from tuner.mlir.ir.reading import replace_results, types_of
 
 # Begins the name in an operation's location; after it come the operator and its line of the module.
 MARK = "operator "
@@ -203,8 +203,7 @@ def _replace_scans(module: Any) -> None:
         with ir.InsertionPoint(end), end.location:
             ir.Operation.create("linalg.yield", [], [end.operands[0]] * 2)
         end.erase()
-        for result, made in zip(scan.results, new.results, strict=True):
-            result.replace_all_uses_with(made)
+        replace_results(scan, new.results)
         scan.erase()
 
 

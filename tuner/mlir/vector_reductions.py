@@ -4,7 +4,7 @@ import math
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import line_of, value
-from tuner.mlir.ir.reading import attributes_of, types_of, walk
+from tuner.mlir.ir.reading import attributes_of, replace_results, types_of, walk
 
 REDUCTION = "vector.multi_reduction"
 MASK = "vector.mask"
@@ -118,6 +118,5 @@ def apply_masks(module: ir.Module) -> None:
             results = list(new.results)
             if other:
                 results = [value("arith.select", types[0], mask, results[0], other[0])]
-        for old, result in zip(holder.results, results, strict=True):
-            old.replace_all_uses_with(result)
+        replace_results(holder, results)
         holder.erase()

@@ -89,15 +89,7 @@ def begin_campaign(
     load = backends.load_average()
     campaign_id = store.begin_campaign(settings, members, machine, compiler, __version__, load)
     return _session(
-        store.campaign(campaign_id),
-        plan,
-        stored=(),
-        target=target,
-        backends=backends,
-        store=store,
-        interruption=interruption,
-        observe=observe,
-        began_s=began_s,
+        store.campaign(campaign_id), plan, (), target, backends, store, interruption, observe, began_s
     )
 
 
@@ -150,16 +142,10 @@ def resume_campaign(
         store.extend_campaign(campaign_id, limit.trials, limit.budget_s)
     plan = _campaign_plan(members, plans, campaign.settings.columns, machine)
     store.set_campaign_status(campaign_id, "running")
+    campaign = store.campaign(campaign_id)
+    ends_early = limit is None  # else more is asked for, whether there is something to gain or not
     return _session(
-        store.campaign(campaign_id),
-        plan,
-        stored=stored,
-        target=target,
-        backends=backends,
-        store=store,
-        interruption=interruption,
-        observe=observe,
-        ends_early=limit is None,  # else more is asked for, whether there is something to gain or not
+        campaign, plan, stored, target, backends, store, interruption, observe, ends_early=ends_early
     )
 
 
@@ -215,15 +201,7 @@ def _session(
     observe_load(campaign.runs[0], target, backends, observe_first)
     before_s = 0.0 if began_s is None else time.monotonic() - began_s
     session = CampaignSession(
-        campaign,
-        plan,
-        stored=stored,
-        target=target,
-        store=store,
-        interruption=interruption,
-        observe=observe,
-        before_s=before_s,
-        ends_early=ends_early,
+        campaign, plan, stored, target, store, interruption, observe, before_s, ends_early=ends_early
     )
     return session.run()
 

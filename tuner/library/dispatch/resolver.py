@@ -200,11 +200,9 @@ class Resolver:
         picks = shipped_picks(self._space, problem)
         if picks is None:
             return None
-        usable: tuple[Candidate, ...] = ()
-        if measures:
-            usable = picks.candidates[:SHIPPED_TRIED]
-        elif picks.shipped.is_own:  # those measured on other classes of processors are not used untimed
-            usable = picks.candidates[:1]
+        usable = picks.candidates[:SHIPPED_TRIED]
+        if not measures:  # untimed, only that of the same class of processor
+            usable = usable[: int(picks.shipped.is_own)]
         if not usable:
             return Ranked(BASELINE, reason=f"never tuned, and {picks.origin} are of other processors")
         return Ranked(SHIPPED, self._bound(problem, usable))

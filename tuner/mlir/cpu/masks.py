@@ -11,7 +11,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import PREDICATES, compared, create, recreated, value, zero
 from tuner.mlir.ir.memrefs import is_row_major
-from tuner.mlir.ir.reading import ops_in, set_operands, types_of, uses_of, walk
+from tuner.mlir.ir.reading import ops_in, replace_results, set_operands, types_of, uses_of, walk
 
 NEUTRAL = {
     f"#vector.kind<{name}>": number
@@ -74,12 +74,10 @@ def leave_one_op_in_masks(module: ir.Module) -> None:
             types = types_of(first.results)
             new = ir.Operation.create("vector.mask", results=types, operands=list(mask.operands), regions=1)
             inner = new.regions[0].blocks.append()
-        for old, result in zip(mask.results, end.operands, strict=True):
-            old.replace_all_uses_with(result)
+        replace_results(mask, end.operands)
         for op in moved:
             op.move_before(mask)
-        for old, result in zip(first.results, new.results, strict=True):
-            old.replace_all_uses_with(result)
+        replace_results(first, new.results)
         inner.append(first)
         with mask.location, ir.InsertionPoint(inner):
             create("vector.yield", [], list(first.results))

@@ -31,7 +31,7 @@ from tuner.mlir.cpu_ops.vnni_packing import (
     fetch_share,
     in_steps,
 )
-from tuner.mlir.ir.building import create, fetch, for_each, index, loop, plus, times, total, value, zero
+from tuner.mlir.ir.building import create, fetch, for_each, index, load, loop, plus, times, total, value, zero
 
 WORD_BYTES = 4  # of the rows of K that a lane multiplies at once
 
@@ -226,8 +226,7 @@ class QuantizedProduct:
         return self.scheme.start(self._row_sum(row, run) if wants else None)
 
     def _row_sum(self, row: Value, run: Value) -> Value:
-        element = ir.Type.parse(self.scheme.sum_element)
-        return value("memref.load", element, self.rows.sums, row, run)
+        return load(self.rows.sums, [row, run])
 
     def _loaded(self, weight_row: Value, vector: int) -> Value:
         width = self.scheme.vector_bytes
@@ -337,7 +336,7 @@ class QuantizedProduct:
         number = index(0)
         if self.operands.format.activations == BY_GROUP:
             number = run
-        scale = value("memref.load", ir.F32Type.get(), self.rows.scales, row, number)
+        scale = load(self.rows.scales, [row, number])
         return in_all_lanes(scale, self.floats)
 
     def _scale_of(self, scale_row: Value, vector: int) -> Value:

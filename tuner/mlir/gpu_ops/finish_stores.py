@@ -190,7 +190,7 @@ class _Output:
     def write(self, vector: Value, indices: list[Value]) -> None:
         if self.mode == "atomic":
             element = ir.VectorType(vector.type).element_type
-            first = value("vector.extract", element, vector, static_position=ir.DenseI64ArrayAttr.get([0]))
+            first = element_of(vector, 0)
             # numbers of arith's AtomicRMWKind
             addi = "1 : i64"
             addf = "0 : i64"

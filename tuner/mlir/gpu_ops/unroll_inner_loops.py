@@ -5,7 +5,7 @@ from tuner.mlir.bindings import Op, Value, WalkResult, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import index
 from tuner.mlir.ir.memrefs import is_workgroup
-from tuner.mlir.ir.reading import constant_of, ops_in, parents_of, walk, walk_ops
+from tuner.mlir.ir.reading import constant_of, ops_in, parents_of, replace_results, walk, walk_ops
 
 COPIES_LIMIT = 4096  # copies of one body; more would take ptxas minutes
 
@@ -80,8 +80,7 @@ def _unroll(loop: Op) -> None:
             for op in body:
                 _copy(op, renamed)
             values = [renamed.get(value, value) for value in end.operands]
-    for result, value in zip(loop.results, values, strict=True):
-        result.replace_all_uses_with(value)
+    replace_results(loop, values)
     loop.erase()
 
 

@@ -3,7 +3,7 @@
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import recreated, value
-from tuner.mlir.ir.reading import constant_of, walk
+from tuner.mlir.ir.reading import constant_of, replace_results, walk
 
 AXES = "xyz"
 # Operand segments in the order of GPUOps.td; segment 0 is the async dependencies.
@@ -96,8 +96,7 @@ def set_shared_bytes(launch: Op, size: int, extra_bytes: Value | None = None) ->
             [*old[:before], total, *old[before + sizes[SHARED_BYTES] :]],
             operandSegmentSizes=ir.DenseI32ArrayAttr.get([*sizes[:SHARED_BYTES], 1, *sizes[ARGUMENTS:]]),
         )
-    for old_result, new_result in zip(launch.results, new.results, strict=True):
-        old_result.replace_all_uses_with(new_result)
+    replace_results(launch, new.results)
     launch.erase()
 
 

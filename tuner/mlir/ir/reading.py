@@ -56,6 +56,12 @@ def set_operands(uses: Iterable[tuple[Op, int]], value: Value) -> None:
         op.operands[number] = value
 
 
+def replace_results(op: Op, values: Iterable[Value]) -> None:
+    """Replaces the results of an op, wherever they are used, by ``values``, one for each; the op stays."""
+    for result, replacement in zip(op.results, values, strict=True):
+        result.replace_all_uses_with(replacement)
+
+
 def arguments_in(op: Op) -> list[Value]:
     """Returns the arguments of all blocks in the regions of an op, not those of nested ops."""
     arguments: list[Value] = []
@@ -133,8 +139,7 @@ def inline_call(call: Op, function: Op) -> None:
     *body, end = ops_in(block)
     for op in body:
         op.move_before(call)
-    for result, returned in zip(call.results, end.operands, strict=True):
-        result.replace_all_uses_with(returned)
+    replace_results(call, end.operands)
     call.erase()
     copy.erase()
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.ir.building import PREDICATES, value, zero
+from tuner.mlir.ir.building import PREDICATES, element_of, value, zero
 from tuner.mlir.ir.reading import name_of, ops_in, private_function, walk
 
 ENTRIES = 16  # of a table
@@ -97,9 +97,7 @@ def _selected(call: Op) -> Value:
 
 
 def _everywhere(table: Value, type_: Type, number: int) -> Value:
-    position = ir.DenseI64ArrayAttr.get([number])
-    element = ir.VectorType(type_).element_type
-    return value("vector.broadcast", type_, value("vector.extract", element, table, static_position=position))
+    return value("vector.broadcast", type_, element_of(table, number))
 
 
 def _bit(indices: Value, bit: int) -> Value:

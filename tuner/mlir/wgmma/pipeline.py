@@ -6,7 +6,7 @@ from functools import partial
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute, text
-from tuner.mlir.ir.building import affine, branch, create, index, plus, symbol, value
+from tuner.mlir.ir.building import affine, branch, create, element_of, index, plus, symbol, value
 from tuner.mlir.ir.padded_views import bounds_of
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.ir.scalar_epilogues import apply_epilogue, find_epilogue
@@ -245,7 +245,7 @@ class StagedStores:
         results = apply_epilogue(self.epilogue, self.function, pair, indices)
         type_ = ir.IntegerType.get_signless(32)
         packed = value("vector.bitcast", ir.VectorType.get([1], type_), results)
-        return value("vector.extract", type_, packed, static_position=ir.DenseI64ArrayAttr.get([0]))
+        return element_of(packed, 0)
 
     def _store(self, box: Value, coordinates: tuple[Value, Value]) -> None:
         create(

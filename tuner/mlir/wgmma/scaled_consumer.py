@@ -12,7 +12,7 @@ from typing import final
 
 from tuner.core.problem import SCALED_COLUMNS
 from tuner.mlir.bindings import Value, ir
-from tuner.mlir.ir.building import create, index, value
+from tuner.mlir.ir.building import create, index, value, zero
 from tuner.mlir.ir.scaled_sums import Scales
 from tuner.mlir.ir.warps import assembly, word
 from tuner.mlir.wgmma.integers import calculate, i32_as_index, long_word, loop_i32
@@ -58,8 +58,7 @@ class ScaledConsumer(Consumer):
         plan = self.plan
         addresses = [*self._left_addresses(), *self._right_addresses()]
         scales = _load(addresses, self._step_of(word(0)))
-        zero = value("arith.constant", ir.F32Type.get(), value=ir.FloatAttr.get(ir.F32Type.get(), 0.0))
-        totals = [zero] * (plan.fragments * plan.sums)
+        totals = [zero(ir.F32Type.get())] * (plan.fragments * plan.sums)
         after_scales = POSITION_WORDS + len(scales)
 
         def step(number: Value, carried: list[Value]) -> list[Value]:

@@ -11,7 +11,7 @@ from tuner.core.dynamic_sizes import LinearSize
 from tuner.mlir.bindings import Op, Value, indexing_maps_of, ir
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import recreated, value, zero
-from tuner.mlir.ir.reading import maps_in, types_of
+from tuner.mlir.ir.reading import maps_in, replace_results, types_of
 from tuner.programs.dynamic.loop_rules import ReductionOverN
 from tuner.programs.fusions.generics import empty, maps_attribute, selecting
 from tuner.programs.fusions.operations import (
@@ -193,7 +193,6 @@ def with_inputs(op: Op, added: Sequence[tuple[Value, ir.AffineMap]]) -> tuple[Op
     with ir.InsertionPoint(block):
         for inner in body_of(op):
             clone_into(inner, values)
-    for result, replacement in zip(op.results, new.results, strict=True):
-        result.replace_all_uses_with(replacement)
+    replace_results(op, new.results)
     op.erase()
     return new, elements

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from tuner.core.dtypes import number_type
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import value
-from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.reading import replace_results, walk
 
 # predicates of arith.cmpf: ordered and at least, ordered and less
 OGE = 3
@@ -30,8 +30,7 @@ def expand_composed_math(module: ir.Module) -> None:
         for op in walk(module, name):
             with op.location, ir.InsertionPoint(op):
                 results = expand(op)
-            for old, new in zip(op.results, results, strict=True):
-                old.replace_all_uses_with(new)
+            replace_results(op, results)
             op.erase()
 
 

@@ -11,7 +11,7 @@ from tuner.mlir.effects.accesses import SHARED, inside
 from tuner.mlir.effects.aliases import ASYNC, is_token, last_of
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.launches import SEGMENTS
-from tuner.mlir.ir.reading import attributes_of, types_of, unsupported
+from tuner.mlir.ir.reading import attributes_of, replace_results, types_of, unsupported
 from tuner.programs.streams import gpux_ops
 from tuner.programs.streams.async_ops import has_tokens
 from tuner.programs.streams.gpux_syntax import STREAM_TYPE
@@ -329,8 +329,7 @@ def drop_streams(function: Op) -> None:
                 types = types_of(op.results)
                 name = op.name.replace(gpux_ops.PREFIX, "gpu.")
                 new = create(name, types, list(op.operands)[1:], **gpux_ops.gpu_attributes(op, tokens=0))
-            for old, replacement in zip(op.results, new.results, strict=True):
-                old.replace_all_uses_with(replacement)
+            replace_results(op, new.results)
     _forget_choices(function, ops)
     for op in reversed(ops):
         op.erase()
