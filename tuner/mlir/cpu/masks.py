@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.ir.building import PREDICATES, compared, create, recreated, value, zero
+from tuner.mlir.ir.building import compared, create, recreated, splat, value, zero
 from tuner.mlir.ir.memrefs import is_row_major
 from tuner.mlir.ir.reading import ops_in, replace_results, set_operands, types_of, uses_of, walk
 
@@ -45,10 +45,7 @@ def fill_masked_lanes(module: ir.Module) -> None:
             number = NEUTRAL[str(inner.attributes["kind"])]
             vector = inner.operands[0]
             with mask.location, ir.InsertionPoint(mask):
-                splat = ir.DenseElementsAttr.get_splat(
-                    vector.type, ir.FloatAttr.get(vector.type.element_type, number)
-                )
-                neutral = value("arith.constant", vector.type, value=splat)
+                neutral = splat(vector.type, number)
                 chosen = value("arith.select", vector.type, mask.operands[0], vector, neutral)
                 plain = inner.clone()
                 plain.operands[0] = chosen
@@ -242,9 +239,7 @@ def _read_bytes(op: Op) -> None:
         number = len(operands) - 1
         operands[number] = value("arith.extui", _of_bytes(operands[number].type), operands[number])
     read = recreated(op, [bytes_type], operands).results[0]
-    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES["ne"])
-    is_set = value("arith.cmpi", truths.type, read, zero(bytes_type), predicate=predicate)
-    truths.replace_all_uses_with(is_set)
+    truths.replace_all_uses_with(compared("ne", read, zero(bytes_type)))
     op.erase()
 
 

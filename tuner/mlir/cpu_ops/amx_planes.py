@@ -29,10 +29,9 @@ from tuner.mlir.cpu_ops.vnni_packing import (
     allocated,
     k_groups_type,
     over_tiles,
-    splat,
     transposed,
 )
-from tuner.mlir.ir.building import create, index, is_less, plus, rolled_loop, times, total, value, zero
+from tuner.mlir.ir.building import create, index, is_less, plus, rolled_loop, splat, times, total, value, zero
 
 DEPTH: Final = 2 * K_GROUPS  # elements of K of a tile
 PLANES: Final = 3

@@ -18,9 +18,8 @@ from tuner.mlir.cpu_ops.vnni_packing import (
     k_group_type,
     k_groups_type,
     second_half,
-    splat,
 )
-from tuner.mlir.ir.building import create, for_each, index, plus, times, value, zero
+from tuner.mlir.ir.building import create, for_each, index, plus, splat, times, value, zero
 from tuner.mlir.ir.reading import constant_of
 
 PAIR = 2  # channels of a K group

@@ -14,14 +14,13 @@ from tuner.mlir.cpu_ops.quantized_schemes import (
     TILE_ROWS,
     QuantizedOperands,
     Scheme,
-    floats_of,
 )
 from tuner.mlir.cpu_ops.vector_lanes import in_all_lanes
 from tuner.mlir.cpu_ops.vnni_packing import (
     allocated,
     constant_mask,
 )
-from tuner.mlir.ir.building import create, index, loop, plus, times, total, value, zero
+from tuner.mlir.ir.building import create, index, loop, plus, splat, times, total, value, zero
 
 ORDERED = {"ogt": 2, "olt": 4}  # of arith.cmpf
 EXPONENT_LIMIT = 127  # numbers up to 2**127 are in the range of f32
@@ -128,7 +127,7 @@ class RowPreparation:
         """Creates the scale of a part of a row and stores it; returns its inverse."""
         f32 = ir.F32Type.get()
         largest = self._largest(row, begin, depth)
-        greatest, least = (floats_of(f32, float(limit)) for limit in (GREATEST, LEAST_MAXIMUM))
+        greatest, least = (splat(f32, float(limit)) for limit in (GREATEST, LEAST_MAXIMUM))
         create("memref.store", [], [value("arith.divf", f32, largest, greatest), rows.scales, row, run])
         is_small = _compared("olt", largest, least)
         return value("arith.select", f32, is_small, zero(f32), value("arith.divf", f32, greatest, largest))
@@ -143,7 +142,7 @@ class RowPreparation:
         # a run's sum has at most so many bits more than its largest element of A
         growth = operands.format.bits + (operands.depth - 1).bit_length()
         numbers = (2.0 ** (EXPONENT_LIMIT - growth), 2.0 ** (-growth - 1), 2.0 ** (growth + 1), 1.0)
-        limit, smaller, larger, one = (floats_of(f32, number) for number in numbers)
+        limit, smaller, larger, one = (splat(f32, number) for number in numbers)
         is_large = _compared("ogt", self._largest(row, index(0), operands.k), limit)
         inverse = value("arith.select", f32, is_large, larger, one)
         create("memref.store", [], [inverse, rows.scales, row, index(0)])

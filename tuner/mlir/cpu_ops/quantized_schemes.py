@@ -25,9 +25,8 @@ from tuner.core.fusions import FUSION_ENTRY
 from tuner.core.packings import NIBBLE_ROWS
 from tuner.core.quantization import QUANTIZATION, WeightFormat, quantized_text
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.cpu_ops.vnni_packing import splat
 from tuner.mlir.dialect import InPlaceOp, attribute, text
-from tuner.mlir.ir.building import index, value, zero
+from tuner.mlir.ir.building import index, splat, value, zero
 from tuner.mlir.ir.dot_products import VPDPBUSD, VPMADDUBSW, VPMADDWD, declare_dot_product, dot_product
 from tuner.mlir.ir.reading import name_of
 from tuner.mlir.ir.table_lookup import FLOATS, WORDS, declare_lookup, looked_up, table_of
@@ -398,7 +397,7 @@ class Singles(Scheme):
         # 2**23 + u is exact, and so is the difference
         units = value("arith.andi", words, shifted, splat(words, 15))
         large = value("vector.bitcast", floats, value("arith.ori", words, units, splat(words, FLOAT_MAGIC)))
-        return value("arith.subf", floats, large, floats_of(floats, float(2**23 + NIBBLE)))
+        return value("arith.subf", floats, large, splat(floats, 2**23 + NIBBLE))
 
     def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
         number = value("memref.load", ir.F32Type.get(), buffer, row, k)
@@ -448,15 +447,6 @@ def scheme_of(tile: QuantizedTile, operands: QuantizedOperands) -> Scheme:
         dots = NibbleWords if operands.format.bits < BYTE_BITS else ByteWords
     named: dict[str, type[Scheme]] = {DOTS: dots, BYTES: dots, PAIRS: Pairs, SINGLES: Singles, SCALED: Scaled}
     return (named | {TILES: of_tiles})[tile.scheme](tile, operands)
-
-
-def floats_of(type_: Type, number: float) -> Value:
-    """Creates the constant ``number`` of type ``type_``: f32, or a vector of f32 with it in each lane."""
-    f32 = ir.F32Type.get()
-    if not isinstance(type_, ir.VectorType):
-        return value("arith.constant", type_, value=ir.FloatAttr.get(f32, number))
-    splatted = ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(f32, number))
-    return value("arith.constant", type_, value=splatted)
 
 
 def _as_signed(word: int) -> int:

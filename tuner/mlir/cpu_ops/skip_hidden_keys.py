@@ -11,7 +11,7 @@ from tuner.core.errors import Refusal
 from tuner.core.fusion_facts import GUARDED, MOST_GUARDED, VISIBLE
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
-from tuner.mlir.ir.building import compared, index, loop, plus, times, total, value, zero
+from tuner.mlir.ir.building import compared, index, loop, plus, splat, times, total, value, zero
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.reading import constant_of, parents_of, walk
 
@@ -198,8 +198,7 @@ def _largest_of(
     type_ = whole.element_type
     size = whole.shape[0]
     real = ir.VectorType.get([size], argument.type.element_type)
-    sign = ir.IntegerAttr.get(type_, 2 ** (ir.IntegerType(type_).width - 1) - 1)
-    bits = value("arith.constant", whole, value=ir.DenseElementsAttr.get_splat(whole, sign))
+    bits = splat(whole, 2 ** (ir.IntegerType(type_).width - 1) - 1)
 
     def of_row(row: Value, most: Value) -> list[Value]:
         def of_vector(number: Value, most: Value) -> list[Value]:

@@ -17,7 +17,7 @@ from tuner.mlir.cpu_ops.vector_lanes import multiply_add, store_lanes
 from tuner.mlir.cpu_ops.vnni_operands import KGroupWeights, drop_views, packed_k_groups, take_k_group_weights
 from tuner.mlir.cpu_ops.vnni_rows import KGroupRows, KGroupStrip
 from tuner.mlir.dialect import InPlaceOp, attribute
-from tuner.mlir.ir.building import create, fetch, index, loop, plus, times, total, value, zero
+from tuner.mlir.ir.building import create, fetch, index, loop, plus, splat, times, total, value, zero
 from tuner.mlir.ir.dot_products import (
     BFDOT,
     SDOT,
@@ -94,7 +94,7 @@ class ByteProducts:
 
     def prepare(self, strip: KGroupStrip) -> None:
         for row, byte_sum in enumerate(strip.byte_sums()):
-            start = value("arith.muli", byte_sum.type, byte_sum, vnni_packing.splat(byte_sum.type, SIGN))
+            start = value("arith.muli", byte_sum.type, byte_sum, splat(byte_sum.type, SIGN))
             create("memref.store", [], [start, self.starts, plus(strip.first, row)])
 
     def start(self, strip: KGroupStrip, row: int) -> Value:
@@ -102,7 +102,7 @@ class ByteProducts:
         return value("vector.broadcast", vnni_packing.k_groups_type(self.lanes), number)
 
     def of_b(self, elements: Value) -> Value:
-        return value("arith.xori", elements.type, elements, vnni_packing.splat(elements.type, SIGN))
+        return value("arith.xori", elements.type, elements, splat(elements.type, SIGN))
 
     def after(self, before: Value, of_a: list[Value], k_groups_of_b: Value) -> Value:
         return dot_product(VPDPBUSD, before, k_groups_of_b, of_a[0])

@@ -22,6 +22,7 @@ from tuner.mlir.ir.building import (
     loop,
     piece,
     plus,
+    splat,
     times,
     total,
     value,
@@ -322,14 +323,6 @@ def k_group_type() -> Type:
 def k_groups_type(lanes: int = K_GROUPS) -> Type:
     """Returns the type of a vector of ``lanes`` K groups, by default vector<16xi32>."""
     return ir.VectorType.get([lanes], k_group_type())
-
-
-def splat(type_: Type, number: int) -> Value:
-    """Creates the integer ``number``, or the vector of integers that all are ``number``, of ``type_``."""
-    if not isinstance(type_, ir.VectorType):
-        return value("arith.constant", type_, value=ir.IntegerAttr.get(type_, number))
-    attribute = ir.IntegerAttr.get(type_.element_type, number)
-    return value("arith.constant", type_, value=ir.DenseElementsAttr.get_splat(type_, attribute))
 
 
 def word_type() -> Type:

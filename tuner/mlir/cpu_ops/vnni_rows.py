@@ -18,9 +18,8 @@ from tuner.mlir.cpu_ops.vnni_packing import (
     k_groups_type,
     pack_a,
     second_half,
-    splat,
 )
-from tuner.mlir.ir.building import create, index, loop, plus, times, total, value, zero
+from tuner.mlir.ir.building import create, index, loop, plus, splat, times, total, value, zero
 from tuner.mlir.ir.dot_products import VPDPBUSD, dot_product
 
 

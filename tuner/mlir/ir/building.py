@@ -90,19 +90,24 @@ def dynamic_sizes(buffer: Value) -> list[Value]:
     return [size_of(buffer, dimension) for dimension in dimensions if buffer.type.is_dynamic_dim(dimension)]
 
 
+def splat(type_: Type, number: float) -> Value:
+    """Creates the constant ``number`` of a float or integer type; of a vector type, in each element."""
+    if not isinstance(type_, ir.VectorType):
+        return value("arith.constant", type_, value=number_attribute(type_, number))
+    attribute = number_attribute(type_.element_type, number)
+    return value("arith.constant", type_, value=ir.DenseElementsAttr.get_splat(type_, attribute))
+
+
 def zero(type_: Type) -> Value:
     """Creates the constant 0 of a float or integer type, or of a vector type of such elements."""
-    if isinstance(type_, ir.VectorType):
-        number = zero_attribute(type_.element_type)
-        return value("arith.constant", type_, value=ir.DenseElementsAttr.get_splat(type_, number))
-    return value("arith.constant", type_, value=zero_attribute(type_))
+    return splat(type_, 0)
 
 
-def zero_attribute(type_: Type) -> ir.Attribute:
-    """Returns 0 of a float or integer type as an attribute."""
-    if isinstance(type_, ir.IntegerType):
-        return ir.IntegerAttr.get(type_, 0)
-    return ir.FloatAttr.get(type_, 0.0)
+def number_attribute(type_: Type, number: float) -> ir.Attribute:
+    """Returns a number as an attribute of a float, integer or index type."""
+    if isinstance(type_, ir.FloatType):
+        return ir.FloatAttr.get(type_, float(number))
+    return ir.IntegerAttr.get(type_, int(number))
 
 
 def affine(expression: ir.AffineExpr, *symbols: Value) -> Value:
@@ -157,9 +162,15 @@ def is_equal(left: Value, right: Value) -> Value:
 
 
 def compared(predicate: str, left: Value, right: Value) -> Value:
-    """Creates ``arith.cmpi`` by one of PREDICATES of two index or integer values; returns its i1 value."""
+    """Creates ``arith.cmpi`` by one of PREDICATES of two index or integer values; returns its i1 value.
+
+    Of two vectors a vector of i1.
+    """
+    truth = ir.IntegerType.get_signless(1)
+    if isinstance(left.type, ir.VectorType):
+        truth = ir.VectorType.get(left.type.shape, truth)
     number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES[predicate])
-    return value("arith.cmpi", ir.IntegerType.get_signless(1), left, right, predicate=number)
+    return value("arith.cmpi", truth, left, right, predicate=number)
 
 
 def integers(numbers: Sequence[int]) -> Attribute:

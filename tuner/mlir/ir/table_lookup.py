@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.ir.building import PREDICATES, element_of, value, zero
+from tuner.mlir.ir.building import compared, element_of, splat, value, zero
 from tuner.mlir.ir.reading import name_of, ops_in, private_function, walk
 
 ENTRIES = 16  # of a table
@@ -102,8 +102,5 @@ def _everywhere(table: Value, type_: Type, number: int) -> Value:
 
 def _bit(indices: Value, bit: int) -> Value:
     type_ = ir.VectorType(indices.type)
-    truth = ir.VectorType.get(type_.shape, ir.IntegerType.get_signless(1))
-    power = ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(type_.element_type, 1 << bit))
-    of_bit = value("arith.andi", type_, indices, value("arith.constant", type_, value=power))
-    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES["ne"])
-    return value("arith.cmpi", truth, of_bit, zero(type_), predicate=predicate)
+    of_bit = value("arith.andi", type_, indices, splat(type_, 1 << bit))
+    return compared("ne", of_bit, zero(type_))

@@ -6,7 +6,7 @@ from functools import reduce
 from operator import and_
 
 from tuner.mlir.bindings import Type, Value, ir
-from tuner.mlir.ir.building import line_of, value
+from tuner.mlir.ir.building import line_of, splat, value
 
 PREDICATE_BITS = 64  # of the predicate attribute of arith.cmpf
 # arith's oeq, ogt, olt, ole: false where an operand is NaN
@@ -119,11 +119,7 @@ class Term:
 
     def constant(self, number: float) -> "Term":
         """Creates a constant of this term's type, rounded to the type; a vector has it in each element."""
-        make = ir.FloatAttr.get if self.is_float else ir.IntegerAttr.get
-        attribute = make(self.element, number)
-        if self._is_vector:
-            attribute = ir.DenseElementsAttr.get_splat(self.value.type, attribute)
-        return Term(value("arith.constant", self.value.type, value=attribute))
+        return Term(splat(self.value.type, number))
 
     def converted(self, op: str, element: Type) -> "Term":
         """Creates ``arith.<op>``, such as ``arith.extf``, that converts this term to the type ``element``."""

@@ -39,13 +39,11 @@ def _greatest(type_: ir.Type) -> ir.Attribute:
 
 
 def _zero(type_: ir.Type) -> ir.Attribute:
-    return building.zero_attribute(type_)
+    return building.number_attribute(type_, 0)
 
 
 def _one(type_: ir.Type) -> ir.Attribute:
-    if isinstance(type_, ir.IntegerType):
-        return ir.IntegerAttr.get(type_, 1)
-    return ir.FloatAttr.get(type_, 1.0)
+    return building.number_attribute(type_, 1)
 
 
 def _ones(type_: ir.Type) -> ir.Attribute:

@@ -27,7 +27,7 @@ from tuner.core.fusions import (
     View,
 )
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.building import zero_attribute
+from tuner.mlir.ir.building import number_attribute
 from tuner.programs.fusions import views
 from tuner.programs.fusions.operations import (
     COLLAPSE,
@@ -327,7 +327,7 @@ def _filling(copy: NeededCopy) -> Fusion:
     type_ = memref_type(copy.target)
     tensor = _tensor(copy.target)
     element = copy.target.type.element
-    number = zero_attribute(copy.source.type.element_type)  # of an empty tensor, whose contents are any
+    number = number_attribute(copy.source.type.element_type, 0)  # of an empty tensor, whose contents are any
     if fill.name == FILL and (constant := defining(fill.operands[0])) is not None:
         number = constant.attributes["value"]
     text = f"""func.func @{FUSION_ENTRY}(%0: {type_}) {{

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tuner.core.dtypes import number_type
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.ir.building import value
+from tuner.mlir.ir.building import splat, value
 from tuner.mlir.ir.reading import replace_results, walk
 
 # predicates of arith.cmpf: ordered and at least, ordered and less
@@ -52,7 +52,7 @@ def _is_normal(op: Op) -> list[Value]:
     assert format_ is not None  # math.isnormal takes floats
     bounds = ((OGE, format_.smallest_normal), (OLT, float("inf")))
     tests = [
-        value("arith.cmpf", result, size, _splat(type_, bound), predicate=_predicate(number))
+        value("arith.cmpf", result, size, splat(type_, bound), predicate=_predicate(number))
         for number, bound in bounds
     ]
     return [value("arith.andi", result, *tests)]
@@ -66,18 +66,18 @@ def _power(op: Op) -> list[Value]:
     base, exponent = op.operands
     type_ = base.type
     bits = _element(type_).width
-    one = _splat(type_, 1)
-    zero = _splat(type_, 0)
+    one = splat(type_, 1)
+    zero = splat(type_, 0)
     power = one
     square = base
     for bit in range(bits - 1):
-        is_set = _differs(value("arith.andi", type_, exponent, _splat(type_, 1 << bit)), zero)
+        is_set = _differs(value("arith.andi", type_, exponent, splat(type_, 1 << bit)), zero)
         power = value("arith.select", type_, is_set, value("arith.muli", type_, power, square), power)
         square = value("arith.muli", type_, square, square)
     # 1 / base is base itself for 1 and -1, else 0
     is_odd = _differs(value("arith.andi", type_, exponent, one), zero)
     of_minus_one = value("arith.select", type_, is_odd, base, one)
-    is_unit = _compared(5, base, _splat(type_, -1))  # sge
+    is_unit = _compared(5, base, splat(type_, -1))  # sge
     is_small = _compared(3, base, one)  # sle
     is_zero = _compared(0, base, zero)  # eq
     inside = value("arith.andi", is_unit.type, is_unit, is_small)
@@ -109,17 +109,6 @@ def _bits_like(type_: Type) -> Type:
     if isinstance(type_, ir.RankedTensorType):
         return ir.RankedTensorType.get(type_.shape, bit)
     return bit
-
-
-def _splat(type_: Type, number: float) -> Value:
-    element = _element(type_)
-    is_float = isinstance(element, ir.FloatType)
-    if is_float:
-        scalar = ir.FloatAttr.get(element, number)
-    else:
-        scalar = ir.IntegerAttr.get(element, int(number))
-    attribute = scalar if element == type_ else ir.DenseElementsAttr.get_splat(type_, scalar)
-    return value("arith.constant", type_, value=attribute)
 
 
 EXPANSIONS: dict[str, Callable[[Op], list[Value]]] = {
