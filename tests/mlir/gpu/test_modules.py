@@ -195,8 +195,8 @@ def test_a_tensor_map_gets_the_matrix_as_its_last_dimension() -> None:
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("forgotten", ["a", "b", "c", "workspace"])
 def test_a_buffer_with_forgotten_matrices_is_seen(monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
-    matrix_bytes = batches._matrix_bytes  # noqa: SLF001 - what is broken on purpose
-    monkeypatch.setattr(batches, "_matrix_bytes", lambda it: 0 if it.name == forgotten else matrix_bytes(it))
+    by_name = batches._bytes_by_name  # noqa: SLF001 - what is broken on purpose
+    monkeypatch.setattr(batches, "_bytes_by_name", lambda host: by_name(host) | {forgotten: 0})
     one = mma_sync(BatchMatmul(2, 64, 64, 128, "f16", "nt"), splits=2, split_by="workspace")
     verdict, _, simulations = one.run(one.program())
     assert verdict.max_error > 1.0 or any(simulation.hazards for simulation in simulations)
