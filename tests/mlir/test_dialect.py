@@ -8,7 +8,7 @@ import pytest
 
 from tests.source_files import MODULES
 from tests.targets.evaluation import fails
-from tuner.core.errors import Stage
+from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import dialect, transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.dialect import OP_PACKAGES, all_ops, op_places
@@ -69,6 +69,29 @@ def test_a_context_takes_further_ops_after_it_has_parsed() -> None:
             assert f"{type(op).__module__}:{type(op).__qualname__}" == op_places()[name]
         with fails(Stage.BIND, "op without interface"):
             transform.parse(SCRIPT.format("no_such_op"), "script")
+
+
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        ('"tuner.split_k"() : () -> ()', "script:4:5: op expects exactly 1 operands, but got 0"),
+        ('"tuner.prefetch_fragments"() : () -> ()', "script:4:5: op expects exactly 1 operands, but got 0"),
+        ("tuner.split_k %f", r'script:4:5: found tuner.split_k in a short form, allowed "tuner.split_k"\(%h'),
+        (
+            'tuner.split_k %f\n"tuner.split_k"() : () -> ()',
+            'script:4:5: found tuner.split_k in a short form, allowed "tuner.split_k"',
+        ),
+    ],
+)
+def test_an_op_without_its_operand_or_in_a_short_form_is_one_line(op: str, message: str) -> None:
+    script = SCRIPT.format("split_k").replace('"tuner.split_k"(%f) : (!transform.any_op) -> ()', op)
+    with (
+        transform.new_context(),
+        ir.Location.unknown(),
+        pytest.raises(CandidateError, match=message) as caught,
+    ):
+        transform.parse(script, "script")
+    assert caught.value.stage == Stage.BIND
 
 
 def test_another_package_adds_ops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

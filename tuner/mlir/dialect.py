@@ -84,7 +84,8 @@ class InPlaceEffects(ir.MemoryEffectsOpInterface):  # type: ignore[misc] # untyp
 
     @staticmethod
     def get_effects(op: Op, effects: ir.MemoryEffectInstancesList) -> None:
-        transform.only_reads_handle(op.op_operands, effects)
+        if len(op.operands):  # without, MLIR asks for effects before it verifies the number of operands
+            transform.only_reads_handle(op.op_operands, effects)
         transform.modifies_payload(effects)
 
 
@@ -93,7 +94,8 @@ class ConsumingEffects(ir.MemoryEffectsOpInterface):  # type: ignore[misc] # unt
 
     @staticmethod
     def get_effects(op: Op, effects: ir.MemoryEffectInstancesList) -> None:
-        transform.consumes_handle(op.op_operands, effects)
+        if len(op.operands):
+            transform.consumes_handle(op.op_operands, effects)
         transform.modifies_payload(effects)
 
 

@@ -55,6 +55,8 @@ UNKNOWN_DIALECT = re.compile(r"Dialect `([\w.]+)' not found for custom op '([\w.
 UNKNOWN_OP = re.compile(r"custom op '([\w.]+)' is unknown")
 AT_LINE = re.compile(r"(?:error|note): line (\d+:\d+: )")
 UNREGISTERED = re.compile(r"line (\d+):(\d+): operation being parsed with an unregistered dialect\..*")
+NO_PLACE = "Unable to parse module assembly"  # all that MLIR says of a short form that an op does not have
+SHORT_FORM = re.compile(rf'(?<!")\b({DIALECT}\.\w+)')
 QUOTED = re.compile(r'"([^"\n]*)"')  # the name of an op in generic form
 
 
@@ -204,6 +206,8 @@ def parse(text: str, what: str) -> ir.Module:
         module = ir.Module.parse(with_current_spellings(text))
     except (ir.MLIRError, ValueError) as error:
         said = UNREGISTERED.sub(lambda match: _unregistered(match, text), first_diagnostic(error))
+        if said == NO_PLACE:
+            said = _short_form(text) or said
         said = f"{what}: {UNKNOWN_OP.sub(_with_similar_op, said)}"
         if what != PAYLOAD:  # of which the caller knows the file: ``tuner.programs.payload_errors.in_file``
             said = AT_LINE.sub(rf"{what}:\1", said.removeprefix(f"{what}: "), count=1)
@@ -219,6 +223,16 @@ def _with_similar_op(match: re.Match[str]) -> str:
     if near:
         return f"{match[0]}; did you mean {dialect}.{near}?"
     return match[0]
+
+
+def _short_form(text: str) -> str:
+    """Returns a message that names an op of ``tuner`` in a short form, which none has; "" without one."""
+    for number, line in enumerate(text.splitlines(), 1):
+        match = SHORT_FORM.search(line.partition("//")[0])
+        if match is not None:
+            found = f"error: line {number}:{match.start() + 1}: found {match[1]} in a short form"
+            return f'{found}, allowed "{match[1]}"(%handle) {{...}} : (!transform.any_op) -> ()'
+    return ""
 
 
 def _unregistered(match: re.Match[str], text: str) -> str:
