@@ -1,5 +1,6 @@
 """Models and attentions as torch-mlir exports them: the fusions that they become, and what these compute."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,13 @@ from tests.programs.lowering.compiled import cpu_function
 from tests.programs.payload_runs import listed
 from tuner.core.fusions import ATTENTION
 from tuner.mlir.fusions.facts import facts_of
+from tuner.programs.fusion_compiler import compile_fusions
 from tuner.programs.fusions import formation
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
+from tuner.programs.run.fused_code import FusedImage
+from tuner.programs.run.fused_program import FusedFunction as CompiledFunction
+from tuner.runtime.cpu.host import describe_machine
 
 WHY = "torch is not installed: it makes the exports that these tests group"
 torch: Any = pytest.importorskip("torch", reason=WHY)
@@ -86,6 +91,22 @@ def test_padding_of_a_convolution_by_an_argument_stays_in_memory() -> None:
 
     program = formed(exported(filtered, [torch.randn(1, 8, 9, 9), torch.randn(8, 1, 3, 3)]))
     assert any(buffer.padding == 0 for buffer in program.program.buffers)
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+def test_padding_is_multiplied_by_weights_that_are_not_finite(number: float) -> None:
+    torch.manual_seed(0)
+    module, x = Inverted().eval(), torch.randn(1, 4, 30, 30)
+    with torch.no_grad():
+        module.filter.weight[3, 0, 0, 0] = number
+    text = str(export.exported_text(module, (x,)))
+    assert kinds(text) == ["contraction", "loops"]
+    image = compile_fusions(text, None, describe_machine())
+    assert isinstance(image, FusedImage)
+    found = CompiledFunction(image.code, tuple(image.weights))(x.numpy())
+    (expected,) = listed(cpu_function(text)(x.numpy()))
+    assert np.isnan(expected[0, 3]).sum() >= 59  # the padded row and column
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 def weights(q: Any, k: Any) -> Any:

@@ -11,7 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import UsageError
-from tuner.core.fusions import ATTENTION, ELEMENTWISE, QUANTIZED, WEIGHT, Buffer, FusedProgram, Fusion, View
+from tuner.core.fusions import (
+    ATTENTION,
+    CONVOLUTION,
+    ELEMENTWISE,
+    LOOPS,
+    QUANTIZED,
+    WEIGHT,
+    Buffer,
+    FusedProgram,
+    Fusion,
+    View,
+)
 from tuner.core.problem_classes import MatmulProblem
 from tuner.core.quantization import WEIGHT_BITS, quantized_text
 from tuner.mlir.bindings import Op, Value, ir
@@ -25,7 +36,7 @@ from tuner.programs.fusions import matmul_forms, normal_forms, widening
 from tuner.programs.fusions.formation import Members, form_fusions, join_attention
 from tuner.programs.fusions.generics import reshape_fills
 from tuner.programs.fusions.hoisting import hoist, init_parts
-from tuner.programs.fusions.operations import EMPTY, VIEWS, users
+from tuner.programs.fusions.operations import EMPTY, PAD, VIEWS, users
 from tuner.programs.fusions.outlining import outlined
 from tuner.programs.fusions.paddings import join_paddings
 from tuner.programs.fusions.payload import (
@@ -44,6 +55,7 @@ from tuner.programs.fusions.views import is_contiguous, moved_loops
 
 Array = npt.NDArray[np.generic]
 NARROW_BITS = min(WEIGHT_BITS.values())
+NOT_FINITE = "a weight is NaN or infinite, and zeros of padding times it are NaN"
 MOST_ELEMENTS = 1 << 24  # of a mask that is computed here: 2 s
 
 
@@ -74,11 +86,11 @@ class FormedText:
         """Returns the program with facts that depend on constants, as far as ``resources`` has their data.
 
         The facts are: which keys the mask of an attention shows; whether quantized weights fit in 4 bits;
-        whether all their zero points are 0. ``resources`` returns the data by name; it is called only for a
-        program with such fusions.
+        whether all their zero points are 0; whether weights of a padded convolution are finite.
+        ``resources`` returns the data by name; it is called only for a program with such fusions.
         """
         program = self.program
-        if not any(fusion.kind in (ATTENTION, QUANTIZED) for fusion in program.fusions):
+        if not any(fusion.kind in (ATTENTION, QUANTIZED) or PAD in fusion.ops for fusion in program.fusions):
             return self
         data = resources()
         is_known = (weight.values is not None or weight.name in data for weight in self.weights)
@@ -257,7 +269,7 @@ def _marked_fusions(
     """
     known: dict[int, Array | None] = {}
 
-    def mask_of(view: View) -> Array | None:
+    def numbers_of(view: View) -> Array | None:
         buffer = buffers[view.buffer]
         if buffer.owner != WEIGHT or np.prod(buffer.type.shape) > MOST_ELEMENTS:
             return None
@@ -273,19 +285,33 @@ def _marked_fusions(
         return _range(init, weights, buffers[view.buffer].number)
 
     marks: dict[str, Callable[[Fusion], Fusion]] = {
-        ATTENTION: lambda fusion: _marked(fusion, mask_of),
+        ATTENTION: lambda fusion: _marked(fusion, numbers_of),
+        CONVOLUTION: lambda fusion: _with_finite_weights(fusion, numbers_of),
         QUANTIZED: lambda fusion: _narrowed(fusion, range_of),
     }
     return tuple(marks[fusion.kind](fusion) if fusion.kind in marks else fusion for fusion in fusions)
 
 
-def _marked(fusion: Fusion, mask_of: Callable[[View], Array | None]) -> Fusion:
+def _marked(fusion: Fusion, numbers_of: Callable[[View], Array | None]) -> Fusion:
     mask = attention_mask(fusion.text)
-    numbers = None if mask is None else mask_of(fusion.inputs[mask.argument])
+    numbers = None if mask is None else numbers_of(fusion.inputs[mask.argument])
     band = None if mask is None or numbers is None else visible_band(mask, numbers)
     if mask is None or band is None:
         return fusion
     return replace(fusion, text=with_visible_band(fusion.text, mask, band))
+
+
+def _with_finite_weights(fusion: Fusion, numbers_of: Callable[[View], Array | None]) -> Fusion:
+    """Returns a convolution that padding has joined as loops if a weight is NaN or infinite.
+
+    Zeros of padding times such a weight are NaN, and schedules do not multiply all of the padding.
+    """
+    if PAD not in fusion.ops:
+        return fusion
+    weights = map(numbers_of, fusion.inputs)
+    if all(numbers is None or np.isfinite(numbers).all() for numbers in weights):
+        return fusion
+    return replace(fusion, kind=LOOPS, reason=NOT_FINITE)
 
 
 def _computed(init: str, weights: Sequence[Array | None], number: int) -> Array | None:
