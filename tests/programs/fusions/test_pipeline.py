@@ -62,7 +62,7 @@ CASES = {
     "mlp": "contraction contraction",
     "gated": "contraction",
     "layer_norm": "rows",
-    "broadcast_b": "loops",
+    "broadcast_b": "contraction",
     "attention": "contraction elementwise contraction rows contraction contraction",
     "convolution": "elementwise convolution convolution",
     "reshaped_after_a_matmul": "contraction",

@@ -1,4 +1,4 @@
-"""Rounding to bf16 in bodies of linalg ops, and how a matmul extends its integers."""
+"""Bodies of linalg ops: sums of products, how integers are extended, and rounding to bf16."""
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, value
@@ -13,11 +13,57 @@ UNSIGNED = "cast_unsigned"
 ROUND = "arith.truncf"
 COMPARE = "arith.cmpf"
 SELECT = "arith.select"
+ADD = ("arith.addf", "arith.addi")
+MULTIPLY = ("arith.mulf", "arith.muli")
+MULTIPLY_AND_ADD = "math.fma"
+EXTEND_UNSIGNED = "arith.extui"
+EXTENSIONS = ("arith.extf", "arith.extsi", EXTEND_UNSIGNED)
 
 
 def is_unsigned(op: Op) -> bool:
     """Returns whether a matmul or batch_matmul extends integers with zeros, not with their signs."""
     return CAST in op.attributes and UNSIGNED in str(op.attributes[CAST])
+
+
+def factor_extensions(op: Op) -> set[str] | None:
+    """Returns what extends the factors of a ``linalg.generic`` that adds products of two inputs to its sums.
+
+    Factors of the type of the sums are not extended. None for an operation with another body.
+
+        ^bb0(%x: i8, %y: i8, %sum: i32):  // {"arith.extsi"}
+          %a = arith.extsi %x : i8 to i32
+          %b = arith.extsi %y : i8 to i32
+          %p = arith.muli %a, %b : i32
+          %s = arith.addi %p, %sum : i32
+          linalg.yield %s : i32
+    """
+    if len(op.operands) != 3 or len(op.regions[0].blocks) != 1:
+        return None
+    block = op.regions[0].blocks[0]
+    first, second, total = block.arguments
+    *_, end = block.operations
+    if len(end.operands) != 1:
+        return None
+    factors = _factors(end.operands[0], total)
+    extensions = [op_of(factor, *EXTENSIONS) for factor in factors]
+    pairs = zip(factors, extensions, strict=True)
+    read = [factor if extension is None else extension.operands[0] for factor, extension in pairs]
+    if read not in ([first, second], [second, first]):
+        return None
+    return {extension.name for extension in extensions if extension is not None}
+
+
+def _factors(number: Value, total: Value) -> list[Value]:
+    """Returns x and y of a scalar ``x * y + total``; [] for another one."""
+    fused = op_of(number, MULTIPLY_AND_ADD)
+    if fused is not None and fused.operands[2] == total:
+        return list(fused.operands)[:2]
+    added = op_of(number, *ADD)
+    if added is None:
+        return []
+    others = [term for term in added.operands if term != total]
+    product = op_of(others[0], *MULTIPLY) if len(others) == 1 else None
+    return [] if product is None else list(product.operands)
 
 
 def round_late(function: Op) -> None:

@@ -87,7 +87,7 @@ def collapse(tensor: Value, groups: Reassociation) -> Value:
         return expanded.operands[0]
     merged = [prod(tensor.type.shape[dimension] for dimension in group) for group in groups]
     if is_free(tensor):
-        return _reshaped(tensor, merged)
+        return reshaped(tensor, merged)
     type_ = ir.RankedTensorType.get(merged, tensor.type.element_type)
     return create(COLLAPSE, [type_], [tensor], reassociation=_reassociation(groups)).results[0]
 
@@ -99,7 +99,7 @@ def expand(tensor: Value, groups: Reassociation, shape: Sequence[int]) -> Value:
     was collapsed so, what was collapsed is returned.
     """
     if is_free(tensor):
-        return _reshaped(tensor, shape)
+        return reshaped(tensor, shape)
     collapsed = op_of(tensor, COLLAPSE)
     if collapsed is not None and groups_of(collapsed) == list(map(list, groups)):
         source = collapsed.operands[0]
@@ -111,7 +111,8 @@ def expand(tensor: Value, groups: Reassociation, shape: Sequence[int]) -> Value:
     return create(EXPAND, [type_], [tensor], **attributes).results[0]
 
 
-def _reshaped(tensor: Value, shape: Sequence[int]) -> Value:
+def reshaped(tensor: Value, shape: Sequence[int]) -> Value:
+    """Creates the empty or filled tensor of ``shape`` in place of one of another shape."""
     op = defining(tensor)
     assert op is not None
     new = empty(shape, tensor.type.element_type)
@@ -125,7 +126,7 @@ def reshape_fills(payload: TensorPayload) -> None:
     for op in payload.ops:
         if op.name in VIEWS and is_free(op.operands[0]):
             with ir.InsertionPoint(op), op.location:
-                op.results[0].replace_all_uses_with(_reshaped(op.operands[0], op.results[0].type.shape))
+                op.results[0].replace_all_uses_with(reshaped(op.operands[0], op.results[0].type.shape))
             op.erase()
 
 

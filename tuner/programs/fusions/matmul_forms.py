@@ -16,7 +16,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions.convolutions import convolution_form
 from tuner.mlir.fusions.facts import matmul_layout
 from tuner.mlir.ir.building import create, recreated, value
-from tuner.mlir.ir.linalg import is_unsigned
+from tuner.mlir.ir.linalg import CAST, EXTEND_UNSIGNED, UNSIGNED, is_unsigned
 from tuner.mlir.ir.reading import maps_in, op_of, set_operands, uses_of
 from tuner.programs.fusions.generics import (
     collapse,
@@ -295,7 +295,7 @@ def narrow_sums(payload: TensorPayload) -> None:
 def add_body(op: Op) -> None:
     """Creates the body of a contraction: it adds the product of two factors to the sum.
 
-    Narrower factors are extended to the type of the sum first, integers by sign.
+    Narrower factors are extended to the type of the sum first, integers as the operation says.
     """
     kinds = [operand.type.element_type for operand in op.operands]
     element = kinds[-1]
@@ -303,6 +303,8 @@ def add_body(op: Op) -> None:
     with ir.InsertionPoint(block):
         is_integer = isinstance(element, ir.IntegerType)
         widen, times, plus = INTEGER_OPS if is_integer else FLOAT_OPS
+        if is_unsigned(op):
+            widen = EXTEND_UNSIGNED
         first, second, total = (
             argument if argument.type == element else value(widen, element, argument)
             for argument in block.arguments
@@ -369,17 +371,21 @@ def merge_batches(payload: TensorPayload) -> None:
         op.erase()
 
 
-def matmul(left: Value, right: Value, init: Value) -> Value:
-    """Creates ``linalg.matmul`` at the current insertion point; returns its result."""
+def matmul(left: Value, right: Value, init: Value, *, is_unsigned: bool = False) -> Value:
+    """Creates ``linalg.matmul``, or ``linalg.batch_matmul`` of three dimensions; returns its result.
+
+    ``is_unsigned``: narrower integers are extended with zeros.
+    """
+    rank = init.type.rank
+    name = UNBATCHED if rank == 2 else BATCHED
+    attributes = {
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
+        "indexing_maps": maps_attribute([selecting(rank + 1, loops) for loops in PLAIN[name]]),
+    }
+    if is_unsigned:
+        attributes[CAST] = ir.Attribute.parse(f"#linalg.type_fn<{UNSIGNED}>")
     op = ir.Operation.create(
-        UNBATCHED,
-        results=[init.type],
-        operands=[left, right, init],
-        attributes={
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
-            "indexing_maps": maps_attribute([selecting(3, loops) for loops in PLAIN[UNBATCHED]]),
-        },
-        regions=1,
+        name, results=[init.type], operands=[left, right, init], attributes=attributes, regions=1
     )
     add_body(op)
     return op.results[0]

@@ -7,7 +7,7 @@ from tuner.mlir.ir.reading import op_of, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import apply_script, parse
 from tuner.programs.fusions import operations
-from tuner.programs.fusions.matmul_forms import is_plain, is_transposed
+from tuner.programs.fusions.matmul_forms import is_transposed
 
 # Elementwise operations, transposes and broadcasts become ``linalg.generic``; matmuls, convolutions and
 # pooling stay named. Dimensions of size 1 are folded away. ``linalg-fuse-elementwise-ops`` is not run on the
@@ -28,9 +28,9 @@ PREPARE = f"builtin.module(func.func(convert-elementwise-to-linalg),{CLEAN})"
 FOLD_UNIT_DIMENSIONS = f"builtin.module(func.func(linalg-fold-unit-extent-dims,{CLEAN}))"
 INLINE_NUMBERS = "builtin.module(func.func(linalg-inline-scalar-operands))"
 CLEAN_UP = f"builtin.module({CLEAN})"
-# Parts of names of operations that stay: contractions and windows, then what must not or cannot be generic.
-WINDOWS_AND_SUMS = ("matmul", "conv", "pooling", "winograd", "mmt4d")
-KEPT = (*WINDOWS_AND_SUMS, "fill", "generic", "index", "yield", "softmax", "pack")
+# Parts of names of operations that stay, next to ``matmul`` and ``batch_matmul``: operations with schedules,
+# then operations that must not or cannot be generic.
+KEPT = ("quantized", "conv", "pooling", "winograd", "fill", "generic", "index", "yield", "softmax", "pack")
 
 
 def prepare(module: ir.Module) -> None:
@@ -41,8 +41,9 @@ def prepare(module: ir.Module) -> None:
 def generalize(module: ir.Module) -> None:
     """Makes ``linalg.generic`` of named operations other than contractions and windows, in place.
 
-    Also of matmuls of broadcast operands, and of fills whose number is not a constant. Fills with a constant
-    stay, since each fusion that reads one gets its own copy; so do softmax and packing.
+    Also of matmuls of broadcast operands, of one column, and that are a batch of one, and of fills whose
+    number is not a constant. Fills with a constant stay, since each fusion that reads one gets its own copy;
+    so do softmax and packing.
     """
     if generalize_named(module):
         run_passes(module, INLINE_NUMBERS)
@@ -71,13 +72,22 @@ def generalize_ops(module: ir.Module, ops: Sequence[Op]) -> None:
 
 def _is_generalized(op: Op) -> bool:
     if op.name in operations.MATMULS:
-        return not is_plain(op) and not is_transposed(op)  # of broadcast operands
+        return not is_transposed(op) or _is_of_one(op)
     if op.name == operations.FILL:
         return op_of(op.operands[0], operations.CONSTANT) is None
     if not op.name.startswith("linalg.") or op.name == operations.GENERIC:
         return False
     name = op.name.removeprefix("linalg.")
     return not any(kept in name for kept in KEPT)
+
+
+def _is_of_one(op: Op) -> bool:
+    """Returns whether a matmul is the only one of a batch, or has one column.
+
+    ``contractions_as_matmuls`` then makes a matmul without a batch; a column is better summed row by row.
+    """
+    *batch, _, columns = op.results[0].type.shape
+    return columns == 1 or batch == [1]
 
 
 def fold_unit_dimensions(module: ir.Module) -> None:

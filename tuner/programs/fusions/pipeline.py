@@ -33,6 +33,7 @@ from tuner.mlir.ir.resources import split_payload
 from tuner.mlir.reference.fusion_reference import evaluate_tensors
 from tuner.mlir.transform import new_context
 from tuner.programs.fusions import matmul_forms, normal_forms, widening
+from tuner.programs.fusions.contractions import contractions_as_matmuls
 from tuner.programs.fusions.formation import Members, form_fusions, join_attention
 from tuner.programs.fusions.generics import reshape_fills
 from tuner.programs.fusions.hoisting import hoist, init_parts
@@ -147,6 +148,7 @@ def form_text(
         drop_unused_results(payload)
         # matmuls and types: extensions of operands and truncations of sums are generics by now; what is
         # transposed, moved or extended of weights alone is computed at compile time by ``hoist``
+        contractions_as_matmuls(payload)
         matmul_forms.transpose_operands(payload)
         matmul_forms.narrow_operands(payload)
         matmul_forms.narrow_sums(payload)

@@ -13,7 +13,7 @@ from tuner.core.problem_classes import MatmulProblem
 from tuner.core.text_files import read_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, aliases_of, last_of, origins_of
-from tuner.mlir.ir.linalg import GENERALIZE
+from tuner.mlir.ir.linalg import EXTEND_UNSIGNED, GENERALIZE, factor_extensions
 from tuner.mlir.ir.reading import any_where, maps_in, op_of, parents_of, types_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import new_context
@@ -31,8 +31,6 @@ LAYOUTS = {("mk", "kn"): "nn", ("mk", "nk"): "nt", ("km", "kn"): "tn"}
 DTYPES = {mlir: row.name for mlir, row in NUMBER_TYPES.items() if row.sums}  # MLIR's name -> Problem.dtype
 # of the matmuls that are replaced; no payload states how f32 is multiplied, a user does (``math``)
 MATMUL_DTYPES = FLOATS
-SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
-WIDENED = ("arith.extf", "arith.extsi")
 Words = tuple[str, str, str]  # the kinds of the loops of A, B and C, in the order of their dimensions
 TIMEOUT_S = 60.0
 
@@ -56,7 +54,8 @@ def contraction_of(op: Op) -> ContractionLoops | None:
     Raises UnknownContractionError for a sum of products with a size that is 0 or not static, or with indices
     that are not loops, such as those of strides and of windows of several elements.
     """
-    if not _is_sum_of_products(op):
+    extensions = factor_extensions(op)
+    if extensions is None or EXTEND_UNSIGNED in extensions:
         return None
     types = types_of(op.operands)
     if not all(isinstance(type_, ir.ShapedType) and type_.has_rank for type_ in types):
@@ -223,35 +222,6 @@ def _loop(result: ir.AffineExpr, extents: tuple[int, ...]) -> int:
             return max(loops)
         raise UnknownContractionError("a window of more than one element moves over an operand")
     raise UnknownContractionError(f"an operand is indexed by {result}: a stride, or no plain dimension")
-
-
-def _is_sum_of_products(op: Op) -> bool:
-    """Returns whether an operation of two inputs yields ``c + a * b``, also with both inputs widened."""
-    if len(op.operands) != 3 or len(op.regions[0].blocks) != 1:
-        return False
-    block = op.regions[0].blocks[0]
-    arguments = list(block.arguments)
-    total = last_of(block).operands
-    if len(total) != 1:
-        return False
-    for add, multiply in SUMS.items():
-        added = op_of(total[0], add)
-        if added is None or arguments[2] not in added.operands:
-            continue
-        others = [operand for operand in added.operands if operand != arguments[2]]
-        product = op_of(_widened(others[0]), multiply) if len(others) == 1 else None
-        if product is None:
-            continue
-        factors = list(map(_widened, product.operands))
-        return factors in (arguments[:2], arguments[1::-1])
-    return False
-
-
-def _widened(value: Value) -> Value:
-    extension = op_of(value, *WIDENED)
-    if extension is None:
-        return value
-    return extension.operands[0]
 
 
 def _in_child(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:

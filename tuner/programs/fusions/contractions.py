@@ -1,0 +1,173 @@
+"""Makes matmuls of ``linalg.generic`` that sum products, in place: of an einsum, of ``linalg.contract``."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from math import prod
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.linalg import EXTEND_UNSIGNED, factor_extensions
+from tuner.mlir.ir.reading import maps_in
+from tuner.programs.fusions.generics import collapse, expand, reshaped, transposed
+from tuner.programs.fusions.matmul_forms import matmul
+from tuner.programs.fusions.operations import GENERIC, inits_of, inputs_of, is_free, is_tensor, loop_sizes
+from tuner.programs.fusions.payload import TensorPayload
+
+BIT = "i1"  # a named matmul of bits is "or" of "and"
+Loops = list[int]  # of more than one iteration
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """A generic as a matmul: its factors, and which loops its rows, columns and other dimensions are.
+
+    Loops of one iteration are in none of the groups.
+    """
+
+    left: Value
+    right: Value
+    loops: tuple[Loops, Loops, Loops]  # that dimensions of left, right and the result are
+    batch: Loops
+    rows: Loops
+    columns: Loops
+    summed: Loops
+    is_unsigned: bool  # integers are extended with zeros
+
+
+def contractions_as_matmuls(payload: TensorPayload) -> None:
+    """Replaces generics that sum products of two tensors by matmuls or batch_matmuls, in place.
+
+    Loops of one kind become one dimension; operands whose dimensions are in another order are transposed:
+
+        %r = linalg.generic ins(%a, %b)  // indexed by (h, q, d), (k, h, d), (h, q, k); d is summed over
+      becomes
+        %t = linalg.generic ins(%b)  // transposed: h, d, k
+        %r = linalg.batch_matmul ins(%a, %t) ...
+
+    Not changed: products by vectors whose matrices are read row by row (of 64x4096 a matmul took 18 times as
+    long), and generics that do more than multiply and add, or move a window over an operand.
+    """
+    for op in payload.ops:
+        contraction = contraction_of(op)
+        if contraction is not None:
+            _replace(op, contraction)
+
+
+def contraction_of(op: Op) -> Contraction | None:
+    """Returns how an operation is a matmul; None for an operation that ``contractions_as_matmuls`` keeps."""
+    if op.name != GENERIC or not all(map(is_tensor, op.operands)):
+        return None
+    elements = [str(operand.type.element_type) for operand in op.operands]
+    extensions = factor_extensions(op)
+    if extensions is None or len(extensions) > 1 or BIT in elements:
+        return None
+    loops = [_loops(operand, mapping) for operand, mapping in zip(op.operands, maps_in(op), strict=True)]
+    a, b, c = loops
+    if a is None or b is None or c is None:
+        return None
+    summed = [loop for loop in a if loop in b and loop not in c]
+    batch = [loop for loop in c if loop in a and loop in b]
+    rows = [loop for loop in c if loop not in b]
+    columns = [loop for loop in c if loop not in a]
+    left, right = inputs_of(op)
+    if not columns or (rows and c.index(columns[0]) < c.index(rows[0])):
+        left, right, a, b, rows, columns = right, left, b, a, columns, rows
+    is_plain = all(
+        sorted(loops) == sorted(chain(*groups))
+        for loops, groups in ((a, (batch, rows, summed)), (b, (batch, summed, columns)))
+    )
+    if not is_plain or not summed or not columns:
+        return None
+    if not rows and b != [*batch, *summed, *columns]:
+        return None
+    unsigned = EXTEND_UNSIGNED in extensions
+    return Contraction(left, right, (a, b, c), batch, rows, columns, summed, unsigned)
+
+
+def _loops(tensor: Value, mapping: ir.AffineMap) -> Loops | None:
+    """Returns the loops that the dimensions of a tensor are, without those of size 1; None for others."""
+    loops = []
+    for size, result in zip(tensor.type.shape, mapping.results, strict=True):
+        if size == 1:
+            continue
+        if not isinstance(result, ir.AffineDimExpr):
+            return None
+        loops.append(ir.AffineDimExpr(result).position)
+    if len(set(loops)) < len(loops):
+        return None
+    return loops
+
+
+def _replace(op: Op, contraction: Contraction) -> None:
+    sizes = loop_sizes(op)
+    batch = [contraction.batch] if contraction.batch else []
+    left_loops, right_loops, loops = contraction.loops
+    result = op.results[0]
+    groups = [*batch, contraction.rows, contraction.columns]
+    with ir.InsertionPoint(op), op.location:
+        factors = [*batch, contraction.rows, contraction.summed]
+        left = _grouped(contraction.left, left_loops, factors, sizes)
+        factors = [*batch, contraction.summed, contraction.columns]
+        right = _grouped(contraction.right, right_loops, factors, sizes)
+        start = _grouped(inits_of(op)[0], loops, groups, sizes)
+        product = matmul(left, right, start, is_unsigned=contraction.is_unsigned)
+        result.replace_all_uses_with(_ungrouped(product, loops, groups, sizes, result.type.shape))
+    op.erase()
+
+
+def _grouped(tensor: Value, loops: Loops, groups: Sequence[Loops], sizes: Sequence[int]) -> Value:
+    """Creates the tensor with one dimension for each group; ``loops``: those of its dimensions."""
+    shape = [prod(sizes[loop] for loop in group) for group in groups]
+    if is_free(tensor):
+        return reshaped(tensor, shape)
+    order = list(chain(*groups))
+    tensor = _collapsed(tensor, _joined(tensor.type.shape))
+    if order != loops:
+        tensor = transposed(tensor, list(map(loops.index, order)))
+    tensor = _collapsed(tensor, _consecutive(groups))
+    return _expanded(tensor, _joined(shape), shape)
+
+
+def _ungrouped(
+    tensor: Value, loops: Loops, groups: Sequence[Loops], sizes: Sequence[int], shape: Sequence[int]
+) -> Value:
+    """Creates the tensor of ``shape`` with the numbers of one that has a dimension for each group."""
+    order = list(chain(*groups))
+    tensor = _collapsed(tensor, _joined(tensor.type.shape))
+    tensor = _expanded(tensor, _consecutive(groups), [sizes[loop] for loop in order])
+    if order != loops:
+        tensor = transposed(tensor, list(map(order.index, loops)))
+    return _expanded(tensor, _joined(shape), shape)
+
+
+def _collapsed(tensor: Value, groups: list[Loops]) -> Value:
+    if len(groups) == tensor.type.rank:
+        return tensor
+    return collapse(tensor, groups)
+
+
+def _expanded(tensor: Value, groups: list[Loops], shape: Sequence[int]) -> Value:
+    if len(shape) == tensor.type.rank:
+        return tensor
+    return expand(tensor, groups, shape)
+
+
+def _joined(shape: Sequence[int]) -> list[Loops]:
+    """Returns groups of dimensions with one larger than 1 each, which dimensions of size 1 join."""
+    groups: list[Loops] = []
+    leading: Loops = []
+    for dimension, size in enumerate(shape):
+        if size > 1:
+            groups.append([*leading, dimension])
+            leading = []
+        elif groups:
+            groups[-1].append(dimension)
+        else:
+            leading.append(dimension)
+    return groups
+
+
+def _consecutive(groups: Sequence[Loops]) -> list[Loops]:
+    """Returns the groups that are not empty with numbers in place of their members: 0, 1, and so on."""
+    positions = iter(range(sum(map(len, groups))))
+    return [[next(positions) for _ in group] for group in groups if group]
