@@ -93,6 +93,17 @@ def test_padding_of_a_convolution_by_an_argument_stays_in_memory() -> None:
     assert any(buffer.padding == 0 for buffer in program.program.buffers)
 
 
+@pytest.mark.parametrize("side", [7, 14])
+def test_the_bias_of_a_pointwise_convolution_joins_it(side: int) -> None:
+    torch.manual_seed(0)
+    module, x = torch.nn.Conv2d(16, 32, 1).eval(), torch.randn(1, 16, side, side)
+    text = str(export.exported_text(module, (x,)))
+    assert kinds(text) == ["convolution"]
+    (found,) = listed(FusedFunction(formed(text))(x.numpy()))
+    with torch.no_grad():
+        np.testing.assert_allclose(found, module(x).numpy(), rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
 def test_padding_is_multiplied_by_weights_that_are_not_finite(number: float) -> None:
     torch.manual_seed(0)

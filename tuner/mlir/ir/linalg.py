@@ -44,13 +44,18 @@ def factor_extensions(op: Op) -> set[str] | None:
     *_, end = block.operations
     if len(end.operands) != 1:
         return None
-    factors = _factors(end.operands[0], total)
-    extensions = [op_of(factor, *EXTENSIONS) for factor in factors]
-    pairs = zip(factors, extensions, strict=True)
-    read = [factor if extension is None else extension.operands[0] for factor, extension in pairs]
-    if read not in ([first, second], [second, first]):
-        return None
-    return {extension.name for extension in extensions if extension is not None}
+    names = set()
+    read = []
+    for factor in _factors(end.operands[0], total):
+        extension = op_of(factor, *EXTENSIONS)
+        if extension is None:
+            read.append(factor)
+        else:
+            names.add(extension.name)
+            read.append(extension.operands[0])
+    if read in ([first, second], [second, first]):
+        return names
+    return None
 
 
 def _factors(number: Value, total: Value) -> list[Value]:
@@ -62,8 +67,12 @@ def _factors(number: Value, total: Value) -> list[Value]:
     if added is None:
         return []
     others = [term for term in added.operands if term != total]
-    product = op_of(others[0], *MULTIPLY) if len(others) == 1 else None
-    return [] if product is None else list(product.operands)
+    if len(others) != 1:
+        return []
+    product = op_of(others[0], *MULTIPLY)
+    if product is None:
+        return []
+    return list(product.operands)
 
 
 def round_late(function: Op) -> None:

@@ -57,31 +57,32 @@ def contraction_of(op: Op) -> Contraction | None:
     """Returns how an operation is a matmul; None for an operation that ``contractions_as_matmuls`` keeps."""
     if op.name != GENERIC or not all(map(is_tensor, op.operands)):
         return None
-    elements = [str(operand.type.element_type) for operand in op.operands]
     extensions = factor_extensions(op)
-    if extensions is None or len(extensions) > 1 or BIT in elements:
+    if extensions is None or len(extensions) > 1 or BIT in map(_element_of, op.operands):
         return None
-    loops = [_loops(operand, mapping) for operand, mapping in zip(op.operands, maps_in(op), strict=True)]
-    a, b, c = loops
+    a, b, c = map(_loops, op.operands, maps_in(op))
     if a is None or b is None or c is None:
         return None
-    summed = [loop for loop in a if loop in b and loop not in c]
-    batch = [loop for loop in c if loop in a and loop in b]
-    rows = [loop for loop in c if loop not in b]
-    columns = [loop for loop in c if loop not in a]
+    kinds: dict[tuple[bool, bool, bool], Loops] = {}  # whether A, B and the result have a loop -> such loops
+    for loop in dict.fromkeys((*c, *a, *b)):
+        kinds.setdefault((loop in a, loop in b, loop in c), []).append(loop)
+    batch = kinds.pop((True, True, True), [])
+    rows = kinds.pop((True, False, True), [])
+    columns = kinds.pop((False, True, True), [])
+    summed = kinds.pop((True, True, False), [])
+    if kinds or not summed:  # a loop of one operand alone is summed before, or repeated
+        return None
     left, right = inputs_of(op)
     if not columns or (rows and c.index(columns[0]) < c.index(rows[0])):
         left, right, a, b, rows, columns = right, left, b, a, columns, rows
-    is_plain = all(
-        sorted(loops) == sorted(chain(*groups))
-        for loops, groups in ((a, (batch, rows, summed)), (b, (batch, summed, columns)))
-    )
-    if not is_plain or not summed or not columns:
+    if not columns or (not rows and b != [*batch, *summed, *columns]):
         return None
-    if not rows and b != [*batch, *summed, *columns]:
-        return None
-    unsigned = EXTEND_UNSIGNED in extensions
-    return Contraction(left, right, (a, b, c), batch, rows, columns, summed, unsigned)
+    is_unsigned = EXTEND_UNSIGNED in extensions
+    return Contraction(left, right, (a, b, c), batch, rows, columns, summed, is_unsigned)
+
+
+def _element_of(tensor: Value) -> str:
+    return str(tensor.type.element_type)
 
 
 def _loops(tensor: Value, mapping: ir.AffineMap) -> Loops | None:
@@ -117,7 +118,7 @@ def _replace(op: Op, contraction: Contraction) -> None:
 
 def _grouped(tensor: Value, loops: Loops, groups: Sequence[Loops], sizes: Sequence[int]) -> Value:
     """Creates the tensor with one dimension for each group; ``loops``: those of its dimensions."""
-    shape = [prod(sizes[loop] for loop in group) for group in groups]
+    shape = [prod(map(sizes.__getitem__, group)) for group in groups]
     if is_free(tensor):
         return reshaped(tensor, shape)
     order = list(chain(*groups))
@@ -134,7 +135,7 @@ def _ungrouped(
     """Creates the tensor of ``shape`` with the numbers of one that has a dimension for each group."""
     order = list(chain(*groups))
     tensor = _collapsed(tensor, _joined(tensor.type.shape))
-    tensor = _expanded(tensor, _consecutive(groups), [sizes[loop] for loop in order])
+    tensor = _expanded(tensor, _consecutive(groups), list(map(sizes.__getitem__, order)))
     if order != loops:
         tensor = transposed(tensor, list(map(order.index, loops)))
     return _expanded(tensor, _joined(shape), shape)
@@ -169,5 +170,9 @@ def _joined(shape: Sequence[int]) -> list[Loops]:
 
 def _consecutive(groups: Sequence[Loops]) -> list[Loops]:
     """Returns the groups that are not empty with numbers in place of their members: 0, 1, and so on."""
-    positions = iter(range(sum(map(len, groups))))
-    return [[next(positions) for _ in group] for group in groups if group]
+    numbered: list[Loops] = []
+    start = 0
+    for group in filter(None, groups):
+        numbered.append(list(range(start, start + len(group))))
+        start += len(group)
+    return numbered

@@ -86,8 +86,8 @@ def _is_of_one(op: Op) -> bool:
 
     ``contractions_as_matmuls`` then makes a matmul without a batch; a column is better summed row by row.
     """
-    *batch, _, columns = op.results[0].type.shape
-    return columns == 1 or batch == [1]
+    shape: list[int] = list(op.results[0].type.shape)
+    return shape[-1] == 1 or shape[:-2] == [1]
 
 
 def fold_unit_dimensions(module: ir.Module) -> None:

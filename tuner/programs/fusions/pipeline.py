@@ -310,10 +310,10 @@ def _with_finite_weights(fusion: Fusion, numbers_of: Callable[[View], Array | No
     """
     if PAD not in fusion.ops:
         return fusion
-    weights = map(numbers_of, fusion.inputs)
-    if all(numbers is None or np.isfinite(numbers).all() for numbers in weights):
-        return fusion
-    return replace(fusion, kind=LOOPS, reason=NOT_FINITE)
+    for numbers in map(numbers_of, fusion.inputs):
+        if numbers is not None and not np.isfinite(numbers).all():
+            return replace(fusion, kind=LOOPS, reason=NOT_FINITE)
+    return fusion
 
 
 def _computed(init: str, weights: Sequence[Array | None], number: int) -> Array | None:

@@ -56,9 +56,12 @@ def take_shapes_of_producers(payload: TensorPayload) -> None:
         if source is None or not is_broadcast(source):
             continue
         if op.name == EXPAND:
-            _expanded(source, groups_of(op), tuple(op.results[0].type.shape))
+            reshaped: Op | None = _expanded(source, groups_of(op), tuple(op.results[0].type.shape))
         else:
-            _collapsed(source, groups_of(op))
+            reshaped = _collapsed(source, groups_of(op))
+        if reshaped is not None:  # the next reshape is one of a broadcast, too
+            op.results[0].replace_all_uses_with(reshaped.results[0])
+            op.erase()
     for op in payload.ops:
         if not _can_be_reshaped(op) or _widens_into_padding(op):
             continue
