@@ -111,3 +111,9 @@ func.func @f(%v: vector<16xi1>, %m: vector<16xi1>, %i: index) -> vector<16xi1> {
   %r = vector.transfer_read %c[%i], %p, %m : memref<6xi1>, vector<16xi1>
   return %r : vector<16xi1>
 }
+// ----- MASKED
+func.func @sums(%mask: vector<4xi1>, %v: vector<4xf32>, %start: f32, %w: vector<4xi32>) -> (f32, i32) {
+  %sum = vector.mask %mask { vector.reduction <add>, %v, %start : vector<4xf32> into f32 } : vector<4xi1> -> f32
+  %count = vector.mask %mask { vector.reduction <add>, %w : vector<4xi32> into i32 } : vector<4xi1> -> i32
+  return %sum, %count : f32, i32
+}

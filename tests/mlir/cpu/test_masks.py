@@ -11,7 +11,9 @@ from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.instruction_sets import AVX2, SETS
-from tuner.mlir.cpu.masks import unmask_truths
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu.masks import fill_masked_lanes, unmask_truths
+from tuner.mlir.transform import new_context, parse
 from tuner.programs.execution import host_function
 from tuner.runtime.cpu.host import describe_machine, own_flags
 from tuner.targets.cpu import target
@@ -49,6 +51,17 @@ def test_rows_of_any_width_and_sign(width: int) -> None:
     np.testing.assert_array_equal(computed(REDUCTION, "rows", -rows), (-rows).max(1))
     least = REDUCTION.replace("maximumf", "minimumf").replace("0xFF800000", "0x7F800000")
     np.testing.assert_array_equal(computed(least, "rows", rows), rows.min(1))
+    whole = np.floor(rows * 100)
+    total = REDUCTION.replace("maximumf", "addf").replace("0xFF800000", "0.0")
+    np.testing.assert_array_equal(computed(total, "rows", whole), whole.sum(1))
+
+
+def test_a_masked_sum_is_one_of_all_lanes_that_may_be_added_in_any_order() -> None:
+    with new_context(), ir.Location.unknown():
+        module = parse(text_beside(__file__, "MASKED"), "text")
+        fill_masked_lanes(module)
+        assert str(module).count("vector.mask") == 1  # of integers
+        assert "vector.reduction <add>, %0, %arg2 : vector<4xf32> into f32" in str(module)
 
 
 @pytest.mark.drawn(2)
