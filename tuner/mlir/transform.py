@@ -206,8 +206,8 @@ def parse(text: str, what: str) -> ir.Module:
         module = ir.Module.parse(with_current_spellings(text))
     except (ir.MLIRError, ValueError) as error:
         said = UNREGISTERED.sub(lambda match: _unregistered(match, text), first_diagnostic(error))
-        if said == NO_PLACE:
-            said = _short_form(text) or said
+        if said == NO_PLACE and (short_form := _short_form(text)):
+            raise CandidateError(Stage.BIND, f"{what}:{short_form}") from error
         said = f"{what}: {UNKNOWN_OP.sub(_with_similar_op, said)}"
         if what != PAYLOAD:  # of which the caller knows the file: ``tuner.programs.payload_errors.in_file``
             said = AT_LINE.sub(rf"{what}:\1", said.removeprefix(f"{what}: "), count=1)
@@ -226,11 +226,11 @@ def _with_similar_op(match: re.Match[str]) -> str:
 
 
 def _short_form(text: str) -> str:
-    """Returns a message that names an op of ``tuner`` in a short form, which none has; "" without one."""
+    """Returns place and message of an op of ``tuner`` in a short form, which none has; "" without one."""
     for number, line in enumerate(text.splitlines(), 1):
         match = SHORT_FORM.search(line.partition("//")[0])
         if match is not None:
-            found = f"error: line {number}:{match.start() + 1}: found {match[1]} in a short form"
+            found = f"{number}:{match.start() + 1}: found {match[1]} in a short form"
             return f'{found}, allowed "{match[1]}"(%handle) {{...}} : (!transform.any_op) -> ()'
     return ""
 
