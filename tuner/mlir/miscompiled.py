@@ -157,7 +157,7 @@ def _compute_condition(branch: Op) -> None:
     values = _values_of(mapping, list(branch.operands))
     symbols = ", ".join(f"s{number}" for number in range(len(values)))
     relations = ("==" if is_equality else ">=" for is_equality in are_equalities)
-    listed = ", ".join(f"s{number} {relation} 0" for number, relation in enumerate(relations))
+    listed = ", ".join(f"s{relation_index} {relation} 0" for relation_index, relation in enumerate(relations))
     attributes["condition"] = ir.Attribute.parse(f"affine_set<()[{symbols}] : ({listed})>")
     _replace(branch, values, attributes)
 

@@ -211,12 +211,12 @@ class _AmxMatmul:
         is_in_scratch = [not position.is_whole for position in positions]
         if self.products.can_be_nan and (any(is_in_scratch) or self.matmul.fill is None):
             is_in_scratch = [True] * len(positions)  # C is added to sums that are right
-        for number, (position, tile) in enumerate(zip(positions, totals, strict=True)):
-            if not is_in_scratch[number]:
+        for tile_index, (position, tile) in enumerate(zip(positions, totals, strict=True)):
+            if not is_in_scratch[tile_index]:
                 amx_tiles.tile_store(tile, self.matmul.c, position.row, position.column)
             else:
                 assert self.scratch is not None
-                down, right = (index(K_GROUPS * position) for position in divmod(number, across))
+                down, right = (index(K_GROUPS * position) for position in divmod(tile_index, across))
                 amx_tiles.tile_store(tile, self.scratch, down, right)
         if self.products.can_be_nan:
             self._block_sums(positions, rows, columns, is_in_scratch[0]).recompute_if_special()

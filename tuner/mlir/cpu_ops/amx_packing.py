@@ -117,8 +117,8 @@ def pack_a_to_tiles(source: KGroupSource, first: Value, rows: BlockExtent, k: in
                 lambda: rolled_loop(0, source.k_groups, copy),
                 copy_part,
             )
-            for number, line in enumerate(transposed(_lines(source, square))):
-                store(plus(down, number), step, line)
+            for line_index, line in enumerate(transposed(_lines(source, square))):
+                store(plus(down, line_index), step, line)
 
         _over(rows.covering(source.k_groups), steps.covering(source.depth), of_tile)
 

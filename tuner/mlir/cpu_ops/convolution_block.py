@@ -189,9 +189,9 @@ class _Block:
             if not self.tile.is_stored_along_lanes:
                 self._store_transposed(of_part, first, count, adds=adds)
                 continue
-            for number, pixel in enumerate(self.pixels):
+            for pixel_index, pixel in enumerate(self.pixels):
                 indices = self._place(pixel | {self.tile.lane: first})
-                store_lanes(of_part(number), self.tile.buffer(SUMS), indices, count, adds=adds)
+                store_lanes(of_part(pixel_index), self.tile.buffer(SUMS), indices, count, adds=adds)
         for replaced in (op, fill, view if self.panel else None):
             if replaced is not None:
                 replaced.erase()

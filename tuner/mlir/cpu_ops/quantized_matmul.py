@@ -211,8 +211,8 @@ class FloatProduct:
             return after
 
         sums = loop(0, self.depth, of_k, [zero(type_)] * (len(rows) * vectors))
-        for number, row in enumerate(rows):
-            of_row = sums[number * vectors :][:vectors]
+        for row_index, row in enumerate(rows):
+            of_row = sums[row_index * vectors :][:vectors]
             product.store(row, block.panel, block.columns, of_row, adds=block.adds)
 
 

@@ -144,8 +144,8 @@ class QuantizedProduct:
             finished = loop(0, self.runs_of_block, of_run, start)
         else:
             finished = of_run(index(0), *start)
-        for number, row in enumerate(row_numbers):
-            self.store(row, panel, columns, finished[number * vectors :][:vectors], adds=block.adds)
+        for row_index, row in enumerate(row_numbers):
+            self.store(row, panel, columns, finished[row_index * vectors :][:vectors], adds=block.adds)
 
     def _sums(self, strip: Strip, rows: list[Value], vectors: int, in_block: Value) -> list[Value]:
         """Creates the sums of a block's run ``in_block``: a vector for each row and vector of columns."""
@@ -168,10 +168,10 @@ class QuantizedProduct:
             after = list(sums)
             width = scheme.step // len(factors[0])
             for part in range(len(factors[0])):
-                for number, row in enumerate(rows):
+                for row_index, row in enumerate(rows):
                     of_a = scheme.of_a(self.rows.numbers, row, plus(k, part * width))
                     for vector in range(vectors):
-                        register = number * vectors + vector
+                        register = row_index * vectors + vector
                         after[register] = scheme.after(after[register], of_a, factors[vector][part])
             return after
 
@@ -290,11 +290,11 @@ class QuantizedProduct:
             before: f32 sums of earlier runs, in the same order.
         """
         after: list[Value] = []
-        for number, row in enumerate(rows):
+        for row_index, row in enumerate(rows):
             shift = None if self.operands.zero_points is None else self._row_sum(row, run)
             by_row = self._row_scale(row, run) if self._is_scaled_by_run else None
             for vector, (scale, points) in enumerate(group):
-                register = number * len(group) + vector
+                register = row_index * len(group) + vector
                 made = self._shifted(sums[register], shift, points)
                 factor = scale
                 if by_row is not None:  # in the payload's order: the other one overflows before

@@ -55,8 +55,8 @@ def _replace(op: Op) -> None:
         # parsed from text, which gives the op its body, then cloned to here
         holder = ir.Module.parse(MATMUL.format(a=a.type, b=b.type, c=start.type))
         copied = holder.body.operations[0].regions[0].blocks[0].operations[0].operation.clone()
-        for number, operand in enumerate((a, b, start)):
-            copied.operands[number] = operand
+        for operand_index, operand in enumerate((a, b, start)):
+            copied.operands[operand_index] = operand
         for name in op.attributes:
             if name not in INHERENT:
                 copied.attributes[name] = op.attributes[name]

@@ -85,8 +85,8 @@ def transposed_square(rows: Sequence[Value]) -> list[Value]:
         return _exchanged([*rows, *[zero(line)] * (lanes - len(rows))])
     square = ir.VectorType.get([lanes, lanes], line.element_type)
     whole = zero(square)
-    for number, row in enumerate(rows):
-        whole = with_line(whole, number, row)
+    for index, row in enumerate(rows):
+        whole = with_line(whole, index, row)
     transposed = value("vector.transpose", square, whole, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
     return [line_of(transposed, number) for number in range(lanes)]
 

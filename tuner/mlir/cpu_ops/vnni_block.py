@@ -305,8 +305,8 @@ class _KGroupMatmul:
         vectors = -(-columns // lanes)
         sums = self._sums(_TilePosition(strip, panel, vectors))
         column = times(panel, self.tile.columns)
-        for number, sums_of_vector in enumerate(sums):
-            row, vector = divmod(number, vectors)
+        for tile_index, sums_of_vector in enumerate(sums):
+            row, vector = divmod(tile_index, vectors)
             indices = (plus(strip.first, row), plus(column, vector * lanes))
             width = min(columns - vector * lanes, lanes)
             store_lanes(sums_of_vector, self.matmul.c, indices, width, adds=self.matmul.fill is None)
@@ -351,8 +351,8 @@ class _KGroupMatmul:
         after: list[Value] = []
         for row in range(len(sums) // len(of_b)):
             of_a = of_row(row)
-            for number, vector in enumerate(of_b):
-                after.append(self.products.after(sums[row * len(of_b) + number], of_a, vector))
+            for vector_index, vector in enumerate(of_b):
+                after.append(self.products.after(sums[row * len(of_b) + vector_index], of_a, vector))
         return after
 
     def _fetch(self, tile: "_TilePosition", k_group: Value) -> None:

@@ -297,8 +297,8 @@ def transposed(rows: list[Value]) -> list[Value]:
     k_group = ir.IntegerType.get_signless(_bits_of(type_) // count)
     line, square = (ir.VectorType.get(shape, k_group) for shape in ([count], [count, count]))
     k_groups = zero(square)
-    for number, row in enumerate(rows):
-        k_groups = with_line(k_groups, number, value("vector.bitcast", line, row))
+    for row_index, row in enumerate(rows):
+        k_groups = with_line(k_groups, row_index, value("vector.bitcast", line, row))
     turned = value("vector.transpose", square, k_groups, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
     lines = [line_of(turned, number) for number in range(count)]
     return [value("vector.bitcast", type_, k_groups_of_line) for k_groups_of_line in lines]
@@ -509,8 +509,8 @@ def store_columns(lines: list[Value], vectors: int, vector: Value, step: Value, 
     panel, vector_of_panel = (
         value(f"arith.{name}", type_, vector, index(vectors)) for name in ("divui", "remui")
     )
-    for number, line in enumerate(transposed(lines)):
-        store(panel, step, index(number), vector_of_panel, line)
+    for line_index, line in enumerate(transposed(lines)):
+        store(panel, step, index(line_index), vector_of_panel, line)
 
 
 def _pack_transposed_a(
@@ -528,5 +528,5 @@ def _pack_transposed_a(
             lines += source.side_by_side(first_k, across, left, rows, source.k_groups)
         else:
             lines.append(zero(source.vector))
-    for number, line in enumerate(transposed(lines)[:rows]):
-        store(plus(begin, number), step, line)
+    for line_index, line in enumerate(transposed(lines)[:rows]):
+        store(plus(begin, line_index), step, line)

@@ -43,19 +43,21 @@ class WidenOperandsOp(InPlaceOp, name="widen_operands"):
 
     def change(self, function: Op) -> Refusal | None:
         lanes = attribute(self, "lanes", 16)
-        numbers = [number for number, name in enumerate("ab") if attribute(self, name, 1)]
+        operand_indices = [
+            operand_index for operand_index, name in enumerate("ab") if attribute(self, name, 1)
+        ]
         matmuls = walk(function, MATMUL)
         for matmul in matmuls:
-            for number in numbers:
-                reason = _refusal(matmul.operands[number])
+            for operand_index in operand_indices:
+                reason = _refusal(matmul.operands[operand_index])
                 if reason:
-                    return Refusal(f"{'AB'[number]}: {reason}")
+                    return Refusal(f"{'AB'[operand_index]}: {reason}")
         for matmul in matmuls:
-            for number in numbers:
+            for operand_index in operand_indices:
                 with ir.InsertionPoint(matmul), matmul.location:
-                    buffer = matmul.operands[number].owner.operands[0]
-                    matmul.operands[number] = _widened(buffer, lanes)
-                _drop_conversion(matmul, number)
+                    buffer = matmul.operands[operand_index].owner.operands[0]
+                    matmul.operands[operand_index] = _widened(buffer, lanes)
+                _drop_conversion(matmul, operand_index)
         return None
 
 

@@ -135,11 +135,11 @@ def fusion_arguments(text: str) -> tuple[FusionArgument, ...]:
                 tuple(type_.shape),
                 tuple(type_.get_strides_and_offset()[0]),
                 str(type_.element_type),
-                WEIGHT_ATTRIBUTE in argument_attributes(function, number),
-                number >= inputs,
-                _bits_of(argument_attributes(function, number)),
+                WEIGHT_ATTRIBUTE in argument_attributes(function, index),
+                index >= inputs,
+                _bits_of(argument_attributes(function, index)),
             )
-            for number, type_ in enumerate(types)
+            for index, type_ in enumerate(types)
         )
 
 

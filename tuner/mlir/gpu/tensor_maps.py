@@ -99,9 +99,9 @@ def record_tensor_maps(module: ir.Module) -> None:
     pointer = ir.Type.parse(POINTER)
     for function in walk(module, "gpu.func"):
         arguments = function.regions[0].blocks[0].arguments
-        numbers = [index for index, argument in enumerate(arguments) if argument.type == pointer]
-        if numbers:
-            function.attributes[TENSOR_MAPS] = ir.DenseI64ArrayAttr.get(numbers)
+        pointers = [index for index, argument in enumerate(arguments) if argument.type == pointer]
+        if pointers:
+            function.attributes[TENSOR_MAPS] = ir.DenseI64ArrayAttr.get(pointers)
 
 
 def pass_tensor_maps_by_value(module: ir.Module) -> None:
@@ -169,9 +169,9 @@ def pass_tensor_maps_by_address(module: ir.Module) -> None:
     """
     for function in walk(module, "gpu.func"):
         function_types = function_type(function)
-        numbers = [number for number, type_ in enumerate(function_types.inputs) if is_tensor_map(type_)]
+        maps = [index for index, type_ in enumerate(function_types.inputs) if is_tensor_map(type_)]
         block = function.regions[0].blocks[0]
-        for argument in [block.arguments[number] for number in numbers]:
+        for argument in [block.arguments[index] for index in maps]:
             old = argument.type
             uses = uses_of(argument)
             argument.set_type(ir.Type.parse(POINTER))
@@ -182,8 +182,8 @@ def pass_tensor_maps_by_address(module: ir.Module) -> None:
         function.attributes["function_type"] = ir.TypeAttr.get(
             ir.FunctionType.get(inputs, function_types.results)
         )
-        for launch in launches_of(module, name_of(function)) if numbers else ():
-            for number, operand in enumerate(list(launch.operands)):
+        for launch in launches_of(module, name_of(function)) if maps else ():
+            for operand_index, operand in enumerate(list(launch.operands)):
                 if is_tensor_map(operand.type):
                     with launch.location, ir.InsertionPoint(launch):
-                        launch.operands[number] = value(CAST, ir.Type.parse(POINTER), operand)
+                        launch.operands[operand_index] = value(CAST, ir.Type.parse(POINTER), operand)

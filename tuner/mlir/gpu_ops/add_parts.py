@@ -137,8 +137,8 @@ class _Reduction:
 
     def pass_on(self) -> None:
         """Creates the stores of the block's part, and the sums by the warp that is last at the tile."""
-        for number, store in enumerate(self.stores):
-            indices = self._indices(number, self._part_number())
+        for store_index, store in enumerate(self.stores):
+            indices = self._indices(store_index, self._part_number())
             create("vector.store", [], [store.operands[0], self.parts, *indices])
         self.create_arrival()
 

@@ -181,10 +181,10 @@ class _Output:
         if self.epilogue is None:
             return indices
         return [
-            value("arith.minui", position.type, position, index(self.bounds[number] - 1))
-            if number in self.bounds
+            value("arith.minui", position.type, position, index(self.bounds[axis] - 1))
+            if axis in self.bounds
             else position
-            for number, position in enumerate(indices)
+            for axis, position in enumerate(indices)
         ]
 
     def write(self, vector: Value, indices: list[Value]) -> None:

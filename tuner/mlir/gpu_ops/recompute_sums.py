@@ -111,8 +111,8 @@ def _is_special(sums: Sequence[Value]) -> Value:
     """Creates the check whether a sum of any lane of the warp is not finite; returns the i1 value."""
     start = zero(sums[0].type)
     marks = [Term(start)] * min(CHAINS, len(sums))
-    for number, element in enumerate(sums):
-        own = number % len(marks)
+    for element_index, element in enumerate(sums):
+        own = element_index % len(marks)
         marks[own] = Term(element).fma(0.0, marks[own])
     mark = marks[0]
     for other in marks[1:]:

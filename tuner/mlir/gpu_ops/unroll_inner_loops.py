@@ -89,9 +89,9 @@ def _copy(op: Op, renamed: dict[Value, Value]) -> None:
     clone = op.clone()
 
     def rename(op: Op) -> WalkResult:
-        for number, value in enumerate(op.operands):
+        for operand_index, value in enumerate(op.operands):
             if value in renamed:
-                op.operands[number] = renamed[value]
+                op.operands[operand_index] = renamed[value]
         return WalkResult.ADVANCE
 
     walk_ops(clone, rename)

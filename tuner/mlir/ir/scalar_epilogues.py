@@ -52,8 +52,8 @@ def apply_epilogue(epilogue: Op, function: Op, sums: Value, indices: list[Value]
     width = ir.VectorType(sums.type).shape[0]
     block = epilogue.regions[0].blocks[0]
     known = {block.arguments[0]: sums}
-    for number, argument in list(enumerate(block.arguments))[1:]:
-        known[argument] = _load(epilogue, number, function, indices, width)
+    for index, argument in list(enumerate(block.arguments))[1:]:
+        known[argument] = _load(epilogue, index, function, indices, width)
     for op in ops_in(block):
         if op.name == "func.return":
             return known[op.operands[0]]

@@ -237,10 +237,10 @@ class StagedStores:
         indices = [plus(at[0], 8 * half), at[1]]
         bounds = bounds_of(self.c)
         indices = [  # clamped to C for the epilogue's loads; results outside of C are not stored
-            value("arith.minui", position.type, position, index(bounds[number] - 1 - number))
-            if number in bounds
+            value("arith.minui", position.type, position, index(bounds[axis] - 1 - axis))
+            if axis in bounds
             else position
-            for number, position in enumerate(indices)
+            for axis, position in enumerate(indices)
         ]
         results = apply_epilogue(self.epilogue, self.function, pair, indices)
         type_ = ir.IntegerType.get_signless(32)

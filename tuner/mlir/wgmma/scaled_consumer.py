@@ -176,8 +176,8 @@ def _added(
     type_ = ir.F32Type.get()
     factors: dict[tuple[int, int], Value] = {}
     more = []
-    for number, total in enumerate(totals):
-        fragment, position = divmod(number, plan.sums)
+    for total_index, total in enumerate(totals):
+        fragment, position = divmod(total_index, plan.sums)
         pair = _scales_of(plan, fragment, position)
         if pair not in factors:
             factors[pair] = value("arith.mulf", type_, *map(scales.__getitem__, pair))
