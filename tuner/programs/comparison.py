@@ -42,7 +42,7 @@ def compare(
     # the longest static dimension of an argument, as an estimate of the terms of a sum
     terms = max((size for kind in buffers for size in kind.shape if size is not None), default=1)
     names = [f"result {number}" for number in range(len(code.results))]
-    names += [f"argument {number}" for number, is_written in enumerate(code.written) if is_written]
+    names += [f"argument {index}" for index, is_written in enumerate(code.written) if is_written]
     kinds = [kind.element for kind in code.results]
     pairs = zip(code.arguments, code.written, strict=True)
     kinds += [kind.element for kind, is_written in pairs if is_written]

@@ -55,12 +55,12 @@ def tunable_fusions(
     problems: list[NamedProblem] = []
     left_out: list[str] = []
     divided: dict[Problem, None] = {}
-    for number, fusion in enumerate(formed.program.fusions):
+    for index, fusion in enumerate(formed.program.fusions):
         key = (fusion.kind, fusion.text)
         if key not in known:
             known[key] = _problem_of(fusion, machine)
         problem = known[key]
-        name = f"g{number}"
+        name = f"g{index}"
         if isinstance(problem, Problem):
             problems.append(NamedProblem(replace(problem, cache=cache), name))
             if threads_of(fusion, problem, threads) > 1:

@@ -192,17 +192,17 @@ def _transposed(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
     counts = [-(-size // step) for size, step in zip(sizes, form.stride, strict=True)]  # pixels of a phase
     phases = list(itertools.product(*map(range, form.stride)))
     together: dict[tuple[_Read, ...], dict[int, torch.Tensor]] = {}
-    for number, phase in enumerate(phases):
+    for index, phase in enumerate(phases):
         reads, part = _part_of_window(flipped, phase, window, form)
         if all(read.taps for read in reads):
-            together.setdefault(reads, {})[number] = part
+            together.setdefault(reads, {})[index] = part
     zeros = torch.zeros((), dtype=x.dtype).expand(x.shape[0], form.groups * filters, *counts)
     empty = zeros if bias is None else zeros + bias.reshape(-1, *[1] * dims)
     results = [empty] * len(phases)
     for reads, parts in together.items():
         sums = _plain(x, reads, list(parts.values()), bias, counts, form)
-        for number in parts:
-            results[number] = sums.pop(0)
+        for index in parts:
+            results[index] = sums.pop(0)
     for at, step in reversed([*enumerate(form.stride)]):  # each phase is written where its pixels lie
         rows = [results[first : first + step] for first in range(0, len(results), step)]
         results = [torch.stack(row, 3 + at).flatten(2 + at, 3 + at) for row in rows]

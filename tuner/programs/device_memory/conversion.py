@@ -228,7 +228,7 @@ def is_shared(root: Value) -> bool:
 
 def _take_device_arguments(function: Op, options: DeviceOptions) -> list[int]:
     inputs = function_type(function).inputs
-    buffers = [number for number, type_ in enumerate(inputs) if is_buffer(type_)]
+    buffers = [index for index, type_ in enumerate(inputs) if is_buffer(type_)]
     is_public = "private" not in str(function.attributes.get("sym_visibility", "public"))
     marked = _take_marks(function)
     return [number for number in buffers if number in marked or (options.device_arguments and is_public)]

@@ -142,15 +142,15 @@ def add_iter_args(op: Op, is_wanted: Callable[[Value], bool]) -> AddedIterArgs:
         if len(op.regions[number].blocks):
             pairs += _move_body(op, new, number, positions.arguments[number])
             operands += _yield_more(new, number, positions.yielded[number])
-    for number, result in enumerate(op.results):
-        result.replace_all_uses_with(new.results[number])
+    for result_index, result in enumerate(op.results):
+        result.replace_all_uses_with(new.results[result_index])
     pairs += [(new.results[number], new.results[count + k]) for k, number in enumerate(positions.results)]
     op.erase()
     return AddedIterArgs(tuple(pairs), tuple(operands))
 
 
 def _forwarded_positions(op: Op, is_wanted: Callable[[Value], bool]) -> _ForwardedPositions:
-    results = [number for number, result in enumerate(op.results) if is_wanted(result)]
+    results = [index for index, result in enumerate(op.results) if is_wanted(result)]
     if op.name in aliases.BRANCHES:
         regions = len(op.regions)
         return _ForwardedPositions([], [[]] * regions, [results] * regions, results)
@@ -160,7 +160,7 @@ def _forwarded_positions(op: Op, is_wanted: Callable[[Value], bool]) -> _Forward
     # scf.while: inits are the arguments of "before"; scf.condition(condition, values...) passes the values to
     # the arguments of "after" or the results; the scf.yield of "after" passes to the arguments of "before"
     arguments = op.regions[0].blocks[0].arguments
-    first = [number for number, argument in enumerate(arguments) if is_wanted(argument)]
+    first = [index for index, argument in enumerate(arguments) if is_wanted(argument)]
     condition = [1 + number for number in results]
     return _ForwardedPositions(first, [first, results], [condition, first], results)
 

@@ -177,16 +177,16 @@ class PointValues:
         arguments = list(op.regions[0].blocks[0].arguments)
         known: dict[Value, Value] = {}
         inputs = len(operations.inputs_of(op))
-        for number, mapping in enumerate(maps_in(op)):
-            if not list(arguments[number].uses):
+        for operand_index, mapping in enumerate(maps_in(op)):
+            if not list(arguments[operand_index].uses):
                 continue
-            operand = op.operands[number]
-            if number >= inputs and carried:
-                known[arguments[number]] = carried[number - inputs]
+            operand = op.operands[operand_index]
+            if operand_index >= inputs and carried:
+                known[arguments[operand_index]] = carried[operand_index - inputs]
             elif operations.is_tensor(operand):
-                known[arguments[number]] = self.at(operand, self.mapped(mapping, loops))
+                known[arguments[operand_index]] = self.at(operand, self.mapped(mapping, loops))
             else:
-                known[arguments[number]] = self._scalar(operand, {})
+                known[arguments[operand_index]] = self._scalar(operand, {})
         *computed, end = operations.body_of(op)
         for scalar_op in computed:
             self._create_scalar(scalar_op, known, loops)

@@ -72,14 +72,14 @@ def epilogue_of(last: Op, function: FusionFunction) -> MatmulEpilogue | Refusal 
     if len(generics) != 1 or len(function.outputs) != 1 or tensor != generics[0].results[0]:
         return Refusal("the epilogue is several operations")
     op = generics[0]
-    places = [number for number, operand in enumerate(op.operands) if operand == sums]
+    places = [index for index, operand in enumerate(op.operands) if operand == sums]
     if len(places) != 1 or not is_identity(maps_in(op)[places[0]]) or not all(is_parallel(op)):
         return Refusal("the epilogue reads other sums than those of its element")
     if not _is_arithmetic(op):
         return Refusal("the epilogue is more than arithmetic")
     if str(output.type.element_type) not in FLOATS or not is_plain(output):
         return Refusal(f"the result is {output.type}, not rows of {', '.join(FLOATS)}")
-    others = [(number, tensor) for number, tensor in enumerate(inputs_of(op)) if number != places[0]]
+    others = [(index, tensor) for index, tensor in enumerate(inputs_of(op)) if index != places[0]]
     for number, tensor in others:
         loops = dimensions(maps_in(op)[number])
         is_read = tensor in function.memory and is_plain(function.memory[tensor])

@@ -194,10 +194,10 @@ def along(indices: Sequence[Array], axes: Axes, shape: tuple[int, ...]) -> list[
     it lies, or None. The arrays broadcast to (blocks, threads, *shape).
     """
     places = [with_trailing_axes(index, len(shape)) for index in indices]
-    for number, axis in enumerate(axes):
+    for axis_index, axis in enumerate(axes):
         if axis is not None:
             places[axis] = places[axis] + with_trailing_axes(
-                np.arange(shape[number]), len(shape) - 1 - number
+                np.arange(shape[axis_index]), len(shape) - 1 - axis_index
             )
     return places
 

@@ -388,11 +388,11 @@ def move_pointers_of_copies(module: ir.Module) -> int:
     """
     moved = 0
     for op in [*walk(module, "gpu.memcpy"), *walk(module, "gpu.memset")]:
-        for number, operand in enumerate(op.operands):
+        for operand_index, operand in enumerate(op.operands):
             type_ = operand.type
             if is_buffer(type_) and is_contiguous(type_) and not has_zero_offset(type_):
                 with op.location, ir.InsertionPoint(op):
-                    op.operands[number] = _moved(operand)
+                    op.operands[operand_index] = _moved(operand)
                 moved += 1
     return moved
 

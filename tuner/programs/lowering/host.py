@@ -113,10 +113,10 @@ def _call(module: ir.Module, launch: Op, effects: KernelEffects) -> None:
         sizes = _grid_and_block(launch)
         with ir.InsertionPoint(launch):
             sizes += operands(launch, SHARED_BYTES) or [index(UNKNOWN_SIZE)]
-            for number, size in enumerate(sizes):
+            for size_index, size in enumerate(sizes):
                 is_index = isinstance(size.type, ir.IndexType)
                 whole = size if is_index else value("arith.index_cast", type_, size)
-                create("memref.store", [], [whole, buffer, index(number)])
+                create("memref.store", [], [whole, buffer, index(size_index)])
         passed = [buffer, *(_as_buffer(launch, argument) for argument in arguments)]
         name = PREFIX + kernel_of(launch)
         if name not in map(name_of, walk(module, "func.func")):

@@ -129,8 +129,8 @@ def _can_be_followed(buffer: Value) -> bool:
 
 
 def _writes(op: Op, aliases: frozenset[Value]) -> bool:
-    numbers = [number for number, operand in enumerate(op.operands) if operand in aliases]
-    return op.name not in FORWARDING and any(effect_on_operand(op, number).writes for number in numbers)
+    alias_indices = [index for index, operand in enumerate(op.operands) if operand in aliases]
+    return op.name not in FORWARDING and any(effect_on_operand(op, index).writes for index in alias_indices)
 
 
 def replace_matmuls(

@@ -42,7 +42,7 @@ def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
     Tensor maps need device memory. Until a program's buffers are in device memory, kernels and launches take
     the tensors themselves.
     """
-    for number, name in enumerate(launch.arguments):
+    for name_index, name in enumerate(launch.arguments):
         tensor_map = launch.tensor_map(name)
         if tensor_map is not None:
             layout = tensor_map.layout
@@ -52,7 +52,7 @@ def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
             ]
             order = ir.StridedLayoutAttr.get(0, [*strides, 1])
             tensor = ir.MemRefType.get(list(reversed(layout.sizes)), element, layout=order)
-            _retype(function, number, tensor)
+            _retype(function, name_index, tensor)
 
 
 def tensor_map_attributes(launch: Launch) -> dict[str, Attribute]:
@@ -92,9 +92,10 @@ def create_tensor_maps(module: ir.Module) -> None:
                 for attribute in launch.attributes[MAP_TYPES]
             ]
             _take_maps(launch, kinds)
-        for number, type_ in enumerate(kinds if noted else ()):  # the same kinds at each launch of a kernel
+        # the same kinds at each launch of a kernel
+        for type_index, type_ in enumerate(kinds if noted else ()):
             if type_ is not None:
-                _retype(function, number, ir.Type.parse(POINTER))
+                _retype(function, type_index, ir.Type.parse(POINTER))
 
 
 def _take_maps(launch: Op, kinds: list[Type | None]) -> None:

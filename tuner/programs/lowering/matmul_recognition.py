@@ -279,7 +279,7 @@ def zero_fill_before(op: Op, c: Value) -> Op | None:
     None where there is none, or ``c`` may be accessed between the two.
     """
     before = list(op.block.operations)
-    index = next(number for number, other in enumerate(before) if other.operation == op)
+    index = next(index for index, other in enumerate(before) if other.operation == op)
     by_origin = list(map(aliases_of, origins_of(c)))
     if any(origin.is_kept for origin in by_origin):
         return None

@@ -149,18 +149,18 @@ def _true() -> Value:
 
 def _places_in_unpacked(tiles: _Tiles, loops: list[Value]) -> list[Value]:
     places = [loops[tiles.order.index(axis)] for axis in range(tiles.rank)]
-    for number, axis in enumerate(tiles.inner):
-        first = value("arith.muli", places[axis].type, places[axis], tiles.tile(number))
-        places[axis] = value("arith.addi", first.type, first, loops[tiles.rank + number])
+    for axis_index, axis in enumerate(tiles.inner):
+        first = value("arith.muli", places[axis].type, places[axis], tiles.tile(axis_index))
+        places[axis] = value("arith.addi", first.type, first, loops[tiles.rank + axis_index])
     return places
 
 
 def _places_in_packed(tiles: _Tiles, loops: list[Value]) -> list[Value]:
     outer = list(loops)
     inner = []
-    for number, axis in enumerate(tiles.inner):
-        inner.append(value("arith.remui", loops[axis].type, loops[axis], tiles.tile(number)))
-        outer[axis] = value("arith.divui", loops[axis].type, loops[axis], tiles.tile(number))
+    for axis_index, axis in enumerate(tiles.inner):
+        inner.append(value("arith.remui", loops[axis].type, loops[axis], tiles.tile(axis_index)))
+        outer[axis] = value("arith.divui", loops[axis].type, loops[axis], tiles.tile(axis_index))
     return [*(outer[axis] for axis in tiles.order), *inner]
 
 

@@ -248,10 +248,10 @@ class SizedFunction:
 
     def _size_of(self, arrays: Sequence[Array]) -> int:
         sizes: dict[int, int] = {}  # n -> the number of the argument that has it
-        for number, (array, type_) in enumerate(zip(arrays, self.signature.arguments, strict=True)):
+        for index, (array, type_) in enumerate(zip(arrays, self.signature.arguments, strict=True)):
             for length, known in zip(array.shape, type_.shape, strict=True):
                 if not known.is_static:
-                    sizes.setdefault(length, number)
+                    sizes.setdefault(length, index)
         if len(sizes) > 1:
             listed = ", ".join(f"{size} of argument {number}" for size, number in sizes.items())
             raise UsageError(f"{self.signature.entry}: found sizes {listed}; allowed one size n for all")

@@ -176,7 +176,7 @@ def _slots(nodes: tuple[Node, ...], limit: int, joined: frozenset[int]) -> dict[
 
     Stream 0 has the most work that the host waits for as an iteration starts; among equals, it ends last.
     """
-    work = [number for number, node in enumerate(nodes) if node.kind is NodeKind.WORK]
+    work = [index for index, node in enumerate(nodes) if node.kind is NodeKind.WORK]
     seen = _closure(nodes)
     index_of = {number: index for index, number in enumerate(work)}
     before = tuple(frozenset(index_of[u] for u in _numbers(seen[v]) if u in index_of) for v in work)
@@ -195,10 +195,10 @@ def _slots(nodes: tuple[Node, ...], limit: int, joined: frozenset[int]) -> dict[
     for slot, elements in enumerate(ranked):
         for element in elements:
             slots[work[element]] = slot
-    for number, node in enumerate(nodes):
+    for index, node in enumerate(nodes):
         if node.kind is NodeKind.ALLOCATION:
-            user = next((v for v in work if number in nodes[v].before), None)
-            slots[number] = 0 if user is None else slots[user]
+            user = next((v for v in work if index in nodes[v].before), None)
+            slots[index] = 0 if user is None else slots[user]
     return slots
 
 
