@@ -148,7 +148,7 @@ class RowTable:
     @classmethod
     def of(cls, feasible: FeasibleSet) -> "RowTable":
         matrix = feasible.matrix()
-        kept = [number for number, levels in enumerate(matrix.levels) if levels > 1]
+        kept = [index for index, levels in enumerate(matrix.levels) if levels > 1]
         columns = tuple(
             Column(
                 matrix.levels[number],
@@ -164,7 +164,7 @@ class RowTable:
         return RowTable(self.codes[rows], self.columns)
 
     def with_alignments(self) -> "RowTable":  # one more column for each knob with alignments
-        aligned = [(number, column) for number, column in enumerate(self.columns) if column.alignments]
+        aligned = [(index, column) for index, column in enumerate(self.columns) if column.alignments]
         if not aligned:
             return self
         added = [np.append(column.alignments, -1)[self.codes[:, number]] for number, column in aligned]

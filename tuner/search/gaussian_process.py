@@ -201,14 +201,14 @@ def _groups(table: RowTable) -> tuple[_Group, ...]:
     """Groups columns while their combinations are few: fewer look-ups for each row."""
     groups: list[_Group] = []
     size = 0
-    for number, column in sorted(enumerate(table.columns), key=lambda numbered: numbered[1].levels):
-        codes = np.where(table.codes[:, number] < 0, column.levels, table.codes[:, number]).astype(np.intp)
+    for index, column in sorted(enumerate(table.columns), key=lambda numbered: numbered[1].levels):
+        codes = np.where(table.codes[:, index] < 0, column.levels, table.codes[:, index]).astype(np.intp)
         size *= column.levels + 1
         if groups and size <= GROUP_LIMIT:
             last = groups.pop()
-            groups.append(_Group((*last.columns, number), last.codes * (column.levels + 1) + codes))
+            groups.append(_Group((*last.columns, index), last.codes * (column.levels + 1) + codes))
         else:
-            groups.append(_Group((number,), codes))
+            groups.append(_Group((index,), codes))
             size = column.levels + 1
     return tuple(groups)
 

@@ -52,8 +52,8 @@ def distributions_of_rows(feasible: FeasibleSet) -> Distributions:
     pairs: list[tuple[str, Value]] = []
     for space, index in zip(feasible.spaces, feasible.index, strict=True):
         pairs.append((STRATEGY, space.strategy))
-        for number, knob in enumerate(space.knobs):
-            picks = np.flatnonzero(np.bincount(index[:, number]))
+        for knob_index, knob in enumerate(space.knobs):
+            picks = np.flatnonzero(np.bincount(index[:, knob_index]))
             pairs.extend((knob.name, knob.choices[pick]) for pick in picks)
     return _distributions(pairs)
 

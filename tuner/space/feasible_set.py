@@ -262,9 +262,9 @@ class FeasibleSet:
 def _find(space: SearchSpace, index: Indices, values: dict[str, Value]) -> int | None:
     low = 0
     high = len(index)
-    for number, knob in enumerate(space.knobs):
+    for knob_index, knob in enumerate(space.knobs):
         pick = knob.choices.index(values[knob.name])
-        column = index[:, number]  # bisect, not searchsorted: that would copy a column whose type differs
+        column = index[:, knob_index]  # bisect, not searchsorted: that would copy a column whose type differs
         low, high = bisect_left(column, pick, low, high), bisect_right(column, pick, low, high)
     if low < high:
         return low
@@ -300,9 +300,9 @@ def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
         end += len(index)
         if space.strategy == candidate.strategy and len(index):
             steps = np.zeros(len(index), np.float32)
-            for number, knob in enumerate(space.knobs):
+            for knob_index, knob in enumerate(space.knobs):
                 if knob.name in values:
-                    steps += steps_from(values[knob.name], knob)[index[:, number]]
+                    steps += steps_from(values[knob.name], knob)[index[:, knob_index]]
             is_preferred = feasible.is_preferred[end - len(index) : end]
             rows = np.flatnonzero(is_preferred) if is_preferred.any() else np.arange(len(index))
             return end - len(index) + int(rows[np.argmin(steps[rows])])

@@ -272,8 +272,8 @@ def _campaign_plan(
         LateSampler(partial(make_sampler, member.settings.sampler, own, member.settings.seed))
         for member, own in zip(members, feasible, strict=True)
     )
-    numbers = {column: number for number, column in enumerate(columns)}
-    firsts = tuple(map(numbers.get, map(_untuned, members, plans)))
+    index_of = {column: index for index, column in enumerate(columns)}
+    firsts = tuple(map(index_of.get, map(_untuned, members, plans)))
     return CampaignPlan(replace(pool, candidates=kept, firsts=firsts), feasible, samplers)
 
 

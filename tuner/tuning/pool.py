@@ -63,11 +63,11 @@ def _projected(
         # columns, and the positions of their values among their knobs' choices
         applicable = []
         picks = []
-        for number, column in enumerate(columns):
+        for column_index, column in enumerate(columns):
             candidate = projection.of(column) if column.strategy == space.strategy else None
             if candidate is not None:
-                candidates[number] = candidate
-                applicable.append(number)
+                candidates[column_index] = candidate
+                applicable.append(column_index)
                 values = dict(candidate.choices)
                 picks.append([knob.choices.index(values[knob.name]) for knob in space.knobs])
         if not applicable:

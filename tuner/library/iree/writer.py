@@ -161,7 +161,7 @@ def spec_text(entries: tuple[SpecEntry, ...], header: tuple[str, ...] = ()) -> s
     ``header``: lines of text without "//", which become comments at the top.
     """
     comments = "".join(f"// {printable(' '.join(line.split()))}\n" for line in header)
-    matchers = "".join(_matcher(number, entry) for number, entry in enumerate(entries))
+    matchers = "".join(_matcher(index, entry) for index, entry in enumerate(entries))
     pairs = ",\n".join(f"      @match_{number} -> @apply_config" for number in range(len(entries)))
     return f"""{comments}module @tuner_library
     attributes {{iree_codegen.tuning_spec_with_default_entrypoint, transform.with_named_sequence}} {{

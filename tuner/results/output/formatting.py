@@ -80,8 +80,8 @@ def varying_columns(
         name in names and len(rows) > 1 and len(set(column)) == 1
         for name, column in zip(header, zip(*rows, strict=True), strict=True)
     ]
-    kept = [number for number, shared in enumerate(is_shared) if not shared]
-    options = [f"{header[number]} {rows[0][number]}" for number, shared in enumerate(is_shared) if shared]
+    kept = [index for index, shared in enumerate(is_shared) if not shared]
+    options = [f"{header[index]} {rows[0][index]}" for index, shared in enumerate(is_shared) if shared]
     return (
         tuple(header[number] for number in kept),
         [tuple(row[number] for number in kept) for row in rows],

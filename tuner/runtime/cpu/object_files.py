@@ -135,12 +135,12 @@ def read_object(code: bytes) -> ElfObject:
             _Header._make(SECTION.unpack_from(code, first + number * SECTION.size)) for number in range(count)
         ]
         sections = []
-        for number, header in enumerate(headers):
+        for index, header in enumerate(headers):
             if header.flags & LOADED and _text(code, headers[names], header.name) != UNWINDING:
                 content = bytes(header.size) if header.type == WITHOUT_CONTENT else _part(code, header)
                 is_code = bool(header.flags & EXECUTED)
                 is_written = bool(header.flags & WRITTEN)
-                sections.append(ElfSection(number, content, max(header.alignment, 1), is_code, is_written))
+                sections.append(ElfSection(index, content, max(header.alignment, 1), is_code, is_written))
         symbols = tuple(
             ElfSymbol(_text(code, headers[header.link], name), section, value)
             for header in headers

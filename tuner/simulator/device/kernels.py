@@ -120,8 +120,8 @@ class PreparedLaunch:
     def _of_host(self, near: Near) -> str:
         """Returns a suffix for messages: parameters that look like unregistered host addresses."""
         addresses = [
-            (number, int.from_bytes(word, "little"))
-            for number, word in enumerate(self.parameters)
+            (index, int.from_bytes(word, "little"))
+            for index, word in enumerate(self.parameters)
             if len(word) == POINTER_BYTES
         ]
         of_host = [str(number) for number, at in addresses if _is_of_host(at) and near(at) is None]

@@ -224,8 +224,8 @@ def multiply_tiles(operands: Operands) -> Step:
         before = _elements(fragment_bits(resident, lanes, added), np.dtype(addend_type))
         sums = left @ right + before.reshape(-1, SIDE, SIDE).astype(np.float64)
         bits = sums.reshape(len(lanes), PART).astype(result_type).view(np.uint32)
-        for number, name in enumerate(targets):
-            set_lanes(resident, name, lanes, np.ascontiguousarray(bits[:, number]))
+        for index, name in enumerate(targets):
+            set_lanes(resident, name, lanes, np.ascontiguousarray(bits[:, index]))
         synchronise_warp(resident, WHOLE_WARP)  # all lanes have loaded A, B, C: a store may overwrite them
 
     return step

@@ -33,7 +33,7 @@ DEVICE_BUFFERS = (1 << (GLOBAL_BITS - SLOT_BITS)) - FIRST_OF_DEVICE  # that have
 WINDOW_BITS = GLOBAL_BITS
 WINDOW_OFFSET = 1 << 24
 SPACES = ("global", "shared", "local", "param")
-WINDOWS = {name: (number << WINDOW_BITS) + WINDOW_OFFSET for number, name in enumerate(SPACES) if number}
+WINDOWS = {name: (index << WINDOW_BITS) + WINDOW_OFFSET for index, name in enumerate(SPACES) if index}
 
 
 @dataclass(frozen=True, eq=False)

@@ -213,8 +213,8 @@ def _first(
 ) -> tuple[tuple[str, Candidate], ...]:
     """Returns ``StrategyEntry.first``. An entry with a list is one configuration for each of its values."""
     first: dict[tuple[str, Candidate], None] = {}
-    for number, listed in enumerate(given.first):
-        place = f"{where}[{number}]"
+    for index, listed in enumerate(given.first):
+        place = f"{where}[{index}]"
         for values in _points(listed):
             point = given.usual | values
             isa = ""

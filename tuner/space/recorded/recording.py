@@ -137,14 +137,16 @@ def _strategy(points: Points) -> tuple[SearchSpace, Rows, npt.NDArray[np.int64]]
     columns = list(zip(*points.values, strict=True)) if points.names else []
     knobs = []
     index = np.zeros((len(points.values), len(points.names)), np.uint32)
-    for number, (name, listed, column) in enumerate(zip(points.names, points.listed, columns, strict=True)):
+    for knob_index, (name, listed, column) in enumerate(
+        zip(points.names, points.listed, columns, strict=True)
+    ):
         raw = _distinct(name, listed, column)
         # a knob has integers where all values are whole numbers, else texts
         is_whole = all(not isinstance(value, str) and value == int(value) for value in raw)
         plain: dict[Raw, Value] = {value: int(value) if is_whole else str(value) for value in raw}
         knobs.append(Knob(name, tuple(dict.fromkeys(plain.values()))))
         ranks = {value: knobs[-1].choices.index(plain[value]) for value in raw}
-        index[:, number] = np.fromiter(map(ranks.__getitem__, column), np.uint32, len(column))
+        index[:, knob_index] = np.fromiter(map(ranks.__getitem__, column), np.uint32, len(column))
     order = np.lexsort(index.T[::-1]) if points.names else np.arange(len(index))
     index = index[order]
     is_last = np.append((index[1:] != index[:-1]).any(axis=1), True)

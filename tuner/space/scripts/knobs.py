@@ -198,7 +198,7 @@ def conditions(op: ir.Operation) -> tuple[str | None, ...]:
         parent = parent.operation
         if parent.name == ALTERNATIVES:
             blocks = [list(region.blocks) for region in parent.regions]
-            number = next(number for number, inside in enumerate(blocks) if op.block in inside)
+            number = next(index for index, inside in enumerate(blocks) if op.block in inside)
             decider = _decider(parent)
             outermost_first.insert(0, None if decider is None else f"{decider} == {number}")
         op = parent
