@@ -135,10 +135,10 @@ def _arranged(bounded: Bounded, shape: tuple[int, ...], order: list[int]) -> Bou
 def _windows(x: Float64, form: ConvolutionForm, sizes: Mapping[str, int]) -> Float64:
     shape = [sizes[dimension] for dimension in form.input + form.window]
     steps = list(x.strides)
-    for number, name in enumerate(form.window):
+    for index, name in enumerate(form.window):
         side = form.input.index(name.upper())
-        steps.append(x.strides[side] * form.dilations[number])
-        steps[side] *= form.strides[number]
+        steps.append(x.strides[side] * form.dilations[index])
+        steps[side] *= form.strides[index]
     return np.lib.stride_tricks.as_strided(x, shape, steps, writeable=False)
 
 
@@ -394,9 +394,9 @@ class _Evaluation:
 
     def _generic(self, op: Op) -> None:
         body = _Body(self, op)
-        for number, result in enumerate(op.results):
+        for index, result in enumerate(op.results):
             if next(iter(result.uses), None) is not None:
-                self.values[result] = body.result(number)
+                self.values[result] = body.result(index)
 
     def array(self, value: Value) -> Bounded:
         number = self.values.get(value)

@@ -109,7 +109,7 @@ def form_fusions(
     ``keeps_forks``, for a GPU: an operation that reads two independent products joins neither of the two, and
     reductions over another dimension than the last become loops.
     """
-    order = {op: number for number, op in enumerate(ops)}
+    order = {op: index for index, op in enumerate(ops)}
     kinds = {op: kind_of(op) for op in computed}
     if keeps_forks:  # a kernel of rows reads them along the last dimension
         for op, kind in kinds.items():
@@ -273,7 +273,7 @@ def join_attention(fusions: Sequence[Members], ops: Collection[Op]) -> list[Memb
         %p = ...                                // rows: the softmax of %s
         %r = linalg.batch_matmul ins(%p, %v)    // with its epilogue
     """
-    order = {op: number for number, op in enumerate(ops)}
+    order = {op: index for index, op in enumerate(ops)}
     by_root = {members.root: members for members in fusions}
     joined: dict[Op, Members] = {}
     parts: set[Op] = set()

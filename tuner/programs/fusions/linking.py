@@ -423,9 +423,9 @@ def _entries(codes: Sequence[FusionCode]) -> tuple[str, str]:
     head = ""
     if any(code.is_divided for code in codes):
         head = "  %first = llvm.mlir.constant(0 : i64) : i64\n  %one = llvm.mlir.constant(1 : i64) : i64\n"
-    calls = [f"{call_of(number, code, '%first', '%one')}\n" for number, code in enumerate(codes)]
+    calls = [f"{call_of(index, code, '%first', '%one')}\n" for index, code in enumerate(codes)]
     cases = ", ".join(f"{number}: ^fusion{number}" for number in range(len(codes)))
-    blocks = "".join(f"^fusion{number}:\n{call}  llvm.return\n" for number, call in enumerate(calls))
+    blocks = "".join(f"^fusion{index}:\n{call}  llvm.return\n" for index, call in enumerate(calls))
     program = f"llvm.func @{PROGRAM_ENTRY}(%frame: {POINTER}) {{\n{head}{''.join(calls)}  llvm.return\n}}"
     single = (
         f"llvm.func @{SINGLE_ENTRY}(%frame: {POINTER}, %number: i32) {{\n{head}"

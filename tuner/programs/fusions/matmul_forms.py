@@ -102,13 +102,13 @@ def make_plain(op: Op) -> list[Op]:
     plain = PLAIN[op.name]
     created = []
     with ir.InsertionPoint(op), op.location:
-        for number, (mapping, wanted) in enumerate(zip(maps_in(op)[:2], plain, strict=False)):
+        for operand_index, (mapping, wanted) in enumerate(zip(maps_in(op)[:2], plain, strict=False)):
             loops = dimensions(mapping)
             assert loops is not None
             if loops != wanted:
                 order = list(map(loops.index, wanted))
-                op.operands[number] = transposed(op.operands[number], order)
-                created.append(op.operands[number].owner.operation)
+                op.operands[operand_index] = transposed(op.operands[operand_index], order)
+                created.append(op.operands[operand_index].owner.operation)
     _set_loops(op, plain)
     return created
 
@@ -194,8 +194,8 @@ def narrow_operands(payload: TensorPayload) -> None:
         if op.name not in MATMULS or is_unsigned(op):
             continue
         if all(map(_is_narrow, inputs_of(op))):
-            for number, operand in enumerate(inputs_of(op)):
-                _replace_operand(op, number, _narrowed(operand))
+            for index, operand in enumerate(inputs_of(op)):
+                _replace_operand(op, index, _narrowed(operand))
 
 
 def _replace_operand(op: Op, number: int, tensor: Value) -> None:

@@ -154,7 +154,7 @@ def _fuse(function: TensorPayload, inputs: list[Value], members: Members, result
     run_passes(function.module, FUSE if is_fused else DEDUPLICATE)
     _return(function, list(function.end.operands)[:results])
     run_passes(function.module, DEDUPLICATE)
-    used = [number for number, argument in enumerate(function.block.arguments) if list(argument.uses)]
+    used = [index for index, argument in enumerate(function.block.arguments) if list(argument.uses)]
     for number in reversed(range(len(inputs))):
         if number not in used:
             function.block.erase_argument(number)
@@ -182,11 +182,11 @@ def _memref_text(
 ) -> str:
     """Returns the function on memrefs; ``marks``: the attributes of each argument, in braces, or ""."""
     types = list(map(memref_type, (*ins, *outs)))
-    arguments = ", ".join(f"%{number}: {kind} {marks[number]}" for number, kind in enumerate(types))
+    arguments = ", ".join(f"%{index}: {kind} {marks[index]}" for index, kind in enumerate(types))
     tensors = [str(argument.type) for argument in function.block.arguments]
     reads = "\n".join(
-        f"%t{number} = bufferization.to_tensor %{number} restrict : {types[number]} to {kind}"
-        for number, kind in enumerate(tensors)
+        f"%t{index} = bufferization.to_tensor %{index} restrict : {types[index]} to {kind}"
+        for index, kind in enumerate(tensors)
     )
     # a function on memrefs that only converts its arguments to tensors; the ops are cloned into it
     text = f"func.func @{FUSION_ENTRY}({arguments}) {{\n{reads}\nreturn\n}}"

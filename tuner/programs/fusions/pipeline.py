@@ -252,9 +252,9 @@ def _broadcast_for_each_user(payload: TensorPayload) -> None:
             for user in users(op.results[0])[1:]:
                 with ir.InsertionPoint(user), op.location:
                     copy = op.clone()
-                for number, operand in enumerate(user.operands):
+                for index, operand in enumerate(user.operands):
                     if operand == op.results[0]:
-                        user.operands[number] = copy.results[0]
+                        user.operands[index] = copy.results[0]
 
 
 # A mask that hides the same keys at each call, as a causal one, is computed at compile time; its numbers say

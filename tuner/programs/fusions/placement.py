@@ -89,11 +89,11 @@ def placed(payload: TensorPayload, first_weight: int, paddings: Collection[Op] =
     ``paddings``: those that are not in memory.
     """
     plan = BufferPlan()
-    for number, argument in enumerate(payload.block.arguments):
-        owner, at = (ARGUMENT, number) if number < first_weight else (WEIGHT, number - first_weight)
+    for index, argument in enumerate(payload.block.arguments):
+        owner, at = (ARGUMENT, index) if index < first_weight else (WEIGHT, index - first_weight)
         plan.views[argument] = _new(plan, owner, at, tensor_type(argument.type))
-    for number, value in enumerate(payload.end.operands):
-        home = _new(plan, RESULT, number, tensor_type(value.type))
+    for index, value in enumerate(payload.end.operands):
+        home = _new(plan, RESULT, index, tensor_type(value.type))
         _send(plan, value, home, payload.end)
     for op in reversed(payload.ops):
         if op in paddings:
@@ -346,7 +346,7 @@ def _tensor(view: View) -> str:
 
 def _without_unit_dimensions(source: View, target: View) -> tuple[View, View]:
     """Returns both views without dimensions of size 1; neighbours that both views can merge are one."""
-    dropped = [number for number, size in enumerate(source.type.shape) if size == 1]
+    dropped = [index for index, size in enumerate(source.type.shape) if size == 1]
     cut = [without(view, dropped) for view in (source, target)]
     rank = len(cut[0].strides)
     groups: list[list[int]] = []

@@ -76,10 +76,10 @@ def calling_module(*calls: LibraryCall) -> str:
     Their results are ignored.
     """
     lines: list[str] = []
-    for number, call in enumerate(calls):
+    for call_index, call in enumerate(calls):
         names = []
         for index, (value, type_) in enumerate(((call.address, POINTER), *call.arguments)):
-            name = value if isinstance(value, str) else f"%v{number}_{index}"
+            name = value if isinstance(value, str) else f"%v{call_index}_{index}"
             names.append(name)
             if isinstance(value, str):
                 continue
@@ -89,7 +89,7 @@ def calling_module(*calls: LibraryCall) -> str:
             else:
                 lines.append(f"    {name} = llvm.mlir.constant({value} : {type_}) : {type_}")
         function, *arguments = names
-        returned = f"%r{number} = " if call.result else ""
+        returned = f"%r{call_index} = " if call.result else ""
         signature = f"{POINTER}, ({', '.join(type_ for _, type_ in call.arguments)}) -> {call.result or '()'}"
         lines.append(f"    {returned}llvm.call {function}({', '.join(arguments)}) : {signature}")
     body = "\n".join(lines)

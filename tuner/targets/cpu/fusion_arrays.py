@@ -225,9 +225,9 @@ class FusionArrays:
         addresses[:, 0] = self._other.ctypes.data
         places = self._number_places
         chosen = rng.integers(len(places), size=MARKS)
-        for number, (output, index) in enumerate(places):
+        for output_index, (output, index) in enumerate(places):
             array = self._outputs[output]
-            marks = np.flatnonzero(chosen == number)
+            marks = np.flatnonzero(chosen == output_index)
             view = np.atleast_1d(array.view)  # numpy finds no elements of a scalar by their indices
             elements = np.unravel_index(rng.choice(index, len(marks)), view.shape)
             offsets = sum(at * step for at, step in zip(elements, view.strides, strict=True))
