@@ -73,7 +73,6 @@ def _variables(problem: Problem) -> tuple[tuple[str, int | str], ...]:
         ("input_bytes", problem.input_bytes),
         ("output_bytes", problem.output_bytes),
         ("accumulator_bytes", problem.accumulator_bytes),
-        ("sum_bytes", problem.accumulator_bytes),  # as spaces of older versions and stored runs name it
         ("dtype", problem.dtype),
         ("output", problem.result_dtype),
         ("layout", problem.layout),

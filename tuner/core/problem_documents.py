@@ -1,9 +1,8 @@
 """Problems as JSON objects, as exported scripts, gate files, recordings, rules and JSON outputs have them."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from tuner.core.candidate import TargetName
 from tuner.core.fusion_facts import FusionFacts
 from tuner.core.problem import NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem
 from tuner.core.problem_classes import FusedProblem, problem_of_values
@@ -52,25 +51,6 @@ def _options(problem: Problem | ProblemDocument) -> dict[str, str]:
     return {
         name: getattr(problem, name) for name in ("dtype", "layout", "epilogue", "output", "align", "cache")
     }
-
-
-def with_alignment(document: Any) -> Any:
-    """Returns a JSON document with ``"align": "64"`` added to its problem if it is of a CPU and has none.
-
-    ``document``: an exported script's JSON, or an entry of a gate. Older versions wrote no alignment, and
-    timed on a CPU with operands on cache lines. Other JSON is returned unchanged.
-    """
-    match document:
-        case {"problem": dict(problem), "target": target} if "align" not in problem and _is_on_cpu(target):
-            return {**document, "problem": {**problem, "align": "64"}}
-    return document
-
-
-def _is_on_cpu(target: object) -> bool:
-    match target:
-        case str(kind) | {"kind": str(kind)}:
-            return TargetName.parse(kind).is_on_cpu
-    return False
 
 
 PROBLEM: Final = form(ProblemDocument, ProblemDocument.of, lambda document: document.problem)

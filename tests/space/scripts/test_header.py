@@ -122,14 +122,6 @@ def test_the_header_says_where_operands_lay(target: str, align: str, sentence: s
     assert read_back(provenance).problem == problem
 
 
-@pytest.mark.parametrize(("target", "align"), [("cpu", "64"), ("cuda:sm_90", "16")])
-def test_a_script_of_before_was_timed_on_a_cache_line(target: str, align: str) -> None:
-    written = json.loads(document(replace(PROVENANCE, target=TargetName.parse(target))))
-    assert written["problem"].pop("align") == "16"
-    found = parse_provenance(json.dumps(written), SCRIPT, "best.provenance.json")
-    assert found.problem == replace(PROVENANCE.problem, align=align)
-
-
 def test_a_script_says_how_mlir_opt_or_tuner_applies_it() -> None:
     command = "--transform-preload-library=transform-library-paths=best.mlir --transform-interpreter"
     assert f"mlir-opt best.source.mlir {command}" in exported()

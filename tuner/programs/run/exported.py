@@ -176,10 +176,8 @@ def fusion_document(fusion: CompiledFusion) -> dict[str, Any]:
 
 
 def _fusion_of(document: Mapping[str, Any]) -> CompiledFusion:
-    known = {field.name: document[field.name] for field in fields(CompiledFusion) if field.name in document}
     lists = {"ops": tuple(document["ops"]), "knobs": tuple(document["knobs"].items())}
-    lists["given_up"] = tuple(document.get("given_up", ()))  # missing in programs of older versions
-    return CompiledFusion(**{**known, **lists})
+    return CompiledFusion(**{**document, **lists, "given_up": tuple(document["given_up"])})
 
 
 def _type_document(type_: TensorType) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from tuner.core.interfaces import (
     Script,
 )
 from tuner.core.problem import Problem
-from tuner.core.problem_documents import PROBLEM, with_alignment
+from tuner.core.problem_documents import PROBLEM
 from tuner.core.records import Measurement, Record
 from tuner.core.reliability import Reliability
 from tuner.core.round_quality import RoundQuality, reliability_of_sessions, round_quality
@@ -146,11 +146,9 @@ def read_gate_file(path: Path) -> GateFile:
     hint = f"tuner check --baseline {shlex.quote(str(path))} --record best"
     head = parsed(read_text(path, "a file of tuner check", FILE_LIMIT_BYTES, hint), f"{path}")
     require_format(head, FORMAT, VERSION, f"{path}")
-    entries = head.get("entries")
-    if not isinstance(entries, list) or not entries:
+    if not head.get("entries"):
         raise UsageError(f"{path}: entries: is empty")
-    names = ("created", "tuner", "entries")
-    content = {name: head.get(name) for name in names} | {"entries": [*map(with_alignment, entries)]}
+    content = {name: head.get(name) for name in ("created", "tuner", "entries")}
     file = decode(GateFile, content, f"{path}: ")
     for index, entry in enumerate(file.entries):
         if entry.script and Script.of(entry.script).sha256 != entry.script_sha256:

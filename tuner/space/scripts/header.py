@@ -12,7 +12,7 @@ from tuner.core.candidate import RecordedRound, Seconds, TargetName, Value
 from tuner.core.errors import UsageError
 from tuner.core.instruction_sets import ARM_BF16, AVX2, AVX512, AVX512_BF16, DOTPROD, I8MM, VNNI
 from tuner.core.problem import WARM, Problem
-from tuner.core.problem_documents import PROBLEM, with_alignment
+from tuner.core.problem_documents import PROBLEM
 from tuner.core.processors import TILE_PRODUCTS
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.serialization import (
@@ -284,7 +284,7 @@ def parse_provenance(text: str, script: str, name: str) -> ScriptProvenance:
     """
     damaged = f"{name}: is damaged"
     document = known_part(ScriptProvenance, parsed(text, damaged), damaged)
-    provenance = decode(ScriptProvenance, with_alignment(document), f"{damaged}: ")
+    provenance = decode(ScriptProvenance, document, f"{damaged}: ")
     needs = {*provenance.needs, *instructions_needed(script, provenance.problem.multiplied_dtype)}
     return replace(provenance, needs=tuple(sorted(needs)))
 
