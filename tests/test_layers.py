@@ -53,12 +53,9 @@ GROUPS: Table = {
     ),
     "elsewhere": ("fleet", "library/bundle", "library/commands/bundle"),
     "models": (
-        *("library", "programs", "torch", "model_files", "mlir/torch_dialect", "mlir/cpu_ops/channel_pairs"),
-        *("mlir/cpu_ops/convolution_block", "mlir/cpu_ops/convolution_operands"),
-        *("mlir/cpu_ops/convolution_groups", "mlir/cpu_ops/convolution_tiles"),
-        *("mlir/cpu_ops/depthwise_block", "mlir/cpu_ops/quantized_matmul"),
-        *("mlir/cpu_ops/quantized_product", "mlir/cpu_ops/quantized_rows", "mlir/cpu_ops/quantized_schemes"),
-        *("mlir/cpu_ops/reorder_weights", "mlir/cpu_ops/skip_hidden_keys"),
+        *("library", "programs", "torch", "model_files", "mlir/torch_dialect", "mlir/cpu_ops/convolutions"),
+        *("mlir/cpu_ops/quantized_matmul", "mlir/cpu_ops/quantized_product", "mlir/cpu_ops/quantized_rows"),
+        *("mlir/cpu_ops/quantized_schemes", "mlir/cpu_ops/skip_hidden_keys"),
         *("runtime/quantized_files", "targets/cpu/quantized_baselines"),
     ),
 }

@@ -10,7 +10,7 @@ from itertools import chain, product
 
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.cpu_ops.channel_pairs import is_k_group
+from tuner.mlir.cpu_ops.convolutions.channel_pairs import is_k_group
 from tuner.mlir.ir.reading import maps_in, types_of
 
 # Attribute of such an operation, array<i64: dimension of the input, first, end>: the input's planes before

@@ -7,7 +7,7 @@ from itertools import chain, product
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import fill_before
-from tuner.mlir.cpu_ops.convolution_operands import (
+from tuner.mlir.cpu_ops.convolutions.convolution_operands import (
     INPUT,
     LAST,
     PLANES,
@@ -15,7 +15,7 @@ from tuner.mlir.cpu_ops.convolution_operands import (
     WEIGHTS,
     ConvolutionTile,
 )
-from tuner.mlir.cpu_ops.reorder_weights import CONTRACTION
+from tuner.mlir.cpu_ops.convolutions.reorder_weights import CONTRACTION
 from tuner.mlir.cpu_ops.vector_lanes import load_lanes, multiply_add, store_lanes
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tuner.core.dtypes import natural_output
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.cpu_ops.channel_pairs import (
+from tuner.mlir.cpu_ops.convolutions.channel_pairs import (
     PAIR,
     add_products,
     as_tensor,
@@ -15,7 +15,7 @@ from tuner.mlir.cpu_ops.channel_pairs import (
     k_groups_in_steps,
     paired,
 )
-from tuner.mlir.cpu_ops.convolution_operands import PLANES, WEIGHTS, ConvolutionTile
+from tuner.mlir.cpu_ops.convolutions.convolution_operands import PLANES, WEIGHTS, ConvolutionTile
 from tuner.mlir.cpu_ops.vnni_packing import k_group_type
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.fusions.convolutions import (
@@ -56,9 +56,9 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     of the padded shape, from which ``tuner.depthwise_block`` reads none, and ``planes`` has the rows and the
     columns that are not padding.
 
-    A convolution of bf16 into f32 reads K groups (``tuner.mlir.cpu_ops.channel_pairs``): its input is
-    copied to K groups first, and weights are packed so. For bf16, %input below is 1x2x6x6xi32, and %w is
-    3x3x2x8xi32 with ``tuner.interleave`` and ``tuner.depth`` 2 and ``tuner.run`` 3, the channels.
+    A convolution of bf16 into f32 reads K groups (``tuner.mlir.cpu_ops.convolutions.channel_pairs``): its
+    input is copied to K groups first, and weights are packed so. For bf16, %input below is 1x2x6x6xi32, and
+    %w is 3x3x2x8xi32 with ``tuner.interleave`` and ``tuner.depth`` 2 and ``tuner.run`` 3, the channels.
 
         func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<8x3x3x3xf32> {tuner.weight}, %y: ...) {
           %weights = bufferization.to_tensor %w restrict : memref<8x3x3x3xf32> to tensor<8x3x3x3xf32>

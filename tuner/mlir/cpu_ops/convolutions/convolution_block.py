@@ -8,8 +8,8 @@ from itertools import chain, product
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import fill_before
-from tuner.mlir.cpu_ops.channel_pairs import dot_product
-from tuner.mlir.cpu_ops.convolution_groups import (
+from tuner.mlir.cpu_ops.convolutions.channel_pairs import dot_product
+from tuner.mlir.cpu_ops.convolutions.convolution_groups import (
     LoopIndices,
     PanelShare,
     Pixel,
@@ -18,7 +18,7 @@ from tuner.mlir.cpu_ops.convolution_groups import (
     pixels_from,
     runs_of_groups,
 )
-from tuner.mlir.cpu_ops.convolution_operands import (
+from tuner.mlir.cpu_ops.convolutions.convolution_operands import (
     FILTERS,
     INPUT,
     LANES_ALONG,
@@ -28,7 +28,7 @@ from tuner.mlir.cpu_ops.convolution_operands import (
     ConvolutionTile,
     TileElement,
 )
-from tuner.mlir.cpu_ops.reorder_weights import CONTRACTION, panels_of
+from tuner.mlir.cpu_ops.convolutions.reorder_weights import CONTRACTION, panels_of
 from tuner.mlir.cpu_ops.vector_lanes import load_lanes, multiply_add, store_lanes, transposed_square
 from tuner.mlir.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ir.building import (

@@ -8,9 +8,16 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops.amx_tiles import tile_load, tile_store
 from tuner.mlir.cpu_ops.buffer_matmul import fill_before
-from tuner.mlir.cpu_ops.channel_pairs import PAIR
-from tuner.mlir.cpu_ops.convolution_operands import FILTERS, INPUT, SUMS, WEIGHTS, ConvolutionTile, Terms
-from tuner.mlir.cpu_ops.reorder_weights import CONTRACTION
+from tuner.mlir.cpu_ops.convolutions.channel_pairs import PAIR
+from tuner.mlir.cpu_ops.convolutions.convolution_operands import (
+    FILTERS,
+    INPUT,
+    SUMS,
+    WEIGHTS,
+    ConvolutionTile,
+    Terms,
+)
+from tuner.mlir.cpu_ops.convolutions.reorder_weights import CONTRACTION
 from tuner.mlir.cpu_ops.vnni_packing import K_GROUPS
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import DYNAMIC, index, loop, times, total, value

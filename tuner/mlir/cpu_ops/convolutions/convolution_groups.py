@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Value, ir
-from tuner.mlir.cpu_ops.convolution_operands import WEIGHTS, ConvolutionTile, TileElement
+from tuner.mlir.cpu_ops.convolutions.convolution_operands import WEIGHTS, ConvolutionTile, TileElement
 from tuner.mlir.cpu_ops.vnni_packing import LINE_BYTES
 from tuner.mlir.ir.building import fetch, index, plus, reinterpreted, times, total, value
 from tuner.mlir.ir.memrefs import element_bytes
