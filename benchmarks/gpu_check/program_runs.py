@@ -94,12 +94,12 @@ def evaluated_by(
 
 def uploaded(device: AbstractDevice, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """Returns views of copies in device memory."""
-    from tuner.runtime.arrays import DeviceArray
+    from tuner.runtime.arrays import ArrayView
 
     views = []
     for array in arrays:
         address = device.allocate(array.nbytes, 0)
         device.copy(address, array.ctypes.data, array.nbytes, 0)
-        views.append(DeviceArray(address, array.shape, None, array.dtype, None))
+        views.append(ArrayView(address, array.shape, None, array.dtype, None))
     device.synchronize_stream(0)
     return tuple(views)

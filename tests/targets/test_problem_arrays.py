@@ -1,15 +1,15 @@
-"""Arrays of a problem: its own, judged; those of a caller, refused with the remedy."""
+"""Arrays of a problem, with the results that are expected in them."""
 
 import re
 
 import numpy as np
 import pytest
 
-from tuner.core.errors import CandidateError, UsageError
+from tuner.core.errors import CandidateError
 from tuner.core.matmul import Matmul
 from tuner.core.problem import LAYOUTS, Problem
 from tuner.payload.reference import Array
-from tuner.targets.arrays import ProblemArrays, expected_inputs, require_inputs, require_type
+from tuner.targets.arrays import ProblemArrays
 
 SMALL = Matmul(6, 5, 7)
 Rng = np.random.Generator
@@ -120,27 +120,3 @@ def test_rows_on_extreme_inputs_are_evaluated(rng: Rng) -> None:
     c[5, 6] = np.nan
     with pytest.raises(CandidateError, match=r"^1 of 1400 elements are NaN or infinite$"):
         arrays.check_rows(rng)
-
-
-PROBLEM = Matmul(4, 8, 2)
-A = expected_inputs(PROBLEM)[0]  # 4x2, float32
-
-
-@pytest.mark.parametrize(
-    ("shape", "dtype", "remedy"),
-    [
-        ((4, 2), np.float64, "convert it: a.astype('float32')"),
-        ((2, 4), np.float32, "transpose it: np.ascontiguousarray(a.T), or tune a layout that stores it so"),
-        ((9, 9), np.float32, "a kernel is of one shape: load the best of this one"),
-    ],
-)
-def test_an_array_that_does_not_fit_is_refused(shape: tuple[int, ...], dtype: type, remedy: str) -> None:
-    said = f"a: found {np.dtype(dtype)} of shape {shape}, allowed float32 of shape (4, 2); {remedy}"
-    with pytest.raises(UsageError, match=f"^{re.escape(said)}$"):
-        require_type(A, shape, np.dtype(dtype))
-
-
-def test_an_array_that_fits_is_taken_and_a_wrong_number_of_arrays_refused() -> None:
-    require_type(A, (4, 2), np.dtype(np.float32))
-    with pytest.raises(UsageError, match=r"found 3 arrays, allowed a, b$"):
-        require_inputs(PROBLEM, 3)

@@ -63,7 +63,7 @@ def test_arguments_that_kernels_do_not_check_are_refused() -> None:
         ((a,), None, "found 1 arrays, allowed a, b"),
         ((a.astype(np.float64), B), None, "^a: "),
         ((a, B), fixed, "out: is read-only"),
-        ((a, both), both[:3], "out: shares memory with an input"),
+        ((a, both), both[:3], "out: is written to, but shares memory with b"),
     ):
         with pytest.raises(UsageError, match=message):
             kernel(*inputs, out=out)

@@ -76,7 +76,7 @@ def test_a_module_runs_its_unsupported_operators_by_pytorch(made: Any, operator:
     for x in (X, X.flip(0).contiguous()):
         with torch.no_grad():
             require_equal(program(x), module(x))
-    with pytest.raises(UsageError, match="found float32 of shape 16x64, allowed float32 of shape 32x64"):
+    with pytest.raises(UsageError, match=r"found float32 of shape \(16, 64\), allowed float32"):
         program(X[:16])
     with pytest.raises(UsageError, match="only a program of fusions is exported"):
         program.export("nowhere")

@@ -1,4 +1,4 @@
-"""Arrays at addresses: memref descriptors, views of other packages' arrays (DLPack), CUDA stream handles."""
+"""Arrays that callers pass: views of host and device memory (DLPack), checks, memref descriptors, streams."""
 
 import contextlib
 import ctypes
@@ -31,7 +31,9 @@ READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 # Bytes per element, by CUtensorMapDataType; 13 and later are packed 4-bit and 6-bit types.
 TENSOR_MAP_ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
 HEADER_WORDS = 3  # allocated, aligned, offset
-CUDA_DEVICES = (2, 3, 13)  # kDLCUDA, kDLCUDAHost, kDLCUDAManaged; dlpack.h
+# kDLCPU, kDLCUDAHost; kDLCUDA, kDLCUDAHost, kDLCUDAManaged; dlpack.h
+HOST_DEVICES = (1, 3)
+CUDA_DEVICES = (2, 3, 13)
 ALIGN_BYTES = 16  # of the widest load, and required by tensor maps: PTX ISA, ld; CUDA driver API
 # what numpy raises for invalid headers, and for sizes that no file or machine has
 UNREADABLE = (
@@ -44,18 +46,6 @@ UNREADABLE = (
     KeyError,
     RecursionError,
 )
-
-
-@dataclass(frozen=True, eq=False)
-class DlpackView:
-    """A view of an array that another package exports through DLPack; ``owner`` keeps the memory alive."""
-
-    address: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...] | None  # elements; None: row-major
-    dtype: "np.dtype[np.generic]"
-    is_read_only: bool  # False where the producer does not say
-    owner: object
 
 
 class _Tensor(ctypes.Structure):
@@ -94,7 +84,7 @@ def dlpack_device(name: str, array: Any) -> int:
         return int(array.__dlpack_device__()[0])
 
 
-def dlpack_view(name: str, array: Any, **options: Any) -> DlpackView:
+def dlpack_view(name: str, array: Any, **options: Any) -> "ArrayView":
     """Returns a view of the memory that ``array.__dlpack__(**options)`` exports; unsigned integers as signed.
 
     ``name``: of the argument, which begins messages. Raises UsageError if the export fails or the element
@@ -119,7 +109,7 @@ def dlpack_view(name: str, array: Any, **options: Any) -> DlpackView:
     if lanes != 1 or element not in DTYPES:
         raise UsageError(f"{name}: found DLPack type ({code}, {bits}, {lanes}), allowed floats and integers")
     address = (tensor.data or 0) + tensor.byte_offset
-    return DlpackView(address, shape, strides, DTYPES[element], is_read_only, (array, capsule))
+    return ArrayView(address, shape, strides, DTYPES[element], (array, capsule), is_read_only)
 
 
 @contextlib.contextmanager
@@ -212,15 +202,15 @@ def element_bytes_of_tensor_map(dtype: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class DeviceArray:
-    """A view of another package's array in device memory; ``owner`` keeps the memory alive."""
+class ArrayView:
+    """A view of a caller's array in host or device memory; ``owner`` keeps the memory alive."""
 
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None  # elements; None: row-major
     dtype: "np.dtype[np.generic]"
     owner: object
-    is_read_only: bool = False
+    is_read_only: bool = False  # also False where the producer does not say
     stream: int | None = None  # on which the contents may still be computed; None: the contents are ready
 
     @property
@@ -228,28 +218,144 @@ class DeviceArray:
         """Returns the range of byte addresses of the array; right only for an array without gaps."""
         return range(self.address, self.address + math.prod(self.shape) * self.dtype.itemsize)
 
-    @property
-    def row_major(self) -> tuple[int, ...]:
-        """Returns the strides, in elements, that a row-major array of this shape without gaps has."""
-        return MemRef.of(0, self.shape).strides
+
+@dataclass(frozen=True)
+class ExpectedArray:
+    """The array that a kernel or a program takes at one place of a call, and the checks of what it is given.
+
+    A program also takes other packages' arrays in host memory (DLPack), and unsigned integers: MLIR's
+    integers have no sign.
+    """
+
+    name: str  # "a", "argument 0"
+    shape: tuple[int | None, ...]  # None: any size
+    dtype: "np.dtype[Any]"
+    program: str = ""  # that takes the array; "": a kernel, which is tuned for one shape and layout
 
     @property
-    def is_row_major(self) -> bool:
-        """Returns whether the array is row-major without gaps; strides of sizes of 1 do not matter."""
-        if self.strides is None or 0 in self.shape:
-            return True
-        steps = zip(self.shape, self.strides, self.row_major, strict=True)
-        return all(size == 1 or stride == wanted for size, stride, wanted in steps)
+    def subject(self) -> str:
+        """Returns how messages begin: ``a``, or ``main: argument 0``."""
+        if self.program:
+            return f"{self.program}: {self.name}"
+        return self.name
+
+    def fits(self, array: Any) -> bool:
+        """Returns whether an object is a C-contiguous numpy array of this shape and type, a fast check."""
+        return (
+            array.__class__ is np.ndarray
+            and array.shape == self.shape
+            and array.dtype == self.dtype
+            and array.flags.c_contiguous
+        )
+
+    def checked(self, value: Any) -> npt.NDArray[Any]:
+        """Returns an argument in host memory as a C-contiguous numpy array that shares its memory.
+
+        The caller keeps ``value`` alive. Raises UsageError for another type, shape or strides, for masked
+        arrays, which would be read without their masks, and for memory that is not the host's.
+        """
+        array = self.in_host_memory(value)
+        self.require_type(array.shape, array.dtype)
+        if not array.flags.c_contiguous:
+            remedy = f"copy it: np.ascontiguousarray({self._variable})"
+            if self.name == "out":
+                remedy = f"make it: np.empty({self.shape}, {str(self.dtype)!r})"
+            found = f"found strides {array.strides}, allowed a C-contiguous array"
+            raise UsageError(f"{self.subject}: {found}; {remedy}")
+        return array
+
+    def checked_view(self, view: ArrayView) -> ArrayView:
+        """Returns a view of an array in device memory; raises UsageError for another type, shape or order."""
+        self.require_type(view.shape, view.dtype)
+        row_major = MemRef.of(0, view.shape).strides
+        if view.strides is not None and 0 not in view.shape:
+            for size, stride, allowed in zip(view.shape, view.strides, row_major, strict=True):
+                if size != 1 and stride != allowed:
+                    found = f"found strides {view.strides}, allowed row-major {row_major}"
+                    raise UsageError(f"{self.subject}: {found}")
+        return view
+
+    def in_host_memory(self, value: Any) -> npt.NDArray[Any]:
+        """Returns an argument, of any shape and type, as a numpy array that shares its memory.
+
+        Raises UsageError as ``checked`` does.
+        """
+        if isinstance(value, np.ma.MaskedArray):
+            raise UsageError(f"{self.subject}: masked arrays are not supported: pass its .data or .filled()")
+        if isinstance(value, np.ndarray):
+            return value
+        if not self.program or getattr(value, "__dlpack__", None) is None:
+            allowed = "a numpy array"
+            if self.program:
+                allowed += ", or one of host memory by DLPack"
+            remedy = f"convert it: np.asarray({self._variable}, {str(self.dtype)!r})"
+            raise UsageError(f"{self.subject}: found {type(value).__name__}, allowed {allowed}; {remedy}")
+        kind = dlpack_device(self.subject, value)
+        if kind not in HOST_DEVICES:
+            found = f"found memory of DLPack device {kind}, allowed the host's: {HOST_DEVICES}"
+            raise UsageError(f"{self.subject}: {found}")
+        view = dlpack_view(self.subject, value)
+        strides = MemRef.of(0, view.shape).strides if view.strides is None else view.strides
+        array = array_of(MemRef(view.address, view.address, 0, view.shape, strides), view.dtype)
+        array.flags.writeable = not view.is_read_only
+        return array
+
+    def require_type(self, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> None:
+        """Raises UsageError, with a remedy, for another shape or type than expected."""
+        is_shape = len(shape) == len(self.shape) and all(
+            allowed in (None, size) for size, allowed in zip(shape, self.shape, strict=True)
+        )
+        is_type = dtype == self.dtype or (bool(self.program) and is_unsigned_form(dtype, self.dtype))
+        if is_shape and is_type:
+            return
+        remedy = ""
+        if is_shape:
+            remedy = f"; convert it: {self._variable}.astype({str(self.dtype)!r})"
+        elif not self.program:
+            remedy = f"; {self._shape_remedy(shape)}"
+        sizes = ", ".join("?" if size is None else str(size) for size in self.shape)
+        allowed = f"({sizes},)" if len(self.shape) == 1 else f"({sizes})"
+        raise UsageError(
+            f"{self.subject}: found {dtype} of shape {shape}, allowed {self.dtype} of shape {allowed}{remedy}"
+        )
+
+    @property
+    def _variable(self) -> str:
+        """Returns a name for the array in the Python of a remedy."""
+        return self.name if self.name.isidentifier() else "array"
+
+    def _shape_remedy(self, shape: tuple[int, ...]) -> str:
+        if shape != (*self.shape[:-2], *self.shape[:-3:-1]):
+            return "a kernel is of one shape: load the best of this one"
+        transposed = f"{self.name}.T" if len(shape) == 2 else f"{self.name}.swapaxes(-1, -2)"
+        return f"transpose it: np.ascontiguousarray({transposed}), or tune a layout that stores it so"
 
 
-def device_array(name: str, array: Any, stream: int) -> DeviceArray:
+def require_writable(subject: str, *, is_read_only: bool) -> None:
+    """Raises UsageError if the array that is passed as ``subject`` is read-only; it is written to."""
+    if is_read_only:
+        raise UsageError(f"{subject}: is read-only, but is written to")
+
+
+def require_distinct(subject: str, other: str, *, is_shared: bool) -> None:
+    """Raises UsageError if the written array ``subject`` has memory in common with the array ``other``."""
+    if is_shared:
+        raise UsageError(f"{subject}: is written to, but shares memory with {other}")
+
+
+def is_unsigned_form(dtype: "np.dtype[Any]", expected: "np.dtype[Any]") -> bool:
+    """Returns whether ``dtype`` is of unsigned integers as wide as the signed ones of ``expected``."""
+    return dtype.kind == "u" and expected.kind == "i" and dtype.itemsize == expected.itemsize
+
+
+def device_array(name: str, array: Any, stream: int) -> ArrayView:
     """Returns a view of an array in CUDA memory, exported by DLPack or ``__cuda_array_interface__``.
 
     ``name``: of the argument, which begins messages; ``stream``: on which the array will be read. Raises
     UsageError for an array that is not in CUDA memory, a masked one, and an address that is not a multiple of
     16.
     """
-    if isinstance(array, DeviceArray):
+    if isinstance(array, ArrayView):
         return _require_aligned(name, array)
     if getattr(array, "__dlpack__", None) is not None and not isinstance(array, np.ndarray):
         device_type = dlpack_device(name, array)
@@ -258,16 +364,13 @@ def device_array(name: str, array: Any, stream: int) -> DeviceArray:
                 f"{name}: found memory of DLPack device {device_type}, allowed CUDA: {CUDA_DEVICES}"
             )
         view = dlpack_view(name, array, stream=stream or 1)  # 1: the default stream in DLPack's protocol
-        of_device = DeviceArray(
-            view.address, view.shape, view.strides, view.dtype, view.owner, view.is_read_only
-        )
-        return _require_aligned(name, of_device)
+        return _require_aligned(name, view)
     if getattr(array, "__cuda_array_interface__", None) is not None:
         return _require_aligned(name, _of_interface(name, array))
     raise UsageError(f"{name}: found {type(array).__name__}, allowed DLPack or __cuda_array_interface__")
 
 
-def wait_for_producers(device: AbstractDevice, arrays: Iterable[DeviceArray], stream: int | None) -> None:
+def wait_for_producers(device: AbstractDevice, arrays: Iterable[ArrayView], stream: int | None) -> None:
     """Makes ``stream`` (None: the host) wait for streams on which ``arrays`` may still be computed."""
     for producer in {array.stream for array in arrays} - {None, stream}:
         assert producer is not None
@@ -280,7 +383,7 @@ def wait_for_producers(device: AbstractDevice, arrays: Iterable[DeviceArray], st
         device.destroy_event(event)
 
 
-def _of_interface(name: str, array: Any) -> DeviceArray:
+def _of_interface(name: str, array: Any) -> ArrayView:
     fields = array.__cuda_array_interface__
     try:
         dtype = np.dtype(fields["typestr"])
@@ -295,10 +398,10 @@ def _of_interface(name: str, array: Any) -> DeviceArray:
         raise UsageError(f"{name}: masked arrays are not supported")
     if strides is not None and any(stride % dtype.itemsize for stride in strides):
         raise UsageError(f"{name}: found strides of {strides} bytes, allowed multiples of {dtype.itemsize}")
-    return DeviceArray(int(address or 0), shape, steps, dtype, array, bool(is_read_only), stream)
+    return ArrayView(int(address or 0), shape, steps, dtype, array, bool(is_read_only), stream)
 
 
-def _require_aligned(name: str, array: DeviceArray) -> DeviceArray:
+def _require_aligned(name: str, array: ArrayView) -> ArrayView:
     if 0 not in array.shape and array.address % ALIGN_BYTES:
         position = f"memory {array.address % ALIGN_BYTES} bytes past a multiple of {ALIGN_BYTES}"
         raise UsageError(

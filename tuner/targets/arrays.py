@@ -1,19 +1,18 @@
-"""The arrays that kernels are called with: checks of a user's arrays, and the arrays of an evaluation."""
+"""The arrays that kernels are verified and timed on, with the results that are expected in them."""
 
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
 from tuner.core.records import Verdict
-from tuner.core.serialization import count_text
 from tuner.payload.comparison import changed_inputs, compare, compare_rows, compare_tile, not_finite
 from tuner.payload.drawing import (
     draw,
@@ -30,8 +29,6 @@ from tuner.runtime.cpu.faulting_memory import FaultingMemory
 from tuner.runtime.cpu.memory import ALIGNMENT_BYTES as CACHE_LINE_BYTES
 from tuner.runtime.cpu.memory import GuardedArray, placed_empty
 
-LOAD_AGAIN = "tuner.load_best(problem)"  # in another process
-Expected = tuple[str, tuple[int, ...], "np.dtype[Any]"]  # name, shape, type
 LARGEST_FILL = 100  # exact in every type of an output, i8 and bf16 included
 MARKS = 256  # random places of single-element changes, used cyclically; a power of two
 A_SHARE = 0.5  # of the numbers that change; the rest are in B
@@ -43,97 +40,6 @@ SLACK_BYTES = 256  # of an array's memory: offsets of up to four alignments of 6
 NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
 GLANCE_ELEMENTS = 2**14  # compared by ``compare_some_rows``: some 0.3 ms
 Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes the worst element
-
-
-def kernel_text(kernel: Any, threads: int = 0) -> str:
-    """Returns the ``repr`` of a kernel: class, problem, number of threads and origin.
-
-    ``threads`` 0: a kernel on a GPU, of which no threads are shown. ``kernel`` has ``problem`` and
-    ``origin``.
-    """
-    of_threads = f", {count_text(threads, 'thread')}" if threads else ""
-    origin = f"; {kernel.origin}" if kernel.origin else ""
-    return f"{type(kernel).__name__}({kernel.problem.key}{of_threads}{origin})"
-
-
-def expected_inputs(problem: Problem) -> tuple[Expected, ...]:
-    """Returns (name, shape as stored, numpy type) of each input array of a problem's kernel: "a", "b", ..."""
-    *inputs, _ = problem.arguments
-    return tuple((argument.name, argument.shape, NUMPY_DTYPES[argument.dtype]) for argument in inputs)
-
-
-def expected_output(problem: Problem) -> Expected:
-    """Returns (name, shape, numpy type) of the output array of a problem's kernel; its name is "out"."""
-    return ("out", problem.c_shape, output_dtype(problem))
-
-
-def require_inputs(problem: Problem, count: int) -> None:
-    """Raises UsageError if the number of input arrays, ``count``, is not that of the problem."""
-    names = [name for name, _, _ in expected_inputs(problem)]
-    if count != len(names):
-        raise UsageError(f"{problem.key}: found {count} arrays, allowed {', '.join(names)}")
-
-
-def require_offsets(problem: Problem, inputs: tuple[Array, ...]) -> None:
-    """Raises UsageError if the offsets among the host arrays of a grouped_matmul fall or leave 0 to m.
-
-    Does nothing for other problems.
-    """
-    if not problem.groups:
-        return
-    offsets = inputs[2].astype(np.int64)
-    least = int(np.diff(offsets).min())
-    if least < 0 or offsets[0] < 0 or offsets[-1] > problem.rows:
-        found = f"found {offsets[0]} to {offsets[-1]}"
-        if least < 0:
-            found = "found numbers that fall"
-        raise UsageError(f"offsets: {found}, allowed numbers from 0 to {problem.rows} that do not fall")
-
-
-def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> None:
-    """Raises UsageError, with a remedy, for another shape or type than expected."""
-    name, wanted_shape, wanted_dtype = expected
-    if shape == wanted_shape and dtype == wanted_dtype:
-        return
-    remedy = "a kernel is of one shape: load the best of this one"
-    if shape == wanted_shape:
-        remedy = f"convert it: {name}.astype({str(wanted_dtype)!r})"
-    elif shape == (*wanted_shape[:-2], *wanted_shape[:-3:-1]):
-        transposed = f"{name}.T" if len(shape) == 2 else f"{name}.swapaxes(-1, -2)"
-        remedy = f"transpose it: np.ascontiguousarray({transposed}), or tune a layout that stores it so"
-    raise UsageError(
-        f"{name}: found {dtype} of shape {shape}, allowed {wanted_dtype} of shape {wanted_shape}; {remedy}"
-    )
-
-
-def require_array(expected: Expected, array: Any) -> None:
-    """Raises UsageError unless an argument is a C-contiguous numpy array of the expected shape and type."""
-    require_numpy(expected, array)
-    require_type(expected, array.shape, array.dtype)
-    require_row_major(expected, array.strides, is_row_major=array.flags.c_contiguous)
-
-
-def require_numpy(expected: Expected, array: object) -> None:
-    """Raises UsageError unless an argument is a numpy array.
-
-    Masked arrays are refused, as kernels ignore masks.
-    """
-    name, _, dtype = expected
-    if isinstance(array, np.ma.MaskedArray):
-        raise UsageError(f"{name}: masked arrays are not supported: pass its .data or .filled()")
-    if not isinstance(array, np.ndarray):
-        remedy = f"convert it: np.asarray({name}, {str(dtype)!r})"
-        raise UsageError(f"{name}: found {type(array).__name__}, allowed a numpy array; {remedy}")
-
-
-def require_row_major(expected: Expected, strides: tuple[int, ...], *, is_row_major: bool) -> None:
-    """Raises UsageError unless ``is_row_major``; ``expected`` and ``strides`` (bytes) are for the message."""
-    name, shape, dtype = expected
-    if not is_row_major:
-        remedy = f"copy it: np.ascontiguousarray({name})"
-        if name == "out":
-            remedy = f"make it: np.empty({shape}, {str(dtype)!r})"
-        raise UsageError(f"{name}: found strides {strides}, allowed a C-contiguous array; {remedy}")
 
 
 def number_like_a_result(rng: np.random.Generator) -> int:
@@ -245,8 +151,10 @@ class PlacedArrays:
     def placed(cls, problem: Problem) -> "PlacedArrays":
         """Allocates writable arrays of a problem, with exactly the alignment that the problem states."""
         offset = problem.offset_bytes
-        expected = expected_inputs(problem)
-        inputs = tuple(placed_empty(shape, dtype, offset) for _, shape, dtype in expected)
+        inputs = tuple(
+            placed_empty(argument.shape, NUMPY_DTYPES[argument.dtype], offset)
+            for argument in problem.arguments[:-1]
+        )
         output = GuardedArray.placed((problem.rows, problem.sizes[1]), output_dtype(problem), offset)
         return cls(inputs, output, inputs, is_read_only=False)
 

@@ -10,7 +10,7 @@ from tuner.analysis.row_ranges import BlockCall, RowCover, RowRange
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 from tuner.payload.reference import Array
-from tuner.targets.arrays import expected_inputs, expected_output, require_array, require_inputs
+from tuner.targets.signature import KernelSignature
 
 Kernel = Callable[..., Any]
 
@@ -59,25 +59,15 @@ class RangeKernel:
             >>> kernel(np.ones((5, 32), np.float32), np.ones((32, 64), np.float32))[4, 63]
             np.float32(32.0)
         """
-        problem = self._problem_of(inputs)
-        for array, wanted in zip(inputs, expected_inputs(problem), strict=True):
-            require_array(wanted, array)
-        if out is None and self.cover.reads_output:
-            raise UsageError("out: is missing, but is added to", "kernel(a, b, out=c)")
-        name, shape, dtype = expected_output(problem)
-        result = np.empty(shape, dtype) if out is None else out
-        require_array((name, shape, dtype), result)
-        if not result.flags.writeable:
-            raise UsageError("out: is read-only, but is written to")
-        if any(np.may_share_memory(result, array) for array in inputs):
-            raise UsageError("out: shares memory with an input")
+        problem = self._problem_of(inputs, out)
+        result = KernelSignature.of(problem).distinct_result(inputs, out)
         for call in self.cover.calls(problem.sizes[0]):
             self._run(call, inputs, result)
         return result
 
-    def _problem_of(self, inputs: tuple[Array, ...]) -> Problem:
+    def _problem_of(self, inputs: tuple[Array, ...], out: Array | None) -> Problem:
         largest = self.row_range.problem
-        require_inputs(largest, len(inputs))
+        KernelSignature.of(largest).require_call(len(inputs), out)
         rows = inputs[0].shape[0] if isinstance(inputs[0], np.ndarray) and inputs[0].ndim else 0
         if not self.row_range.least <= rows <= self.row_range.greatest:
             allowed = f"{self.row_range.least} to {self.row_range.greatest}"

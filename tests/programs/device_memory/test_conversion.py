@@ -26,7 +26,7 @@ from tuner.mlir.ir.reading import walk
 from tuner.programs.device_memory import buffers as device_buffers
 from tuner.programs.device_memory import conversion as memory
 from tuner.programs.run.marshalling import PassedArgument
-from tuner.runtime.arrays import MemRef
+from tuner.runtime.arrays import ArrayView, MemRef
 
 pytestmark = pytest.mark.mlir
 OUTLINE = "builtin.module(gpu-launch-sink-index-computations,gpu-kernel-outlining,canonicalize,cse)"
@@ -133,7 +133,8 @@ def test_rows_that_are_not_adjacent_go_through_memory_where_they_are(monkeypatch
     expected = wide.copy()
     expected[:, 5:9] += 1
     rows = MemRef(wide.ctypes.data, wide.ctypes.data, 5, (4, 4), (12, 1))
-    passed = PassedArgument(struct.pack("7q", *rows.words), True, wide, wide)
+    view = ArrayView(wide.ctypes.data, wide.shape, None, wide.dtype, wide)
+    passed = PassedArgument(struct.pack("7q", *rows.words), True, view, is_on_host=True)
     # of Python's callers only arrays without gaps are taken
     monkeypatch.setattr("tuner.programs.run.device_function.pass_arguments", lambda *_: (passed,))
     code = compiler_of(SIMULATOR).compile(program("strided"), "main", None, DeviceOptions(form="sync")).code

@@ -24,7 +24,7 @@ from tuner.programs.interpreter.printing import number_text
 from tuner.programs.run import marshalling, runner_functions
 from tuner.programs.run.host_heap import HostHeap
 from tuner.programs.run.runner_functions import RunnerFunctions, memref_text
-from tuner.runtime.arrays import DeviceArray, MemRef
+from tuner.runtime.arrays import ArrayView, ExpectedArray, MemRef, is_unsigned_form
 from tuner.simulator.device.happens_before import HostDefect
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
@@ -34,7 +34,12 @@ C_TYPES |= {"i1": ctypes.c_bool, "index": ctypes.c_int64}
 SCALARS = st.sampled_from(sorted(C_TYPES)).map(ScalarType)
 BUFFERS = st.integers(0, 3).map(lambda rank: BufferType("f32", (None,) * rank))
 BUFFER = BufferType("f32", (None,))
-ON_HOST = DeviceProgram("", "f", (), (), ())  # its arguments are arrays and numbers of the host
+A = ExpectedArray("a", (4,), np.dtype(np.float32), "f")
+
+
+def of_one(type_: ValueType) -> DeviceProgram:
+    """Returns a program with one argument, which it does not write."""
+    return DeviceProgram("", "f", (type_,), (), (False,))
 
 
 @given(st.lists(SCALARS | BUFFERS, min_size=2, max_size=6), st.randoms(use_true_random=False))
@@ -58,14 +63,14 @@ def test_a_struct_of_results_is_read_as_c_lays_it_out(results: list[ValueType], 
 
 
 def test_a_struct_is_passed_before_the_arguments_and_element_types_are_those_of_numpy() -> None:
-    five = marshalling.PassedArgument(np.int64(5).tobytes(), False, None, None)
+    five = marshalling.PassedArgument(np.int64(5).tobytes(), False)
     frame = marshalling.CallFrame((five,), (7,), (ScalarType("i64"),))
     slots = (ctypes.c_uint64 * 3).from_address(frame.address)
     assert [ctypes.c_int64.from_address(slot).value for slot in slots[:2]] == [5, 7]
     ctypes.c_int64.from_address(slots[2]).value = 42
     assert frame.results()[0] == np.int64(42)
     options = np.array(MemRef.of(64, (2,)).words, np.int64).tobytes()
-    passed = marshalling.PassedArgument(options, True, None, None)
+    passed = marshalling.PassedArgument(options, True)
     frame = marshalling.CallFrame((passed,), (), (BufferType("f32", (2,)),))
     slots = (ctypes.c_uint64 * 2).from_address(frame.address)
     storage, descriptor = (ctypes.c_uint64.from_address(slot).value for slot in slots)
@@ -76,9 +81,8 @@ def test_a_struct_is_passed_before_the_arguments_and_element_types_are_those_of_
     with pytest.raises(UsageError, match="element type: found i4, allowed f32, f64, bf16"):
         dtype_of("i4")
     pairs = product(("u1", "u2", "u4", "u8", "i4", "f4"), DTYPES)
-    same = {pair for pair in pairs if marshalling.is_same_bits(np.dtype(pair[0]), DTYPES[pair[1]])}
-    unsigned = {("u1", "i8"), ("u2", "i16"), ("u4", "i32"), ("u8", "i64"), ("u8", "index")}
-    assert same == unsigned | {("i4", "i32"), ("f4", "f32")}
+    same = {pair for pair in pairs if is_unsigned_form(np.dtype(pair[0]), DTYPES[pair[1]])}
+    assert same == {("u1", "i8"), ("u2", "i16"), ("u4", "i32"), ("u8", "i64"), ("u8", "index")}
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 3), (2, 0)])
@@ -93,39 +97,37 @@ def test_a_view_of_a_buffer_is_its_memory(shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(found, strided[1:, 1:5:2])
 
 
-def device_memory(first: int, *, is_read_only: bool = False) -> DeviceArray:
-    return DeviceArray(4096 + 4 * first, (8,), None, np.dtype(np.float32), None, is_read_only)
+def device_memory(first: int, *, is_read_only: bool = False) -> ArrayView:
+    return ArrayView(4096 + 4 * first, (8,), None, np.dtype(np.float32), None, is_read_only)
 
 
 @pytest.mark.parametrize("on_device", [False, True])
 def test_a_written_argument_shares_no_memory_with_another(on_device: bool) -> None:
     array = np.zeros(16, np.float32)
 
-    def passed(program: DeviceProgram, *starts: int) -> tuple[marshalling.PassedArgument, ...]:
-        arrays = [device_memory(each) if on_device else array[each : each + 8] for each in starts]
-        return tuple(marshalling.pass_value("f", each, BUFFER, program, 0) for each in arrays)
+    def call(writes: tuple[bool, bool], *starts: int) -> None:
+        arrays = tuple(device_memory(each) if on_device else array[each : each + 8] for each in starts)
+        program = DeviceProgram("", "f", (BUFFER, BUFFER), (), writes, on_device)
+        marshalling.pass_arguments(program, arrays, 0)
 
-    written = ((False, False), (True, False), (False, True))
-    reads, first, second = (DeviceProgram("", "f", (BUFFER, BUFFER), (), each, on_device) for each in written)
-    marshalling.check_distinct(reads, passed(reads, 0, 4))
-    for number, writes in enumerate((first, second)):
-        marshalling.check_distinct(writes, passed(writes, 0, 8))
-        message = f"f: argument {number}, which is written, shares memory with argument {1 - number}"
+    call((False, False), 0, 4)
+    for number, writes in enumerate(((True, False), (False, True))):
+        call(writes, 0, 8)
+        message = f"^f: argument {number}: is written to, but shares memory with argument {1 - number}$"
         with pytest.raises(UsageError, match=message):
-            marshalling.check_distinct(writes, passed(writes, 0, 4))
+            call(writes, 0, 4)
 
 
 def test_read_only_device_memory_is_not_written_and_strides_are_the_tensors() -> None:
     program = DeviceProgram("", "f", (BUFFER,), (), (True,), device_arguments=True)
-    marshalling.check_writable("a", marshalling.pass_value("a", device_memory(0), BUFFER, program, 0))
-    read_only = device_memory(0, is_read_only=True)
-    with pytest.raises(UsageError, match="a: is read-only, but is written to"):
-        marshalling.check_writable("a", marshalling.pass_value("a", read_only, BUFFER, program, 0))
+    marshalling.pass_value(program, 0, device_memory(0), 0)
+    with pytest.raises(UsageError, match=r"^f: argument 0: is read-only, but is written to$"):
+        marshalling.pass_value(program, 0, device_memory(0, is_read_only=True), 0)
     array = np.arange(12, dtype=np.int16).reshape(3, 4)
-    np.testing.assert_array_equal(marshalling.host_array("a", Tensor(array.T[1:])), array.T[1:])
-    assert marshalling.host_array("a", array) is array
+    np.testing.assert_array_equal(A.in_host_memory(Tensor(array.T[1:])), array.T[1:])
+    assert A.in_host_memory(array) is array
     array.flags.writeable = False
-    assert not marshalling.host_array("a", Tensor(array)).flags.writeable
+    assert not A.in_host_memory(Tensor(array)).flags.writeable
 
 
 @pytest.mark.parametrize(
@@ -142,8 +144,8 @@ def test_read_only_device_memory_is_not_written_and_strides_are_the_tensors() ->
 )
 def test_a_number_that_a_type_does_not_have_is_refused(element: str, values: list[Any]) -> None:
     for value in values:
-        with pytest.raises(UsageError, match=f"x: found .*, allowed a number of type {element}"):
-            marshalling.pass_value("x", value, ScalarType(element), ON_HOST, 0)
+        with pytest.raises(UsageError, match=f"f: argument 0: found .*, allowed a number of type {element}"):
+            marshalling.pass_value(of_one(ScalarType(element)), 0, value, 0)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +160,8 @@ def test_a_number_that_a_type_does_not_have_is_refused(element: str, values: lis
     ],
 )
 def test_a_number_is_passed_in_the_bytes_of_its_type(element: str, value: object, found: np.generic) -> None:
-    assert marshalling.pass_value("x", value, ScalarType(element), ON_HOST, 0).content == found.tobytes()
+    passed = marshalling.pass_value(of_one(ScalarType(element)), 0, value, 0)
+    assert passed.content == found.tobytes()
 
 
 # Host arrays of other packages, seen through DLPack without those packages.
@@ -202,7 +205,7 @@ class Unplaced:
 @pytest.mark.parametrize("shape", [(3, 4), (), (0, 4)])
 def test_a_tensor_is_viewed_in_place(kind: Any, shape: tuple[int, ...]) -> None:
     array = np.zeros(shape, np.float32)
-    found = marshalling.host_array("a", kind(array))
+    found = A.in_host_memory(kind(array))
     found += 1
     assert (found.shape, found.dtype) == (shape, array.dtype)
     np.testing.assert_array_equal(array, np.ones(shape, np.float32))
@@ -220,7 +223,7 @@ def test_a_tensor_is_viewed_in_place(kind: Any, shape: tuple[int, ...]) -> None:
 )
 def test_what_is_no_array_of_host_memory_is_refused(value: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        marshalling.host_array("a", value)
+        A.in_host_memory(value)
 
 
 def printed(name: str, *arguments: Any) -> str:

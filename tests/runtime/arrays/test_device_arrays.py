@@ -84,17 +84,17 @@ def test_what_is_no_array_on_a_gpu_is_refused(value: Any, message: str) -> None:
 
 
 def test_views_that_are_not_row_major_and_anything_but_a_stream_handle_are_refused() -> None:
-    program = DeviceProgram("", "f", (), (), (), device_arguments=True, stream_slots=1)
-    expected = BufferType("f32", (2, 3))
-    transposed = arrays.DeviceArray(4096, (2, 3), (1, 2), np.dtype(np.float32), None)
-    with pytest.raises(UsageError, match=r"a: found strides \(1, 2\), allowed row-major \(3, 1\)"):
-        pass_value("a", transposed, expected, program, 0)
-    single = arrays.DeviceArray(4096, (1, 3), (77, 1), np.dtype(np.float32), None)
-    assert pass_value("a", single, BufferType("f32", (None, 3)), program, 0).is_buffer
-    array = arrays.DeviceArray(4096 + 4, (3,), None, np.dtype(np.float32), None)
+    types = (BufferType("f32", (2, 3)), BufferType("f32", (None, 3)))
+    program = DeviceProgram("", "f", types, (), (False, False), device_arguments=True, stream_slots=1)
+    transposed = arrays.ArrayView(4096, (2, 3), (1, 2), np.dtype(np.float32), None)
+    with pytest.raises(UsageError, match=r"argument 0: found strides \(1, 2\), allowed row-major \(3, 1\)"):
+        pass_value(program, 0, transposed, 0)
+    single = arrays.ArrayView(4096, (1, 3), (77, 1), np.dtype(np.float32), None)
+    assert pass_value(program, 1, single, 0).is_buffer
+    array = arrays.ArrayView(4096 + 4, (3,), None, np.dtype(np.float32), None)
     with pytest.raises(UsageError, match="a: found memory 4 bytes past a multiple of 16, allowed a multiple"):
         arrays.device_array("a", array, 0)
-    empty = arrays.DeviceArray(4, (0,), None, np.dtype(np.float32), None)
+    empty = arrays.ArrayView(4, (0,), None, np.dtype(np.float32), None)
     assert arrays.device_array("a", empty, 0) is empty
     protocol = SimpleNamespace(__cuda_stream__=lambda: (0, 42))
     for stream in (42, protocol, SimpleNamespace(cuda_stream=42), SimpleNamespace(ptr=42)):  # PyTorch, CuPy

@@ -10,7 +10,7 @@ from tests.runtime.calling_every import call_everything
 from tests.simulator.device.test_kernels import SCALE, Parameters
 from tuner.core.errors import DeviceError
 from tuner.programs.run.device_function import DeviceFunction
-from tuner.runtime.arrays import DeviceArray
+from tuner.runtime.arrays import ArrayView
 from tuner.runtime.cuda.device import CudaDevice
 from tuner.runtime.cuda.driver import AbstractDriver, BindingsDriver, CheckedDriver, CtypesDriver
 from tuner.runtime.cuda.probe import open_device
@@ -84,7 +84,7 @@ def test_programs_on_device_memory_only_enqueue(device: CudaDevice) -> None:
     a, b = (device.allocate(4 * N, stream) for _ in range(2))
     found = np.zeros(N, np.float32)
     device.copy(a, A.ctypes.data, 4 * N, stream)
-    arrays = [DeviceArray(address, (N,), None, np.dtype(np.float32), None) for address in (a, b)]
+    arrays = [ArrayView(address, (N,), None, np.dtype(np.float32), None) for address in (a, b)]
     assert loaded(*arrays, stream=stream) is None
     device.copy(found.ctypes.data, b, 4 * N, stream)
     device.synchronize_stream(stream)

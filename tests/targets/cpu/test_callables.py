@@ -178,7 +178,7 @@ def test_a_kernel_is_neither_pickled_nor_copied(small: CpuCallable) -> None:
         ((A, B), READ_ONLY, r"^out: is read-only, but is written to$"),
         ((np.ma.masked_array(A, mask=A > 0), B), None, MASKED),
         ((A, B), np.ma.masked_array(np.empty((4, 64), np.float32)), r"^out: masked arrays are not supported"),
-        ((A, SHARED[:3]), SHARED, r"^out: shares memory with b$"),
+        ((A, SHARED[:3]), SHARED, r"^out: is written to, but shares memory with b$"),
     ],
 )
 def test_arrays_that_do_not_fit_are_named(

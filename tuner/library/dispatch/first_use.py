@@ -31,7 +31,7 @@ from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.round_quality import Evidence, reliability_in_round, round_quality
 from tuner.core.serialization import decode, encode, parsed, require_format, seconds_text
 from tuner.core.text_files import replace_file
-from tuner.payload.reference import Array, output_dtype
+from tuner.payload.reference import Array
 from tuner.runtime import timing
 from tuner.runtime.cpu.memory import address_of, copy_on_small_pages, keep_freed_memory
 from tuner.runtime.process_state import between_forks
@@ -42,6 +42,7 @@ from tuner.targets.cpu.callables import AddressCall, CpuCallable
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.tuning.remeasurement import noise_of
+from tuner.targets.signature import KernelSignature
 from tuner.tuning.rule import Configuration
 
 log = logging.getLogger(__name__)
@@ -110,8 +111,7 @@ class KernelCall:
     def __init__(self, problem: Problem, kernel: LoadedKernel, otherwise: Otherwise) -> None:
         self._problem = problem
         self._otherwise = otherwise
-        self._shape = problem.c_shape
-        self._dtype = output_dtype(problem)
+        self._output = KernelSignature.of(problem).output
         self._mask = 0 if problem.align == "any" else int(problem.align) - 1
         is_single = len(kernel.partitions) == 1
         self._single = AddressCall(kernel) if is_single else None
@@ -119,11 +119,9 @@ class KernelCall:
 
     def __call__(self, a: Array, b: Array, out: Array | None) -> Array:
         if out is None:
-            result = np.empty(self._shape, self._dtype)
+            result = np.empty(self._problem.c_shape, self._output.dtype)
         elif (
-            type(out) is np.ndarray
-            and (out.shape, out.dtype) == (self._shape, self._dtype)
-            and out.flags.c_contiguous
+            self._output.fits(out)
             and out.flags.writeable
             and not np.may_share_memory(out, a)
             and not np.may_share_memory(out, b)

@@ -26,7 +26,7 @@ from tuner.programs.run.marshalling import (
 )
 from tuner.programs.run.mgpu import MgpuTable
 from tuner.programs.run.runner_functions import RunnerFunctions, Write, math_symbols
-from tuner.runtime.arrays import DeviceArray, stream_handle, wait_for_producers
+from tuner.runtime.arrays import stream_handle, wait_for_producers
 from tuner.runtime.process_state import LoadedCode, thread_lock
 
 # CUDA errors for a host wait for captured work
@@ -194,7 +194,7 @@ class ResidentMemory:
         if self._device.watch is not None:
             self._device.watch.keep(address)
         shape = tuple(extent or 0 for extent in buffer.type.shape)
-        return PassedArgument(descriptor_of(address, shape), True, None, None)
+        return PassedArgument(descriptor_of(address, shape), True)
 
 
 class DeviceFunction(LoadedCode):
@@ -399,8 +399,8 @@ class DeviceFunction(LoadedCode):
         return (stream_handle(stream), *self._streams[1:])
 
     def _wait_for_producers(self, passed: tuple[PassedArgument, ...], stream: int | None) -> None:
-        arrays = [argument.owner for argument in passed if isinstance(argument.owner, DeviceArray)]
-        wait_for_producers(self.device, arrays, stream)
+        views = [argument.view for argument in passed if argument.view is not None]
+        wait_for_producers(self.device, views, stream)
 
     def _pass(self, arguments: tuple[object, ...], slots: tuple[int, ...]) -> tuple[PassedArgument, ...]:
         return pass_arguments(self.program, arguments, slots[0] if slots else 0)

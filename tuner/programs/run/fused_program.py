@@ -259,16 +259,10 @@ class FusedFunction(AbstractHostProgram):
                 function(results.address)
 
     def _checked(self, arguments: tuple[Any, ...]) -> tuple[Array, ...]:
-        from tuner.programs.run.marshalling import checked_host_array  # not at start-up
+        from tuner.programs.run.marshalling import checked_host_arrays  # not at start-up
 
-        entry = self.code.entry
-        expected = self.code.arguments
-        if len(arguments) != len(expected):
-            raise UsageError(f"{entry}: found {len(arguments)} arguments, allowed {len(expected)}")
-        return tuple(
-            checked_host_array(f"{entry}: argument {index}", value, BufferType(type_.element, type_.shape))
-            for index, (value, type_) in enumerate(zip(arguments, expected, strict=True))
-        )
+        types = [BufferType(type_.element, type_.shape) for type_ in self.code.arguments]
+        return checked_host_arrays(self.code.entry, types, arguments)
 
 
 class AssertingCode:

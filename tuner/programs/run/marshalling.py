@@ -3,6 +3,7 @@
 import ctypes
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,31 +15,21 @@ from tuner.core.device_programs import BufferType, DeviceProgram, ScalarType, Va
 from tuner.core.errors import UsageError
 from tuner.core.numpy_types import dtype_of
 from tuner.runtime.arrays import (
-    DeviceArray,
+    ArrayView,
+    ExpectedArray,
     MemRef,
     array_of,
     device_array,
-    dlpack_device,
-    dlpack_view,
     overlap,
+    require_distinct,
+    require_writable,
     word_count,
 )
 
 WORD_BYTES = 8
 NO_NUMBERS = (np.flexible, np.complexfloating, np.datetime64, np.timedelta64, np.object_)
-HOST_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost; dlpack.h
 NOT_ALLOCATED = 0xDEADBEEF  # the allocated pointer that finalize-memref-to-llvm gives a global
 Returned = tuple["MemRef | np.generic", ...]
-
-
-def is_same_bits(dtype: "np.dtype[np.generic]", expected: "np.dtype[np.generic]") -> bool:
-    """Returns whether an array of dtype ``dtype`` can be passed as ``expected`` without conversion.
-
-    It can for equal types, and for unsigned integers of the same width: MLIR's integers have no sign.
-    """
-    if dtype == expected:
-        return True
-    return dtype.kind == "u" and expected.kind == "i" and dtype.itemsize == expected.itemsize
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,17 +38,13 @@ class PassedArgument:
 
     content: bytes  # bytes of the memref descriptor, or of the number
     is_buffer: bool
-    host: npt.NDArray[Any] | None  # memory that the program reads and may write
-    owner: object  # object that keeps the memory alive
+    view: ArrayView | None = None  # memory that the program reads and may write; None: a number
+    is_on_host: bool = False  # the memory is the host's
 
     @property
     def memory(self) -> range:
         """Returns the addresses of an array's bytes, in host or device memory; empty for a number."""
-        if self.host is not None:
-            return range(self.host.ctypes.data, self.host.ctypes.data + self.host.nbytes)
-        if isinstance(self.owner, DeviceArray):
-            return self.owner.memory
-        return range(0)
+        return range(0) if self.view is None else self.view.memory
 
 
 def descriptor_of(address: int, shape: tuple[int, ...]) -> bytes:
@@ -65,40 +52,53 @@ def descriptor_of(address: int, shape: tuple[int, ...]) -> bytes:
     return np.array(MemRef.of(address, shape).words, np.int64).tobytes()
 
 
-def pass_value(
-    name: str, value: object, expected: ValueType, program: DeviceProgram, stream: int
-) -> PassedArgument:
-    """Checks an argument and converts it to the form in which compiled code takes it; copies no array.
+def expected_array(entry: str, index: int, type_: BufferType) -> ExpectedArray:
+    """Returns what is expected of the array that the program ``entry`` takes as argument ``index``."""
+    return ExpectedArray(f"argument {index}", type_.shape, dtype_of(type_.element), entry)
 
-    ``name``: of the argument, in messages. ``stream``: handle of the stream on which the array is used.
-    Raises UsageError for another type, shape, strides or kind of memory.
+
+def checked_host_arrays(
+    entry: str, types: Sequence[BufferType], arguments: Sequence[object]
+) -> tuple[npt.NDArray[Any], ...]:
+    """Returns the arguments of a call as C-contiguous numpy arrays that share their memory.
+
+    ``entry`` is the name of the program, in messages; the caller keeps ``arguments`` alive. Raises UsageError
+    for another number of arguments, another element type, shape or strides, and for memory that is not the
+    host's.
     """
-    if isinstance(expected, ScalarType):
-        return PassedArgument(_number(name, value, expected), False, None, None)
+    require_count(entry, len(types), len(arguments))
+    pairs = zip(types, arguments, strict=True)
+    return tuple(
+        expected_array(entry, index, type_).checked(value) for index, (type_, value) in enumerate(pairs)
+    )
+
+
+def require_count(entry: str, expected: int, found: int) -> None:
+    """Raises UsageError if a call has ``found`` arguments and the program ``entry`` takes another number."""
+    if found != expected:
+        raise UsageError(f"{entry}: found {found} arguments, allowed {expected}")
+
+
+def pass_value(program: DeviceProgram, index: int, value: object, stream: int) -> PassedArgument:
+    """Checks argument ``index`` of a call; returns it in the form that compiled code takes, without a copy.
+
+    ``stream``: handle of the stream on which the array is used. Raises UsageError for another type, shape,
+    strides or kind of memory, and for a read-only array that the program writes.
+    """
+    type_ = program.arguments[index]
+    if isinstance(type_, ScalarType):
+        return PassedArgument(_number(f"{program.entry}: argument {index}", value, type_), False)
+    expected = expected_array(program.entry, index, type_)
     if program.device_arguments:
-        memory = device_array(name, value, stream)
-        _check_type(name, memory.dtype, memory.shape, expected)
-        if not memory.is_row_major:
-            raise UsageError(f"{name}: found strides {memory.strides}, allowed row-major {memory.row_major}")
-        return PassedArgument(descriptor_of(memory.address, memory.shape), True, None, memory)
-    array = checked_host_array(name, value, expected)
-    return PassedArgument(descriptor_of(array.ctypes.data, array.shape), True, array, (value, array))
-
-
-def checked_host_array(name: str, value: object, expected: BufferType) -> npt.NDArray[Any]:
-    """Returns an argument in host memory as a C-contiguous numpy array that shares its memory.
-
-    ``name`` is the argument's name in messages; the caller keeps ``value`` alive. Raises UsageError for
-    another element type, shape or strides, and for memory that is not the host's.
-    """
-    array = host_array(name, value)
-    _check_type(name, array.dtype, array.shape, expected)
-    if not array.flags.c_contiguous:
-        raise UsageError(
-            f"{name}: found strides {array.strides}, allowed a C-contiguous array; copy it: "
-            "np.ascontiguousarray"
-        )
-    return array
+        view = expected.checked_view(device_array(expected.subject, value, stream))
+    else:
+        array = expected.checked(value)
+        is_read_only = not array.flags.writeable
+        view = ArrayView(array.ctypes.data, array.shape, None, array.dtype, (value, array), is_read_only)
+    if program.written[index]:
+        require_writable(expected.subject, is_read_only=view.is_read_only)
+    content = descriptor_of(view.address, view.shape)
+    return PassedArgument(content, True, view, is_on_host=not program.device_arguments)
 
 
 def pass_arguments(
@@ -106,40 +106,16 @@ def pass_arguments(
 ) -> tuple[PassedArgument, ...]:
     """Checks and converts all arguments of a call; ``stream`` is the handle of the call's stream.
 
-    Raises UsageError for another number of arguments, for an argument of another type, shape, strides or kind
-    of memory, and for an array that is written and is read-only or overlaps another argument.
+    Raises UsageError for another number of arguments, as ``pass_value`` does, and for an array that is
+    written and overlaps another argument: each may have its own buffer on the device, so writes would be
+    lost.
     """
-    entry = program.entry
-    expected = program.arguments
-    if len(arguments) != len(expected):
-        raise UsageError(f"{entry}: found {len(arguments)} arguments, allowed {len(expected)}")
-    passed: list[PassedArgument] = []
-    for index, (value, type_) in enumerate(zip(arguments, expected, strict=True)):
-        name = f"{entry}: argument {index}"
-        passed.append(pass_value(name, value, type_, program, stream))
-        if program.written[index]:
-            check_writable(name, passed[-1])
-    check_distinct(program, tuple(passed))
-    return tuple(passed)
-
-
-def check_writable(name: str, passed: PassedArgument) -> None:
-    """Raises UsageError if an argument that the program writes is a read-only array."""
-    is_read_only = passed.host is not None and not passed.host.flags.writeable
-    if is_read_only or (isinstance(passed.owner, DeviceArray) and passed.owner.is_read_only):
-        raise UsageError(f"{name}: is read-only, but is written to")
-
-
-def check_distinct(program: DeviceProgram, passed: tuple[PassedArgument, ...]) -> None:
-    """Raises UsageError where an array that the program writes shares memory with another argument.
-
-    Each argument may have its own buffer on the device, so writes would be lost.
-    """
-    for (number, argument), (other, another) in itertools.permutations(enumerate(passed), 2):
-        if program.written[number] and overlap(argument.memory, another.memory):
-            raise UsageError(
-                f"{program.entry}: argument {number}, which is written, shares memory with argument {other}"
-            )
+    require_count(program.entry, len(program.arguments), len(arguments))
+    passed = tuple(pass_value(program, index, value, stream) for index, value in enumerate(arguments))
+    for (index, argument), (other, another) in itertools.permutations(enumerate(passed), 2):
+        is_shared = program.written[index] and overlap(argument.memory, another.memory)
+        require_distinct(f"{program.entry}: argument {index}", f"argument {other}", is_shared=is_shared)
+    return passed
 
 
 class CallFrame:
@@ -236,46 +212,6 @@ def _number(name: str, value: Any, expected: ScalarType) -> bytes:
     return bytes(content.tobytes())
 
 
-def _check_type(
-    name: str, dtype: "np.dtype[np.generic]", shape: tuple[int, ...], expected: BufferType
-) -> None:
-    wanted = dtype_of(expected.element)
-    is_shape = len(shape) == len(expected.shape) and all(
-        allowed is None or size == allowed for size, allowed in zip(shape, expected.shape, strict=True)
-    )
-    if not is_shape or not is_same_bits(dtype, wanted):
-        allowed = "x".join("?" if size is None else str(size) for size in expected.shape)
-        remedy = f"; convert it: .astype({str(wanted)!r})" if is_shape else ""
-        raise UsageError(
-            f"{name}: found {dtype} of shape {'x'.join(map(str, shape))}, "
-            f"allowed {wanted} of shape {allowed}{remedy}"
-        )
-
-
-def host_array(name: str, value: Any) -> npt.NDArray[Any]:
-    """Returns an argument in host memory as a numpy array that shares its memory; the caller keeps it alive.
-
-    ``name``: of the argument, in messages. Raises UsageError for masked arrays, for memory that is not the
-    host's, and for objects that are not arrays.
-    """
-    if isinstance(value, np.ma.MaskedArray):
-        raise UsageError(f"{name}: masked arrays are not supported: pass its .data or .filled()")
-    if isinstance(value, np.ndarray):
-        return value
-    if getattr(value, "__dlpack__", None) is None:
-        raise UsageError(
-            f"{name}: found {type(value).__name__}, allowed a numpy array, or one of host memory by DLPack"
-        )
-    kind = dlpack_device(name, value)
-    if kind not in HOST_DEVICES:
-        raise UsageError(f"{name}: found memory of DLPack device {kind}, allowed the host's: {HOST_DEVICES}")
-    view = dlpack_view(name, value)
-    strides = MemRef.of(0, view.shape).strides if view.strides is None else view.strides
-    array = array_of(MemRef(view.address, view.address, 0, view.shape, strides), view.dtype)
-    array.flags.writeable = not view.is_read_only
-    return array
-
-
 def copied(returned: Returned, program: DeviceProgram, watch: AbstractHostWatch | None) -> tuple[Any, ...]:
     """Returns the results of a call as numbers and as numpy arrays with copies of the returned buffers.
 
@@ -303,7 +239,7 @@ def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]
 
     Results that are arguments or constants are not among them.
     """
-    mine = {argument.host.ctypes.data for argument in passed if argument.host is not None}
+    mine = {argument.memory.start for argument in passed if argument.is_on_host}
     addresses = {result.allocated for result in returned if isinstance(result, MemRef)}
     return addresses - mine - {NOT_ALLOCATED}
 
@@ -316,8 +252,8 @@ def notify_after_call(
     ``watch`` belongs to a device that checks host accesses; None: does nothing.
     """
     for argument, is_written in zip(passed, program.written, strict=True):
-        if watch is not None and argument.host is not None and argument.host.nbytes:
+        if watch is not None and argument.is_on_host and argument.memory:
             # the caller may now read what the call has written, and overwrite what the call has read: work on
             # the array that is not done yet is reported as a race with that
             note = watch.host_reads if is_written else watch.host_writes
-            note(argument.host.ctypes.data, argument.host.nbytes)
+            note(argument.memory.start, len(argument.memory))

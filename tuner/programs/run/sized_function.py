@@ -230,17 +230,11 @@ class SizedFunction:
             return size
         return 0
 
-    def _checked(self, arguments: tuple[Any, ...]) -> tuple[list[Array], int]:
-        from tuner.programs.run.marshalling import checked_host_array  # not at start-up
+    def _checked(self, arguments: tuple[Any, ...]) -> tuple[tuple[Array, ...], int]:
+        from tuner.programs.run.marshalling import checked_host_arrays  # not at start-up
 
         entry = self.signature.entry
-        types = self.signature.arguments
-        if len(arguments) != len(types):
-            raise UsageError(f"{entry}: found {len(arguments)} arguments, allowed {len(types)}")
-        arrays = [
-            checked_host_array(f"{entry}: argument {index}", value, type_.buffer)
-            for index, (value, type_) in enumerate(zip(arguments, types, strict=True))
-        ]
+        arrays = checked_host_arrays(entry, [type_.buffer for type_ in self.signature.arguments], arguments)
         size = self._size_of(arrays)
         if not self.sizes.least <= size <= self.sizes.greatest:
             raise UsageError(f"{entry}: found n = {size}, allowed {self.sizes.text}")

@@ -5,9 +5,6 @@ import warnings
 from collections.abc import Callable
 from typing import final
 
-import numpy as np
-
-from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import PackedProblem
@@ -16,17 +13,10 @@ from tuner.runtime.cpu.jit import PackedArguments
 from tuner.runtime.cpu.memory import keep_freed_memory, placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.process_state import LoadedCode
-from tuner.targets.arrays import (
-    LOAD_AGAIN,
-    expected_inputs,
-    expected_output,
-    kernel_text,
-    require_array,
-    require_inputs,
-)
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.targets.cpu.packed_callables import load_packing_kernel
+from tuner.targets.signature import LOAD_AGAIN, KernelSignature, kernel_text
 
 
 @final
@@ -71,6 +61,7 @@ class CpuCallable(LoadedCode):
         self.problem = problem
         self.origin = origin
         self._kernel = kernel
+        self._signature = KernelSignature.of(problem, placed_empty)
         self._team = ThreadTeam(len(kernel.partitions))
         self._align_bytes = 1 if problem.align == "any" else int(problem.align)  # 1: nothing to report
 
@@ -100,21 +91,7 @@ class CpuCallable(LoadedCode):
             >>> kernel(a, b, out=c) is c
             True
         """
-        require_inputs(self.problem, len(inputs))
-        expected = expected_inputs(self.problem)
-        output = expected_output(self.problem)
-        for array, wanted in zip(inputs, expected, strict=True):
-            require_array(wanted, array)
-        if out is None and self.problem.after_product.reads_output:
-            raise UsageError("out: is missing, but is added to", "kernel(a, b, out=c)")
-        result = placed_empty(output[1], output[2]) if out is None else out
-        require_array(output, result)
-        # kernels do not check
-        if not result.flags.writeable:
-            raise UsageError("out: is read-only, but is written to")
-        for array, (name, _, _) in zip(inputs, expected, strict=True):
-            if np.may_share_memory(result, array):
-                raise UsageError(f"out: shares memory with {name}")
+        result = self._signature.distinct_result(inputs, out)
         prepared = self._kernel.calls(self.problem, (*inputs, result))
         if any(address % self._align_bytes for address in prepared.operands):
             self._report_alignment(prepared.operands)
@@ -123,8 +100,7 @@ class CpuCallable(LoadedCode):
         return result
 
     def _report_alignment(self, operands: tuple[int, ...]) -> None:
-        names = [name for name, _, _ in (*expected_inputs(self.problem), expected_output(self.problem))]
-        pairs = zip(names, operands, strict=True)
+        pairs = zip(self._signature.names, operands, strict=True)
         lacking = [name for name, address in pairs if address % self._align_bytes]
         self._align_bytes = 1
         warnings.warn(

@@ -7,6 +7,7 @@
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import replace
 from typing import final
 
 import numpy as np
@@ -16,21 +17,17 @@ from tuner.core.fusions import FUSION_ENTRY
 from tuner.core.interfaces import Script
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem_classes import PackedProblem
-from tuner.mlir.fusions.function import FusionArgument, fusion_arguments
+from tuner.mlir.fusions.function import fusion_arguments
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.payload.reference import Array
+from tuner.runtime.arrays import ExpectedArray
 from tuner.runtime.cpu.jit import PackedArguments
 from tuner.runtime.cpu.memory import address_of, keep_freed_memory, placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.process_state import LoadedCode
-from tuner.targets.arrays import (
-    LOAD_AGAIN,
-    Expected,
-    kernel_text,
-    require_array,
-)
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.targets.signature import LOAD_AGAIN, KernelSignature, kernel_text, require_count
 
 QUANTIZED_NAMES = ("b", "scales", "zero_points")  # of the weights of a quantized matmul
 NIBBLE_RANGE = (-8, 7)
@@ -47,16 +44,14 @@ class PackingKernel(LoadedCode):
         self.problem = problem
         self.origin = origin
         self._kernel = kernel
-        *self._inputs, self._c = fusion_arguments(problem.text)
-        self._names = _input_names(problem, len(self._inputs))
+        *self._inputs, _ = fusion_arguments(problem.text)
+        names = _input_names(problem, len(self._inputs))
+        pairs = zip(names, self._inputs, strict=True)
+        # the kernel's input arrays, packed ones included
+        self.inputs = tuple(ExpectedArray(name, x.shape, DTYPES[x.element]) for name, x in pairs)
         self._address = kernel.code.addresses[FUSION_ENTRY]
         self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._address)
         self._team = ThreadTeam(kernel.threads) if kernel.threads > 1 else None
-
-    @property
-    def inputs(self) -> int:
-        """Returns the number of the kernel's input arrays, packed ones included."""
-        return len(self._inputs)
 
     def __repr__(self) -> str:
         return kernel_text(self, self._kernel.threads)
@@ -78,24 +73,24 @@ class PackingKernel(LoadedCode):
             UsageError: a wrong number, shape, dtype or memory order, or integers that 4 bits do not hold.
         """
         positions = [position for position, argument in enumerate(self._inputs) if argument.is_weight]
-        if len(weights) != len(positions):
-            listed = ", ".join(self._names[position] for position in positions)
-            raise UsageError(f"pack: found {len(weights)} arrays, allowed {len(positions)}: {listed}")
+        require_count("pack", tuple(self.inputs[position] for position in positions), len(weights))
         packed: dict[int, Array] = {}
         for position, weight in zip(positions, weights, strict=True):
             packed[position] = self._packed(position, weight)
         return PackedMatmul(self, packed)
 
     def _packed(self, position: int, array: Array) -> Array:
-        name = self._names[position]
-        argument = self._inputs[position]
+        expected = self.inputs[position]
         packing = self._kernel.packings[position]
-        is_transposed = name == "b" and self.problem.format is None and self.problem.layout == "nt"
-        _, shape, dtype = _expected(name, argument)
-        require_array((name, shape[::-1] if is_transposed else shape, dtype), array)
-        if argument.bits < 8 and not _fits_nibbles(array):
+        is_transposed = expected.name == "b" and self.problem.format is None and self.problem.layout == "nt"
+        if is_transposed:
+            expected = replace(expected, shape=expected.shape[::-1])
+        expected.checked(array)
+        if self._inputs[position].bits < 8 and not _fits_nibbles(array):
             low, high = NIBBLE_RANGE
-            raise UsageError(f"{name}: found integers that 4 bits do not hold, allowed {low} to {high}")
+            raise UsageError(
+                f"{expected.name}: found integers that 4 bits do not hold, allowed {low} to {high}"
+            )
         weight = array.T if is_transposed else array
         if packing is None:
             size = weight.size
@@ -113,9 +108,7 @@ class PackingKernel(LoadedCode):
 
         ``inputs``: A, weights and arguments of the epilogue, in the kernel's order.
         """
-        if len(inputs) != len(self._inputs):
-            listed = ", ".join(self._names)
-            raise UsageError(f"{self.problem.key}: found {len(inputs)} arrays, allowed {listed}")
+        require_count(self.problem.key, self.inputs, len(inputs))
         weights: list[Array] = []
         others: list[Array] = []
         for array, argument in zip(inputs, self._inputs, strict=True):
@@ -124,33 +117,6 @@ class PackingKernel(LoadedCode):
             else:
                 others.append(array)
         return self.pack(*weights)(*others, out=out)
-
-    def checked_result(
-        self, positions: tuple[int, ...], inputs: tuple[Array, ...], out: Array | None
-    ) -> Array:
-        """Checks the arrays of a call; returns ``out``, or a new array for C.
-
-        ``inputs``: arrays that are not packed, at ``positions`` among the kernel's inputs. Raises UsageError
-        for a wrong number, shape, type or memory order, and for an ``out`` that is read-only, shares memory
-        with an input, or is missing where it is added to.
-        """
-        if len(inputs) != len(positions):
-            listed = ", ".join(self._names[position] for position in positions)
-            raise UsageError(f"{self.problem.key}: found {len(inputs)} arrays, allowed {listed}")
-        for position, array in zip(positions, inputs, strict=True):
-            if not self._fits(array, self._inputs[position]):
-                require_array(_expected(self._names[position], self._inputs[position]), array)
-        if out is None and self.problem.after_product.reads_output:
-            raise UsageError("out: is missing, but is added to", "layer(a, out=c)")
-        if out is None:
-            return np.empty(self._c.shape, DTYPES[self._c.element])
-        require_array(_expected("out", self._c), out)
-        if not out.flags.writeable:
-            raise UsageError("out: is read-only, but is written to")
-        for position, array in zip(positions, inputs, strict=True):
-            if np.may_share_memory(out, array):
-                raise UsageError(f"out: shares memory with {self._names[position]}")
-        return out
 
     def call(self, addresses: PackedArguments) -> None:
         """Runs the kernel on all of its threads; ``addresses``: of its inputs, then of C."""
@@ -162,15 +128,6 @@ class PackingKernel(LoadedCode):
         with self._team.lock:
             self._team.repeat(tuple((self._address, argument.address) for argument in arguments), 1)
 
-    @staticmethod
-    def _fits(array: object, argument: FusionArgument) -> bool:
-        return (
-            type(array) is np.ndarray
-            and array.shape == argument.shape
-            and array.dtype == DTYPES[argument.element]
-            and array.flags.c_contiguous
-        )
-
 
 @final
 class PackedMatmul:
@@ -181,7 +138,9 @@ class PackedMatmul:
         self.problem = kernel.problem
         self._kernel = kernel
         self._weights = weights
-        self._others = tuple(position for position in range(kernel.inputs) if position not in weights)
+        self._others = tuple(position for position in range(len(kernel.inputs)) if position not in weights)
+        others = tuple(kernel.inputs[position] for position in self._others)
+        self._signature = KernelSignature(kernel.problem, others, "layer(a, out=c)")
         self._free: list[PackedArguments] = []  # that no call uses now; calls at a time have one each
 
     def __repr__(self) -> str:
@@ -208,20 +167,20 @@ class PackedMatmul:
             UsageError: a wrong number, shape, dtype or memory order, an ``out`` that cannot be written or
                 shares memory with an input, or a missing one that is added to.
         """
-        result = self._kernel.checked_result(self._others, inputs, out)
+        result = self._signature.distinct_result(inputs, out)
         try:
             addresses = self._free.pop()
         except IndexError:
             addresses = self._addresses()
         for position, array in zip(self._others, inputs, strict=True):
             addresses.values[position] = address_of(array)
-        addresses.values[self._kernel.inputs] = address_of(result)
+        addresses.values[len(self._kernel.inputs)] = address_of(result)
         self._kernel.call(addresses)
         self._free.append(addresses)
         return result
 
     def _addresses(self) -> PackedArguments:
-        values = [0] * (self._kernel.inputs + 1)
+        values = [0] * (len(self._kernel.inputs) + 1)
         for position, weight in self._weights.items():
             values[position] = weight.ctypes.data
         return PackedArguments(*values)
@@ -244,10 +203,6 @@ def _input_names(problem: PackedProblem, count: int) -> tuple[str, ...]:
     if problem.format is not None:
         return ("a", *QUANTIZED_NAMES)[:count]
     return ("a", "b", *(argument.name for argument in problem.extra_arguments))
-
-
-def _expected(name: str, argument: FusionArgument) -> Expected:
-    return (name, argument.shape, DTYPES[argument.element])
 
 
 def _fits_nibbles(array: Array) -> bool:

@@ -9,11 +9,18 @@ from tuner.core.compiled_code import KernelCode, buffers_of
 from tuner.core.device import AbstractDevice
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
-from tuner.runtime.arrays import device_array, overlap, stream_handle, wait_for_producers
+from tuner.runtime.arrays import (
+    device_array,
+    overlap,
+    require_distinct,
+    require_writable,
+    stream_handle,
+    wait_for_producers,
+)
 from tuner.runtime.cuda.probe import open_device
 from tuner.runtime.process_state import LoadedCode, thread_lock
-from tuner.targets import arrays
 from tuner.targets.gpu.arrays import LoadedKernels
+from tuner.targets.signature import LOAD_AGAIN, KernelSignature, kernel_text
 
 
 @final
@@ -24,7 +31,7 @@ class GpuCallable(LoadedCode):
     they share the program's scratch memory.
     """
 
-    load_again = arrays.LOAD_AGAIN
+    load_again = LOAD_AGAIN
 
     def __init__(
         self, problem: Problem, program: KernelCode, device: AbstractDevice, origin: str = ""
@@ -38,10 +45,11 @@ class GpuCallable(LoadedCode):
         self._device = device
         self._loaded = LoadedKernels(device, program)
         self._buffers = buffers_of(problem)
+        self._signature = KernelSignature.of(problem)
         self._lock = thread_lock()
 
     def __repr__(self) -> str:
-        return arrays.kernel_text(self)
+        return kernel_text(self)
 
     def __call__(self, *inputs: Any, out: Any = None, stream: Any = None) -> Any:
         """Computes C from (a, b, arguments of the epilogue), row-major arrays as the layout stores them.
@@ -54,44 +62,30 @@ class GpuCallable(LoadedCode):
         for an ``out`` that overlaps an input, and for an address that is not a multiple of 16; on the host
         for offsets of a grouped_matmul that fall or are not within 0 and m. On the device these are not read.
         """
-        arrays.require_inputs(self.problem, len(inputs))
-        if out is None and self.problem.after_product.reads_output:
-            raise UsageError("out: is missing, but is added to", "kernel(a, b, out=c)")
+        signature = self._signature
+        signature.require_call(len(inputs), out)
         handle = 0 if stream is None else stream_handle(stream)
         if all(isinstance(array, np.ndarray) for array in inputs):
             return self._on_host(inputs, out, handle)
-        expected = self._expected()
         if out is None:
-            _, shape, dtype = expected[-1]
-            raise UsageError(f"out: missing: it needs an array on the device, of {dtype} {shape}")
-        views = tuple(
-            device_array(name, array, handle)
-            for array, (name, _, _) in zip((*inputs, out), expected, strict=True)
-        )
-        for view, wanted in zip(views, expected, strict=True):
-            arrays.require_type(wanted, view.shape, view.dtype)
-            if not view.is_row_major:
-                raise UsageError(f"{wanted[0]}: is not in row-major order")
+            allowed = f"of {signature.output.dtype} {signature.output.shape}"
+            raise UsageError(f"out: missing: it needs an array on the device, {allowed}")
+        pairs = tuple(zip((*inputs, out), (*signature.inputs, signature.output), strict=True))
+        views = [device_array(expected.name, array, handle) for array, expected in pairs]
+        for view, (_, expected) in zip(views, pairs, strict=True):
+            expected.checked_view(view)
         *read, written = views
-        if written.is_read_only:
-            raise UsageError("out: is read-only, but is written to")
-        for view, (name, _, _) in zip(read, expected, strict=False):
-            if overlap(view.memory, written.memory):
-                raise UsageError(f"out: shares memory with {name}")
+        require_writable("out", is_read_only=written.is_read_only)
+        for view, expected in zip(read, signature.inputs, strict=True):
+            require_distinct("out", expected.name, is_shared=overlap(view.memory, written.memory))
         with self._lock:
             wait_for_producers(self._device, views, handle)
             self._enqueue([view.address for view in views], handle)
         return out
 
     def _on_host(self, inputs: tuple[Any, ...], out: Any, stream: int) -> Any:
-        expected = self._expected()
-        _, shape, dtype = expected[-1]
-        result = np.empty(shape, dtype) if out is None else out
-        for array, wanted in zip((*inputs, result), expected, strict=True):
-            arrays.require_array(wanted, array)
-        if not result.flags.writeable:
-            raise UsageError("out: is read-only, but is written to")
-        arrays.require_offsets(self.problem, inputs)
+        result = self._signature.result(inputs, out)
+        self._signature.require_offsets(inputs)
         device = self._device
         addresses: list[int] = []
         with self._lock:
@@ -109,9 +103,6 @@ class GpuCallable(LoadedCode):
                     device.free(address, stream)
             device.synchronize_stream(stream)
         return result
-
-    def _expected(self) -> tuple[arrays.Expected, ...]:
-        return (*arrays.expected_inputs(self.problem), arrays.expected_output(self.problem))
 
     def _enqueue(self, addresses: list[int], stream: int) -> None:
         names = [buffer.name for buffer in self._buffers]

@@ -1,0 +1,110 @@
+"""What a tuned kernel takes, and checks of the arrays that a user calls the kernel with."""
+
+from collections.abc import Callable
+from typing import Any, final
+
+import numpy as np
+
+from tuner.core.errors import UsageError
+from tuner.core.problem import Problem
+from tuner.core.serialization import count_text
+from tuner.payload.reference import NUMPY_DTYPES, Array, output_dtype
+from tuner.runtime.arrays import ExpectedArray, require_distinct, require_writable
+
+LOAD_AGAIN = "tuner.load_best(problem)"  # in another process
+Allocate = Callable[[tuple[int, ...], "np.dtype[Any]"], Array]
+
+
+def kernel_text(kernel: Any, threads: int = 0) -> str:
+    """Returns the ``repr`` of a kernel: class, problem, number of threads and origin.
+
+    ``threads`` 0: a kernel on a GPU, of which no threads are shown. ``kernel`` has ``problem`` and
+    ``origin``.
+    """
+    of_threads = f", {count_text(threads, 'thread')}" if threads else ""
+    origin = f"; {kernel.origin}" if kernel.origin else ""
+    return f"{type(kernel).__name__}({kernel.problem.key}{of_threads}{origin})"
+
+
+@final
+class KernelSignature:
+    """The input arrays and the output array that a kernel takes, and the checks of the arrays of a call."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        inputs: tuple[ExpectedArray, ...],
+        call: str,  # with an output array, for a hint: "kernel(a, b, out=c)"
+        allocate: Allocate = np.empty,  # makes the output array of a call without one
+    ) -> None:
+        self.problem = problem
+        self.inputs = inputs
+        self.output = ExpectedArray("out", problem.c_shape, output_dtype(problem))
+        self._call = call
+        self._allocate = allocate
+
+    @classmethod
+    def of(cls, problem: Problem, allocate: Allocate = np.empty) -> "KernelSignature":
+        """Returns the signature of a kernel that takes all inputs of a problem at each call."""
+        *inputs, _ = problem.arguments
+        expected = (ExpectedArray(each.name, each.shape, NUMPY_DTYPES[each.dtype]) for each in inputs)
+        return cls(problem, tuple(expected), "kernel(a, b, out=c)", allocate)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Returns the names of the inputs, then "out"."""
+        return tuple(expected.name for expected in (*self.inputs, self.output))
+
+    def require_call(self, count: int, out: object) -> None:
+        """Raises UsageError for another number of inputs, and if ``out`` is None but is added to."""
+        require_count(self.problem.key, self.inputs, count)
+        if out is None and self.problem.after_product.reads_output:
+            raise UsageError("out: is missing, but is added to", self._call)
+
+    def result(self, inputs: tuple[Any, ...], out: Any) -> Array:
+        """Checks the arrays of a call in host memory; returns ``out``, or a new array if that is None.
+
+        Raises UsageError for a wrong number, shape, type or memory order of arrays, and for an ``out`` that
+        is read-only, or missing where it is added to.
+        """
+        self.require_call(len(inputs), out)
+        for array, expected in zip(inputs, self.inputs, strict=True):
+            if not expected.fits(array):
+                expected.checked(array)
+        if out is None:
+            return self._allocate(self.problem.c_shape, self.output.dtype)
+        self.output.checked(out)
+        require_writable("out", is_read_only=not out.flags.writeable)
+        result: Array = out
+        return result
+
+    def distinct_result(self, inputs: tuple[Any, ...], out: Any) -> Array:
+        """Does what ``result`` does; also raises UsageError for an ``out`` that has memory of an input."""
+        result = self.result(inputs, out)
+        if out is not None:
+            for array, expected in zip(inputs, self.inputs, strict=True):
+                require_distinct("out", expected.name, is_shared=np.may_share_memory(result, array))
+        return result
+
+    def require_offsets(self, inputs: tuple[Array, ...]) -> None:
+        """Raises UsageError if the offsets among the host arrays of a grouped_matmul fall or leave 0 to m.
+
+        Does nothing for other problems.
+        """
+        if not self.problem.groups:
+            return
+        offsets = inputs[2].astype(np.int64)
+        least = int(np.diff(offsets).min())
+        if least < 0 or offsets[0] < 0 or offsets[-1] > self.problem.rows:
+            found = f"found {offsets[0]} to {offsets[-1]}"
+            if least < 0:
+                found = "found numbers that fall"
+            allowed = f"allowed numbers from 0 to {self.problem.rows} that do not fall"
+            raise UsageError(f"offsets: {found}, {allowed}")
+
+
+def require_count(subject: str, expected: tuple[ExpectedArray, ...], count: int) -> None:
+    """Raises UsageError, which begins with ``subject``, if ``count`` arrays are not as many as expected."""
+    if count != len(expected):
+        names = ", ".join(array.name for array in expected)
+        raise UsageError(f"{subject}: found {count} arrays, allowed {names}")
