@@ -139,7 +139,7 @@ def _drawn(shape: tuple[int, ...], element: str, rng: np.random.Generator) -> Ar
 def _matmul(problem: Problem, script: str, inputs: tuple[Array, ...], strategy: str) -> Rival:
     kernel = CpuEvaluator(1).load(problem, CpuCompiler().compile(problem, Script.of(script)))
     c = placed_empty(problem.c_shape, DTYPES[problem.result_dtype])
-    calls = kernel.calls(problem, (*inputs, c))
+    calls = kernel.calls((*inputs, c))
     ((address, argument),) = calls.calls
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 

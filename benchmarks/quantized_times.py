@@ -10,17 +10,14 @@ import numpy.typing as npt
 
 from tuner.analysis.ratios import median_interval, paired_ratio
 from tuner.core.errors import TunerError
-from tuner.core.fusions import FUSION_ENTRY
 from tuner.core.interfaces import Script
 from tuner.core.matmul import Matmul
 from tuner.core.numpy_types import DTYPES
 from tuner.core.packings import WeightPacking
 from tuner.core.problem import Problem
 from tuner.core.quantization import WeightFormat
-from tuner.payload.packed_weights import pack, packed_shape
-from tuner.runtime.cpu.cold_caches import RotatedCalls
+from tuner.payload.packed_weights import packed
 from tuner.runtime.cpu.host import describe_machine, processors
-from tuner.runtime.cpu.jit import PackedArguments
 from tuner.runtime.cpu.memory import placed_copy, placed_empty
 from tuner.runtime.cpu.roofline import MemoryReads
 from tuner.runtime.cpu.thread_team import ThreadTeam
@@ -110,33 +107,19 @@ class OurMatmul:
         a, weights = placed_copy(operands.a), (operands.integers, operands.scales)
         first = [_packed(*each) for each in zip(weights, loaded.packings[1:], strict=True)]
         blocks = [first, *([placed_copy(each) for each in first] for _ in range(self.copies - 1))]
-        self._kept: list[object] = [loaded, a, blocks]
-        self._team = ThreadTeam(loaded.threads)
-        self._team.pin(processors(loaded.threads))
-        calls = []
-        for thread in range(loaded.threads):
-            share = (thread, loaded.threads) if loaded.threads > 1 else ()
-            arguments = tuple(
-                PackedArguments(*(each.ctypes.data for each in (a, *block, self.result)), *share)
-                for block in blocks
-            )
-            rotated = RotatedCalls(loaded.code.addresses[FUSION_ENTRY], arguments)
-            self._kept.append(rotated)
-            calls.append(rotated.call)
-        self._calls = tuple(calls)
+        self._prepared = loaded.calls(*((a, *block, self.result) for block in blocks))
+        threads = len(loaded.parts)
+        self._team = ThreadTeam(threads)
+        self._team.pin(processors(threads))
         self.run()
 
     def run(self) -> None:
         """Multiplies A by each copy."""
-        self._team.repeat(self._calls, self.copies)
+        self._team.repeat(self._prepared.calls, self.copies)
 
 
 def _packed(weight: npt.NDArray[Any], packing: WeightPacking | None) -> npt.NDArray[Any]:
-    if packing is None:
-        return placed_copy(weight)
-    target = placed_empty((int(np.prod(packed_shape(weight.shape, packing))),), weight.dtype)
-    pack(weight, packing, target)
-    return target
+    return placed_copy(weight) if packing is None else packed(weight, packing, placed_empty)
 
 
 def quantized(problem: Problem, columns: Floats, a: npt.NDArray[Any]) -> BaselineOperands:

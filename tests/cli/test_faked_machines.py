@@ -36,7 +36,8 @@ from tuner.targets.backends import Backends
 from tuner.targets.cpu import evaluator
 from tuner.targets.cpu.callables import CpuCallable
 from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.targets.cpu.evaluator import CpuEvaluator
+from tuner.targets.cpu.loaded_kernel import LoadedKernel
 from tuner.targets.cpu.target import Cpu, host_machine
 from tuner.targets.target import RunnerSettings
 

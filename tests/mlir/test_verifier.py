@@ -39,6 +39,7 @@ VERIFIER_SOURCES: Sources = (
     "targets/cpu/evaluator.py",
     "targets/cpu/fusion_arrays.py",
     "targets/cpu/fusion_draws.py",
+    "targets/cpu/loaded_kernel.py",
 )
 GPU_VERIFIER_SOURCES: Sources = (
     *SHARED_SOURCES,

@@ -272,7 +272,7 @@ def test_an_input_that_shares_memory_with_one_that_is_changed_is_refused() -> No
     memory = torch.zeros(56)
     _, _, count, at = inputs()
     assert program(memory[:32].view(4, 8), memory[32:].view(6, 4), count, at).shape == (6, 4)
-    with pytest.raises(UsageError, match="cache, which the module changes, shares memory with x"):
+    with pytest.raises(UsageError, match="cache: is written to, but shares memory with x"):
         program(memory[:32].view(4, 8), memory[31:55].view(6, 4), count, at)
 
 

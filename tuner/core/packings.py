@@ -60,6 +60,9 @@ class WeightPacking:
         return 0
 
 
+Packings = tuple[WeightPacking | None, ...]  # one for each input; None: as it lies in memory
+
+
 @dataclass(frozen=True)
 class FusionCode:
     """A fusion, compiled: LLVM dialect, and for each input how it must be packed before calls, if at all."""

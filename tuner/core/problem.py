@@ -137,6 +137,11 @@ class Problem(abc.ABC):
 
     @property
     @abc.abstractmethod
+    def text(self) -> str:
+        """Returns the MLIR text of a fusion; "" for a matmul, whose payload follows from its sizes."""
+
+    @property
+    @abc.abstractmethod
     def scheduled_as(self) -> "Problem":
         """Returns the problem whose strategies and stored trials also serve this one.
 

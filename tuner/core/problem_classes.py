@@ -87,6 +87,10 @@ class ProductProblem(Problem):
     """A product of matrices whose operands all come at each call, without a text of its own."""
 
     @property
+    def text(self) -> str:
+        return ""
+
+    @property
     def scheduled_as(self) -> Problem:
         return self
 
@@ -229,11 +233,6 @@ class GroupedProblem(ProductProblem):
 @dataclass(frozen=True, repr=False)
 class TextProblem(Problem, abc.ABC):
     """A problem whose kernel is one function with the MLIR text of a fusion: see ``tuner.core.fusions``."""
-
-    @property
-    @abc.abstractmethod
-    def text(self) -> str:
-        """Returns the MLIR text of the fusion."""
 
     @property
     @abc.abstractmethod

@@ -15,8 +15,10 @@ def payload_mlir(problem: Problem, partitions: tuple[Partition, ...]) -> str:
     """Returns the text of an MLIR module with a function for each ``entry`` that the partitions name.
 
     A function multiplies one pair of a batch's matrices; its arguments are memrefs. Each argument begins at
-    the partition's first element; its strides are those of the whole matrix.
+    the partition's first element; its strides are those of the whole matrix. The text of a fusion is its own.
     """
+    if problem.text:
+        return problem.text
     functions = {part.entry: _function(problem, part) for part in partitions}
     return batch_comment(problem) + "module {\n" + "".join(functions.values()) + "}\n"
 

@@ -11,7 +11,9 @@ Bytes that are wanted unsigned have their sign bits flipped, zeros as well. With
 4 bits, of which a byte holds two, of different rows of a column.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ import numpy.typing as npt
 from tuner.core.packings import NIBBLES, WeightPacking
 
 Array = npt.NDArray[Any]
+Allocate = Callable[[tuple[int, ...], "np.dtype[Any]"], Array]  # of a shape and a type
 SIGN = np.int8(-128)  # the highest bit of an i8
 NIBBLE_SIGN = 8  # the highest bit of 4
 
@@ -36,6 +39,16 @@ def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, i
     steps = -(-packing.padded_rows(rows) // packing.interleave)
     panels = -(-columns // packing.columns)
     return panels, steps, packing.columns, packing.interleave // (2 if packing.nibbles else 1)
+
+
+def packed(weight: Array, packing: WeightPacking, allocate: Allocate) -> Array:
+    """Returns a weight, packed, in a new array of one dimension, which ``allocate`` makes.
+
+    Raises ValueError for a weight that is not a matrix, see ``packed_shape``.
+    """
+    target = allocate((prod(packed_shape(weight.shape, packing)),), weight.dtype)
+    pack(weight, packing, target)
+    return target
 
 
 def pack(weight: Array, packing: WeightPacking, target: Array) -> None:

@@ -3,7 +3,7 @@
 import contextlib
 import ctypes
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -255,6 +255,8 @@ class ExpectedArray:
         arrays, which would be read without their masks, and for memory that is not the host's.
         """
         array = self.in_host_memory(value)
+        if self.fits(array):
+            return array
         self.require_type(array.shape, array.dtype)
         if not array.flags.c_contiguous:
             remedy = f"copy it: np.ascontiguousarray({self._variable})"
@@ -313,11 +315,8 @@ class ExpectedArray:
             remedy = f"; convert it: {self._variable}.astype({str(self.dtype)!r})"
         elif not self.program:
             remedy = f"; {self._shape_remedy(shape)}"
-        sizes = ", ".join("?" if size is None else str(size) for size in self.shape)
-        allowed = f"({sizes},)" if len(self.shape) == 1 else f"({sizes})"
-        raise UsageError(
-            f"{self.subject}: found {dtype} of shape {shape}, allowed {self.dtype} of shape {allowed}{remedy}"
-        )
+        allowed = type_text(self.dtype, self.shape)
+        raise UsageError(f"{self.subject}: found {type_text(dtype, shape)}, allowed {allowed}{remedy}")
 
     @property
     def _variable(self) -> str:
@@ -329,6 +328,12 @@ class ExpectedArray:
             return "a kernel is of one shape: load the best of this one"
         transposed = f"{self.name}.T" if len(shape) == 2 else f"{self.name}.swapaxes(-1, -2)"
         return f"transpose it: np.ascontiguousarray({transposed}), or tune a layout that stores it so"
+
+
+def type_text(dtype: object, shape: Sequence[int | None]) -> str:
+    """Returns the type of an array for messages: ``float32 of shape (4, ?)``, with ? for any size."""
+    sizes = ", ".join("?" if size is None else str(size) for size in shape)
+    return f"{dtype} of shape ({sizes}{',' * (len(shape) == 1)})"
 
 
 def require_writable(subject: str, *, is_read_only: bool) -> None:

@@ -1,16 +1,18 @@
 """The arrays that kernels are verified and timed on, with the results that are expected in them."""
 
+import abc
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.packings import Packings
 from tuner.core.problem import Problem
 from tuner.core.records import Verdict
 from tuner.payload.comparison import changed_inputs, compare, compare_rows, compare_tile, not_finite
@@ -42,54 +44,53 @@ GLANCE_ELEMENTS = 2**14  # compared by ``compare_some_rows``: some 0.3 ms
 Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes the worst element
 
 
-def number_like_a_result(rng: np.random.Generator) -> int:
-    """Returns a random integer from 1 to LARGEST_FILL to fill outputs with.
-
-    It is random so that no kernel that adds to C can subtract it.
-    """
-    return int(rng.integers(1, LARGEST_FILL + 1))
-
-
-class KernelArrays(Protocol):
+class KernelArrays(abc.ABC):
     """The arrays that kernels of a problem are verified and timed on, and the results expected in them.
 
     They stay at fixed addresses, except inside of ``guarded`` and ``unevenly_placed``.
     """
 
-    @property
-    def problem(self) -> Problem:
-        """Returns the problem that the arrays are of."""
+    problem: Problem
 
     @property
+    @abc.abstractmethod
     def operands(self) -> tuple[Array, ...]:
         """Returns the arrays in the order of a kernel's arguments: inputs, then outputs."""
 
-    def fill(self, rng: np.random.Generator) -> None:
-        """Draws random inputs in place; fills the outputs with NaN (integers: the smallest number).
+    @property
+    @abc.abstractmethod
+    def outputs(self) -> tuple[GuardedArray, ...]:
+        """Returns the outputs with the guard bands around them."""
 
-        Where kernels read the output, it gets the numbers that the expected result begins with.
+    @property
+    @abc.abstractmethod
+    def before(self) -> Array | None:
+        """Returns what the only output holds before a call; None where kernels do not read it."""
+
+    @abc.abstractmethod
+    def copies(self, packings: Packings) -> tuple[tuple[Array, ...], ...]:
+        """Returns the operands of one call after the other, used cyclically: a power of two.
+
+        ``packings``: how a kernel reads each input; () for a matmul, whose calls all have ``operands``.
         """
 
-    def flip_signs(self) -> None:
-        """Changes the inputs in place to others whose result is known, and fills the outputs with ones.
+    @abc.abstractmethod
+    def draw_inputs(self, rng: np.random.Generator) -> None:
+        """Draws random inputs in place."""
 
-        Where kernels read the output, it gets the numbers that the expected result begins with.
-        """
+    @abc.abstractmethod
+    def change_inputs(self) -> None:
+        """Changes the inputs in place to others whose result is known."""
 
-    def guarded(self, *, at_end: bool) -> AbstractContextManager[None]:
-        """Context manager: uses arrays next to an inaccessible page, so that accesses beyond that end fault.
+    @abc.abstractmethod
+    def draw_extremes(self, rng: np.random.Generator) -> None:
+        """Draws inputs of small and large numbers and signed zeros, which ``draw_inputs`` does not draw.
 
-        ``at_end``: the arrays end where the page begins; else they begin where a page ends. Without effect
-        for a fusion, whose kernels may read past their inputs.
-        """
-
-    def unevenly_placed(self, rng: np.random.Generator) -> AbstractContextManager[None]:
-        """Context manager: uses arrays of which no two begin at the same offset in a page.
-
-        Without effect for a fusion, whose arrays lie at cache lines.
+        A fusion keeps usual inputs if a result would not be finite.
         """
 
     @property
+    @abc.abstractmethod
     def special_draws(self) -> int:
         """Returns how many different sets of special numbers ``add_special_numbers`` has.
 
@@ -97,24 +98,29 @@ class KernelArrays(Protocol):
         own.
         """
 
+    @abc.abstractmethod
     def add_special_numbers(self, rng: np.random.Generator, draw: int = 0) -> None:
         """Puts NaN, infinity and the like into the inputs; the expected results take them into account.
 
         ``draw``: which set of numbers, from 0 to ``special_draws`` - 1.
         """
 
-    def fill_with_extremes(self, rng: np.random.Generator) -> None:
-        """Draws inputs of small and large numbers and signed zeros, which ``fill`` does not draw.
+    @abc.abstractmethod
+    def guarded(self, *, at_end: bool) -> AbstractContextManager[None]:
+        """Context manager: uses arrays next to an inaccessible page, so that accesses beyond that end fault.
 
-        A fusion keeps usual inputs if a result would not be finite. Then ``overwrite_output`` is called.
+        ``at_end``: the arrays end where the page begins; else they begin where a page ends. Without effect
+        for a fusion, whose kernels may read past their inputs.
         """
 
-    def overwrite_output(self, rng: np.random.Generator) -> None:
-        """Fills the outputs, at random, with NaN or with a number that looks like a result.
+    @abc.abstractmethod
+    def unevenly_placed(self, rng: np.random.Generator) -> AbstractContextManager[None]:
+        """Context manager: uses arrays of which no two begin at the same offset in a page.
 
-        Where kernels read the output, it gets the numbers that the expected result begins with.
+        Without effect for a fusion, whose arrays lie at cache lines.
         """
 
+    @abc.abstractmethod
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
         """Draws which elements to change before each call, to show that every call reads and writes.
 
@@ -122,20 +128,93 @@ class KernelArrays(Protocol):
         output element to set to NaN. ``calls``: number of calls, whose last one decides the expected result.
         """
 
-    def evaluate(self) -> Verdict:
-        """Compares every element of the outputs with the expected result; returns the verdict.
+    @abc.abstractmethod
+    def compare_outputs(self) -> Verdict:
+        """Compares every element of the outputs; raises CandidateError(VERIFY) for a wrong one."""
 
-        Raises CandidateError(VERIFY) for a wrong element, a write outside of the outputs, or a changed input.
-        """
-
+    @abc.abstractmethod
     def compare_some_rows(self, rng: np.random.Generator) -> None:
         """Compares a part of the outputs. Raises CandidateError(VERIFY) for a wrong element."""
 
+    @abc.abstractmethod
     def check_rows(self, rng: np.random.Generator) -> None:
         """Compares random rows of the outputs; of a fusion everything, as ``evaluate`` does.
 
         Raises CandidateError(VERIFY) for a wrong element, and for a matmul also for any that is not finite.
         """
+
+    @abc.abstractmethod
+    def changed_input(self) -> str:
+        """Returns the name or index of an input that a kernel has changed; "" if there is none."""
+
+    @abc.abstractmethod
+    def require_same_weights(self, packings: Packings) -> None:
+        """Raises CandidateError(VERIFY) if a kernel has changed a copy of its packed weights."""
+
+    def fill(self, rng: np.random.Generator) -> None:
+        """Draws random inputs in place; fills the outputs as ``poison`` does."""
+        self.draw_inputs(rng)
+        self.poison()
+
+    def flip_signs(self) -> None:
+        """Changes the inputs in place to others whose result is known, and fills the outputs with ones.
+
+        Where kernels read the output, it gets the numbers that the expected result begins with.
+        """
+        self.change_inputs()
+        if not self._is_restored():
+            for output in self.outputs:
+                output.fill_with(1)
+
+    def fill_with_extremes(self, rng: np.random.Generator) -> None:
+        """Draws extreme inputs, and calls ``overwrite_output``."""
+        self.draw_extremes(rng)
+        self.overwrite_output(rng)
+
+    def overwrite_output(self, rng: np.random.Generator) -> None:
+        """Fills the outputs, at random, with NaN or with a number that looks like a result.
+
+        The number is random, so that no kernel that adds to C can subtract it. Where kernels read the output,
+        it gets the numbers that the expected result begins with.
+        """
+        if self._is_restored():
+            return
+        is_nan = rng.random() < NAN_SHARE
+        for output in self.outputs:
+            if is_nan:
+                output.poison()
+            else:
+                output.fill_with(int(rng.integers(1, LARGEST_FILL + 1)))
+
+    def poison(self) -> None:
+        """Makes the outputs ready for a call: NaN (integers: the smallest number), with guard bands.
+
+        Where kernels read the output, it gets the numbers that the expected result begins with.
+        """
+        if not self._is_restored():
+            for output in self.outputs:
+                output.poison()
+
+    def evaluate(self) -> Verdict:
+        """Compares every element of the outputs with the expected result; returns the verdict.
+
+        Raises CandidateError(VERIFY) for a wrong element, a write outside of the outputs, or a changed input.
+        """
+        stray = sum(output.stray_bytes() for output in self.outputs)
+        if stray:
+            raise CandidateError(Stage.VERIFY, f"wrote {stray} bytes outside of its outputs")
+        verdict = self.compare_outputs()
+        changed = self.changed_input()
+        if changed:
+            raise CandidateError(Stage.VERIFY, f"changed its input {changed}")
+        return verdict
+
+    def _is_restored(self) -> bool:
+        """Returns whether kernels read the output, which then holds what it is to hold before a call."""
+        if self.before is None:
+            return False
+        self.outputs[0].fill_from(self.before)
+        return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +244,8 @@ class PlacedArrays:
         return a, b
 
 
-class ProblemArrays:
+@final
+class ProblemArrays(KernelArrays):
     """The host arrays of a matmul problem: inputs, and C between guard bands, with the expected C."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator, compare: Compare = compare) -> None:
@@ -189,21 +269,19 @@ class ProblemArrays:
         """Returns the inputs, and C with its guard bands as bytes, for copies to a device."""
         return (*self.operands[:-1], self._at.output.memory)
 
-    @contextlib.contextmanager
-    def guarded(self, *, at_end: bool) -> Iterator[None]:
-        timed = self._at
-        self._at = self._guarded[at_end]
-        try:
-            yield
-        finally:
-            self._at = timed
+    def guarded(self, *, at_end: bool) -> AbstractContextManager[None]:
+        return self._moved(self._guarded[at_end])
 
-    @contextlib.contextmanager
-    def unevenly_placed(self, rng: np.random.Generator) -> Iterator[None]:
+    def unevenly_placed(self, rng: np.random.Generator) -> AbstractContextManager[None]:
         places = len(self._like)
         steps = max(places, CACHE_LINE_BYTES // self._alignment(self._at.inputs[0]))
+        return self._moved(self._placed_at(tuple(rng.permutation(steps)[:places].tolist())))
+
+    @contextlib.contextmanager
+    def _moved(self, at: PlacedArrays) -> Iterator[None]:
+        """Context manager: uses the arrays at other addresses."""
         timed = self._at
-        self._at = self._placed_at(tuple(rng.permutation(steps)[:places].tolist()))
+        self._at = at
         try:
             yield
         finally:
@@ -234,37 +312,48 @@ class ProblemArrays:
 
     def _placed_at(self, steps: tuple[int, ...]) -> PlacedArrays:
         """Returns arrays that begin ``steps`` alignments into their memory; END: as far as fits."""
-        starts = []
-        for memory, like, step in zip(self._memories, self._like, steps, strict=True):
-            alignment = self._alignment(like)
-            at_end = memory.start(like.nbytes, alignment, at_end=True)
-            starts.append(at_end if step < 0 else step * alignment)
 
         def view(of: Array, like: Array, start: int) -> Array:
-            return of[start : start + like.nbytes].view(like.dtype).reshape(like.shape)
+            return np.ndarray(like.shape, like.dtype, of, start)
 
-        *inputs, (of_output, c, at_output) = zip(self._memories, self._like, starts, strict=True)
+        placed = []
+        for memory, like, step in zip(self._memories, self._like, steps, strict=True):
+            alignment = self._alignment(like)
+            start = step * alignment
+            if step < 0:
+                start = memory.start(like.nbytes, alignment, at_end=True)
+            placed.append((memory, like, start))
+        *inputs, (of_output, c, at_output) = placed
         written = tuple(view(memory.written, like, start) for memory, like, start in inputs)
         seen = tuple(view(memory.seen, like, start) for memory, like, start in inputs)
-        output = GuardedArray(of_output.seen, view(of_output.seen, c, at_output))
+        output = GuardedArray(of_output.seen, at_output, c.shape, c.dtype)
         return PlacedArrays(written, output, seen, is_read_only=True)
 
-    def fill(self, rng: np.random.Generator) -> None:
+    @property
+    def outputs(self) -> tuple[GuardedArray, ...]:
+        return (self._at.output,)
+
+    @property
+    def before(self) -> Array | None:
+        return self._inputs.before
+
+    def copies(self, packings: Packings) -> tuple[tuple[Array, ...], ...]:
+        return (self.operands,)
+
+    def draw_inputs(self, rng: np.random.Generator) -> None:
         self._extreme_rows = None
         self._inputs = draw(self.problem, self._base, rng, self._at.factors)
         self._write_extra()
-        self.poison()
 
     def _write_extra(self) -> None:
         for array, drawn in zip(self._at.inputs[2:], self._inputs.arrays[2:], strict=True):
             array[...] = drawn
 
-    def fill_with_extremes(self, rng: np.random.Generator) -> None:
+    def draw_extremes(self, rng: np.random.Generator) -> None:
         self._extreme_rows = self._some_rows(rng)
         self._inputs = draw_extremes(self.problem, rng, self._extreme_rows)
         for array, drawn in zip(self._at.inputs, self._inputs.arrays, strict=True):
             array[...] = drawn
-        self.overwrite_output(rng)
 
     def check_rows(self, rng: np.random.Generator) -> None:
         """Compares COMPARED_ROWS random rows of C with the expected ones; on extreme inputs always the same.
@@ -280,18 +369,14 @@ class ProblemArrays:
         rows = self._extreme_rows
         if rows is None:
             rows = self._some_rows(rng)
-        verdict, worst = compare_tile(self._inputs, c, rows, slice(0, n), "elements looked at")
-        if not verdict.max_error <= 1.0:
-            raise CandidateError(Stage.VERIFY, worst)
+        _accepted(compare_tile(self._inputs, c, rows, slice(0, n), "elements looked at"))
 
     def _some_rows(self, rng: np.random.Generator) -> Array:
         return np.sort(rng.permutation(self.problem.rows)[:COMPARED_ROWS])
 
-    def flip_signs(self) -> None:
+    def change_inputs(self) -> None:
         self._inputs = negated(self._inputs, self._at.factors)
         self._write_extra()
-        if not self._restored():
-            self._at.output.fill_with(1)
 
     @property
     def special_draws(self) -> int:
@@ -345,51 +430,27 @@ class ProblemArrays:
         n = self.problem.sizes[1]
         rows = min(m, max(1, GLANCE_ELEMENTS // n))
         first = int(rng.integers(m - rows + 1))
-        verdict, worst = compare_rows(self._inputs, self._at.output.array, first, first + rows)
-        if not verdict.max_error <= 1.0:
-            raise CandidateError(Stage.VERIFY, worst)
+        _accepted(compare_rows(self._inputs, self._at.output.array, first, first + rows))
 
-    def overwrite_output(self, rng: np.random.Generator) -> None:
-        if self._restored():
-            return
-        if rng.random() < NAN_SHARE:
-            self.poison()
-        else:
-            self._at.output.fill_with(number_like_a_result(rng))
+    def compare_outputs(self) -> Verdict:
+        return _accepted(self._compare(self._inputs, self._at.output.array))
 
-    def poison(self) -> None:
-        """Makes C ready for a call: NaN (integers: the smallest number), and the pattern of its guard bands.
-
-        Where kernels read C, it gets what C is to hold before a call in place of NaN.
-        """
-        if not self._restored():
-            self._at.output.poison()
-
-    def _restored(self) -> bool:
-        """Returns whether kernels read C, which then holds what it is to hold before a call."""
-        if self._inputs.before is None:
-            return False
-        self._at.output.fill_from(self._inputs.before)
-        return True
-
-    def evaluate(self) -> Verdict:
-        """Compares every element of C with the expected result; returns the verdict.
-
-        Raises CandidateError(VERIFY) for a wrong element, changed guard bands, or a changed input; with
-        special numbers among the inputs, no input is compared.
-        """
-        stray = self._at.output.stray_bytes()
-        if stray:
-            raise CandidateError(Stage.VERIFY, f"wrote {stray} bytes outside of C")
-        verdict, worst = self._compare(self._inputs, self._at.output.array)
-        if not verdict.max_error <= 1.0:
-            raise CandidateError(Stage.VERIFY, worst)
+    def changed_input(self) -> str:
+        """Returns the name of a changed input; "" for read-only ones, and with special numbers among them."""
         if self._at.is_read_only or self._inputs.special is not None:
-            return verdict
-        changed = changed_inputs(self._inputs, self.operands[:-1])
-        if changed:
-            raise CandidateError(Stage.VERIFY, f"changed its input {changed}")
-        return verdict
+            return ""
+        return changed_inputs(self._inputs, self.operands[:-1])
+
+    def require_same_weights(self, packings: Packings) -> None:
+        """Does nothing: a matmul packs no weights ahead."""
+
+
+def _accepted(compared: tuple[Verdict, str]) -> Verdict:
+    """Returns the verdict of a comparison; raises CandidateError(VERIFY) for a wrong element."""
+    verdict, worst = compared
+    if not verdict.max_error <= 1.0:
+        raise CandidateError(Stage.VERIFY, worst)
+    return verdict
 
 
 def _ends(array: Array, indices: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.uint64]:

@@ -9,7 +9,6 @@ from tuner.core.errors import TunerError, UsageError
 from tuner.core.interfaces import AbstractCompiler, Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.core.problem_classes import TextProblem
 from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline, ChosenStrategy, RunSettings
 from tuner.core.trials import StoredTrial
@@ -64,8 +63,6 @@ class CompiledTarget(Target):
 
     def source(self, problem: Problem, script: str) -> str:
         """Returns the payload as processors take it: an operation on tensors in a function."""
-        if isinstance(problem, TextProblem):
-            return problem.text
         return payload_mlir(problem, partitions_in(script, problem))
 
     def load(self, problem: Problem, trial: StoredTrial, program: KernelCode | None) -> Callable[..., object]:

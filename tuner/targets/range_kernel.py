@@ -60,7 +60,7 @@ class RangeKernel:
             np.float32(32.0)
         """
         problem = self._problem_of(inputs, out)
-        result = KernelSignature.of(problem).distinct_result(inputs, out)
+        result = KernelSignature.of(problem).result(inputs, out)
         for call in self.cover.calls(problem.sizes[0]):
             self._run(call, inputs, result)
         return result

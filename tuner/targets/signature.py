@@ -1,6 +1,5 @@
 """What a tuned kernel takes, and checks of the arrays that a user calls the kernel with."""
 
-from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
@@ -8,11 +7,11 @@ import numpy as np
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 from tuner.core.serialization import count_text
+from tuner.payload.packed_weights import Allocate
 from tuner.payload.reference import NUMPY_DTYPES, Array, output_dtype
 from tuner.runtime.arrays import ExpectedArray, require_distinct, require_writable
 
 LOAD_AGAIN = "tuner.load_best(problem)"  # in another process
-Allocate = Callable[[tuple[int, ...], "np.dtype[Any]"], Array]
 
 
 def kernel_text(kernel: Any, threads: int = 0) -> str:
@@ -36,19 +35,26 @@ class KernelSignature:
         inputs: tuple[ExpectedArray, ...],
         call: str,  # with an output array, for a hint: "kernel(a, b, out=c)"
         allocate: Allocate = np.empty,  # makes the output array of a call without one
+        *,
+        copies_inputs: bool = False,  # the output may then be one of the inputs
     ) -> None:
         self.problem = problem
         self.inputs = inputs
         self.output = ExpectedArray("out", problem.c_shape, output_dtype(problem))
         self._call = call
         self._allocate = allocate
+        self._copies_inputs = copies_inputs
+        self._shape = problem.c_shape
+        self._is_added_to = problem.after_product.reads_output
 
     @classmethod
-    def of(cls, problem: Problem, allocate: Allocate = np.empty) -> "KernelSignature":
+    def of(
+        cls, problem: Problem, allocate: Allocate = np.empty, *, copies_inputs: bool = False
+    ) -> "KernelSignature":
         """Returns the signature of a kernel that takes all inputs of a problem at each call."""
         *inputs, _ = problem.arguments
         expected = (ExpectedArray(each.name, each.shape, NUMPY_DTYPES[each.dtype]) for each in inputs)
-        return cls(problem, tuple(expected), "kernel(a, b, out=c)", allocate)
+        return cls(problem, tuple(expected), "kernel(a, b, out=c)", allocate, copies_inputs=copies_inputs)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -57,33 +63,30 @@ class KernelSignature:
 
     def require_call(self, count: int, out: object) -> None:
         """Raises UsageError for another number of inputs, and if ``out`` is None but is added to."""
-        require_count(self.problem.key, self.inputs, count)
-        if out is None and self.problem.after_product.reads_output:
+        if count != len(self.inputs):  # a problem's key takes longer than all checks
+            require_count(self.problem.key, self.inputs, count)
+        if out is None and self._is_added_to:
             raise UsageError("out: is missing, but is added to", self._call)
 
     def result(self, inputs: tuple[Any, ...], out: Any) -> Array:
         """Checks the arrays of a call in host memory; returns ``out``, or a new array if that is None.
 
         Raises UsageError for a wrong number, shape, type or memory order of arrays, and for an ``out`` that
-        is read-only, or missing where it is added to.
+        is read-only, has memory of an input, or is missing where it is added to.
         """
         self.require_call(len(inputs), out)
         for array, expected in zip(inputs, self.inputs, strict=True):
             if not expected.fits(array):
                 expected.checked(array)
         if out is None:
-            return self._allocate(self.problem.c_shape, self.output.dtype)
-        self.output.checked(out)
+            return self._allocate(self._shape, self.output.dtype)
+        if not self.output.fits(out):
+            self.output.checked(out)
         require_writable("out", is_read_only=not out.flags.writeable)
+        for array, expected in zip(inputs, self.inputs, strict=True):
+            is_shared = not self._copies_inputs and np.may_share_memory(out, array)
+            require_distinct("out", expected.name, is_shared=is_shared)
         result: Array = out
-        return result
-
-    def distinct_result(self, inputs: tuple[Any, ...], out: Any) -> Array:
-        """Does what ``result`` does; also raises UsageError for an ``out`` that has memory of an input."""
-        result = self.result(inputs, out)
-        if out is not None:
-            for array, expected in zip(inputs, self.inputs, strict=True):
-                require_distinct("out", expected.name, is_shared=np.may_share_memory(result, array))
         return result
 
     def require_offsets(self, inputs: tuple[Array, ...]) -> None:

@@ -12,6 +12,7 @@ from torch.overrides import _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 
 from tuner.core.errors import UsageError
+from tuner.runtime.arrays import require_distinct, type_text
 from tuner.torch.dynamic_sizes import Shape
 
 # What a call of a compiled module depends on beyond the numbers: kinds of tensors, and PyTorch's modes.
@@ -170,9 +171,8 @@ def checked(tensors: Sequence[object], expected: Expected, names: Sequence[str])
     for tensor, (dtype, shape), name in zip(tensors, expected, names, strict=True):
         ready = plain(tensor, name)
         if ready.dtype != dtype or not _fits(ready.shape, shape):
-            raise UsageError(
-                f"{name}: found {_text(ready.dtype, ready.shape)}, allowed {_text(dtype, shape)}"
-            )
+            found = type_text(_name(ready.dtype), ready.shape)
+            raise UsageError(f"{name}: found {found}, allowed {type_text(_name(dtype), shape)}")
         if tensor.requires_grad and torch.is_grad_enabled():  # type: ignore[attr-defined,unused-ignore]
             raise UsageError(NO_GRADIENTS)
         dense.append(ready.contiguous())
@@ -186,18 +186,13 @@ def require_separate(tensors: Mapping[str, torch.Tensor], changed: Iterable[str]
         end = first + span_bytes(tensors[name])
         for other, tensor in tensors.items():
             other_first = tensor.data_ptr()
-            if other != name and first < other_first + span_bytes(tensor) and other_first < end:
-                raise UsageError(f"{name}, which the module changes, shares memory with {other}")
+            is_shared = other != name and first < other_first + span_bytes(tensor) and other_first < end
+            require_distinct(name, other, is_shared=is_shared)
 
 
 def _fits(shape: torch.Size, expected: Shape) -> bool:
     pairs = zip(shape, expected, strict=False)
     return len(shape) == len(expected) and all(size in (found, None) for found, size in pairs)
-
-
-def _text(dtype: torch.dtype, shape: Shape) -> str:
-    sizes = ("?" if size is None else str(size) for size in shape)
-    return f"{_name(dtype)} of shape {'x'.join(sizes) or '()'}"
 
 
 def _name(dtype: torch.dtype) -> str:

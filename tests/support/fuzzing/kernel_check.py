@@ -15,7 +15,8 @@ from tuner.runtime.cpu.faulting_memory import FaultingMemory
 from tuner.runtime.workers.protocol import Factory, ServiceSpec
 from tuner.runtime.workers.worker import Worker
 from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.targets.cpu.evaluator import CpuEvaluator
+from tuner.targets.cpu.loaded_kernel import LoadedKernel
 
 Array = npt.NDArray[Any]
 COMPILE_TIMEOUT_S, RUN_TIMEOUT_S = 60.0, 60.0
@@ -87,7 +88,7 @@ def _verify_fenced(
     output = fenced(inputs.output_before, is_at_end)
     arrays = (*(fenced(array, is_at_end) for array in inputs.arrays), output)
     team = evaluator._thread_team()  # noqa: SLF001 - the only way to arrays of our own
-    prepared = loaded.calls(problem, arrays)  # which must live as long as the call
+    prepared = loaded.calls(arrays)  # which must live as long as the call
     team.repeat(prepared.calls, 1)
     verdict, worst = compare(inputs, output)
     if not verdict.max_error <= 1.0:

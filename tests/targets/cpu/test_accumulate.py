@@ -12,8 +12,9 @@ from tuner.core.problem import Problem
 from tuner.core.problem_classes import PackedProblem
 from tuner.targets.cpu.callables import load_callable
 from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
-from tuner.targets.cpu.packed_callables import PackingKernel, load_packing_kernel
+from tuner.targets.cpu.evaluator import CpuEvaluator
+from tuner.targets.cpu.loaded_kernel import LoadedKernel
+from tuner.targets.cpu.packed_callables import PackingKernel
 
 pytestmark = pytest.mark.mlir
 ADDED = Matmul(33, 40, 64, epilogue="accumulate")
@@ -95,7 +96,7 @@ def test_each_call_by_packed_weights_adds_to_the_array_that_is_needed() -> None:
     problem = Matmul(5, 33, 17, epilogue="accumulate", weights="constant")
     assert isinstance(problem, PackedProblem)
     script = own_script(problem)
-    kernel = load_packing_kernel(problem, script.text, 1)
+    kernel = load_callable(problem, script.text, 1)
     assert isinstance(kernel, PackingKernel)
     rng = np.random.default_rng(0)
     a = rng.integers(-2, 3, (5, 17)).astype(np.float32)

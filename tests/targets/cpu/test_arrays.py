@@ -33,8 +33,9 @@ from tuner.targets.cpu import placed_operands
 from tuner.targets.cpu.baseline import BaselineService, InterleavedBaselineService
 from tuner.targets.cpu.blas import CompiledLibraryMatmul, openblas_code
 from tuner.targets.cpu.callables import load_callable
-from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.targets.cpu.evaluator import CpuEvaluator
 from tuner.targets.cpu.fusion_arrays import FusionArrays
+from tuner.targets.cpu.loaded_kernel import LoadedKernel
 
 pytestmark = pytest.mark.mlir
 WITH_OFFSETS = replace(QUICK, has_offsets=True)
@@ -85,7 +86,7 @@ def test_a_kernel_whose_result_depends_on_addresses_is_refused() -> None:
     kernel, arrays = loaded(problem), ProblemArrays(problem, rng())
     placed = placed_operands.PlacedOperands(problem, arrays.operands)
     placed.operands[2][0][...] += 1  # as if it read past its A
-    calls = tuple(kernel.calls(problem, each) for each in placed.operands)
+    calls = tuple(kernel.calls(each) for each in placed.operands)
     with fails(Stage.VERIFY, match="another C where the operands lie 32 bytes"):
         placed.times(ThreadTeam(1), calls, QUICK, rng())
 
@@ -260,9 +261,10 @@ def test_calls_read_copies_of_weights_one_after_the_other(cache: str, copies: in
     loaded = CPU.load(
         problem, Artifact(KernelCode.of_host(packings_comment(code.packings) + code.llvm_text), "")
     )
-    prepared = loaded.fusion_calls(arrays)
-    assert len(prepared.weights) == len({each.ctypes.data for each in prepared.weights}) == copies
-    for each in prepared.weights[1:]:
+    weights = [operands[1] for operands in arrays.copies(loaded.packings)]
+    prepared = loaded.calls_on(arrays)
+    assert len(weights) == len({each.ctypes.data for each in weights}) == copies
+    for each in weights[1:]:
         each[...] = 0.0
     for call in range(copies + 1):  # only the first copy has the numbers
         arrays.poison()
@@ -303,7 +305,7 @@ def test_a_script_for_two_threads_is_verified_and_timed_on_two(cache: str) -> No
     assert CPU.verify(problem, loaded, rng()).elements == 16 * 64
     assert CPU.measure(problem, loaded, QUICK, rng()).median_s > 0
     arrays = arrays_of(problem)
-    prepared, team = loaded.fusion_calls(arrays), ThreadTeam(1)
+    prepared, team = loaded.calls_on(arrays), ThreadTeam(1)
     assert len(prepared.calls) == 2
     arrays.poison()
     team.repeat(prepared.calls[1:], 1)  # each computes its share alone
@@ -315,7 +317,7 @@ def test_a_script_for_two_threads_is_verified_and_timed_on_two(cache: str) -> No
 
 def test_a_weight_that_a_script_packs_is_packed() -> None:
     arrays = arrays_of(fusion_problems()[0])
-    panels = arrays.calls(0, (None, WeightPacking(16), None)).weights[0].reshape(2, 24, 16)
+    panels = arrays.copies((None, WeightPacking(16), None))[0][1].reshape(2, 24, 16)
     assert np.array_equal(panels[1], arrays.operands[1].reshape(24, 32)[:, 16:])
 
 

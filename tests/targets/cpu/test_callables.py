@@ -21,9 +21,10 @@ from tuner.payload.reference import Array
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.memory import address_of
 from tuner.space.scripts.choice import default_script
-from tuner.targets.cpu.callables import AddressCall, CpuCallable, load_callable
+from tuner.targets.cpu.callables import CpuCallable, load_callable
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
+from tuner.targets.cpu.loaded_kernel import AddressCall
 
 PROBLEM = Matmul(9, 33, 17)
 
@@ -152,7 +153,8 @@ def test_a_kernel_with_threads_works_in_a_forked_process_and_in_its_parent(is_ca
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_process_forked_amid_a_call_waits_for_nobody() -> None:
     threaded = callable_of(SMALL, 2, "n")
-    with threaded._team.lock:  # as another thread of the parent holds it  # noqa: SLF001
+    team = present(threaded._call.team)  # noqa: SLF001
+    with team.lock:  # as another thread of the parent holds it
         assert in_child(lambda: is_right(threaded) and in_child(lambda: is_right(threaded)))
 
 

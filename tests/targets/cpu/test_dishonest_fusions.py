@@ -14,8 +14,9 @@ from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import compile_fusion
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.targets.cpu.evaluator import CpuEvaluator
 from tuner.targets.cpu.fusion_arrays import FusionArrays
+from tuner.targets.cpu.loaded_kernel import LoadedKernel
 
 pytestmark = pytest.mark.mlir
 
@@ -32,7 +33,7 @@ def loaded(kernel: Dishonest, text: str) -> LoadedKernel:
 
 def is_right_on_usual_numbers(kernel: Dishonest) -> bool:
     arrays = FusionArrays(kernel.problem, rng(), 0)
-    calls = loaded(kernel, kernel.altered).fusion_calls(arrays)
+    calls = loaded(kernel, kernel.altered).calls_on(arrays)
     try:
         arrays.fill(rng())
         ThreadTeam(1).repeat(calls.calls, 1)

@@ -46,7 +46,8 @@ from tuner.targets.cpu import evaluator as cpu_evaluator
 from tuner.targets.cpu.baseline import LEAD_CALLS, InterleavedBaseline, InterleavedBaselineService
 from tuner.targets.cpu.blas import CompiledLibraryMatmul
 from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.targets.cpu.evaluator import CpuEvaluator
+from tuner.targets.cpu.loaded_kernel import LoadedKernel
 from tuner.targets.cpu.timing_checks import TimingChecks
 from tuner.tuning.remeasurement import noise_of
 
@@ -95,7 +96,7 @@ def test_a_panel_in_the_wrong_place_is_seen(layout: str) -> None:
     assert first.entry == second.entry  # so that places can be swapped without leaving C
     loaded = CPU.load(problem, artifact)
     assert isinstance(loaded, LoadedKernel)
-    once_more = replace(loaded, partitions=(first, first))
+    once_more = replace(loaded, parts=(loaded.parts[0], loaded.parts[0]))
     with fails(Stage.VERIFY, match=r"of 24576 elements are wrong; .*found nan"):
         CPU.verify(problem, once_more, rng())
 
@@ -310,7 +311,7 @@ def watched(name: str, tick_s: float = 1.0) -> TimingChecks:
     assert isinstance(kernel, LoadedKernel)
     arrays = ProblemArrays(PROBLEM, rng())
     clock = partial(next, itertools.count(1.0, tick_s))
-    return TimingChecks(ThreadTeam(1), kernel.calls(PROBLEM, arrays.operands), arrays, rng(), clock)
+    return TimingChecks(ThreadTeam(1), kernel.calls(arrays.operands), arrays, rng(), clock)
 
 
 def test_a_sample_is_the_time_of_its_calls_whose_number_is_not_foreseen() -> None:

@@ -88,8 +88,8 @@ OTHER = np.full(1, 77.0, np.float32)
 @pytest.mark.parametrize(
     ("name", "offset", "written", "message"),
     [
-        ("c", -1, np.zeros(1, np.uint8), "wrote 1 bytes outside of C"),
-        ("c", 6 * 5 * 4, np.zeros(1, np.uint8), "wrote 1 bytes outside of C"),
+        ("c", -1, np.zeros(1, np.uint8), "wrote 1 bytes outside of its outputs"),
+        ("c", 6 * 5 * 4, np.zeros(1, np.uint8), "wrote 1 bytes outside of its outputs"),
         ("a", 0, OTHER, "changed its input A"),
         ("b", 0, OTHER, "changed its input B"),
         ("bias", 0, OTHER, "changed its input bias"),

@@ -38,11 +38,11 @@ from tuner.runtime.process_state import between_forks
 from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text, ignore_holder
 from tuner.runtime.workers.processes import owned_lock_file
 from tuner.targets.arrays import ProblemArrays
-from tuner.targets.cpu.callables import AddressCall, CpuCallable
 from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
-from tuner.tuning.remeasurement import noise_of
+from tuner.targets.cpu.evaluator import CpuEvaluator
+from tuner.targets.cpu.loaded_kernel import AddressCall, LoadedKernel
 from tuner.targets.signature import KernelSignature
+from tuner.tuning.remeasurement import noise_of
 from tuner.tuning.rule import Configuration
 
 log = logging.getLogger(__name__)
@@ -109,17 +109,15 @@ class KernelCall:
     """
 
     def __init__(self, problem: Problem, kernel: LoadedKernel, otherwise: Otherwise) -> None:
-        self._problem = problem
         self._otherwise = otherwise
+        self._shape = problem.c_shape
         self._output = KernelSignature.of(problem).output
         self._mask = 0 if problem.align == "any" else int(problem.align) - 1
-        is_single = len(kernel.partitions) == 1
-        self._single = AddressCall(kernel) if is_single else None
-        self._team = None if is_single else CpuCallable(problem, kernel)
+        self._call = AddressCall(kernel)
 
     def __call__(self, a: Array, b: Array, out: Array | None) -> Array:
         if out is None:
-            result = np.empty(self._problem.c_shape, self._output.dtype)
+            result = np.empty(self._shape, self._output.dtype)
         elif (
             self._output.fits(out)
             and out.flags.writeable
@@ -134,11 +132,7 @@ class KernelCall:
         at_c = address_of(result)
         if (at_a | at_b | at_c) & self._mask:
             return self._otherwise(a, b, out, MISALIGNED.format(self._mask + 1))
-        if self._single is not None:
-            self._single(at_a, at_b, at_c)
-        elif self._team is not None:
-            layout = self._problem.layout
-            self._team(a.T if layout == "tn" else a, b.T if layout == "nt" else b, out=result)
+        self._call(at_a, at_b, at_c)
         return result
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy.typing as npt
 
 from tuner.core.problem import COLD, WEIGHTS_COLD, Problem
-from tuner.core.problem_classes import TextProblem
 from tuner.runtime.cpu.jit import CompiledFunction, PackedArguments, shipped_module
 
 LINE_BYTES = 64
@@ -39,7 +38,7 @@ def eviction_of(problem: Problem, operands: Sequence[npt.NDArray[Any]]) -> Evict
 
     None for warm caches, and for a fusion with cold weights, whose ``RotatedCalls`` read other copies.
     """
-    if isinstance(problem, TextProblem) and problem.cache == WEIGHTS_COLD:
+    if problem.text and problem.cache == WEIGHTS_COLD:
         return None
     evicted = EVICTED.get(problem.cache)
     if evicted is None:

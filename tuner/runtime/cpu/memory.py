@@ -1,6 +1,7 @@
 """Arrays for kernels: aligned, on small pages, or between guard bands that show writes out of bounds."""
 
 import ctypes
+import math
 import mmap
 from typing import Any
 
@@ -50,44 +51,89 @@ def placed_empty(shape: tuple[int, ...], dtype: np.dtype[Any], offset: int = 0) 
 
 
 class GuardedArray:
-    """An array, filled with NaN at first, between guard bands that show writes out of bounds."""
+    """An array between guard bands that show writes out of bounds; it is filled with NaN at first.
 
-    def __init__(self, memory: npt.NDArray[np.uint8], array: npt.NDArray[Any]) -> None:
-        # the bytes of the array with both guard bands
+    Where its rows lie apart, the elements between them are guarded as well.
+    """
+
+    def __init__(
+        self,
+        memory: npt.NDArray[np.uint8],  # the bytes of the array with both guard bands
+        start: int,  # of the array, in bytes
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        strides: tuple[int, ...] | None = None,  # elements; None: row-major
+    ) -> None:
+        end = start + _span(shape, strides) * dtype.itemsize
         self.memory = memory
-        self.array = array
-        start = array.ctypes.data - memory.ctypes.data
+        self.elements = memory[start:end].view(dtype)  # from the first to the last one, with all between rows
+        steps = None if strides is None else [stride * dtype.itemsize for stride in strides]
+        self.array: npt.NDArray[Any] = np.ndarray(shape, dtype, memory, start, steps)
         self._before = memory[:start]
-        self._after = memory[start + array.nbytes :]
+        self._after = memory[end:]
+        self._has_gaps = self.array.size < self.elements.size
         self.poison()
 
     @classmethod
-    def placed(cls, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int = 0) -> "GuardedArray":
+    def placed(
+        cls,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        offset: int = 0,
+        strides: tuple[int, ...] | None = None,  # elements; None: row-major
+    ) -> "GuardedArray":
         """Returns an array ``offset`` bytes past a cache line, between guard bands of 4096 bytes each."""
-        size = int(np.prod(shape)) * dtype.itemsize
+        size = _span(shape, strides) * dtype.itemsize
         memory = placed_empty((size + 2 * GUARD_BYTES,), np.dtype(np.uint8), offset)
-        return cls(memory, memory[GUARD_BYTES : GUARD_BYTES + size].view(dtype).reshape(shape))
+        return cls(memory, GUARD_BYTES, shape, dtype, strides)
 
     def poison(self) -> None:
         """Fills the array with NaN (integers: with the least number) and the guard bands with GUARD_BYTE."""
-        self.memory[:] = GUARD_BYTE
-        fill_with_nan(self.array)
+        fill_with_nan(self.elements)
+        self._guard()
 
     def fill_with(self, number: int) -> None:
         """Fills the array with ``number`` in place of NaN, and the guard bands with GUARD_BYTE."""
-        self.memory[:] = GUARD_BYTE
-        fill_with(self.array, number)
+        fill_with(self.elements, number)
+        self._guard()
 
     def fill_from(self, numbers: npt.NDArray[Any]) -> None:
-        """Fills the array with numbers of its shape and type, and the guard bands with GUARD_BYTE."""
-        self._before[:] = GUARD_BYTE
-        self._after[:] = GUARD_BYTE
-        self.array[...] = numbers
+        """Fills the array with as many numbers as ``elements`` has, and the guard bands with GUARD_BYTE."""
+        self.elements[...] = numbers.reshape(-1)
+        self._guard()
 
     def stray_bytes(self) -> int:
-        """Returns how many bytes of the guard bands differ from GUARD_BYTE: writes outside of the array."""
+        """Returns how many bytes outside of the array changed since it was filled."""
+        stray = self.band_bytes()
+        if self._has_gaps:
+            now = self._without_array()
+            stray += int(np.count_nonzero(self._gaps.view(np.uint8) != now.view(np.uint8)))
+        return stray
+
+    def band_bytes(self) -> int:
+        """Returns how many bytes of the guard bands differ from GUARD_BYTE."""
         bands = (self._before, self._after)
         return sum(int(np.count_nonzero(band != GUARD_BYTE)) for band in bands)
+
+    def _guard(self) -> None:
+        self._before[:] = GUARD_BYTE
+        self._after[:] = GUARD_BYTE
+        if self._has_gaps:
+            self._gaps = self._without_array()
+
+    def _without_array(self) -> npt.NDArray[Any]:
+        """Returns a copy of the elements in which those of the array are ones."""
+        copy = self.elements.copy()
+        view = np.ndarray(self.array.shape, copy.dtype, copy.view(np.uint8), 0, self.array.strides)
+        view[...] = np.ones((), copy.dtype)
+        return copy
+
+
+def _span(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
+    """Returns the elements of memory from an array's first to its last, gaps included; None: row-major."""
+    if strides is None:
+        return math.prod(shape)
+    return 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
 
 
 # Copies of arrays on pages of the smallest size, the slowest place that a caller's arrays may have.

@@ -1,54 +1,26 @@
-"""A tuned CPU kernel as a Python callable on numpy arrays, and an unchecked, faster call for one thread."""
+"""A tuned CPU kernel as a Python callable on numpy arrays."""
 
-import ctypes
 import warnings
 from collections.abc import Callable
-from typing import final
 
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import PackedProblem
 from tuner.payload.reference import Array
-from tuner.runtime.cpu.jit import PackedArguments
-from tuner.runtime.cpu.memory import keep_freed_memory, placed_empty
-from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.runtime.cpu.memory import address_of, keep_freed_memory, placed_empty
 from tuner.runtime.process_state import LoadedCode
 from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
-from tuner.targets.cpu.packed_callables import load_packing_kernel
+from tuner.targets.cpu.evaluator import CpuEvaluator
+from tuner.targets.cpu.loaded_kernel import AddressCall, LoadedKernel
+from tuner.targets.cpu.packed_callables import PackingKernel
 from tuner.targets.signature import LOAD_AGAIN, KernelSignature, kernel_text
-
-
-@final
-class AddressCall:
-    """A loaded kernel of one thread as a function of addresses, without checks.
-
-    Several threads may call it.
-    """
-
-    def __init__(self, kernel: LoadedKernel) -> None:
-        """Takes a kernel with one thread partition of three operands."""
-        (partition,) = kernel.partitions
-        self._kernel = kernel  # owns the machine code
-        self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(kernel.code.addresses[partition.called])
-        self._free: list[PackedArguments] = []
-
-    def __call__(self, a: int, b: int, c: int) -> None:
-        """Computes C = A @ B for the arrays at these addresses; other Python threads run meanwhile."""
-        try:
-            arguments = self._free.pop()
-        except IndexError:
-            arguments = PackedArguments(0, 0, 0)
-        arguments.values[0], arguments.values[1], arguments.values[2] = a, b, c
-        self._function(arguments.address)
-        self._free.append(arguments)
 
 
 class CpuCallable(LoadedCode):
     """A tuned CPU kernel of one problem as a Python callable on numpy arrays: C = A B.
 
-    Thread-safe: a lock serialises calls. The first call with an array that has less alignment than the
-    problem's gives a UserWarning; the result is right.
+    Several threads may call it; where the kernel itself has several, a lock serialises calls. The first call
+    with an array that has less alignment than the problem's gives a UserWarning; the result is right.
     """
 
     load_again = LOAD_AGAIN
@@ -62,11 +34,11 @@ class CpuCallable(LoadedCode):
         self.origin = origin
         self._kernel = kernel
         self._signature = KernelSignature.of(problem, placed_empty)
-        self._team = ThreadTeam(len(kernel.partitions))
+        self._call = AddressCall(kernel)
         self._align_bytes = 1 if problem.align == "any" else int(problem.align)  # 1: nothing to report
 
     def __repr__(self) -> str:
-        return kernel_text(self, len(self._kernel.partitions))
+        return kernel_text(self, len(self._kernel.parts))
 
     def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
         """Multiplies: returns C of the problem for (a, b, arguments of the epilogue).
@@ -91,17 +63,18 @@ class CpuCallable(LoadedCode):
             >>> kernel(a, b, out=c) is c
             True
         """
-        result = self._signature.distinct_result(inputs, out)
-        prepared = self._kernel.calls(self.problem, (*inputs, result))
-        if any(address % self._align_bytes for address in prepared.operands):
-            self._report_alignment(prepared.operands)
-        with self._team.lock:
-            self._team.repeat(prepared.calls, 1)
+        result = self._signature.result(inputs, out)
+        addresses = [address_of(array) for array in (*inputs, result)]
+        if self._align_bytes > 1:
+            self._report_alignment(addresses)
+        self._call(*addresses)
         return result
 
-    def _report_alignment(self, operands: tuple[int, ...]) -> None:
-        pairs = zip(self._signature.names, operands, strict=True)
+    def _report_alignment(self, addresses: list[int]) -> None:
+        pairs = zip(self._signature.names, addresses, strict=True)
         lacking = [name for name, address in pairs if address % self._align_bytes]
+        if not lacking:
+            return
         self._align_bytes = 1
         warnings.warn(
             f"{' and '.join(lacking)}: not at a multiple of {self.problem.align} bytes, as the kernel was "
@@ -116,8 +89,9 @@ def load_callable(problem: Problem, script_text: str, threads: int, origin: str 
     Of a problem with constant weights, a ``PackingKernel``. ``threads``: at most; ``origin``: text on where
     the script comes from. Raises CandidateError where a stage fails.
     """
-    if isinstance(problem, PackedProblem):
-        return load_packing_kernel(problem, script_text, threads, origin)
     keep_freed_memory()
     artifact = CpuCompiler().compile(problem, Script.of(script_text))
-    return CpuCallable(problem, CpuEvaluator(threads).load(problem, artifact), origin)
+    kernel = CpuEvaluator(threads).load(problem, artifact)
+    if isinstance(problem, PackedProblem):
+        return PackingKernel(problem, kernel, origin)
+    return CpuCallable(problem, kernel, origin)

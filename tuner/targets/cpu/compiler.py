@@ -17,7 +17,6 @@ from tuner.core.instruction_sets import Architecture
 from tuner.core.interfaces import AbstractCompiler, Artifact, Partition, Script
 from tuner.core.packings import packings_comment, threads_comment, threads_in
 from tuner.core.problem import Problem
-from tuner.core.problem_classes import TextProblem
 from tuner.core.processors import PROCESSORS, missing_on, processor_of, refusal
 from tuner.core.progress import code_generation
 from tuner.mlir import bindings, transform
@@ -59,39 +58,39 @@ class CpuCompiler(AbstractCompiler):
         Raises CandidateError with the stage that fails, also for code that the JIT cannot link.
         """
         with failing_at(Stage.BIND):
-            is_text = isinstance(problem, TextProblem)
-            partitions = () if is_text else partitions_in(script.text, problem)
+            partitions = () if problem.text else partitions_in(script.text, problem)
         start = time.perf_counter()
+        stages = []
         self._context = self._context or transform.new_context()
         with self._context, bindings.ir.Location.unknown():
-            if isinstance(problem, TextProblem):
+            if problem.text:
                 threads = threads_in(script.text)
                 compiled = compile_fusion(problem.text, script.text, threads, emulates=self._emulates)
                 divided = threads_comment(threads) if compiled.is_divided else ""
                 code = packings_comment(compiled.packings) + divided + compiled.llvm_text
-                lowering.reject_unjittable(code)
-                digest = hashlib.sha256(code.encode()).hexdigest()
-                return Artifact(
-                    KernelCode.of_host(code), digest, (), (("lower", time.perf_counter() - start),)
-                )
-            module = transform.parse(payload_mlir(problem, partitions), "payload")
-            transform.apply_script(module, transform.parse(script.text, "script"))
-            lowering.bufferize_remaining_tensors(module)
-            transformed = time.perf_counter()
-            code = lowering.lower_to_llvm(module, emulates=self._emulates)
-        code = with_batch_loops(code, partitions, matrix_bytes(problem))
+            else:
+                module = transform.parse(payload_mlir(problem, partitions), "payload")
+                transform.apply_script(module, transform.parse(script.text, "script"))
+                lowering.bufferize_remaining_tensors(module)
+                stages.append(("transform", time.perf_counter() - start))
+                start = time.perf_counter()
+                code = lowering.lower_to_llvm(module, emulates=self._emulates)
+                code = with_batch_loops(code, partitions, matrix_bytes(problem))
         lowering.reject_unjittable(code)
-        stages = (("transform", transformed - start), ("lower", time.perf_counter() - transformed))
+        stages.append(("lower", time.perf_counter() - start))
         digest = hashlib.sha256((code + hashed_partitions(partitions)).encode()).hexdigest()
-        return Artifact(KernelCode.of_host(code), digest, partitions, stages)
+        return Artifact(KernelCode.of_host(code), digest, partitions, tuple(stages))
 
 
 def hashed_partitions(partitions: tuple[Partition, ...]) -> str:
     """Returns partitions as the hash of an artifact contains them.
 
     Trials are stored by this hash: the text is that of the first version, and does not change with names in
-    Python. Of one partition: "(Panel(entry='main', row=0, column=0, m=8, n=8, first=0, matrices=1),)".
+    Python. Of one partition: "(Panel(entry='main', row=0, column=0, m=8, n=8, first=0, matrices=1),)"; of a
+    fusion, which has none, "".
     """
+    if not partitions:
+        return ""
     parts = []
     for part in partitions:
         rectangle = f"entry={part.entry!r}, row={part.row}, column={part.column}, m={part.m}, n={part.n}"

@@ -3,49 +3,40 @@
 import os
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
 from tuner.core.errors import CandidateError, Stage, TunerError, failing_as_member
 from tuner.core.fusions import FUSION_ENTRY
-from tuner.core.interfaces import (
-    AbstractBaselineSource,
-    AbstractEvaluator,
-    Artifact,
-    Effort,
-    LoadedLibrary,
-    Partition,
-)
+from tuner.core.interfaces import AbstractBaselineSource, AbstractEvaluator, Artifact, Effort, LoadedLibrary
 from tuner.core.machine import Machine
-from tuner.core.packings import WeightPacking, packings_in, threads_in
+from tuner.core.packings import packings_in, threads_in
 from tuner.core.problem import Problem
-from tuner.core.problem_classes import PackedProblem, TextProblem
 from tuner.core.processors import missing_on, refusal
 from tuner.core.progress import KERNEL, step
+from tuner.core.quantization import CONSTANT
 from tuner.core.records import Measurement, OffsetTime, Verdict
 from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.payload.cpu import element_offsets
-from tuner.payload.reference import Array
+from tuner.payload.reference import NUMPY_DTYPES
 from tuner.runtime import timing
 from tuner.runtime.cpu.cold_caches import EVICTING_L2S, EVICTING_L3S
 from tuner.runtime.cpu.host import describe_machine
-from tuner.runtime.cpu.jit import JittedModule, PackedArguments
+from tuner.runtime.cpu.jit import JittedModule
 from tuner.runtime.cpu.memory import keep_freed_memory
 from tuner.runtime.cpu.roofline import flop_per_s
 from tuner.runtime.cpu.stack_overflow import report_stack_overflows
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.cpu.timing_conditions import HostWatch
-from tuner.targets.arrays import ProblemArrays
+from tuner.targets.arrays import KernelArrays, ProblemArrays
 from tuner.targets.cpu import placed_operands
 from tuner.targets.cpu.baseline import InterleavedBaseline
 from tuner.targets.cpu.baseline_libraries import chosen_libraries
+from tuner.targets.cpu.loaded_kernel import LoadedKernel, ThreadPart
 from tuner.targets.cpu.processor_peak import ProcessorPeak
 from tuner.targets.cpu.side_effects import no_thread_started, same_float_mode
 from tuner.targets.cpu.timing_checks import PartitionCalls, TimingChecks
-
-if TYPE_CHECKING:
-    from tuner.targets.cpu.fusion_arrays import FusionArrays
 
 DRAWS = 8  # inputs that a kernel is verified on, if VERIFY_S allows; more where special numbers need them
 # The first, and those with special numbers, are drawn always; each second one has flipped signs.
@@ -66,38 +57,6 @@ VERIFIED = (
 NO_CLOCK = "code for another processor is not timed"
 
 
-@dataclass(frozen=True, eq=False)
-class LoadedKernel:
-    """JIT-compiled machine code of an artifact, with its thread partitions; of a fusion, its threads."""
-
-    code: JittedModule
-    partitions: tuple[Partition, ...]
-    packings: tuple[WeightPacking | None, ...] = ()  # of a fusion: how it reads each input
-    threads: int = 1  # that a fusion is divided among
-
-    def fusion_calls(self, arrays: "FusionArrays") -> PartitionCalls:
-        """Returns the calls, one per thread, that run a fusion once on its arrays."""
-        return arrays.calls(self.code.addresses[FUSION_ENTRY], self.packings, self.threads)
-
-    def calls(self, problem: Problem, arrays: tuple[Array, ...]) -> PartitionCalls:
-        """Returns the calls, one per thread partition, that run a matmul kernel once.
-
-        ``arrays``: A, B, arguments of the epilogue, C.
-        """
-        operands = tuple(array.ctypes.data for array in arrays)
-        items = [array.itemsize for array in arrays]
-        packed = []
-        calls = []
-        for partition in self.partitions:
-            offsets = element_offsets(problem, partition)
-            starts = (
-                at + offset * bytes_ for at, offset, bytes_ in zip(operands, offsets, items, strict=True)
-            )
-            packed.append(PackedArguments(*starts))
-            calls.append((self.code.addresses[partition.called], packed[-1].address))
-        return PartitionCalls(tuple(calls), operands, (arrays, packed, self.code))
-
-
 @final
 class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     """Loads artifacts by the JIT on this machine's processor, verifies and times them."""
@@ -112,7 +71,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self.baseline_threads = threads
         self._pin_to = pin_to
         self._team: ThreadTeam | None = None
-        self._arrays: dict[Problem, ProblemArrays | FusionArrays] = {}
+        self._arrays: dict[Problem, KernelArrays] = {}
         self._watch: HostWatch | None = None
         self._baselines: dict[str, InterleavedBaseline] = {}  # by the name of the library
         self._processors = frozenset(os.sched_getaffinity(0))  # before this thread is pinned
@@ -126,8 +85,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         """
         code = artifact.code.text
         partitions = artifact.partitions
-        is_text = isinstance(problem, TextProblem)
-        threads = threads_in(code) if is_text else len(partitions)
+        # a text's code names its number of threads
+        threads = len(partitions) or threads_in(code)
         if threads > self._threads:
             line = f"script wants {threads} threads, allowed {self._threads}"
             raise CandidateError(Stage.LOAD, line)
@@ -135,10 +94,17 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         reason = refusal(self._described_machine(), needs) if needs else None
         if reason is not None:
             raise CandidateError(Stage.LOAD, reason.text)
-        if is_text:
-            return LoadedKernel(JittedModule(code, (FUSION_ENTRY,)), partitions, packings_in(code), threads)
-        functions = tuple({partition.called for partition in partitions})
-        return LoadedKernel(JittedModule(code, functions), partitions)
+        functions = tuple({partition.called for partition in partitions}) or (FUSION_ENTRY,)
+        module = JittedModule(code, functions)
+        parts = []
+        for partition in partitions:
+            pairs = zip(element_offsets(problem, partition), problem.arguments, strict=True)
+            offsets = tuple(offset * NUMPY_DTYPES[argument.dtype].itemsize for offset, argument in pairs)
+            parts.append(ThreadPart(module.addresses[partition.called], offsets if any(offsets) else ()))
+        for thread in range(0 if partitions else threads):
+            share = (thread, threads) if threads > 1 else ()
+            parts.append(ThreadPart(module.addresses[FUSION_ENTRY], share=share))
+        return LoadedKernel(module, tuple(parts), packings_in(code))
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         """Runs a kernel on several draws of inputs; returns the worst verdict.
@@ -166,15 +132,14 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                     arrays.add_special_numbers(rng, draw - 1)
                 calls = None if is_uneven else prepared.get(is_new)
                 if calls is None:
-                    calls = _calls(loaded, arrays)
+                    calls = loaded.calls_on(arrays)
                     if not is_uneven:
                         prepared[is_new] = calls
                 with step(KERNEL), no_thread_started(), same_float_mode():
                     team.repeat(calls.calls, 1)
                 verdict = arrays.evaluate()
             worst = max(worst, verdict, key=lambda verdict: (verdict.elements, verdict.max_error))
-        if not isinstance(arrays, ProblemArrays):
-            arrays.require_same_weights(loaded.packings)
+        arrays.require_same_weights(loaded.packings)
         return worst
 
     def measure(
@@ -263,7 +228,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         for index in chosen:
             if effort.after(time.perf_counter() - began_s).within_s == 0.0:
                 break
-            calls = tuple(kernels[index].calls(problem, operands) for operands in placed.operands)
+            calls = tuple(kernels[index].calls(operands) for operands in placed.operands)
             times_at[index] = placed.times(team, calls, effort, rng)
         return times_at
 
@@ -282,7 +247,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                 for index, kernel in enumerate(loaded):
                     if isinstance(kernel, LoadedKernel):
                         arrays.overwrite_output(rng)
-                        prepared = _calls(kernel, arrays)
+                        prepared = kernel.calls_on(arrays)
                         with failing_as_member(index):
                             with same_float_mode():  # each sample that follows looks for threads
                                 team.repeat(prepared.calls, 1)
@@ -315,7 +280,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             return loaded.take
         assert isinstance(loaded, LoadedKernel)
         arrays = self._arrays_of(problem, rng)
-        checks = TimingChecks(self._thread_team(), _calls(loaded, arrays), arrays, rng)
+        checks = TimingChecks(self._thread_team(), loaded.calls_on(arrays), arrays, rng)
 
         def take(inner: int) -> float:
             with failing_as_member(index):
@@ -345,24 +310,25 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             self._peak.require_possible(problem, again)
             self._peak.rise(problem, measurement)
 
-    def _arrays_of(self, problem: Problem, rng: np.random.Generator) -> "ProblemArrays | FusionArrays":
+    def _arrays_of(self, problem: Problem, rng: np.random.Generator) -> KernelArrays:
         if problem not in self._arrays:
             kept = sum(array.bytes for array in self._arrays)
-            is_text = isinstance(problem, TextProblem)
-            if not is_text or len(self._arrays) >= KEPT_ARRAYS or kept > KEPT_BYTES:
+            if not problem.text or len(self._arrays) >= KEPT_ARRAYS or kept > KEPT_BYTES:
                 self._arrays.clear()  # before the next are allocated
-            if isinstance(problem, TextProblem):
-                from tuner.targets.cpu.fusion_arrays import FusionArrays  # loads all of MLIR's transform ops
-
-                machine = self._described_machine()
-                evicting_bytes = EVICTING_L2S * machine.l2_bytes
-                if isinstance(problem, PackedProblem) and problem.format is not None:
-                    # read from memory: weights of a model fit no cache
-                    evicting_bytes = max(evicting_bytes, EVICTING_L3S * machine.l3_bytes)
-                self._arrays[problem] = FusionArrays(problem, rng, evicting_bytes)
-            else:
-                self._arrays[problem] = ProblemArrays(problem, rng)
+            self._arrays[problem] = self._new_arrays(problem, rng)
         return self._arrays[problem]
+
+    def _new_arrays(self, problem: Problem, rng: np.random.Generator) -> KernelArrays:
+        if not problem.text:
+            return ProblemArrays(problem, rng)
+        from tuner.targets.cpu.fusion_arrays import FusionArrays  # loads all of MLIR's transform ops
+
+        machine = self._described_machine()
+        evicting_bytes = EVICTING_L2S * machine.l2_bytes
+        if problem.weights not in ("", CONSTANT):
+            # read from memory: quantized weights of a model fit no cache
+            evicting_bytes = max(evicting_bytes, EVICTING_L3S * machine.l3_bytes)
+        return FusionArrays(problem, rng, evicting_bytes)
 
     def _described_machine(self) -> Machine:
         self._machine = self._machine or describe_machine()
@@ -375,12 +341,6 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             if self._pin_to:
                 self._team.pin(self._pin_to)
         return self._team
-
-
-def _calls(loaded: LoadedKernel, arrays: "ProblemArrays | FusionArrays") -> PartitionCalls:
-    if isinstance(arrays, ProblemArrays):
-        return loaded.calls(arrays.problem, arrays.operands)
-    return loaded.fusion_calls(arrays)
 
 
 @dataclass(frozen=True)

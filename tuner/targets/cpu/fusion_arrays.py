@@ -7,103 +7,40 @@ next of several copies of the weights, which exceed the cache unless there are C
 """
 
 import contextlib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from functools import cached_property
 from itertools import chain
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.numpy_types import DTYPES
-from tuner.core.packings import WeightPacking
-from tuner.core.problem import WEIGHTS_COLD
-from tuner.core.problem_classes import TextProblem
+from tuner.core.packings import Packings
+from tuner.core.problem import WEIGHTS_COLD, Problem
 from tuner.core.records import Verdict
-from tuner.mlir.fusions.function import FusionArgument, fusion_arguments
+from tuner.mlir.fusions.function import fusion_arguments
 from tuner.mlir.reference.fusion_reference import Expected, worst_error
-from tuner.payload.packed_weights import pack, packed_shape
+from tuner.payload.packed_weights import packed
 from tuner.payload.reference import Array
-from tuner.runtime.cpu.cold_caches import COPIES_LIMIT, RotatedCalls
-from tuner.runtime.cpu.jit import PackedArguments
-from tuner.runtime.cpu.memory import GuardedArray, placed_empty
-from tuner.targets.arrays import number_like_a_result
+from tuner.runtime.cpu.cold_caches import COPIES_LIMIT
+from tuner.runtime.cpu.memory import GuardedArray, placed_copy, placed_empty
+from tuner.targets.arrays import GLANCE_ELEMENTS, MARKS, KernelArrays
 from tuner.targets.cpu.fusion_draws import DRAWS, Draw, FusionDraws, is_packed_once, view_of
-from tuner.targets.cpu.timing_checks import PartitionCalls
 
-BLOCKS_LIMIT_BYTES = 2**28  # of packed weights that are kept for later candidates
-MARKS = 256  # random places of marked elements, used cyclically; a power of two
-NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
-SOME_ELEMENTS = 2**14  # compared by ``compare_some_rows``
+COPIES_LIMIT_BYTES = 2**28  # of packed weights that are kept for later candidates
 OTHER_BYTES = 64  # that a kernel never reads
 # what ``ThreadTeam.watch`` writes into an element: of floats a NaN
 MARK = 0x7FFF
 MARK_BYTES = 2
-Packings = tuple[WeightPacking | None, ...]
 
 
-class StridedArray:
-    """An array of a fusion: a strided view between guard bands.
-
-    The bytes between its rows are checked too.
-    """
-
-    def __init__(self, argument: FusionArgument) -> None:
-        """Allocates the memory of an argument, filled as by ``poison``."""
-        self._guarded = GuardedArray.placed((argument.span,), DTYPES[argument.element])
-        self.memory = self._guarded.array  # all elements from the first to the last one
-        self.view = view_of(self.memory, argument)
-        self._before = self.memory
-        self._has_gaps = self.view.size < self.memory.size
-
-    @property
-    def address(self) -> int:
-        """Returns the address of the first element of the view."""
-        return self.memory.ctypes.data
-
-    def poison(self) -> None:
-        """Fills the memory with NaN (integers: the smallest number), and restores the guard bands."""
-        self._guarded.poison()
-        self._keep()
-
-    def fill_with(self, number: int) -> None:
-        """Fills the memory with a number, and the guard bands with their pattern."""
-        self._guarded.fill_with(number)
-        self._keep()
-
-    def fill_from(self, numbers: Array) -> None:
-        """Copies numbers of the memory's shape to it, and fills the guard bands with their pattern."""
-        self._guarded.fill_from(numbers)
-        self._keep()
-
-    def stray_bytes(self) -> int:
-        """Returns how many bytes outside of the view, guard bands included, changed since it was filled."""
-        stray = self.guard_bytes()
-        if self._has_gaps:
-            was = self._before.view(np.uint8)
-            now = self._without_view().view(np.uint8)
-            stray += int(np.count_nonzero(was != now))
-        return stray
-
-    def guard_bytes(self) -> int:
-        """Returns how many bytes of the guard bands changed since they were filled."""
-        return self._guarded.stray_bytes()
-
-    def _keep(self) -> None:
-        if self._has_gaps:
-            self._before = self._without_view()
-
-    def _without_view(self) -> Array:
-        copy = self.memory.copy()
-        strides = self.view.strides
-        np.lib.stride_tricks.as_strided(copy, self.view.shape, strides)[...] = np.ones((), copy.dtype)
-        return copy
-
-
-class FusionArrays:
+@final
+class FusionArrays(KernelArrays):
     """The arrays that kernels of a fusion are verified and timed on."""
 
-    def __init__(self, problem: TextProblem, rng: np.random.Generator, evicting_bytes: int) -> None:
+    def __init__(self, problem: Problem, rng: np.random.Generator, evicting_bytes: int) -> None:
         """Allocates the arrays and draws inputs.
 
         ``evicting_bytes``: size of the other weights that drive a weight out of the cache. Raises
@@ -112,9 +49,13 @@ class FusionArrays:
         self.problem = problem
         self._arguments = fusion_arguments(problem.text)
         self._inputs = [argument for argument in self._arguments if not argument.is_output]
-        self._arrays = list(map(StridedArray, self._arguments))
+        self._arrays = tuple(
+            GuardedArray.placed(argument.shape, DTYPES[argument.element], strides=argument.strides)
+            for argument in self._arguments
+        )
         self._evicting_bytes = evicting_bytes if problem.cache == WEIGHTS_COLD else 0
-        self._blocks: dict[Packings, list[tuple[Array, ...]]] = {}
+        self._weights = [index for index, argument in enumerate(self._inputs) if argument.is_weight]
+        self._copies: dict[Packings, tuple[tuple[Array, ...], ...]] = {}
         self._other = np.zeros(OTHER_BYTES, np.uint8)
         self._reads_output = problem.after_product.reads_output
         read = tuple(self._inputs)
@@ -126,45 +67,44 @@ class FusionArrays:
 
     @property
     def operands(self) -> tuple[Array, ...]:
-        return tuple(array.memory for array in self._arrays)
+        return tuple(array.elements for array in self._arrays)
 
-    def calls(self, function: int, packings: Packings, threads: int = 1) -> PartitionCalls:
-        """Returns the calls, one per thread, of a fusion's function at the address ``function``.
+    @property
+    def outputs(self) -> tuple[GuardedArray, ...]:
+        return self._arrays[len(self._inputs) :]
 
-        Each call reads the next copy of the weights, packed as ``packings`` say per input. A function of
-        several threads also takes a thread's number and the number of threads.
-        """
-        blocks = self._packed(packings)
-        weights = tuple(chain.from_iterable(blocks))
-        calls = []
-        keeps = []
-        for thread in range(threads):
-            share = (thread, threads) if threads > 1 else ()
-            arguments = tuple(PackedArguments(*self._addresses(block), *share) for block in blocks)
-            rotated = RotatedCalls(function, arguments) if len(arguments) > 1 else None
-            calls.append(rotated.call if rotated else (function, arguments[0].address))
-            keeps.append((arguments, rotated))
-        return PartitionCalls(tuple(calls), (), (self._arrays, blocks, keeps), weights)
+    @property
+    def before(self) -> Array | None:
+        return self._draw_now.inputs[-1] if self._reads_output else None
 
-    def fill(self, rng: np.random.Generator) -> None:
+    def copies(self, packings: Packings) -> tuple[tuple[Array, ...], ...]:
+        """Returns the operands with each copy of the weights, packed as ``packings`` say per input."""
+        if packings not in self._copies:
+            first = self._laid_out(packings)
+            weight_bytes = self._weight_bytes(first)
+            count = 1
+            if 0 < weight_bytes < self._evicting_bytes:  # else one copy is evicted anyway, or caches are warm
+                others = -(-self._evicting_bytes // weight_bytes)
+                count = min(COPIES_LIMIT, 1 << others.bit_length())  # a power of two
+            kept = chain.from_iterable(self._copies.values())
+            if weight_bytes * count + sum(map(self._weight_bytes, kept)) > COPIES_LIMIT_BYTES:
+                self._copies.clear()  # calls that were made keep theirs
+            self._copies[packings] = (first, *(self._copied(first) for _ in range(count - 1)))
+        return self._copies[packings]
+
+    def draw_inputs(self, rng: np.random.Generator) -> None:
         self._use(self._draws.usual[int(rng.integers(DRAWS))])
-        self.poison()
 
-    def flip_signs(self) -> None:
+    def change_inputs(self) -> None:
         self._use(next(draw for draw in self._draws.usual if draw is not self._draw_now))
-        if not self._restored():
-            for output in self._outputs:
-                output.fill_with(1)
 
-    @contextlib.contextmanager
-    def guarded(self, *, at_end: bool) -> Iterator[None]:
-        """Context manager without effect: kernels of fusions may read some elements past their inputs."""
-        yield
+    def guarded(self, *, at_end: bool) -> AbstractContextManager[None]:
+        """Returns a context manager without effect: kernels of fusions may read some elements past inputs."""
+        return contextlib.nullcontext()
 
-    @contextlib.contextmanager
-    def unevenly_placed(self, rng: np.random.Generator) -> Iterator[None]:
-        """Context manager without effect: a program places the buffers of its fusions at cache lines."""
-        yield
+    def unevenly_placed(self, rng: np.random.Generator) -> AbstractContextManager[None]:
+        """Returns a context manager without effect: a program places its buffers at cache lines."""
+        return contextlib.nullcontext()
 
     @property
     def special_draws(self) -> int:
@@ -174,41 +114,11 @@ class FusionArrays:
         """Uses inputs with NaN, infinity, extreme bytes and other numbers whose result is defined."""
         self._use(self._draws.special[draw])
 
-    def fill_with_extremes(self, rng: np.random.Generator) -> None:
-        """Uses inputs of small and large numbers and signed zeros; usual ones if a result is not finite then.
-
-        Then overwrites the outputs.
-        """
+    def draw_extremes(self, rng: np.random.Generator) -> None:
         self._use(self._draws.extreme(rng))
-        self.overwrite_output(rng)
 
     def check_rows(self, rng: np.random.Generator) -> None:
         self.evaluate()
-
-    def overwrite_output(self, rng: np.random.Generator) -> None:
-        if self._restored():
-            return
-        if rng.random() < NAN_SHARE:
-            self.poison()
-        else:
-            for output in self._outputs:
-                output.fill_with(number_like_a_result(rng))
-
-    def poison(self) -> None:
-        """Fills the outputs with NaN (integers: the smallest number), and guard bands with their pattern.
-
-        Where kernels read C, it gets what C is to hold before a call in place of NaN.
-        """
-        if not self._restored():
-            for output in self._outputs:
-                output.poison()
-
-    def _restored(self) -> bool:
-        """Returns whether kernels read C, which then holds what it is to hold before a call."""
-        if not self._reads_output:
-            return False
-        self._outputs[0].fill_from(self._draw_now.inputs[-1])
-        return True
 
     @property
     def _drawn(self) -> tuple[Array, ...]:
@@ -226,54 +136,52 @@ class FusionArrays:
         places = self._number_places
         chosen = rng.integers(len(places), size=MARKS)
         for output_index, (output, index) in enumerate(places):
-            array = self._outputs[output]
+            array = self.outputs[output]
             marks = np.flatnonzero(chosen == output_index)
-            view = np.atleast_1d(array.view)  # numpy finds no elements of a scalar by their indices
+            view = np.atleast_1d(array.array)  # numpy finds no elements of a scalar by their indices
             elements = np.unravel_index(rng.choice(index, len(marks)), view.shape)
             offsets = sum(at * step for at, step in zip(elements, view.strides, strict=True))
-            addresses[marks, 1] = array.address + offsets + max(view.itemsize - MARK_BYTES, 0)
+            addresses[marks, 1] = view.ctypes.data + offsets + max(view.itemsize - MARK_BYTES, 0)
         return addresses
 
     def compare_some_rows(self, rng: np.random.Generator) -> None:
-        for output, (array, expected) in enumerate(zip(self._outputs, self._draw_now.expected, strict=True)):
-            rows = array.view.shape[0] if array.view.ndim else 1
-            some = min(rows, max(1, SOME_ELEMENTS * rows // max(1, array.view.size)))
+        for output, (guarded, expected) in enumerate(zip(self.outputs, self._draw_now.expected, strict=True)):
+            array = np.atleast_1d(guarded.array)
+            rows = len(array)
+            some = min(rows, max(1, GLANCE_ELEMENTS * rows // max(1, array.size)))
             first = int(rng.integers(rows - some + 1))
-            part = np.s_[first : first + some] if array.view.ndim else np.s_[...]
-            wanted = Expected(expected.value[part], expected.tolerance[part])
-            _require_equal(f"output {output}", wanted, array.view[part])
+            part = slice(first, first + some)
+            value = np.atleast_1d(expected.value)[part]
+            tolerance = np.atleast_1d(expected.tolerance)[part]
+            _require_equal(f"output {output}", Expected(value, tolerance), array[part])
 
-    def evaluate(self) -> Verdict:
-        stray = sum(output.stray_bytes() for output in self._outputs)
-        if stray:
-            raise CandidateError(Stage.VERIFY, f"wrote {stray} bytes outside of its outputs")
+    def compare_outputs(self) -> Verdict:
         worst = 0.0
         elements = 0
-        for output, (array, expected) in enumerate(zip(self._outputs, self._draw_now.expected, strict=True)):
-            worst = max(worst, _require_equal(f"output {output}", expected, array.view))
-            elements += array.view.size
-        pairs = zip(self._arrays, self._drawn, strict=False)
-        for index, (array, drawn) in enumerate(pairs):
-            if array.guard_bytes() or not _are_same_bytes(array.memory, drawn):
-                raise CandidateError(Stage.VERIFY, f"changed its input {index}")
+        for output, (array, expected) in enumerate(zip(self.outputs, self._draw_now.expected, strict=True)):
+            worst = max(worst, _require_equal(f"output {output}", expected, array.array))
+            elements += array.array.size
         return Verdict(worst, elements)
+
+    def changed_input(self) -> str:
+        for index, (array, drawn) in enumerate(zip(self._arrays, self._drawn, strict=False)):
+            if array.band_bytes() or not _are_same_bytes(array.elements, drawn):
+                return str(index)
+        return ""
 
     def require_same_weights(self, packings: Packings) -> None:
         """Raises CandidateError(VERIFY) if a kernel has changed a copy of its packed weights."""
         as_drawn = self._laid_out(packings)
-        for block in self._packed(packings):
-            if not all(map(_are_same_bytes, block, as_drawn)):
-                raise CandidateError(Stage.VERIFY, "changed its weights")
-
-    @property
-    def _outputs(self) -> list[StridedArray]:
-        return self._arrays[len(self._inputs) :]
+        for operands in self.copies(packings):
+            for weight in self._weights:
+                if not _are_same_bytes(operands[weight], as_drawn[weight]):
+                    raise CandidateError(Stage.VERIFY, "changed its weights")
 
     @cached_property
     def _number_places(self) -> list[tuple[int, npt.NDArray[np.int64]]]:
         places = []
-        for output, array in enumerate(self._outputs):
-            can = [_can_be_marked(draw.expected[output].value, array.view) for draw in self._draws.usual]
+        for output, array in enumerate(self.outputs):
+            can = [_can_be_marked(draw.expected[output].value, array.array) for draw in self._draws.usual]
             index = np.flatnonzero(np.all(can, axis=0))
             if len(index):
                 places.append((output, index))
@@ -285,66 +193,36 @@ class FusionArrays:
     def _use(self, draw: Draw) -> None:
         self._draw_now = draw
         for array, memory in zip(self._arrays, self._drawn, strict=False):
-            array.memory[...] = memory
-        for packings, blocks in self._blocks.items():
-            for block in blocks:
-                self._write_vectors(block, packings)
-        self._restored()
-
-    def _write_vectors(self, block: tuple[Array, ...], packings: Packings) -> None:
-        """Writes the weights that differ from draw to draw, as biases, into a copy of the weights."""
-        places = iter(block)
-        for argument, memory, packing in zip(self._inputs, self._drawn, packings, strict=True):
-            if argument.is_weight or packing is not None:
-                copy = next(places)
-                if packing is None and not is_packed_once(argument):
-                    copy[...] = memory
-
-    def _packed(self, packings: Packings) -> list[tuple[Array, ...]]:
-        if packings not in self._blocks:
-            first = self._laid_out(packings)
-            weight_bytes = sum(weight.nbytes for weight in first)
-            copies = 1
-            if 0 < weight_bytes < self._evicting_bytes:  # else one copy is evicted anyway, or caches are warm
-                others = -(-self._evicting_bytes // weight_bytes)
-                copies = min(COPIES_LIMIT, 1 << others.bit_length())  # a power of two
-            if weight_bytes * copies + self._kept_bytes > BLOCKS_LIMIT_BYTES:
-                self._blocks.clear()  # calls that were made keep theirs
-            self._blocks[packings] = [first, *(tuple(map(_copied, first)) for _ in range(copies - 1))]
-        return self._blocks[packings]
-
-    @property
-    def _kept_bytes(self) -> int:
-        blocks = chain.from_iterable(self._blocks.values())
-        return sum(weight.nbytes for weight in chain.from_iterable(blocks))
+            array.elements[...] = memory
+        for packings, copies in self._copies.items():
+            for operands in copies:
+                for weight in self._weights:  # as biases, which differ from draw to draw
+                    if packings[weight] is None and not is_packed_once(self._inputs[weight]):
+                        operands[weight][...] = self._drawn[weight]
+        self._is_restored()
 
     def _laid_out(self, packings: Packings) -> tuple[Array, ...]:
-        triples = zip(self._inputs, self._drawn, packings, strict=True)
-        return tuple(_laid_out(*triple) for triple in triples if triple[0].is_weight or triple[2] is not None)
+        """Returns the operands, with new memory for the weights, packed as ``packings`` say."""
+        operands = list(self.operands)
+        for index, (argument, memory, packing) in enumerate(
+            zip(self._inputs, self._drawn, packings, strict=True)
+        ):
+            assert argument.is_weight or packing is None, "only weights are packed"
+            if packing is not None:
+                operands[index] = packed(view_of(memory, argument), packing, placed_empty)
+            elif argument.is_weight:
+                operands[index] = placed_copy(memory)
+        return tuple(operands)
 
-    def _addresses(self, weights: tuple[Array, ...]) -> list[int]:
-        left = list(weights)
-        addresses = [
-            left.pop(0).ctypes.data if argument.is_weight else array.address
-            for argument, array in zip(self._arguments, self._arrays, strict=True)
-        ]
-        assert not left, "only weights are packed"
-        return addresses
+    def _copied(self, operands: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Returns the operands with new memory for the weights, which have the same contents."""
+        copies = list(operands)
+        for weight in self._weights:
+            copies[weight] = placed_copy(operands[weight])
+        return tuple(copies)
 
-
-def _laid_out(argument: FusionArgument, memory: Array, packing: WeightPacking | None) -> Array:
-    if packing is None:
-        return _copied(memory)
-    shape = packed_shape(argument.shape, packing)
-    packed = placed_empty((int(np.prod(shape)),), memory.dtype)
-    pack(view_of(memory, argument), packing, packed)
-    return packed
-
-
-def _copied(array: Array) -> Array:
-    copy = placed_empty(array.shape, array.dtype)
-    copy[...] = array
-    return copy
+    def _weight_bytes(self, operands: tuple[Array, ...]) -> int:
+        return sum(operands[weight].nbytes for weight in self._weights)
 
 
 def _are_same_bytes(a: Array, b: Array) -> bool:

@@ -22,7 +22,8 @@ from tuner.core.dtypes import FLOATS
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.fusion_facts import VISIBLE
 from tuner.core.numpy_types import DTYPES
-from tuner.core.problem_classes import PackedProblem, TextProblem
+from tuner.core.problem import Problem
+from tuner.core.quantization import CONSTANT
 from tuner.mlir.fusions.function import FusionArgument
 from tuner.mlir.fusions.hidden_keys import attention_mask
 from tuner.mlir.reference.bounded_ops import FROM_FLOAT
@@ -86,7 +87,7 @@ class FusionDraws:
     """Draws inputs of a fusion, and evaluates the outputs expected for them."""
 
     def __init__(
-        self, problem: TextProblem, inputs: tuple[FusionArgument, ...], rng: np.random.Generator
+        self, problem: Problem, inputs: tuple[FusionArgument, ...], rng: np.random.Generator
     ) -> None:
         """Draws weights and the usual inputs; positive numbers only, if others give NaN or infinity.
 
@@ -111,7 +112,7 @@ class FusionDraws:
 
         Equal for all candidates.
         """
-        if isinstance(self._problem, PackedProblem) and self._problem.format is not None:
+        if self._problem.weights not in ("", CONSTANT):
             return tuple(self._quantized())
         return tuple(self._separated(self._placements())) or (self._with(()),)
 
@@ -247,7 +248,6 @@ class FusionDraws:
         a = self._inputs[0]
         rng = np.random.default_rng(a.span)
         rows = self.usual[0].inputs[0].copy()
-        assert isinstance(self._problem, PackedProblem)
         has_bytes = self._problem.multiplied_dtype == "i8"
         if has_bytes:
             sizes = np.abs(rng.standard_normal((a.shape[0], 1))) + LEAST_POSITIVE

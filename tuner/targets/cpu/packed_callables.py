@@ -5,28 +5,19 @@
 >>> c = layer(a)                                 # at each call
 """
 
-import ctypes
-from collections.abc import Callable
 from dataclasses import replace
 from typing import final
 
-import numpy as np
-
 from tuner.core.errors import UsageError
-from tuner.core.fusions import FUSION_ENTRY
-from tuner.core.interfaces import Script
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem_classes import PackedProblem
 from tuner.mlir.fusions.function import fusion_arguments
-from tuner.payload.packed_weights import pack, packed_shape
+from tuner.payload.packed_weights import packed
 from tuner.payload.reference import Array
 from tuner.runtime.arrays import ExpectedArray
-from tuner.runtime.cpu.jit import PackedArguments
-from tuner.runtime.cpu.memory import address_of, keep_freed_memory, placed_empty
-from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.runtime.cpu.memory import address_of, placed_copy, placed_empty
 from tuner.runtime.process_state import LoadedCode
-from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.targets.cpu.loaded_kernel import AddressCall, LoadedKernel
 from tuner.targets.signature import LOAD_AGAIN, KernelSignature, kernel_text, require_count
 
 QUANTIZED_NAMES = ("b", "scales", "zero_points")  # of the weights of a quantized matmul
@@ -49,12 +40,10 @@ class PackingKernel(LoadedCode):
         pairs = zip(names, self._inputs, strict=True)
         # the kernel's input arrays, packed ones included
         self.inputs = tuple(ExpectedArray(name, x.shape, DTYPES[x.element]) for name, x in pairs)
-        self._address = kernel.code.addresses[FUSION_ENTRY]
-        self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._address)
-        self._team = ThreadTeam(kernel.threads) if kernel.threads > 1 else None
+        self.call = AddressCall(kernel)  # on the inputs, then C
 
     def __repr__(self) -> str:
-        return kernel_text(self, self._kernel.threads)
+        return kernel_text(self, len(self._kernel.parts))
 
     def pack(self, *weights: Array) -> "PackedMatmul":
         """Packs weights as the kernel reads them.
@@ -92,16 +81,7 @@ class PackingKernel(LoadedCode):
                 f"{expected.name}: found integers that 4 bits do not hold, allowed {low} to {high}"
             )
         weight = array.T if is_transposed else array
-        if packing is None:
-            size = weight.size
-        else:
-            size = int(np.prod(packed_shape(weight.shape, packing)))
-        target = placed_empty((size,), weight.dtype)
-        if packing is None:
-            target[...] = weight.reshape(-1)
-        else:
-            pack(weight, packing, target)
-        return target
+        return placed_copy(weight) if packing is None else packed(weight, packing, placed_empty)
 
     def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
         """Packs the weights and multiplies once, which takes long; use ``pack`` for several products.
@@ -118,16 +98,6 @@ class PackingKernel(LoadedCode):
                 others.append(array)
         return self.pack(*weights)(*others, out=out)
 
-    def call(self, addresses: PackedArguments) -> None:
-        """Runs the kernel on all of its threads; ``addresses``: of its inputs, then of C."""
-        if self._team is None:
-            self._function(addresses.address)
-            return
-        threads = self._kernel.threads
-        arguments = [PackedArguments(*addresses.values[:-1], thread, threads) for thread in range(threads)]
-        with self._team.lock:
-            self._team.repeat(tuple((self._address, argument.address) for argument in arguments), 1)
-
 
 @final
 class PackedMatmul:
@@ -138,10 +108,16 @@ class PackedMatmul:
         self.problem = kernel.problem
         self._kernel = kernel
         self._weights = weights
-        self._others = tuple(position for position in range(len(kernel.inputs)) if position not in weights)
-        others = tuple(kernel.inputs[position] for position in self._others)
-        self._signature = KernelSignature(kernel.problem, others, "layer(a, out=c)")
-        self._free: list[PackedArguments] = []  # that no call uses now; calls at a time have one each
+        self._others = []  # positions of the inputs that come at each call
+        others = []
+        for position, expected in enumerate(kernel.inputs):
+            if position not in weights:
+                self._others.append(position)
+                others.append(expected)
+        self._signature = KernelSignature(kernel.problem, tuple(others), "layer(a, out=c)")
+        self._addresses = [0] * (len(kernel.inputs) + 1)  # of the kernel's inputs, then C: 0 if not packed
+        for position, weight in weights.items():
+            self._addresses[position] = address_of(weight)
 
     def __repr__(self) -> str:
         return f"PackedMatmul({self._kernel!r}; {self.nbytes} bytes of weights)"
@@ -167,35 +143,13 @@ class PackedMatmul:
             UsageError: a wrong number, shape, dtype or memory order, an ``out`` that cannot be written or
                 shares memory with an input, or a missing one that is added to.
         """
-        result = self._signature.distinct_result(inputs, out)
-        try:
-            addresses = self._free.pop()
-        except IndexError:
-            addresses = self._addresses()
+        result = self._signature.result(inputs, out)
+        addresses = self._addresses.copy()
         for position, array in zip(self._others, inputs, strict=True):
-            addresses.values[position] = address_of(array)
-        addresses.values[len(self._kernel.inputs)] = address_of(result)
-        self._kernel.call(addresses)
-        self._free.append(addresses)
+            addresses[position] = address_of(array)
+        addresses[-1] = address_of(result)
+        self._kernel.call(*addresses)
         return result
-
-    def _addresses(self) -> PackedArguments:
-        values = [0] * (len(self._kernel.inputs) + 1)
-        for position, weight in self._weights.items():
-            values[position] = weight.ctypes.data
-        return PackedArguments(*values)
-
-
-def load_packing_kernel(
-    problem: PackedProblem, script_text: str, threads: int, origin: str = ""
-) -> Callable[..., Array]:
-    """Compiles and loads a bound script as a PackingKernel, for at most ``threads`` threads.
-
-    ``origin``: text for ``repr`` on where the script comes from. Raises CandidateError where a stage fails.
-    """
-    keep_freed_memory()
-    artifact = CpuCompiler().compile(problem, Script.of(script_text))
-    return PackingKernel(problem, CpuEvaluator(threads).load(problem, artifact), origin)
 
 
 def _input_names(problem: PackedProblem, count: int) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from tuner.core.instruction_sets import NO_ISA, X86_64, Architecture
 from tuner.core.interfaces import FINAL_EFFORT, Script, fastest_baseline
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.core.problem_classes import TextProblem
 from tuner.core.processors import PROCESSORS, instruction_sets_of, peak_text, processor_of
 from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline, Compiler, LibraryTime, RunSettings
@@ -175,12 +174,6 @@ def require_conversions(problem: Problem, flags: set[str]) -> None:
         raise UsageError(f"dtype f16: needs the instructions {F16C}, which this processor does not offer")
 
 
-def _evaluation_timeout_s(problem: Problem) -> float:
-    if isinstance(problem, TextProblem):
-        return FUSION_TIMEOUT_S
-    return Limits.evaluation_timeout_s
-
-
 @final
 class CpuLibraries(BaselineChoice):
     """The choice of a matmul library on this processor as the baseline (``tuner tune --baseline``).
@@ -256,7 +249,7 @@ class Cpu(CpuCode):
                 "tuner.targets.cpu.evaluator:child_evaluator", (threads, processors(threads), self._library)
             ),
             limits=Limits(
-                evaluation_timeout_s=_evaluation_timeout_s(problem),
+                evaluation_timeout_s=FUSION_TIMEOUT_S if problem.text else Limits.evaluation_timeout_s,
                 memory_bytes=child_memory_bytes(problem),
                 libraries=len(LIBRARIES) if self._library == BEST or problem.weights else 1,
             ),

@@ -34,11 +34,8 @@ class PartitionCalls:
     """Calls that run a kernel once: (address of the function, address of its argument) per thread."""
 
     calls: tuple[tuple[int, int], ...]
-    operands: tuple[int, ...]  # addresses; () for a fusion
+    operands: tuple[npt.NDArray[Any], ...]  # of the first call
     keeps: object  # lives as long as the addresses are called
-    weights: tuple[
-        npt.NDArray[Any], ...
-    ] = ()  # packed; evicted with the operands where caches are to be cold
 
 
 @final
@@ -58,7 +55,7 @@ class TimingChecks:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """``prepared``: the calls of the kernel on ``arrays``, one per thread; ``clock`` returns seconds."""
-        self._evict = eviction_of(arrays.problem, (*arrays.operands, *prepared.weights))
+        self._evict = eviction_of(arrays.problem, prepared.operands)
         self._team = team
         self._prepared = prepared
         self._arrays = arrays

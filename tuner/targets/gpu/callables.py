@@ -45,7 +45,7 @@ class GpuCallable(LoadedCode):
         self._device = device
         self._loaded = LoadedKernels(device, program)
         self._buffers = buffers_of(problem)
-        self._signature = KernelSignature.of(problem)
+        self._signature = KernelSignature.of(problem, copies_inputs=True)
         self._lock = thread_lock()
 
     def __repr__(self) -> str:
@@ -70,10 +70,9 @@ class GpuCallable(LoadedCode):
         if out is None:
             allowed = f"of {signature.output.dtype} {signature.output.shape}"
             raise UsageError(f"out: missing: it needs an array on the device, {allowed}")
-        pairs = tuple(zip((*inputs, out), (*signature.inputs, signature.output), strict=True))
-        views = [device_array(expected.name, array, handle) for array, expected in pairs]
-        for view, (_, expected) in zip(views, pairs, strict=True):
-            expected.checked_view(view)
+        views = []
+        for array, expected in zip((*inputs, out), (*signature.inputs, signature.output), strict=True):
+            views.append(expected.checked_view(device_array(expected.name, array, handle)))
         *read, written = views
         require_writable("out", is_read_only=written.is_read_only)
         for view, expected in zip(read, signature.inputs, strict=True):
