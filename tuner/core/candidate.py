@@ -96,9 +96,10 @@ Share = Annotated[
 
 @dataclass(frozen=True)
 class RecordedRound:
-    """Times of an exported script's kernel and of other codes, timed interleaved in one timing round.
+    """Times of an exported script's kernel and of what was timed next to it, interleaved in one timing round.
 
-    ``tuner check`` later compares with them. Seconds are per call; on another day all codes may be slower.
+    ``tuner check`` compares its new times with these. Seconds are per call; on another day each of them may
+    be slower.
     """
 
     kernel_s: Seconds  # of the script's kernel: lower quartile of its samples

@@ -22,7 +22,7 @@ def constant_text(
     """Returns the text of the fusion C = f(A B) with a constant B of k x n elements, which callers pack once.
 
     ``sizes``: (m, n, k). ``epilogue``: f; those of its arguments that are rows are constant, as B is.
-    ``moved_bytes``: of all arguments.
+    ``moved_bytes``: the bytes that a call reads and writes, for the attribute ``tuner.bytes``.
     """
     m, n, k = sizes
     source = types.inputs

@@ -55,12 +55,13 @@ class AbstractHostWatch(abc.ABC):
     def begin_call(self, stream: int | None) -> None:
         """Notifies that a call of a host program begins.
 
-        The call's work runs after the work enqueued on ``stream``; None: it is done when the call ends.
+        ``stream``: the stream after whose enqueued work the call's device work runs; None: the call returns
+        only when its work is done.
         """
 
     @abc.abstractmethod
     def end_call(self, stream: int | None) -> None:
-        """Notifies that the current call of a host program ends."""
+        """Notifies that the current call of a host program ends; ``stream`` is that of its ``begin_call``."""
 
     @abc.abstractmethod
     def abandon_call(self) -> None:

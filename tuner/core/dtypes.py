@@ -68,7 +68,7 @@ class FloatFormat:
 
 @dataclass(frozen=True)
 class ExtremeExponents:
-    """Exponents of the extreme numbers that kernels are verified with, for one dtype.
+    """Powers of two of the extreme numbers that kernels are verified with, for one dtype.
 
     Sums of large rows times columns must not overflow in the type of the sums. Processors' instructions for
     pairs of bf16 read subnormal numbers as zeros; tensor cores do so for tf32.
@@ -150,7 +150,10 @@ class NumberType:
 
     @property
     def cuts_sums(self) -> bool:
-        """Returns whether the tolerance of sums has in it what tensor cores cut off."""
+        """Returns whether the tolerance of results allows for the bits of sums that tensor cores cut off.
+
+        True if tensor cores multiply the type and ``promised`` is "".
+        """
         return bool(self.ptx) and not self.promised
 
     @property
@@ -160,7 +163,7 @@ class NumberType:
 
     @property
     def is_c_bits(self) -> bool:
-        """Returns whether C has no such float type: C code stores its bits in an unsigned integer."""
+        """Returns whether the type is a float that C lacks: C code holds its bits in an unsigned integer."""
         return self.is_float and self.c.startswith("uint")
 
 
@@ -332,7 +335,8 @@ PLAIN_DTYPES: Final = tuple(dtype for dtype in INPUT_DTYPES if MODES.get(dtype, 
 def dtype_of_math(dtype: str, math: str) -> str:
     """Returns the type of a problem whose A and B have type ``dtype`` and are multiplied as ``math`` says.
 
-    Raises UsageError for an unknown mode, and for a mode other than "ieee" with another type than f32.
+    Raises UsageError for an unknown mode, and for a mode other than "ieee" with a type other than f32 and the
+    mode's own ("tf32" with "tf32" is allowed).
     """
     if math not in MATH:
         raise unknown_value("math", math, tuple(MATH))
@@ -345,7 +349,10 @@ def dtype_of_math(dtype: str, math: str) -> str:
 
 
 def require_plain_dtype(dtype: str) -> None:
-    """Raises UsageError for a type that a user names by its mode: "tf32x3" is f32 with math "tf32x3"."""
+    """Raises UsageError for a dtype that ``--dtype`` does not take.
+
+    That is an unknown one, or one that a user names by its mode: "tf32x3" is f32 with math "tf32x3".
+    """
     if dtype in PLAIN_DTYPES:
         return
     error = unknown_value("dtype", dtype, PLAIN_DTYPES)
@@ -369,7 +376,7 @@ def unsupported_type(dtype: str, allowed: tuple[str, ...], where: str) -> UsageE
 def number_type(dtype: str) -> NumberType:
     """Returns the entry of a dtype or MLIR type ("e4m3", "f8E4M3FN") in the table of types.
 
-    Else raises KeyError.
+    Raises KeyError for any other name.
     """
     if dtype in ROWS:
         return ROWS[dtype]
@@ -377,7 +384,11 @@ def number_type(dtype: str) -> NumberType:
 
 
 def sum_roundings(terms: int) -> float:
-    """Returns the bound of a sum's rounding error, in unit roundoffs of its largest partial sum."""
+    """Returns the bound on the rounding error of a sum, in unit roundoffs of its largest partial sum.
+
+    For up to FEW_TERMS (16) terms that of the worst case, ``terms``; for more 4 sqrt(terms), which
+    independent roundings do not exceed in practice.
+    """
     if terms <= FEW_TERMS:
         return float(terms)
     return INDEPENDENT * math.sqrt(terms)

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class LinearSize:
-    """The number ``of_n * n + constant``."""
+    """An integer that is linear in the size n of a call: ``of_n * n + constant``."""
 
     of_n: int = 0
     constant: int = 0
@@ -48,7 +48,10 @@ class LinearSize:
         return self.of_n * size + self.constant
 
     def size_for(self, number: int) -> int:
-        """Returns the n at which this is ``number``; the number must depend on n."""
+        """Returns the n, rounded down, for which ``at(n)`` is ``number``.
+
+        Raises ZeroDivisionError if the value is static.
+        """
         return (number - self.constant) // self.of_n
 
     def plus(self, other: "LinearSize") -> "LinearSize":
@@ -69,7 +72,10 @@ class LinearSize:
         return None
 
     def divided(self, other: "LinearSize") -> "LinearSize | None":
-        """Returns the quotient by a number that divides every value of this one; None for other numbers."""
+        """Returns this value divided by ``other``.
+
+        None unless ``other`` is a positive constant that divides both ``of_n`` and ``constant``.
+        """
         divisor = other.constant
         if not other.is_static or divisor <= 0 or self.of_n % divisor or self.constant % divisor:
             return None
@@ -113,7 +119,10 @@ def size_ladder(least: int, greatest: int, of_doubling: int = SIZES_OF_DOUBLING)
 
 
 def ladder_size(ladder: tuple[int, ...], size: int) -> int:
-    """Returns the least size of a ladder that holds ``size``. Raises UsageError where none does."""
+    """Returns the least size of a ``ladder``, ascending, that is ``size`` or more.
+
+    Raises UsageError for a size below 1 or above the last of the ladder.
+    """
     place = bisect_left(ladder, size)
     if size < 1 or place == len(ladder):
         raise UsageError(f"size {size} is out of the range, which ends at {ladder[-1]}")
@@ -146,7 +155,10 @@ class SizeRange:
 
     @classmethod
     def parse(cls, text: str) -> "SizeRange":
-        """Returns the range of a text such as ``1..4096`` or ``300``. Raises UsageError for other texts."""
+        """Returns the range of a text such as ``1..4096`` or ``300``.
+
+        Raises UsageError for text of another form, and for a range that is not allowed.
+        """
         match = _TEXT.fullmatch(text)
         if match is None:
             raise UsageError(f"sizes: found {text[:40]!r}, allowed a size or a range", "--sizes 1..4096")
@@ -166,12 +178,18 @@ class SizeRange:
 
     @property
     def tuned_sizes(self) -> tuple[int, ...]:
-        """Returns the sizes to tune, the greatest first: both ends, and steps of the ladder between them."""
+        """Returns up to TUNED_SIZES (4) sizes to tune, the greatest first.
+
+        They are spread evenly over the ladder by index, both ends included.
+        """
         return _spread(self.ladder, TUNED_SIZES)[::-1]
 
     @property
     def checked_sizes(self) -> tuple[int, ...]:
-        """Returns the sizes to check: both ends, and sizes between two compiled ones."""
+        """Returns the sizes to check, ascending: both ends, and middles between two adjacent compiled sizes.
+
+        There are up to CHECKED_SIZES (6) middles, spread evenly over the ladder.
+        """
         sizes = {self.least, self.greatest}
         for below, above in _spread(tuple(pairwise(self.ladder)), CHECKED_SIZES):
             sizes.add((below + above) // 2)

@@ -34,7 +34,7 @@ class EpilogueArgument:
 
     @property
     def map_results(self) -> str:
-        """Returns the results of the map of (m, n) that indexes the argument: "(n)", "(m, n)", or "()"."""
+        """Returns the results of the affine map of (m, n) to the array's indices: "(n)", "(m, n)", "()"."""
         return f"({', '.join(self.axes)})"
 
     @property
@@ -142,7 +142,7 @@ class Epilogue:
         return any("{f}" in OPERATIONS[step.operation].c for step in self.steps)
 
     def c_lines(self, type_: str, elements: Mapping[str, str]) -> list[str]:
-        """Returns the steps as declarations in C; ``type_`` is that of ``sum``, which is declared before.
+        """Returns the steps as declarations in C; ``type_``: C type of the declared ``sum``.
 
         ``elements``: the C expression of the element of each extra argument, widened to ``type_``.
         """
@@ -160,7 +160,10 @@ class Epilogue:
         return lines
 
     def scalar_arguments(self, element: str) -> str:
-        """Returns the block arguments for the extra arguments: ``%shift: f32, ``, with a comma at the end."""
+        """Returns the block arguments for the extra arguments: ``%shift: f32, ``, with a comma at the end.
+
+        ``element``: their MLIR type.
+        """
         return "".join(f"%{argument.scalar}: {element}, " for argument in self.arguments)
 
     def scalar_lines(self, sums: str, element: str, zero: str) -> list[str]:

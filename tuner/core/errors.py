@@ -300,7 +300,11 @@ def reason_of(error: object) -> str:
 
 
 def install_extra(extra: str, folder: Path = FOLDER) -> str:
-    """Returns the command that installs what an extra adds: of the clone in ``folder``, else its packages."""
+    """Returns the pip command that installs an extra of tuner.
+
+    From the clone in ``folder`` if that has a pyproject.toml; else the extra's packages by name, and raises
+    PackageNotFoundError if tuner is not installed.
+    """
     if (folder / "pyproject.toml").is_file():
         return f"pip install -e {shlex.quote(f'{folder}[{extra}]')}"
     packages = [requirement[1].strip() for requirement in _requirements() if requirement[3] == extra]
@@ -308,7 +312,10 @@ def install_extra(extra: str, folder: Path = FOLDER) -> str:
 
 
 def install_module(module: str) -> str:
-    """Returns the command that installs a missing module: its extra, the package it is in, or its name."""
+    """Returns the pip command that installs a missing Python module.
+
+    It installs the extra of tuner that has the module's package, else the package itself.
+    """
     from importlib.metadata import PackageNotFoundError  # takes as long to load as a short command
 
     name = module.partition(".")[0]

@@ -93,7 +93,7 @@ CHIPS = {
 
 
 def chip_of(name: str) -> Chip:
-    """Returns the chip with a name such as sm_90a. Raises UsageError for the name of no known chip."""
+    """Returns the chip with a name such as sm_90a. Raises UsageError for an unknown name."""
     if name not in CHIPS:
         raise unknown_value("chip", name, CHIPS)
     return CHIPS[name]

@@ -28,8 +28,8 @@ SPIN_WAIT = "SPIN_WAIT"  # in MLIR texts: the assembly of a wait, by architectur
 class InstructionSet:
     """Instructions that code may use where the processor has them.
 
-    ``features``: LLVM's, all that a function compiled for the set needs to name. ``added``: those of them
-    that the level of the isa lacks.
+    ``features``: LLVM's names of all features that a function compiled for the set needs. ``added``: those of
+    the features that the isa's ``level`` lacks.
     """
 
     name: str  # "amx-bf16"
@@ -214,7 +214,7 @@ def architecture_of(system_name: str) -> Architecture | None:
 
 
 def isa_of(flags: set[str]) -> str:
-    """Returns the name of the widest isa of a processor with ``flags``; "none" without one."""
+    """Returns the name of the widest isa of a processor with ``flags``, as in /proc/cpuinfo; else "none"."""
     for name in ISAS:
         if flags >= SETS[name].flags:
             return name
@@ -222,9 +222,9 @@ def isa_of(flags: set[str]) -> str:
 
 
 def encoded(names: Iterable[str], isa: str) -> tuple[str, ...]:
-    """Returns instruction sets as a processor of ``isa`` has them: VNNI without AVX-512 is AVX-VNNI.
+    """Returns names of instruction sets, with "avx-vnni" in place of "vnni" for the isa avx2.
 
-    LLVM chooses the encoding of dot products of bytes in 256 bits by this.
+    There, without AVX-512, LLVM needs that name to encode dot products of bytes in 256 bits.
     """
     if isa == AVX2:
         return tuple(AVX_VNNI if name == VNNI else name for name in names)
@@ -232,7 +232,10 @@ def encoded(names: Iterable[str], isa: str) -> tuple[str, ...]:
 
 
 def added_features(names: Iterable[str]) -> str:
-    """Returns LLVM's features of instruction sets beyond the level of their isa: "+amx-tile,+amx-bf16"."""
+    """Returns LLVM's features of instruction sets beyond the level of their isa: "+amx-tile,+amx-bf16".
+
+    Ignores unknown names.
+    """
     added = [f"+{feature}" for name in names if name in SETS for feature in SETS[name].added]
     return ",".join(added)
 

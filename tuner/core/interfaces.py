@@ -125,7 +125,10 @@ class Effort:
     within_s: float | None = None
 
     def after(self, seconds: float) -> "Effort":
-        """Returns what is left of the effort after so many seconds of ``within_s``."""
+        """Returns the effort with ``within_s`` reduced by ``seconds``, to 0 at least.
+
+        Unchanged if ``within_s`` is None.
+        """
         if self.within_s is None:
             return self
         return replace(self, within_s=max(0.0, self.within_s - seconds))

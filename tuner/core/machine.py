@@ -67,7 +67,10 @@ class Machine:
 
     @property
     def multiplies_pairs(self) -> bool:
-        """Returns whether pairs of bf16, in vectors of 512 bits or in tiles, are faster than f32."""
+        """Returns whether products of pairs of bf16, in vectors or tiles, are faster than those of f32.
+
+        False for a machine without AVX-512.
+        """
         return self.isa == AVX512 and (self.has_fast_bf16 or self.has_amx_bf16)
 
     def limits(self) -> tuple[tuple[str, int], ...]:
@@ -167,7 +170,7 @@ def gpu_machine(kind: str, chip: Chip, processor: str) -> Machine:
 def variables_of(problem: Problem, machine: Machine, threads: int) -> tuple[tuple[str, Value], ...]:
     """Returns the (name, value) pairs that constraints may use: of problem and machine, and "threads".
 
-    These are 1 for a fusion of a program: its loops are divided among threads after its script.
+    "threads" is 1 for a fusion of a program: its loops are divided among threads after its script.
     """
     dividing = threads if problem.runs_alone else 1
     return (*problem.variables(), *machine.limits(), ("threads", dividing))

@@ -178,7 +178,7 @@ def _signed(numbers: Array, bits: int) -> Array:
 
 
 def as_float(values: Array, dtype: DType) -> Array:
-    """Returns numbers as floats of this type, rounded once; numpy and ml_dtypes round some of them twice."""
+    """Returns numbers as floats of ``dtype``, rounded once; numpy and ml_dtypes round some numbers twice."""
     with np.errstate(over="ignore", invalid="ignore"):
         if dtype.itemsize > F32.itemsize // 2 or dtype == np.float16:
             return values.astype(dtype)

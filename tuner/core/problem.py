@@ -120,7 +120,7 @@ class Problem(abc.ABC):
     @property
     @abc.abstractmethod
     def one(self) -> "Problem":
-        """Returns the matmul of equal m, n and k for a batch_matmul; any other problem itself."""
+        """Returns the matmul of one pair of matrices of a batch_matmul; any other problem itself."""
 
     @property
     @abc.abstractmethod
@@ -146,8 +146,8 @@ class Problem(abc.ABC):
         """Returns the problem whose strategies and stored trials also serve this one.
 
         The problem itself where there is no other. A fusion that is a matmul with an epilogue of the table
-        becomes that matmul. By a constant B its layout is nn: B is packed into the same panels from either
-        layout.
+        becomes that matmul. With a constant B the layout becomes nn: B is packed into the same panels from
+        either layout.
         """
 
     @property

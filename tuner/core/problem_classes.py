@@ -156,7 +156,7 @@ class MatmulProblem(ProductProblem):
 @final
 @dataclass(frozen=True, repr=False)
 class ScaledProblem(ProductProblem):
-    """A matmul of fp8 with a scale of each row and 128 of K of A, and of each block of 128x128 of B.
+    """A matmul of fp8 with a scale for each row and 128 steps of K of A, and each block of 128 x 128 of B.
 
     C[m, n] is the sum over blocks b of K of scale_a[m, b] * scale_b[n / 128, b] * (A_b B_b^T)[m, n].
     """

@@ -80,8 +80,8 @@ def parse_extents(operation: str, text: str) -> tuple[int, ...]:
 def parse_row_range(text: str) -> tuple[int, str] | None:
     """Parses a shape whose m is a range, such as 1..4096x512x128, to the least m and 4096x512x128.
 
-    Returns None for a text without a range. Raises UsageError for a range that is not stated, and for one of
-    another size than m.
+    Returns None for a text without a range. Raises UsageError for an m of "?", and for a range of another
+    size than m.
     """
     size = r"[0-9]{1,18}"
     found = re.fullmatch(rf"({size})\.\.({size}x{size}x{size})", text.lower())

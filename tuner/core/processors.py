@@ -113,7 +113,7 @@ class DescribedProcessor:
 
     @property
     def all_sets(self) -> frozenset[str]:
-        """Returns its isa and the instruction sets beyond that, of which VNNI may be AVX-VNNI."""
+        """Returns the names of the isa and of the sets in ``has``; for avx2 "vnni" is "avx-vnni"."""
         return frozenset((self.isa, *encoded(self.has, self.isa)))
 
     @property
@@ -177,7 +177,7 @@ for _processor in PROCESSORS.values():
 def processor_of(name: str) -> DescribedProcessor:
     """Returns the processor with LLVM's -mcpu name ``name``, such as "sapphirerapids".
 
-    Else raises UsageError.
+    Raises UsageError for an unknown name.
     """
     if name not in PROCESSORS:
         raise unknown_value("cpu", name, PROCESSORS)

@@ -220,9 +220,10 @@ class ProgramResult:
     gain_unknown: str = ""  # why ``speed`` is None; "" where it is there
 
     def uses(self, name: str) -> bool:
-        """Returns whether the program has the schedule of a trial of the run with this name: "g0, g8".
+        """Returns whether a fusion that the name of a run lists has a tuned schedule in the program.
 
-        True where the program was not timed, so that nothing is known against the trial.
+        ``name``: such as "g0, g8". True also if ``fusions`` has none of the listed fusions, as where the
+        program was not timed.
         """
         is_known = False
         for number in fusion_numbers(name):
@@ -234,5 +235,8 @@ class ProgramResult:
 
 
 def fusion_numbers(name: str) -> tuple[int, ...]:
-    """Returns the numbers of the fusions that the name of a run lists: (0, 8) of "g0, g8"."""
+    """Returns the indices of the fusions that the name of a run lists: (0, 8) of "g0, g8".
+
+    Raises ValueError for another name.
+    """
     return tuple(map(int, name.replace("g", "").split(", ")))

@@ -171,7 +171,7 @@ ASKING = {"trial": "tuner history", "run": "tuner history --runs"}  # noun -> th
 def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
     """Returns the message for a query that matches nothing stored, with a hint on the next line.
 
-    ``noun``: "trial" or "run"; ``command``: the hint where the database has none at all.
+    ``noun``: "trial" or "run". ``command``: the hint if the database stores no trial (or run) at all.
     """
     stored = {"trial": database.trials, "run": database.runs}[noun]
     if not stored:

@@ -36,7 +36,7 @@ class Reliability:
     def of_text(cls, text: str) -> "Reliability":
         """Returns the reliability that ``Reliability.text`` was written from.
 
-        "unknown" for any other text.
+        ``NOT_RECORDED`` for any other text.
         """
         word, _, reason = text.partition(": ")
         if word in (Trust.UNRELIABLE.value, Trust.UNKNOWN.value) and reason:

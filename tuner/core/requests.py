@@ -77,7 +77,8 @@ class CampaignProposal:
 class RunRequest:
     """All options of a new run, as the user writes them.
 
-    ``run_settings`` adds those that depend on the machine.
+    ``run_settings`` adds those that depend on the machine. Raises UsageError for a count that is too small or
+    not an integer, and for a budget that is not positive.
     """
 
     problem: Problem

@@ -104,7 +104,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class Compiler:
-    """What makes code of a script and verifies it: versions, sources, and the number of the verifier.
+    """Identifies what compiles scripts and verifies results: versions, hash of sources, verifier number.
 
     An outcome is reused for an equal script where the fingerprint is equal, and for equal code where the
     tools are: other sources that make the same code change nothing.

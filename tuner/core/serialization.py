@@ -52,7 +52,10 @@ def whole(least: int, most: int = LARGEST_INTEGER) -> Only:
 
 
 def number(words: str, takes: Callable[[float], bool]) -> Only:
-    """Returns the annotation of a field that takes numbers (no bools) for which ``takes`` is True."""
+    """Returns the annotation of a field that takes numbers (no bools) for which ``takes`` is True.
+
+    ``words``: what is allowed, for messages.
+    """
     return Only(words, lambda found: type(found) in (int, float) and takes(found))
 
 
@@ -92,7 +95,10 @@ def key_of(field: "Field[Any]") -> str:
 
 
 def encode(value: Any) -> Any:
-    """Converts dataclasses, tuples, datetimes (ISO 8601), bytes and enums to what ``json.dumps`` accepts."""
+    """Converts a value to what ``json.dumps`` accepts; returns a value of any other type unchanged.
+
+    Dataclasses become dicts, tuples lists, datetimes ISO 8601, bytes ASCII text, enums their values.
+    """
     match value:
         case enum.Enum():
             return value.value

@@ -131,7 +131,10 @@ class AlikeFailures:
 
 
 def alike_failures(trials: Iterable[StoredTrial]) -> tuple[AlikeFailures, ...]:
-    """Returns the failed of ``trials`` by stage and by reason without numbers, the most frequent first."""
+    """Returns the failed ones of ``trials``, grouped by stage and by reason without its numbers.
+
+    The largest group first.
+    """
     alike: dict[Failure, list[tuple[Failure, int]]] = {}
     for trial in trials:
         if isinstance(trial.record.outcome, Failure):

@@ -73,7 +73,7 @@ class LibraryEntries:
     notes: tuple[str, ...] = ()
 
     def of_range(self, row_range: RowRange) -> "LibraryEntries":
-        """Returns the entries as those of a range of rows; of other problems they stay as they are."""
+        """Returns these entries, with ``row_range`` set in those whose problem the range was tuned for."""
         tuned = set(map(attrgetter("problem"), row_range.tuned_problems))
         ranged = []
         for entry in self.entries:

@@ -49,7 +49,7 @@ NO_BUNDLE = "measure: --bundle FILE is missing; a full installation of tuner can
 class MeasuringRequest:
     """The options of ``tuner measure``; ``seconds``: no candidate is begun after that time.
 
-    Raises UsageError for ``seconds`` that are not positive.
+    Raises UsageError unless ``seconds`` are between 0 and 1e9.
     """
 
     bundle: Path

@@ -293,7 +293,8 @@ def wrong_trials(results: RemoteResults) -> set[Origin]:
 def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measurement]]:
     """Returns each problem's fastest trial with its time; problems without a time are left out.
 
-    Where trials of a problem were re-measured, only these times count. A trial that failed then is left out.
+    Where trials of a problem were re-measured, only these times count. Early-stopped trials, and those that
+    failed when they were timed again, are left out.
     """
     wrong = wrong_trials(results)
     final_times = {

@@ -41,7 +41,11 @@ class CoveredRange:
 
     @property
     def checked_rows(self) -> tuple[int, ...]:
-        """Returns the m that check.c multiplies: where steps begin, and one row less, up to CHECKED_FLOP."""
+        """Returns the numbers of rows m, ascending, for which check.c multiplies and compares.
+
+        Both ends of the range, the first m of each step of the cover and one less; those that take more than
+        CHECKED_FLOP (1e9) flop are left out.
+        """
         _, n, k = self.row_range.problem.sizes
         rows = {self.row_range.least, self.row_range.greatest}
         for step in self.cover.first:

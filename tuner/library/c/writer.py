@@ -202,8 +202,8 @@ def provenance(kernel: CpuKernel | PackedKernel) -> str:
 def times(entry: LibraryEntry) -> tuple[str, ...]:
     """Returns texts: (median time with its reliability, ratio to the baseline), or ("verified, not timed",).
 
-    Of times that noise does not separate, the ratio is that reason, after the name of the baseline; else ""
-    if the two cannot be compared.
+    In place of the ratio stands the baseline with the reason if noise does not separate the two times, and ""
+    if the two cannot be compared for another reason.
     """
     if entry.median_s is None:
         return ("verified, not timed",)
@@ -429,7 +429,8 @@ def require_prefix(prefix: str) -> None:
 def c_files(entries: tuple[LibraryEntry, ...], prefix: str = DEFAULT_PREFIX) -> tuple[LibraryFile, ...]:
     """Returns the files of a C library: headers, sources, CMakeLists.txt; for CPUs also object and check.
 
-    Raises UsageError for an unusable prefix, TunerError for an entry that does not compile.
+    Raises UsageError for an unusable prefix and for CPU entries of several architectures, TunerError for an
+    entry that does not compile.
     """
     require_prefix(prefix)
     on_gpu = tuple(entry for entry in entries if entry.machine.chip)
