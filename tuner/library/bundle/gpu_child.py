@@ -89,9 +89,10 @@ class GpuChild:
         self._is_warm = False
 
     def evaluate(self, trial: PendingTrial, effort: Effort, seed: int, within_s: float) -> Reply | None:
-        """Returns a candidate's EvaluatedCode or Failure; None if ``within_s`` seconds passed first.
+        """Returns a Reply with a candidate's EvaluatedCode or Failure; None if the time was too short for it.
 
-        ``seed``: of the inputs. A program that takes longer than its own limit is a Failure: it hangs.
+        ``within_s``: seconds that are left. ``seed``: of the random inputs. A program that takes longer than
+        its own limit is a Failure: it hangs.
         """
         limit_s = hang_limit_s(self._problem, effort, 1, self._is_warm)
         return self._reply_of("evaluate", artifact_of(trial, BINARY), effort, seed, within_s, limit_s)

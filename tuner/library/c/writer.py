@@ -219,8 +219,9 @@ def epilogue_lines(
 ) -> str:
     """Returns the C declarations that compute a problem's epilogue of element (row, j).
 
-    ``c_type``: type of the steps; ``as_type``: dtype -> C expression that converts to it; ``row``: C
-    expression; ``before``: C expression of what C held, "": c[i * n + j].
+    ``c_type``: type of the steps. ``as_type``: MLIR element type -> C expression that converts an element
+    ``{}`` of that type to ``c_type``. ``row``: C expression of the row. ``before``: C expression of what C
+    held, "": c[i * n + j].
     """
     indices = {"n": "j", "mn": f"{row} * n + j", "": "0"}
     epilogue = problem.after_product
