@@ -216,9 +216,9 @@ class AbstractMethod(BaseSampler):
         """
 
     def propose(self, number: int) -> Distributions:
-        """Chooses the configuration of trial ``number`` and marks it.
+        """Chooses the configuration of trial ``number`` and marks it as proposed.
 
-        Returns its parameters' distributions by name.
+        Returns parameter name -> Optuna distribution, for the strategy and its knobs.
         """
         row = self.task.pool.next_waiting()
         if row is None:

@@ -42,7 +42,7 @@ def encoded(machines: Iterable[Array]) -> str:
 
 
 def decoded(text: str, rows: int) -> Array:
-    """Returns per configuration 0 (fast) to 1 (slow), NaN if unknown; the inverse of ``encoded``.
+    """Returns per configuration 0 (fast) to 1 (slow), NaN if unknown, from a text that ``encoded`` made.
 
     Raises UsageError if ``text`` has another length than ``rows``, or other characters.
     """

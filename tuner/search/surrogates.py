@@ -51,7 +51,7 @@ class Forest:
     def predict(self, table: RowTable) -> tuple[Floats, Floats]:
         """Returns (mean, standard deviation) per configuration.
 
-        The deviation is that of the trees' predictions and the variance within their leaves.
+        The deviation includes how much the trees' predictions differ, and the variance within leaves.
         """
         total = np.zeros(len(table.codes), np.float32)
         squares = np.zeros_like(total)

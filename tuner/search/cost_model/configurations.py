@@ -51,7 +51,7 @@ class KnobColumns:
     def sizes(self, name: str, whole: Counts) -> Counts:
         """Returns the block size per configuration, from the knob ``name``: at most ``whole``.
 
-        0 stands for all.
+        A knob value of 0 stands for ``whole``.
         """
         values = self.numbers(name)
         return np.where(values == 0, whole, np.minimum(values, whole))

@@ -119,7 +119,7 @@ def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Co
 
 
 def by_kind(columns: Iterable[Counts], cycles: Callable[..., float]) -> Counts:
-    """Returns ``cycles(*values)`` per configuration, with its values in ``columns``, as integers.
+    """Returns ``cycles(*values)`` per configuration; ``values``: its entries in ``columns``, as integers.
 
     ``cycles`` is called once for each distinct combination of values.
     """

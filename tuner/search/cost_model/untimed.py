@@ -29,9 +29,9 @@ def best_first(
 ) -> tuple[PendingTrial, ...]:
     """Returns trials grouped by problem, the most promising first; among equals by trial number.
 
-    The order is that of ``promise``, with predicted cycles in place of reads per flop; of trials equal before
-    that, those without a prediction come last. ``multiprocessors``: of the GPU; None: the usual number of the
-    chip.
+    The order is that of ``promise``, with predicted cycles in place of its last value. Of trials that are
+    equal in all other values, those without a prediction come last. ``multiprocessors``: of the GPU; None:
+    the usual number of the chip.
     """
     by_problem: dict[Problem, list[PendingTrial]] = {}
     for trial in trials:
@@ -65,10 +65,11 @@ def is_serialized(resources: Resources) -> bool:
 
 
 def ring_bytes(ptx: str, kernel: str) -> int:
-    """Returns the bytes of tiles that the TMA of one thread block may have in flight; 0 if it copies none.
+    """Returns the bytes of tiles that the TMA of one thread block may have in flight; 0 if none are found.
 
     ``ptx``: text of the module; ``kernel``: name of the entry. The kernel announces the bytes of a stage at
-    the stage's mbarrier, and each stage has two mbarriers (``tuner.wgmma_pipeline``).
+    the stage's mbarrier, and each stage has two mbarriers (``tuner.wgmma_pipeline``). None are found for an
+    unknown kernel, one that announces no bytes, or bytes that are not a constant in the text.
     """
     entry = re.search(rf"\.entry {re.escape(kernel)}\(.*?(?=\.entry |\Z)", ptx, re.DOTALL)
     if entry is None:
