@@ -252,9 +252,9 @@ def cartesian_sample(space: SearchSpace, rows: int, rng: np.random.Generator) ->
 
 
 def first_violations(space: SearchSpace, blocks: Iterator[Indices]) -> npt.NDArray[np.int64]:
-    """Counts for each constraint, in the file's order, the combinations that it is the first to reject.
+    """Returns, per constraint in the file's order, how many combinations it is the first to reject.
 
-    ``blocks``: choice indices (combinations, knobs).
+    ``blocks``: arrays of choice indices (combinations, knobs).
     """
     rules = [Rule.of(space, constraint) for constraint in space.constraints]
     counts = np.zeros(len(rules) + 1, np.int64)

@@ -180,9 +180,9 @@ class StrategyEntry:
     projection: tuple[tuple[str, Value], ...] = ()  # knob -> value in place of one that is not allowed
 
     def first_on(self, isa: str) -> tuple[Candidate, ...]:
-        """Returns the initial configurations for an instruction set, each once: its own come first.
+        """Returns the initial configurations for an instruction set, then those for all machines, each once.
 
-        ``isa`` "": those for all machines.
+        ``isa`` "": only those for all machines.
         """
         own = []
         of_all = []

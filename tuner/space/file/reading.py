@@ -415,9 +415,10 @@ def spaces_for(
 
 
 def first_rows(space_file: SpaceFile, feasible: FeasibleSet, isa: str = "") -> tuple[int, ...]:
-    """Returns the rows of the configurations that the file lists under ``first`` for machines of an ``isa``.
+    """Returns the rows of the configurations that the file lists under ``first``, for an isa or all machines.
 
-    "": those for all machines. Leaves out those that are not feasible or break a preference.
+    ``isa`` "": only those for all machines. Leaves out configurations that are not feasible or break a
+    preference.
     """
     used = {space.strategy for space in feasible.spaces}
     listed = [entry.first_on(isa) for entry in space_file.strategies if entry.name in used]

@@ -21,12 +21,18 @@ Seed = Candidate | Path  # a configuration, or the file of a script
 
 
 def seeds_of_files(paths: Iterable[Path | str]) -> tuple[Seed, ...]:
-    """Returns the seeds of several files, in their order. Raises UsageError as ``read_seeds``."""
+    """Returns the configurations, or paths of scripts, that files list to be tried first, in their order.
+
+    Raises UsageError as ``read_seeds``.
+    """
     return tuple(chain.from_iterable(read_seeds(Path(path)) for path in paths))
 
 
 def read_seeds(path: Path) -> tuple[Seed, ...]:
-    """Returns the seeds of a file in its order. Raises UsageError with the line that is wrong."""
+    """Returns the configurations, or paths of scripts, that a file lists to be tried first, in its order.
+
+    Raises UsageError, with the line that is wrong, and for a file that is empty or cannot be read.
+    """
     seeds = tuple(_seeds(read_text(path, "a file of seeds", LIMIT_BYTES), path))
     if not seeds:
         raise UsageError(f"{path}: found no line, allowed {FORM} on each")

@@ -47,9 +47,10 @@ def load(text: str, name: str) -> object:
 
 
 def item_lines(text: str) -> tuple[int, ...]:
-    """Returns the line number, from 1, of each item of a document that is a list, or whose only value is one.
+    """Returns the line number, from 1, of each item of a document that is a list.
 
-    () for any other document. Raises yaml.YAMLError for text that is not YAML.
+    Also of a mapping whose only value is a list; () for any other document. Raises yaml.YAMLError for text
+    that is not YAML.
     """
     root = yaml.compose(text, LOADER)
     if isinstance(root, yaml.MappingNode) and len(root.value) == 1:

@@ -114,7 +114,8 @@ class TunerMetadata:
 def t4_space(file: RecordedFile) -> RecordedSpace:
     """Returns the recorded space of a T4 file; files of this tuner are restored completely.
 
-    Raises UsageError for a file without tried configurations or with an unknown unit of time.
+    Raises UsageError for a file without tried configurations or with an unknown unit of time; KeyError,
+    TypeError and the like for a document of another form, which ``read_recorded`` reports as UsageError.
     """
     document = file.document
     metadata = document.get("metadata") or {}

@@ -232,7 +232,7 @@ def _schedule(chosen: ChosenStrategy) -> "Schedule":
 def default_script(problem: Problem, machine: Machine) -> Script | None:
     """Returns the script of the first preferred configuration for a problem, for one thread.
 
-    None if no strategy supports the problem on the machine.
+    None if no strategy supports the problem on the machine, or none of these has a feasible configuration.
     """
     configuration = first_configuration(problem, machine)
     if configuration is None:

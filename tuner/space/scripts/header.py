@@ -73,7 +73,7 @@ def code_lines(script: str) -> list[str]:
 def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:
     """Returns the names of the instruction sets without which a script's code cannot run; () for none.
 
-    ``dtype``: of the operands; it decides which AMX instructions are used.
+    ``dtype``: of the operands; it decides which instruction set an op on matrices or pairs needs.
     """
     code = "\n".join(code_lines(script))
     needed = {sets.get(dtype, sets.get("")) for op, sets in OPS.items() if op in code}

@@ -23,7 +23,7 @@ INTEGER = re.compile(r"-?\d+")
 def with_values(
     text: str, options: Mapping[str, str], constants: Sequence[Sequence[tuple[str, str]]]
 ) -> str | None:
-    """Returns a script's text with a value for each open op; None where an op is in another form.
+    """Returns a script's text with a value for each knob that has none; None if an op is in another form.
 
     ``options``: by knob, the option as MLIR text. ``constants``: for each ``constrain_params`` op in the
     order of the text its results, a value and a type each; the op becomes these constants.
