@@ -59,7 +59,7 @@ RANK_LIMIT = 5  # cuTensorMapEncodeTiled
 
 
 def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
-    """Returns zeroed memory at reserved addresses that are never used again; unmapped with its last array.
+    """Returns zeroed memory at reserved addresses that are never used again; the last array unmaps it.
 
     Raises MemoryError if the system has no free memory or addresses, and for more than LARGEST_BYTES.
     """
@@ -115,9 +115,9 @@ class MemoryRegion:
         return self.address <= address and address + size_bytes <= self.end
 
     def pointer(self, address: int) -> Pointer:
-        """Returns the Pointer of an address in or near the region.
+        """Returns the Pointer of an address in the region or its red zones.
 
-        ``address``: of the host, or of kernels.
+        ``address``: of the host, or as kernels have it (``device_address``).
         """
         number = device_number(address)
         first = device_address(number) if number == self.number else self.address
@@ -287,7 +287,7 @@ class EncodedMap:
         return cls(address, tuple(sizes), tuple(strides), tuple(box), dtype, swizzle)
 
     def tensor(self, near: Callable[[int], MemoryRegion | None]) -> TensorMap:
-        """Returns the map with the memory of its tensor.
+        """Returns the TensorMap that this map encodes, over the memory of its tensor.
 
         ``near`` returns the region that holds an address. Raises DeviceError if the tensor is not within one
         region, or for a map that is not simulated.

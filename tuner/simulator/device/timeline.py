@@ -172,9 +172,9 @@ class Timeline:
         order: StreamOrder,
         seed: int,
     ) -> None:
-        """``describe``: text of an address; ``new_handle``: returns a handle.
+        """``describe`` returns a text for an address, ``new_handle`` a new handle.
 
-        ``order``, ``seed``: of ready work.
+        ``order`` and ``seed``: in which order work that is ready runs, as for ``LazyStreams``.
         """
         self._log = log
         self._new_handle = new_handle
@@ -286,10 +286,10 @@ class Timeline:
         return graph
 
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Submits a graph's operations after earlier and before later work of ``stream``; or captures them.
+        """Submits a graph's operations after earlier and before later work of ``stream``.
 
         Operations of forked streams go to queues of the graph. A launch also waits for the graph's last
-        launch.
+        launch. If the stream is captured, the operations are added to the capture instead.
         """
         self._require_stream(stream)
         _require("graph", graph, self._graphs)

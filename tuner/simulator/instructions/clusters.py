@@ -14,7 +14,10 @@ ABOVE_MASK = 2 * RANKS_LIMIT - 1  # holds every r + 1
 
 
 def arrive_at_cluster(operands: Operands) -> Step:
-    """Decodes PTX ``barrier.cluster.arrive``; with ``.aligned`` a step of a partial warp raises Fault."""
+    """Decodes PTX ``barrier.cluster.arrive``: returns a function that counts an arrival of the active lanes.
+
+    With ``.aligned`` the function raises Fault for a partial warp.
+    """
     modifiers = operands.modifiers
     modifiers.need(("cluster",), "a cluster")
     modifiers.need(("arrive",), "an arrival")
@@ -50,7 +53,10 @@ def wait_cluster(operands: Operands, _labels: dict[str, int]) -> Callable[[Threa
 
 
 def map_address(operands: Operands) -> Step:
-    """Decodes PTX ``mapa``: a shared address becomes that of the same bytes in the block of a given rank."""
+    """Decodes PTX ``mapa``: returns a function that computes an address in a block of the cluster.
+
+    It is the address of the same bytes as a shared address, in the block of a given rank.
+    """
     operands.modifiers.has("shared::cluster")
     type_ = operands.modifiers.type("u32", "u64")
     operands.need(3)

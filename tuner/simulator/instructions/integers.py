@@ -103,7 +103,10 @@ def funnel_shift(operands: Operands) -> Step:
 
 
 def extract(operands: Operands) -> Step:
-    """Decodes PTX ``bfe``: the bit field of a from a first bit and of a length; signed types sign-extend."""
+    """Decodes PTX ``bfe``: returns a function that extracts c bits of a, from bit b on.
+
+    Signed types are sign-extended.
+    """
     type_ = operands.modifiers.type("u32", "s32", "u64", "s64")
 
     def extracted(a: Array, position: Array, length: Array) -> Array:
@@ -124,7 +127,7 @@ def extract(operands: Operands) -> Step:
 
 
 def insert(operands: Operands) -> Step:
-    """Decodes PTX ``bfi``: b with the low bits of a inserted, from a first bit on and of a length."""
+    """Decodes PTX ``bfi``: returns a function that puts the lowest d bits of a into b, from bit c on."""
     type_ = operands.modifiers.type("b32", "b64")
     operands.need(5)
     write = operands.destination(0, type_)

@@ -347,7 +347,7 @@ def shared_address(operands: Operands, number: int, is_generic: bool) -> SharedR
 
 
 def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]) -> Step:
-    """Returns the step of ``d = function(a)``, both of ``type_``, for operands 0 and 1."""
+    """Returns a function that executes ``d = function(a)``, both of ``type_``, for operands 0 and 1."""
     operands.need(2)
     write = operands.destination(0, type_)
     a = operands.source(1, type_)
@@ -359,7 +359,7 @@ def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]
 
 
 def binary(operands: Operands, type_: PtxType, function: Callable[[Array, Array], Array]) -> Step:
-    """Returns the step of ``d = function(a, b)``, all of ``type_``, for operands 0 to 2."""
+    """Returns a function that executes ``d = function(a, b)``, all of ``type_``, for operands 0 to 2."""
     return binary_of(operands, type_, (type_, type_), function)
 
 
@@ -369,7 +369,10 @@ def binary_of(
     sources: tuple[PtxType, PtxType],
     function: Callable[[Array, Array], Array],
 ) -> Step:
-    """Returns the step of ``d = function(a, b)``; d is of type ``result``, a and b are of ``sources``."""
+    """Returns a function that executes ``d = function(a, b)``.
+
+    The result d is of type ``result``; a and b are of ``sources``.
+    """
     operands.need(3)
     write = operands.destination(0, result)
     a = operands.source(1, sources[0])
@@ -382,7 +385,7 @@ def binary_of(
 
 
 def ternary(operands: Operands, type_: PtxType, function: Callable[[Array, Array, Array], Array]) -> Step:
-    """Returns the step of ``d = function(a, b, c)``, all of ``type_``, for operands 0 to 3."""
+    """Returns a function that executes ``d = function(a, b, c)``, all of ``type_``, for operands 0 to 3."""
     return ternary_of(operands, type_, (type_, type_, type_), function)
 
 
@@ -392,7 +395,7 @@ def ternary_of(
     sources: tuple[PtxType, PtxType, PtxType],
     function: Callable[[Array, Array, Array], Array],
 ) -> Step:
-    """Returns the step of ``d = function(a, b, c)``.
+    """Returns a function that executes ``d = function(a, b, c)``.
 
     The result d is of type ``result``; a, b and c are of ``sources``.
     """

@@ -157,7 +157,10 @@ def reduce_warp(operands: Operands) -> Step:
 
 
 def elect(operands: Operands) -> Step:
-    """Decodes PTX ``elect.sync``: the lowest member lane of each warp, and a predicate True in it only."""
+    """Decodes PTX ``elect.sync``: returns a function that writes each warp's lowest member lane.
+
+    A second destination gets a predicate that is True in this lane only.
+    """
     operands.modifiers.need(("sync",), "a member mask")
     operands.need(2)
     first, second = operands.pair(0)

@@ -285,7 +285,7 @@ class SharedMemory:
     def begin_copy(self, lanes: Indices, addresses: Indices, size_bytes: int) -> Indices:
         """Begins an asynchronous write, whose bytes are NaN until ``finish_copy``.
 
-        Returns the byte offsets.
+        Returns each lane's byte offset in the array of all blocks. Raises Fault for an invalid address.
         """
         starts = self.starts(lanes, addresses, size_bytes)
         self._watch.count_shared(lanes, addresses, size_bytes)

@@ -64,7 +64,7 @@ class Clocks:
     def learn_agent(self, lanes: Indices, column: int, clock: int) -> None:
         """Orders ``lanes`` after the accesses of an asynchronous agent up to ``clock``.
 
-        ``column``: of the agent.
+        ``column``: the agent's component of the vector clocks.
         """
         self.known[lanes, column] = np.maximum(self.known[lanes, column], clock)
         self._forget()

@@ -91,8 +91,8 @@ def multiply_adds(instruction: MachineInstruction) -> int:
 def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tuple[float, ...]:
     """Returns how often a warp executes each instruction of a kernel.
 
-    Once outside of loops and in other loops, ``outer_iterations`` times in the loop around the main loop,
-    which runs until a lane has done ``owed`` multiply-adds.
+    Instructions outside of loops and in other loops count once, those in the loop around the main loop
+    ``outer_iterations`` times. The main loop runs until a lane has done ``owed`` multiply-adds.
     """
     products = list(map(multiply_adds, kernel.code))
     counts = [1.0] * len(products)
@@ -112,7 +112,10 @@ def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tu
 
 
 def main_loop(kernel: Kernel) -> tuple[int, int] | None:
-    """Returns the innermost loop with most multiply-adds: (first index, index after the last); None: none."""
+    """Returns the innermost loop with most multiply-adds, as (first index, index after the last) in the code.
+
+    None if no loop multiplies.
+    """
     products = list(map(multiply_adds, kernel.code))
     loops = [loop for loop in kernel.loops() if any(products[slice(*loop)])]
     innermost = [loop for loop in loops if not any(other != loop and _holds(loop, other) for other in loops)]

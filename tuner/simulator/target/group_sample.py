@@ -32,7 +32,10 @@ def draw_few_rows(problem: Problem, rng: np.random.Generator) -> Inputs:
 
 
 def blocks_with_rows(launch: Launch, inputs: Inputs) -> tuple[Block, ...]:
-    """Returns the first, a middle and the last column of blocks, as far as they may have rows, and more."""
+    """Returns the blocks to simulate, as (x, y, 0): in the first, a middle and the last column of blocks.
+
+    In a column these are the blocks that may have rows, BEYOND (2) more, and the last one.
+    """
     columns, rows, _ = launch.grid
     tiles = int(np.sum(-(-np.diff(inputs.base.offsets[0]) // LEAST_BLOCK)))
     along_rows = sorted({*range(min(tiles + BEYOND, rows)), rows - 1})

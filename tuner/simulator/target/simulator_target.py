@@ -30,9 +30,9 @@ NO_CLOCK = "the simulator has no clock"
 
 
 def simulator_limits(memory_bytes: int) -> Limits:
-    """Returns the limits of child processes that compile for, or simulate, a GPU.
+    """Returns the limits of child processes that compile for a GPU or simulate one.
 
-    ``memory_bytes``: of each.
+    ``memory_bytes``: memory that each child process may use.
     """
     return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes)
 
