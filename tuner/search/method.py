@@ -320,7 +320,7 @@ class StudySampler(AbstractSampler):
     def __init__(
         self, method: AbstractMethod, failing: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> None:
-        """``failing``: a context manager for calls of the method, which names it in errors."""
+        """``failing()``: a context manager around each call of ``method``, so that errors can name it."""
         self.study = quiet_study(method)  # its trials have the strategy and its knobs as parameters
         self._failing = failing
         self._method = method

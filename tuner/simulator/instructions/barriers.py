@@ -20,7 +20,7 @@ from tuner.simulator.state.resident_blocks import AT_MEMORY_BARRIER, ResidentBlo
 
 
 def mbarrier(operands: Operands) -> Step:
-    """Decodes PTX mbarrier.init, arrive (returns the phase as token), expect_tx, and inval (no effect)."""
+    """Decodes PTX mbarrier.init, arrive (which gives the phase as token), expect_tx, inval (no effect)."""
     modifiers = operands.modifiers
     modifiers.type("b64")
     operation = modifiers.need(("init", "inval", "arrive", "expect_tx"), "an operation")

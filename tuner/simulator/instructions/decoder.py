@@ -57,7 +57,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class DecodedBlock:
-    """A decoded basic block: a step per instruction, its ending if any, and the number of the next block."""
+    """A decoded basic block: a function per instruction, its ending if any, the index of the next block."""
 
     steps: tuple[tuple[Instruction, Step], ...]
     ending: Ending | None

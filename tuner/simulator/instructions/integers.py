@@ -37,7 +37,7 @@ def logic(operands: Operands) -> Step:
 
 
 def negation(operands: Operands) -> Step:
-    """Decodes PTX not and cnot: inverts all bits; cnot gives 1 where a is 0, else 0."""
+    """Decodes PTX not and cnot: returns a function that inverts all bits; cnot: 1 where a is 0, else 0."""
     type_ = operands.modifiers.type(*LOGIC_TYPES)
     if operands.instruction.parts[0] == "cnot":
         return unary(operands, type_, lambda a: (a == 0).astype(type_.dtype))
