@@ -2,7 +2,7 @@
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, value
-from tuner.mlir.ir.reading import attributes_of, op_of, walk
+from tuner.mlir.ir.reading import attributes_of, number_of, op_of, walk
 
 # Pipeline: named ops become linalg.generic
 GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
@@ -99,12 +99,12 @@ def round_late(function: Op) -> None:
 def _swap(select: Op, compare: Op, rounding: Op) -> None:
     rounded = rounding.results[0]
     wide = rounding.operands[0]
-    limit = _constant_of(compare.operands[1])
+    limit = number_of(compare.operands[1])
     of_bf16 = isinstance(rounded.type, ir.BF16Type) and isinstance(wide.type, ir.F32Type)
     # one branch is the rounded number, the other the constant compared with
     roundings = [op_of(operand, ROUND) for operand in list(select.operands)[1:]]
     chosen = [op is not None and op == rounding for op in roundings]
-    others = list(map(_constant_of, list(select.operands)[1:]))
+    others = list(map(number_of, list(select.operands)[1:]))
     if not of_bf16 or limit is None or sum(chosen) != 1 or others[chosen.index(False)] != limit:
         return
     with ir.InsertionPoint(select), select.location:
@@ -115,11 +115,3 @@ def _swap(select: Op, compare: Op, rounding: Op) -> None:
         again = value(ROUND, rounded.type, limited)
     select.results[0].replace_all_uses_with(again)
     select.erase()
-
-
-def _constant_of(number: Value) -> float | None:
-    op = op_of(number, "arith.constant")
-    constant = None if op is None else op.attributes["value"]
-    if isinstance(constant, ir.FloatAttr):
-        return float(constant.value)
-    return None

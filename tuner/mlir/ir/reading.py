@@ -108,11 +108,20 @@ def constant_of(value: Value) -> int | None:
     return None
 
 
-def is_zero(value: Value) -> bool:
-    """Returns whether a value is an ``arith.constant`` that is the number 0, of a float or integer type."""
+def number_of(value: Value) -> float | None:
+    """Returns the number of an ``arith.constant``, a scalar or a vector of equal elements; else None."""
     op = op_of(value, "arith.constant")
     number = None if op is None else op.attributes["value"]
-    return isinstance(number, ir.FloatAttr | ir.IntegerAttr) and number.value == 0
+    if isinstance(number, ir.DenseElementsAttr) and number.is_splat:
+        number = number.get_splat_value()
+    if isinstance(number, ir.FloatAttr | ir.IntegerAttr):
+        return float(number.value)
+    return None
+
+
+def is_zero(value: Value) -> bool:
+    """Returns whether a value is an ``arith.constant`` that is the number 0, of a float or integer type."""
+    return number_of(value) == 0
 
 
 def source_of(value: Value, names: Container[str]) -> Value:

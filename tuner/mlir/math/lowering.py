@@ -21,9 +21,9 @@ from collections.abc import Callable, Sequence
 
 from tuner.core.dtypes import FLOATS
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.bindings import Op, Type, ir
 from tuner.mlir.ir.building import create
-from tuner.mlir.ir.reading import op_of, unsupported, walk, walk_where
+from tuner.mlir.ir.reading import number_of, unsupported, walk, walk_where
 from tuner.mlir.math import float32, float64
 from tuner.mlir.math.conversions import compute_bytes_in_single, expand_conversions
 from tuner.mlir.math.expressions import Term
@@ -206,7 +206,7 @@ def _computed(op: Op) -> Term:
     if op.name in TESTS:
         return TESTS[op.name](*operands)
     narrow = operands[0].element
-    exponent = _constant(op.operands[1]) if op.name in POWERS else None
+    exponent = number_of(op.operands[1]) if op.name in POWERS else None
     product = None if exponent is None else PRODUCTS.get(exponent)
     if op.name in POWERS and product is None:
         return _power(op.name, *operands)
@@ -246,17 +246,6 @@ def _narrowed(x: Term, narrow: Type) -> Term:
     if x.element == narrow:
         return x
     return x.converted("truncf", narrow)
-
-
-def _constant(exponent: Value) -> float | None:
-    """Returns the number of a constant exponent, a scalar or a vector of equal elements; else None."""
-    constant = op_of(exponent, "arith.constant")
-    if constant is None:
-        return None
-    number = constant.attributes["value"]
-    if isinstance(number, ir.DenseElementsAttr):
-        number = number.get_splat_value() if number.is_splat else None
-    return number.value if isinstance(number, ir.FloatAttr | ir.IntegerAttr) else None
 
 
 def _require(op: Op) -> None:
