@@ -6,6 +6,7 @@ A model is ``model.pt2``, or ``model.py:function``, whose function returns a mod
 
 import importlib.util
 import math
+import os
 import sys
 import time
 from functools import partial
@@ -42,7 +43,7 @@ def baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
             return tuple(ProgramBaseline(name, reason=NO_TIME_LEFT) for name in request.baselines)
         limit_s = min(limit_s, request.baselines_s + LATE_BASELINE_S)
     try:
-        return call_in_child("baselines", partial(model_baselines, request), limit_s)
+        return call_in_child("baselines", partial(model_baselines, request), limit_s, _memory_bytes())
     except TunerError as error:
         return tuple(ProgramBaseline(name, reason=error.message) for name in request.baselines)
 
@@ -84,7 +85,12 @@ def text(name: str) -> str:
     TunerError where the child process crashes or takes more than 600 s.
     """
     require_readable(name)
-    return call_in_child("model", partial(_bound_text, name), EXPORT_TIMEOUT_S)
+    return call_in_child("model", partial(_bound_text, name), EXPORT_TIMEOUT_S, _memory_bytes())
+
+
+def _memory_bytes() -> int:
+    """Returns the limit of a child that reads a model, whose weights may be of any size: all memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _bound_text(name: str) -> str:

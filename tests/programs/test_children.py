@@ -27,13 +27,16 @@ from tuner.programs.children import CompilingChildren
 from tuner.programs.compile import compile_program
 from tuner.programs.fusion_compiler import (
     FIRST_CONFIGURATIONS,
+    CompileTask,
     FusionTask,
     ScheduledFusion,
     compile_fusions,
+    formed_text,
     kept_program,
     missing_fusions,
 )
 from tuner.programs.fusions.payload import NotFused
+from tuner.programs.fusions.pipeline import FormedText
 from tuner.programs.request import ProgramRequest
 from tuner.programs.run.fused_code import FusedImage
 from tuner.programs.run.fused_program import FusedFunction
@@ -99,18 +102,24 @@ def image(text: str = TEXT, **options: Any) -> FusedImage:
     return found
 
 
+def missing(text: str, machine: Any = MACHINE) -> tuple[CompileTask, ...]:
+    formed = formed_text(text, None, machine)
+    assert isinstance(formed, FormedText)
+    return missing_fusions(formed, machine)
+
+
 def kept(text: str = TEXT, machine: Any = MACHINE, threads: int = 1) -> FusedImage | None:
-    found = kept_program(text, None, machine, no_schedules, threads, dict)
+    found = kept_program(text, None, machine, no_schedules, threads, {})
     assert not isinstance(found, NotFused)
     return found
 
 
 def test_equal_fusions_are_compiled_once_and_a_second_program_compiles_none(made: list[FusionTask]) -> None:
-    assert len(missing_fusions(TEXT, None, MACHINE)) == 3  # with the code of the constant
+    assert len(missing(TEXT)) == 3  # with the code of the constant
     assert kept() is None
     first = image()
     assert (len(first.code.fusions), len(made)) == (3, 2)
-    assert missing_fusions(TEXT, None, MACHINE) == ()
+    assert missing(TEXT) == ()
     again, found = image(), kept()
     assert len(made) == 2
     assert found is not None
@@ -156,14 +165,14 @@ def test_fusions_are_compiled_in_children_and_another_process_finds_them(folder:
         children.start()
         assert len(children._helpers) == min(2, usable_processors().allowed) - 1  # noqa: SLF001
         children.compile_fusions(work_of_missing_fusions(request), timeout_s=600.0)
-        assert missing_fusions(TEXT, None, MACHINE) == ()
+        assert missing(TEXT) == ()
         assert children._helpers == []  # noqa: SLF001 - they have ended
     finally:
         children.close()
     image()
     code = "import sys, tests.programs.test_children as m; sys.exit(m.kept() is None)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=600).returncode == 0
-    assert kept_of_request(request, dict) is not None
+    assert kept_of_request(request, {}) is not None
 
 
 @pytest.mark.slow
@@ -175,7 +184,7 @@ def test_a_fusion_that_crashes_a_child_is_an_error_of_the_program_alone(
     try:
         children.start()
         children.compile_fusions(work_of_missing_fusions(ProgramRequest(TEXT, TargetName("cpu"))), 600.0)
-        assert len(missing_fusions(TEXT, None, MACHINE)) == 3
+        assert len(missing(TEXT)) == 3
         assert children.call(partial(len, "abc"), Stage.COMPILE, 600.0) == 3  # a new child
     finally:
         children.close()
@@ -194,7 +203,7 @@ def test_an_error_is_that_of_the_program_and_nothing_is_kept_of_it(folder: Path)
 
 
 def test_a_fusion_that_was_given_up_gets_its_next_configuration_and_loops_at_last() -> None:
-    (task,) = (each for each in missing_fusions(PRODUCT, None, MACHINE) if isinstance(each, FusionTask))
+    (task,) = (each for each in missing(PRODUCT) if isinstance(each, FusionTask))
     problem = fusion_problem(task.fusion)
     configurations = [first_configuration(problem, MACHINE, index) for index in range(FIRST_CONFIGURATIONS)]
     count = FIRST_CONFIGURATIONS - configurations.count(None)  # a processor may have fewer
@@ -204,7 +213,7 @@ def test_a_fusion_that_was_given_up_gets_its_next_configuration_and_loops_at_las
         assert task.has_other_way
         assert task.give_up("timed out after 30 s")
         assert kept(PRODUCT) is None
-        (task,) = (each for each in missing_fusions(PRODUCT, None, MACHINE) if isinstance(each, FusionTask))
+        (task,) = (each for each in missing(PRODUCT) if isinstance(each, FusionTask))
         (fusion,) = image(PRODUCT).code.fusions
         assert fusion.given_up[-1] == f"configuration {number} timed out after 30 s"
         assert kept(PRODUCT) is not None
@@ -221,7 +230,7 @@ def test_loops_are_the_last_way_on_a_processor_with_fewer_configurations() -> No
     machine = replace(MACHINE, isa=AVX2)
     ways = []
     for _ in range(FIRST_CONFIGURATIONS):
-        (task,) = (each for each in missing_fusions(PRODUCT, None, machine) if isinstance(each, FusionTask))
+        (task,) = (each for each in missing(PRODUCT, machine) if isinstance(each, FusionTask))
         ways.append((len(task.given_up), task.has_other_way))
         task.give_up("timed out after 30 s")
     assert ways == [(0, True), (1, True), (2, False)]  # two configurations, then loops

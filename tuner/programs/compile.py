@@ -18,7 +18,7 @@ from tuner.core.errors import TIMED_OUT, CandidateError, Stage, UsageError
 from tuner.core.fusions import Fusion
 from tuner.core.problem import Problem
 from tuner.core.typed_arguments import typed_arguments
-from tuner.mlir.ir.resources import SplitPayload, joined_payload, split_payload, without_data
+from tuner.mlir.ir.resources import Data, SplitPayload, split_payload
 from tuner.programs.children import CompilingChildren
 from tuner.programs.compiler import CompiledProgram, payload_text
 from tuner.programs.dynamic.specialization import StaticProgram, program_of_sizes, required, specialized
@@ -31,8 +31,11 @@ from tuner.programs.service import (
     NAME,
     compile_and_check,
     formed_fusions,
+    formed_program,
     kept_program,
-    work_of_missing_fusions,
+    linked_program,
+    may_be_fused,
+    missing_fusions,
 )
 from tuner.results.database_name import naming_database
 from tuner.targets import registry
@@ -158,19 +161,25 @@ def compile_in_child(request: ProgramRequest) -> CompiledProgram:
     Otherwise compiles in a child process, which the calling thread keeps for its next program. Raises
     UsageError for mistakes of the user, CandidateError where compilation fails, crashes or takes over 600 s.
     """
-    module = without_data(request.text)
-    cached = kept_program(replace(request, text=module), lambda: split_payload(request.text).resources)
+    payload = split_payload(request.text)
+    return _compiled(replace(request, text=payload.text), payload)
+
+
+def _compiled(request: ProgramRequest, payload: SplitPayload) -> CompiledProgram:
+    """Returns the program of a payload, whose text is the request's: kept, or compiled in a child."""
+    cached = kept_program(request, payload.resources)
     if cached is None:
-        return _compiled_in_child(request)
+        return _compiled_in_child(request, payload)
     return cached
 
 
-def _compiled_in_child(request: ProgramRequest) -> CompiledProgram:
+def _compiled_in_child(request: ProgramRequest, payload: SplitPayload) -> CompiledProgram:
+    """Compiles a payload, whose text is the request's; a child gets no data of a program of fusions."""
     try:
-        if request.target.is_on_cpu:
-            children = CHILDREN.of_this_thread()
-            children.compile_fusions(work_of_missing_fusions(request), TIMEOUT_S)
-        compiled = call_in_kept_child(partial(compile_and_check, request))
+        compiled = _compiled_fusions(request, payload.resources)
+        if compiled is not None:
+            return compiled
+        compiled = call_in_kept_child(partial(compile_and_check, replace(request, text=payload.joined)))
     except CandidateError as error:
         failure = error.failure
         if failure.stage is Stage.BIND:
@@ -180,6 +189,28 @@ def _compiled_in_child(request: ProgramRequest) -> CompiledProgram:
     if compiled.image is None:
         return compiled
     return replace(compiled, image=compiled.image.with_shared_weights())
+
+
+def _compiled_fusions(request: ProgramRequest, resources: Mapping[str, Data]) -> CompiledProgram | None:
+    """Compiles a program as fusions on the host; returns None for one that is compiled as a whole.
+
+    Children get its text. What fusions need to know of the data of constants is found in this process, which
+    packs the weights, too: they are in memory once as the caller has them, and once packed.
+    """
+    formed = call_in_kept_child(partial(formed_program, request)) if may_be_fused(request) else None
+    if formed is None:
+        return None
+    try:
+        weights = formed.with_data(resources).weights
+        formed = formed.with_facts_of_data(resources)
+    except CandidateError:  # data that are missing or wrong: compiling as a whole says which
+        return None
+    children = CHILDREN.of_this_thread()
+    children.compile_fusions(partial(missing_fusions, request, formed), TIMEOUT_S)
+    linked = call_in_kept_child(partial(linked_program, request, formed))
+    if linked is None:
+        return None
+    return CompiledProgram.of_image(linked.with_weights(weights))
 
 
 def sized_function(request: ProgramRequest, sizes: SizeRange, name: str) -> SizedFunction:
@@ -228,11 +259,7 @@ def compile_on_host(
     with naming_database(db):
         request = ProgramRequest(payload.text, target, None, options, database=known_url(db))
     with named_in_errors("payload", payload.text):
-        compiled = kept_program(request, lambda: payload.resources)
-        if compiled is None:  # not all of it is cached
-            text = joined_payload(payload.text, payload.resources)
-            compiled = _compiled_in_child(replace(request, text=text))
-    return host_function(compiled)
+        return host_function(_compiled(request, payload))
 
 
 def call_in_kept_child(work: Callable[[], Value]) -> Value:

@@ -24,7 +24,7 @@ from tuner.mlir.effects.runner_signatures import C_INTERFACE
 from tuner.mlir.gpu.lowering import drop_code, outline_kernels
 from tuner.mlir.ir.memrefs import memref_bytes
 from tuner.mlir.ir.reading import op_of, source_of, walk
-from tuner.mlir.ir.resources import RESOURCE, SplitPayload, split_payload
+from tuner.mlir.ir.resources import RESOURCE, Data, SplitPayload, split_payload
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
 from tuner.programs.gpu_fusions.program import DeviceTarget, compile_for_device
@@ -42,7 +42,8 @@ from tuner.targets.cpu.compiler import object_code
 from tuner.targets.target import ProgramSupport
 
 if TYPE_CHECKING:
-    from tuner.programs.fusion_compiler import CompileTask
+    from tuner.programs.fusion_compiler import CompileTask, LinkedProgram
+    from tuner.programs.fusions.pipeline import FormedText
     from tuner.programs.run.fused_code import FusedImage
 
 # Operations that compute nothing: a program of these alone needs no device
@@ -71,6 +72,11 @@ class CompiledProgram:
     object_code: bytes = b""
     tuned: tuple[TunedKernel, ...] = ()  # matmuls on a device whose scripts stored trials suggest
     given_up: str = ""  # why the scripts of stored trials are not used, where they failed to compile
+
+    @classmethod
+    def of_image(cls, image: "FusedImage") -> Self:
+        """Returns a program of fusions on the host."""
+        return cls(image.code.program, (), image)
 
 
 @dataclass(frozen=True)
@@ -233,26 +239,46 @@ class ProgramCompiler:
             return Refusal(TOO_DEEP)
         return CompiledProgram(code, tuple(used), tuned=_tuned_kernels(tuned))
 
-    def missing_fusions(self, text: str, entry: str | None, threads: int) -> "tuple[CompileTask, ...]":
-        """Returns the fusions of a program on the host, as tasks to compile, that ``compiled_files`` lacks.
+    def formed_text(self, text: str, entry: str | None) -> "FormedText | None":
+        """Returns a program on the host as fusions; ``text``: the payload without the data of its constants.
 
-        Returns () for a device, and for a program that does not parse or is compiled as a whole.
+        None for a device, and for a program that does not parse or is compiled as a whole.
         """
-        from tuner.programs.fusion_compiler import missing_fusions  # loads jinja2 and YAML
+        from tuner.programs.fusion_compiler import formed_text  # loads jinja2 and YAML
 
         if self.support.has_device:
-            return ()
+            return None
         try:
-            return missing_fusions(text, entry, self.machine, self.schedules, threads)
-        except (CandidateError, RecursionError):  # whoever compiles the program says why
-            return ()
+            formed = formed_text(text, entry, self.machine)
+        except (CandidateError, RecursionError):  # whoever compiles the program as a whole says why
+            return None
+        return None if isinstance(formed, NotFused) else formed
+
+    def missing_fusions(self, formed: "FormedText", threads: int) -> "tuple[CompileTask, ...]":
+        """Returns tasks to compile: the fusions of a program on the host that ``compiled_files`` lacks."""
+        from tuner.programs.fusion_compiler import missing_fusions  # loads jinja2 and YAML
+
+        return missing_fusions(formed, self.machine, self.schedules, threads)
+
+    def linked_program(self, formed: "FormedText", threads: int) -> "LinkedProgram | None":
+        """Compiles a program on the host whose fusions have their facts of data; reads no data of constants.
+
+        Returns None for a program that is compiled as a whole.
+        """
+        from tuner.programs.fusion_compiler import linked_program  # loads jinja2 and YAML
+
+        try:
+            made = linked_program(formed, self.machine, self.schedules, threads)
+        except RecursionError:  # whoever compiles the program as a whole says why
+            return None
+        return None if isinstance(made, NotFused) else made
 
     def kept_program(
-        self, text: str, entry: str | None, threads: int, resources: Callable[[], Mapping[str, bytes]]
+        self, text: str, entry: str | None, threads: int, resources: Mapping[str, Data]
     ) -> CompiledProgram | None:
         """Returns a program on the host from ``compiled_files``; None where some part has to be compiled.
 
-        ``text`` is the payload without the data of its constants, which ``resources`` returns by name. Also
+        ``text`` is the payload without the data of its constants, which ``resources`` has by name. Also
         None for a device, and for a payload with an error: the caller, which compiles then, reports it.
         """
         from tuner.programs.fusion_compiler import kept_program  # loads jinja2 and YAML
@@ -264,11 +290,11 @@ class ProgramCompiler:
         except CandidateError:  # whoever compiles the program says why
             return None
         if isinstance(program, NotFused):
-            key = self._whole_key(SplitPayload(text, resources()), entry, program.reason)
+            key = self._whole_key(SplitPayload(text, resources), entry, program.reason)
             return cast("CompiledProgram | None", compiled_files().read(key))
         if program is None:
             return None
-        return CompiledProgram(program.code.program, (), program)
+        return CompiledProgram.of_image(program)
 
     def _compile_fusions(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | Refusal":
         from tuner.programs.fusion_compiler import compile_fusions  # loads jinja2 and YAML
@@ -284,7 +310,7 @@ class ProgramCompiler:
             return Refusal(TOO_DEEP)
         if isinstance(image, NotFused):
             return Refusal(image.reason)
-        return CompiledProgram(image.code.program, (), image)
+        return CompiledProgram.of_image(image)
 
     def _compile_whole(
         self,

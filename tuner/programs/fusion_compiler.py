@@ -2,9 +2,8 @@
 
 import contextlib
 import ctypes
-import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.fusions import FUSION_ENTRY, QUANTIZED, Fusion
+from tuner.core.fusions import FUSION_ENTRY, Fusion
 from tuner.core.fusions import LOOPS as LOOPS_KIND
 from tuner.core.instruction_sets import ISAS, code_level, encoded
 from tuner.core.interfaces import Script
@@ -37,16 +36,16 @@ from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.fusions.facts import fusion_problem
 from tuner.mlir.ir.reading import types_of
-from tuner.mlir.ir.resources import split_payload
+from tuner.mlir.ir.resources import Data, split_payload
 from tuner.programs.fusions.linking import FusionPlaces, linked
 from tuner.programs.fusions.memory_plan import memory_plan
 from tuner.programs.fusions.operations import arithmetic_of
-from tuner.programs.fusions.payload import NotFused
+from tuner.programs.fusions.payload import Constants, NotFused
 from tuner.programs.fusions.pipeline import FormedText, form_text
 from tuner.programs.lowering.read_program import EXTRACT, assert_indirect_indices
 from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode, FusedImage
 from tuner.programs.run.program_weights import WeightPlan, packed_weights, weight_plan
-from tuner.programs.weight_code import InitTask, initialized
+from tuner.programs.weight_code import InitCode, InitTask, initialized_parts
 from tuner.runtime.compiled_files import CompiledFiles, compiled_files
 from tuner.runtime.cpu.host import own_architecture
 from tuner.space.scripts.choice import why_no_strategy
@@ -362,20 +361,15 @@ def compile_fusions(
     Raises CandidateError for text that does not parse, and where the data of constants are missing.
     """
     split = split_payload(text)
-    formed = _formed(split.text, entry, machine)
+    formed = formed_text(split.text, entry, machine)
     if isinstance(formed, NotFused):
         return formed
-    formed.with_data(split.resources)  # raises where data are missing, before anything is compiled
-    formed = formed.with_facts_of_data(lambda: split.resources)
-    try:
-        fusions = _scheduled(formed, machine, schedules, threads)
-    except CandidateError as error:
-        return NotFused(error.reason)
-    key = _linked_key(formed, fusions, machine, threads)
-    made = compiled_files().kept(key, lambda: _linked(formed, fusions, machine, threads))
+    weights = formed.with_data(split.resources).weights  # raises where data are missing
+    formed = formed.with_facts_of_data(split.resources)
+    made = linked_program(formed, machine, schedules, threads)
     if isinstance(made, NotFused):
         return made
-    return _with_weights(formed, made, split.resources)
+    return made.with_weights(weights)
 
 
 def kept_program(
@@ -384,20 +378,19 @@ def kept_program(
     machine: Machine,
     schedules: Schedules,
     threads: int,
-    resources: Callable[[], Mapping[str, bytes]],
+    resources: Mapping[str, Data],
 ) -> FusedImage | NotFused | None:
     """Returns the program of ``compile_fusions`` if ``compiled_files`` has all its parts, else None.
 
     Returns NotFused if it is known that the program must be compiled as a whole. Nothing is compiled, so no
     child process is needed. ``text`` is the payload without the data of its constants, which ``resources``
-    returns by name. Raises CandidateError where data are missing or do not fit.
+    has by name. Raises CandidateError where data are missing or do not fit.
     """
     files = compiled_files()
     formed = files.read(_formed_key(text, entry, machine))
     if not isinstance(formed, FormedText):
         return cast("NotFused | None", formed)
-    data = functools.cache(resources)
-    formed = formed.with_facts_of_data(data)
+    formed = formed.with_facts_of_data(resources)
     known: dict[tuple[str, str], ScheduledFusion] = {}
     for same, fusion in _distinct(formed).items():
         is_asked = schedules is not no_schedules and fusion.kind != LOOPS_KIND
@@ -412,7 +405,7 @@ def kept_program(
     init = files.read(InitTask(formed.program.init).key) if formed.program.init else ()
     if not isinstance(made, LinkedProgram) or init is None or not all(code.is_compiled for code in init):
         return None
-    return _with_weights(formed, made, data())
+    return replace(made, init=init).with_weights(formed.with_data(resources).weights)
 
 
 def _formed_key(text: str, entry: str | None, machine: Machine) -> str:
@@ -429,30 +422,37 @@ def _linked_key(
     return CompiledFiles.key("program", formed.entry, formed.program, fusions, machine, threads)
 
 
-def _with_weights(formed: FormedText, made: "LinkedProgram", resources: Mapping[str, bytes]) -> FusedImage:
-    weights = initialized(formed.program, formed.with_data(resources).weights)
-    return FusedImage(made.code, packed_weights(made.plan, weights), made.plan)
+def linked_program(
+    formed: FormedText, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
+) -> "LinkedProgram | NotFused":
+    """Compiles the fusions of a program, and the code of its weights; reads no data of constants.
+
+    ``formed``: with its facts of data. Returns NotFused for a program that must be compiled as a whole.
+    """
+    try:
+        fusions = _scheduled(formed, machine, schedules, threads)
+    except CandidateError as error:
+        return NotFused(error.reason)
+    key = _linked_key(formed, fusions, machine, threads)
+    made = compiled_files().kept(key, lambda: _linked(formed, fusions, machine, threads))
+    if isinstance(made, NotFused) or not formed.program.init:
+        return made
+    return replace(made, init=InitTask(formed.program.init).compile())
 
 
 def missing_fusions(
-    text: str, entry: str | None, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
+    formed: FormedText, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
 ) -> tuple[CompileTask, ...]:
-    """Returns what ``compile_fusions`` has to compile: a task for the code of weights, a task per fusion.
+    """Returns what ``linked_program`` has to compile: a task for the code of weights, a task per fusion.
 
     Each fusion is compiled by its best schedule that was not given up. Fusions of equal text are one task,
-    and what ``compiled_files`` has is left out. Quantized matmuls are left out too: their text depends on
-    the data of constants, which ``text`` lacks. Returns () where the folder of ``compiled_files`` cannot be
-    written, and for a program that is compiled as a whole. Raises CandidateError for text that does not
-    parse.
+    and what ``compiled_files`` has is left out. Returns () where the folder of ``compiled_files`` cannot be
+    written.
     """
     files = compiled_files()
-    formed = _formed(text, entry, machine)
-    if isinstance(formed, NotFused) or not files.has(_formed_key(text, entry, machine)):
+    if not files.is_writable:
         return ()
-    distinct = _distinct(formed.with_facts_of_data(dict))
-    # the text of a quantized matmul depends on data: how many bits its weights need
-    known = [fusion for fusion in distinct.values() if fusion.kind != QUANTIZED]
-    next_tasks = [_next_task(fusion, machine, schedules, threads) for fusion in known]
+    next_tasks = [_next_task(fusion, machine, schedules, threads) for fusion in _distinct(formed).values()]
     missing = [_with_other_ways_known(task) for task in next_tasks if files.read(task.key) is None]
     init = [InitTask(formed.program.init)] if formed.program.init else []
     return (*(task for task in init if files.read(task.key) is None), *missing)
@@ -466,7 +466,12 @@ def _distinct(formed: FormedText) -> dict[tuple[str, str], Fusion]:
     return fusions
 
 
-def _formed(text: str, entry: str | None, machine: Machine) -> FormedText | NotFused:
+def formed_text(text: str, entry: str | None, machine: Machine) -> FormedText | NotFused:
+    """Returns a payload without the data of its constants as fusions, from ``compiled_files`` or formed now.
+
+    ``entry``: the function; None: ``main``, or the only public one. Returns NotFused for a program that must
+    be compiled as a whole. Raises CandidateError(BIND) for text that does not parse.
+    """
     return compiled_files().kept(
         _formed_key(text, entry, machine),
         lambda: form_text(text, entry, multiplies_pairs=machine.multiplies_pairs),
@@ -475,10 +480,19 @@ def _formed(text: str, entry: str | None, machine: Machine) -> FormedText | NotF
 
 @dataclass(frozen=True)
 class LinkedProgram:
-    """The machine code of a program of fusions, and the plan by which its weights are packed."""
+    """The machine code of a program of fusions without its weights, and what makes these from constants."""
 
     code: FusedCode
-    plan: WeightPlan
+    plan: WeightPlan  # by which weights are packed
+    init: tuple[InitCode, ...] = ()  # that computes the weights from the constants; (): they are these
+
+    def with_weights(self, constants: Constants) -> FusedImage:
+        """Returns the program with its packed weights, which are computed and packed one after the other.
+
+        Raises CandidateError where the data of a constant are missing or do not fit.
+        """
+        parts = initialized_parts(self.init, constants)
+        return FusedImage(self.code, packed_weights(self.plan, parts), self.plan)
 
 
 def _linked(

@@ -25,13 +25,13 @@ from tuner.core.errors import (
     UsageError,
     failing_at,
 )
-from tuner.core.fusions import Fusion
+from tuner.core.fusions import QUANTIZED, Fusion
 from tuner.core.gpu import chip_of
 from tuner.core.problem import Problem
 from tuner.core.programs import FusionSchedule, Schedules, TunedKernel
 from tuner.core.queries import TaskQuery
 from tuner.mlir import bindings, transform
-from tuner.mlir.ir.resources import without_data
+from tuner.mlir.ir.resources import Data, without_data
 from tuner.programs.arguments import make_arguments, type_text
 from tuner.programs.children import CompilingChildren, called
 from tuner.programs.comparison import compare, compare_printed
@@ -62,7 +62,8 @@ from tuner.targets.registry import real_backends
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-    from tuner.programs.fusion_compiler import CompileTask
+    from tuner.programs.fusion_compiler import CompileTask, LinkedProgram
+    from tuner.programs.fusions.pipeline import FormedText
 
 NAME = "program"
 Value = TypeVar("Value")
@@ -448,47 +449,91 @@ def _without(kept: AbstractSet[str], schedules: Schedules) -> Schedules:
     return of_others
 
 
-def _has_fusions(request: ProgramRequest) -> bool:
-    # None: all matmuls become loops. Scripts are for matmuls of a program that is compiled as a whole.
-    return request.scripts == ()
+def may_be_fused(request: ProgramRequest) -> bool:
+    """Returns whether a request is for a program of fusions on the host.
+
+    Scripts are for matmuls of a program that is compiled as a whole; None: all matmuls become loops.
+    """
+    return request.target.is_on_cpu and request.scripts == ()
 
 
-def kept_program(
-    request: ProgramRequest, resources: Callable[[], Mapping[str, bytes]]
-) -> CompiledProgram | None:
+def kept_program(request: ProgramRequest, resources: Mapping[str, Data]) -> CompiledProgram | None:
     """Returns a program on the host from the cache of compiled parts; None where a part has to be compiled.
 
     Also None for a device, for a request with scripts, and where all matmuls become loops. The request's text
-    is the payload without the data of its constants, which ``resources`` returns by name. Compiles nothing,
-    so it needs no child process.
+    is the payload without the data of its constants, which ``resources`` has by name. Compiles nothing, so it
+    needs no child process.
     """
-    if not request.target.is_on_cpu or not _has_fusions(request):
+    if not may_be_fused(request):
         return None
     with _with_schedules(_compiler(request), request) as compiler:
         return compiler.kept_program(request.text, request.entry, request.options.threads, resources)
 
 
-def work_of_missing_fusions(
-    request: ProgramRequest, *, is_timed: bool = False
-) -> "Callable[[], tuple[CompileTask, ...]]":
-    """Returns a call of ``missing_fusions`` for a child process, with the text without data of constants."""
-    return partial(missing_fusions, replace(request, text=without_data(request.text)), is_timed=is_timed)
+@_as_failures()
+def formed_program(request: ProgramRequest) -> "FormedText | None":
+    """Returns a program on the host as fusions; the request's text is without the data of its constants.
+
+    None for a device, for a request with scripts or with loops for all matmuls, for a program that does not
+    parse, and for one that is compiled as a whole. Raises CandidateError(BIND) for a wrong target.
+    """
+    if not may_be_fused(request):
+        return None
+    return _compiler(request).formed_text(request.text, request.entry)
 
 
 @_as_failures()
-def missing_fusions(request: ProgramRequest, *, is_timed: bool = False) -> "tuple[CompileTask, ...]":
+def linked_program(request: ProgramRequest, formed: "FormedText") -> "LinkedProgram | None":
+    """Compiles a program on the host whose fusions have their facts of data; reads no data of constants.
+
+    Returns None for a program that is compiled as a whole. Raises CandidateError(BIND) for a wrong database.
+    """
+    with _with_schedules(_compiler(request), request) as compiler:
+        made = compiler.linked_program(formed, request.options.threads)
+    if made is not None:
+        for code in made.init:
+            if code.program is not None and not code.is_compiled:
+                check_host_code(code.program, is_checked=False)
+    return made
+
+
+def work_of_missing_fusions(
+    request: ProgramRequest, *, is_timed: bool = False
+) -> "Callable[[], tuple[CompileTask, ...]]":
+    """Returns a call of ``missing_in_text`` for a child process, with the text without data of constants."""
+    return partial(missing_in_text, replace(request, text=without_data(request.text)), is_timed=is_timed)
+
+
+@_as_failures()
+def missing_in_text(request: ProgramRequest, *, is_timed: bool = False) -> "tuple[CompileTask, ...]":
+    """Returns what is missing of a program on the host, as far as its text without data of constants says it.
+
+    Returns () where ``formed_program`` returns None. Quantized matmuls are left out: how many bits their
+    weights need is a fact of the data. ``is_timed``: as of ``missing_fusions``. Raises CandidateError(BIND)
+    for a wrong target or database.
+    """
+    formed = formed_program(request)
+    if formed is None:
+        return ()
+    formed = formed.with_facts_of_data({})
+    known = tuple(fusion for fusion in formed.program.fusions if fusion.kind != QUANTIZED)
+    formed = replace(formed, program=replace(formed.program, fusions=known))
+    return missing_fusions(request, formed, is_timed=is_timed)
+
+
+@_as_failures()
+def missing_fusions(
+    request: ProgramRequest, formed: "FormedText", *, is_timed: bool = False
+) -> "tuple[CompileTask, ...]":
     """Returns the parts of a program of fusions on the host that are not in the cache, as tasks to compile.
 
-    Returns () for a request with scripts or with loops for all matmuls, for a program that does not parse,
-    and for one that is compiled as a whole. ``is_timed``: also the parts of the untuned program, which is
-    timed next to the tuned one. Raises CandidateError(BIND) for a wrong target or database.
+    ``is_timed``: also the parts of the untuned program, which is timed next to the tuned one. Raises
+    CandidateError(BIND) for a wrong database.
     """
-    if not _has_fusions(request):
-        return ()
     missing: dict[str, CompileTask] = {}
     for variant in (request, replace(request, database=""))[: 1 + is_timed]:
         with _with_schedules(_compiler(variant), variant) as compiler:
-            tasks = compiler.missing_fusions(variant.text, variant.entry, variant.options.threads)
+            tasks = compiler.missing_fusions(formed, variant.options.threads)
         missing.update((task.key, task) for task in tasks)
     return tuple(missing.values())
 

@@ -1,7 +1,7 @@
 """The code that computes a program's packed weights from its constants: compiled, and run."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,24 +89,37 @@ def _init_codes(text: str) -> tuple[InitCode, ...]:
     return tuple(InitCode(part, made.get(part.text), objects.get(part.text, b"")) for part in parts)
 
 
-def initialized(program: FusedProgram, weights: tuple[Array, ...]) -> Sequence[Array]:
+def initialized(program: FusedProgram, constants: Sequence[Array]) -> Sequence[Array]:
     """Runs ``init``, the code that computes a program's weights, on its constants; returns the weights.
 
-    ``weights``: the arrays of the program's constants. The result has an array per weight buffer, by number;
-    it is ``weights`` for a program without ``init``. Raises CandidateError where the code does not compile.
+    The result has an array per weight buffer, by number; it is ``constants`` for a program without ``init``.
+    Raises CandidateError where the code does not compile.
     """
     if not program.init:
-        return weights
-    codes = InitTask(program.init).compile()
+        return constants
+    buffers: dict[int, Array] = {}
+    for part in initialized_parts(InitTask(program.init).compile(), constants):
+        buffers |= part
+    return tuple(buffers[number] for number in range(len(buffers)))
+
+
+def initialized_parts(codes: Sequence[InitCode], constants: Sequence[Array]) -> Iterator[Mapping[int, Array]]:
+    """Yields the weight buffers of a program by number, a few at a time: not all are in memory at once.
+
+    ``codes``: of the program's ``init``; () for a program without, whose buffers are its ``constants``.
+    Raises CandidateError where the code cannot be loaded.
+    """
+    if not codes:
+        for number in range(len(constants)):
+            yield {number: constants[number]}
+        return
     distinct = {code.part.text: code for code in codes}  # parts of equal text have equal code
     loaded = {
         text: HostFunction(code.program, object_code=code.object_code)
         for text, code in distinct.items()
         if code.program is not None
     }
-    buffers: dict[int, Array] = {}
     for part in (code.part for code in codes):
-        arrays = [np.ascontiguousarray(weights[number]) for number in part.inputs]
+        arrays = [np.ascontiguousarray(constants[number]) for number in part.inputs]
         made = loaded[part.text](*arrays) if part.text else arrays[0]
-        buffers |= zip(part.results, made if len(part.results) > 1 else (made,), strict=True)
-    return tuple(buffers[number] for number in range(len(buffers)))
+        yield dict(zip(part.results, made if len(part.results) > 1 else (made,), strict=True))

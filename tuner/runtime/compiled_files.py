@@ -68,6 +68,11 @@ class CompiledFiles:
         except (OSError, pickle.UnpicklingError):
             return None
 
+    @property
+    def is_writable(self) -> bool:
+        """Returns whether the folder is there and can be written, so that another process finds a file."""
+        return os.access(self.folder, os.W_OK)
+
     def has(self, key: str) -> bool:
         """Returns whether there is a file for a key; the file may be damaged."""
         return (self.folder / key).exists()

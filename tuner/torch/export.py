@@ -14,6 +14,7 @@ from itertools import filterfalse
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
 import torch
 from torch._dynamo.convert_frame import compile_lock
 from torch._dynamo.exc import UserError, UserErrorType
@@ -21,7 +22,7 @@ from torch._guards import tracing
 from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
-from tuner.mlir.ir.resources import SplitPayload, joined_payload
+from tuner.mlir.ir.resources import Data, SplitPayload
 from tuner.mlir.torch_dialect import first_line
 from tuner.runtime.compiled_files import compiled_files
 from tuner.runtime.process_state import free_in_forks
@@ -119,13 +120,13 @@ class CallForm:
 class ExportedModule:
     """A module lowered to payload text, and how it is called."""
 
-    payload: SplitPayload  # with copies of the weights
+    payload: SplitPayload  # whose data are the weights' own memory
     form: CallForm
 
     @property
     def text(self) -> str:
         """Returns the payload as MLIR text, followed by the data of its constants."""
-        return joined_payload(self.payload.text, self.payload.resources)
+        return self.payload.joined
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,18 +243,18 @@ class LoweredProgram:
     result_types: tuple[torch.dtype, ...]  # of its results
     constants: tuple[tuple[int, object], ...]  # (number of a leaf of the arguments, value) of the others
 
-    def weights_of(self, program: torch.export.ExportedProgram) -> dict[str, bytes]:
+    def weights_of(self, program: torch.export.ExportedProgram) -> dict[str, Data]:
         """Returns the bytes of all constants by their names in the text, the weights from ``program``.
 
         Raises UsageError for a weight that has no dense memory.
         """
         weights = {**program.constants, **program.state_dict}
-        data = dict(self.data)
+        data: dict[str, Data] = dict(self.data)
         for name, weight_name in self.names:
             data[name] = bytes_of(plain(weights[weight_name], weight_name).detach())
         return data
 
-    def has_weights_of(self, program: torch.export.ExportedProgram, weights: Mapping[str, bytes]) -> bool:
+    def has_weights_of(self, program: torch.export.ExportedProgram, weights: Mapping[str, Data]) -> bool:
         """Returns whether the program may be cached: ``weights_of`` returns ``weights`` for equal programs.
 
         Decompositions may rename weights. Data of a constant that is not a weight of the program must be one
@@ -262,19 +263,25 @@ class LoweredProgram:
         """
         names = {*program.constants, *program.state_dict}
         constants = program.constants.values()
-        known = {bytes_of(constant) for constant in constants if isinstance(constant, torch.Tensor)}
+        known = [bytes_of(constant) for constant in constants if isinstance(constant, torch.Tensor)]
         has_truths = any(weight.dtype is torch.bool for weight in program.state_dict.values())
-        is_sure = not has_truths and known.issuperset(data for _, data in self.data)
-        return (
-            is_sure
-            and names.issuperset(weight_name for _, weight_name in self.names)
-            and self.weights_of(program) == weights
-        )
+        is_sure = not has_truths and all(any(_are_equal(data, one) for one in known) for _, data in self.data)
+        if not is_sure or not names.issuperset(weight_name for _, weight_name in self.names):
+            return False
+        own = self.weights_of(program)
+        return own.keys() == weights.keys() and all(_are_equal(own[name], weights[name]) for name in own)
+
+
+def _are_equal(data: Data, other: Data) -> bool:
+    """Returns whether two constants have the same bytes; those of one memory are not read."""
+    arrays = np.frombuffer(data, np.uint8), np.frombuffer(other, np.uint8)
+    is_one = len({(array.ctypes.data, array.size) for array in arrays}) == 1
+    return is_one or np.array_equal(*arrays)
 
 
 def _imported(
     program: torch.export.ExportedProgram, refused: tuple[RefusedOperator, ...]
-) -> tuple[LoweredProgram, dict[str, bytes]]:
+) -> tuple[LoweredProgram, dict[str, Data]]:
     """Returns the program in torch-mlir's dialect, and the data of its constants.
 
     Raises UsageError where operators are ``refused`` already, or are by a check here.
@@ -304,7 +311,7 @@ def _imported(
     lowered = LoweredProgram(
         imported.text,  # in torch-mlir's dialect
         tuple((name, weight.name) for name, weight in imported.weights.items() if weight.name),
-        tuple((name, weight.data) for name, weight in imported.weights.items() if not weight.name),
+        tuple((name, bytes(weight.data)) for name, weight in imported.weights.items() if not weight.name),
         inputs,
         outputs,
         types,

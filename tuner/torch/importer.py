@@ -1,10 +1,10 @@
 """Imports an exported program into torch-mlir's dialect: text that names weights, and their bytes."""
 
-import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils import _pytree
 
@@ -27,7 +27,7 @@ class ImportedProgram:
 class ImportedWeight:
     """The bytes of a constant; ``name``: of the weight with the same memory, "" if there is none."""
 
-    data: bytes
+    data: memoryview  # of the constant's own memory
     name: str
 
 
@@ -100,10 +100,22 @@ def memory_of(tensor: torch.Tensor) -> tuple[Any, ...]:
     return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
 
 
-def bytes_of(tensor: torch.Tensor) -> bytes:
-    """Returns the bytes of a tensor's elements in row-major order."""
+class _Memory:
+    """The memory of a contiguous tensor for numpy, which keeps this object, and so the tensor."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._tensor = tensor
+        address = (tensor.data_ptr(), True)  # read-only
+        size = tensor.numel() * tensor.element_size()
+        self.__array_interface__ = {"data": address, "shape": (size,), "typestr": "|u1", "version": 3}
+
+
+def bytes_of(tensor: torch.Tensor) -> memoryview:
+    """Returns the bytes of a tensor's elements in row-major order: its own memory where it is so ordered."""
     ordered = tensor.contiguous()  # has no ``numpy()`` here: torch-mlir imports under fake tensors
-    return ctypes.string_at(ordered.data_ptr(), ordered.numel() * ordered.element_size())
+    if not ordered.numel():  # may have no memory
+        return memoryview(b"")
+    return np.asarray(_Memory(ordered)).data
 
 
 def _is_of_integers(node: torch.fx.Node) -> bool:

@@ -137,7 +137,7 @@ def test_a_changed_file_is_refused(copy: Path, name: str) -> None:
     content = bytearray((copy / name).read_bytes())
     content[-1] ^= 1
     (copy / name).write_bytes(content)
-    with pytest.raises(UsageError, match=f"{name}: was changed after the export: its SHA-256 is another$"):
+    with pytest.raises(UsageError, match=rf"{name}: was changed after the export: its \S+ is another$"):
         tuner.load(copy)
 
 

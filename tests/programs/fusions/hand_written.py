@@ -78,7 +78,7 @@ def function_of(
     program: types.FusedProgram, codes: Sequence[FusionCode], weights: Sequence[np.ndarray] = ()
 ) -> FusedFunction:
     places = places_of(program, codes)
-    return FusedFunction(code_of(places, codes), packed_weights(places.weights, weights))
+    return FusedFunction(code_of(places, codes), packed_weights(places.weights, [dict(enumerate(weights))]))
 
 
 def code_of(places: FusionPlaces, codes: Sequence[FusionCode]) -> FusedCode:
@@ -111,4 +111,4 @@ def compiled_code() -> FusedCode:
 def compiled_function(weight: np.ndarray) -> FusedFunction:
     """Returns exp(x * weight + y) and 3 * that as a function of x and y of 8 elements each."""
     program, codes = exp_of_weighted_sum()
-    return FusedFunction(compiled_code(), packed_weights(weight_plan(program, codes), [weight]))
+    return FusedFunction(compiled_code(), packed_weights(weight_plan(program, codes), [{0: weight}]))

@@ -111,6 +111,8 @@ def test_a_text_is_split_into_module_and_data_which_have_their_size() -> None:
     assert (split.text, dict(split.resources)) == ("module {\n}\n", {})
     with pytest.raises(CandidateError, match="data without a name"):
         split_payload('module {}\n{-#\n "0x04000000"\n#-}')
+    with pytest.raises(CandidateError, match="dense_resource<w>: found what is not hexadecimal"):
+        split_payload('module {}\n{-#\n w: "0x04000000zz"\n#-}').resources["w"]
     with pytest.raises(CandidateError, match=r"\(2, 2\) x f32: found 4 bytes, allowed 16"):
         array_of(b"1234", (2, 2), "f32")
 

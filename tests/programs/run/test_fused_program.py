@@ -143,7 +143,7 @@ def test_a_changed_file_is_refused(folder: Path, name: str) -> None:
     content = bytearray((folder / name).read_bytes())
     content[-1] ^= 1
     (folder / name).write_bytes(content)
-    with pytest.raises(UsageError, match=f"{name}: was changed after the export: its SHA-256 is another$"):
+    with pytest.raises(UsageError, match=rf"{name}: was changed after the export: its \S+ is another$"):
         load(folder)
 
 
@@ -151,7 +151,7 @@ def test_a_changed_document_is_refused(folder: Path) -> None:
     document = json.loads((folder / DOCUMENT).read_text())
     changes = {
         "was changed after the export": {"arena_bytes": 1},
-        "found format 1, allowed 4 or 5": {"format": 1},
+        "found format 1, allowed 6 or 7": {"format": 1},
     }
     for refused, change in changes.items():
         (folder / DOCUMENT).write_text(json.dumps(document | change))

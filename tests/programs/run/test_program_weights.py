@@ -54,7 +54,7 @@ def plan_of(buffers: tuple[Buffer, ...], *reads: tuple[View, WeightPacking | Non
 def test_a_weight_is_packed(weight: Any, element: str, packing: WeightPacking, expected: list[int]) -> None:
     dtype, view = DTYPES[element], matrix(0, weight.shape[0], weight.shape[1], element)
     plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, packing))
-    (found,) = packed_weights(plan, [weight.astype(dtype)])
+    (found,) = packed_weights(plan, [{0: weight.astype(dtype)}])
     assert found.view(dtype).astype(int).tolist() == expected
 
 
@@ -62,12 +62,12 @@ def test_a_transposed_part_and_filters_are_packed_as_the_fusion_sees_them() -> N
     weight = np.arange(24, dtype=np.float32).reshape(4, 6)
     view = View(0, 6, TensorType((6, 2), "f32"), (1, 6))  # columns 1 and 2 are rows 1 and 2 of the buffer
     plan = plan_of((Buffer(WEIGHT, 0, TensorType((4, 6), "f32")),), (view, WeightPacking(2)))
-    (found,) = packed_weights(plan, [weight])
+    (found,) = packed_weights(plan, [{0: weight}])
     assert found.view(np.float32).tolist() == weight[1:3].T.reshape(-1).tolist()
     filters = np.arange(36, dtype=np.float32).reshape(6, 2, 3)  # filters x channels x window
     view = View(0, 0, TensorType((6, 2, 3), "f32"), (6, 3, 1))
     plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, WeightPacking(3, order=(2, 1, 0))))
-    (panels,) = packed_weights(plan, [filters])  # panels x window x channels x 3 filters
+    (panels,) = packed_weights(plan, [{0: filters}])  # panels x window x channels x 3 filters
     np.testing.assert_array_equal(
         panels.view(np.float32), filters.reshape(2, 3, 2, 3).transpose(0, 3, 2, 1).reshape(-1)
     )
@@ -84,7 +84,7 @@ def test_what_is_read_alike_is_stored_once_and_what_is_not_packed_in_its_buffer(
     buffers = (Buffer(ARGUMENT, 0, whole.type), Buffer(WEIGHT, 0, whole.type))
     plan = plan_of(buffers, (whole, None), (part, None))
     assert (len(plan.weights), plan.place(part, None)) == (1, (0, 48))
-    (found,) = packed_weights(plan, [np.arange(24, dtype=np.float32).reshape(4, 6)])
+    (found,) = packed_weights(plan, [{1: np.zeros(1)}, {0: np.arange(24, dtype=np.float32).reshape(4, 6)}])
     assert found.view(np.float32).tolist() == [*range(24)]
 
 

@@ -15,8 +15,10 @@ MLIR's Python bindings cannot read these data, and parsing them doubles the memo
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.numpy_types import DTYPES
@@ -28,6 +30,7 @@ NAME = re.compile(r'("(?:[^"\\]|\\.)*"|[^\s"{}:,]+)\s*:\s*$')  # the name in fro
 RESOURCE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[^>\s]+)>')
 PREFIX = "08000000"  # the alignment of the data, which nobody reads
 ALIGNMENT_BYTES = 4  # size of the number in front of the data, which is their alignment
+Data = bytes | memoryview  # of a constant, row by row; a view has bytes as elements
 
 
 @dataclass(frozen=True)
@@ -35,24 +38,59 @@ class SplitPayload:
     """A payload's MLIR text without the data of its constants, and these data by the constants' names."""
 
     text: str
-    resources: Mapping[str, bytes]
+    resources: Mapping[str, Data]
+    written: str = ""  # the text with the data, where it was split from one
+
+    @property
+    def joined(self) -> str:
+        """Returns the text followed by the data of the constants that it names: 2.0 times their size."""
+        return self.written or joined_payload(self.text, self.resources)
+
+
+class _WrittenData(Mapping[str, bytes]):
+    """The data of the constants that follow a module's text, each read from its digits when it is asked for.
+
+    So data are not in memory as text and as bytes: weights are packed one after the other.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._places = {name: (start, end) for name, start, end in _places(text)}
+
+    def __getitem__(self, name: str) -> bytes:
+        """Returns the data of a constant. Raises CandidateError(BIND) for what is not hexadecimal."""
+        start, end = self._places[name]
+        try:
+            return bytes.fromhex(self._text[start + 2 * ALIGNMENT_BYTES : end])
+        except ValueError as error:
+            line = f"payload: the data of dense_resource<{name}>: found what is not hexadecimal"
+            raise CandidateError(Stage.BIND, line) from error
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 def split_payload(text: str) -> SplitPayload:
-    """Splits MLIR text into the module and the data of its constants by name, with quotes of quoted names."""
-    module, mark, section = text.partition(SECTION)
-    if not mark:
-        return SplitPayload(text, {})
-    digits = {name: section[start:end] for name, start, end in _places(section)}
-    return SplitPayload(module, {name: _content(name, hexadecimal) for name, hexadecimal in digits.items()})
+    """Splits MLIR text into the module and the data of its constants by name, with quotes of quoted names.
+
+    Data are read when they are asked for, which raises CandidateError(BIND) for what is not hexadecimal.
+    """
+    module = without_data(text)
+    if len(module) == len(text):
+        return SplitPayload(text, {}, written=text)
+    return SplitPayload(module, _WrittenData(text), written=text)
 
 
 def without_data(text: str) -> str:
     """Returns MLIR text without the data of its constants, which follow the module."""
-    return text.partition(SECTION)[0]
+    start = text.find(SECTION)
+    return text if start < 0 else text[:start]
 
 
-def joined_payload(text: str, resources: Mapping[str, bytes]) -> str:
+def joined_payload(text: str, resources: Mapping[str, Data]) -> str:
     """Returns MLIR text followed by the data of the constants that it names: undoes ``split_payload``."""
     named = set(RESOURCE.findall(text))
     values = ",\n".join(
@@ -65,31 +103,26 @@ def joined_payload(text: str, resources: Mapping[str, bytes]) -> str:
 
 def resource_sizes(text: str) -> dict[str, int]:
     """Returns the bytes of the data of each ``dense_resource`` constant in MLIR text, by its name."""
-    places = _places(text.partition(SECTION)[2])
-    return {name: (end - start) // 2 - ALIGNMENT_BYTES for name, start, end in places}
+    return {name: (end - start) // 2 - ALIGNMENT_BYTES for name, start, end in _places(text)}
 
 
-def _places(section: str) -> Iterator[tuple[str, int, int]]:
-    end = 0
-    while (quote := section.find(VALUE, end)) >= 0:
-        name = NAME.search(section[end:quote])
+def _places(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yields the name of each constant with data in MLIR text, and where its digits begin and end."""
+    end = text.find(SECTION)
+    if end < 0:
+        return
+    end += len(SECTION)
+    while (quote := text.find(VALUE, end)) >= 0:
+        name = NAME.search(text[end:quote])
         start = quote + len(VALUE)
-        end = section.find('"', start)
+        end = text.find('"', start)
         if name is None or end < 0:
             raise CandidateError(Stage.BIND, "payload: resources after the module: data without a name")
         yield name[1], start, end
         end += 1
 
 
-def _content(name: str, digits: str) -> bytes:
-    try:
-        return bytes.fromhex(digits)[ALIGNMENT_BYTES:]
-    except ValueError as error:
-        line = f"payload: the data of dense_resource<{name}>: found what is not hexadecimal"
-        raise CandidateError(Stage.BIND, line) from error
-
-
-def array_of(data: bytes, shape: tuple[int, ...], element: str) -> np.ndarray:
+def array_of(data: Data, shape: tuple[int, ...], element: str) -> npt.NDArray[Any]:
     """Returns the data of a constant as a read-only array of MLIR type ``element``, such as "bf16".
 
     ``data`` is row by row; booleans are bytes, or bits from the lowest bit on. Raises CandidateError(BIND) if

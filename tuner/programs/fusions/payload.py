@@ -1,9 +1,11 @@
 """Reads a payload that may become fusions: one function of static tensors, with weights as arguments."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from tuner.core.dtypes import NUMBER_TYPES
 from tuner.core.errors import CandidateError, Stage
@@ -12,7 +14,7 @@ from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Attribute, Block, Op, Type, Value, ir
 from tuner.mlir.ir.building import create, filled_tensor, value
 from tuner.mlir.ir.reading import function_type, ops_in, types_of, walk
-from tuner.mlir.ir.resources import array_of
+from tuner.mlir.ir.resources import Data, array_of
 from tuner.mlir.miscompiled import avoid_miscompilations
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
@@ -33,6 +35,7 @@ TERMINATOR = "func.return"
 ELEMENTS = tuple(name for name in NUMBER_TYPES if name != "index")  # of tensors
 RESOURCE = "dense_resource<"
 FOLD = "builtin.module(canonicalize)"
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -146,9 +149,9 @@ class Weight:
 
     type: TensorType
     name: str = ""
-    values: np.ndarray | None = None
+    values: Array | None = None
 
-    def array(self, resources: Mapping[str, bytes]) -> np.ndarray:
+    def array(self, resources: Mapping[str, Data]) -> Array:
         """Returns the constant's values. Raises CandidateError(BIND) where ``resources`` lacks their data."""
         if self.values is not None:
             return self.values
@@ -159,6 +162,34 @@ class Weight:
                 "print it with large_elements_limit=None",
             )
         return array_of(resources[self.name], self.type.shape, self.type.element)
+
+
+class Constants(Sequence[Array]):
+    """The values of a program's constants, by number; those of a constant are read when it is asked for."""
+
+    def __init__(self, weights: Sequence[Weight], resources: Mapping[str, Data]) -> None:
+        self._weights = weights
+        self._resources = resources
+
+    @overload
+    def __getitem__(self, number: int) -> Array: ...
+    @overload
+    def __getitem__(self, number: slice) -> "Constants": ...
+    def __getitem__(self, number: int | slice) -> "Array | Constants":
+        """Returns a constant's values. Raises CandidateError(BIND) for data that are missing or wrong."""
+        if isinstance(number, slice):
+            return Constants(self._weights[number], self._resources)
+        return self._weights[number].array(self._resources)
+
+    def __len__(self) -> int:
+        return len(self._weights)
+
+    def known(self, number: int) -> Array | None:
+        """Returns the values of a constant; None where its data are not there."""
+        weight = self._weights[number]
+        if weight.values is None and weight.name not in self._resources:
+            return None
+        return weight.array(self._resources)
 
 
 def take_weights(payload: TensorPayload) -> tuple[Weight, ...]:

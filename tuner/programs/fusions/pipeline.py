@@ -29,7 +29,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions.facts import fusion_problem, quantization_in
 from tuner.mlir.fusions.hidden_keys import attention_mask, visible_band, with_visible_band
 from tuner.mlir.ir.reading import name_of, ops_in
-from tuner.mlir.ir.resources import split_payload
+from tuner.mlir.ir.resources import Data, split_payload
 from tuner.mlir.reference.fusion_reference import evaluate_tensors
 from tuner.mlir.transform import new_context
 from tuner.programs.fusions import matmul_forms, normal_forms, widening
@@ -41,6 +41,7 @@ from tuner.programs.fusions.operations import EMPTY, PAD, VIEWS, users
 from tuner.programs.fusions.outlining import outlined
 from tuner.programs.fusions.paddings import join_paddings
 from tuner.programs.fusions.payload import (
+    Constants,
     NotFused,
     TensorPayload,
     Weight,
@@ -68,7 +69,7 @@ class FormedProgram:
     """
 
     program: FusedProgram
-    weights: tuple[np.ndarray, ...]
+    weights: Constants
     entry: str  # name of the function
 
 
@@ -83,29 +84,26 @@ class FormedText:
     program: FusedProgram
     weights: tuple[Weight, ...]
 
-    def with_facts_of_data(self, resources: Callable[[], Mapping[str, bytes]]) -> "FormedText":
+    def with_facts_of_data(self, resources: Mapping[str, Data]) -> "FormedText":
         """Returns the program with facts that depend on constants, as far as ``resources`` has their data.
 
         The facts are: which keys the mask of an attention shows; whether quantized weights fit in 4 bits;
         whether all their zero points are 0; whether weights of a padded convolution are finite.
-        ``resources`` returns the data by name; it is called only for a program with such fusions.
+        ``resources`` has the data by name; only those that a fact depends on are read.
         """
         program = self.program
         if not any(fusion.kind in (ATTENTION, QUANTIZED) or PAD in fusion.ops for fusion in program.fusions):
             return self
-        data = resources()
-        is_known = (weight.values is not None or weight.name in data for weight in self.weights)
-        pairs = zip(self.weights, is_known, strict=True)
-        weights = [weight.array(data) if known else None for weight, known in pairs]
+        constants = Constants(self.weights, resources)
         with new_context(), ir.Location.unknown():
-            fusions = _marked_fusions(program.fusions, program.buffers, program.init, weights)
+            fusions = _marked_fusions(program.fusions, program.buffers, program.init, constants)
         return replace(self, program=replace(program, fusions=fusions))
 
-    def with_data(self, resources: Mapping[str, bytes]) -> FormedProgram:
+    def with_data(self, resources: Mapping[str, Data]) -> FormedProgram:
         """Returns the program with its constants' values. Raises CandidateError(BIND) for missing data."""
-        return FormedProgram(
-            self.program, tuple(weight.array(resources) for weight in self.weights), self.entry
-        )
+        for weight in self.weights:
+            weight.array(resources)
+        return FormedProgram(self.program, Constants(self.weights, resources), self.entry)
 
 
 def fuse_program(
@@ -124,7 +122,7 @@ def fuse_program(
     formed = form_text(split.text, entry, keeps_forks=keeps_forks, multiplies_pairs=multiplies_pairs)
     if isinstance(formed, NotFused):
         return formed
-    return formed.with_facts_of_data(lambda: split.resources).with_data(split.resources)
+    return formed.with_facts_of_data(split.resources).with_data(split.resources)
 
 
 def form_text(
@@ -262,12 +260,12 @@ def _broadcast_for_each_user(payload: TensorPayload) -> None:
 
 
 def _marked_fusions(
-    fusions: Sequence[Fusion], buffers: Sequence[Buffer], init: str, weights: Sequence[Array | None]
+    fusions: Sequence[Fusion], buffers: Sequence[Buffer], init: str, weights: Constants
 ) -> tuple[Fusion, ...]:
     """Returns fusions with what the numbers of the weights say of attentions and quantized matmuls.
 
-    ``init``: MLIR that computes the weight buffers from ``weights``; "" where ``weights`` are the buffers. A
-    weight that is None has no data here.
+    ``init``: MLIR that computes the weight buffers from ``weights``; "" where ``weights`` are the buffers.
+    Some weights may have no data here.
     """
     known: dict[int, Array | None] = {}
 
@@ -316,15 +314,15 @@ def _with_finite_weights(fusion: Fusion, numbers_of: Callable[[View], Array | No
     return fusion
 
 
-def _computed(init: str, weights: Sequence[Array | None], number: int) -> Array | None:
+def _computed(init: str, weights: Constants, number: int) -> Array | None:
     """Returns the elements of a buffer of weights, in order; None where the reference cannot compute it."""
     if not init:
-        weight = weights[number]
+        weight = weights.known(number)
         if weight is None:
             return None
         return np.ascontiguousarray(weight).reshape(-1)
     part = next(init_part for init_part in init_parts(init) if number in init_part.results)
-    inputs = tuple(weight for input_ in part.inputs if (weight := weights[input_]) is not None)
+    inputs = tuple(weight for input_ in part.inputs if (weight := weights.known(input_)) is not None)
     if len(inputs) < len(part.inputs):
         return None
     if not part.text:
@@ -357,7 +355,7 @@ def _narrowed(fusion: Fusion, range_of: Callable[[View], tuple[int, int] | None]
     return replace(fusion, text=text, inputs=inputs)
 
 
-def _range(init: str, weights: Sequence[Array | None], number: int) -> tuple[int, int] | None:
+def _range(init: str, weights: Constants, number: int) -> tuple[int, int] | None:
     """Returns the least and the greatest integer of a weight buffer; None where they are not known.
 
     A buffer whose ``init`` computes other numbers than those of one weight is not evaluated here.
@@ -368,7 +366,7 @@ def _range(init: str, weights: Sequence[Array | None], number: int) -> tuple[int
         source = part.inputs[0] if len(part.inputs) == 1 else None
         if part.text and source is not None and not _only_moves(part.text):
             source = None
-    weight = None if source is None else weights[source]
+    weight = None if source is None else weights.known(source)
     if weight is None:
         return None
     return (int(weight.min()), int(weight.max()))

@@ -13,7 +13,7 @@ import numpy as np
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, ir
 from tuner.mlir.ir.reading import function_type, name_of, unsupported
-from tuner.mlir.ir.resources import RESOURCE, array_of, split_payload
+from tuner.mlir.ir.resources import RESOURCE, Data, array_of, split_payload
 from tuner.mlir.transform import new_context, parse
 from tuner.programs.interpreter import affine_ops, kernels, launches, linalg_ops, masks, printing, tensors
 from tuner.programs.interpreter.decoding import (
@@ -146,7 +146,7 @@ def read_function(text: str, entry: str) -> InterpretedFunction:
             raise NotInterpretedError(f"the interpreter failed: {type(error).__name__}: {error}") from error
 
 
-def _resource(resources: Mapping[str, bytes], attribute: ir.Attribute) -> Array | None:
+def _resource(resources: Mapping[str, Data], attribute: ir.Attribute) -> Array | None:
     named = RESOURCE.match(str(attribute))
     if named is None or named[1] not in resources:
         return None

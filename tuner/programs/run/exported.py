@@ -4,6 +4,10 @@
     code.o          machine code: an object file for x86-64
     weights.npy     packed weights, as bytes, each at a multiple of 64 bytes
 
+Weights are written one after the other, and mapped into memory: processes that load a program share them.
+Loading reads each once, for its checksum. Another export replaces the files and leaves loaded programs as
+they are; a file that is overwritten in place changes the programs that have loaded it.
+
 The code takes a frame of pointers (``tuner.programs.run.fused_code``). It never ends the process: an index
 out of range is a text in the frame. A program of a dynamic size is a folder, too:
 ``tuner.programs.run.exported_sizes``. C programs call both by ``tuner.programs.c_library``.
@@ -11,7 +15,10 @@ out of range is a text in the frame. A program of a dynamic size is a folder, to
 
 import hashlib
 import json
+import mmap
+import os
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -26,10 +33,10 @@ from tuner.core.fusions import TensorType
 from tuner.core.programs import CompiledFusion
 from tuner.core.text_files import similar_file_hint, unreadable
 from tuner.programs.run.fused_code import Fill, FusedCode, FusedImage, require_processor
-from tuner.programs.run.program_weights import aligned_copy, aligned_size, shared_weights
+from tuner.programs.run.program_weights import ALIGNMENT_BYTES, aligned_size
 from tuner.version import __version__
 
-FORMAT = 4  # of program.json; 4: sizes of packed weights, each of which has a pointer in the frame
+FORMAT = 6  # of program.json; 6: a CRC-32 of the weights, which are mapped
 DOCUMENT = "program.json"
 CODE = "code.o"
 WEIGHTS = "weights.npy"
@@ -64,13 +71,12 @@ def write_folder(
         if others:
             raise UsageError(f"{folder}: has other files, such as {others[0]}", "name a new folder")
         (folder / DOCUMENT).unlink(missing_ok=True)
+        hashes = {}
         for name, code in codes.items():
             _write(folder / name, lambda file, code=code: file.write_bytes(code))  # type: ignore[misc]
-        _write(folder / WEIGHTS, lambda file: _write_array(file, _block(weights)))
-        hashes = {}
-        for name in (*codes, WEIGHTS):
-            with (folder / name).open("rb") as written:
-                hashes[name] = hashlib.file_digest(written, HASH).hexdigest()
+            hashes[name] = hashlib.sha256(code).hexdigest()
+        _write(folder / WEIGHTS, lambda file: _write_weights(file, weights))
+        hashes[WEIGHTS] = _checksum(_mapped(folder / WEIGHTS))  # of what was written
         text = document_text(document, hashes)
         _write(folder / DOCUMENT, lambda file: file.write_text(text))
         for name in set(present) - {DOCUMENT, *hashes}:
@@ -110,17 +116,28 @@ def read_file(folder: Path, document: Mapping[str, Any], name: str) -> bytes:
 
 
 def read_weights(folder: Path, document: Mapping[str, Any], sizes: Sequence[int]) -> tuple[Array, ...]:
-    """Returns the packed weights of a folder, each of a number of bytes; the process has equal ones once.
+    """Returns the packed weights of a folder, each of a number of bytes: read-only arrays in the mapped file.
 
     Raises UsageError where the file is missing, changed or damaged.
     """
-    content = read_file(folder, document, WEIGHTS)
+    path = folder / WEIGHTS
     with named_damage(folder):
-        return shared_weights(_weights_in(content, sizes))
+        recorded = str(document["files"][WEIGHTS])
+    try:
+        content = _mapped(path)
+    except OSError as error:
+        raise unreadable(path, error, "a part of the program") from error
+    if _checksum(content) != recorded:
+        raise UsageError(f"{path}: was changed after the export: its CRC-32 is another")
+    with named_damage(folder):
+        return tuple(_weights_in(content, sizes))
 
 
 def document_text(document: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
-    """Returns the text of program.json; ``hashes`` are the SHA-256 of the other files."""
+    """Returns the text of program.json; ``hashes``: SHA-256 of files with code, CRC-32 of the weights.
+
+    A checksum finds damage, as the others do: whoever changes a file on purpose can change program.json too.
+    """
     content = {"tuner": __version__, **document, "files": dict(hashes)}
     return json.dumps({**content, HASH: _hash_of(content)}, indent=1) + "\n"
 
@@ -232,21 +249,37 @@ def _write(path: Path, write: Callable[[Path], object]) -> None:
     partial.replace(path)
 
 
-def _block(weights: Sequence[Array]) -> Array:
-    """Returns the bytes of weights, one after the other, each filled up with zeros to a multiple of 64."""
-    starts = _starts(map(len, weights))
-    block = np.zeros(starts[-1], np.uint8)
-    for start, weight in zip(starts, weights, strict=False):
-        block[start : start + weight.size] = weight
-    return block
+def _write_weights(path: Path, weights: Sequence[Array]) -> None:
+    """Writes an array of the bytes of weights, each filled up with zeros to a multiple of 64 bytes."""
+    size = _starts(map(len, weights))[-1]
+    with path.open("wb") as file:
+        header = {"descr": "|u1", "fortran_order": False, "shape": (size,)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for weight in weights:
+            file.write(weight.data)
+            file.write(bytes(aligned_size(weight.size) - weight.size))
 
 
-def _weights_in(content: bytes, sizes: Sequence[int]) -> Iterator[Array]:
-    """Yields the weights in the content of a file that ``_block`` is written to; ``sizes`` in bytes."""
+def _mapped(path: Path) -> Array:
+    """Returns the bytes of a file, mapped into memory, read-only."""
+    with path.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:  # cannot be mapped
+            return np.empty(0, np.uint8)
+        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+
+
+def _checksum(content: Array) -> str:
+    return f"{zlib.crc32(content.data):08x}"
+
+
+def _weights_in(content: Array, sizes: Sequence[int]) -> Iterator[Array]:
+    """Yields the weights in a file that ``_write_weights`` has written; ``sizes`` in bytes."""
     starts = _starts(sizes)
-    block = np.frombuffer(content, np.uint8)[len(content) - starts[-1] :]  # after a header
+    block = content[content.size - starts[-1] :]  # after a header of a multiple of 64 bytes
+    if content.size < starts[-1] or block.ctypes.data % ALIGNMENT_BYTES:
+        raise ValueError(f"{WEIGHTS} has weights of other sizes")
     for start, size in zip(starts, sizes, strict=False):
-        yield aligned_copy(block[start : start + size])  # a view would keep the whole file
+        yield block[start : start + size]
 
 
 def _starts(sizes: Iterable[int]) -> list[int]:
@@ -255,11 +288,6 @@ def _starts(sizes: Iterable[int]) -> list[int]:
     for size in sizes:
         starts.append(starts[-1] + aligned_size(size))
     return starts
-
-
-def _write_array(path: Path, weights: Array) -> None:
-    with path.open("wb") as file:  # np.save appends .npy to other names
-        np.save(file, weights)
 
 
 @contextmanager

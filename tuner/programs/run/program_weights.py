@@ -7,7 +7,7 @@ numbers of rows, or that were compiled again, find the arrays that an earlier pr
 import contextlib
 import mmap
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -84,12 +84,22 @@ def packed_bytes(view: View, packing: WeightPacking) -> int:
     return prod(packed_shape(view.type.shape, packing)) * number_type(view.type.element).bytes
 
 
-def packed_weights(plan: WeightPlan, weights: Sequence[Array]) -> tuple[Array, ...]:
-    """Packs weights, arrays by number, as ``plan`` says; returns read-only arrays of bytes.
+def packed_weights(plan: WeightPlan, parts: Iterable[Mapping[int, Array]]) -> tuple[Array, ...]:
+    """Packs weights as ``plan`` says; returns read-only arrays of bytes.
 
-    An array that a program of this process holds is returned in place of a new one of equal contents.
+    ``parts``: the weights by number, some at a time: those of a part are packed before the next part is
+    asked for. An array that a program of this process holds is returned in place of a new one of equal
+    contents.
     """
-    return shared_weights(_packed(planned, weights[planned.weight]) for planned in plan.weights)
+    readers: dict[int, list[int]] = {}
+    for index, planned in enumerate(plan.weights):
+        readers.setdefault(planned.weight, []).append(index)
+    packed: dict[int, Array] = {}
+    for part in parts:
+        for weight, array in part.items():
+            for index in readers.get(weight, ()):
+                packed[index] = _SHARED.array_like(_packed(plan.weights[index], array))
+    return tuple(packed[index] for index in range(len(plan.weights)))
 
 
 def _packed(planned: PlannedWeight, weight: Array) -> Array:
@@ -175,7 +185,7 @@ class SharedWeights:
             return own
         with self._lock:
             first = self._known.setdefault(key, own)
-        if np.array_equal(first, own):
+        if first is own or np.array_equal(first, own):
             return first
         return own  # another thread was faster, with another weight of this checksum
 

@@ -95,13 +95,18 @@ def serve(channel: Channel, service: object, token: str) -> None:
         except EOFError:
             return
         assert isinstance(request, protocol.CallRequest)
-        try:
-            value = getattr(service, request.method)(*request.args)
-            channel.send(protocol.Reply.of(_left_over(token) or value))
-        except CandidateError as error:
-            channel.send(protocol.Reply(_left_over(token) or error.failure))
-        except BaseException as error:  # noqa: BLE001 - SystemExit too: one odd candidate is only a Failure
-            channel.send(_defect(error))
+        _answer(channel, service, request, token)
+        del request  # a child that waits holds neither arguments nor a value
+
+
+def _answer(channel: Channel, service: object, request: protocol.CallRequest, token: str) -> None:
+    try:
+        value = getattr(service, request.method)(*request.args)
+        channel.send(protocol.Reply.of(_left_over(token) or value))
+    except CandidateError as error:
+        channel.send(protocol.Reply(_left_over(token) or error.failure))
+    except BaseException as error:  # noqa: BLE001 - SystemExit too: one odd candidate is only a Failure
+        channel.send(_defect(error))
 
 
 def _left_over(token: str) -> Failure | None:

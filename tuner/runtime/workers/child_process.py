@@ -57,10 +57,15 @@ class ChildProcess:
         """Returns the child's process id, which is also the id of its process group."""
         return self._process.pid
 
-    def send(self, message: Message) -> None:
-        """Queues a message for the child and writes what its pipe can take; ``receive`` writes the rest."""
-        self._outbox += encode(message)
+    def send(self, message: Message) -> int:
+        """Queues a message for the child and writes what its pipe can take; ``receive`` writes the rest.
+
+        Returns the number of bytes of the message.
+        """
+        sent = encode(message)
+        self._outbox += sent
         self._flush()
+        return len(sent)
 
     def receive(self) -> Message | None:
         """Returns the child's next message, or None if there is none yet; does not wait.

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 MEMORY_BYTES = 8 << 30  # of a child, in addition to the arrays of its problem
+# Of a child, per byte of the call that it was sent: constants are there as text with two digits for a byte,
+# are read into MLIR, and printed and read again with the code. They may be of any size.
+MEMORY_PER_SENT_BYTE = 8
 START_TIMEOUT_S = 60.0  # importing the compiler takes 1 s on an idle machine; 10 s in an emulator
 START_ATTEMPTS = 3  # of a child that is killed while starting, as where memory is short, or stopped
 STOPPED_LIMIT_S = 0.5  # that another process's signal may stop a child before it is replaced
@@ -82,7 +85,8 @@ class Worker:
     """Serves one call at a time in a long-lived child process; a child that had to be killed is replaced.
 
     The memory limit is on resident memory, polled every tick: RLIMIT_AS would count the address space that a
-    JIT, an allocator per thread or a CUDA driver reserves and never touches.
+    JIT, an allocator per thread or a CUDA driver reserves and never touches. It is ``memory_bytes``, and
+    MEMORY_PER_SENT_BYTE for each byte of the call.
     Time limits, and the seconds of a Reply, are in ``AvailableTime``: a pause of this process does not count.
     The ``time_limit_factor`` of the environment multiplies all time limits.
     The child dies with the thread that started it (prctl(2), PR_SET_PDEATHSIG): use a Worker in one thread.
@@ -102,6 +106,7 @@ class Worker:
         self._clock = AvailableTime(clock)  # read by each ``poll`` that waits
         self._child: ChildProcess | None = None
         self._call: _Call | None = None
+        self._sent_bytes = 0  # of the call
         self._is_ready = False
         self._was_ready = False  # True once any child has been ready
         self._attempts = 0  # at the call, by children that were killed or stopped from outside
@@ -247,7 +252,7 @@ class Worker:
     def _begin(self, call: _Call) -> None:
         assert self._child is not None
         self._child.forget_output()
-        self._child.send(call.request)
+        self._sent_bytes = self._child.send(call.request)
         self._call = call
         if self._is_ready:
             self._began_s = self._clock()
@@ -285,8 +290,11 @@ class Worker:
         self._child.cut_output()
         if self._is_stopped_by_another():
             return self._again("stopped by a signal")
-        if self._call is not None and self._child.resident_bytes > self._memory_bytes:
-            return self._fail(self._in_step(f"exceeded {self._memory_bytes // MIB} MiB of memory"))
+        more_bytes = MEMORY_PER_SENT_BYTE * self._sent_bytes
+        limit_bytes = self._memory_bytes + more_bytes
+        if self._call is not None and self._child.resident_bytes > limit_bytes:
+            data = f", {more_bytes // MIB} of them for its constants" if more_bytes >= MIB else ""
+            return self._fail(self._in_step(f"exceeded {limit_bytes // MIB} MiB of memory{data}"))
         if self._is_ready and self._call is None:
             return None
         if self._call is not None and self._is_ready:
