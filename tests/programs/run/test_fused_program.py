@@ -200,7 +200,7 @@ def test_an_export_that_is_cut_off_is_no_program(folder: Path, monkeypatch: pyte
     def fails(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(exported, "_write_array", fails)
+    monkeypatch.setattr(exported, "_write_weights", fails)
     with pytest.raises(UsageError, match="program: cannot be written: No space left on device"):
         compiled_function(FACTORS).export(folder)
     with pytest.raises(UsageError, match=r"program\.json is missing"):

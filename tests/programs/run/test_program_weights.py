@@ -4,6 +4,7 @@ import gc
 import threading
 import weakref
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tests.programs.fusions.payload_text import PayloadText
 from tuner.core.fusions import ARGUMENT, WEIGHT, Buffer, FusedProgram, TensorType, View
 from tuner.core.numpy_types import DTYPES
 from tuner.core.packings import FusionCode, WeightPacking
+from tuner.programs.run.exported import WEIGHTS
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.loading import load
 from tuner.programs.run.program_weights import (
@@ -184,9 +186,11 @@ def test_programs_of_other_rows_share_their_weights_which_are_freed_with_the_las
     assert freed() is None
 
 
-def test_a_loaded_program_shares_the_weights_of_the_exported_one(tmp_path: Any) -> None:
+def test_a_loaded_program_maps_the_file_so_that_processes_share_its_weights(tmp_path: Any) -> None:
     program = compiled_function(np.linspace(0, 3, 8).astype(np.float32))
     program.export(tmp_path / "program")
     loaded = load(tmp_path / "program")
     assert isinstance(loaded, FusedFunction)
-    assert loaded.weights[0] is program.weights[0]
+    np.testing.assert_array_equal(loaded.weights[0], program.weights[0])
+    assert not loaded.weights[0].flags.writeable
+    assert f"{tmp_path}/program/{WEIGHTS}" in Path("/proc/self/maps").read_text()

@@ -141,7 +141,8 @@ class Inbox:
         end = LENGTH.size + LENGTH.unpack_from(self._bytes)[0]
         if len(self._bytes) < end:
             return None
-        body = memoryview(self._bytes)[LENGTH.size : end]
-        self._bytes = self._bytes[end:]  # the memory of the message is freed with ``body``
+        with memoryview(self._bytes) as received:
+            body = bytes(received[LENGTH.size : end])
+        del self._bytes[:end]
         message: Message = pickle.loads(body)  # noqa: S301 - from a child that we started
         return message
