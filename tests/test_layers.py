@@ -64,7 +64,7 @@ MOST_EDGES = {("models", "gpu"): 29, ("gpu", "models"): 24}  # to be fewer, unti
 # Of extensions, what may import the command line.
 COMMANDS = ("library/commands", "programs/commands", "fleet/commands", "model_files")
 PACKAGES = tuple(package for line in LAYERS for package in line)
-INSIDE_LIMIT = 126  # imports of tuner inside of functions: for start-up, or of what only some need
+INSIDE_LIMIT = 122  # imports of tuner inside of functions: for start-up, or of what only some need
 FACE_LIMIT = 15  # names that a package shows to others, in ``__all__`` of its ``__init__``
 CORE_LIMIT = 40  # core is values: each of its modules is for everybody
 # Of ``tuner.torch``, whose ``__all__`` is the Python API: modules that the command line calls in a child.

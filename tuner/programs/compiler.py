@@ -25,8 +25,10 @@ from tuner.mlir.gpu.lowering import drop_code, outline_kernels
 from tuner.mlir.ir.memrefs import memref_bytes
 from tuner.mlir.ir.reading import op_of, source_of, walk
 from tuner.mlir.ir.resources import RESOURCE, Data, SplitPayload, split_payload
+from tuner.programs import fusion_compiler
+from tuner.programs.fusion_compiler import CompileTask, LinkedProgram
 from tuner.programs.fusions.payload import NotFused
-from tuner.programs.fusions.pipeline import fuse_program
+from tuner.programs.fusions.pipeline import FormedText, fuse_program
 from tuner.programs.gpu_fusions.program import DeviceTarget, compile_for_device
 from tuner.programs.lowering.device import give_device_memory, lower_device_program
 from tuner.programs.lowering.host import lower_host_program
@@ -42,8 +44,6 @@ from tuner.targets.cpu.compiler import object_code
 from tuner.targets.target import ProgramSupport
 
 if TYPE_CHECKING:
-    from tuner.programs.fusion_compiler import CompileTask, LinkedProgram
-    from tuner.programs.fusions.pipeline import FormedText
     from tuner.programs.run.fused_code import FusedImage
 
 # Operations that compute nothing: a program of these alone needs no device
@@ -244,31 +244,25 @@ class ProgramCompiler:
 
         None for a device, and for a program that does not parse or is compiled as a whole.
         """
-        from tuner.programs.fusion_compiler import formed_text  # loads jinja2 and YAML
-
         if self.support.has_device:
             return None
         try:
-            formed = formed_text(text, entry, self.machine)
+            formed = fusion_compiler.formed_text(text, entry, self.machine)
         except (CandidateError, RecursionError):  # whoever compiles the program as a whole says why
             return None
         return None if isinstance(formed, NotFused) else formed
 
     def missing_fusions(self, formed: "FormedText", threads: int) -> "tuple[CompileTask, ...]":
         """Returns tasks to compile: the fusions of a program on the host that ``compiled_files`` lacks."""
-        from tuner.programs.fusion_compiler import missing_fusions  # loads jinja2 and YAML
-
-        return missing_fusions(formed, self.machine, self.schedules, threads)
+        return fusion_compiler.missing_fusions(formed, self.machine, self.schedules, threads)
 
     def linked_program(self, formed: "FormedText", threads: int) -> "LinkedProgram | None":
         """Compiles a program on the host whose fusions have their facts of data; reads no data of constants.
 
         Returns None for a program that is compiled as a whole.
         """
-        from tuner.programs.fusion_compiler import linked_program  # loads jinja2 and YAML
-
         try:
-            made = linked_program(formed, self.machine, self.schedules, threads)
+            made = fusion_compiler.linked_program(formed, self.machine, self.schedules, threads)
         except RecursionError:  # whoever compiles the program as a whole says why
             return None
         return None if isinstance(made, NotFused) else made
@@ -281,12 +275,12 @@ class ProgramCompiler:
         ``text`` is the payload without the data of its constants, which ``resources`` has by name. Also
         None for a device, and for a payload with an error: the caller, which compiles then, reports it.
         """
-        from tuner.programs.fusion_compiler import kept_program  # loads jinja2 and YAML
-
         if self.support.has_device:
             return None
         try:
-            program = kept_program(text, entry, self.machine, self.schedules, threads, resources)
+            program = fusion_compiler.kept_program(
+                text, entry, self.machine, self.schedules, threads, resources
+            )
         except CandidateError:  # whoever compiles the program says why
             return None
         if isinstance(program, NotFused):
@@ -297,10 +291,8 @@ class ProgramCompiler:
         return CompiledProgram.of_image(program)
 
     def _compile_fusions(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | Refusal":
-        from tuner.programs.fusion_compiler import compile_fusions  # loads jinja2 and YAML
-
         try:
-            image = compile_fusions(text, entry, self.machine, self.schedules, threads)
+            image = fusion_compiler.compile_fusions(text, entry, self.machine, self.schedules, threads)
         except CandidateError as error:
             if error.stage is Stage.BIND:
                 # compiled as a whole, it is refused with the same or a better message

@@ -7,7 +7,7 @@ import logging
 import operator
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import filterfalse
@@ -262,21 +262,27 @@ class LoweredProgram:
         converts these.
         """
         names = {*program.constants, *program.state_dict}
-        constants = program.constants.values()
-        known = [bytes_of(constant) for constant in constants if isinstance(constant, torch.Tensor)]
-        has_truths = any(weight.dtype is torch.bool for weight in program.state_dict.values())
-        is_sure = not has_truths and all(any(_are_equal(data, one) for one in known) for _, data in self.data)
-        if not is_sure or not names.issuperset(weight_name for _, weight_name in self.names):
+        constants = list(map(bytes_of, filter(torch.is_tensor, program.constants.values())))
+        if any(weight.dtype is torch.bool for weight in program.state_dict.values()):
+            return False
+        if not all(map(partial(_is_among, constants), dict(self.data).values())):
+            return False
+        if not names.issuperset(dict(self.names).values()):
             return False
         own = self.weights_of(program)
-        return own.keys() == weights.keys() and all(_are_equal(own[name], weights[name]) for name in own)
+        others = map(dict(weights).__getitem__, own)
+        return own.keys() == weights.keys() and all(map(_are_equal, own.values(), others))
+
+
+def _is_among(known: Sequence[Data], data: Data) -> bool:
+    return any(map(partial(_are_equal, data), known))
 
 
 def _are_equal(data: Data, other: Data) -> bool:
     """Returns whether two constants have the same bytes; those of one memory are not read."""
     arrays = np.frombuffer(data, np.uint8), np.frombuffer(other, np.uint8)
     is_one = len({(array.ctypes.data, array.size) for array in arrays}) == 1
-    return is_one or np.array_equal(*arrays)
+    return is_one or bool(np.array_equal(*arrays))
 
 
 def _imported(
