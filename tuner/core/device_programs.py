@@ -83,7 +83,7 @@ class ResidentBuffer:
 
 @dataclass(frozen=True)
 class DeviceFusion:
-    """A fusion of a program for a GPU: its operations, and why they are not one kernel, if so."""
+    """A fusion of a program for a GPU: its operations, and why they are not one kernel, if they are not."""
 
     kind: str  # one of tuner.core.fusions.KINDS
     ops: tuple[str, ...]  # names of the payload's operations, in order
@@ -111,7 +111,7 @@ class DeviceProgram:
 
     @property
     def signature(self) -> str:
-        """Returns name and types of the function: main(4x8xf32, 8xf32) -> (4xf32)."""
+        """Returns name and types of the entry function, as text: main(4x8xf32, 8xf32) -> (4xf32)."""
         arguments, results = (
             ", ".join(map(value_type_text, types)) for types in (self.arguments, self.results)
         )

@@ -362,7 +362,7 @@ def require_plain_dtype(dtype: str) -> None:
 
 
 def unsupported_type(dtype: str, allowed: tuple[str, ...], where: str) -> UsageError:
-    """Returns the error for a type that a target does not multiply; of f32 in a mode it names the mode.
+    """Returns the error for a type that a target does not multiply; for f32 in a mode it names the mode.
 
     ``allowed``: the types that the target multiplies; ``where``: "on target cpu; cuda takes it".
     """

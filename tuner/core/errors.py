@@ -75,7 +75,10 @@ class Failure:
 
     @property
     def would_repeat(self) -> bool:
-        """Returns whether the same code would fail again, so that it need not be tried again."""
+        """Returns whether the same code would fail again, so that it need not be tried again.
+
+        True for the stages BIND, COMPILE, RESOURCES and VERIFY, unless the failure is a timeout.
+        """
         return self.stage in REPEATABLE and not self.reason.startswith(TIMED_OUT)
 
     @property

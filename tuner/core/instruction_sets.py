@@ -252,7 +252,7 @@ class CodeLevel:
 def code_level(isa: str, needs: Iterable[str], architecture: Architecture) -> CodeLevel:
     """Returns the level of code for all machines of an isa that have the instruction sets ``needs``.
 
-    Of the isa "none" the level is that of any processor of the machine's ``architecture``.
+    For the isa "none" it is the level of all processors of ``architecture``.
     """
     if isa not in ISAS:
         return CodeLevel(architecture, architecture.plain_level, added_features(needs))

@@ -46,13 +46,13 @@ class AbstractSampler(abc.ABC):
 
     @abc.abstractmethod
     def ask(self, number: int) -> int | None:
-        """Returns the row to try as trial ``number`` (0, 1, ...); None when every one was proposed."""
+        """Returns the row to try as trial ``number`` (0, 1, ...); None when every row was proposed."""
 
     @abc.abstractmethod
     def tell(self, row: int, value: float | None) -> None:
         """Reports the seconds per call of a pending row, None for no time.
 
-        Raises ValueError if it is not pending.
+        Raises ValueError if ``row`` is not pending.
         """
 
     @abc.abstractmethod

@@ -100,7 +100,7 @@ class Machine:
     def is_named(self, name: str) -> bool:
         """Returns whether ``name`` is this machine's name, or the one that earlier versions of tuner gave it.
 
-        Those left out "amx_bf16 amx_int8" for a processor with AMX; times stored under either name are
+        Earlier names lack "amx_bf16 amx_int8" of a processor with AMX; times stored under either name are
         comparable.
         """
         return name == self.name or name == _without_words(self.name, ADDED_LATER)

@@ -15,7 +15,7 @@ LEAST_CHARACTERS: Final = 3  # of a part that is looked for in other texts: shor
 
 
 def masked(address: str) -> str:
-    """Returns a database address with *** in place of all that may be a password; it may be mistyped."""
+    """Returns a database address, which may be mistyped, with *** in place of all that may be a password."""
     pieces = []
     shown_end = 0
     for start, end in _spans(address):

@@ -59,7 +59,7 @@ def why_inconsistent(measurement: Measurement) -> Refusal | None:
 def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s: float) -> Refusal | None:
     """Returns why a measurement cannot be the time of a problem; None where it can.
 
-    Its numbers are impossible or contradict each other, or the problem's flop/s would be above
+    Reasons: its numbers are impossible or contradict each other; the problem's flop/s would be above
     ``limit_flop_per_s``, the result of ``most_flop_per_s`` for the machine.
     """
     why = why_inconsistent(measurement)

@@ -130,9 +130,10 @@ class Problem(abc.ABC):
     @property
     @abc.abstractmethod
     def computed(self) -> str:
-        """Returns a text of what the kernel computes besides products.
+        """Returns a text of what a kernel computes besides products, such as the epilogue's name.
 
-        Problems of equal text compute the same.
+        Problems of one operation and of equal texts differ at most in sizes, types, layout, alignment and
+        cache state.
         """
 
     @property

@@ -64,13 +64,13 @@ class CompiledFusion:
     given_up: tuple[str, ...] = ()  # why each earlier configuration was given up when it was compiled
 
     def is_computed_as(self, other: "CompiledFusion") -> bool:
-        """Returns whether both have the same configuration, wherever it comes from."""
+        """Returns whether both fusions have the same strategy and knob values, whatever their ``origin``."""
         return (self.strategy, self.knobs) == (other.strategy, other.knobs)
 
 
 @dataclass(frozen=True)
 class ExplainedFusion:
-    """A fusion of a program with its time, alone and with warm caches."""
+    """A fusion of a program with its time: it is timed alone, with warm caches."""
 
     fusion: CompiledFusion
     time_s: float | None = None  # None: it was not timed

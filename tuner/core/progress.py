@@ -54,7 +54,7 @@ def code_generation(llvm_text: str) -> AbstractContextManager[None]:
 def enter_step(name: str) -> None:
     """Makes ``name`` the current step and reports it.
 
-    The enclosing ``step`` block restores the name before.
+    The enclosing ``step`` block restores the previous name when it ends.
     """
     global _current
     _current = name

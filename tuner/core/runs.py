@@ -119,7 +119,7 @@ class Compiler:
 
     @property
     def tools(self) -> str:
-        """Returns one line of versions and the verifier's number; equal code then has equal verdicts."""
+        """Returns one line of versions and verifier number; if equal, equal code has equal verdicts."""
         versions = " ".join(f"{name}=={version}" for name, version in self.packages)
         return f"{self.mlir} {versions} verifier:{self.verifier}"
 
