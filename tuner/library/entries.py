@@ -50,7 +50,7 @@ class LibraryEntry:
     row_range: RowRange | None = None  # that its campaign tuned; None: the problem alone
 
     def size(self, knob: str) -> int:
-        """Returns the candidate's number for a knob; 0 if the value is a text, or there is no such knob."""
+        """Returns a knob's value in the candidate; 0 if the value is a text, or there is no such knob."""
         value = dict(self.candidate.choices).get(knob, 0)
         if isinstance(value, int):
             return value

@@ -70,7 +70,7 @@ def document_of(
 ) -> LibraryDocument:
     """Returns the header's content for entries of one machine.
 
-    ``costs``: of each entry; None where it was not measured.
+    ``costs``: how much longer each entry takes in the library; None where that was not measured.
     """
     listed = tuple(
         EntryDocument(

@@ -45,7 +45,7 @@ def versions_text(text: str) -> str:
 
 
 def write_library(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
-    """Returns the file of a library; on the machine of an entry, its cost in the library is timed.
+    """Returns the file of a library; an entry of this machine is timed in the library and alone.
 
     Raises UsageError for an entry that no library can have, TunerError if timing fails.
     """
@@ -83,7 +83,8 @@ def suitable(entries: LibraryEntries) -> LibraryEntries:
 def library_text(entries: tuple[LibraryEntry, ...], costs: tuple[OutliningCost | None, ...] = ()) -> str:
     """Returns the text of a library: its header, and the transform module of all entries.
 
-    ``costs``: of each entry, None where unknown. Raises UsageError for an entry that no library can have.
+    ``costs``: how much longer each entry takes in the library, None where unknown. Raises UsageError for an
+    entry that no library can have.
     """
     module = transform_module(tuple(map(schedule_of, entries)))
     document = document_of(entries, costs or (None,) * len(entries))

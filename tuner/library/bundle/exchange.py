@@ -57,7 +57,7 @@ def packed(trials: tuple[PendingTrial, ...], seed: int) -> bytes:
 
 
 def import_file(store: "Store", path: Path) -> Imported:
-    """Stores the results of a results file; returns the numbers of trials and runs added, and already known.
+    """Stores the results of a results file; returns how many runs and trials it added, how many were there.
 
     Raises UsageError for a damaged file, or results of trials that the database does not have.
     """

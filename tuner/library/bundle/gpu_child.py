@@ -142,9 +142,10 @@ class GpuChild:
 
 
 def hang_limit_s(problem: Problem, effort: Effort, programs: int, is_warm: bool) -> float:
-    """Returns the seconds after which ``programs`` programs count as hanging.
+    """Returns the seconds after which a number of programs, timed together with ``effort``, count as hanging.
 
-    ``is_warm``: the child process and its context exist, which shortens the limit.
+    ``programs``: their number. ``is_warm``: the child process and its context exist, which shortens the
+    limit.
     """
     start_s = WARM_S if is_warm else COLD_S + reference_limit_s(problem)
     return start_s + programs * LIMITS.timing_s(problem, effort, effort.stop_above_s)

@@ -39,7 +39,7 @@ Line = MeasuredTrial | FinalTime | NoiseFloor | BaselineTime
 
 @final
 class ResultsFile:
-    """A results file that is open for appending; a result is on disk when the call returns."""
+    """A results file that is open for appending; a result is on disk when ``append`` returns."""
 
     def __init__(self, path: Path, provenance: MeasuringProvenance) -> None:
         """Opens a results file; a new one begins with ``provenance``.

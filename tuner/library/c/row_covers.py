@@ -69,7 +69,7 @@ class _TimedKernel:
 def covered_ranges(kernels: tuple[CpuKernel, ...]) -> tuple[CoveredRange, ...]:
     """Returns the ranges of the kernels' entries, each with its cover; a kernel without a time is left out.
 
-    ``kernels``: in the order in which C code lists those of a function.
+    ``kernels``: in the order in which C code lists the kernels of a function.
     """
     counts = Counter[str]()  # of the kernels of a function before this one
     found: dict[tuple[CFunction, RowRange], list[_TimedKernel]] = {}

@@ -177,7 +177,7 @@ def needs(names: Iterable[str], macro: str) -> str:
 
 
 def gpu_provenance(kernel: GpuKernel) -> str:
-    """Returns a comment line on a GPU kernel's origin: sizes, chip, time, baseline, trial."""
+    """Returns the text of a comment on a GPU kernel's origin: sizes, chip, time, baseline, trial."""
     entry = kernel.entry
     return ", ".join(
         filter(None, (entry.problem.shape, entry.machine.chip, *times(entry), f"trial {entry.trial}"))
@@ -185,7 +185,7 @@ def gpu_provenance(kernel: GpuKernel) -> str:
 
 
 def provenance(kernel: CpuKernel | PackedKernel) -> str:
-    """Returns a comment line on a kernel's origin: sizes, threads, time, instruction sets, trial."""
+    """Returns the text of a comment on a kernel's origin: sizes, threads, time, instruction sets, trial."""
     entry = kernel.entry
     count = kernel.threads
     parts = [
@@ -265,7 +265,7 @@ def comment(text: str) -> str:
 
 
 def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFile, ...]:
-    """Returns the header, C source, object file and check of CPU entries; ``prefix`` begins C names.
+    """Returns the header, C source, object file and check.c of CPU entries; ``prefix`` begins C names.
 
     Raises TunerError for an entry that does not compile, or whose packing C code does not know; UsageError
     for entries of several architectures.
@@ -428,7 +428,7 @@ def require_prefix(prefix: str) -> None:
 
 
 def c_files(entries: tuple[LibraryEntry, ...], prefix: str = DEFAULT_PREFIX) -> tuple[LibraryFile, ...]:
-    """Returns the files of a C library: headers, sources, CMakeLists.txt; for CPUs also object and check.
+    """Returns the files of a C library: headers, sources, CMakeLists.txt; for CPUs also object, check.c.
 
     Raises UsageError for an unusable prefix and for CPU entries of several architectures, TunerError for an
     entry that does not compile.

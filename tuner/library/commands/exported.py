@@ -54,7 +54,10 @@ def export_stored(
     *,
     as_json: bool,
 ) -> None:
-    """Writes or prints a trial, or with --stock the best one of its problem that stock mlir-opt runs."""
+    """Writes or prints a trial, or with --stock the best one of its problem that stock mlir-opt runs.
+
+    ``form``: the format, one of TRIAL_FORMATS. ``output``: the file to write; None: print.
+    """
     params = context.params
     is_stock = params["is_stock"]
     backends = backends_of(context)
