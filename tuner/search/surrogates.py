@@ -180,7 +180,8 @@ class Densities:
     def log_gain(self, scope: Scope) -> Floats:
         """Returns, for each configuration of a scope, a score that grows with its expected improvement.
 
-        -log(s + (1 - s) / r): s is the share of the fastest rows, r the ratio of the two densities.
+        -log(s + (1 - s) / r): s is the share of the fastest among the proposed rows, r the ratio of the two
+        densities.
         """
         proposed = self._task.pool.proposed
         count = max(GOOD_MIN, math.ceil(GOOD_SHARE * len(self._task.pool.outcomes)))
