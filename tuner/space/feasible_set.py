@@ -288,8 +288,8 @@ def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
     """Returns the row of a candidate in a feasible set, else that of the configuration nearest to it.
 
     The distance is the sum of ``steps_from`` over the knobs; among equally near configurations the first
-    counts. Another configuration than the candidate that breaks a preference is returned only if none of the
-    strategy meets all. None if the candidate's strategy has no configuration.
+    counts. If the candidate is not in the set, a configuration that breaks a preference is returned only if
+    all of the strategy's configurations do. None if the candidate's strategy has no configuration.
     """
     row = feasible.row_of(candidate)
     if row is not None:

@@ -272,7 +272,7 @@ def _require_values(values: dict[str, Value], knobs: tuple[KnobEntry, ...], wher
 
 
 def is_extending(document: object, name: str) -> bool:
-    """Returns whether a document has ``extends: default``; raises UsageError for any other value."""
+    """Returns whether a document has ``extends: default``; UsageError for another value of ``extends``."""
     if not isinstance(document, dict) or KEY not in document:
         return False
     if document[KEY] != DEFAULT:

@@ -63,7 +63,7 @@ def item_lines(text: str) -> tuple[int, ...]:
 def dump(document: object) -> str:
     """Returns a document as YAML text.
 
-    ``load`` refuses it if a list or a mapping occurs twice, which becomes an alias.
+    ``load`` refuses the text if the document holds the same list or mapping twice, which becomes an alias.
     """
     return str(yaml.safe_dump(document, sort_keys=False, width=110))
 

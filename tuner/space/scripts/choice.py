@@ -72,8 +72,9 @@ def with_seed_scripts(
 ) -> tuple[tuple[ChosenStrategy, ...], tuple[Candidate, ...]]:
     """Returns the strategies, with those of the scripts in ``seeds`` added; and the seeds as configurations.
 
-    The seeds stay in order. A script is a strategy of one configuration: each of its knobs has one option.
-    Raises UsageError for a file that is not such a script, and for one with the name of another strategy.
+    ``seeds``: configurations to try first, or paths of scripts; they stay in order. A script is a strategy of
+    one configuration: each of its knobs has one option. Raises UsageError for a file that is not such a
+    script, and for one with the name of another strategy.
     """
     by_name = dict(zip(map(attrgetter("name"), chosen), chosen, strict=True))
     configurations = []

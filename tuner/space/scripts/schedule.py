@@ -320,7 +320,7 @@ class Schedule:
 
     @property
     def constraints(self) -> tuple[Expression, ...]:
-        """Returns constraints over knobs: the script's ``transform.smt`` assertions; divisors are not 0."""
+        """Returns constraints over knobs: ``transform.smt`` assertions of the script; no divisor may be 0."""
         return tuple(chain.from_iterable(op.assertions for op in self._constrained))
 
     @property
