@@ -52,7 +52,7 @@ class _State:
 
 @dataclass
 class ExecutionCounts:
-    """How many instructions a launch executed; one counts once per warp, also if its guard is false."""
+    """How many instructions a launch executed; each counts once per warp, also if its guard is false."""
 
     instructions: int = 0  # warp-level instructions
 
@@ -99,7 +99,7 @@ class Engine:
         self._save_at = 1
 
     def run(self, instructions: int) -> None:
-        """Executes about ``instructions`` instructions; one counts once for all lanes that run together."""
+        """Executes about ``instructions`` instructions; one that lanes execute together counts once."""
         while self._resident.time < instructions and (lanes := self._next()) is not None:
             self._run_block(lanes)
 

@@ -201,8 +201,8 @@ class PreparedKernel:
     def accesses(self, call: SimulatedCall, instructions: int = 4000) -> tuple[Access, ...]:
         """Simulates about the first ``instructions`` instructions of block (0, 0, 0) and its cluster.
 
-        Changes arrays. Returns a sample of their memory accesses. Raises SimulationError or UsageError as a
-        whole launch would.
+        Changes the call's arrays. Returns a sample of the memory accesses. Raises SimulationError or
+        UsageError as a whole launch would.
         """
         entry = self.layout.kernel
         cluster = cluster_of(self.layout.kernel)

@@ -86,7 +86,10 @@ def _arrive_at_mbarrier(operands: Operands, is_generic: bool, operation: str, ex
 
 
 def wait_mbarrier(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bools, int], None]:
-    """Decodes PTX mbarrier.try_wait and test_wait as waits: a kernel never sees the result False."""
+    """Decodes PTX mbarrier.try_wait and test_wait: returns a ``control_flow.Terminator`` that waits.
+
+    A kernel never sees the result False.
+    """
     modifiers = operands.modifiers
     modifiers.type("b64")
     modifiers.need(("try_wait", "test_wait"), "an operation")

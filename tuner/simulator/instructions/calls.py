@@ -29,8 +29,8 @@ LENGTH_LIMIT = 1 << 16  # bytes of a string: a longer string is treated as unter
 def call(operands: Operands) -> Step:
     """Decodes PTX ``call`` of vprintf or __assertfail; other calls raise UnsupportedInstruction.
 
-    The step of vprintf appends the active lanes' texts to the launch's output; that of __assertfail raises
-    Fault.
+    The returned function appends the active lanes' texts to the launch's output for vprintf, and raises Fault
+    for __assertfail.
     """
     operands.modifiers.take("uni")
     operands.need(PLAIN_CALL, PLAIN_CALL + 1)

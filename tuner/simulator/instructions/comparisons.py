@@ -90,7 +90,10 @@ def _combination(operands: Operands) -> tuple[Comparison, Reader]:
 
 
 def set_value(operands: Operands) -> Step:
-    """Decodes PTX ``set``, which compares as ``setp``: all ones (u32, s32) or 1.0 (f32) if true, else 0."""
+    """Decodes PTX ``set``: returns a function that compares as ``setp`` and writes a number.
+
+    That is all ones (u32, s32) or 1.0 (f32) if the comparison is true, else 0.
+    """
     type_ = operands.modifiers.type()
     result = operands.modifiers.type("u32", "s32", "f32")
     compare = _comparison(operands, type_)

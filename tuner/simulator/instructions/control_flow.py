@@ -52,7 +52,10 @@ def trap(_operands: Operands, _labels: dict[str, int]) -> Terminator:
 
 
 def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
-    """Decodes PTX ``bar`` and ``barrier`` (sync, red, arrive: no wait), and ``barrier.cluster.wait``."""
+    """Decodes PTX ``bar`` and ``barrier``, and ``barrier.cluster.wait``; returns a Terminator.
+
+    Of the former sync, red, and arrive, which does not wait.
+    """
     modifiers = operands.modifiers
     if "cluster" in operands.instruction.parts:
         return wait_cluster(operands, labels)

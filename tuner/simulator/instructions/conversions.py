@@ -179,7 +179,10 @@ def convert_address(operands: Operands) -> Step:
 
 
 def is_in_space(operands: Operands) -> Step:
-    """Decodes PTX ``isspacep``; constant memory is simulated as a part of global memory."""
+    """Decodes PTX ``isspacep``: returns a function that tests whether generic addresses are in a state space.
+
+    Constant memory is simulated as a part of global memory.
+    """
     number = SPACES.index(operands.modifiers.space())
     operands.need(2)
     read = operands.source(1, U64)

@@ -84,7 +84,10 @@ def _check_count(operands: Operands, registers: int, count: int) -> None:
 
 
 def fence_or_hint(operands: Operands) -> Step:
-    """Decodes prefetch, fence and the like; only ``fence.proxy.async`` has an effect: memory is coherent."""
+    """Decodes prefetch, fence and the like: returns a function without effect, as the memory is coherent.
+
+    Only ``fence.proxy.async`` has an effect.
+    """
     if operands.instruction.opcode.startswith("fence.proxy.async"):
         operands.modifiers.need_each("proxy")
         return proxy_fence(operands)

@@ -38,7 +38,7 @@ class AccessSample:
         self._kept: dict[Instruction, list[Access]] = {}
 
     def note(self, instruction: Instruction, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Records an access of ``lanes`` of ``size_bytes`` each, once per warp, unless there are enough."""
+        """Records an access of ``lanes`` of ``size_bytes`` each, once per warp, up to SAMPLES (16)."""
         kept = self._kept.setdefault(instruction, [])
         if len(kept) >= SAMPLES:
             return

@@ -38,7 +38,7 @@ WINDOWS = {name: (index << WINDOW_BITS) + WINDOW_OFFSET for index, name in enume
 
 @dataclass(frozen=True, eq=False)
 class Touched:
-    """The bytes of a buffer that a launch read before it wrote them, and wrote: [range, (first, end)]."""
+    """The byte ranges of a buffer that a launch wrote, and that it read before: [range, (first, end)]."""
 
     address: int  # of the array in this process
     reads: Indices  # bytes read before the launch wrote them

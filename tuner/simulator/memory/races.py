@@ -125,9 +125,9 @@ class SharedRaces:
     ) -> tuple[int, list[Unordered]]:
         """Records a read of ``cells`` [cell] by an asynchronous agent (wgmma, bulk store) for ``lanes``.
 
-        ``column`` is the agent's clock; ``fenced`` [lane] holds the clock of each resident lane's last proxy
-        fence. Returns (time of the read in the agent's clock, list of the accesses that were uninitialised,
-        unordered after the write, or not fenced).
+        ``column``: the agent's column of the vector clocks; ``fenced`` [lane]: time of each resident lane's
+        last proxy fence. Returns (time of the read in the agent's column, list of the accesses that were
+        uninitialised, unordered after the write, or not fenced).
         """
         row = cells[None]
         found = self._uninitialised(row)

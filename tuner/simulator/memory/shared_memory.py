@@ -147,9 +147,10 @@ class MBarriers:
         return [address for own, address in self._barriers if own == block]
 
     def arrive(self, lanes: Indices, addresses: Indices, counts: Indices, bytes_: Indices) -> Array:
-        """Counts arrivals and expected bytes at each lane's mbarrier; returns the numbers of their phases.
+        """Counts arrivals and expected bytes at each lane's mbarrier.
 
-        Raises Fault for more arrivals in a phase than expected.
+        Returns, per lane, the number of the mbarrier's phase before the arrival. Raises Fault for more
+        arrivals in a phase than expected.
         """
         phases = np.zeros(len(lanes), np.uint64)
         for index, lane in enumerate(lanes.tolist()):

@@ -322,7 +322,7 @@ def parse(source: str, name: str = "kernel.ptx") -> PtxModule:
     """Returns the kernels and variables of PTX text.
 
     ``name``: of the file, for messages. Raises SimulationError (SYNTAX) for text that is not PTX, and for PTX
-    that is not read here, such as vector variables.
+    that is not supported, such as vector variables.
     """
     cursor = Cursor(source, name)
     cursor.expect(".version")

@@ -252,7 +252,7 @@ def uses_async(kernel: PtxKernel) -> bool:
 
 
 def random_unit_lanes(kernel: PtxKernel) -> int:
-    """Returns how many lanes a random schedule runs together: a warpgroup's with wgmma, else a warp's."""
+    """Returns how many lanes a random schedule runs together: 128 for a kernel with wgmma, else 32."""
     if _has(kernel, ("wgmma.",)):
         return WARPGROUP_LANES
     return WARP_LANES
@@ -308,7 +308,8 @@ class Threads:
     def wait(self, lanes: Bools, barriers: Array, expected: Array) -> None:
         """Makes threads wait at named barriers for ``expected`` threads.
 
-        0: all of the block that have not ended. Raises Fault for an invalid barrier or number of threads.
+        0: all threads of the block that have not ended. Raises Fault for an invalid barrier or number of
+        threads.
         """
         _check_barriers(barriers, expected)
         self.status[lanes] = AT_BARRIER

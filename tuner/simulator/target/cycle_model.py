@@ -341,7 +341,10 @@ def _cycles(instruction: MachineInstruction, costs: dict[tuple[str, int], float]
 
 
 def predicted(problem: Problem, program: KernelCode) -> PredictedCycles | None:
-    """Returns the predicted cycles of a program; None without nvdisasm or a cubin, or if a step fails."""
+    """Returns the predicted cycles of a program; None without nvdisasm or a cubin.
+
+    None also if its machine code cannot be read or its PTX cannot be simulated.
+    """
     tool = nvdisasm()
     if tool is None or not program.binary:
         return None

@@ -169,7 +169,7 @@ def simulated_launches(
     arrays: Mapping[str, Array],  # by the names of buffers; changed in place
     blocks: Mapping[int, tuple[Block, ...]],  # by index of the launch; without an entry: all blocks
 ) -> tuple[Simulation, ...]:
-    """Simulates the launches of a program in order.
+    """Simulates the launches of a program in order; returns one simulation per launch.
 
     Raises CandidateError: VERIFY for a fault or a race, RUN for what is not simulated and other errors.
     """
