@@ -66,7 +66,7 @@ COMMANDS = ("library/commands", "programs/commands", "fleet/commands", "model_fi
 PACKAGES = tuple(package for line in LAYERS for package in line)
 INSIDE_LIMIT = 122  # imports of tuner inside of functions: for start-up, or of what only some need
 FACE_LIMIT = 15  # names that a package shows to others, in ``__all__`` of its ``__init__``
-CORE_LIMIT = 40  # core is values: each of its modules is for everybody
+CORE_LIMIT = 41  # core is values: each of its modules is for everybody
 # Of ``tuner.torch``, whose ``__all__`` is the Python API: modules that the command line calls in a child.
 TORCH_FACE = ("baselines", "eager_parts", "export", "lowering", "program")
 # Part of a package -> all that it may import of others, where that is less than its layer allows.

@@ -15,9 +15,10 @@ from benchmarks.gpu_check.device_under_test import Bed
 from benchmarks.gpu_check.points import ROUNDS, Case, built, cases
 from benchmarks.gpu_check.unchanged import EarlierRows, ptx_sha256
 from tests.support.gpu_point import GpuPoint
+from tuner.core.bounded import TINY
 from tuner.core.compiled_code import KernelCode
 from tuner.core.device import AbstractDevice
-from tuner.payload.comparison import TINY, compare
+from tuner.payload.comparison import compare
 from tuner.payload.drawing import draw, draw_base
 from tuner.payload.reference import Array, Inputs
 from tuner.simulator.target.evaluator import simulated_launches

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.gpu_visit.comparison import LARGEST_BYTES, TERMS_BYTES
+from tuner.core.bounded import TINY
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import TunerError
 from tuner.core.matmul import Matmul
 from tuner.core.problem import SCALED_COLUMNS, SCALED_DEPTH, Problem
-from tuner.payload.comparison import TINY
 from tuner.payload.drawing import draw_offsets_of
 from tuner.payload.reference import NUMPY_DTYPES, Array, BaseDraw, Inputs, output_dtype
 from tuner.runtime.cuda.cublas import Cublas

@@ -23,10 +23,10 @@ from tuner.mlir.fingerprint import (
 )
 
 SHARED_SOURCES: Sources = (
+    "core/bounded.py",
     "mlir/reference",
     "payload/comparison.py",
     "payload/drawing.py",
-    "payload/epilogue_values.py",
     "payload/inputs.py",
     "payload/reference.py",
     "payload/special_numbers.py",

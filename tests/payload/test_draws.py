@@ -183,6 +183,14 @@ def test_a_right_answer_is_right_and_finite(dtype: str, layout: str) -> None:
         assert compare(inputs, result)[0].max_error <= 0.5
 
 
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_a_factor_of_large_sums_does_not_make_them_overflow(dtype: str) -> None:
+    problem = Matmul(20, 25, 33, dtype, epilogue="scale", output=dtype)
+    for seed in range(20):
+        expected = draw_extremes(problem, np.random.default_rng(seed)).expected
+        assert np.isfinite(expected).all()
+
+
 def test_there_are_rows_of_each_kind() -> None:
     a = draw_extremes(MatmulProblem("matmul", (5, 5, 64), "f32", "nn"), np.random.default_rng(0)).a
     sizes = np.abs(a)

@@ -6,12 +6,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tuner.core.bounded import FUNCTIONS, INTEGERS, Bounded, Float64
 from tuner.core.epilogues import BEFORE, BIAS, EPILOGUES, OPERATIONS, EpilogueStep, epilogue_row
 from tuner.core.errors import UsageError
 from tuner.core.matmul import BatchMatmul, Matmul
-from tuner.payload.epilogue_values import EVALUATIONS, Arithmetic, BoundedValue, Float64, evaluate
+from tuner.payload.reference import after_sums
 
-SINGLE = Arithmetic(2.0**-24, 2.0**-24, 3.4e38, 2.0**-149)
 ROWS, COLUMNS = 7, 5
 
 
@@ -61,46 +61,46 @@ def test_values_are_those_of_the_formula_and_float32_is_within_the_error(name: s
         names.append(BEFORE)
         arrays.append(rng.standard_normal((ROWS, COLUMNS)))
     named = dict(zip(names, arrays, strict=True))
-    values, errors = evaluate(epilogue, BoundedValue(sums, np.zeros_like(sums)), named, SINGLE)
-    np.testing.assert_allclose(values, FORMULAS[name](sums, *arrays), rtol=1e-12)
+    result = after_sums(epilogue, Bounded.exact(sums, "f64"), named)
+    np.testing.assert_allclose(result.value, FORMULAS[name](sums, *arrays), rtol=1e-12)
     singles = [array.astype(np.float32) for array in arrays]
     narrow = sums.astype(np.float32)
     wide = {key: array.astype(np.float64) for key, array in zip(named, singles, strict=True)}
-    exact = BoundedValue(narrow.astype(np.float64), np.zeros_like(sums))
-    values, errors = evaluate(epilogue, exact, wide, SINGLE)
+    result = after_sums(epilogue, Bounded.exact(narrow, "f32"), wide)
     computed = FORMULAS[name](narrow, *singles)
-    assert np.all(np.abs(computed.astype(np.float64) - values) <= 4 * errors + 1e-30)
-    assert np.all(errors <= 1e-5 * (1 + np.abs(values)))
+    assert np.all(np.abs(computed.astype(np.float64) - result.value) <= result.error)
+    assert np.all(result.error <= 3e-6 * (1 + np.abs(result.value)))
 
 
 def test_an_error_of_a_sum_is_passed_on_by_the_slope() -> None:
     sums = np.array([-3.0, -0.2, 0.0, 0.7, 9.0])
     for name in ("gelu", "gelu_tanh", "silu", "relu"):
         epilogue = EPILOGUES[name]
-        exact, _ = evaluate(epilogue, BoundedValue(sums, np.zeros(5)), {}, SINGLE)
-        moved, _ = evaluate(epilogue, BoundedValue(sums + 1e-3, np.zeros(5)), {}, SINGLE)
-        _, errors = evaluate(epilogue, BoundedValue(sums, np.full(5, 1e-3)), {}, SINGLE)
-        assert np.all(np.abs(moved - exact) <= errors * 1.01)
+        exact = after_sums(epilogue, Bounded.exact(sums, "f32"), {})
+        moved = after_sums(epilogue, Bounded.exact(sums + 1e-3, "f32"), {})
+        result = after_sums(epilogue, Bounded(sums, np.full(5, 1e-3), "f32"), {})
+        assert np.all(np.abs(moved.value - exact.value) <= result.error * 1.01)
 
 
 def test_nan_and_infinity_follow_ieee_754_and_what_overflows_a_type_is_allowed() -> None:
     sums = np.array([np.nan, np.inf, -np.inf, -100.0, -1e30])
-    values, errors = evaluate(EPILOGUES["silu"], BoundedValue(sums, np.zeros(5)), {}, SINGLE)
-    assert np.isnan(values[0])
-    assert values[1] == np.inf
-    assert np.isnan(values[2])
-    assert abs(values[3]) <= errors[3]  # exp(100) is no float32: such a kernel returns -0
-    assert values[4] == 0.0
+    result = after_sums(EPILOGUES["silu"], Bounded.exact(sums, "f32"), {})
+    assert np.isnan(result.value[0])
+    assert result.value[1] == np.inf
+    assert np.isnan(result.value[2])
+    exact = -100.0 / (1.0 + np.exp(100.0))  # exp(100) is no float32: there -0
+    assert abs(exact - result.value[3]) <= result.error[3]
+    assert result.value[4] == 0.0
 
 
 @pytest.mark.parametrize("name", EPILOGUES)
-def test_each_step_has_an_evaluation_and_each_name_is_defined_once(name: str) -> None:
+def test_each_step_is_an_operation_and_each_name_is_defined_once(name: str) -> None:
     epilogue = EPILOGUES[name]
     defined = ["sum", *(argument.name for argument in epilogue.arguments)]
     if epilogue.reads_output:
         defined.append(BEFORE)
     for step in epilogue.steps:
-        assert step.operation in OPERATIONS.keys() & EVALUATIONS.keys()
+        assert step.operation in OPERATIONS
         assert all(operand in defined for operand in step.operands if isinstance(operand, str))
         assert step.name not in (*defined, "zero", "before", "old", "rounded", "narrow", "wide")
         defined.append(step.name)
@@ -120,8 +120,9 @@ def test_a_row_whose_names_clash_or_are_not_defined_is_refused(line: str, messag
         epilogue_row("wrong", (BIAS,), (line,), "no formula")
 
 
-def test_the_operations_of_both_tables_are_the_same() -> None:
-    assert OPERATIONS.keys() == EVALUATIONS.keys()
+def test_each_operation_has_a_value_with_an_error() -> None:
+    assert {operation.op("f32") for operation in OPERATIONS.values()} <= FUNCTIONS.keys()
+    assert {operation.op("i32") for operation in OPERATIONS.values()} - {""} <= INTEGERS.keys()
 
 
 @pytest.mark.parametrize("line", ["x = add", "x add sum bias", "x = softplus sum"])

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from tests.epilogues import EPILOGUES
 from tuner.core import numpy_types
-from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, NARROW_OUTPUTS, ROWS
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, NARROW_OUTPUTS, ROWS, number_type
 from tuner.core.matmul import BatchMatmul, Matmul
-from tuner.core.numpy_types import BF16, are_equal, hard_to_scale, is_nan, narrowed, scale, widened
+from tuner.core.numpy_types import BF16, are_equal, hard_to_scale, is_nan, narrowed, scale, wide, widened
 from tuner.core.problem import (
     LAYOUTS,
     Problem,
@@ -52,7 +52,7 @@ def narrow_problems(draw: st.DrawFn) -> Problem:
 BATCHES = st.builds(BatchMatmul, st.integers(1, 5), SMALL, SMALL, SMALL, DTYPE, LAYOUT, EPILOGUE)
 PROBLEMS, NARROW_PROBLEMS = problems(), narrow_problems()
 # In tolerances. The worst over 1,500 random shapes, K up to 20,000, any order of sums, is 0.21.
-RIGHT = 0.5
+RIGHT = 0.75  # of the tolerance: with K = 1 a product and a sum are rounded
 
 
 def inputs_of(problem: Problem, seed: int) -> Inputs:
@@ -291,8 +291,8 @@ def test_the_memory_that_is_asked_for_beforehand_suffices(sizes: tuple[int, int,
     compare(inputs_of(problem, 0), np.zeros(sizes[:2], output_dtype(problem)))
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    blocks_bytes = 8 * 8 * comparison.BLOCK_ELEMENTS  # of ``compare``, whatever the problem
-    assert peak_bytes <= reference.reference_bytes(problem) + blocks_bytes
+    few_bytes = 2**23  # whatever the problem
+    assert peak_bytes <= reference.reference_bytes(problem) + few_bytes
 
 
 @given(PROBLEMS | NARROW_PROBLEMS, SEED, st.data())
@@ -313,7 +313,7 @@ def test_a_narrow_output_may_be_off_by_its_rounding_and_no_more(problem: Problem
     for selected in (right, blocked_answer(inputs, np.random.default_rng(seed))):
         assert selected.dtype == NUMPY_DTYPES[problem.output]
         assert compare(inputs, selected)[0].max_error <= 1.0
-    further = 1 + 4 * reference.rounding(problem.output)
+    further = 1 + 4 * number_type(problem.output).rounding
     wrong = (right.astype(np.float64) * further).astype(output_dtype(problem))
     is_exact = problem.dtype not in FLOAT8S  # whose sums may be off by as much
     if is_exact and np.abs(right.astype(np.float64)).max() > 0.1:  # relu may leave zeros only
@@ -383,7 +383,7 @@ import numpy as np
 from tuner.core.matmul import Matmul
 from tuner.payload.comparison import compare
 from tuner.payload.drawing import draw, draw_base
-from tuner.payload.reference import narrowed, widened
+from tuner.core.numpy_types import narrowed
 problem = Matmul(9, 7, 33, dtype="bf16", layout="LAYOUT", epilogue="bias_relu", output="bf16")
 rng = np.random.default_rng(5)
 inputs = draw(problem, draw_base(problem, rng), rng)
@@ -449,9 +449,9 @@ def test_threads_compare_what_one_would_and_multiply_once(monkeypatch: pytest.Mo
     def noted(numbers: Array) -> Array:
         if numbers.shape == (1, 1030, 4):
             multiplying.append(threading.current_thread())
-        return widened(numbers)
+        return wide(numbers)
 
-    monkeypatch.setattr(reference, "widened", noted)
+    monkeypatch.setattr(reference, "wide", noted)
     for threads in (1, 4):
         monkeypatch.setattr(reference, "THREADS", threads)
         problem = Matmul(1030, 1100, 4)

@@ -2,6 +2,7 @@
 
 # What other packages may import; the rest is inside.
 __all__ = [
+    "bounded",
     "candidate",
     "compiled_code",
     "constant_weights",

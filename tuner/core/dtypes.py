@@ -115,10 +115,15 @@ class NumberType:
 
     @property
     def epsilon(self) -> float:
-        """Returns the machine epsilon; 0 for integers. The unit roundoff is half of it."""
+        """Returns the machine epsilon; 0 for integers."""
         if self.format is None:
             return 0.0
         return self.format.epsilon
+
+    @property
+    def rounding(self) -> float:
+        """Returns the unit roundoff: the largest relative error of rounding to nearest; 0 for integers."""
+        return self.epsilon / 2
 
     @property
     def smallest(self) -> float:

@@ -47,13 +47,17 @@ class EpilogueArgument:
 class StepOperation:
     """An operation that steps of epilogues may use: MLIR ops for floats and integers, and a C expression.
 
-    ``tuner.payload.epilogue_values`` has its values in float64.
+    ``tuner.core.bounded`` has the ops' values in float64.
     """
 
     floating: str  # the op of MLIR
     integer: str  # the same for integers; "": floats only
     c: str  # expression in C: "{0} + {1}"; {f} ends the names of functions of float
     is_exact: bool = True  # of small integers: what is approximated, or divided, is not
+
+    def op(self, element: str) -> str:
+        """Returns the op of MLIR for numbers of an element type."""
+        return self.integer if element.startswith("i") else self.floating
 
 
 OPERATIONS: Final = {
@@ -192,8 +196,7 @@ class Epilogue:
                 numbers[number] = "%nothing" if number == 0 else f"%number{len(numbers)}"
                 lines.append(f"{numbers[number]} = arith.constant {_constant(number, sums)}")
         for step in self.steps:
-            operation = OPERATIONS[step.operation]
-            op = operation.integer if sums.startswith("i") else operation.floating
+            op = OPERATIONS[step.operation].op(sums)
             values = [names[key] if isinstance(key, str) else numbers[key] for key in step.operands]
             names[step.name] = f"%{step.name}"
             lines.append(f"%{step.name} = {op} {', '.join(values)} : {sums}")

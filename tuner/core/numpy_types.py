@@ -77,6 +77,11 @@ def widened(array: Array) -> Array:
     return (array.view(np.uint16).astype(np.uint32) << DROPPED_BITS).view(np.float32)
 
 
+def wide(numbers: Array) -> npt.NDArray[np.float64]:
+    """Returns numbers of any type in float64."""
+    return widened(numbers).astype(np.float64)
+
+
 def hard_to_scale(array: Array) -> Places:
     """Returns the indices of numbers of a bf16 array that ``scale`` cannot scale by their exponent.
 

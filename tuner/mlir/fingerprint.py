@@ -22,6 +22,7 @@ Sources = tuple[str, ...]  # folders and files, relative to the package
 PACKAGE = Path(__file__).parents[1]
 CACHE_FOLDER = "__pycache__"
 SHARED_SOURCES: Sources = (
+    "core/bounded.py",  # of the references
     "core/compiled_code.py",
     "core/constant_weights.py",
     "core/device_programs.py",
@@ -86,7 +87,7 @@ SIMULATOR_SOURCES: Sources = (
 # What decides whether a result is right, by a number that is stored with each outcome: raise it where a
 # verdict may be another one, and earlier outcomes are not reused. ``tests/mlir/test_verifier.py`` lists the
 # verifier's sources, and fails where these, apart from comments, are not those recorded with the number.
-VERIFIER = "4"
+VERIFIER = "5"
 GPU_VERIFIER = f"{VERIFIER}, gpu 1"
 SIMULATOR_VERIFIER = f"{VERIFIER}, simulator 1"
 IR_WHEEL: Final = "torch_mlir"  # where all IR lives; its JIT compiles for CPUs

@@ -6,16 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from tuner.core.bounded import F16, units_of_error
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.numpy_types import are_equal, is_nan, widened
 from tuner.core.records import Verdict
 from tuner.payload.drawing import scaled
-from tuner.payload.reference import Array, Float64, Inputs, by_rows, wide
+from tuner.payload.reference import Array, Inputs, by_rows
 
-F16 = np.dtype(np.float16)
-F16_OVERFLOW = 65520.0  # 65504, the largest number of f16, and half of its last place
-BLOCK_ELEMENTS = 2**17  # compared at once: a megabyte in float64 fits in the cache
-TINY = 1e-300  # where the tolerance is 0, any difference is wrong
+BLOCK_ELEMENTS = 2**14  # compared at once: of larger arrays, each intermediate one is new memory
 WHOLE_FLOP = 2**40  # of the largest problem compared whole: some 10 s in float64 on a few cores
 SAMPLED_ROWS = 256
 GOLDEN = 0.6180339887  # multiples modulo 1: a low-discrepancy sequence, no period as tiles have
@@ -44,7 +42,7 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
         for start in range(first + part.start, first + part.stop, step):
             stop = min(start + step, first + part.stop)
             expected, tolerance = inputs.block(start, stop)
-            error = _in_tolerances(result[start:stop], expected, tolerance)
+            error = units_of_error(result[start:stop], expected, tolerance)
             row, column = divmod(int(np.argmax(error)), n)
             worst = float(error[row, column])
             wanted = float(expected[row, column])
@@ -87,7 +85,7 @@ def compare_tile(
     """
     expected, tolerance = inputs.tile(rows, columns)
     found = widened(result[rows, columns])
-    error = _in_tolerances(result[rows, columns], expected, tolerance)
+    error = units_of_error(result[rows, columns], expected, tolerance)
     wrong = int(np.count_nonzero(error > 1.0))
     row, column = np.unravel_index(int(np.argmax(error)), error.shape)
     place = f"[{np.arange(len(result))[rows][row]}, {columns.start + column}]"
@@ -111,32 +109,6 @@ def compare_parts(
         verdicts.append(verdict)
     largest = max(verdict.max_error for verdict in verdicts)
     return Verdict(largest, sum(verdict.elements for verdict in verdicts), (note,))
-
-
-def _in_tolerances(found: Array, expected: Float64, tolerance: Float64) -> Float64:
-    """Returns errors in units of their tolerances; infinite for NaN and infinity that are not expected.
-
-    ``tolerance`` is overwritten, unless it is one 0, broadcast, as of integers.
-    """
-    if not tolerance.flags.writeable:
-        return np.where(found == expected, 0.0, np.inf)
-    numbers = wide(found)
-    np.maximum(tolerance, TINY, out=tolerance)
-    with np.errstate(over="ignore", invalid="ignore"):  # the difference of infinities
-        error: Float64 = numbers - expected
-        np.abs(error, out=error)
-        error /= tolerance
-    if not np.isfinite(error.max(initial=0.0)):
-        is_number = np.isfinite(error)
-        given = numbers[~is_number]
-        wanted = expected[~is_number]
-        is_right = (given == wanted) | (np.isnan(given) & np.isnan(wanted))
-        if found.dtype == F16:  # sums in f32 may be too large for it
-            is_right |= (given == np.copysign(np.inf, wanted)) & (
-                np.abs(wanted) + tolerance[~is_number] >= F16_OVERFLOW
-            )
-        error[~is_number] = np.where(is_right, 0.0, np.inf)
-    return error
 
 
 def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:

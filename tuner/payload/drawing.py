@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from tuner.core.dtypes import number_type
-from tuner.core.numpy_types import BF16, DTYPES, FLOAT8_STEPS, scale
+from tuner.core.numpy_types import BF16, DTYPES, FLOAT8_STEPS, scale, wide
 from tuner.core.problem import Problem
 from tuner.payload.group_offsets import draw_offsets
 from tuner.payload.reference import (
@@ -19,7 +19,6 @@ from tuner.payload.reference import (
     as_stored,
     by_rows,
     scaled_operands,
-    wide,
 )
 from tuner.payload.special_numbers import (
     BIAS_KINDS,

@@ -1,5 +1,7 @@
 """Inputs of kernels beyond the usual random draw: numbers of extreme size."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from tuner.core.dtypes import number_type
@@ -59,7 +61,10 @@ def draw_extremes(problem: Problem, rng: np.random.Generator, compared: Array | 
     extra = draw_extra(problem, rng)
     before = draw_before(problem, rng)
     inputs = Inputs(problem, base, base.a, base.b, extra, *factors, before=before)
-    return with_special_bias(inputs, rng, kinds=0)
+    special = with_special_bias(inputs, rng, kinds=0).extra
+    # a large number times large sums would overflow
+    arrays = zip(problem.after_product.arguments, extra, special, strict=True)
+    return replace(inputs, extra=tuple(wide if argument.axes else usual for argument, usual, wide in arrays))
 
 
 def _whole_numbers(rng: np.random.Generator, shape: tuple[int, int], largest: int) -> Float64:

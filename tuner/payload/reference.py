@@ -1,7 +1,7 @@
 """Inputs of a kernel, what C is then in float64, and the tolerance of each of its elements."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, STORED, number_type, sum_roundings
-from tuner.core.epilogues import BEFORE
+from tuner.core.bounded import Bounded, apply
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, STORED, number_type
+from tuner.core.epilogues import BEFORE, OPERATIONS, SUM, Epilogue
 from tuner.core.errors import UsageError
 from tuner.core.numpy_types import (
     DTYPES,
@@ -20,10 +21,9 @@ from tuner.core.numpy_types import (
     fill_with_nan,
     hard_to_scale,
     narrowed,
-    widened,
+    wide,
 )
 from tuner.core.problem import SCALED_COLUMNS, SCALED_DEPTH, Problem
-from tuner.payload.epilogue_values import Arithmetic, BoundedValue, evaluate
 from tuner.payload.group_offsets import grouped_part, groups_of_rows
 from tuner.payload.special_numbers import SpecialNumbers
 
@@ -240,12 +240,11 @@ class Inputs:
             expected, tolerance = self._after_product(expected, tolerance, rows, columns)
         if self.problem.output:
             # the last rounding, of a sum that may itself be off by the tolerance so far
-            tolerance = tolerance + (np.abs(expected) + tolerance) * rounding(self.problem.output)
+            tolerance = tolerance + (np.abs(expected) + tolerance) * number_type(self.problem.output).rounding
             tolerance += number_type(self.problem.output).smallest / 2
         can_be_infinite = self.special is not None or bool(self.problem.after_product.steps)
-        # where infinity or NaN, or 0 by a ReLU, is expected
         if can_be_infinite and not np.isfinite(tolerance.max(initial=0.0)):
-            tolerance[~np.isfinite(tolerance)] = 0.0
+            tolerance[~np.isfinite(expected)] = 0.0
         return expected, tolerance
 
     def _in_matrix(self, matrix: int, rows: slice | Array) -> Array:
@@ -300,12 +299,11 @@ class Inputs:
             elements[argument.name] = wide(numbers)
         if self.before is not None:
             elements[BEFORE] = wide(self.before[rows][:, columns])
-        dtype = self.problem.accumulator
-        sums = number_type(dtype)
-        unit = rounding(dtype)
-        added = sum_roundings(self.problem.sizes[2]) * unit
-        type_ = Arithmetic(ERROR_FACTOR * unit, added, sums.largest, sums.smallest)
-        return evaluate(epilogue, BoundedValue(expected, tolerance), elements, type_)
+        sums = Bounded(expected, tolerance, self.problem.accumulator, self.problem.sizes[2])
+        result = after_sums(epilogue, sums, elements)
+        if number_type(sums.element).is_float:
+            return result.value, result.error
+        return result.value, tolerance
 
     def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:
         is_a = flip.array == "A"
@@ -347,16 +345,30 @@ def unwritten_output(problem: Problem) -> Array:
     return c
 
 
-def rounding(dtype: str) -> float:
-    """Returns the unit roundoff of a dtype: the largest relative error of rounding to nearest."""
-    return number_type(dtype).epsilon / 2
+def after_sums(epilogue: Epilogue, sums: Bounded, arguments: Mapping[str, Float64]) -> Bounded:
+    """Returns the epilogue of sums of products.
+
+    ``arguments``: elements of its extra arguments by name, of shapes that broadcast to that of ``sums``.
+    """
+    element = sums.element
+    known = {name: Bounded.exact(elements, element) for name, elements in arguments.items()}
+    known[SUM] = sums
+    for step in epilogue.steps:
+        operands = [
+            known[operand]
+            if isinstance(operand, str)
+            else Bounded.exact(DTYPES[element].type(operand), element)  # as a kernel has the constant
+            for operand in step.operands
+        ]
+        known[step.name] = apply(OPERATIONS[step.operation].op(element), operands, element)
+    return known[epilogue.result]
 
 
 def sum_rounding(problem: Problem) -> float:
     """Returns the unit roundoff that is assumed for sums of products: the accumulator's; for fp8 2**-14."""
     if problem.dtype in FLOAT8S:
         return FLOAT8_SUM_ROUNDING
-    return rounding(problem.accumulator)
+    return number_type(problem.accumulator).rounding
 
 
 def scaled_operands(
@@ -413,8 +425,3 @@ def _flip_change(numbers: Float64, dtype: np.dtype[Any]) -> Float64:
         top_bit = 2.0 ** (8 * dtype.itemsize - 1)
         return np.where(numbers < 0, top_bit, -top_bit)
     return -2 * numbers
-
-
-def wide(numbers: Array) -> Float64:
-    """Returns numbers of any type in float64."""
-    return widened(numbers).astype(np.float64)

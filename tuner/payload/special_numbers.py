@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.dtypes import FLOATS, PROMISED, number_type
-from tuner.core.numpy_types import widened
+from tuner.core.numpy_types import wide
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
@@ -175,19 +175,19 @@ def put_special_numbers(
     if not len(rows):  # no special row: a zero in a usual one meets the NaN of a column
         row = int(rng.integers(m))
         zero_at = numbers_of_columns[NAN][0][0]
-        less_rows.append((row, _wide(a[row, zero_at : zero_at + 1]) * _wide(b[zero_at])))
+        less_rows.append((row, wide(a[row, zero_at : zero_at + 1]) * wide(b[zero_at])))
         a[row, zero_at] = zero
     if not len(columns):
         column = int(rng.integers(n))
         zero_at = numbers_of_rows[INFINITE][-1][0]
-        less_columns.append((column, _wide(a[:, zero_at]) * _wide(b[zero_at, column : column + 1])))
+        less_columns.append((column, wide(a[:, zero_at]) * wide(b[zero_at, column : column + 1])))
         b[zero_at, column] = zero
     _put_kinds(a, rows, kinds.rows, numbers_of_rows, types.store)
     _put_kinds(b.T, columns, kinds.columns, numbers_of_columns, types.store)
     of_rows = _products(b.T, a[rows], kinds.rows, numbers_of_rows)
     of_columns = _products(a, b.T[columns], kinds.columns, numbers_of_columns)
     with np.errstate(invalid="ignore", over="ignore"):  # infinity times 0
-        both = np.einsum("rk,kc->rc", _wide(a[rows]), _wide(b[:, columns]))
+        both = np.einsum("rk,kc->rc", wide(a[rows]), wide(b[:, columns]))
     for values, of_both in zip(of_rows, both, strict=True):
         values[columns] = of_both
     for values in (*of_rows, *of_columns):
@@ -235,7 +235,7 @@ def _products(matrix: Array, vectors: Array, kinds: Kinds, numbers: NumbersOfKin
     with np.errstate(invalid="ignore", over="ignore"):  # infinity times 0, and the sum of infinities
         for vector, kind in zip(vectors, kinds, strict=False):
             at = sorted({index for index, _ in numbers[kind]})
-            products.append((_wide(matrix[:, at]) * _wide(vector[at])).sum(axis=1))
+            products.append((wide(matrix[:, at]) * wide(vector[at])).sum(axis=1))
     return products
 
 
@@ -262,7 +262,7 @@ def put_extreme_integers(
     a[row] = least.numbers
     for column, run, values in zip(columns, (least, greatest), of_columns, strict=False):
         b[:, column] = run.numbers
-        values[row] = of_row[column] = float(_wide(least.numbers) @ _wide(run.numbers))
+        values[row] = of_row[column] = float(wide(least.numbers) @ wide(run.numbers))
     return SpecialNumbers(
         matrix,
         columns=tuple(zip(columns, of_columns, strict=False)),
@@ -286,7 +286,7 @@ def _run(rows: Array, places: list[int], usual: int, other: int) -> Array:
 
 def _products_of_run(sums: Float64, lines: Array, run: _ExtremeRun) -> Float64:
     """Returns the products of ``lines`` (count, k), whose ``sums`` are known, with an extreme run."""
-    others = _wide(lines[:, run.places]).sum(axis=1)
+    others = wide(lines[:, run.places]).sum(axis=1)
     products: Float64 = run.usual * sums + (run.other - run.usual) * others
     return products
 
@@ -297,7 +297,7 @@ def special_bias(bias: Array, dtype: str, kinds: int, rng: np.random.Generator) 
     ``kinds`` elements are the first of BIAS_KINDS: NaN, infinities, zeros. Of ``dtype`` i32 there are none of
     these.
     """
-    numbers = _wide(bias)
+    numbers = wide(bias)
     n = len(numbers)
     is_wide = rng.random(n) < WIDE_SHARE
     if dtype == "i32":
@@ -305,12 +305,8 @@ def special_bias(bias: Array, dtype: str, kinds: int, rng: np.random.Generator) 
         return numbers
     type_ = number_type(dtype)
     exponents = rng.integers(int(np.log2(type_.smallest)), type_.bias_exponent, n)
-    wide = rng.choice((-1.0, 1.0), n) * np.ldexp(1.0 + rng.random(n) / 2, exponents)
-    numbers[is_wide] = wide[is_wide]
+    of_any_size = rng.choice((-1.0, 1.0), n) * np.ldexp(1.0 + rng.random(n) / 2, exponents)
+    numbers[is_wide] = of_any_size[is_wide]
     columns = rng.permutation(n)[:kinds]
     numbers[columns] = BIAS_KINDS[: len(columns)]
     return numbers
-
-
-def _wide(numbers: Array) -> Float64:
-    return widened(np.ascontiguousarray(numbers)).astype(np.float64)

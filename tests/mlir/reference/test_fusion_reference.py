@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from tests import byte_fusion_texts as byte_texts
 from tests import fusion_texts as texts
 from tests.mlir.convolution_texts import Convolution
+from tuner.core.bounded import INTEGER_ORDERS, Bounded, apply
 from tuner.core.errors import UsageError
 from tuner.mlir.fusions.convolutions import LAYOUTS
-from tuner.mlir.reference import bounded_ops
-from tuner.mlir.reference.bounded_ops import Bounded, converted_integer, integer_op
 from tuner.mlir.reference.fusion_reference import (
     draw_inputs,
     evaluate,
@@ -139,6 +138,10 @@ def exact(numbers: object, element: str = "i8") -> Bounded:
     return Bounded.exact(numbers, element)
 
 
+def converted(name: str, numbers: Bounded, element: str) -> Bounded:
+    return apply(f"arith.{name}", (numbers,), element)
+
+
 UFUNCS = {"addi": "add", "subi": "subtract", "muli": "multiply", "maxsi": "maximum", "minsi": "minimum"}
 UFUNCS |= {f"{name}i": f"bitwise_{name}" for name in ("and", "or", "xor")}
 
@@ -146,64 +149,64 @@ UFUNCS |= {f"{name}i": f"bitwise_{name}" for name in ("and", "or", "xor")}
 @pytest.mark.parametrize("name", UFUNCS)
 def test_all_pairs_of_bytes_give_what_numpy_gives(name: str) -> None:
     with np.errstate(over="ignore"):
-        found = integer_op(f"arith.{name}", exact(LEFT), exact(RIGHT), "i8")
+        found = apply(f"arith.{name}", (exact(LEFT), exact(RIGHT)), "i8")
         np.testing.assert_array_equal(found.value, getattr(np, UFUNCS[name])(LEFT, RIGHT).astype(np.float64))
     assert not found.error.any()
-    shifted = integer_op("arith.shrsi", exact(BYTES), exact(3), "i8")
+    shifted = apply("arith.shrsi", (exact(BYTES), exact(3)), "i8")
     np.testing.assert_array_equal(shifted.value, BYTES >> 3)
 
 
-@pytest.mark.parametrize("predicate", range(len(bounded_ops.INTEGER_COMPARISONS)))
+@pytest.mark.parametrize("predicate", range(len(INTEGER_ORDERS)))
 def test_comparisons_are_those_of_signed_and_unsigned_bytes(predicate: int) -> None:
     orders = [np.less, np.less_equal, np.greater, np.greater_equal]
     ufunc = [np.equal, np.not_equal, *orders, *orders][predicate]
     kind = np.uint8 if predicate > 5 else np.int8  # eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge
-    found = bounded_ops.compared_integers(predicate, exact(LEFT), exact(RIGHT), "i8")
+    found = apply("arith.cmpi", (exact(LEFT), exact(RIGHT)), "i1", predicate)
     np.testing.assert_array_equal(found.value, ufunc(LEFT.view(kind), RIGHT.view(kind)))
 
 
 @pytest.mark.parametrize(
     ("name", "source", "numbers", "expected"),
     [
-        ("arith.extsi", "i8", BYTES, BYTES),
-        ("arith.extui", "i8", BYTES, BYTES.view(np.uint8)),
-        ("arith.sitofp", "i8", BYTES, BYTES),
-        ("arith.uitofp", "i8", BYTES, BYTES.view(np.uint8)),
-        ("arith.extui", "i1", [True, False], [1, 0]),
-        ("arith.extsi", "i1", [True, False], [-1, 0]),
-        ("arith.sitofp", "i1", [True, False], [-1, 0]),
-        ("arith.trunci", "i32", [300, -129, 127], [44, 127, 127]),
+        ("extsi", "i8", BYTES, BYTES),
+        ("extui", "i8", BYTES, BYTES.view(np.uint8)),
+        ("sitofp", "i8", BYTES, BYTES),
+        ("uitofp", "i8", BYTES, BYTES.view(np.uint8)),
+        ("extui", "i1", [True, False], [1, 0]),
+        ("extsi", "i1", [True, False], [-1, 0]),
+        ("sitofp", "i1", [True, False], [-1, 0]),
+        ("trunci", "i32", [300, -129, 127], [44, 127, 127]),
     ],
 )
 def test_conversions_keep_numbers_or_low_bits(name: str, source: str, numbers: Any, expected: Any) -> None:
     element = "f32" if name.endswith("fp") else "i8" if source == "i32" else "i32"
-    found = converted_integer(name, exact(numbers, source), source, element)
+    found = converted(name, exact(numbers, source), element)
     np.testing.assert_array_equal(found.value, expected)
     assert not found.error.any()
 
 
 def test_a_large_integer_is_rounded_to_a_float() -> None:
     numbers = np.array([2**24, 2**24 + 1, -(2**31)])
-    found = converted_integer("arith.sitofp", exact(numbers, "i32"), "i32", "f32")
+    found = converted("sitofp", exact(numbers, "i32"), "f32")
     assert (np.abs(numbers.astype(np.float32) - found.value) <= found.error).all()
     assert list(found.error > 0) == [False, True, True]
 
 
 def test_floats_round_to_zero_and_those_near_two_integers_may_be_either() -> None:
     numbers = exact([-128.9, 1.5, -1.5, 127.9, 128.0, np.nan, np.inf, -129.0], "f32")
-    found = converted_integer("arith.fptosi", numbers, "f32", "i8")
+    found = converted("fptosi", numbers, "i8")
     np.testing.assert_array_equal(found.value, [-128, 1, -1, 127, -128, 0, 0, 127])  # as on x86
     assert not found.error.any()
-    found = converted_integer("arith.fptoui", exact([200.5, -0.5, -1.0], "f32"), "f32", "i8")
+    found = converted("fptoui", exact([200.5, -0.5, -1.0], "f32"), "i8")
     assert list(found.value) == [200 - 256, 0, -1]
     assert not found.error.any()
     beyond = Bounded(np.array([127.9, 3e9]), np.array([0.2, 1.0]), "f32")
-    assert (converted_integer("arith.fptosi", beyond, "f32", "i8").error >= 255).all()
+    assert (converted("fptosi", beyond, "i8").error >= 255).all()
     near = Bounded(np.array([2.0, 2.5]), np.array([1e-6, 1e-6]), "f32")
-    found = converted_integer("arith.fptosi", near, "f32", "i8")
+    found = converted("fptosi", near, "i8")
     np.testing.assert_array_equal(found.value, [2, 2])
     np.testing.assert_array_equal(found.error, [1, 0])
-    other = integer_op("arith.addi", Bounded(found.value, found.error, "i8"), exact([125, 0]), "i8")
+    other = apply("arith.addi", (found, exact([125, 0])), "i8")
     assert list(other.error) == [256, 0]  # 127 or 128, which is -128
 
 

@@ -17,6 +17,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.bounded import (
+    COMPARISONS,
+    Bounded,
+    Float64,
+    apply,
+    product_of_matrices,
+    total,
+    units_of_error,
+)
 from tuner.core.dtypes import FLOATS
 from tuner.core.errors import UsageError
 from tuner.core.fusion_facts import ZERO_PLANES
@@ -34,27 +43,21 @@ from tuner.mlir.fusions.convolutions import (
 from tuner.mlir.fusions.function import STORE, fusion_function, indexing_maps, loop_extents, parse_fusion
 from tuner.mlir.fusions.hidden_keys import with_hidden_keys
 from tuner.mlir.ir.reading import ops_in, walk
-from tuner.mlir.reference.bounded_ops import (
-    BINARY,
-    LOGIC,
-    Bounded,
-    Float64,
-    Number,
-    apply,
-    extreme,
-    product_of_matrices,
-    total,
-)
 from tuner.mlir.reference.quantized_reference import quantized_product
 
 Array = npt.NDArray[np.generic]
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 COPIES = ("linalg.copy", "linalg.transpose", "linalg.broadcast")
-EXTREMES = {
-    "arith.maximumf": np.maximum,
-    "arith.maxnumf": np.fmax,
-    "arith.minimumf": np.minimum,
-    "arith.minnumf": np.fmin,
+ADD = "arith.addf"
+# Other ops that reduce, and the element types that they reduce.
+REDUCTIONS = {
+    "arith.maximumf": (np.maximum, FLOATS),
+    "arith.maxnumf": (np.fmax, FLOATS),
+    "arith.minimumf": (np.minimum, FLOATS),
+    "arith.minnumf": (np.fmin, FLOATS),
+    "arith.andi": (np.logical_and, ("i1",)),
+    "arith.ori": (np.logical_or, ("i1",)),
+    "arith.xori": (np.logical_xor, ("i1",)),
 }
 # of whose operations ``takes_any_size``: a tensor's, and an element's. Not division: the sign of a zero is
 # open, and so is that of the infinity that it gives.
@@ -310,13 +313,7 @@ def worst_error(expected: Expected, actual: Array) -> float:
 
     0 where the tolerance is infinite: any number is right there.
     """
-    wide = actual.astype(np.float64)
-    with np.errstate(all="ignore"):
-        is_same = (wide == expected.value) | (np.isnan(wide) & np.isnan(expected.value))
-        error = np.abs(wide - expected.value) / np.maximum(expected.tolerance, np.finfo(np.float64).tiny)
-        error = np.where(is_same | (expected.tolerance == np.inf), 0.0, error)
-    error[~np.isfinite(error)] = np.inf
-    return float(error.max(initial=0.0))
+    return float(units_of_error(actual, expected.value, expected.tolerance).max(initial=0.0))
 
 
 @dataclass
@@ -325,7 +322,7 @@ class _Evaluation:
     inputs: tuple[Array, ...]
     moves: _Moves | None = None  # of each result; None: results are as computed
     products: dict[Value, Bounded] = field(default_factory=dict)  # of inputs, the same in each evaluation
-    values: dict[Value, Number] = field(default_factory=dict)
+    values: dict[Value, Bounded] = field(default_factory=dict)
 
     def outputs(self) -> tuple[Expected, ...]:
         block = self.function.regions[0].blocks[0]
@@ -352,7 +349,7 @@ class _Evaluation:
         elif op.name == "linalg.fill":
             self.values[op.results[0]] = self.values[op.operands[0]]
         elif op.name in MATMULS:
-            self.values[op.results[0]] = self._contraction(op)
+            self.values[op.results[0]] = self._product(op, partial(_matmul, op))
         elif op.name in LAYOUTS:
             self.values[op.results[0]] = self._product(op, partial(convolution, op))
         elif op.name in COPIES or is_padding_of_zeros(op):
@@ -368,9 +365,6 @@ class _Evaluation:
         amounts = tuple(zip(op.attributes["static_low"], op.attributes["static_high"], strict=True))
         return self.array(op.operands[0]).reshaped(partial(np.pad, pad_width=amounts))
 
-    def _contraction(self, op: Op) -> Bounded:
-        return self._product(op, partial(_matmul, op))
-
     def _product(self, op: Op, multiply: Callable[[Bounded, Bounded], Bounded]) -> Bounded:
         a, b = map(self.array, op.operands[:2])
         made = self.products.get(op.results[0])
@@ -378,19 +372,20 @@ class _Evaluation:
             made = multiply(a, b)
             if not np.any(a.error) and not np.any(b.error):
                 self.products[op.results[0]] = made
-        return self.moved(self._started(op, made))
+        return self.moved(self.combined(ADD, made, op.operands[2]))
 
     def moved(self, result: Bounded) -> Bounded:
         if self.moves is None:
             return result
         return self.moves.moved(result)
 
-    def _started(self, op: Op, made: Bounded) -> Bounded:
-        start = self.array(op.operands[2])
+    def combined(self, name: str, made: Bounded, start: Value) -> Bounded:
+        """Returns a reduction by the op ``name`` that began with the tensor ``start``."""
+        before = self.array(start)
         # adding to zeros rounds nothing
-        if not np.any(start.value):
+        if name == ADD and not np.any(before.value):
             return made
-        return BINARY["arith.addf"](made, start)
+        return apply(name, (made, before), made.element)
 
     def _generic(self, op: Op) -> None:
         body = _Body(self, op)
@@ -400,7 +395,7 @@ class _Evaluation:
 
     def array(self, value: Value) -> Bounded:
         number = self.values.get(value)
-        if not isinstance(number, Bounded):
+        if number is None:
             raise UsageError("fusion: reads a tensor without a value")
         shape = tuple(value.type.shape)
         return number.reshaped(lambda array: np.broadcast_to(array, shape))
@@ -408,9 +403,7 @@ class _Evaluation:
     def read(self, op: Op, number: int, mapping: ir.AffineMap) -> Bounded:
         """Returns an operand over the loops of an op, with extents of 1 where it does not depend on one."""
         if not isinstance(op.operands[number].type, ir.RankedTensorType):
-            scalar = self.values[op.operands[number]]
-            assert isinstance(scalar, Bounded), "a scalar operand is a constant"
-            return scalar
+            return self.values[op.operands[number]]
         extents = loop_extents(op)
         grids = np.ogrid[tuple(slice(0, extent) for extent in extents)] if extents else []
         indices = tuple(_position(result, grids) for result in mapping.results)
@@ -421,7 +414,7 @@ class _Evaluation:
 class _Body:
     evaluation: _Evaluation
     op: Op
-    known: dict[Value, Number] = field(default_factory=dict)
+    known: dict[Value, Bounded] = field(default_factory=dict)
 
     def result(self, number: int) -> Bounded:
         block = self.op.regions[0].blocks[0]
@@ -438,7 +431,7 @@ class _Body:
         if not reduced:
             if next(iter(start.uses), None) is not None:
                 self.known[start] = self.evaluation.read(self.op, inputs + number, output)
-            made = _as_array(self._value(yielded))
+            made = self._value(yielded)
             extents = loop_extents(self.op)
             order = [result.position for result in output.results]
             # an element that reads no operand is equal for the whole loop nest
@@ -456,30 +449,22 @@ class _Body:
             raise UsageError(f"fusion: found a reduction by {found}, allowed sums, maxima and minima")
         other = next(operand for operand in combined.operands if operand != start)
         extents = loop_extents(self.op)
-        whole = _as_array(self._value(other)).reshaped(lambda array: np.broadcast_to(array, extents))
-        if combined.name in LOGIC and whole.element == "i1":
-            made = Bounded.exact(LOGIC[combined.name].reduce(whole.value != 0, axis=axes), "i1")
-        elif combined.name == "arith.addf":
+        whole = self._value(other).reshaped(lambda array: np.broadcast_to(array, extents))
+        reduction, elements = REDUCTIONS.get(combined.name, (np.add, ()))
+        if combined.name == ADD:
             made = total(whole, axes)
-        elif combined.name in EXTREMES:
-            choose = EXTREMES[combined.name]
-            made = Bounded(choose.reduce(whole.value, axis=axes), whole.error.max(axis=axes), whole.element)
+        elif whole.element in elements:
+            value = reduction.reduce(whole.value, axis=axes).astype(np.float64)
+            made = Bounded(value, whole.error.max(axis=axes), whole.element)
         else:
             found = f"{combined.name} of {whole.element}"
             raise UsageError(f"fusion: found a reduction by {found}, allowed sums, maxima and minima")
         kept = [axis for axis in range(len(extents)) if axis not in axes]
         order = [kept.index(result.position) for result in output.results]
         made = made.reshaped(lambda array: np.transpose(array, order))
-        before = self.evaluation.array(self.op.operands[number])
-        if combined.name == "arith.addf":
-            return self.evaluation.moved(
-                made if not np.any(before.value) else BINARY["arith.addf"](made, before)
-            )
-        if combined.name in LOGIC:
-            return Bounded.exact(LOGIC[combined.name](made.value != 0, before.value != 0), "i1")
-        return extreme(EXTREMES[combined.name])(made, before)
+        return self.evaluation.moved(self.evaluation.combined(combined.name, made, self.op.operands[number]))
 
-    def _value(self, value: Value) -> Number:
+    def _value(self, value: Value) -> Bounded:
         if value in self.known:
             return self.known[value]
         if value in self.evaluation.values:
@@ -488,22 +473,17 @@ class _Body:
             raise UsageError("fusion: a body reads a value that is not computed elementwise")
         op = value.owner.operation
         if op.name == "arith.constant":
-            made: Number = _constant(op)
+            made = _constant(op)
         elif op.name == "linalg.index":
             dimension = ir.IntegerAttr(op.attributes["dim"]).value
             grids = np.ogrid[tuple(slice(0, extent) for extent in loop_extents(self.op))]
             made = Bounded.exact(grids[dimension], "index")
         else:
-            made = apply(op, list(map(self._value, op.operands)))
-            made = self.evaluation.moved(made) if isinstance(made, Bounded) else made
+            predicate = ir.IntegerAttr(op.attributes["predicate"]).value if op.name in COMPARISONS else 0
+            operands = tuple(map(self._value, op.operands))
+            made = self.evaluation.moved(apply(op.name, operands, str(op.results[0].type), predicate))
         self.known[value] = made
         return made
-
-
-def _as_array(number: Number) -> Bounded:
-    if isinstance(number, Bounded):
-        return number
-    return Bounded.exact(number.value.astype(np.float64), "i1")
 
 
 def _position(expression: ir.AffineExpr, grids: Sequence[Any]) -> Any:

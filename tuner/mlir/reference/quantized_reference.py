@@ -13,7 +13,7 @@ from tuner.mlir.fusions.facts import quantization_in
 
 Array = npt.NDArray[np.generic]
 Float64 = npt.NDArray[np.float64]
-UNIT = number_type("f32").epsilon / 2
+UNIT = number_type("f32").rounding
 SCALINGS = 4  # roundings of an element besides those of its sum: of its scales, and of the group's sum
 
 
@@ -34,7 +34,7 @@ def quantized_product(text: str, inputs: tuple[Array, ...], output: str) -> tupl
         # a kernel may subtract the zero points from sums: partial sums are as large as both together
         allowed = (SCALINGS + sum_roundings(q.shape[1])) * UNIT * (np.abs(rows) @ sizes.T)
         if output != "f32":
-            allowed = allowed + number_type(output).epsilon / 2 * np.abs(product)
+            allowed = allowed + number_type(output).rounding * np.abs(product)
         return product, np.nan_to_num(allowed, nan=0.0, posinf=0.0)
 
 

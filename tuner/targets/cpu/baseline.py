@@ -9,6 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
+from tuner.core.dtypes import number_type
 from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
@@ -16,7 +17,7 @@ from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
 from tuner.payload.comparison import compare
 from tuner.payload.drawing import draw, draw_base
-from tuner.payload.reference import reference_bytes, rounding
+from tuner.payload.reference import reference_bytes
 from tuner.runtime import timing
 from tuner.runtime.cpu.cold_caches import eviction_of
 from tuner.runtime.cpu.timing_conditions import thread_waited_s
@@ -100,7 +101,7 @@ def _verified_matmul(
         plain = replace(plain, dtype=WIDE, output="")
     # torch's oneDNN stores the type of A and B where sums in f32 are asked for
     is_narrow = library == baseline_libraries.ONEDNN_TORCH and not problem.output
-    result_rounding = rounding(problem.dtype) if is_narrow else 0.0
+    result_rounding = number_type(problem.dtype).rounding if is_narrow else 0.0
     inputs = replace(draw(plain, draw_base(plain, rng), rng), result_rounding=result_rounding)
     try:
         make = resolve_name(baseline_libraries.LIBRARIES[library].matmul)

@@ -15,13 +15,14 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.bounded import units_of_error
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.numpy_types import DTYPES
+from tuner.core.numpy_types import DTYPES, wide
 from tuner.core.packings import Packings
 from tuner.core.problem import WEIGHTS_COLD, Problem
 from tuner.core.records import Verdict
 from tuner.mlir.fusions.function import fusion_arguments
-from tuner.mlir.reference.fusion_reference import Expected, worst_error
+from tuner.mlir.reference.fusion_reference import Expected
 from tuner.payload.packed_weights import packed
 from tuner.payload.reference import Array
 from tuner.runtime.cpu.cold_caches import COPIES_LIMIT
@@ -248,17 +249,12 @@ def _can_be_marked(expected: npt.NDArray[np.float64], view: Array) -> npt.NDArra
 
 
 def _require_equal(name: str, expected: Expected, found: Array) -> float:
-    worst = worst_error(expected, found)
+    error = units_of_error(found, expected.value, expected.tolerance)
+    worst = float(error.max(initial=0.0))
     if worst <= 1.0:
         return worst
-    wide = found.astype(np.float64)
-    with np.errstate(all="ignore"):
-        error = np.abs(wide - expected.value) / np.maximum(expected.tolerance, np.finfo(np.float64).tiny)
-    is_same = (wide == expected.value) | (np.isnan(wide) & np.isnan(expected.value))
-    error = np.where(np.isnan(error), np.inf, error)
-    error[is_same | (expected.tolerance == np.inf)] = 0.0
-    index = np.unravel_index(int(np.nanargmax(error)), error.shape)
+    index = np.unravel_index(int(np.argmax(error)), error.shape)
     wrong = int(np.count_nonzero(error > 1.0))
     at = ", ".join(map(str, map(int, index)))
-    line = f"worst at [{at}]: found {wide[index]:.9g}, expected {expected.value[index]:.9g}"
-    raise CandidateError(Stage.VERIFY, f"{name}: {wrong} of {wide.size} elements are wrong; {line}")
+    line = f"worst at [{at}]: found {wide(found)[index]:.9g}, expected {expected.value[index]:.9g}"
+    raise CandidateError(Stage.VERIFY, f"{name}: {wrong} of {error.size} elements are wrong; {line}")

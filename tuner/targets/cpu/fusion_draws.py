@@ -18,6 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tuner.core.bounded import FROM_FLOAT
 from tuner.core.dtypes import FLOATS
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.fusion_facts import VISIBLE
@@ -26,7 +27,6 @@ from tuner.core.problem import Problem
 from tuner.core.quantization import CONSTANT
 from tuner.mlir.fusions.function import FusionArgument
 from tuner.mlir.fusions.hidden_keys import attention_mask
-from tuner.mlir.reference.bounded_ops import FROM_FLOAT
 from tuner.mlir.reference.fusion_reference import (
     Expected,
     as_marked,
