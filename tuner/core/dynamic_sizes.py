@@ -166,7 +166,7 @@ class SizeRange:
 
     @property
     def text(self) -> str:
-        """Returns the range as the command line takes it."""
+        """Returns the range as the command line takes it: ``1..4096``, or ``300`` for one size."""
         if self.least == self.greatest:
             return str(self.least)
         return f"{self.least}..{self.greatest}"

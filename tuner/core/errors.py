@@ -257,7 +257,7 @@ def unknown_strategy(what: str, found: str, names: Collection[str], also: str = 
 
 
 def near_names(found: str, names: Collection[str]) -> list[str]:
-    """Returns the NEAREST (3) names that are most like ``found``: those that contain it first."""
+    """Returns the NEAREST (3) names that are most like ``found``; names that contain it come first."""
     import difflib
 
     def distance(name: str) -> tuple[bool, float]:
