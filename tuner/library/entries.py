@@ -96,7 +96,7 @@ def library_entries(
 
     ``runs``: only trials of these, () for all. ``task.machine`` None: this machine. ``stock_only``: only
     scripts without tuner's transform ops. ``packs_weights``: also problems whose weights are packed ahead.
-    Raises UsageError where nothing is left, for a run of another machine or target, and for problems that
+    Raises UsageError where no trial is left, for a run of another machine or target, and for problems that
     differ only in alignment or caches.
     """
     if task.target is not None and not TargetName.parse(task.target).is_on_cpu:
@@ -254,7 +254,7 @@ def gpu_entries(store: "Store", task: TaskQuery, runs: Iterable[int] = ()) -> Li
     """Returns an entry per problem and chip: the fastest trial timed on a GPU, else the first verified one.
 
     ``runs``: only trials of these, () for all. A trial that was not timed gets a note. Raises UsageError
-    where nothing is left.
+    if no trial is found.
     """
     task = replace(task, threads=None, machine=None)
     found: dict[ProblemOnChip, _Found] = {}
