@@ -210,9 +210,9 @@ class AbstractMethod(BaseSampler):
 
     @abc.abstractmethod
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index of a configuration that is not proposed yet; there is one.
+        """Returns the index of a configuration that is not proposed yet.
 
-        ``rng``: the only randomness.
+        Call it only while there is one. ``rng``: the only source of random numbers of the choice.
         """
 
     def propose(self, number: int) -> Distributions:
