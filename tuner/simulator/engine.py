@@ -99,7 +99,11 @@ class Engine:
         self._save_at = 1
 
     def run(self, instructions: int) -> None:
-        """Executes about ``instructions`` instructions; one that lanes execute together counts once."""
+        """Executes until about ``instructions`` instructions are executed in all, or all threads have ended.
+
+        An instruction that lanes execute together counts once. Raises SimulationError for a fault of an
+        instruction, and for a deadlock.
+        """
         while self._resident.time < instructions and (lanes := self._next()) is not None:
             self._run_block(lanes)
 

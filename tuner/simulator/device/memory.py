@@ -221,7 +221,7 @@ class SimulatedMemory:
             self._freed.append(region)
 
     def release(self) -> None:
-        """Deletes the oldest regions of a quarantine larger than QUARANTINE_BYTES.
+        """Deletes the oldest freed regions until at most QUARANTINE_BYTES of them are kept.
 
         Call it without pending work.
         """

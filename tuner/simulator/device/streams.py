@@ -240,9 +240,9 @@ class CallRules:
         self._call = Call(begin, live)
 
     def note(self, work: Work) -> None:
-        """Adds work to the current call; reports a queue's first work if it is not ordered after the begin.
+        """Adds work to the current call; does nothing outside of calls.
 
-        Does nothing outside of calls.
+        Reports the first work of a queue if it is not ordered after the call's begin.
         """
         if self._call is None:
             return

@@ -54,7 +54,7 @@ def trap(_operands: Operands, _labels: dict[str, int]) -> Terminator:
 def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
     """Decodes PTX ``bar`` and ``barrier``, and ``barrier.cluster.wait``; returns a Terminator.
 
-    Of the former sync, red, and arrive, which does not wait.
+    Of ``bar`` and ``barrier`` these kinds: sync; red; and arrive, which does not wait.
     """
     modifiers = operands.modifiers
     if "cluster" in operands.instruction.parts:

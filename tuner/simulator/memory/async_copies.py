@@ -37,10 +37,10 @@ class Copies:
     def begin(
         self, lanes: Indices, targets: Indices, sources: Indices, size_bytes: int, source_bytes: Indices
     ) -> None:
-        """Begins a cp.async per lane, from global ``sources`` to shared ``targets``: NaN until a wait.
+        """Begins a cp.async per lane, from global ``sources`` to shared ``targets``.
 
-        Each copy reads ``source_bytes`` bytes now, and fills the rest of ``size_bytes`` with zeros. Raises
-        Fault for an invalid address, and for too many source bytes.
+        The targets read as NaN until a wait. Each copy reads ``source_bytes`` bytes now, and fills the rest
+        of ``size_bytes`` with zeros. Raises Fault for an invalid address, and for too many source bytes.
         """
         if (source_bytes > size_bytes).any():
             reason = f"found a source of {int(source_bytes.max())} bytes, allowed {size_bytes}"

@@ -222,7 +222,7 @@ class SharedMemory:
         self._views = {size: self.bytes.view(dtype) for size, dtype in UNSIGNED.items()}
 
     def starts(self, lanes: Indices, addresses: Indices, size_bytes: int, align_bytes: int = 0) -> Indices:
-        """Returns each lane's byte offset in the array of all blocks.
+        """Returns each lane's byte offset in the array of all blocks' shared memory.
 
         ``align_bytes`` 0: aligned to ``size_bytes``. Raises Fault for a misaligned address, or one out of
         bounds.
@@ -286,7 +286,8 @@ class SharedMemory:
     def begin_copy(self, lanes: Indices, addresses: Indices, size_bytes: int) -> Indices:
         """Begins an asynchronous write, whose bytes are NaN until ``finish_copy``.
 
-        Returns each lane's byte offset in the array of all blocks. Raises Fault for an invalid address.
+        Returns each lane's byte offset in the array of all blocks' shared memory. Raises Fault for an invalid
+        address.
         """
         starts = self.starts(lanes, addresses, size_bytes)
         self._watch.count_shared(lanes, addresses, size_bytes)
