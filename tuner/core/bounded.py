@@ -67,7 +67,7 @@ class Bounded:
 
     @property
     def lowest(self) -> Float64:
-        """Returns what no kernel's value is below."""
+        """Returns lower bounds of a kernel's values, elementwise: ``low``, or else ``value - error``."""
         return self.value - self.error if self.low is None else self.low
 
     @classmethod
