@@ -22,6 +22,7 @@ from tuner.core.matmul import Matmul
 from tuner.core.requests import TIMED_SAMPLER, RunRequest
 from tuner.core.runs import RunSettings
 from tuner.db.store import Store
+from tuner.space.recorded.reading import read_recorded
 from tuner.targets.registry import real_backends
 from tuner.targets.replay import replay_settings
 from tuner.tuning.earlier_results import planned, rows_of_first
@@ -78,7 +79,8 @@ def _row(file: Path, others: tuple[Path, ...], options: argparse.Namespace) -> d
 
 def _begun(file: Path, warm_files: tuple[Path, ...], sampler: str) -> tuple[RunSettings, tuple[int, ...]]:
     """Returns settings and first rows of a run on a recording that begins with others."""
-    request = RunRequest(ANY_PROBLEM, f"{REPLAY}:{file}", sampler=sampler, warm_files=warm_files)
+    problem = read_recorded(file).problem or ANY_PROBLEM
+    request = RunRequest(problem, f"{REPLAY}:{file}", sampler=sampler, warm_files=warm_files)
     settings = replay_settings(request, workers=1)
     target = real_backends().target_of_run(settings)
     with tempfile.TemporaryDirectory() as folder, Store.open(f"{folder}/results.db") as store:

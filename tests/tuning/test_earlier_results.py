@@ -1,7 +1,6 @@
 """What a run knows of earlier ones: resources, first points, outcomes by script or code."""
 
 import dataclasses
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -230,9 +229,7 @@ def test_known_points_are_rows_of_a_sampled_space(searched: Store, monkeypatch: 
 
 
 def test_a_recording_is_learned_from_unless_of_another_tuner(store: Store, tmp_path: Path) -> None:
-    foreign = tmp_path / "hub.json"
-    cache = {"cache": {"1": {"x": 1, "time": 2.0}}, "tune_params": {"x": [1]}, "tune_params_keys": ["x"]}
-    foreign.write_text(json.dumps(cache))
+    foreign = values.write_foreign(tmp_path / "hub.json", {(("x", 1),): 2.0})
     refused = (
         "hub: has no problem that this tuner knows, and none of the run's strategies: found hub, allowed fake"
     )
@@ -298,16 +295,9 @@ def test_a_resumed_run_expects_what_it_expected_though_more_is_known_by_now(
 def test_a_recording_of_another_tuner_is_of_the_runs_space_where_its_strategy_is(
     store: Store, tmp_path: Path
 ) -> None:
-    cache = {
-        "kernel_name": "fake",
-        "tune_params_keys": ["x", "comment"],
-        "tune_params": {"x": [1, 2, 3], "comment": ["a"]},
-        "cache": {
-            str(x): {"x": x, "comment": "a", "time": time} for x, time in ((1, 3.0), (2, 1.0), (3, 2.0))
-        },
-    }
-    (tmp_path / "hub.json").write_text(json.dumps(cache))
-    settings = fakes.settings(1, warm_files=(str(tmp_path / "hub.json"),))
+    points = {(("x", x), ("comment", "a")): time_ms for x, time_ms in ((1, 3.0), (2, 1.0), (3, 2.0))}
+    file = values.write_foreign(tmp_path / "fake.json", points)
+    settings = fakes.settings(1, warm_files=(str(file),))
     tuned = tune(store, settings, plan=planned())
     assert first_of(store, tuned)[0].candidate == Candidate.of("fake", {"x": 2, "comment": "a"})
     prior = store.run(tuned.run.id).settings.prior

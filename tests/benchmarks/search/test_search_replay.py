@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,13 @@ import pytest
 
 from benchmarks.search import kernel_tuner, search_ranks, search_replay, transfer
 from benchmarks.search.warm_start import STARTS, _is_good, _settings, _starts, _trials
+from benchmarks.t4_writer import Recording, t4_bytes
 from tests.benchmarks.search.test_replay_space import SHIPPED
+from tests.space.recorded import values
+from tuner.core.candidate import Candidate
 from tuner.core.runs import SEED, WARM_START, InitialConfiguration
 from tuner.space.recorded.reading import read_recorded
+from tuner.space.search_space import SearchSpace
 
 REPLAY = search_replay.main
 SCORES = {"tpe": (0.8, 0.7, 0.6), "trees": (0.5, 0.75, 0.3), "random": (0.0, 0.1, -0.1)}
@@ -127,25 +132,25 @@ def test_a_search_begins_with_known_points_and_good_is_within_a_share_of_the_opt
     assert _is_good(np.array([best, best / 0.97, best / 0.9, np.nan]), SPACE, 0.96).tolist() == [1, 1, 0, 0]
 
 
-def cache(path: Path, knob: str, factor: float) -> None:
-    """Writes a small space of another tuner: its optimum moves a little with the factor."""
-    timed = {
-        str(x): {knob: x, "y": y, "time": 1 + (x - 9 * factor) ** 2 + abs(y - 3)}
-        for x, y in ((number, number % 5) for number in range(1, 41))
-    }
-    knobs = {knob: sorted({each[knob] for each in timed.values()}), "y": list(range(5))}
-    document = {"kernel_name": "k", "tune_params_keys": [knob, "y"], "tune_params": knobs, "cache": timed}
-    path.write_text(json.dumps(document))
+def recorded(path: Path, strategy: str) -> None:
+    """Writes the fabricated space as that of a strategy, recorded on a machine with the file's name."""
+    run = replace(values.RUN, machine=replace(values.RUN.machine, name=path.name))
+    trials = []
+    for trial in values.recording().trials:
+        candidate = Candidate.of(strategy, dict(trial.record.candidate.choices))
+        trials.append(replace(trial, record=replace(trial.record, candidate=candidate)))
+    space = SearchSpace(strategy, values.KNOBS)
+    path.write_bytes(t4_bytes(Recording((run,), tuple(trials), (space,)), is_compressed=False))
 
 
 def test_each_machine_of_a_space_is_left_out_and_a_space_of_one_machine_is_no_pair(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    cache(tmp_path / "other_a.json", "z", 1.0)
+    recorded(tmp_path / "other_a.json", "other")
     with pytest.raises(SystemExit, match="found no space that two files have, allowed 1 or more"):
         run(monkeypatch, transfer.main, str(tmp_path))
-    cache(tmp_path / "space_a.json", "x", 1.0)
-    cache(tmp_path / "space_b.json", "x", 1.1)
+    recorded(tmp_path / "space_a.json", "fabricated")
+    recorded(tmp_path / "space_b.json", "fabricated")
     options = "--evaluations 8 --seeds 2 --json"
     run(monkeypatch, transfer.main, str(tmp_path), *options.split())
     document: dict[str, Any] = json.loads(capsys.readouterr().out)

@@ -2,7 +2,10 @@
 
 import dataclasses
 import itertools
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from benchmarks.t4_writer import Recording, t4_bytes
 from tests import trials
@@ -60,4 +63,16 @@ def recording() -> Recording:
 def write_recording(folder: Path, name: str = "fabricated.t4.json.gz") -> Path:
     path = folder / name
     path.write_bytes(t4_bytes(recording(), is_compressed=name.endswith(".gz")))
+    return path
+
+
+def write_foreign(path: Path, times_ms: Mapping[tuple[tuple[str, Any], ...], float | None]) -> Path:
+    """Writes a recording as another tuner does: times by configuration, None: it failed at run time."""
+    results = []
+    for knobs, time_ms in times_ms.items():
+        measured = [] if time_ms is None else [{"name": "time", "value": time_ms, "unit": ""}]
+        invalidity = "runtime" if time_ms is None else "correct"
+        result = {"configuration": dict(knobs), "invalidity": invalidity, "measurements": measured}
+        results.append({**result, "objectives": ["time"], "times": {}})
+    path.write_text(json.dumps({"schema_version": "1.0.0", "metadata": {}, "results": results}))
     return path

@@ -82,6 +82,7 @@ LISTED = 20  # trials or runs in a table, unless --limit is given
     type=click.Choice(FORMATS),
     default="table",
     show_default=True,
+    help="json and csv list all trials.",
 )
 @database_option
 @json_option

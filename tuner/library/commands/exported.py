@@ -62,16 +62,16 @@ def export_stored(
     is_stock = params["is_stock"]
     backends = backends_of(context)
     stock = _stock(store, stored, form, output, is_asked=is_stock)
-    beside: StoredTrial | None = None  # whose script goes next to that of ``stored``
+    stock_trial: StoredTrial | None = None  # whose script goes next to that of ``stored``
     if stock is not None and is_stock:
         stored = stock.trial
     elif stock is not None:
-        beside = stock.trial
-    _write(backends, store, stored, form, output, as_json, beside, constants=params["constants"])
+        stock_trial = stock.trial
+    _write(backends, store, stored, form, output, as_json, stock_trial, constants=params["constants"])
     _note_stock(stock, stored, form, output)
     if params["trial"] is None and not is_stock:
         _note(best_text(stored, store.run(stored.run)))
-    _print_commands(stored, form, output, has_stock=beside is not None)
+    _print_commands(stored, form, output, has_stock=stock_trial is not None)
 
 
 def export_untuned(context: click.Context, problem: "Problem", output: Path | None, *, as_json: bool) -> None:
@@ -156,11 +156,11 @@ def _write(
     form: str,
     output: Path | None,
     as_json: bool,
-    beside: StoredTrial | None,
+    stock_trial: StoredTrial | None,
     *,
     constants: bool,
 ) -> None:
-    """Writes or prints a trial in a form; the stock script of ``beside`` goes next to it: FILE.stock.mlir."""
+    """Writes or prints a trial in a form; that of ``stock_trial`` goes next to it: FILE.stock.mlir."""
     if form == "json":
         require_bound(trial)
         content = (json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n").encode()
@@ -171,8 +171,8 @@ def _write(
         _print(content, trial.id, form, as_json)
     elif form == "script" and (output.is_file() or not output.exists()):
         files = exported_files(backends, store, trial, output, constants=constants)
-        if beside is not None:
-            files |= exported_files(backends, store, beside, stock_file(output), constants=constants)
+        if stock_trial is not None:
+            files |= exported_files(backends, store, stock_trial, stock_file(output), constants=constants)
     else:
         files[output] = content
     if form == "script" and output is not None:
@@ -182,7 +182,7 @@ def _write(
         write_atomically(path, body)
         print(f"{verb} {path}", file=sys.stderr)
     if output is not None and output.is_file():
-        _clear_earlier(output, trial.id, has_stock=beside is not None)
+        _clear_earlier(output, trial.id, has_stock=stock_trial is not None)
     if form == "cubin" and trial.record.status == "verified":
         print(f"note: trial {trial.id}: its PTX is verified; this machine code never ran", file=sys.stderr)
     if as_json and files:
