@@ -229,7 +229,7 @@ def test_known_points_are_rows_of_a_sampled_space(searched: Store, monkeypatch: 
 
 
 def test_a_recording_is_learned_from_unless_of_another_tuner(store: Store, tmp_path: Path) -> None:
-    foreign = values.write_foreign(tmp_path / "hub.json", {(("x", 1),): 2.0})
+    foreign = values.write_foreign(tmp_path / "hub.json", [({"x": 1}, 2.0)])
     refused = (
         "hub: has no problem that this tuner knows, and none of the run's strategies: found hub, allowed fake"
     )
@@ -295,7 +295,7 @@ def test_a_resumed_run_expects_what_it_expected_though_more_is_known_by_now(
 def test_a_recording_of_another_tuner_is_of_the_runs_space_where_its_strategy_is(
     store: Store, tmp_path: Path
 ) -> None:
-    points = {(("x", x), ("comment", "a")): time_ms for x, time_ms in ((1, 3.0), (2, 1.0), (3, 2.0))}
+    points = [({"x": x, "comment": "a"}, time_ms) for x, time_ms in ((1, 3.0), (2, 1.0), (3, 2.0))]
     file = values.write_foreign(tmp_path / "fake.json", points)
     settings = fakes.settings(1, warm_files=(str(file),))
     tuned = tune(store, settings, plan=planned())

@@ -57,7 +57,7 @@ def test_random_search_is_zero_on_average_and_steps_end_where_it_is_close() -> N
 
 @pytest.mark.parametrize(("times_ms", "found"), [([None], 0), ([1.0, 1.0], 1)])
 def test_a_space_without_a_best_is_refused(tmp_path: Path, times_ms: list[float | None], found: int) -> None:
-    points = {(("x", index),): time_ms for index, time_ms in enumerate(times_ms)}
+    points = [({"x": index}, time_ms) for index, time_ms in enumerate(times_ms)]
     path = write_foreign(tmp_path / "space.json", points)
     with pytest.raises(UsageError, match=f"found {found} different times, allowed 2 or more"):
         ReplaySpace.read(path)

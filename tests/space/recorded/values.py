@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +66,13 @@ def write_recording(folder: Path, name: str = "fabricated.t4.json.gz") -> Path:
     return path
 
 
-def write_foreign(path: Path, times_ms: Mapping[tuple[tuple[str, Any], ...], float | None]) -> Path:
-    """Writes a recording as another tuner does: times by configuration, None: it failed at run time."""
+def write_foreign(path: Path, points: Iterable[tuple[Mapping[str, Any], float | None]]) -> Path:
+    """Writes a recording as another tuner does. ``points``: (knobs, milliseconds); None: it failed to run."""
     results = []
-    for knobs, time_ms in times_ms.items():
+    for knobs, time_ms in points:
         measured = [] if time_ms is None else [{"name": "time", "value": time_ms, "unit": ""}]
         invalidity = "runtime" if time_ms is None else "correct"
-        result = {"configuration": dict(knobs), "invalidity": invalidity, "measurements": measured}
+        result = {"configuration": knobs, "invalidity": invalidity, "measurements": measured}
         results.append({**result, "objectives": ["time"], "times": {}})
     path.write_text(json.dumps({"schema_version": "1.0.0", "metadata": {}, "results": results}))
     return path
