@@ -120,7 +120,7 @@ def _symbol(prefix: str, program: SizedCode) -> str:
 
 @dataclass(frozen=True)
 class CTensor:
-    """An argument or a result of the C function."""
+    """An argument or a result of the C function: its name, and its type, whose sizes may depend on n."""
 
     name: str
     type: SizedType
@@ -143,7 +143,11 @@ class CTensor:
 
     @property
     def initializer(self) -> str:
-        """Returns the C initializer of a ``struct tensor``."""
+        """Returns the C initializer of a ``struct tensor``: "{4, 2, {{1, 0}, {0, 64}}}" for ?x64xf32.
+
+        It has the bytes of an element, the number of dimensions, and per dimension (a, b) of its size a * n +
+        b.
+        """
         sizes = [f"{{{size.of_n}, {size.constant}}}" for size in self.type.shape] or ["{0, 0}"]
         element_bytes = number_type(self.type.element).bytes
         return f"{{{element_bytes}, {self.rank}, {{{', '.join(sizes)}}}}}"
@@ -151,7 +155,7 @@ class CTensor:
 
 @dataclass(frozen=True)
 class CWriter:
-    """A C function that writes an argument which says n."""
+    """A C function that writes a number that depends on n, or a mask of that many ones, into an array."""
 
     name: str
     type: str  # of an element
@@ -160,7 +164,7 @@ class CWriter:
 
 @dataclass(frozen=True)
 class CAdded:
-    """An argument of a static program that says n, in the memory of an object."""
+    """An argument of a static program that tells it n: written into an object's memory before a call."""
 
     size: LinearSize
     count: int  # of elements
@@ -170,7 +174,7 @@ class CAdded:
 
 @dataclass(frozen=True)
 class CFill:
-    """Elements of the arena that have a value before a program runs."""
+    """Elements of the arena, ``at`` bytes from its start, that have a value before a program runs."""
 
     at: int
     count: int
@@ -179,7 +183,7 @@ class CFill:
 
 @dataclass(frozen=True)
 class CProgram:
-    """A static program, as C source has it in tables."""
+    """The static program for calls of n up to ``size``, as an entry of the C source's tables."""
 
     symbol: str
     size: int
@@ -190,7 +194,7 @@ class CProgram:
 
 @dataclass(frozen=True)
 class ObjectMemory:
-    """Where arrays lie in the memory of an object, after the arena; for any of the programs."""
+    """Byte offsets of arrays in an object's memory, after the arena; large enough for each static program."""
 
     reads: tuple[int, ...]  # each argument of a static program, padded
     returned: tuple[int, ...]  # each result of a static program

@@ -79,14 +79,15 @@ def matmul_schedules(
 ) -> Iterator[FusionSchedule]:
     """Yields schedules for a matmul of a program on a device, the best first.
 
-    First the best timed trial of the matmul itself; then, of one with an epilogue, the configuration of the
-    best timed trial without, if that kernel can apply an epilogue: it sums no parts of K, and packs nothing.
+    First the best timed trial of this matmul. Then, for a matmul with an epilogue, the configuration of the
+    best timed trial of the same matmul without an epilogue, if its kernel can apply one: a kernel that
+    neither divides the sum over K nor packs an operand.
 
     Args:
         store: the database.
         timed_on: the target, and the machine if it matters, whose times count.
-        machine: the one that is compiled for.
-        problem: the matmul; its type is part of its key, so trials in tf32 are none of f32.
+        machine: the machine to compile for.
+        problem: the matmul; trials of another type, such as tf32 for f32, are not used.
     """
     best = _best_timed(store, timed_on, problem)
     if best is not None:

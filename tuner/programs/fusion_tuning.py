@@ -90,10 +90,11 @@ class ProgramBudget:
     began_s: float  # by the monotonic clock
 
     def campaign_s(self, now_s: float, last_s: float) -> float | None:
-        """Returns the seconds for the campaign; 0.0 where they are too few for a trial; None: no limit.
+        """Returns the seconds for the campaign; 0.0 if fewer than LEAST_CAMPAIGN_S are left; None: no limit.
 
-        ``last_s``: an estimate of what the last steps take. What they leave is the campaign's, or the part
-        SEARCHED of the budget if that is more and all ends by MOST.
+        ``now_s``: the time on the monotonic clock; ``last_s``: estimated seconds of running and timing at the
+        end. The campaign gets what is left of the budget without these, but at least SEARCHED times the
+        budget, unless all would then take more than MOST times the budget.
         """
         if self.budget_s is None:
             return None
@@ -103,7 +104,7 @@ class ProgramBudget:
         return campaign_s if campaign_s >= LEAST_CAMPAIGN_S else 0.0
 
     def left_s(self, now_s: float) -> float:
-        """Returns the seconds until the tuning has taken MOST of the budget; inf without a budget."""
+        """Returns the seconds until tuning has taken MOST times the budget, < 0 after it; inf without one."""
         if self.budget_s is None:
             return math.inf
         return self.began_s + MOST * self.budget_s - now_s
@@ -112,9 +113,10 @@ class ProgramBudget:
 def heaviest_first(
     members: tuple[CampaignMember, ...], fusions: tuple[ExplainedFusion, ...]
 ) -> tuple[CampaignMember, ...]:
-    """Returns the fusions of a campaign in the order of their shares of the untuned program's time.
+    """Returns the fusions of a campaign by descending share of the untuned program's time.
 
-    ``fusions``: of the untuned program, by number. The shares are estimated unless each has a reliable time.
+    ``fusions``: those of the untuned program, in its order. Shares are estimated unless all times are
+    reliable.
     """
     weights_s = [fusion.time_s for fusion in fusions if fusion.time_s and fusion.reliability.is_reliable]
     if len(weights_s) < len(fusions):
@@ -128,7 +130,7 @@ def heaviest_first(
 
 @dataclass(frozen=True)
 class ComparedProgram:
-    """The schedules that a program is to have: a run of it with these, and its times in several processes."""
+    """A run of a program with the schedules that it keeps, and its times in several processes."""
 
     ran: RunAndTimes
     timed: TimedProcesses | None  # of the tuned schedules, next to the untuned program; None: not timed
@@ -207,7 +209,7 @@ class FusionTuning:
     clock: Callable[[], float] = time.monotonic
 
     def find(self, request: ProgramRequest, name: str, cache: str = WEIGHTS_COLD) -> TunableFusions:
-        """Returns the tunable fusions of a program; of others, ``why_none`` or ``left_out`` has the reasons.
+        """Returns the tunable fusions of a program; ``why_none``, ``left_out``: why others are not tuned.
 
         ``name``: the program's, for error messages. ``cache``: state of the CPU caches in which fusions are
         timed, as in ``Problem.cache``. Raises UsageError for a program that is not valid.

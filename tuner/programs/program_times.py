@@ -45,7 +45,7 @@ class ProgramTimes:
     def overlap(self) -> float | None:
         """Returns the average number of kernels that run at once while any runs.
 
-        None if no kernel was timed.
+        None if no kernel was timed, or if all kernels took 0 s.
         """
         busy_s = busy(self.kernels)
         if busy_s > 0:

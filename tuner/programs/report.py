@@ -28,7 +28,7 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """True if the error is within the tolerance, or is 0 where an array of zeros would pass as well."""
+        """True if the error is 0, or is within the tolerance where an array of zeros would not be."""
         return self.max_error == 0 or (self.max_error <= self.tolerance and not self.is_blind)
 
     @property

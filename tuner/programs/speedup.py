@@ -66,9 +66,11 @@ class TimedPair:
 
     @property
     def is_faster(self) -> bool:
-        """True if a tuned call takes less time than an untuned one, by more than two timings of it differ.
+        """True if a tuned call takes less time than an untuned one, by more than noise.
 
-        Other programs slow both alike, as calls are interleaved: the times themselves may be unreliable.
+        That is: the interval of the difference lies below 0, and its median exceeds the difference of two
+        timings of the tuned program. Other programs slow both calls alike, as calls are interleaved: the
+        times themselves may be unreliable.
         """
         difference = slowdown(self.bound, self.plain)
         noise = noise_of(self.bound, self.bound_again)

@@ -44,7 +44,10 @@ def evaluate_script(
     settings: dict[str, Any],
     script: tuple[Path, str],
 ) -> bool:
-    """Evaluates a script, its file and its text; prints the answer, returns whether the script is correct."""
+    """Evaluates a script; prints the result as JSON; returns whether the script is correct.
+
+    ``script``: the path of its file, and its text.
+    """
     cases = _Cases(backends, problem, target, settings)
     file, text = script
     with open_store(database) as store, contextlib.closing(_Evaluators(backends, store)) as evaluators:
@@ -62,7 +65,7 @@ def evaluate_lines(
     database: str | None,
     settings: dict[str, Any],
 ) -> None:
-    """Answers each line of standard input by a line of JSON."""
+    """Evaluates the script of each line of standard input; prints one line of JSON per line."""
     cases = _Cases(backends, problem, target, settings)
     with open_store(database) as store, contextlib.closing(_Evaluators(backends, store)) as evaluators:
         _answer_lines(cases, evaluators)

@@ -20,7 +20,10 @@ def required_problem(text: str | None) -> str:
 
 
 def problem_of_words(text: str) -> Problem:
-    """Returns the problem of a text that is not the name of a file. Raises UsageError for other words."""
+    """Returns the problem that a text such as "matmul 512x512x512 f32" describes.
+
+    Raises UsageError for a text of another form, or with values that are not allowed.
+    """
     words = text.split()
     if not LEAST_WORDS <= len(words) <= LEAST_WORDS + len(FURTHER_WORDS):
         raise UsageError(f"problem: found {text[:80]!r}, allowed {PROBLEM_FORM}", f'"{PROBLEM_EXAMPLE}"')

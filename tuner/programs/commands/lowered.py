@@ -39,7 +39,10 @@ def print_program(
     *,
     as_json: bool,
 ) -> None:
-    """Prints or writes the text of a program after its last step."""
+    """Prints a program's text after the lowering step ``last``, or writes it to ``output``.
+
+    Raises UsageError for mistakes of the user, TunerError where lowering fails.
+    """
     request = replace(request, database=known_url(database))
     with named_in_errors(str(payload), request.text):
         lowered = lower_in_child(request, last, LOWER_TIMEOUT_S)

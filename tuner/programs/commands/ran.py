@@ -44,7 +44,7 @@ SLOW_S = 10.0  # after which a command says that it is still at work
 def run_program(
     payload: Path, request: ProgramRequest, sizes: SizeRange | None, database: str | None, *, as_json: bool
 ) -> int:
-    """Runs a program, or at some of ``sizes``; prints the outcome and returns the exit code.
+    """Runs a program, at several sizes of ``sizes`` if given; prints the outcome; returns the exit code.
 
     ``payload``: the name of the program, for messages.
     """
@@ -118,7 +118,7 @@ def tuned_lines(tuned: tuple["TunedKernel", ...]) -> list[str]:
 
 
 def matmul_lines(report: "ProgramReport") -> list[str]:
-    """Returns a line for each matmul of a program: those of stored trials first."""
+    """Returns a line per matmul that a script implements; first the matmuls with a stored trial's script."""
     known = {kernel.problem for kernel in report.tuned}
     lines = tuned_lines(report.tuned)
     lines += [f"matmul  {problem.key}" for problem in report.problems if problem not in known]
@@ -218,10 +218,10 @@ def sample_lines(sample: "KernelSample") -> list[str]:
 
 
 def call_text(times: ProgramTimes) -> str:
-    """Returns the time of a call as text, and of how many processes it is: "12 us a call in one process".
+    """Returns the time of a call as text, and the number of processes: "12 us a call in one process".
 
-    Of several processes with the interval that covers what each of them has. Another process places code and
-    arrays elsewhere in memory.
+    For several processes the text has an interval that covers the interval of each process. Another process
+    places code and arrays elsewhere in memory.
     """
     call = f"{seconds_text(times.call_s)} a call"
     if times.processes == 1 or times.interval_s is None:

@@ -62,7 +62,7 @@ OF_MATMULS = ("strategies", "space")  # options that choose how matmuls of a pro
 
 
 def tune(form: ProgramForm, backends: "Backends") -> int:
-    """Tunes the fusions, or the matmuls, of a program, runs it, prints the result, returns the exit code.
+    """Tunes the fusions, or the matmuls, of a program; runs it, prints the result, returns the exit code.
 
     Raises UsageError for options that cannot be combined, and for a program that has nothing to tune.
     """

@@ -184,7 +184,10 @@ def _wraps(type_: ir.Type) -> bool:
 
 
 def size_below(value: Value, known: KnownSizes) -> LinearSize | None:
-    """Returns the size that depends on n and that a scalar is, possibly converted to a float; else None."""
+    """Returns the size to which a scalar is equal, if that depends on n, as a function of n; else None.
+
+    The scalar may be the size converted to a float.
+    """
     conversion = op_of(value, *CONVERSIONS)
     number = known.numbers.get(conversion.operands[0] if conversion is not None else value)
     if number is None or number.is_static:

@@ -53,7 +53,7 @@ class StaticFunction:
     arguments: dict[SizeArgument, Value] = field(default_factory=dict)
 
     def make(self, reductions: Sequence[ReductionOverN]) -> tuple[SizeArgument, ...]:
-        """Changes the function in place; returns what follows its arguments.
+        """Gives the function static sizes, in place; returns the arguments that it adds at the end.
 
         Raises UsageError where an operation other than linalg's reads a number that depends on n.
         """

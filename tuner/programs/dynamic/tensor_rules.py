@@ -219,7 +219,10 @@ def note_tensor(op: Op, known: KnownSizes) -> None:
 
 
 def pads_after(op: Op, known: KnownSizes) -> list[tuple[int, LinearSize]]:
-    """Returns dimensions of a ``tensor.pad`` whose source depends on n, and which are padded at the end."""
+    """Returns the dimensions of a ``tensor.pad`` that depend on n and are padded at the end.
+
+    Each with the size of the source along it, as a function of n.
+    """
     (source,), _, high = segments(op)
     sizes = known.shape(source)
     numbers = known.mixed(op, "static_high", high)

@@ -45,21 +45,21 @@ class SharedLimits:
 
     @property
     def is_over(self) -> bool:
-        """Returns whether there is no time left in which a program could be tuned."""
+        """Returns whether the budget is too short to tune a program; False without a budget."""
         return self.budget_s is not None and self.budget_s < LEAST_BUDGET_S
 
     @property
     def budget(self) -> str | None:
-        """Returns the time as the command line takes it: "12.5s"."""
+        """Returns the budget as the command line takes it: "12.500s"; None without a budget."""
         if self.budget_s is None:
             return None
         return f"{self.budget_s:.3f}s"
 
     def share(self, left: int, spent_trials: int, began_s: float, now_s: float) -> "SharedLimits":
-        """Returns the limits of the next of ``left`` programs, which share what is left equally.
+        """Returns the limits of the next of ``left`` programs, which share what is left of these equally.
 
-        ``spent_trials``: candidates of the programs before; ``began_s``: when the tuning began, on the clock
-        of ``now_s``.
+        ``spent_trials``: candidates of the programs before. ``began_s``, ``now_s``: when tuning began, and
+        now, in seconds on one clock.
         """
         trials = None
         if self.trials is not None:

@@ -39,11 +39,11 @@ def prepare(module: ir.Module) -> None:
 
 
 def generalize(module: ir.Module) -> None:
-    """Makes ``linalg.generic`` of named operations other than contractions and windows, in place.
+    """Converts named linalg operations, except contractions and windows, to ``linalg.generic``, in place.
 
-    Also of matmuls of broadcast operands, of one column, and that are a batch of one, and of fills whose
-    number is not a constant. Fills with a constant stay, since each fusion that reads one gets its own copy;
-    so do softmax and packing.
+    Converted, too, are matmuls with a broadcast operand, with one column or of a batch of one, and fills
+    whose number is not a constant. Fills with a constant stay, since each fusion that reads one gets its own
+    copy; so do softmax and packing.
     """
     if generalize_named(module):
         run_passes(module, INLINE_NUMBERS)

@@ -82,11 +82,11 @@ class BufferPlan:
 
 
 def placed(payload: TensorPayload, first_weight: int, paddings: Collection[Op] = ()) -> BufferPlan:
-    """Returns the plan with places for arguments and results, and for values that a reader needs at a place.
+    """Returns a plan with the views of arguments and results, and of values that must lie at a certain place.
 
-    The arguments from ``first_weight`` on are weights. Readers that need a place are paddings,
-    concatenations, insertions and transposes. Other values get their places by ``settle``.
-    ``paddings``: those that are not in memory.
+    A value must, if a padding, concatenation, insertion or transpose reads it. Other values get their views
+    by ``settle``. The arguments from ``first_weight`` on are weights. ``paddings``: those that are not in
+    memory.
     """
     plan = BufferPlan()
     for index, argument in enumerate(payload.block.arguments):
@@ -116,7 +116,7 @@ def placed(payload: TensorPayload, first_weight: int, paddings: Collection[Op] =
 
 
 def settle(plan: BufferPlan, payload: TensorPayload, outputs: Collection[Value]) -> None:
-    """Adds to ``plan`` the places of ``outputs`` that have no place yet, and of all views of values.
+    """Adds to ``plan`` a view for each of ``outputs`` that has none yet, and views of reshapes and slices.
 
     ``outputs``: the values that fusions write.
     """

@@ -46,10 +46,10 @@ INDEX = "linalg.index"
 
 
 def take_shapes_of_producers(payload: TensorPayload) -> None:
-    """Gives generics the shape of an operand's producer where a copy is not needed, in place.
+    """Moves reshapes after the generics that read them, in place, so that these have their producer's shape.
 
-    Reshapes follow their results. A broadcast takes the shape that a reshape gives its result, and last loops
-    that are all reduced become one.
+    Only where no copy is needed. A broadcast takes the shape that a reshape gives its result. The last loops
+    of a reduction become one, if all are reduced.
     """
     for op in payload.ops:  # a broadcast of the shape that a reshape gives it can join its reader's fusion
         source = defining(op.operands[0]) if op.name in (EXPAND, COLLAPSE) else None

@@ -163,9 +163,9 @@ def slice_of(op: Op) -> Slice | None:
 
 
 def transposition_of(op: Op) -> tuple[int, ...] | None:
-    """Returns, per dimension of the result of a generic that only permutes dimensions, that of the source.
+    """Returns, per dimension of the result of a generic that only permutes them, the source's dimension.
 
-    None for another op, and for a constant, empty or filled source. A copy in order counts as a permutation.
+    None for another operation, and for a constant, empty or filled source. A copy in order is a permutation.
     """
     loops = moved_loops(op)
     if loops is None or len(loops) != maps_in(op)[0].n_dims or operations.is_free(op.operands[0]):
@@ -194,7 +194,7 @@ def moved_loops(op: Op) -> tuple[int, ...] | None:
 
 
 def padding_number(op: Op) -> float | None:
-    """Returns the constant of a ``tensor.pad`` of static sizes; None for another one, or sizes below 0."""
+    """Returns the constant that a ``tensor.pad`` adds; None for other values, dynamic or negative widths."""
     if len(op.operands) > 1 or min((*op.attributes["static_low"], *op.attributes["static_high"])) < 0:
         return None
     yields = [
@@ -206,7 +206,7 @@ def padding_number(op: Op) -> float | None:
 
 
 def number_of(value: Value) -> float | None:
-    """Returns the constant that a tensor is filled with; None where no ``linalg.fill`` of one makes it."""
+    """Returns the constant that fills a tensor; None if it is no ``linalg.fill`` of a constant."""
     op = operations.defining(value)
     if op is None or op.name != operations.FILL:
         return None

@@ -39,7 +39,7 @@ Array = npt.NDArray[Any]
 class SizedCode:
     """The static program for calls of n up to ``size``, with its packed weights.
 
-    ``added``: arguments that follow those of the program of the dynamic size.
+    ``added``: arguments that tell it n, after the arguments of the program of the dynamic size.
     """
 
     size: int

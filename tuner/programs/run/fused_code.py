@@ -103,7 +103,7 @@ class FusedImage:
     plan: WeightPlan | None = None
 
     def with_weights(self, weights: Sequence[Array]) -> Self:
-        """Returns the program with other weights, the arrays in the order of their numbers.
+        """Returns the program with other weights, which it packs; ``weights``: the arrays, in order.
 
         Raises ValueError for a program that was loaded from files.
         """

@@ -28,7 +28,7 @@ ndarray = np.ndarray
 class SizedMember:
     """A static program that runs calls of n up to ``size``.
 
-    ``added``: arguments that follow those of the program of the dynamic size.
+    ``added``: arguments that tell it n, after the arguments of the program of the dynamic size.
     """
 
     size: int

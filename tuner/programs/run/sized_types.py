@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class SizedType:
-    """The type of an argument or result: its shape in n, and its elements."""
+    """The type of an argument or result whose sizes may depend on n: its shape, and its element type."""
 
     shape: Shape
     element: str
@@ -28,7 +28,7 @@ class SizedType:
 
     @property
     def buffer(self) -> BufferType:
-        """Returns the type of an array that has this type at some n."""
+        """Returns the type with a dynamic dimension (None) for each size that depends on n."""
         shape: list[int | None] = [None] * len(self.shape)
         for dimension, length in enumerate(self.shape):
             if length.is_static:
@@ -58,7 +58,7 @@ class SizeArgument:
 
 
 def set_size(array: Array, argument: SizeArgument, size: int) -> None:
-    """Writes what says the size n = ``size`` into an added argument of a static program."""
+    """Writes the number, or the mask, that ``argument`` of a static program has in a call of n = ``size``."""
     number = argument.size.at(size)
     if argument.use != MASK:
         array[...] = number
@@ -75,7 +75,7 @@ def cut(array: Array, type_: SizedType, size: int) -> Array:
 
 
 class PaddedArray:
-    """Memory of the static shape of an argument; what is beyond the argument of a call is 0."""
+    """Memory for an argument of a static program; elements beyond the argument of a call are 0."""
 
     def __init__(self, type_: SizedType, size: int, dtype: "np.dtype[Any]") -> None:
         self._shape = type_.shape
@@ -83,7 +83,10 @@ class PaddedArray:
         self._size = 0  # up to which elements may differ from 0
 
     def filled(self, argument: Array, size: int) -> Array:
-        """Returns the array with the elements of an argument of a call of ``size``."""
+        """Copies an argument of a call of n = ``size`` into the memory, with zeros beyond it.
+
+        Returns the array that the static program takes; the next call overwrites it.
+        """
         for dimension, length in enumerate(self._shape):
             if not length.is_static and size < self._size:
                 beyond = [slice(None)] * len(self._shape)
