@@ -69,7 +69,10 @@ def special_attention(
     is_causal: bool,
     scale: float | None,
 ) -> torch.Tensor | None:
-    """Returns attention without dropout, of few queries or causal without another mask; None for the rest."""
+    """Returns attention without dropout for few queries, or for a causal mask alone; None for other cases.
+
+    None also for a causal mask together with ``mask``.
+    """
     if is_causal:
         return causal_attention(query, key, value, scale) if mask is None else None
     if _has_few_queries(query, key):
@@ -93,10 +96,11 @@ def attention_of_few(
     mask: torch.Tensor | None,
     scale: float | None,
 ) -> torch.Tensor:
-    """Returns softmax(query key^T scale + mask) value for few queries per head; narrow floats in f32.
+    """Returns softmax(query key^T scale) value plus an optional mask, for few queries per head.
 
-    Scores are sums along the rows of ``key``, which lie in memory as they are: as a matrix product they would
-    need its transpose. Queries that share keys are next to one another, so a row of keys is read once.
+    f16 and bf16 are computed in f32. Scores are sums along the rows of ``key``, which are read as they lie in
+    memory; a matrix product would need the transpose of ``key``. Queries that share keys are next to one
+    another, so a row of keys is read once.
 
         query [b, heads, l, d], key [b, fewer, n, d]  ->  scores [b, fewer, n, heads / fewer * l]
     """
@@ -119,9 +123,9 @@ def attention_of_few(
 def causal_attention(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float | None
 ) -> torch.Tensor:
-    """Returns softmax(query key^T scale) value, where query i has the keys 0 to i; narrow floats in f32.
+    """Returns softmax(query key^T scale) value, where query i reads keys 0 to i.
 
-    Fewer heads of keys and values than of queries are repeated.
+    f16 and bf16 are computed in f32. Heads of keys and values are repeated if queries have more heads.
     """
     dtype = query.dtype
     query, key, value = map(widened, (query, key, value))

@@ -279,10 +279,10 @@ def compared_baseline(
 
 
 def is_faster(theirs: Callable[..., Any], ours: Callable[..., Any], tensors: tuple[Any, ...]) -> bool:
-    """Returns whether a call of ``theirs`` takes less time than one of ``ours``, by more than noise.
+    """Returns whether ``theirs(*tensors)`` takes less time than ``ours(*tensors)``, by more than noise.
 
-    Where something else disturbs all attempts: whether the slowest call of ``theirs`` is faster than any
-    other.
+    Where no attempt gives a reliable ratio: whether the slowest call of ``theirs`` took less time than the
+    fastest of ``ours``.
     """
     our_call = partial(ours, *tensors)
     calls: dict[str, Call] = {OURS: our_call, THEIRS: partial(theirs, *tensors), AGAIN: our_call}

@@ -101,12 +101,12 @@ class BoundGraph:
 
     @property
     def loops(self) -> str:
-        """Returns a sentence about scalar loops, "" where they are a small part of the estimated time."""
+        """Returns a sentence about operations that are scalar loops; "" if these take little of the time."""
         return self._compiled.code.loops
 
     @property
     def in_torch(self) -> str:
-        """Returns the operators that are not supported, and run by PyTorch; "" if there are none."""
+        """Returns the unsupported operators, which PyTorch runs, in one line; "" if there are none."""
         return self._compiled.code.in_torch
 
     def __call__(self, *inputs: Any) -> Any:

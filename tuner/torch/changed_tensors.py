@@ -75,9 +75,9 @@ def writes_of(changes: Iterable[Change]) -> frozenset[Node]:
 
 
 def drop_copies(graph: Graph) -> None:
-    """Replaces each copy into a tensor of the same type and shape by what is copied; in place.
+    """Replaces each ``copy`` into a tensor of the same type and shape by the copied tensor, in place.
 
-    The first input of ``copy`` gives the type and the shape alone, but counts as one that is read.
+    The first input of ``copy`` gives only type and shape; while the node exists, that input counts as read.
     """
     for node in graph.find_nodes(op="call_function", target=ATEN.copy.default):
         source = node.args[1]
@@ -116,9 +116,10 @@ def nodes_in(arguments: Iterable[Any]) -> list[Node]:
 
 
 def written(graph: Graph, node: Node, copied: Callable[[Node], Node]) -> Node:
-    """Adds an operator of WRITES or VIEWED to a graph, in place; returns the node of what it writes.
+    """Adds the in-place form of ``node``, an operator of WRITES or VIEWED, to ``graph``.
 
-    ``copied`` returns the node of ``graph`` for a node that ``node`` reads.
+    Returns the node of the tensor that is written. ``copied`` returns the node of ``graph`` for a node that
+    ``node`` reads.
     """
     arguments = torch.fx.node.map_arg(node.args, copied)
     keywords = torch.fx.node.map_arg(node.kwargs, copied)

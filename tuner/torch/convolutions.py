@@ -32,7 +32,10 @@ def convolution(
     output_padding: list[int],
     groups: int,
 ) -> Any:
-    """Returns ``aten.convolution`` by plain ones; NotImplemented where it is left to torch-mlir.
+    """Computes ``aten.convolution`` by operators that torch-mlir lowers well; NotImplemented: keep it.
+
+    Computed are transposed convolutions with stride, windows whose elements partly read padding alone, images
+    of one column, and 1-d and 3-d convolutions in groups.
 
     Args:
         x: images x channels x 1, 2 or 3 sizes.

@@ -80,7 +80,7 @@ def _has_symbols(leaf: object) -> bool:
 
 
 def shape_of(value: object) -> Shape:
-    """Returns the sizes of a tensor, None for symbols; () of what is not a tensor."""
+    """Returns a tensor's shape, with None for each symbolic size; () for a value that is not a tensor."""
     if not isinstance(value, torch.Tensor):
         return ()
     return tuple(map(_static, value.shape))
@@ -127,9 +127,10 @@ def is_known_first(node: Node) -> bool:
 
 
 def read_sizes_of_arguments(graph: torch.fx.Graph, arguments: Sequence[Node]) -> None:
-    """Makes each size that a graph computes one of its arguments' sizes, times and plus constants; in place.
+    """Replaces each ``sym_size`` of a graph by the size of an argument, times and plus constants; in place.
 
-    Before, it may be read from the result of another operator, on which all that needs it would depend.
+    Before, it may read the size of another operator's result; what uses the size would depend on that
+    operator.
     """
     owners: dict[str, tuple[Node, int]] = {}
     for node in arguments:
@@ -180,7 +181,7 @@ def _number_node(graph: torch.fx.Graph, function: Any, number: Node, constant: i
 def dynamic_sizes(program: torch.export.ExportedProgram, inputs: Sequence[Node]) -> tuple[DynamicSize, ...]:
     """Returns the dynamic sizes of a graph's arguments, each with the dimensions that depend on it.
 
-    Raises UsageError where one depends on another otherwise than as a multiple and a constant.
+    Raises UsageError where a dimension is not a multiple of one dynamic size plus a constant.
     """
     places: dict[str, list[SizedPlace]] = {}
     ranges: dict[str, tuple[int, int]] = {}

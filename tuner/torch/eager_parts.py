@@ -69,8 +69,8 @@ def _base(node: Node) -> str:
 def regions_of(graph: ModuleGraph, fusions: Sequence[Fusion]) -> tuple[Region, ...]:
     """Returns the regions of a program: sets of fusions and of the graph's nodes that they compute.
 
-    A node without a fusion, such as a view, is added to the region of a node that reads it, else that it
-    reads.
+    A node that no fusion computes, such as a view, joins the region of a node that reads it; if there is
+    none, the region of a node that it reads.
     """
     firsts = _first_fusions(fusions)
     region_of: dict[str, int] = {}  # by the name of a node: the first fusion of its region

@@ -106,9 +106,10 @@ class CallForm:
         return tuple(f"argument {at}" for at in self.inputs)
 
     def tensors_of(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Returns the leaves of a call's arguments that the payload's function takes, in order.
+        """Returns the tensors of a call, in the order in which the payload's function takes them.
 
-        Raises UsageError for arguments of another structure than the example's, and for another constant.
+        Raises UsageError for arguments of another structure than the example's, and for a constant that
+        differs.
         """
         leaves = CallBinding(self.in_spec, self.signature).leaves_of(arguments, keywords)
         for at, constant in self.constants:

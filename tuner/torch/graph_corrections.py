@@ -169,10 +169,10 @@ def fill_empty(graph: torch.fx.Graph) -> None:
 
 
 def fold_uniform(graph: torch.fx.Graph) -> None:
-    """Replaces operations on constants of equal elements, if all of the result is equal, by ``aten.full``.
+    """Replaces an operation on constants by ``aten.full`` if all elements of its result are equal; in place.
 
-    PyTorch computes the result; the graph is changed in place. Raises UsageError where PyTorch cannot
-    compute such an operation, such as an integer division by zero.
+    The constants are those whose elements are all equal; PyTorch computes the result. Raises UsageError where
+    PyTorch cannot compute such an operation, such as an integer division by zero.
     """
     known: dict[torch.fx.Node, torch.Tensor] = {}
     for node in graph.nodes:
@@ -240,9 +240,9 @@ def count_from_front(graph: torch.fx.Graph) -> None:
 
 
 def saturate_bytes(program: torch.export.ExportedProgram) -> None:
-    """Replaces larger numbers by the largest where they become float8_e4m3fn, in place.
+    """Limits numbers that are converted to float8_e4m3fn to its largest finite number, 448; in place.
 
-    PyTorch does so, as the type has no infinity; MLIR makes NaN of them.
+    PyTorch does so, as the type has no infinity; MLIR would make NaN of larger numbers.
     """
     for node in list(program.graph.nodes):
         if node.target not in CONVERSIONS or node.meta["val"].dtype is not torch.float8_e4m3fn:
@@ -270,8 +270,8 @@ def saturate_bytes(program: torch.export.ExportedProgram) -> None:
 def promote_unsigned(program: torch.export.ExportedProgram) -> tuple[RefusedOperator, ...]:
     """Converts uint8 operands as PyTorch promotes them, in place; returns operators that are refused.
 
-    An operator is refused if the sign of its operands matters, or for uint16 to uint64. Raises UsageError for
-    an argument or a weight of these types.
+    An operator is refused if it has a uint8 operand whose sign matters, or a type from uint16 to uint64.
+    Raises UsageError for an argument or a weight of a type from uint16 to uint64.
     """
     refused = []
     for node in list(program.graph.nodes):

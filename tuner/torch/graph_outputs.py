@@ -80,12 +80,15 @@ def _layout(leaf: Any) -> tuple[Any, ...]:
 
 
 def is_overload(node: Node) -> bool:
-    """Returns whether a node calls an operator; another takes one of several results, or computes a size."""
+    """Returns whether a node calls an operator of PyTorch; False for ``getitem`` and size arithmetic."""
     return isinstance(node.target, torch._ops.OpOverload)  # noqa: SLF001 - torch's only name
 
 
 def is_view(node: Node) -> bool:
-    """Returns whether an operator's results share the memory of what it reads."""
+    """Returns whether a node computes nothing new: its results share the memory of what it reads.
+
+    True, too, for a node that is not an operator: one tensor of several, or a size.
+    """
     if not is_overload(node):  # a tensor of several, or a size
         return True
     return any(result.alias_info for result in node.target._schema.returns)  # noqa: SLF001
@@ -102,9 +105,10 @@ def is_result(spec: Any) -> bool:
 
 
 def returned_values(program: torch.export.ExportedProgram) -> tuple[list[Any], list[tuple[str, Any]]]:
-    """Returns the nodes or constants of a graph's results, and the nodes of new values of what it changes.
+    """Returns (results, changed) of a graph, both in order.
 
-    The latter with the names of buffers or inputs.
+    ``results``: the node, or the constant, of each result. ``changed``: (name, node of the new value) of each
+    buffer or input that the graph changes.
     """
     results = []
     changed = []
@@ -195,7 +199,7 @@ def memory_owner(node: Node) -> Node:
 
 
 def views_to(node: Node) -> tuple[Node, ...]:
-    """Returns the views from the node whose memory a node's value is in to that node, in order."""
+    """Returns the chain of views from the owner of a node's memory to the node; () if it is not a view."""
     return _chain(node)[1]
 
 

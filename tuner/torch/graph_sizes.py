@@ -21,11 +21,11 @@ class DynamicSizesError(UsageError):
 
 
 def sizes_of(graph: torch.fx.GraphModule, inputs: tuple[Any, ...]) -> dict[int, Place]:
-    """Returns, by the number of each input that is a size, a tensor and a dimension that have it.
+    """Returns, by the index of each input that is a size, (index, dimension) of a tensor input with it.
 
-    For a number that no tensor has, these are itself, as a tensor of that many rows, and 0.
-    Raises UsageError for inputs that are neither tensors nor such sizes, and for tensors that a program
-    cannot read.
+    If no tensor has the size, this is (the index of the size itself, 0): ``tensor_of_size`` then stands for
+    it. Raises DynamicSizesError for inputs that are neither tensors nor such sizes, UsageError for tensors
+    that a program cannot read, and for required gradients.
     """
     places: dict[str, Place] = {}
     values = _example_values(graph)
@@ -47,7 +47,7 @@ def sizes_of(graph: torch.fx.GraphModule, inputs: tuple[Any, ...]) -> dict[int, 
 
 
 def tensor_of_size(number: int | torch.SymInt) -> torch.Tensor:
-    """Returns an empty tensor of ``number`` rows; of at least two for the symbol of a graph to be exported.
+    """Returns a tensor of shape (number, 0); for a symbol, of its example value, but at least 2.
 
     Raises UsageError for a negative number.
     """
@@ -61,7 +61,10 @@ def tensor_of_size(number: int | torch.SymInt) -> torch.Tensor:
 
 
 def dynamic_shapes(graph: torch.fx.GraphModule, numbers: Iterable[int]) -> Any:
-    """Returns the ``dynamic_shapes`` of torch.export for some inputs; None if all sizes are static."""
+    """Returns ``dynamic_shapes`` for torch.export of the inputs at the indices ``numbers``.
+
+    None if all their sizes are static.
+    """
     values = _example_values(graph)
     shapes = []
     for number in numbers:

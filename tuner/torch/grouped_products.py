@@ -29,7 +29,7 @@ ROWS = size_ladder(1, 64, of_doubling=4)
 
 @dataclass(frozen=True)
 class Piece:
-    """Consecutive rows of one group: its number, the first row, and for how many rows the code is."""
+    """Consecutive rows of one group, from ``start`` on, computed by the code for ``rows`` rows."""
 
     group: int
     start: int
@@ -37,12 +37,15 @@ class Piece:
 
     @property
     def end(self) -> int:
-        """Returns the number of rows before the end of what is computed."""
+        """Returns the index of the first row after the piece; it may be beyond the last row of the group."""
         return self.start + self.rows
 
 
 class GroupedCode:
-    """Code for a number of rows, and each group's packed matrix, shared by code that packs alike."""
+    """Code for a product of a fixed number of rows, and each group's matrix, packed for the code.
+
+    Codes that pack a matrix in the same way share its memory.
+    """
 
     def __init__(self, product: Product, matrices: torch.Tensor) -> None:
         image = compiled_product(product)
@@ -60,7 +63,7 @@ class GroupedCode:
 
 
 class GroupedProduct(torch.nn.Module):  # type: ignore[misc,unused-ignore]
-    """A product of groups of rows with constant matrices."""
+    """A product of rows with constant matrices, of which each group of consecutive rows has its own."""
 
     def __init__(self, operator: Callable[..., torch.Tensor], matrices: torch.Tensor, rows: int) -> None:
         """Compiles code for up to ``rows`` rows of all groups, and packs ``matrices``: (groups, k, n).
@@ -83,9 +86,10 @@ class GroupedProduct(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         return tuple(self._of_rows.values())
 
     def forward(self, rows: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
-        """Returns the product of ``rows``, (all, k), where group i ends before row ``ends[i]``: (all, n).
+        """Returns (all, n): each of the ``rows``, (all, k), times its group's matrix, (k, n).
 
-        Rows of no group are 0.
+        The rows of group i end before row ``ends[i]``, and begin where the group before ends. Rows after the
+        last group give 0. Where ``ends`` does not ascend or exceeds the rows, PyTorch's operator is called.
         """
         count = rows.shape[0]
         bounds = [0, *ends.tolist()]

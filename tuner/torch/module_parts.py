@@ -332,7 +332,7 @@ def _levels(graph: ModuleGraph, in_torch: frozenset[Node]) -> dict[Node, int]:
 
 
 def with_own_weights(module: torch.nn.Module) -> torch.nn.Module:
-    """Returns the module with copies of its weights, which may be those of the user's module; in place."""
+    """Replaces a module's buffers, maybe those of the user's module, by copies in place; returns it."""
     for name, weight in tuple(module.named_buffers()):
         module.register_buffer(name, weight.clone())
     return module

@@ -28,10 +28,10 @@ CAUSAL_MASK = "causal_mask"  # buffer of a module: (positions, positions), true 
 
 
 class PaddedGraph:
-    """The graph of a module with dynamic sizes, written for one size of its symbol.
+    """The graph of a module with dynamic sizes, rewritten for tensors that are padded to one size S.
 
-    Its arguments are the tensors of the module, then its numbers that are not a ``SymbolSize``, as tensors
-    without dimensions, and n where ``takes_size``.
+    Its arguments are the tensors of the module; then, as 0-d tensors, the numbers that are not a
+    ``SymbolSize``; then, where ``takes_size``, the size n of the call as a 0-d tensor.
     """
 
     def __init__(self, module: GraphModule, symbol: str, size: int) -> None:
@@ -76,7 +76,7 @@ class PaddedGraph:
         return self._known[node]
 
     def value_of(self, number: Node) -> Node:
-        """Returns a number of the module, in a call, as a tensor without dimensions."""
+        """Returns the node of a number's value in a call, a 0-d tensor; ``number``: of the module's graph."""
         if number in self._known:
             return self._known[number]
         size = size_of(number.meta["val"])
@@ -84,7 +84,7 @@ class PaddedGraph:
         return self.number(size)
 
     def at_size(self, size: Size) -> int:
-        """Returns a size of the program: that of tensors padded to S."""
+        """Returns the value of a size where the symbol has the padded size, S."""
         return size_at(size, self._size)
 
     def _padded_call(self, node: Node) -> Node:
@@ -122,7 +122,7 @@ class PaddedGraph:
         return self._valid[key]
 
     def number(self, size: SymbolSize) -> Node:
-        """Returns a size of the call, a tensor without dimensions."""
+        """Returns the node of a size's value in a call, without padding, as a 0-d tensor."""
         if size not in self._numbers:
             number = self._true_size
             if size.of_n.of_n != 1:
@@ -133,7 +133,10 @@ class PaddedGraph:
         return self._numbers[size]
 
     def causal_mask(self, size: int) -> Node:
-        """Returns which keys queries see, (size, size): a view of the module's CAUSAL_MASK if it has it."""
+        """Returns the node of a boolean mask (size, size): True where query i may read key j, j <= i.
+
+        It is a slice of the module's buffer CAUSAL_MASK, if that exists and is large enough.
+        """
         if size not in self._causal:
             self._causal[size] = self._made_causal_mask(size)
         return self._causal[size]
@@ -147,14 +150,14 @@ class PaddedGraph:
         return self.call(ATEN.ge.Tensor, self.call(ATEN.unsqueeze.default, positions, 1), positions)
 
     def call(self, operator: Any, *arguments: Any, **keywords: Any) -> Node:
-        """Returns a new node that calls an operator, with the line of the node that is copied."""
+        """Adds a call of an operator, with the source line of the rewritten node; returns the new node."""
         node = self._graph.call_function(operator, arguments, keywords)
         if self._trace:
             node.meta[TRACE] = self._trace
         return node
 
     def copied(self, node: Node, arguments: Mapping[str, Any]) -> Node:
-        """Returns a call of a node's operator, with arguments by name."""
+        """Adds a call of the operator of ``node`` with these ``arguments``, by name; returns the new node."""
         operator: Any = node.target
         positional = []
         keywords = {}
@@ -167,7 +170,7 @@ class PaddedGraph:
         return self.call(operator, *positional, **keywords)
 
     def copied_argument(self, node: Node) -> Any:
-        """Returns a node of this graph: the given one where it is of this graph, else its copy."""
+        """Returns the node of this graph for ``node``: itself if it is of this graph, else its copy."""
         return node if node.graph is self._graph else self._argument(node)
 
 

@@ -40,7 +40,7 @@ WIDE = (*WIDE_FLOATS, torch.int32, torch.int64)
 
 
 class PaddingFill(enum.Enum):
-    """What a mask puts in place of padding, by the type of the tensor."""
+    """The value that a mask writes into padding; its number depends on the type of the tensor."""
 
     ZERO = enum.auto()
     ONE = enum.auto()
@@ -48,7 +48,7 @@ class PaddingFill(enum.Enum):
     GREATEST = enum.auto()
 
     def number(self, dtype: torch.dtype) -> bool | int | float:
-        """Returns the number of a type: -inf or the least integer, for LEAST."""
+        """Returns the value as a number of ``dtype``: for LEAST -inf, the least integer, or False."""
         is_high = self in (PaddingFill.ONE, PaddingFill.GREATEST)
         if dtype is torch.bool:
             return is_high
@@ -70,7 +70,7 @@ class Mask:
 
 
 class NoRuleError(Exception):
-    """An operator is not known to compute the same of padded tensors."""
+    """No rule says how an operator of padded tensors computes the same as of tensors without padding."""
 
 
 class OperatorCall:

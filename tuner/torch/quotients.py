@@ -12,9 +12,10 @@ from tuner.torch.element_types import NARROW, integer_like, is_float, is_wider_n
 
 
 def rounded_quotient(x: torch.Tensor, y: Any, *, rounding_mode: str | None = None) -> Any:
-    """Computes ``aten.div.Tensor_mode`` rounded down; NotImplemented for other modes, which torch-mlir has.
+    """Computes ``aten.div.Tensor_mode``; NotImplemented where torch-mlir's own lowering is right.
 
-    Divides integers by a division towards zero, which torch-mlir does exactly.
+    Rounded down, integers are divided towards zero, which torch-mlir does exactly, and corrected. For "trunc"
+    and None only a number that needs another type than ``x`` is computed here.
     """
     x = _operand(x, y)
     divisor = integer_like(x, y)

@@ -47,14 +47,14 @@ class RefusedOperatorsError(UsageError):
 
     @property
     def is_functionalized_wrongly(self) -> bool:
-        """Returns whether only eager mode is right: other back ends of torch.compile functionalize, too."""
+        """Returns whether functionalizing the graph changes its results, so that only eager mode is right."""
         return not self._reasons.isdisjoint((WINDOWS, EXPANDED))
 
     @property
     def is_whole(self) -> bool:
-        """Returns whether PyTorch would not run an operator alone as in the whole module.
+        """Returns whether an operator would compute other results in a part than in the whole module.
 
-        Parts run in another order than operators, and hand on tensors with other strides.
+        Parts run in another order than operators, and pass on tensors with other strides.
         """
         return not self._reasons.isdisjoint((RANDOM, STRIDES, WINDOWS, EXPANDED))
 

@@ -38,8 +38,9 @@ class Windows:
 
 
 def windows_of(numbers: int, size: Sequence[int], stride: Sequence[int], offset: int) -> Windows | None:
-    """Returns a view of ``numbers`` adjacent elements as slices; None for one that needs too many, or others.
+    """Returns an ``as_strided`` view as slices of its ``numbers`` adjacent elements.
 
+    None for a view that needs too many slices, has no elements, has a negative stride, or reads other memory.
     ``size``, ``stride`` and ``offset`` are those of ``torch.as_strided``.
     """
     last = offset + last_element(size, stride)
@@ -75,7 +76,7 @@ def _at(numbers: Sequence[int], places: Sequence[int]) -> list[int]:
 
 
 def replace_strided(module: torch.fx.GraphModule) -> None:
-    """Replaces ``as_strided`` in an exported graph without decompositions, in place.
+    """Replaces ``as_strided`` by slices in an exported graph that is not decomposed yet, in place.
 
     It stays where its memory is an argument's, whose strides a call may change, where the memory is written
     in place later, or returned, and where it needs more than 64 slices.

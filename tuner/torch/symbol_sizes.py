@@ -9,17 +9,17 @@ from tuner.core.dynamic_sizes import SIZE_N, LinearSize, static_size
 
 @dataclass(frozen=True)
 class SymbolSize:
-    """The size that is ``of_n`` where ``symbol`` is n; it grows with n."""
+    """A size that depends on ``symbol``: a * n + b for the symbol's value n, as ``of_n`` says."""
 
     symbol: str
     of_n: LinearSize = SIZE_N
 
     def at(self, n: int) -> int:
-        """Returns the size for a value of the symbol."""
+        """Returns the size where the symbol is ``n``."""
         return self.of_n.at(n)
 
     def symbol_of(self, size: int) -> int:
-        """Returns the value of the symbol for which this is ``size``."""
+        """Returns the value of the symbol where this size is ``size``."""
         return self.of_n.size_for(size)
 
 
@@ -27,21 +27,24 @@ Size = int | SymbolSize
 
 
 def size_at(size: Size, n: int) -> int:
-    """Returns a size for a value of its symbol."""
+    """Returns the value of a size where its symbol is ``n``; an int is returned as it is."""
     return size.at(n) if isinstance(size, SymbolSize) else size
 
 
 def linear_size(size: Size) -> LinearSize:
-    """Returns a size as a number that depends on n, whatever its symbol is."""
+    """Returns a size as a linear function of n, the value of its symbol; of an int the constant function."""
     return size.of_n if isinstance(size, SymbolSize) else static_size(size)
 
 
 class OtherSizeError(Exception):
-    """A size is not a ``LinearSize`` of one symbol, such as a product of two symbols."""
+    """A size is not a * n + b for one symbol n, such as a product of two symbols."""
 
 
 def size_of(size: int | torch.SymInt) -> Size:
-    """Returns a size of an example value. Raises OtherSizeError for what is not linear in one symbol."""
+    """Returns a size of an example tensor as a ``SymbolSize``, or as an int if it is static.
+
+    Raises OtherSizeError for a size that is not linear in one symbol.
+    """
     if not isinstance(size, torch.SymInt):
         return size
     known = size.node.maybe_as_int()

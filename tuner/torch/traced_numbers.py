@@ -38,7 +38,7 @@ def rounded(number: torch.SymInt, digits: int | None = None) -> torch.SymInt:
 def floored(number: Any, divisor: Any) -> Any:
     """Returns ``number // divisor`` where one is a float: the floor of the exact quotient.
 
-    The quotient that is rounded may be the next integer.
+    A division that rounds first may give the next integer. NotImplemented for operands that are not numbers.
     """
     if not (isinstance(number, NUMBERS) and isinstance(divisor, NUMBERS)):
         return NotImplemented
@@ -77,9 +77,10 @@ def correct_arithmetic() -> None:
 
 
 def has_extremum_of_types(graph: torch.fx.Graph) -> bool:
-    """Returns whether ``max(n, 2.5)`` of a size meets integers, as which the type of the result depends on n.
+    """Returns whether a graph has ``max`` or ``min`` of a size and a float, ``max(n, 2.5)``, with integers.
 
-    PyTorch traces a float there; Python has the integer ``n`` where it is the greater one.
+    PyTorch traces a float. Python has the integer ``n`` where that is the result, so the type of what is
+    computed from it depends on n.
     """
     extrema: set[torch.fx.Node] = set()
     for node in graph.nodes:
@@ -102,7 +103,7 @@ def _value(node: torch.fx.Node) -> Any:
 
 @contextlib.contextmanager
 def texts_as_constants() -> Iterator[None]:
-    """Context manager: a size whose text a module reads is a constant, not the symbol's name."""
+    """Context manager: the text of a dynamic size is that of its value, which then becomes a constant."""
     named = torch.SymInt.__repr__
     torch.SymInt.__repr__ = _text
     try:

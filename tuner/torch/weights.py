@@ -34,10 +34,10 @@ LINES = 4  # of each tensor: a write of half of it is seen by 15 of 16 calls
 
 
 def versions_of(tensors: Sequence[torch.Tensor]) -> Versions | None:
-    """Returns what differs after a write that PyTorch counts, and for other tensors; None without counters.
+    """Returns per tensor (identity, address, PyTorch's counter of writes), to compare with a later result.
 
-    Valid while the memory of the tensors is kept: an address may be given to another tensor otherwise.
-    Tensors that were made in inference mode have no counter.
+    None if a tensor has no counter, as one made in inference mode. Valid while the memory of the tensors is
+    kept: its address may be given to another tensor otherwise.
     """
     pointers = map(torch.Tensor.data_ptr, tensors)
     try:  # a model has hundreds of weights: no call of Python for each
@@ -102,10 +102,10 @@ class WeightSamples:
         self._hashes: list[ContentHash | None] = [None] * self.calls
 
     def late_calls(self) -> int | None:
-        """Compares the part of this call: None if it is as it was.
+        """Compares this call's part of the memory with its contents at construction; None if it is equal.
 
-        Else returns how many calls before this one may have missed the write: of the latest, all whose parts
-        are as they were.
+        Else returns how many of the calls before this one may have missed the write: counted back from this
+        call, up to the first whose part differs as well.
         """
         call = next(self._count)  # of this call alone, if others are made by other threads
         if self._is_known(call):

@@ -27,7 +27,7 @@ LARGEST_SIZE = 2**31 - 1  # positions are compared as 32 bits, which is half as 
 
 
 def position_writes() -> dict[Any, Callable[..., Any]]:
-    """Returns a table operator -> function for ``run_decompositions``.
+    """Returns decompositions of operators that write at positions, such as ``scatter``: operator -> function.
 
     A function that returns NotImplemented leaves its operator in the graph.
     """
