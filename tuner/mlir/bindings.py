@@ -119,10 +119,10 @@ def execution_engine() -> Any:
 
 
 def ptx_bindings() -> Any:
-    """Returns the ``ir`` and ``PassManager`` of the wheel with LLVM's NVPTX, in one object.
+    """Returns an object with ``ir`` and ``PassManager`` of the second MLIR wheel, which has LLVM's NVPTX.
 
-    They are imported at the call; their IR and that of this module can meet as text only. Raises UsageError
-    where the wheel is not installed.
+    They are imported at the call. IR passes between this wheel and the other one as text only. Raises
+    UsageError if the wheel is not installed.
     """
     require_ptx()
     with _without_front_end():

@@ -26,7 +26,8 @@ class TunerDialect(ext.Dialect, name=DIALECT):  # type: ignore[misc,call-arg] # 
     def add_ops(cls, *ops: Any) -> None:
         """Registers ops, classes of ``TunerDialect.Operation``, in the current MLIR context.
 
-        ``TunerDialect.load`` of the bindings registers all that were imported so far, once, and no more.
+        ``TunerDialect.load`` of the bindings runs once per context, and so misses ops that are imported
+        later.
         """
         module = ir.Module.create(ir.Location.unknown())
         with ir.InsertionPoint(module.body), ir.Location.unknown():
@@ -116,12 +117,12 @@ def add_named_ops(text: str) -> None:
 
 
 def op_places() -> dict[str, str]:
-    """Returns op, without the dialect's prefix -> "module:class", of all OP_PACKAGES; imports no op."""
+    """Returns {op name without the dialect's prefix: "module:class"} of all OP_PACKAGES; imports no op."""
     return {name: place for package in OP_PACKAGES for name, place in import_module(package).OPS.items()}
 
 
 def all_ops() -> list[type[InPlaceOp]]:
-    """Imports and returns the classes of all ops of OP_PACKAGES, by name."""
+    """Imports and returns the classes of all ops of OP_PACKAGES, sorted by name."""
     return [_imported(place) for _, place in sorted(op_places().items())]
 
 

@@ -105,9 +105,10 @@ CUDA_EXTRA: Final = "cuda"  # the extra that has the wheel for PTX
 
 
 def verifier_of(sources: Sources) -> str:
-    """Returns the number of the verifier of the code for GPUs that ``sources`` generate.
+    """Returns the version text of the code that verifies GPU candidates, one of two.
 
-    Simulated GPUs have their own. Outcomes of candidates are reused only where this number is the same.
+    One is for ``sources`` that include the simulator, one for a real GPU. Outcomes of candidates are reused
+    only where this text is the same.
     """
     is_simulated = set(SIMULATOR_SOURCES) <= set(sources)
     if is_simulated:
@@ -117,9 +118,10 @@ def verifier_of(sources: Sources) -> str:
 
 @cache
 def sources_sha256(sources: Sources, package: Path = PACKAGE) -> str:
-    """Returns one SHA-256, in hex, over the paths and contents of the files of ``files_of``.
+    """Returns one SHA-256, in hex, over the paths and contents of the files that ``sources`` names.
 
-    Computed once per process and arguments. Raises FileNotFoundError for a source that does not exist.
+    ``sources``: paths of files and folders in ``package``. Computed once per process and arguments. Raises
+    FileNotFoundError for a source that does not exist.
     """
     digest = hashlib.sha256()
     for path in files_of(sources, package):
@@ -132,7 +134,7 @@ def sources_sha256(sources: Sources, package: Path = PACKAGE) -> str:
 def files_of(sources: Sources, package: Path = PACKAGE) -> tuple[Path, ...]:
     """Returns the files named by ``sources``, paths of files and folders in ``package``, sorted.
 
-    Files in caches of Python are left out.
+    Files in ``__pycache__`` are left out; a path that does not exist is returned too.
     """
     paths = [package / source for source in sources]
     inside = (file for path in paths if path.is_dir() for file in path.rglob("*"))
@@ -152,10 +154,10 @@ def require_ptx() -> None:
 
 
 def packages(wheels: Iterable[str] = CPU_WHEELS) -> tuple[tuple[str, str], ...]:
-    """Returns (distribution name, version) of each of MLIR's wheels that a target needs.
+    """Returns (distribution name, version) of each of the installed MLIR wheels in ``wheels``.
 
-    If several distributions contain the same package, all are listed: whose files were installed last is not
-    known. Raises PackageNotFoundError if one is not installed.
+    ``wheels``: names of Python packages. If several distributions contain the same package, all are listed:
+    whose files were installed last is not known. Raises PackageNotFoundError if one is not installed.
     """
     return tuple(chain.from_iterable(map(_distributions_of, wheels)))
 
@@ -163,7 +165,8 @@ def packages(wheels: Iterable[str] = CPU_WHEELS) -> tuple[tuple[str, str], ...]:
 def llvm_version(wheels: Iterable[str] = CPU_WHEELS) -> str:
     """Returns the names and versions of MLIR's wheels in one line, which identifies the compiler in results.
 
-    No wheel reports its LLVM revision. Raises PackageNotFoundError if one is not installed.
+    ``wheels``: names of Python packages. No wheel reports its LLVM revision; the line has the one in WHEELS.
+    Raises PackageNotFoundError if a wheel is not installed.
     """
     parts = []
     for package in wheels:

@@ -121,8 +121,8 @@ def run_pipeline(module: ir.Module, pipeline: str, managers: Any = passmanager.P
     """Runs a pass pipeline on a module in place; raises MLIRError where a pass fails.
 
     Raises ValueError for text that is not a pipeline. In a ``timed_passes`` block the pipeline is timed; else
-    each pass is a step, which errors of crashes and timeouts name. ``managers``: the class PassManager of the
-    wheel that the module is of.
+    messages about a crash or a timeout name the pass. ``managers``: the class PassManager of the wheel that
+    made the module.
     """
     if _times is None:
         for name, alone in single_passes(pipeline):

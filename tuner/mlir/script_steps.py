@@ -32,7 +32,7 @@ _followers: list[Callable[[str], object]] = []  # called with each step of a scr
 
 
 class NoteStepOp(TunerDialect.Operation, name="note_step"):  # type: ignore[misc,name-defined,call-arg] # untyped
-    """``tuner.note_step``: the text of its attribute ``step`` becomes the current step of the process."""
+    """``tuner.note_step``: its attribute ``step`` is the name that a message of a crash or timeout gives."""
 
 
 class NoteStep(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
@@ -73,7 +73,7 @@ def attach_to_context() -> None:
 
 @contextlib.contextmanager
 def ops_as_steps(script: ir.Module) -> Iterator[None]:
-    """Makes ops of ``script`` steps, which crashes and timeouts name, in the ``with`` block."""
+    """Context manager: messages of crashes and timeouts name the op of ``script`` that was being applied."""
     matchers = _matchers(script)
     inserted = []
     for sequence in walk(script, *RUN_IN_ORDER):
@@ -92,7 +92,7 @@ def ops_as_steps(script: ir.Module) -> Iterator[None]:
 
 @contextlib.contextmanager
 def following_steps(follow: Callable[[str], object]) -> Iterator[None]:
-    """Context manager: ``follow`` is called with the name of each step of a script before it is applied."""
+    """Context manager: ``follow`` is called with the name of each op of a script before the op is applied."""
     _followers.append(follow)
     try:
         yield

@@ -22,15 +22,17 @@ GOLDEN = 0.6180339887  # multiples modulo 1: a low-discrepancy sequence, no peri
 def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
     """Compares all of ``result``, a kernel's C, with the expected values; NaN and infinity must agree too.
 
-    Returns the verdict, whose error is in units of the tolerance, and a text that names the worst element.
+    Returns (verdict, text): ``max_error`` is relative to the tolerance, right up to 1; the text gives the
+    number of wrong elements and the worst one.
     """
     return compare_rows(inputs, result, 0, inputs.problem.rows)
 
 
 def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[Verdict, str]:
-    """Compares rows ``first`` to ``end`` (exclusive) of ``result``, a kernel's C; many on several threads.
+    """Compares rows ``first`` to ``end`` (exclusive) of ``result``, a kernel's C; many on threads.
 
-    Returns the verdict, whose error is in units of the tolerance, and a text that names the worst element.
+    Returns (verdict, text): ``max_error`` is relative to the tolerance, right up to 1; the text gives the
+    number of wrong elements and the worst one.
     """
     n = inputs.base.product.shape[1]  # the product is there before threads ask for it
     step = max(1, BLOCK_ELEMENTS // n)
@@ -59,9 +61,10 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
 
 
 def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
-    """Returns which of the input ``arrays`` a kernel changed, such as "A and bias"; "" for none.
+    """Returns the names of the input ``arrays`` that a kernel changed, such as "A and bias"; "" for none.
 
-    A and B are compared as drawn: without ``inputs.flip`` and ``inputs.special``.
+    ``inputs`` must have neither ``flip`` nor ``special``: what these changed in A and B after the draw would
+    be reported as changed by the kernel.
     """
     fresh = (
         *scaled(inputs.problem, inputs.base, inputs.rows, inputs.columns, None),
@@ -80,8 +83,8 @@ def compare_tile(
 ) -> tuple[Verdict, str]:
     """Compares a part of ``result``, a kernel's C; computes only the expected values of this part.
 
-    ``rows``: a slice, or row numbers; ``elements``: the word for elements in the text. Returns the verdict
-    and a text that names the worst element.
+    ``rows``: a slice, or row numbers; ``elements``: the word for elements in the text. Returns (verdict,
+    text); the text gives the number of wrong elements and the worst one.
     """
     expected, tolerance = inputs.tile(rows, columns)
     found = widened(result[rows, columns])
@@ -97,9 +100,10 @@ def compare_tile(
 def compare_parts(
     inputs: Inputs, result: Array, parts: Iterable[tuple[slice | Array, slice]], note: str
 ) -> Verdict:
-    """Compares parts of C, each given by rows and columns; returns a verdict of all with ``note``.
+    """Compares parts of C, each given by rows and columns; returns one verdict of all parts, with ``note``.
 
-    Raises CandidateError(VERIFY) for the first part with a wrong element.
+    Its ``max_error`` is the largest of the parts, ``elements`` their sum. Raises CandidateError(VERIFY) for
+    the first part with a wrong element, ValueError without parts.
     """
     verdicts = []
     for rows, columns in parts:

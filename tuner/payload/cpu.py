@@ -15,7 +15,8 @@ def payload_mlir(problem: Problem, partitions: tuple[Partition, ...]) -> str:
     """Returns the text of an MLIR module with a function for each ``entry`` that the partitions name.
 
     A function multiplies one pair of a batch's matrices; its arguments are memrefs. Each argument begins at
-    the partition's first element; its strides are those of the whole matrix. The text of a fusion is its own.
+    the partition's first element; its strides are those of the whole matrix. For a problem that has MLIR
+    text, such as a fusion, returns that text.
     """
     if problem.text:
         return problem.text
@@ -31,7 +32,10 @@ def batch_comment(problem: Problem) -> str:
 
 
 def element_offsets(problem: Problem, part: Partition) -> tuple[int, ...]:
-    """Returns where a partition begins in each argument of the kernel, in elements from the array's start."""
+    """Returns where a partition begins in A, B, each epilogue argument and C, in this order.
+
+    Offsets are elements from the start of each array.
+    """
     m, n, k = problem.sizes
     a = part.first * m * k + (part.row if problem.layout == "tn" else part.row * k)
     b = part.first * k * n + (part.column * k if problem.layout == "nt" else part.column)
@@ -59,7 +63,7 @@ def indexing_maps(layout: str) -> str:
 def maps_attribute(operation: str, layout: str) -> str:
     """Returns the text ``indexing_maps = [affine_map<(m, n, k) -> (m, k)>, ...]`` of a matmul in a layout.
 
-    Scripts match operations by its text.
+    Scripts match the matmul by this text.
     """
     lead = "b" if operation == BATCH_MATMUL else ""
     domain, *results = (", ".join(lead + names) for names in ("mnk", *MAPS[layout], "mn"))
@@ -78,9 +82,9 @@ def tensor_type(shape: tuple[int, ...], element: str) -> str:
 
 
 def tensor_program(problem: Problem, name: str, element: str, maps: str) -> str:
-    """Returns a function ``name`` from the tensors A and B to their product, a tensor of ``element``.
+    """Returns the MLIR text of a function ``name`` that multiplies the tensors A and B.
 
-    ``maps``: the attribute ``indexing_maps``, or "".
+    ``element``: the element type of the product; ``maps``: the attribute ``indexing_maps``, or "".
     """
     a, b = (tensor_type(shape, problem.stored_dtype) for shape in (problem.a_shape, problem.b_shape))
     c = tensor_type(problem.c_shape, element)

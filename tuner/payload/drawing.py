@@ -49,7 +49,10 @@ SCALE_OCTAVES = 8.0  # powers of two over which drawn scales of blocks are sprea
 
 
 def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
-    """Returns random A and B: normal numbers, rounded by ``round_inputs``, or by ``wide_integers``."""
+    """Returns random A and B, normal numbers, with random scales and offsets where the problem has them.
+
+    A and B are rounded by ``wide_integers`` for integers of more than 8 bits, else by ``round_inputs``.
+    """
     m, n, k = problem.sizes
     drawn = np.float64 if problem.dtype == "f64" else np.float32  # f32 inputs would hide f64 cut to f32
     a = rng.standard_normal((*problem.lead, m, k), drawn)
@@ -63,7 +66,10 @@ def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
 
 
 def draw_offsets_of(problem: Problem, rng: np.random.Generator) -> tuple[Array, ...]:
-    """Returns random offsets of a grouped_matmul, whose groups have all rows; () of other operations."""
+    """Returns (offsets,), the random offsets at which the groups of rows of a grouped_matmul begin.
+
+    Together the groups have all rows of A. () for other operations.
+    """
     if not problem.groups:
         return ()
     return (draw_offsets(problem.groups, problem.rows, rng),)
@@ -79,7 +85,7 @@ def draw_scales(problem: Problem, rng: np.random.Generator) -> tuple[Array, ...]
 
 
 def wide_integers(a: Array, b: Array, dtype: str, sums: str) -> tuple[Array, Array]:
-    """Rounds normal numbers to integers of more than 8 bits, whose products' sums do not overflow.
+    """Returns the normal numbers ``a`` and ``b`` rounded to ``dtype``, integers of more than 8 bits.
 
     One column of A and one row of B reach the upper half of the type, times a row and a column of small
     numbers; all others are small: sums of magnitudes, times 4 for the factors of ``draw``, stay below the
@@ -129,8 +135,8 @@ def draw(
 ) -> Inputs:
     """Returns inputs made from ``base``: its rows of A and columns of B times random factors.
 
-    Arguments of the epilogue are drawn anew. ``into``: arrays that A and B are written to, of the shapes and
-    types in ``base``; None: new ones.
+    The epilogue's arguments, and C where the kernel reads it, are drawn anew. ``into``: arrays that A and B
+    are written to, of the shapes and types in ``base``; None: new ones.
     """
     factors = FACTORS if number_type(problem.dtype).is_float else INTEGER_FACTORS
     rows = rng.choice(factors, problem.rows)
@@ -301,7 +307,11 @@ def round_inputs(numbers: Array, dtype: str) -> Array:
 def scaled(
     problem: Problem, base: BaseDraw, rows: Float64, columns: Float64, into: tuple[Array, Array] | None
 ) -> tuple[Array, Array]:
-    """Returns A and B of ``base`` times factors of rows and columns, exactly; ``into``: as for ``draw``."""
+    """Returns A and B of ``base``, with each row of A and each column of B times its factor, exactly.
+
+    ``rows``: (rows,), ``columns``: (matrices of B, n). ``into``: arrays that A and B are written to, of the
+    shapes and types in ``base``; None: new ones.
+    """
     a, b = into or (np.empty_like(base.a), np.empty_like(base.b))
     m, n, _ = problem.sizes
     of_a = as_stored(rows, problem.stored_dtype).reshape(*problem.lead, m)

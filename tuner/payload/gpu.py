@@ -40,12 +40,13 @@ KEEPS_ZEROS = ", tuner.zeroed, tuner.keeps_zeros"
 
 
 def gpu_payload_mlir(problem: Problem, scratch: Scratch) -> str:
-    """Returns a problem's module as text: functions that prepare operands, as scratch says, @matmul, @reduce.
+    """Returns the MLIR text of a problem's module: functions that prepare operands, @matmul and @reduce.
 
     A function is for one pair of a batch. @matmul takes A, B, their scales if any, the epilogue's arguments
-    and C. With a workspace it takes A, B, scales and one slice, which gets all sums until a script splits K,
-    and @reduce writes C. A transposed copy, matrices of low bits or planes, parts and zeroed words are
-    arguments before C, of which only a script makes use.
+    and C. With a workspace in ``scratch``, @matmul takes A, B, scales and one slice of the workspace, to
+    which it writes the sums over all of K; a script may then divide K among the slices, and @reduce adds the
+    slices, applies the epilogue and writes C. Other buffers in ``scratch``, such as a transposed copy, are
+    arguments before C that @matmul does not read: a script uses them.
     """
     if problem.groups:
         return grouped_payload_mlir(problem)

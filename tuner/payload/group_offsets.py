@@ -50,7 +50,10 @@ def few_rows(groups: int, rows: int, used: int, rng: np.random.Generator) -> Arr
 
 
 def offsets_of(counts: Array, first: int = 0) -> Array:
-    """Returns the offsets, i32, of groups with these numbers of rows, of which the first begins at a row."""
+    """Returns offsets (groups + 1,), i32, of groups of ``counts`` rows each, one after the other.
+
+    ``first``: the row at which the first group begins.
+    """
     return (first + np.concatenate(([0], np.cumsum(counts)))).astype(np.int32)
 
 
@@ -62,9 +65,9 @@ def groups_of_rows(offsets: Array, rows: Array) -> Int64:
 
 
 def grouped_part(a: Float64, b: Array, groups: Int64) -> Float64:
-    """Returns the products in float64 of rows of A with the matrix of the group of each; NaN without one.
+    """Returns each row of A times the matrix of the row's group, (rows, n), in float64.
 
-    ``a``: (rows, k); ``b``: (groups, k, n); ``groups``: (rows,).
+    NaN for a row whose group is NO_GROUP (-1). ``a``: (rows, k); ``b``: (groups, k, n); ``groups``: (rows,).
     """
     part = np.full((len(a), b.shape[2]), np.nan)
     for group in np.unique(groups[groups != NO_GROUP]):

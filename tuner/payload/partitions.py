@@ -14,10 +14,11 @@ PARTITIONS_LIMIT = 1024  # of a script; threads of the largest machines
 
 
 def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[Partition, ...]:
-    """Divides C among at most ``parts`` threads; partitions of equal size share a function.
+    """Divides C among at most ``parts`` threads; returns one partition for each.
 
-    ``split``: "n" (columns of C), "m" (rows) or "none" (whole matrices of the batch). Extents are multiples
-    of ``multiple``, but for the last one.
+    ``split``: "n" (columns of C), "m" (rows) or "none" (whole matrices of the batch). The rows or columns of
+    a partition are a multiple of ``multiple``, except in the last one. Partitions of equal size have one
+    function.
     """
     m, n, _ = problem.sizes
     if split == "none" or parts == 1:

@@ -92,7 +92,7 @@ class BaseDraw:
 
     @cached_property
     def product(self) -> Float64:
-        """Returns A times B in float64, (m of all matrices of the batch, n); it is computed once."""
+        """Returns A times B in float64, shape (batch * m, n); it is computed once."""
         if self.scales or self.offsets:
             return self.part(slice(None), slice(None))
         a, b = self.without_layout
@@ -122,13 +122,16 @@ class BaseDraw:
         return part
 
     def matrices_of(self, rows: Array) -> npt.NDArray[np.int64]:
-        """Returns which matrix of B multiplies each row; rows count through all matrices of a batch."""
+        """Returns, for each row number, the index of the matrix of B that multiplies the row.
+
+        ``rows``: numbers that count through all matrices of a batch. -1 for a row that is in no group.
+        """
         if self.offsets:
             return groups_of_rows(self.offsets[0], rows)
         return rows // (len(self.row_norm) // len(self.column_norm))
 
     def rows_of(self, matrix: int) -> slice:
-        """Returns the rows of A and C that a matrix of B multiplies."""
+        """Returns the slice of the rows of A and C that the matrix of B with index ``matrix`` multiplies."""
         if self.offsets:
             first, end = self.offsets[0][matrix : matrix + 2].tolist()
             return slice(first, end)
@@ -136,7 +139,10 @@ class BaseDraw:
         return slice(matrix * m, (matrix + 1) * m)
 
     def factors_of(self, matrix: int) -> tuple[Array, Array]:
-        """Returns the rows of A that a matrix of B multiplies, (rows, k), and the matrix, (k, n): views."""
+        """Returns the rows of A, (rows, k), that matrix ``matrix`` of B multiplies, and that matrix, (k, n).
+
+        ``matrix``: its index. Both are views.
+        """
         a, b = self.without_layout
         if self.offsets:
             return a[0][self.rows_of(matrix)], b[matrix]
@@ -374,9 +380,9 @@ def sum_rounding(problem: Problem) -> float:
 def scaled_operands(
     a: Array, b: Array, scales: tuple[Array, ...], rows: slice | Array, columns: slice
 ) -> tuple[Float64, Float64]:
-    """Returns rows of A and columns of B times their scales in float64: 4 times 24 bits are not rounded.
+    """Returns rows of A and columns of B, each element times its scale, in float64 and exact.
 
-    ``a``: (m, k), ``b``: (k, n); ``scales``: (m, k / 128) and (n / 128, k / 128), rounded up.
+    ``a``: (m, k), ``b``: (k, n); ``scales``: (m, k / 128) and (n / 128, k / 128), rounded up, f32.
     """
     of_a, of_b = scales
     k, n = b.shape
@@ -386,7 +392,10 @@ def scaled_operands(
 
 
 def by_rows(rows: int, elements: int, work: Callable[[slice], Result]) -> list[Result]:
-    """Returns what ``work`` returns for each part of the rows; at THREADED_ELEMENTS elements on threads."""
+    """Calls ``work`` for slices that divide the numbers 0 to ``rows`` - 1; returns the results in order.
+
+    From THREADED_ELEMENTS (2**20) ``elements`` on, up to 8 slices on as many threads, else one slice.
+    """
     threads = min(THREADS, rows) if elements >= THREADED_ELEMENTS else 1
     bounds = [part * rows // threads for part in range(threads + 1)]
     parts = [slice(low, high) for low, high in itertools.pairwise(bounds)]

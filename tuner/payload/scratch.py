@@ -24,7 +24,7 @@ SLICES_LIMIT = 64
 
 @dataclass(frozen=True)
 class Scratch:
-    """Buffers by which a script's kernels pass results on: sums of parts of K, and packed operands."""
+    """Buffers by which a GPU script's kernels pass results on: sums of parts of K, and copies of operands."""
 
     workspace: tuple[int, int, int] | None = None  # (slices, m, n), m and n each at least the problem's
     packed: tuple[str, ...] = ()  # packed operands: "a", "b", both or none
@@ -36,12 +36,11 @@ class Scratch:
 
 
 def scratch_in(script: str, problem: Problem) -> Scratch:
-    """Returns the buffers that a script's comments state, see the module docstring.
+    """Returns the buffers that a script's comments state; the module docstring lists the comments.
 
-    Raises UsageError for an operand other than a or b, for a workspace that is not three numbers in range,
-    for a low operand together with other buffers or of a type other than f32, so for planes, for an operand
-    to be transposed that has k innermost, or is packed, for packed operands with scales, and for any buffer
-    of a grouped_matmul.
+    Raises UsageError for sizes that are not three numbers in range, an operand other than a or b, buffers
+    that cannot be combined, an operand whose type or layout does not allow the copy, ``packed`` with scales,
+    and any buffer of a grouped_matmul.
     """
     found = {match[1]: match[2].split() for match in map(COMMENT.match, script.splitlines()) if match}
     if problem.groups and found:

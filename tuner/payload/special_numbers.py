@@ -159,8 +159,8 @@ def put_special_numbers(
 ) -> SpecialNumbers:
     """Puts unit vectors, infinities and NaN into a few rows of A and columns of B, in place.
 
-    ``a``: (batch, m, k), ``b``: (batch, k, n). Only one matrix of the batch is changed. Returns what C then
-    is there.
+    ``a``: (batch, m, k), ``b``: (batch, k, n). Only one matrix of the batch is changed. Returns the values of
+    C that the change makes expected.
     """
     matrix = int(rng.integers(len(a)))
     a = a[matrix]
@@ -242,10 +242,11 @@ def _products(matrix: Array, vectors: Array, kinds: Kinds, numbers: NumbersOfKin
 def put_extreme_integers(
     a: Array, b: Array, sums: tuple[Float64, Float64], rng: np.random.Generator
 ) -> SpecialNumbers:
-    """Fills a row of A and up to two columns of B with the ends of their integers' range; returns C there.
+    """Fills a row of A and up to two columns of B with the ends of their integers' range, in place.
 
-    ``sums``: of each row of A, (batch, m), and of each column of B, (batch, n). ``Problem`` allows no K whose
-    sum of extreme products exceeds the type of the sums.
+    Returns the expected values of C in this row and these columns. ``sums``: of each row of A, (batch, m),
+    and of each column of B, (batch, n). ``Problem`` allows no K whose sum of extreme products exceeds the
+    type of the sums.
     """
     matrix = int(rng.integers(len(a)))
     a = a[matrix]
@@ -292,10 +293,10 @@ def _products_of_run(sums: Float64, lines: Array, run: _ExtremeRun) -> Float64:
 
 
 def special_bias(bias: Array, dtype: str, kinds: int, rng: np.random.Generator) -> Float64:
-    """Returns a copy of ``bias`` in float64 with half of the numbers replaced by some of any magnitude.
+    """Returns a copy of ``bias``, 1-D, in float64, with about half of the numbers replaced by any magnitude.
 
-    ``kinds`` elements are the first of BIAS_KINDS: NaN, infinities, zeros. Of ``dtype`` i32 there are none of
-    these.
+    ``kinds`` random elements are then replaced by the first of BIAS_KINDS: NaN, infinities, zeros; of
+    ``dtype`` i32 none are.
     """
     numbers = wide(bias)
     n = len(numbers)

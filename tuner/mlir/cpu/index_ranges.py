@@ -54,7 +54,7 @@ def bounds_of(loop: Op) -> LoopBounds | None:
 
 
 def range_of(index: Value, variable: Value | None) -> IndexRange | None:
-    """Returns the values that ``index`` can have; None if they are not known.
+    """Returns the values that ``index`` can have; None if the analysis does not find them.
 
     ``variable``: the index of a loop, which the result is relative to (``IndexRange.factor``); None: the
     interval over all iterations of all loops.

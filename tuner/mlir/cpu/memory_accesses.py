@@ -72,10 +72,10 @@ class PlacedAccess:
 
 
 def accesses_in(root: Op, ignored: tuple[str, ...] = ()) -> tuple[PlacedAccess, ...] | None:
-    """Returns all reads and writes of an op and of the ops nested in it.
+    """Returns all reads and writes of an op and of the ops nested in it; None if they are not all known.
 
-    ``ignored``: names of ops whose effects do not matter. None if one of the others has other effects, as a
-    call, or if a loop or branch yields a buffer.
+    They are not known if an op has other effects, such as a call, or if a loop or branch yields a buffer.
+    ``ignored``: names of ops that are left out.
     """
     accesses: list[PlacedAccess] = []
     for op in walk_where(root, lambda op: op.name not in ignored):
@@ -97,7 +97,7 @@ def is_computing(op: Op) -> bool:
 
 
 def is_local(buffer: Value) -> bool:
-    """Returns whether a buffer is memory that the function itself allocates."""
+    """Returns whether a buffer is not an argument: the function itself allocates its memory."""
     return not isinstance(buffer.owner, ir.Block)
 
 

@@ -103,7 +103,7 @@ class Slab:
 
 
 def may_run_together(parts: Sequence[Part]) -> bool:
-    """Returns whether threads may run the parts without waiting, each thread its share of each part."""
+    """Returns whether threads may run all ``parts``, each thread its share, without a barrier in between."""
     shared = [part for part in parts if part.share is ThreadShare.SHARED]
     if not all(map(_has_separate_iterations, shared)):
         return False
@@ -200,10 +200,11 @@ class _Division:
 
 
 def divide_among_threads(function: Op, threads: int) -> bool:
-    """Divides a function's loops in place, as is best for ``threads`` threads, and adds its two arguments.
+    """Divides a function's loops among threads, in place; returns whether it did.
 
-    The function then runs on any number of threads, each called with its number, from 0 on. Returns False,
-    with nothing changed, if dividing cannot be shown to be right or would gain little.
+    Adds two arguments, the thread's number, from 0 on, and the number of threads, which need not be
+    ``threads``: that number only decides which loops are divided. False, with nothing changed, if dividing
+    cannot be shown to be right or would gain little.
     """
     block = function.regions[0].blocks[0]
     if walk(function, "cf.assert", "func.call") or len(function.regions[0].blocks) > 1:

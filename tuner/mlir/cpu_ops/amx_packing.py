@@ -81,8 +81,9 @@ def pack_b_to_tiles(source: KGroupSource, n: BlockExtent, k: int, vectors: int, 
 def pack_a_to_tiles(source: KGroupSource, first: Value, rows: BlockExtent, k: int, store: StoreOfA) -> None:
     """Creates the code that packs ``rows`` rows of A, from row ``first`` on, as vectors of K groups.
 
-    ``k``: the elements of a row; ``store`` creates the store of a vector. If A is stored by columns, its rows
-    are filled up with rows of zeros to a multiple of 16.
+    A K group is 32 bits: two bf16 or four i8 that are adjacent along K. ``k``: the elements of a row;
+    ``store`` creates the store of a vector. If A is stored by columns, its rows are filled up with rows of
+    zeros to a multiple of 16.
     """
     steps = BlockExtent(k)
     if source.is_along_k or not (steps.rests(source.depth) or rows.rests(source.k_groups)):

@@ -60,7 +60,8 @@ class PlaneSource:
     def pack(self, first: Value, k: Value, store: StoreOfPlane, *, is_whole: bool) -> None:
         """Creates the code that packs the tiles of the planes that begin at ``first`` and ``k``.
 
-        Elements after the last are 0; with ``is_whole`` there must be none.
+        ``store`` creates the store of one line of a plane's tile. Elements after the matrix's last are 0;
+        with ``is_whole`` there must be none.
         """
         if self.are_lines_rows:
             rolled_loop(0, K_GROUPS, lambda line: self._line(first, k, line, store, is_whole))
@@ -116,7 +117,10 @@ class PlaneProducts(TileProducts):
 
     @classmethod
     def of(cls, matmul: BufferMatmul, columns: BlockExtent, tiles: tuple[int, int]) -> "PlaneProducts":
-        """Creates the buffers of packed tiles: of one strip of rows of A, and of B."""
+        """Creates the buffers of packed tiles, of one strip of rows of A and of B; returns the products.
+
+        ``tiles``: tiles of sums (down, across).
+        """
         k_steps = -(-matmul.k // DEPTH)
         packed_a = _packed_planes(1, k_steps, tiles[0])
         packed_b = _packed_planes(columns.steps(K_GROUPS * tiles[1]), k_steps, tiles[1])

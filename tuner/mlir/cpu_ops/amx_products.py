@@ -17,7 +17,10 @@ MULTIPLY = {"bf16": TILE_MULTIPLY, "i8": "x86.amx.tile_muli"}
 
 @dataclass(frozen=True, eq=False)
 class TilePanel:
-    """Where products of tiles are: a strip of rows of A, a panel of columns of B, a step of K."""
+    """The position of a product of tiles: a strip of rows of A, a panel of columns of B, a step along K.
+
+    A step is as many elements of K as a tile holds.
+    """
 
     strip: Value
     first: Value  # row of A of the strip
@@ -26,17 +29,20 @@ class TilePanel:
 
 
 class TileProducts(ABC):
-    """The packed operands of a matmul, and the products of their tiles; methods create code."""
+    """The packed operands of a matmul, and the products of their tiles; methods create code.
+
+    A step is as many elements of K as a tile holds.
+    """
 
     @property
     @abstractmethod
     def steps(self) -> int:
-        """Returns the number of steps of K: of a tile's width each."""
+        """Returns the number of steps along K, each as many elements as a tile holds."""
 
     @property
     @abstractmethod
     def can_be_nan(self) -> bool:
-        """Returns whether a sum may be NaN, or infinite, where that of the matmul's type is not."""
+        """Returns whether a sum of the tiles may be NaN or infinite where the exact type's sum is finite."""
 
     @abstractmethod
     def pack_b(self) -> None:
@@ -44,18 +50,18 @@ class TileProducts(ABC):
 
     @abstractmethod
     def pack_a(self, first: Value, rows: BlockExtent) -> None:
-        """Creates the code that packs ``rows`` rows of A from row ``first`` on, a strip."""
+        """Creates the code that packs a strip: ``rows`` rows of A from row ``first`` on."""
 
     @abstractmethod
     def multiply(self, at: TilePanel, sums: list[Value], across: int) -> list[Value]:
-        """Creates the products of a step of K; returns the sums with them.
+        """Creates the products of one step along K, added to ``sums``; returns the new sums.
 
         ``sums``: tiles, row by row of ``across`` tiles each.
         """
 
 
 def accumulator_type(matmul: BufferMatmul) -> Type:
-    """Returns the type of a tile of sums."""
+    """Returns the MLIR type of an AMX tile of 16 x 16 sums, of the element type of C."""
     return ir.Type.parse(f"!x86.amx.tile<{K_GROUPS}x{K_GROUPS}x{matmul.accumulator_element}>")
 
 
@@ -83,7 +89,10 @@ class ElementProducts(TileProducts):
         weight: KGroupWeights | None,
         fetches: bool,
     ) -> "ElementProducts":
-        """Creates the buffers of packed tiles."""
+        """Creates the buffers of packed tiles; returns the products that read them.
+
+        A has a buffer only if ``packs_a``, and B only if ``weight``, B as packed by the caller, is None.
+        """
         a = KGroupSource(matmul.a, matmul.layout != "tn")
         b = KGroupSource(matmul.b, matmul.layout == "nt")
         k_steps = -(-matmul.k // a.depth)

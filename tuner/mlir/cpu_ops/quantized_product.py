@@ -50,7 +50,10 @@ class PanelBlock:
         return self.first is not None
 
     def run(self, in_block: Value) -> Value:
-        """Creates the number, among all runs of K, of run ``in_block`` of the block."""
+        """Creates the index, among all runs of K, of the block's run ``in_block``; returns its index value.
+
+        A run is the elements of K whose sum is scaled at once.
+        """
         if self.first is None:
             return in_block
         return total(self.first, in_block)
@@ -87,7 +90,10 @@ class QuantizedProduct:
 
     @cached_property
     def steps(self) -> int:
-        """Returns how many steps, rows of packed weights, a run has."""
+        """Returns how many steps a run has; a step is one row of packed weights.
+
+        A run is the elements of K whose sum is scaled at once.
+        """
         return -(-self.operands.depth // self.scheme.step)
 
     def build(self) -> None:
@@ -241,8 +247,8 @@ class QuantizedProduct:
     def fetch_ahead(self, weight_row: Value, vectors: int) -> None:
         """Creates prefetches of the packed weights ``tile.ahead_bytes``, in whole rows, after ``weight_row``.
 
-        None if ``tile.ahead_bytes`` is 0, else at least one row ahead. Hardware's own prefetches stop at the
-        end of a 4 KB page.
+        At least one row ahead; no prefetch if ``tile.ahead_bytes`` is 0. Hardware's own prefetches stop at
+        the end of a 4 KB page.
         """
         if not self.tile.ahead_bytes:
             return
@@ -392,7 +398,7 @@ class UnpackedBlock:
         self.buffer = allocated((buffer_rows, product.tile.vectors * self._lanes), ir.Type.parse(element))
 
     def fill(self, block: PanelBlock) -> None:
-        """Creates the loop that unpacks a block."""
+        """Creates the loop that unpacks the weights of ``block`` to the buffer."""
         product = self.product
         vectors = -(-block.columns // product.tile.lanes)
         begin = product.weight_row_of(block, block.run(index(0)))
@@ -408,7 +414,10 @@ class UnpackedBlock:
         for_each(0, product.runs_of_block * product.steps, of_step)
 
     def factors(self, step: Value, vectors: int) -> list[list[Value]]:
-        """Creates, for each of ``vectors`` vectors of columns, the loads of a step's factors."""
+        """Creates the loads of a step's unpacked weights; returns a list of factors per vector of columns.
+
+        ``step``: its index among those of the block; ``vectors``: the number of vectors of columns.
+        """
         return [
             [
                 value("vector.load", self._factor, self.buffer, *self._place(step, part, vector))

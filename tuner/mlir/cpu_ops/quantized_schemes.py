@@ -187,7 +187,7 @@ class Scheme(ABC):
 
     @abstractmethod
     def prepare(self, function: Op) -> None:
-        """Declares the functions that the scheme's code calls, in the module of ``function``."""
+        """Declares the functions that the scheme's code calls, in the module that contains ``function``."""
 
     def start(self, row_sum: Value | None) -> Value:
         """Creates the initial sums, a vector, of a run.
@@ -197,11 +197,18 @@ class Scheme(ABC):
         return zero(self.sums)
 
     def partial(self, before: Value) -> Value:
-        """Creates what the products of a span are added to; ``before``: the run's sums before the span."""
+        """Creates the vector to which the products of a span are added; a span is ``span`` steps along K.
+
+        ``before``: the run's sums before the span.
+        """
         return before
 
     def joined(self, before: Value, partial: Value) -> Value:
-        """Creates a run's sums after a span from those before it and the products that ``partial`` has."""
+        """Creates a run's sums after a span, which is ``span`` steps along K.
+
+        ``before``: the sums before it; ``partial``: what ``self.partial`` made, plus the products of the
+        span.
+        """
         return partial
 
     @abstractmethod
@@ -439,7 +446,8 @@ class TilePairs(Pairs):
 def scheme_of(tile: QuantizedTile, operands: QuantizedOperands) -> Scheme:
     """Returns the scheme with the name ``tile.scheme``, one of SCHEMES.
 
-    "tiles" has one for i8 and one for bf16.
+    For "tiles" it is TileBytes if activations are quantized, else TilePairs; with ``tile.words``, "dots" and
+    "bytes" are schemes without VNNI.
     """
     of_tiles = TileBytes if operands.format.activations else TilePairs
     dots = Dots

@@ -207,7 +207,10 @@ class KGroupTile:
 
     @classmethod
     def of(cls, op: InPlaceOp) -> "KGroupTile | Refusal":
-        """Returns the tile that an op's attributes describe; a Refusal if they describe none."""
+        """Returns the tile of an op's attributes; a Refusal if its columns are not whole registers.
+
+        Refused too are sizes below 1.
+        """
         tile = cls(
             attribute(op, "tile_m", 6),
             attribute(op, "tile_n", 64),
@@ -238,9 +241,10 @@ class _TilePosition:
 def multiply_k_groups(
     matmul: BufferMatmul, tile: KGroupTile, products: KGroupProducts, weight: KGroupWeights | None
 ) -> None:
-    """Replaces ``matmul`` by loops that multiply K groups as ``products`` says.
+    """Replaces ``matmul`` by loops that multiply K groups as ``products`` does.
 
-    ``weight``: its B, if B comes packed; None: B is packed here.
+    A K group is 32 bits: two bf16 or four i8 that are adjacent along K. ``weight``: B as it comes packed;
+    None: the loops pack B first.
     """
     b = matmul.b
     with ir.InsertionPoint(matmul.op), matmul.op.location:

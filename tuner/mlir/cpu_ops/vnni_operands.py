@@ -90,7 +90,7 @@ def take_k_group_weights(
 
 
 def drop_views(packed: KGroupWeights | None, b: Value) -> None:
-    """Erases ``b`` if it is a view of packed weights (``packed`` is not None) without any use left."""
+    """Erases the ``memref.subview`` that made ``b``, if nothing uses it; not where ``packed`` is None."""
     view = op_of(b, "memref.subview")
     if packed is not None and view is not None and not list(view.results[0].uses):
         view.erase()

@@ -197,17 +197,17 @@ class KGroupSource:
         return value("vector.bitcast", k_groups_type(self.k_groups), elements)
 
     def along_k(self, across: Value, k: Value, depth: int) -> Value:
-        """Creates the vector of K groups from ``k`` on of one row of A or one column of B.
+        """Creates the vector of K groups from index ``k`` on of one row of A or one column of B.
 
-        Elements from number ``depth`` of the vector on are 0.
+        ``across``: the number of the row or column. Elements of the vector from number ``depth`` on are 0.
         """
         return self._read(across, k, depth, self.depth)
 
     def side_by_side(self, k: Value, across: Value, depth: int, width: int, total: int) -> list[Value]:
-        """Creates the K groups at ``k`` of ``total`` adjacent rows of A or columns of B.
+        """Creates the K groups at ``k`` of ``total`` adjacent rows of A or columns of B, from ``across`` on.
 
-        Returns vectors of them. Only ``depth`` elements along K, and ``width`` rows or columns, are read; the
-        others are 0.
+        Returns vectors of K groups, in the order of the rows or columns. Only ``depth`` elements along K, and
+        ``width`` rows or columns, are read; the others are 0.
         """
         type_ = ir.VectorType.get([total], self.element)
         rows = [
@@ -227,17 +227,18 @@ class KGroupSource:
                 fetch(self.buffer, plus(k, row), plus(across, column))
 
     def along_k_where(self, mask: Value, across: Value, k: Value) -> Value:
-        """Creates the vector of K groups from ``k`` on of one row of A or column of B.
+        """Creates the vector of K groups from index ``k`` on of one row of A or column of B.
 
-        0 where ``mask`` is false.
+        ``across``: the number of the row or column. ``mask``: a vector of i1; elements are 0 where it is
+        false.
         """
         return self._read_where(mask, across, k, self.depth)
 
     def side_by_side_within(self, end: int, k: Value, across: Value, bits: Value) -> list[Value]:
-        """Creates the K groups at ``k`` of adjacent rows of A or columns of B; returns vectors of them.
+        """Creates the K groups at ``k`` of adjacent rows of A or columns of B, from ``across`` on.
 
-        ``bits``: an integer with one bit per row or column; those without their bit are 0, as are elements
-        from ``end`` of K on.
+        Returns vectors of K groups, in their order. ``bits``: an integer with one bit per row or column; a
+        row or column whose bit is not set is 0, and so are elements from ``end`` of K on.
         """
         total = bits.type.width
         rows = []
@@ -331,7 +332,7 @@ def word_type() -> Type:
 
 
 def as_words(numbers: Value) -> Value:
-    """Creates a vector of signed bytes as integers of 16 bits; returns one of such integers as it is."""
+    """Creates the extension of a vector of signed bytes to i16; a vector of i16 is returned as it is."""
     type_ = ir.VectorType.get([numbers.type.shape[0]], word_type())
     if numbers.type == type_:
         return numbers
@@ -363,9 +364,9 @@ def as_floats(bits: Value) -> Value:
 
 
 def allocated(shape: Sequence[int], element: Type) -> Value:
-    """Creates the allocation of a memref at a multiple of 64 bytes; returns it.
+    """Creates the allocation of a memref that is aligned to 64 bytes; returns the memref.
 
-    Bufferization's passes free it.
+    Bufferization's passes add the deallocation.
     """
     align = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64)
     segments = ir.DenseI32ArrayAttr.get([0, 0])
@@ -424,7 +425,8 @@ def pack_b(
 def pack_a(source: KGroupSource, first: Value, rows: BlockExtent, k: int, store: StoreOfA) -> None:
     """Creates the code that packs ``rows`` rows of A, from row ``first`` on, as vectors of K groups.
 
-    ``k``: the elements of a row; ``store`` creates the store of a vector, see ``StoreOfA``.
+    A K group is 32 bits: two bf16 or four i8 that are adjacent along K. ``k``: the elements of a row.
+    ``store`` creates the store of a vector, see ``StoreOfA``.
     """
 
     def of_row(row: Value, _size: int) -> None:
@@ -501,9 +503,10 @@ def _pack_transposed_b(
 
 
 def store_columns(lines: list[Value], vectors: int, vector: Value, step: Value, store: StoreOfB) -> None:
-    """Creates the transpose of ``lines`` and its stores: a step of K of one vector of columns.
+    """Creates the transpose of the K groups of adjacent columns of B, and its stores to packed panels.
 
-    ``lines``: one vector of K groups per column; ``vectors``: of a panel.
+    ``lines``: one vector of K groups along K per column; ``vectors``: vectors of columns in a panel;
+    ``vector``: the number of these columns' vector among all; ``step``: of K, as many K groups as a line has.
     """
     type_ = ir.IndexType.get()
     panel, vector_of_panel = (

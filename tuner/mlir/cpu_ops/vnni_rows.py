@@ -81,7 +81,7 @@ class KGroupStrip:
         return self.of.packed is None and bool(self.of.k % self.of.source.per_k_group)
 
     def pack(self) -> None:
-        """Creates the copy of the strip's K groups to the buffer of packed rows; nothing if there is none."""
+        """Creates the copy of the strip's K groups to the buffer of packed rows; nothing without a buffer."""
         source = self.of.source
         packed = self.of.packed
         if packed is None:
@@ -102,8 +102,8 @@ class KGroupStrip:
     def broadcast(self, row: int, k_group: Value) -> list[Value]:
         """Creates the broadcast of one K group of the strip's row ``row`` to all lanes.
 
-        A K group is 32 bits: two bf16 or four i8 adjacent along K. Returns one vector of them, or of halves
-        the vectors of the first and of the second number, f32.
+        A K group is 32 bits: two bf16 or four i8 adjacent along K. Returns one vector of K groups; with
+        ``has_halves`` two vectors of f32, of the first and of the second number.
         """
         source = self.of.source
         lanes = self.of.source.k_groups

@@ -212,9 +212,10 @@ def buffers_with_address_in(value: Value) -> tuple[Value, ...]:
 
 
 def is_from_elsewhere(pointer: Value) -> bool:
-    """Returns whether a pointer may be made from no memref and no other known object: it may point anywhere.
+    """Returns whether a pointer may point anywhere: it may be made from something other than known objects.
 
-    True also where control flow or a select chooses between such an object and an unknown address.
+    Known objects are memrefs and other values with an origin that the analysis can follow. True also where
+    control flow or a select chooses between such an object and an unknown address.
     """
     values = [pointer, *_behind(pointer)]
     sources = dict(zip(values, map(_handed_from, values), strict=True))

@@ -26,17 +26,17 @@ READING = (
 
 @dataclass(frozen=True)
 class AppliedScript:
-    """A payload after a script, and the places of the script's steps that changed nothing."""
+    """A payload after a script, and the places of the script's ops that changed nothing."""
 
     payload: str
     idle: tuple[OpPlace, ...]  # in the order of the script
 
 
 def applied_script(script: str, payload: str) -> AppliedScript:
-    """Applies a script to a payload, both MLIR text; returns the new payload and the script's idle steps.
+    """Applies a script to a payload, both MLIR text; returns the new payload and the idle ops of the script.
 
-    A step that runs several times, as in ``transform.foreach``, is idle if it never changed anything. Raises
-    CandidateError for text that does not parse, and for a script that fails.
+    An op that should change the payload is idle if it changed nothing, in no run of several, as in
+    ``transform.foreach``. Raises CandidateError for text that does not parse, and for a script that fails.
     """
     with transform.new_context(), ir.Location.unknown():
         module = transform.without_schedules(transform.parse(payload, "payload"))

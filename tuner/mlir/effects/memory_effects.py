@@ -117,7 +117,8 @@ class KernelEffects:
     def goes_anywhere(self, launch: Op) -> bool:
         """Returns whether a launch may access any buffer, by a pointer of unknown origin or a global.
 
-        Constant globals and those in shared memory do not count. False for a kernel that is not known.
+        Constant globals and those in shared memory do not count. False for a kernel that the module does not
+        have.
         """
         return str(launch.attributes["kernel"]) in self._go_anywhere
 

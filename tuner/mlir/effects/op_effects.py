@@ -61,8 +61,8 @@ WRITES = Effect(reads=False, writes=True)
 def effect_on_operand(op: Op, number: int) -> Effect:
     """Returns what ``op`` itself may do to its memref operand ``number``.
 
-    Users of views that it makes do not count. An op of which nothing is known may read and write. Known are
-    the ops in this module's tables, linalg ops, and calls of functions of MLIR's runner or with the attribute
+    What users of a view do that the op makes is left out. An op may read and write anything, unless it is in
+    this module's tables, a linalg op, or a call of a function of MLIR's runner or with the attribute
     ``writes``.
     """
     effect = _effect_on_operand(op, number)

@@ -50,26 +50,26 @@ class ConvolutionForm:
 
     @property
     def is_depthwise(self) -> bool:
-        """Returns whether each channel is convolved on its own, so that the output has the channels."""
+        """Returns whether the convolution does not sum over channels: each one has its own output."""
         return "c" in self.output
 
     @property
     def reduced(self) -> str:
-        """Returns the dimensions that are summed up: the window, then the channels if the output has none."""
+        """Returns the letters of the dimensions that are summed up: the window's, then c unless depthwise."""
         if self.is_depthwise:
             return self.window
         return f"{self.window}c"
 
     @property
     def filters(self) -> str:
-        """Returns the dimension of the output that the filters are: f, of a depthwise convolution c."""
+        """Returns the letter of the output's dimension of filters: f, or c for a depthwise convolution."""
         if self.is_depthwise:
             return "c"
         return "f"
 
 
 def convolution_form(op: Op) -> ConvolutionForm:
-    """Returns the form of a named convolution, whose name must be in LAYOUTS."""
+    """Returns the form of a named convolution; raises KeyError for a name that is not in LAYOUTS."""
     unit = ConvolutionForm(*LAYOUTS[op.name], (), ())
     strides, dilations = (
         tuple(map(int, ir.DenseIntElementsAttr(op.attributes[name])))
@@ -106,7 +106,10 @@ def is_padding_of_zeros(op: Op) -> bool:
 
 
 def takes_padding(op: Op) -> bool:
-    """Returns whether a schedule is for an operation without zeros around its image in memory."""
+    """Returns whether the schedule for a convolution whose zero padding is not in memory takes ``op``.
+
+    It takes a depthwise convolution of f32 or f64 with few columns of output and a small window.
+    """
     if op.name != PADDED or not isinstance(op.results[0].type.element_type, ir.F32Type | ir.F64Type):
         return False
     columns: int = op.results[0].type.shape[-1]

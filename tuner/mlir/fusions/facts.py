@@ -123,9 +123,9 @@ def annotate_facts(module: ir.Module) -> None:
 
 
 def facts_of(text: str) -> FusionFacts:
-    """Returns the facts of a fusion's text, as ``read_facts`` does.
+    """Returns the facts of a fusion's text, from its attributes and its ops.
 
-    Without the attributes of ``annotate_facts`` there are no loops, and numbers are 0. Raises
+    Without the attributes that ``annotate_facts`` sets there are no loops, and numbers are 0. Raises
     CandidateError(BIND) for text that is not a fusion.
     """
     with ir.Context() as context, ir.Location.unknown():
@@ -166,12 +166,15 @@ def read_facts(module: ir.Module) -> FusionFacts:
 
 
 def quantization_of(function: Op) -> str:
-    """Returns the text of a quantized matmul's WeightFormat; "" for other fusions."""
+    """Returns the WeightFormat of a quantized matmul as text; "" for other fusions.
+
+    ``function``: the function of the fusion.
+    """
     return _text_in(function, QUANTIZATION)
 
 
 def quantization_in(text: str) -> WeightFormat:
-    """Returns the format of the weights of a quantized matmul, by its text.
+    """Returns the format of the weights of a quantized matmul; ``text``: the fusion's MLIR text.
 
     Raises CandidateError(BIND) for text that is not a fusion, UsageError for another fusion.
     """
@@ -232,7 +235,10 @@ def _has_strided_columns(argument: Value) -> bool:
 
 
 def matmul_layout(op: Op) -> str:
-    """Returns the layout of a ``linalg.matmul`` whose types and depth a problem may have; else ""."""
+    """Returns "nn", "nt" or "tn", the layout of a ``linalg.matmul`` that can be a tuned problem; else "".
+
+    "" for another op, for types or a depth k that a problem may not have, and for unsigned integers.
+    """
     a, b, sums = map(_element_of, op.operands)
     if op.name != MATMULS[0] or a != b or a not in CPU_DTYPES or sums != natural_output(a) or is_unsigned(op):
         return ""

@@ -76,7 +76,7 @@ def indexing_maps(op: Op) -> list[ir.AffineMap]:
 
 
 def loops_of(mapping: ir.AffineMap) -> list[int | None]:
-    """Returns the loop that each result of an indexing map is; None for another expression."""
+    """Returns, for each result of an indexing map, the number of its loop, or None for an expression."""
     return [result.position if isinstance(result, ir.AffineDimExpr) else None for result in mapping.results]
 
 
@@ -94,7 +94,10 @@ def loop_extents(op: Op) -> tuple[int, ...]:
 
 
 def root_of(function: Op) -> Op | None:
-    """Returns the op that computes a fusion's last output: the marked one, else what is stored last."""
+    """Returns the op that computes a fusion's last output; None if no op does.
+
+    It is the last op marked ``root``, else the op whose result is stored last.
+    """
     marked = walk_where(function, lambda op: ROOT_ATTRIBUTE in op.attributes)
     if marked:
         return marked[-1].operation
@@ -258,7 +261,7 @@ def prepare(module: ir.Module) -> None:
 
 
 def is_structured(op: Op) -> bool:
-    """Returns whether an op is a linalg op with loops of its own."""
+    """Returns whether an op is a linalg op with loops: not ``linalg.yield`` or ``linalg.index``."""
     return bool(op.name.startswith("linalg.") and op.name not in ("linalg.yield", "linalg.index"))
 
 

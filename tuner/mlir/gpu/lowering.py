@@ -173,10 +173,10 @@ def kernels_to_ptx(
 
 
 def compile_kernels(kernels: Op, pipeline: str = TO_PTX) -> Op:
-    """Replaces a ``gpu.module`` by its ``gpu.binary``, which the wheel with NVPTX makes; returns this.
+    """Replaces a ``gpu.module`` by its ``gpu.binary``, compiled by the wheel with NVPTX; returns the binary.
 
-    Each wheel reads the other's text. Raises CandidateError(COMPILE) where a pass fails, UsageError where the
-    wheel is not installed.
+    Text passes the module to that wheel and back. Raises CandidateError(COMPILE) where a pass fails,
+    UsageError where the wheel is not installed.
     """
     ptx = ptx_bindings()
     text = kernels.get_asm(enable_debug_info=True, use_local_scope=True)
@@ -257,7 +257,7 @@ def drop_code(module: ir.Module) -> None:
 def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:
     """Makes launches of kernels in the modules ``names`` pass an address for each memref, in place.
 
-    Upstream's option for it is for all kernels.
+    Upstream can do so only for all kernels of a module at once.
     """
     for launch in walk(module, "gpu.launch_func"):
         if module_of(launch) in names:
@@ -277,9 +277,10 @@ def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:
 
 @dataclass(frozen=True)
 class Requirement:
-    """What ops whose names start with ``prefix`` need of a chip: compute capability, and the suffix "a".
+    """What ops whose names start with ``prefix`` need of a chip: a compute capability, and maybe "a" chips.
 
-    ``most`` is the highest compute capability: sm_100a lacks some of what sm_90a has.
+    "a" chips are those whose name ends in "a". ``most`` is there because sm_100a lacks some of what sm_90a
+    has.
     """
 
     prefix: str  # of the op's name
@@ -289,11 +290,11 @@ class Requirement:
     ptx: str = ""  # a part of the text of an op that is inline PTX; "": any op of the prefix
 
     def is_of(self, op: Op) -> bool:
-        """Returns whether the requirement is one of ``op``, whose name has the prefix."""
+        """Returns whether this requirement applies to ``op``, whose name must start with ``prefix``."""
         return not self.ptx or self.ptx in ir.StringAttr(op.attributes["asm_string"]).value
 
     def allows(self, chip: Chip) -> bool:
-        """Returns whether a chip has what such ops need."""
+        """Returns whether ``chip`` has what the ops of this requirement need."""
         is_between = self.capability <= chip.capability <= self.most
         return is_between and (chip.is_specific or not self.is_specific)
 

@@ -8,7 +8,7 @@ OBJECTS = "tuner.objects"  # attribute of a gpu.module: the objects of its gpu.b
 
 
 def has_objects(holder: Op) -> bool:
-    """Returns whether a ``gpu.module`` is compiled already: it has its code as an attribute."""
+    """Returns whether a ``gpu.module`` is compiled already: it holds its PTX as an attribute."""
     return OBJECTS in holder.attributes
 
 

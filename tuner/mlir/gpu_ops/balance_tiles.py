@@ -127,7 +127,10 @@ class _Balance:
 
 
 def part_of(whole: int, parts: int) -> ir.AffineExpr:
-    """Returns which part of K, 0 to parts - 1, the block of number ``symbol(0)`` sums, after whole ones."""
+    """Returns the affine expression of the part of K, 0 to ``parts`` - 1, that block ``symbol(0)`` sums.
+
+    The first ``whole`` blocks sum all of K, and the parts of the tiles that are left follow.
+    """
     return ir.AffineExpr.get_mod(symbol(0) + (parts - whole % parts), parts)
 
 

@@ -58,7 +58,7 @@ def fetch(buffer: Value, *indices: Value, locality: int = 2) -> None:
 
 
 def stack_buffer(type_: ir.MemRefType) -> Value:
-    """Creates a buffer of static size on the stack that begins at a line of the cache; returns it."""
+    """Creates a buffer of static size on the stack, aligned to 64 bytes, a cache line; returns it."""
     alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64)
     segments = ir.DenseI32ArrayAttr.get([0, 0])
     return value("memref.alloca", type_, operandSegmentSizes=segments, alignment=alignment)
@@ -141,7 +141,7 @@ def times(number: Value, factor: int) -> Value:
 
 
 def delinearized(number: Value, sizes: list[Value]) -> list[Value]:
-    """Creates the indices, one per dimension of ``sizes``, of the element with a row-major number."""
+    """Creates the indices, one per dimension of ``sizes``, of element ``number`` in row-major order."""
     indices: list[Value] = []
     for size in reversed(sizes[1:]):
         indices.append(value("arith.remui", number.type, number, size))
@@ -375,12 +375,12 @@ def generic(
 
 
 def filled_tensor(number: Value, tensor: Value) -> Value:
-    """Creates ``linalg.fill`` of a tensor with a number; returns its value."""
+    """Creates ``linalg.fill`` of ``tensor`` with ``number``; returns the filled tensor."""
     return _yielding_input("linalg.fill", number, tensor)
 
 
 def copied_tensor(source: Value, tensor: Value) -> Value:
-    """Creates ``linalg.copy`` of a tensor into another one; returns its value."""
+    """Creates ``linalg.copy`` of ``source`` into ``tensor``; returns the resulting tensor."""
     return _yielding_input("linalg.copy", source, tensor)
 
 

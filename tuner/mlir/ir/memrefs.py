@@ -50,7 +50,10 @@ def argument_attributes(function: Op, number: int) -> dict[str, Attribute]:
 
 
 def named_arguments(function: Op, name: str) -> dict[str, Value]:
-    """Returns the arguments of a func.func that have the string attribute ``name``, by its text."""
+    """Returns {text: argument} of the arguments of a func.func that have the string attribute ``name``.
+
+    The text is the attribute's value.
+    """
     named = {}
     for argument in function.regions[0].blocks[0].arguments:
         attributes = argument_attributes(function, argument.arg_number)
@@ -137,7 +140,10 @@ def copy_buffer(target: Value, source: Value) -> None:
 
 
 def copy_views_by_loops(function: Op) -> int:
-    """Replaces each ``memref.copy`` of a memref that is not row-major by loops; returns how many."""
+    """Replaces each ``memref.copy`` that has a ranked operand without row-major layout by loops, in place.
+
+    Returns how many copies were replaced.
+    """
     copies = [copy for copy in walk(function, "memref.copy") if not all(map(_is_plain, copy.operands))]
     for copy in copies:
         replace_copy(copy, building.copy)

@@ -94,7 +94,11 @@ def constraints_of_set(attribute: Attribute) -> tuple[ir.AffineMap, tuple[bool, 
 
 
 def groups_of(op: Op) -> list[list[int]]:
-    """Returns the reassociation of a reshape: per dimension of the shape with fewer, those that it joins."""
+    """Returns the ``reassociation`` of a reshape, such as [[0, 1], [2]] of an ``expand_shape``.
+
+    One list for each dimension of the shape with fewer dimensions: the dimensions of the other shape that it
+    joins.
+    """
     groups = ir.ArrayAttr(op.attributes["reassociation"])
     return [[ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(group)] for group in groups]
 

@@ -74,9 +74,10 @@ class _WrittenData(Mapping[str, bytes]):
 
 
 def split_payload(text: str) -> SplitPayload:
-    """Splits MLIR text into the module and the data of its constants by name, with quotes of quoted names.
+    """Splits MLIR text into the module and the data of its constants by name.
 
-    Data are read when they are asked for, which raises CandidateError(BIND) for what is not hexadecimal.
+    A constant's name keeps its quotes if it has any. Data are read when they are asked for. Raises
+    CandidateError(BIND) for data without a name, and at reading for data that are not hexadecimal.
     """
     module = without_data(text)
     if len(module) == len(text):
@@ -102,7 +103,10 @@ def joined_payload(text: str, resources: Mapping[str, Data]) -> str:
 
 
 def resource_sizes(text: str) -> dict[str, int]:
-    """Returns the bytes of the data of each ``dense_resource`` constant in MLIR text, by its name."""
+    """Returns the bytes of the data of each ``dense_resource`` constant in MLIR text, by its name.
+
+    Raises CandidateError(BIND) for data without a name.
+    """
     return {name: (end - start) // 2 - ALIGNMENT_BYTES for name, start, end in _places(text)}
 
 

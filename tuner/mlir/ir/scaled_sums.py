@@ -27,7 +27,10 @@ def find_scales(function: Op) -> Scales | None:
 
 
 def is_sum_of_scaled_products(generic: Op) -> bool:
-    """Returns whether a body yields its last argument plus the product of all others, each widened or not."""
+    """Returns whether the body of a linalg op adds the product of all other arguments to its last argument.
+
+    Factors may be extended to the type of the sums first.
+    """
     block = generic.regions[0].blocks[0]
     *factors, so_far = block.arguments
     total = op_of(list(block.operations)[-1].operands[0], "arith.addf")

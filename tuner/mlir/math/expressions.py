@@ -111,7 +111,10 @@ class Term:
         return self.math("fma", self._of(factor), self._of(addend))
 
     def polynomial(self, coefficients: Sequence[float]) -> "Term":
-        """Creates a polynomial by Horner's scheme with fma; ``coefficients`` begin with that of x**0."""
+        """Creates the polynomial of this term by Horner's scheme with fma; returns its value.
+
+        ``coefficients``: from that of power 0 on.
+        """
         result = self.constant(coefficients[-1])
         for coefficient in coefficients[-2::-1]:
             result = result.fma(self, coefficient)

@@ -146,9 +146,10 @@ def log1p(x: Term) -> Term:
 
 
 def of_one_plus(x: Term, whole: Term, mantissa: tuple[Term, Term]) -> tuple[Term, Term, Term]:
-    """Creates ops for the logarithm of ``whole`` = 1 + x, where ``mantissa`` is n and f of 2**n * (1 + f).
+    """Creates the correction of the logarithm of ``whole`` = 1 + x, a rounded sum; not the logarithm itself.
 
-    Returns n, f and the relative error by which ``whole`` was rounded; where n is 0, f is x, without error.
+    ``mantissa``: n and f of ``whole`` = 2**n * (1 + f). Returns n, f and the relative error by which
+    ``whole`` was rounded; where n is 0, f is x, without error.
     """
     exponent, fraction = mantissa
     lost = (x - (whole - 1.0)) / whole
@@ -287,7 +288,7 @@ def power(x: Term, y: Term) -> Term:
 
 
 def power_of_size(x: Term, y: Term) -> Term:
-    """Creates ops for abs(x)**y of two float64 terms and returns the result; error up to 2 ulp."""
+    """Creates ops for abs(x)**y of two float64 terms; returns the result, with an error up to 2 ulp."""
     size = x.math("absf")
     logarithm = _log2(size)
     high = at_the_edges(size, logarithm.high)

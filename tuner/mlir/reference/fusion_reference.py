@@ -156,8 +156,9 @@ class Expected:
 def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
     """Returns the outputs of a fusion in float64, with the error that is allowed for a kernel's outputs.
 
-    ``inputs``: of an output that kernels read, what it holds before a call follows the inputs.
-    Raises UsageError for an operation that is not known here, CandidateError for text that is not a fusion.
+    ``inputs``: the fusion's input arrays, then, for each output that kernels read, what the output holds
+    before the call. Raises UsageError for an operation that is not implemented here, CandidateError for text
+    that is not a fusion.
     """
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)
@@ -215,8 +216,9 @@ def _where_equal_in_kind(expected: Expected, moved: Expected) -> Expected:
 def takes_any_size(text: str) -> bool:
     """Returns whether a fusion consists of sums, products and exact operations only.
 
-    Then subnormal and large inputs have a result with a tolerance. Functions of ``math`` are approximated for
-    usual arguments, and the sign of a division by zero depends on the sign of the zero, which is open.
+    Then results of subnormal and very large inputs have a known tolerance. Functions of ``math`` are
+    approximated for usual arguments, and a division by zero depends on the sign of the zero, which may
+    differ.
     """
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)  # owns the operations

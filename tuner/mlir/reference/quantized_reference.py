@@ -39,7 +39,9 @@ def quantized_product(text: str, inputs: tuple[Array, ...], output: str) -> tupl
 
 
 def dequantized(q: Array, scales: Array, points: Array | None) -> tuple[Float64, Float64]:
-    """Returns the weights (n x k) in float64, and a bound of the magnitudes while each is computed.
+    """Returns (weights, bounds), both (n x k) in float64.
+
+    A bound is the largest magnitude that the steps of computing the weight may reach.
 
     ``q``: integers (n x k); ``scales``, ``points``: scales and zero points (n x groups of k).
     """
@@ -54,7 +56,7 @@ def dequantized(q: Array, scales: Array, points: Array | None) -> tuple[Float64,
 
 
 def dequantized_rows(a: npt.NDArray[np.float32], weights: WeightFormat) -> Float64:
-    """Returns A (m x k) in float64, as it is multiplied.
+    """Returns A (m x k) in float64 with the values that a kernel multiplies.
 
     If ``weights.activations`` says so, each row, or each group of a row, is rounded to integers times a
     scale.

@@ -121,9 +121,10 @@ class BlockMatmul:
         return None
 
     def inputs(self, products: int) -> tuple[tuple[Value, ...], tuple[Value, ...]] | Refusal:
-        """Returns the matrices that A is the sum of, and those that B is the sum of; mostly one each.
+        """Returns the matrices whose sum is A, and those whose sum is B: one each, or three planes of bf16.
 
-        A Refusal if ``products`` is 6 and an argument that holds a plane is missing.
+        They are planes if ``products`` is 6. A Refusal if an argument that holds a plane is missing or not of
+        bf16.
         """
         a, b, _ = self.matrices
         if products != 6:

@@ -138,7 +138,7 @@ class OperandTile:
         return SWIZZLE_128 | ATOM_BYTES // UNIT_BYTES << 32 | leading // UNIT_BYTES << 16
 
     def why_not(self, name: str, rows_of_one: int) -> Refusal | None:
-        """Returns why TMA and wgmma cannot handle the tile, None if they can.
+        """Returns a Refusal if TMA and wgmma cannot handle the tile, else None.
 
         ``name``: of the operand, for the message; the tile's rows must be a multiple of ``rows_of_one``.
         """
@@ -201,7 +201,7 @@ class PipelinePlan:
 
     @property
     def readers(self) -> int:
-        """Returns how many arrivals release a stage, of all blocks of the cluster.
+        """Returns how many arrivals at its empty mbarrier release a stage, of all blocks of the cluster.
 
         One for each consumer warpgroup; where lanes read the left operand, one for each warp.
         """

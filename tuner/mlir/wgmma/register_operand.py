@@ -147,7 +147,7 @@ class _Step:
 
 @final
 class RegisterConsumer(Consumer):
-    """A warpgroup that holds fragments of the left operand in registers."""
+    """Generator of the code of a warpgroup that holds the left operand's fragments in registers."""
 
     def create(self, first: RingPosition) -> tuple[list[Value], RingPosition]:
         plan = self.plan

@@ -48,7 +48,7 @@ SCALE_BYTES = 4
 @final
 @dataclass(frozen=True)
 class ScaledConsumer(Consumer):
-    """A warpgroup that applies scales to the sums of each stage."""
+    """Generator of the code of a warpgroup that multiplies the sums of each stage by scales."""
 
     scales: Scales
     corner: tuple[Value, Value]  # row and column in C of the block's tile, indices

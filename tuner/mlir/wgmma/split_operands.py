@@ -47,7 +47,7 @@ from tuner.mlir.wgmma.warpgroups import (
 
 @final
 class SplitConsumer(Consumer):
-    """A warpgroup that multiplies high and low bits of operands."""
+    """Generator of the code of a warpgroup that multiplies f32 by products of high and low tf32 bits."""
 
     def create(self, first: RingPosition) -> tuple[list[Value], RingPosition]:
         ring = self.ring

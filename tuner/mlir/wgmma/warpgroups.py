@@ -151,7 +151,7 @@ class Consumer(ABC):
 
 @final
 class SharedConsumer(Consumer):
-    """A warpgroup whose operands wgmma reads from shared memory; its sums are of all of K."""
+    """Generator of the code of a warpgroup that sums all of K by wgmma on operands in shared memory."""
 
     def create(self, first: RingPosition) -> tuple[list[Value], RingPosition]:
         ring = self.ring
@@ -268,7 +268,7 @@ def struct_with(numbers: Sequence[Value]) -> Value:
 
 
 def structs_with(numbers: Sequence[Value], plan: PipelinePlan) -> list[Value]:
-    """Packs one thread's f32 sums into LLVM structs, one per 64 rows of C; returns the structs.
+    """Creates LLVM structs of one thread's f32 sums, one struct per 64 rows of C; returns them.
 
     ``numbers``: ``plan.sums`` values for each struct, in order. ``words_of`` reads them again.
     """
@@ -276,13 +276,13 @@ def structs_with(numbers: Sequence[Value], plan: PipelinePlan) -> list[Value]:
 
 
 def words_of(structs: Sequence[Value], plan: PipelinePlan) -> list[Value]:
-    """Creates the reads of a thread's f32 values in LLVM structs per 64 rows; undoes ``structs_with``."""
+    """Creates the reads of all f32 values in a thread's LLVM structs: undoes ``structs_with``."""
     type_ = ir.F32Type.get()
     return [word_of(struct, type_, number) for struct in structs for number in range(plan.sums)]
 
 
 def added(totals: Sequence[Value], numbers: Sequence[Value]) -> list[Value]:
-    """Creates the sums of as many f32 values, each rounded to nearest."""
+    """Creates ``totals[i] + numbers[i]`` of f32 values, each rounded to nearest; returns the sums."""
     pairs = zip(totals, numbers, strict=True)
     return [value("arith.addf", total.type, total, number) for total, number in pairs]
 

@@ -28,7 +28,10 @@ class PixelRun:
 
 
 def runs_of_groups(pixels: int, most: int) -> list[PixelRun]:
-    """Returns all pixels in as few groups of at most ``most`` as there can be, whose sizes differ by 1."""
+    """Returns runs that divide ``pixels`` pixels into the fewest groups of at most ``most``.
+
+    Sizes of groups differ by at most 1; a run has the groups of one size.
+    """
     groups = -(-pixels // most)
     size, larger = divmod(pixels, groups)
     runs = [PixelRun(0, 0, larger, size + 1), PixelRun(larger, larger * (size + 1), groups - larger, size)]
@@ -37,7 +40,7 @@ def runs_of_groups(pixels: int, most: int) -> list[PixelRun]:
 
 @dataclass(frozen=True, eq=False)
 class PanelShare:
-    """What a tile fetches of the panel of weights after its own: ``stride`` elements in each step."""
+    """The part of the next panel of weights that a tile fetches: ``stride`` elements in each of its steps."""
 
     weights: Value  # all panels, as one dimension
     start: Value  # index of the tile's first element
@@ -118,7 +121,10 @@ class PixelGroup:
 
     @classmethod
     def of_tile(cls, tile: ConvolutionTile, share: PanelShare | None) -> "PixelGroup":
-        """Returns all pixels of a tile."""
+        """Returns one group of all pixels of a tile.
+
+        ``share``: what the tile fetches of the next panel; None: nothing.
+        """
         return cls(tuple(Pixel(pixel, {}) for pixel in tile.pixels()), share)
 
 

@@ -65,7 +65,7 @@ class ConvolutionTile:
 
     @property
     def lane(self) -> int:
-        """Returns the index, from 0, of the loop dimension whose elements are the lanes of a register."""
+        """Returns the number, from 0, of the loop dimension whose elements are the lanes of a register."""
         return next(iter(self.maps[WEIGHTS if self.along == FILTERS else SUMS][-1]))
 
     @property
@@ -74,7 +74,7 @@ class ConvolutionTile:
 
     @property
     def reduced(self) -> tuple[int, ...]:
-        """Returns the dimensions that are summed up, in the order of the weights: the channels come last."""
+        """Returns the numbers of the summed dimensions in the order of the weights, channels last."""
         parallel = set(chain.from_iterable(self.maps[SUMS]))
         inside = list(chain.from_iterable(self.maps[WEIGHTS]))
         return tuple(dimension for dimension in inside if dimension not in parallel)
@@ -83,7 +83,8 @@ class ConvolutionTile:
     def shared(self) -> int | None:
         """Returns a dimension of the window along which several pixels of the tile read the same lanes.
 
-        Such as the rows of a window, if lanes are pixels of a row and the tile has several rows; else None.
+        None if there is none. It is, for example, the rows of a window, if lanes are pixels of a row and the
+        tile has several rows.
         """
         if self.lane in chain.from_iterable(self.maps[WEIGHTS]):
             return None
@@ -116,10 +117,7 @@ class ConvolutionTile:
             yield dict(zip(dimensions, indices, strict=True))
 
     def steps(self, number: int) -> int:
-        """Returns the distance of adjacent lanes in operand ``number``, in elements.
-
-        0: all lanes read one element.
-        """
+        """Returns how many elements apart adjacent lanes are in operand ``number``; 0: all read one."""
         return self.maps[number][-1].get(self.lane, 0)
 
 
