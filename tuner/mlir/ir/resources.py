@@ -43,7 +43,10 @@ class SplitPayload:
 
     @property
     def joined(self) -> str:
-        """Returns the text followed by the data of the constants that it names: 2.0 times their size."""
+        """Returns ``text`` followed by the data of the constants that it names, as hexadecimal digits.
+
+        The digits take twice as many bytes as the data.
+        """
         return self.written or joined_payload(self.text, self.resources)
 
 
