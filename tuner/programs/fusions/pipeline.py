@@ -36,7 +36,7 @@ from tuner.programs.fusions import matmul_forms, normal_forms, widening
 from tuner.programs.fusions.contractions import contractions_as_matmuls
 from tuner.programs.fusions.formation import Members, form_fusions, join_attention
 from tuner.programs.fusions.generics import reshape_fills
-from tuner.programs.fusions.hoisting import hoist, init_parts
+from tuner.programs.fusions.hoisting import InitPart, hoist, init_parts
 from tuner.programs.fusions.operations import EMPTY, PAD, VIEWS, users
 from tuner.programs.fusions.outlining import outlined
 from tuner.programs.fusions.paddings import join_paddings
@@ -96,7 +96,8 @@ class FormedText:
             return self
         constants = Constants(self.weights, resources)
         with new_context(), ir.Location.unknown():
-            fusions = _marked_fusions(program.fusions, program.buffers, program.init, constants)
+            parts = init_parts(program.init) if program.init else ()
+            fusions = _marked_fusions(program.fusions, program.buffers, parts, constants)
         return replace(self, program=replace(program, fusions=fusions))
 
     def with_data(self, resources: Mapping[str, Data]) -> FormedProgram:
@@ -260,21 +261,21 @@ def _broadcast_for_each_user(payload: TensorPayload) -> None:
 
 
 def _marked_fusions(
-    fusions: Sequence[Fusion], buffers: Sequence[Buffer], init: str, weights: Constants
+    fusions: Sequence[Fusion], buffers: Sequence[Buffer], parts: Sequence[InitPart], weights: Constants
 ) -> tuple[Fusion, ...]:
-    """Returns fusions with what the numbers of the weights say of attentions and quantized matmuls.
+    """Returns fusions with what the numbers of the weights say of attentions, paddings, quantized matmuls.
 
-    ``init``: MLIR that computes the weight buffers from ``weights``; "" where ``weights`` are the buffers.
-    Some weights may have no data here.
+    ``parts``: of the MLIR that computes the weight buffers from ``weights``; () where ``weights`` are the
+    buffers. Some weights may have no data here.
     """
     known: dict[int, Array | None] = {}
 
-    def numbers_of(view: View) -> Array | None:
+    def mask_of(view: View) -> Array | None:
         buffer = buffers[view.buffer]
         if buffer.owner != WEIGHT or np.prod(buffer.type.shape) > MOST_ELEMENTS:
             return None
         if buffer.number not in known:
-            known[buffer.number] = _computed(init, weights, buffer.number)
+            known[buffer.number] = _computed(parts, weights, buffer.number)
         flat = known[buffer.number]
         if flat is None:
             return None
@@ -282,46 +283,62 @@ def _marked_fusions(
         return np.lib.stride_tricks.as_strided(flat[view.offset :], view.type.shape, steps, writeable=False)
 
     def range_of(view: View) -> tuple[int, int] | None:
-        return _range(init, weights, buffers[view.buffer].number)
+        return _range(parts, weights, buffers[view.buffer].number)
+
+    def is_finite(view: View) -> bool:
+        buffer = buffers[view.buffer]
+        return buffer.owner != WEIGHT or _is_finite(parts, weights, buffer.number)
 
     marks: dict[str, Callable[[Fusion], Fusion]] = {
-        ATTENTION: lambda fusion: _marked(fusion, numbers_of),
-        CONVOLUTION: lambda fusion: _with_finite_weights(fusion, numbers_of),
+        ATTENTION: lambda fusion: _marked(fusion, mask_of),
+        CONVOLUTION: lambda fusion: _with_finite_weights(fusion, is_finite),
         QUANTIZED: lambda fusion: _narrowed(fusion, range_of),
     }
     return tuple(marks[fusion.kind](fusion) if fusion.kind in marks else fusion for fusion in fusions)
 
 
-def _marked(fusion: Fusion, numbers_of: Callable[[View], Array | None]) -> Fusion:
+def _marked(fusion: Fusion, mask_of: Callable[[View], Array | None]) -> Fusion:
     mask = attention_mask(fusion.text)
-    numbers = None if mask is None else numbers_of(fusion.inputs[mask.argument])
+    numbers = None if mask is None else mask_of(fusion.inputs[mask.argument])
     band = None if mask is None or numbers is None else visible_band(mask, numbers)
     if mask is None or band is None:
         return fusion
     return replace(fusion, text=with_visible_band(fusion.text, mask, band))
 
 
-def _with_finite_weights(fusion: Fusion, numbers_of: Callable[[View], Array | None]) -> Fusion:
+def _with_finite_weights(fusion: Fusion, is_finite: Callable[[View], bool]) -> Fusion:
     """Returns a convolution that padding has joined as loops if a weight is NaN or infinite.
 
     Zeros of padding times such a weight are NaN, and schedules do not multiply all of the padding.
     """
-    if PAD not in fusion.ops:
+    if PAD not in fusion.ops or all(map(is_finite, fusion.inputs)):
         return fusion
-    for numbers in map(numbers_of, fusion.inputs):
+    return replace(fusion, kind=LOOPS, reason=NOT_FINITE)
+
+
+def _is_finite(parts: Sequence[InitPart], weights: Constants, number: int) -> bool:
+    """Returns whether the constants that a weight buffer is computed of have no NaN and no infinity.
+
+    True for constants without data. What is computed of them is not looked at: it takes 30 ms a buffer.
+    """
+    for source in _part_of(parts, number).inputs:
+        numbers = weights.known(source)
         if numbers is not None and not np.isfinite(numbers).all():
-            return replace(fusion, kind=LOOPS, reason=NOT_FINITE)
-    return fusion
+            return False
+    return True
 
 
-def _computed(init: str, weights: Constants, number: int) -> Array | None:
+def _part_of(parts: Sequence[InitPart], number: int) -> InitPart:
+    """Returns the part that computes a weight buffer; without parts, one that returns what it takes."""
+    for part in parts:
+        if number in part.results:
+            return part
+    return InitPart("", (number,), (number,))
+
+
+def _computed(parts: Sequence[InitPart], weights: Constants, number: int) -> Array | None:
     """Returns the elements of a buffer of weights, in order; None where the reference cannot compute it."""
-    if not init:
-        weight = weights.known(number)
-        if weight is None:
-            return None
-        return np.ascontiguousarray(weight).reshape(-1)
-    part = next(init_part for init_part in init_parts(init) if number in init_part.results)
+    part = _part_of(parts, number)
     inputs = tuple(weight for input_ in part.inputs if (weight := weights.known(input_)) is not None)
     if len(inputs) < len(part.inputs):
         return None
@@ -355,17 +372,15 @@ def _narrowed(fusion: Fusion, range_of: Callable[[View], tuple[int, int] | None]
     return replace(fusion, text=text, inputs=inputs)
 
 
-def _range(init: str, weights: Constants, number: int) -> tuple[int, int] | None:
+def _range(parts: Sequence[InitPart], weights: Constants, number: int) -> tuple[int, int] | None:
     """Returns the least and the greatest integer of a weight buffer; None where they are not known.
 
-    A buffer whose ``init`` computes other numbers than those of one weight is not evaluated here.
+    A buffer whose part computes other numbers than those of one weight is not evaluated here.
     """
-    source: int | None = number
-    if init:
-        part = next(init_part for init_part in init_parts(init) if number in init_part.results)
-        source = part.inputs[0] if len(part.inputs) == 1 else None
-        if part.text and source is not None and not _only_moves(part.text):
-            source = None
+    part = _part_of(parts, number)
+    source = part.inputs[0] if len(part.inputs) == 1 else None
+    if part.text and source is not None and not _only_moves(part.text):
+        source = None
     weight = None if source is None else weights.known(source)
     if weight is None:
         return None
