@@ -48,7 +48,7 @@ class Region:
 
     @property
     def ops(self) -> str:
-        """Returns names of the first operators that are not views: "conv2d, batch_norm and 2 more"."""
+        """Returns the names of a region's operators, without views: "conv2d, batch_norm and 2 more"."""
         computing = [node for node in self.nodes if not is_view(node)] or self.nodes
         names = [*dict.fromkeys(map(_base, computing))]
         more = f" and {len(names) - SHOWN_OPS} more" if len(names) > SHOWN_OPS else ""
@@ -56,7 +56,7 @@ class Region:
 
     @property
     def text(self) -> str:
-        """Returns the names of operators, and the numbers of fusions: "max_pool2d (g2)"."""
+        """Returns the names of a region's operators, and its fusions: "max_pool2d (g2)", "... (g2 .. g4)"."""
         first = self.fusions[0]
         last = self.fusions[-1]
         return f"{self.ops} ({f'g{first}' if first == last else f'g{first} .. g{last}'})"

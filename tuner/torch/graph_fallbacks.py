@@ -24,7 +24,7 @@ Compiled = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class Fallback:
-    """A function of a graph's inputs, its name, and a note on how it was chosen, or ""."""
+    """A function that computes a graph, the name of its backend, and a note on the choice, or ""."""
 
     call: Compiled
     name: str

@@ -140,10 +140,10 @@ def _pieces(bounds: Sequence[int], sizes: Sequence[int]) -> Iterator[Piece]:
 def grouped_products(
     nodes: Sequence[Node], constant: Callable[[Node], torch.Tensor | None]
 ) -> GroupedProducts:
-    """Returns, by node, the compiled products of a graph, and the nodes of their rows and ends of groups.
+    """Returns, by node, the compiled grouped products of a graph, with the nodes of their rows and ends.
 
-    ``constant``: returns the value of a node that depends on weights alone, else None. A product of other
-    matrices, or one that cannot be compiled, is left out: PyTorch computes it.
+    ``constant``: returns the value of a node that depends on weights alone, else None. A product by matrices
+    that are not constant, or one that cannot be compiled, is left out: PyTorch computes it.
     """
     products = {}
     for node in filter(_is_grouped, nodes):

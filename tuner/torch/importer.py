@@ -17,7 +17,7 @@ from tuner.torch.refusals import mark_nodes
 
 @dataclass(frozen=True)
 class ImportedProgram:
-    """A module in torch-mlir's dialect, and its constants by the names in its text."""
+    """A program as text in torch-mlir's dialect, and the data of its constants by their names in the text."""
 
     text: str
     weights: dict[str, "ImportedWeight"]

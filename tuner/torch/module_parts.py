@@ -85,10 +85,10 @@ class ModuleGraph:
         tensors: tuple[torch.Tensor, ...],
         buffers: Mapping[str, torch.Tensor] = MappingProxyType({}),
     ) -> "ModuleGraph":
-        """Takes an exported graph; ``tensors`` are the arguments of the example call.
+        """Returns the operators of an exported graph; ``tensors`` are the arguments of the example call.
 
-        ``buffers``: those of the module, by name, where it changes some; without one, the graph's own is
-        changed. Raises UsageError for a graph that contains other graphs, such as that of a module with
+        ``buffers``: buffers that a call changes, by name; a buffer that is missing here is taken from
+        ``program``. Raises UsageError for a graph that contains other graphs, such as that of a module with
         autocast.
         """
         changes = changes_of(program)
@@ -128,9 +128,10 @@ class ModuleGraph:
     ) -> tuple[Any, tuple[Node, ...]]:
         """Returns a module that computes ``outputs`` by ``nodes``, and the nodes that it reads.
 
-        The module takes a tensor per node that it reads, holds copies of weights, or the weights themselves
-        where it ``shares_weights``, and returns a tuple of outputs. The nodes ``in_place`` write their first
-        input; ``products``: those of groups by their nodes. Its nodes have the example values of the graph.
+        The module takes a tensor per node that it reads and returns a tuple of outputs. It holds copies of
+        weights, or the weights themselves with ``shares_weights``. The nodes ``in_place`` write their first
+        input. ``products``: compiled products of groups, by node. Nodes of the module have the graph's
+        example values.
         """
         graph = torch.fx.Graph()
         root = torch.nn.Module()
@@ -241,10 +242,16 @@ def parted_function(
 ) -> PartedFunction:
     """Returns a function that runs the nodes ``in_torch`` by PyTorch, and the others as compiled programs.
 
-    ``compiled`` takes a module and example tensors and returns a function of a tuple of such tensors;
-    ``text`` names the operators in PyTorch, for messages; ``keeps_views``: whether results that are views of
-    inputs or of other results are such views, not copies; ``products``: those of groups, by their nodes,
-    which are in ``in_torch``. Parts of views alone run by PyTorch, too. Raises what ``compiled`` raises.
+    Args:
+        graph: the module's operators.
+        in_torch: nodes that PyTorch runs.
+        text: names of the operators in PyTorch, for messages.
+        compiled: takes a module and example tensors, returns a function of a tuple of such tensors.
+        keeps_views: whether results that are views of inputs or of other results are such views, not
+            copies.
+        products: compiled products of groups, by their nodes, which are in ``in_torch``.
+
+    Parts of views alone run by PyTorch, too. Raises what ``compiled`` raises.
     """
     levels = _levels(graph, in_torch | graph.writes)
     views = ReturnedViews()

@@ -16,9 +16,9 @@ LONG = 1 << 16  # numbers of a variance: sums of more are in f64
 
 
 def rms_norm(x: torch.Tensor, shape: list[int], weight: Any = None, eps: float | None = None) -> torch.Tensor:
-    """Computes ``aten.rms_norm``, of narrow floats in f32.
+    """Computes ``aten.rms_norm``; f16 and bf16 are computed in f32.
 
-    An ``eps`` of None is the epsilon of the type of the sums.
+    ``eps`` None: the machine epsilon of the type that is computed in.
     """
     wide = widened(x)
     dims = list(range(-len(shape), 0))
@@ -30,7 +30,7 @@ def rms_norm(x: torch.Tensor, shape: list[int], weight: Any = None, eps: float |
 def batch_norm(
     x: torch.Tensor, weight: Any, bias: Any, mean: Any, variance: Any, _: float, eps: float
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Computes ``aten._native_batch_norm_legit_no_training`` and two empty tensors.
+    """Computes ``aten._native_batch_norm_legit_no_training``: (result, empty tensor, empty tensor).
 
     Multiplies and adds a number per channel, as PyTorch's kernel: both numbers depend on weights alone.
     """
@@ -48,7 +48,7 @@ def batch_norm(
 def group_norm(
     x: torch.Tensor, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, _: bool = True
 ) -> Any:
-    """Computes ``aten.group_norm`` by reductions of rows of f32; NotImplemented for no elements."""
+    """Computes ``aten.group_norm``, in f32 for f16 and bf16; NotImplemented for a tensor without elements."""
     if not x.numel():
         return NotImplemented
     wide = widened(x).reshape(x.shape[0], groups, -1)
@@ -68,7 +68,10 @@ def group_norm(
 def layer_norm(
     x: torch.Tensor, shape: list[int], weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
-    """Computes ``aten.native_layer_norm``, of narrow floats in f32; NotImplemented for no elements."""
+    """Computes ``aten.native_layer_norm``, in f32 for f16 and bf16: (result, mean, 1 / standard deviation).
+
+    NotImplemented for a tensor without elements.
+    """
     if not x.numel():
         return NotImplemented
     wide = widened(x)
@@ -95,14 +98,17 @@ def instance_norm(
     eps: float,
     *___: Any,
 ) -> Any:
-    """Computes ``aten.instance_norm`` by the statistics of the input; NotImplemented by given ones."""
+    """Computes ``aten.instance_norm`` with statistics of the input.
+
+    NotImplemented where running statistics are given or used.
+    """
     if mean is not None or not is_of_input:
         return NotImplemented
     return group_norm(x, x.shape[1], weight, bias, eps)
 
 
 def variance_of(x: torch.Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
-    """Computes ``aten.var`` as ``variance_and_mean``."""
+    """Computes ``aten.var`` as the first result of ``variance_and_mean``, with the same limits."""
     found = variance_and_mean(x, dim, correction=correction, keepdim=keepdim)
     if found is NotImplemented:
         return found
@@ -112,7 +118,7 @@ def variance_of(x: torch.Tensor, dim: Any = None, *, correction: Any = None, kee
 def variance_and_mean(
     x: torch.Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
 ) -> Any:
-    """Computes ``aten.var_mean``, of narrow floats in f32, of more than LONG numbers in f64.
+    """Computes ``aten.var_mean``: (variance, mean); f16 and bf16 in f32, more than LONG numbers in f64.
 
     The variance and the mean of no numbers are NaN. NotImplemented where the count of numbers is dynamic.
     """

@@ -62,7 +62,7 @@ class PaddingFill(enum.Enum):
 
 @dataclass(frozen=True)
 class Mask:
-    """Padding of an argument along ``dims`` that is overwritten by ``fill`` before the operator."""
+    """An argument whose padding along ``dims`` is overwritten by ``fill`` before an operator reads it."""
 
     argument: str
     dims: tuple[int, ...]
@@ -110,7 +110,7 @@ class OperatorCall:
         return bool(self.padded_among(name, dims))
 
     def padded_among(self, name: str, dims: Iterable[int]) -> tuple[int, ...]:
-        """Returns those of ``dims``, which may be negative, that are padded."""
+        """Returns those dimensions of an argument that are in ``dims``, which may be negative, and padded."""
         rank = max(len(self.sizes(name)), 1)
         wanted = {dim % rank for dim in dims}
         return tuple(dim for dim in self.padded(name) if dim in wanted)
@@ -448,9 +448,9 @@ RULES: dict[str, Rule] = {
 
 
 def masks_before(node: Node, symbol: str) -> tuple[Mask, ...]:
-    """Returns the masks with which an operator computes the same of tensors padded along ``symbol``.
+    """Returns the masks of arguments with which an operator is right for tensors padded along ``symbol``.
 
-    Raises NoRuleError where there are none, or a size depends on another symbol.
+    Raises NoRuleError where no masks make it right, or a size depends on another symbol.
     """
     if not is_overload(node) or node.target.namespace != "aten":
         raise NoRuleError(NO_RULE)

@@ -47,7 +47,7 @@ Compiled = Callable[[torch.nn.Module, tuple[torch.Tensor, ...]], TensorProgram]
 
 @dataclass(frozen=True, eq=False)
 class ModuleInParts:
-    """A module in parts, and which of its operators run in PyTorch because they are not supported."""
+    """A module in parts, how it is called, and the unsupported operators, which PyTorch runs."""
 
     function: PartedFunction
     form: CallForm

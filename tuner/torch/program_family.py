@@ -32,7 +32,7 @@ NUMBER_TYPES = {torch.SymInt: torch.int64, torch.SymFloat: torch.float64, torch.
 
 @dataclass(frozen=True, eq=False)
 class SizedProgram:
-    """The program of one size; ``takes_size``: whether its last argument is the size of the call."""
+    """The program for one size of the ladder; ``takes_size``: its last argument is the size n of the call."""
 
     program: TensorProgram
     takes_size: bool
@@ -85,10 +85,10 @@ class ProgramFamily:
         return {size: made.program for size, made in self._programs.items() if made is not None}
 
     def compile_for(self, values: Values, sizes: Iterable[int]) -> None:
-        """Compiles the programs that calls of some sizes use.
+        """Compiles the programs that calls of these sizes use.
 
-        ``values``: arguments of an example call. Raises UsageError, for a size out of range as well, and
-        CandidateError.
+        ``values``: arguments of an example call. Raises UsageError for a size out of range, and UsageError or
+        CandidateError for a program that cannot be compiled.
         """
         for size in sizes:
             self._program(ladder_size(self.ladder, size), values)
@@ -106,7 +106,10 @@ class ProgramFamily:
         self.compile_for(values, self.ladder)
 
     def program_at(self, size: int) -> SizedProgram | None:
-        """Returns the program of a size of the ladder that is compiled; None where calls run by PyTorch."""
+        """Returns the program compiled for a size of the ladder; None where PyTorch runs calls of this size.
+
+        Raises KeyError for a size without a program (see ``sizes``).
+        """
         return self._programs[size]
 
     def size_of(self, values: Values) -> int:

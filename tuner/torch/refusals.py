@@ -24,7 +24,7 @@ LIBRARIES = (str(Path(torch.__file__).parent), str(Path(__file__).parents[1]))
 
 @dataclass(frozen=True)
 class RefusedOperator:
-    """An operator that is not supported, as "aten.topk at m.py:7" (``place``), and why (``reason``)."""
+    """An operator that is not supported: its name and line, "aten.topk at m.py:7", and why."""
 
     place: str
     reason: str

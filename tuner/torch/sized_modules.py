@@ -29,10 +29,11 @@ NO_VIEWS = TensorPart(tuple, (), ())
 
 
 def save_module(function: PartedFunction, folder: Path) -> None:
-    """Writes a module with a dynamic size into a folder; compiles all sizes of its ladder.
+    """Writes a module with a dynamic size into a folder; compiles the programs of all sizes of its ladder.
 
-    Raises UsageError where more than its programs is needed to run the module, and for a folder that has
-    other files or cannot be written; CandidateError where a program cannot be compiled.
+    Raises UsageError for a module that one family of programs does not compute alone, with a dimension that
+    depends on n but is not n, or that computes with another function of n, and for a folder that has other
+    files or cannot be written; CandidateError where a program cannot be compiled.
     """
     save_sizes(_image(function), folder)
 
@@ -139,9 +140,9 @@ def _places(shapes: Iterable[Shape]) -> tuple[SizedPlace, ...]:
 
 
 def tuned_sizes(function: PartedFunction) -> dict[int, TunedProgram]:
-    """Returns how the programs of a module's dynamic size were tuned, in the order in which they were.
+    """Returns how the programs of a module's dynamic size were tuned, by the size that each is compiled for.
 
-    By the size of the ladder that each is compiled for; without those that were not tuned.
+    In the order of tuning; programs that were not tuned are left out.
     """
     tuned = {}
     for part in function.parts:

@@ -20,7 +20,7 @@ from tuner.tuning.events import CampaignObserver
 
 @dataclass(frozen=True)
 class TuningOptions:
-    """The arguments of ``tuner.torch.tune``; ``name``: the module's, for messages."""
+    """Arguments of ``tuner.torch.tune``; ``name``: the module's, ``limits``: trials and seconds."""
 
     name: str
     limits: SharedLimits
@@ -60,7 +60,7 @@ def tuned_module(
 
 
 class TunedParts:
-    """Compiles parts of a module, of which the first are tuned with an equal share of what is left."""
+    """Compiles parts of a module; the first ``count`` are tuned, each with an equal share of what is left."""
 
     def __init__(
         self, options: TuningOptions, count: int, clock: Callable[[], float] = time.monotonic

@@ -62,9 +62,10 @@ def print_stages(
     *,
     as_json: bool,
 ) -> None:
-    """Prints or writes the texts of an operation's stages up to ``last``, or of ``step`` alone.
+    """Prints the texts of an operation's stages up to ``last``, or of ``step`` alone, or writes a file.
 
-    ``subject``: a trial, or a problem with the script that it has without a search.
+    ``subject``: a trial, or a problem with the script that it has without a search. Raises TunerError where a
+    stage fails, or the target has no stage ``step``.
     """
     if isinstance(subject, StoredTrial):
         target, problem, script = _of_trial(subject)

@@ -20,7 +20,7 @@ HINT = "compile it at one size: replace each ? by a number"
 
 
 def refusal(op: Op, why: str, hint: str = HINT) -> UsageError:
-    """Returns the error for an operation that has no place in a program of a dynamic size."""
+    """Returns the UsageError for an operation that a program of a dynamic size cannot have, and why."""
     return UsageError(f"{op.name} {location_of(op)}: {why}", hint)
 
 

@@ -103,7 +103,10 @@ def for_loop(op: Op, scope: FunctionScope) -> Step:
 
 
 def parallel(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``affine.parallel`` without reductions; iterations run in order."""
+    """Returns the step for ``affine.parallel`` without reductions; iterations run in order.
+
+    Raises CandidateError(COMPILE) for a reduction, and for bounds of several expressions.
+    """
     if op.results:
         raise unsupported(op, "a reduction", "loops without one")
     lower = map_of(op, "lowerBoundsMap")

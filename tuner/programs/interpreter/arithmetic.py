@@ -250,7 +250,7 @@ def integer_comparison(op: Op, scope: FunctionScope) -> Step:
 
 
 def extended(wide: Callable[[Array, Array], Array], read: Callable[[Array], Array]) -> Decode:
-    """Returns the decoder of an operation with two results: the low bits of an integer, and those above them.
+    """Returns the decoder of an operation with two results: the low and the high half of a wide integer.
 
     ``wide`` computes the integer from two arrays of Python integers; ``read`` first makes each operand signed
     or unsigned.

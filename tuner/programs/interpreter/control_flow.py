@@ -81,7 +81,7 @@ def switch(op: Op, scope: FunctionScope) -> Step:
 
 
 def region(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``scf.execute_region`` or ``memref.alloca_scope``: executes the only region."""
+    """Returns the step for ``scf.execute_region`` or ``memref.alloca_scope``: runs the operation's region."""
     body = scope.body(op.regions[0])
     targets = scope.slots(op.results)
 

@@ -28,7 +28,10 @@ def constant(op: Op, scope: FunctionScope) -> Step:
 
 
 def constant_of(op: Op, scope: FunctionScope) -> Array:
-    """Returns the value of an ``arith.constant`` or ``memref.global`` as an array of shape (1, 1, *shape)."""
+    """Returns the value of an ``arith.constant`` or ``memref.global`` as an array of shape (1, 1, *shape).
+
+    Raises CandidateError(COMPILE) for an attribute that is neither a number nor a constant with data.
+    """
     attribute = op.attributes["value" if "value" in op.attributes else "initial_value"]
     if isinstance(attribute, ir.DenseElementsAttr):
         type_ = attribute.type
@@ -109,7 +112,10 @@ def reinterpreted(dtype: DType) -> Callable[[Array], Array]:
 
 
 def rounded(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``arith.truncf``: rounds to the narrower float type, to nearest, ties to even."""
+    """Returns the step for ``arith.truncf``: rounds to the narrower float type, to nearest, ties to even.
+
+    Raises CandidateError(COMPILE) for another rounding mode.
+    """
     mode = op.attributes.get("roundingmode")
     if mode is not None and str(mode) != NEAREST:
         raise unsupported(op, f"rounding mode {mode}", "to_nearest_even")

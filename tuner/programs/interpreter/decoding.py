@@ -398,7 +398,10 @@ class FunctionScope:
         return BodyBlock(*common, jumps=jumps, choose=self._decoders.choices[last.name](last, self))
 
     def steps(self, ops: Sequence[Op]) -> tuple[Step, ...]:
-        """Decodes operations of a block, without its terminator, to steps."""
+        """Decodes operations of a block, without its terminator, to steps.
+
+        Raises CandidateError(COMPILE) for an operation that the interpreter lacks.
+        """
         steps = []
         for op in ops:
             if op.name in self._decoders.nothing:

@@ -49,7 +49,10 @@ def launch(op: Op, scope: FunctionScope) -> Step:
 
 
 def launch_function(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.launch_func`` of a kernel in a gpu.module of the same text."""
+    """Returns the step for ``gpu.launch_func`` of a kernel in a gpu.module of the same text.
+
+    Raises CandidateError(COMPILE) where there is no such module, or its kernels are not text.
+    """
     sizes = _sizes(op, scope)
     shared = scope.slots(operands(op, SHARED_BYTES))
     module_name, name = map(str, ir.SymbolRefAttr(op.attributes["kernel"]).value)

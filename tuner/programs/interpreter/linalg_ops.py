@@ -131,7 +131,10 @@ class _Structured:
 
 
 def structured(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for a linalg operation with indexing maps and a region, generic or named."""
+    """Returns the step for a linalg operation with indexing maps and a region, generic or named.
+
+    Raises CandidateError(COMPILE) for an operation without them.
+    """
     maps = indexing_maps_of(op)
     if maps is None or not op.regions or not op.regions[0].blocks:
         raise scope.unknown(op)

@@ -73,7 +73,10 @@ def multi_reduction(op: Op, scope: FunctionScope) -> Step:
 
 
 def contract(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.contract`` with kind add; floats are added in float64, rounded once."""
+    """Returns the step for ``vector.contract`` of kind add; floats are added in float64, rounded once.
+
+    Raises CandidateError(COMPILE) for another kind.
+    """
     if str(op.attributes["kind"]) != "#vector.kind<add>":
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
     maps = maps_in(op)
@@ -95,7 +98,10 @@ def contract(op: Op, scope: FunctionScope) -> Step:
 
 
 def outer_product(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.outerproduct`` of kind add; floats with an accumulator are fused."""
+    """Returns the step for ``vector.outerproduct`` of kind add; floats with an accumulator are rounded once.
+
+    Raises CandidateError(COMPILE) for another kind.
+    """
     if str(op.attributes["kind"]) != "#vector.kind<add>":
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
     is_whole = scope.element(op, op.results[0].type).dtype.kind in "ib"
@@ -133,6 +139,7 @@ def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``nvgpu.mma.sync``: a @ b + c on matrices whose fragments a subgroup's lanes hold.
 
     Floats are rounded once, as by ``multiplied``; with ``tf32Enabled``, A and B are truncated to tf32 first.
+    Raises CandidateError(COMPILE) for fragments that are not vectors of two dimensions.
     """
     m, n, k = (ir.IntegerAttr(size).value for size in ir.ArrayAttr(op.attributes["mmaShape"]))
     sources = scope.slots(op.operands)
@@ -313,7 +320,10 @@ def constant(op: Op, scope: FunctionScope) -> Step:
 
 
 def elementwise(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.subgroup_mma_elementwise``: a function of each matrix element."""
+    """Returns the step for ``gpu.subgroup_mma_elementwise``: a function of each matrix element.
+
+    Raises CandidateError(COMPILE) for a function that ``ELEMENTWISE`` does not list.
+    """
     name = str(op.attributes["opType"]).removeprefix("#gpu<mma_element_wise ").removesuffix(">")
     if name not in ELEMENTWISE:
         raise unsupported(op, name, ", ".join(ELEMENTWISE))

@@ -35,7 +35,10 @@ COPY_LIMIT = 1 << 26  # number of elements over all lanes
 
 
 def allocation(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.alloc`` or ``alloca``: per block in workgroup memory, else per thread."""
+    """Returns the step for ``memref.alloc`` or ``alloca``: per block in workgroup memory, else per thread.
+
+    Raises CandidateError(COMPILE) for a layout with symbols.
+    """
     type_ = op.results[0].type
     element = scope.element(op, type_)
     target = scope.slot(op.results[0])
@@ -105,7 +108,11 @@ def strides_of(type_: Any, sizes: list[Array]) -> tuple[Array, ...]:
 
 
 def global_memory(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.get_global``: one buffer with its initial value, or one per block."""
+    """Returns the step for ``memref.get_global``: one buffer with its initial value, or one per block.
+
+    Raises CandidateError(COMPILE) for a global that is missing, or has no value and is not in workgroup
+    memory.
+    """
     name = str(ir.FlatSymbolRefAttr(op.attributes["name"]).value)
     if name not in scope.symbols:
         raise unsupported(op, f"@{name}, which is not there", "globals of the kernel's module")

@@ -57,7 +57,10 @@ def _write(frame: LaneFrame, text: str) -> None:
 
 
 def call(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for a call of a function with a body, or of one that prints numbers or marks."""
+    """Returns the step for a call of a function with a body, or of a function that prints numbers or marks.
+
+    Raises CandidateError(COMPILE) for another function without a body.
+    """
     name = callee_of(op)
     known = scope.symbols.get(name)
     if known is None or known.regions[0].blocks:

@@ -62,7 +62,10 @@ def index(op: Op, scope: FunctionScope) -> Step:
 
 
 def printf(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.printf``: passes one text per active lane to the frame's ``write``."""
+    """Returns the step for ``gpu.printf``: passes one text per active lane to the frame's ``write``.
+
+    Raises CandidateError(COMPILE) for a format that does not fit the arguments.
+    """
     text = ir.StringAttr(op.attributes["format"]).value
     kinds = [match["kind"] for match in SPECIFIER.finditer(text) if match["kind"] != "%"]
     sources = scope.slots(op.operands)
@@ -200,7 +203,11 @@ def _by_region(frame: LaneFrame, body: AbstractBody | None) -> Combine:
 
 
 def subgroup_reduce(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.subgroup_reduce`` over active lanes of each subgroup, or each cluster."""
+    """Returns the step for ``gpu.subgroup_reduce`` over active lanes of each subgroup, or each cluster.
+
+    Raises CandidateError(COMPILE) for a kind of reduction that the interpreter lacks, and for clusters that
+    do not divide a subgroup.
+    """
     source = scope.slot(op.operands[0])
     target = scope.slot(op.results[0])
     where = where_of(op)
@@ -262,7 +269,8 @@ def shuffle(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.shuffle``: each lane reads a value of another lane of its subgroup.
 
     The second result is False, and the value poison, if the source lane, or the lane itself, is not among the
-    first ``width`` lanes. The value is poison, too, where the source lane has returned.
+    first ``width`` lanes. The value is poison, too, where the source lane has returned. Raises
+    CandidateError(COMPILE) for a mode that ``SOURCES`` does not list.
     """
     mode = str(op.attributes["mode"]).removeprefix("#gpu<shuffle_mode ").removesuffix(">")
     if mode not in SOURCES:

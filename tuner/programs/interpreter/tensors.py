@@ -231,7 +231,8 @@ def insert_slice(op: Op, scope: FunctionScope) -> Step:
 def forall(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.forall``: iterations in order, each reading what was there before the loop.
 
-    The slices that iterations insert are collected in the results.
+    The slices that iterations insert are collected in the results. Raises CandidateError(COMPILE) where an
+    iteration ends with other operations than ``tensor.parallel_insert_slice``.
     """
     segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     rest = list(op.operands)
@@ -393,7 +394,10 @@ def concatenate(op: Op, scope: FunctionScope) -> Step:
 
 
 def cast(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``tensor.cast``: the same tensor; a size that differs from the type is a fault."""
+    """Returns the step for ``tensor.cast``: the same tensor; a size that differs from the type is a fault.
+
+    Raises CandidateError(COMPILE) for a tensor of unknown rank.
+    """
     type_ = op.results[0].type
     where = where_of(op)
     if not isinstance(type_, ir.RankedTensorType):
@@ -460,7 +464,10 @@ def to_buffer(op: Op, scope: FunctionScope) -> Step:
 
 
 def materialize(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``bufferization.materialize_in_destination`` into a tensor: returns the source."""
+    """Returns the step for ``bufferization.materialize_in_destination`` into a tensor: returns the source.
+
+    Raises CandidateError(COMPILE) for a memref as destination.
+    """
     if not op.results:
         raise unsupported(op, "a memref as destination", "a tensor")
     return step_of(op, scope, lambda source, _: source)

@@ -28,7 +28,10 @@ def _mixed(op: Op, scope: FunctionScope) -> tuple[MixedNumbers, MixedNumbers, Mi
 
 
 def subview(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.subview``: offsets, sizes and strides; may drop dimensions of size 1."""
+    """Returns the step for ``memref.subview``: offsets, sizes and strides; may drop dimensions of size 1.
+
+    Raises CandidateError(COMPILE) for a dropped dimension of another size.
+    """
     source = scope.slot(op.operands[0])
     target = scope.slot(op.results[0])
     offsets, extents, strides = _mixed(op, scope)
@@ -164,7 +167,10 @@ def metadata(op: Op, scope: FunctionScope) -> Step:
 
 
 def cast(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.cast`` or ``memref.memory_space_cast``: the same memref."""
+    """Returns the step for ``memref.cast`` or ``memref.memory_space_cast``: the same memref.
+
+    Raises CandidateError(COMPILE) for a memref of unknown rank.
+    """
     types = (op.operands[0].type, op.results[0].type)
     if not all(isinstance(type_, ir.MemRefType) for type_ in types):
         raise unsupported(op, str(types[1]), "memrefs of known rank")
