@@ -94,8 +94,8 @@ def tolerance(element: str, terms: int) -> float:
 def is_blind(expected: Any, allowed: float) -> bool:
     """Returns whether zeros in place of ``expected`` would pass the comparison too.
 
-    That is so where no expected number is larger than ``allowed``, the allowed ``max_error``. False where all
-    expected numbers are zero.
+    That is: no expected number is larger than ``allowed``, the largest ``max_error`` that passes. False where
+    all expected numbers are zero.
     """
     numbers = np.asarray(expected)
     return bool(numbers.any()) and max_error(np.zeros_like(numbers), numbers) <= allowed

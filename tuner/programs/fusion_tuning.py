@@ -141,8 +141,8 @@ class ComparedProgram:
 class Comparing:
     """Compares a tuned program with the untuned one, and keeps what is faster.
 
-    A fusion that is slower with its tuned schedule than with its initial configuration gets the latter back.
-    So does each fusion where the whole program is not faster: no program is slower for having been tuned.
+    A fusion that is slower with its tuned schedule than with its initial configuration gets the initial one
+    back. If the whole program is not faster, all fusions do: tuning makes no program slower.
     """
 
     run: Callable[[ProgramRequest], RunAndTimes]

@@ -128,7 +128,7 @@ class ProgramRequest:
 
     @property
     def has_schedule(self) -> bool:
-        """True if the file of the program has its own schedule, which ``text`` is the result of."""
+        """True if the program's file has its own schedule; ``text`` is ``written`` after this schedule."""
         return bool(self.written) and self.written != self.text
 
     @property

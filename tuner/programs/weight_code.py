@@ -26,9 +26,9 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class InitCode:
-    """One part of the code that computes a program's weights from its constants, compiled.
+    """One compiled part of the code that computes a program's weights from its constants.
 
-    ``program`` is None for a part whose result is its input.
+    ``program`` is None for a part that returns its input unchanged.
     """
 
     part: InitPart

@@ -52,7 +52,7 @@ def signature_of_tensors(count: int) -> inspect.Signature:
 
 @dataclass(frozen=True, eq=False)
 class CallBinding:
-    """How the arguments of a call become the leaves of the example's arguments."""
+    """How the arguments of a call are matched with the leaves of the example's arguments."""
 
     in_spec: Any  # the tree of the example's (arguments, keyword arguments)
     signature: inspect.Signature | None

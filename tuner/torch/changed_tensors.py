@@ -53,7 +53,7 @@ class Change:
 
 
 def changes_of(program: torch.export.ExportedProgram) -> tuple[Change, ...]:
-    """Returns the changes of a functional graph, without those that leave a tensor as it is."""
+    """Returns the buffers and inputs that a functional graph changes, without changes that have no effect."""
     if not returned_values(program)[1]:
         return ()
     drop_copies(program.graph)
@@ -70,7 +70,7 @@ def changes_of(program: torch.export.ExportedProgram) -> tuple[Change, ...]:
 
 
 def writes_of(changes: Iterable[Change]) -> frozenset[Node]:
-    """Returns the operators that write parts of what is changed."""
+    """Returns the operators that write parts of the changed tensors."""
     return frozenset(itertools.chain.from_iterable(map(attrgetter("writes"), changes)))
 
 

@@ -26,7 +26,7 @@ NO_BOUND = torch.iinfo(torch.int64).max
 
 @dataclass(frozen=True)
 class SizedPlace:
-    """A dimension of an argument, and its size where the dynamic size is n."""
+    """A dimension of the argument at index ``number``, and its size as a function of the dynamic size n."""
 
     number: int
     dimension: int
@@ -43,7 +43,7 @@ class DynamicSize:
     greatest: int
 
     def require(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Raises UsageError where the dimensions are not those of one n, or n is out of range."""
+        """Raises UsageError where sizes of ``tensors`` do not belong to one n, or n is out of range."""
         first = self.places[0]
         n = first.of_n.size_for(tensors[first.number].shape[first.dimension])
         is_in_range = self.least <= n <= self.greatest

@@ -20,7 +20,7 @@ def widened(x: torch.Tensor) -> torch.Tensor:
 
 
 def number_like(x: torch.Tensor, number: float) -> torch.Tensor:
-    """Returns a number as a tensor of no dimensions, of the type of ``x``."""
+    """Returns a number as a 0-d tensor of the type of ``x``."""
     return torch.full((), number, dtype=x.dtype)
 
 
@@ -44,9 +44,9 @@ def wrapped_to(number: int, dtype: torch.dtype) -> int:
 
 
 def integer_like(x: torch.Tensor, number: Any) -> Any:
-    """Returns a Python integer as a tensor, where torch-mlir 20261001 crashes for one next to a narrow ``x``.
+    """Returns a Python integer as a 0-d tensor of the type of ``x``, if ``x`` is of narrow integers.
 
-    Other numbers, and tensors, are returned as they are.
+    torch-mlir 20261001 crashes for such an operand otherwise. Another ``number`` is returned as it is.
     """
     if isinstance(number, int) and isinstance(x, torch.Tensor) and x.dtype in NARROW_INTEGERS:
         return number_like(x, wrapped_to(number, x.dtype))

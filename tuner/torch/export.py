@@ -588,7 +588,7 @@ def _require_supported(program: torch.export.ExportedProgram) -> None:
 
 
 def require_static(program: torch.export.ExportedProgram) -> None:
-    """Raises UsageError for sizes that are not static: of arguments, or of what operators give."""
+    """Raises UsageError if a size of an argument, or of an operator's result, is not static."""
     nodes = [node for node in program.graph.nodes if not _is_static(node)]
     causes = [node for node in nodes if all(map(_is_static, node.all_input_nodes))]
     operators = dict.fromkeys(place_of(node) for node in causes if node.op == "call_function")

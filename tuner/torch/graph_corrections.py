@@ -75,7 +75,7 @@ DIFFERENCES = ("sub", "rsub")  # which PyTorch refuses of booleans
 
 
 def fit_numbers(graph: torch.fx.Graph) -> None:
-    """Wraps Python's integers that the type of their operation does not have, as PyTorch does; in place.
+    """Wraps integers of Python that are out of range for their operation's type, as PyTorch does; in place.
 
     Raises UsageError, with PyTorch's own error, where PyTorch does not compute the operation: ``clamp`` of
     int8 to 300.
@@ -232,7 +232,7 @@ def _is_uniform(result: torch.Tensor) -> bool:
 
 
 def count_from_front(graph: torch.fx.Graph) -> None:
-    """Replaces negative dimensions of scatters, which count from the last one; in place."""
+    """Replaces negative dimensions of scatters by the same dimensions, counted from the first; in place."""
     for node in graph.nodes:
         if node.target in SCATTERS and node.args[1] < 0:
             written, dimension, *others = node.args

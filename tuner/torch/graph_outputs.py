@@ -44,9 +44,9 @@ class ReshapesInputError(UsageError):
 
 @contextlib.contextmanager
 def require_shapes_kept(module: torch.nn.Module) -> Iterator[None]:
-    """Context manager: a call of ``module`` that changes an input's shape or strides raises.
+    """Context manager: calls of ``module`` that change an input's shape or strides raise an error.
 
-    Raises ReshapesInputError from the call, before PyTorch looks at what was traced.
+    ReshapesInputError is raised in the call, before PyTorch uses what was traced.
     """
     before: list[tuple[Any, ...]] = []
 
@@ -146,7 +146,7 @@ def _storage(node: Node) -> int | None:
 
 
 def drop_unchanged_buffers(program: torch.export.ExportedProgram) -> None:
-    """Drops new values of buffers that are the old ones, as of ``self.b = self.b.to(x.device)``; in place."""
+    """Drops outputs that give a buffer its old value, such as ``self.b = self.b.to(x.device)``; in place."""
     signature = program.graph_signature
     end = program.graph.output_node()
     owners = signature.inputs_to_buffers
@@ -194,7 +194,7 @@ def returned_views(results: Iterable[Node], memory: frozenset[Node]) -> Returned
 
 
 def memory_owner(node: Node) -> Node:
-    """Returns the node whose memory a node's value is in: what it is a view of, or itself."""
+    """Returns the node of which a node's value is a view, by any number of views; else the node itself."""
     return _chain(node)[0]
 
 

@@ -37,9 +37,10 @@ CHECKS = (torch.ops.aten._assert_tensor_metadata.default,)  # noqa: SLF001
 
 
 def functional_graph(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """Returns the program with in-place operators replaced by functional ones; as it is if there are none.
+    """Returns the program with functional operators in place of in-place operators.
 
-    Parts of a program would not respect writes into inputs.
+    A program without in-place operators is returned as it is. Parts of a program would not respect writes
+    into inputs.
     """
     is_written = any(map(_is_writing, program.graph.nodes))
     if not is_written and not any(map(is_change, program.graph_signature.output_specs)):
@@ -75,7 +76,7 @@ class ModuleGraph:
 
     @property
     def in_place(self) -> frozenset[Node]:
-        """Returns those of ``writes`` that write the buffers and inputs themselves."""
+        """Returns those operators of ``writes`` that write the memory of buffers and inputs themselves."""
         return writes_of(filter(attrgetter("is_in_place"), self.changes))
 
     @classmethod

@@ -7,9 +7,9 @@ import torch
 
 
 def with_tensors_as_inputs(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, tuple[Any, ...]]:
-    """Returns the graph with one more input, the last ones, for each tensor that it contains; these tensors.
+    """Returns (graph, tensors): the graph with its own tensors as further inputs, at the end; these tensors.
 
-    A graph that contains none is returned as it is.
+    A graph without tensors of its own is returned as it is, with ().
     """
     tensors = _tensors_of(graph)
     if not tensors:

@@ -18,9 +18,9 @@ OF_PRODUCTS = ("conv", "attention", "lstm", "gru")  # parts of names of operator
 
 @dataclass(frozen=True, eq=False)
 class PaddedNodes:
-    """The dynamic size along which a graph is padded, None if it is not, and operators that are not compiled.
+    """The dynamic size along which a graph is padded, None if it is not; and operators that PyTorch runs.
 
-    ``in_torch``: why, by operator: those of other dynamic sizes, and those without a rule for padding.
+    ``in_torch``: the reason, by operator: it has another dynamic size, or no rule for padding.
     """
 
     size: DynamicSize | None

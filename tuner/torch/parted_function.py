@@ -27,7 +27,7 @@ class TensorPart:
 
 @dataclass(frozen=True)
 class ChangedTensor:
-    """A buffer or input that a module changes: its name and that of its new value, as parts name them."""
+    """A buffer or input that a module changes: its name, and the name of its new value, in the parts."""
 
     owner: str  # the changed tensor
     value: str  # its new value

@@ -255,9 +255,9 @@ def array_of(tensor: torch.Tensor) -> Any:
 
 
 def conversion_of(element: str, dtype: torch.dtype | None = None) -> Callable[[Any], torch.Tensor]:
-    """Returns a function that makes a tensor of an array of MLIR's ``element``, with the same memory.
+    """Returns a function that makes a tensor from an array of MLIR's type ``element``, with the same memory.
 
-    ``dtype``: of the tensor, None: that of ``torch_type``.
+    ``dtype``: the tensor's type; None: that of ``torch_type``.
     """
     dtype = dtype or torch_type(element)
     if torch_type(element) is dtype and dtype not in NOT_OF_NUMPY:

@@ -15,11 +15,13 @@ Scalar = bool | int | float
 
 
 def roll(x: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> torch.Tensor:
-    """Computes ``aten.roll``: x with its last elements first, along one dimension after the other.
+    """Computes ``aten.roll``: moves the last elements to the front, along one dimension after the other.
 
-          torch.roll(x, 2, 0)
-        becomes
-          torch.cat([x[-2:], x[:-2]])
+        torch.roll(x, 2, 0)
+
+    becomes
+
+        torch.cat([x[-2:], x[:-2]])
 
     ``shifts`` has a number per dimension of ``dims``; without dimensions, x is rolled as one flat row.
     """

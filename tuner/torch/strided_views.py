@@ -24,10 +24,11 @@ MOST_SLICES = 64  # of one view
 
 @dataclass(frozen=True)
 class Windows:
-    """A view as slices of a row: dimensions by their numbers in the view, the first of a list outermost.
+    """An ``as_strided`` view as slices of rows of memory; dimensions are indices of the view's dimensions.
 
-    ``leading`` dimensions divide the row evenly, ``inner`` ones are adjacent elements. There is a slice for
-    each index of the ``sliced`` dimensions, from the elements ``starts`` on.
+    ``leading`` dimensions (outermost first) divide the memory into rows of ``row`` elements; ``inner``
+    dimensions are adjacent elements. There is a slice for each index of the ``sliced`` dimensions, from
+    element ``starts`` of the row on.
     """
 
     leading: tuple[int, ...]
@@ -38,7 +39,7 @@ class Windows:
 
 
 def windows_of(numbers: int, size: Sequence[int], stride: Sequence[int], offset: int) -> Windows | None:
-    """Returns an ``as_strided`` view as slices of its ``numbers`` adjacent elements.
+    """Returns an ``as_strided`` view of ``numbers`` adjacent elements as slices of them.
 
     None for a view that needs too many slices, has no elements, has a negative stride, or reads other memory.
     ``size``, ``stride`` and ``offset`` are those of ``torch.as_strided``.

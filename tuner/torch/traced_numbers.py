@@ -23,9 +23,10 @@ LIBRARIES = frozenset((*sys.stdlib_module_names, "sympy", "torch", "tuner"))
 
 
 def rounded(number: torch.SymInt, digits: int | None = None) -> torch.SymInt:
-    """Returns what ``round`` gives for an integer: the nearest multiple of a power of ten.
+    """Returns ``round(number, digits)`` of an integer: the nearest multiple of a power of ten.
 
-    Of two that are as near it is the even one. There is no branch, which would be a condition on the size.
+    Of two multiples that are equally near, the even one. There is no branch, which would be a condition on
+    the size.
     """
     if digits is None or digits >= 0:
         return number

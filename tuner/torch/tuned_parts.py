@@ -34,7 +34,7 @@ class TuningOptions:
 def tuned_module(
     exported: ExportedModule, options: TuningOptions, weights: ModuleWeights | None = None
 ) -> TensorProgram:
-    """Tunes a module that is exported, and compiles it with what was found.
+    """Tunes an exported module, and compiles it with the best schedules.
 
     Raises UsageError where it has nothing to tune or fails, KeyboardInterrupt where it is interrupted.
     """

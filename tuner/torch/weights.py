@@ -51,7 +51,7 @@ def _layout(tensor: torch.Tensor) -> Layout:
 
 
 class WeightContents:
-    """Computes hashes of tensors' contents; fast if the tensors are those of the call before."""
+    """Computes hashes of tensors' contents; faster if a call has the same tensors as the call before."""
 
     def __init__(self) -> None:
         self._known: tuple[list[Layout], tuple[ContentHash, ...]] = ([], ())

@@ -90,7 +90,7 @@ class DeviceViews:
 
 @dataclass(frozen=True)
 class IterArgOperand:
-    """Operand ``number`` of ``op`` that ``add_iter_args`` added: of a loop or branch, or of its terminator.
+    """An operand that ``add_iter_args`` added to a loop or branch, or to its terminator: operand ``number``.
 
     The caller sets its value.
     """

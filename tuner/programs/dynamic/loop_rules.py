@@ -42,7 +42,7 @@ class ReductionOverN:
 
 
 def loop_maps(op: Op) -> list[ir.AffineMap]:
-    """Returns the indexing maps of a linalg operation. Raises UsageError for one that has none."""
+    """Returns the indexing maps of a linalg operation. Raises UsageError for an operation without maps."""
     maps = indexing_maps_of(op)
     if maps is None:
         raise refusal(op, "there is no rule by which its result is right at a padded size")
@@ -50,9 +50,10 @@ def loop_maps(op: Op) -> list[ir.AffineMap]:
 
 
 def note_loops(op: Op, known: KnownSizes) -> ReductionOverN | None:
-    """Records the shapes of a linalg operation's results; returns what it reduces over n, if anything.
+    """Records the shapes of a linalg operation's results; returns its reduction over sizes that depend on n.
 
-    Raises UsageError for an operation whose padding could fail, or could reach other elements.
+    None if no reduced loop depends on n. Raises UsageError for an operation that could fail on padding, or
+    whose padding could change other elements.
     """
     maps = loop_maps(op)
     sizes = _loop_sizes(op, maps, known)

@@ -56,7 +56,11 @@ class KnownSizes:
         return known
 
     def mixed(self, op: Op, attribute: str, operands: Sequence[Value]) -> Shape:
-        """Returns sizes or offsets that are integers of an attribute, or operands where they are dynamic."""
+        """Returns the sizes or offsets of an operation as functions of n.
+
+        ``attribute``: its name; it has the static numbers. ``operands``: the values of the dynamic numbers.
+        Raises UsageError where a value is not linear in n.
+        """
         dynamic = iter(operands)
         sizes = []
         for number in ir.DenseI64ArrayAttr(op.attributes[attribute]):
@@ -169,7 +173,7 @@ NUMBER_RULES: Mapping[str, NumberRule] = {
 
 
 def note_number(op: Op, known: KnownSizes) -> None:
-    """Records the value of a scalar operation where it is linear in n."""
+    """Records in ``known`` the result of a scalar operation, if it is a linear function of n."""
     rule = NUMBER_RULES.get(op.name)
     if rule is None or len(op.results) != 1 or is_tensor(op.results[0]):
         return

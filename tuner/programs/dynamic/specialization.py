@@ -35,7 +35,7 @@ SCALARS = ("arith.", "math.", "affine.apply", "tensor.dim")
 
 @dataclass(frozen=True)
 class StaticProgram:
-    """A program of static sizes that computes another one, of a dynamic size n, for each n up to ``size``."""
+    """A program of static sizes that computes a program of a dynamic size n, for each n up to ``size``."""
 
     text: str  # MLIR, with the data of constants
     size: int

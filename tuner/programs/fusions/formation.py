@@ -104,10 +104,10 @@ def form_fusions(
 ) -> list[Members]:
     """Partitions the operations of a block into fusions; returns them in an order in which they can run.
 
-    ``computed``: the operations that compute something, without views of memory and constants;
-    ``paddings``: those that join each fusion with a reader.
-    ``keeps_forks``, for a GPU: an operation that reads two independent products joins neither of the two, and
-    reductions over another dimension than the last become loops.
+    ``computed``: the operations that compute something, without views of memory and constants. ``paddings``:
+    the ``tensor.pad`` operations that join the fusion of each reader. ``keeps_forks``, for a GPU: an
+    operation that reads two independent products joins neither of the two, and reductions over another
+    dimension than the last become loops.
     """
     order = {op: index for index, op in enumerate(ops)}
     kinds = {op: kind_of(op) for op in computed}

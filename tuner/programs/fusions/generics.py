@@ -79,8 +79,8 @@ def transposed(tensor: Value, order: Sequence[int]) -> Value:
 def collapse(tensor: Value, groups: Reassociation) -> Value:
     """Creates the reshape of a tensor in which each group of dimensions is one dimension; returns its value.
 
-    For an empty or filled tensor a new empty or filled tensor is created, without a reshape. Of a tensor that
-    was expanded so, what was expanded is returned.
+    For an empty or filled tensor a new empty or filled tensor is created, without a reshape. If ``tensor`` is
+    the result of the inverse reshape, the source of that is returned.
     """
     expanded = op_of(tensor, EXPAND)
     if expanded is not None and groups_of(expanded) == list(map(list, groups)):
@@ -95,8 +95,8 @@ def collapse(tensor: Value, groups: Reassociation) -> Value:
 def expand(tensor: Value, groups: Reassociation, shape: Sequence[int]) -> Value:
     """Creates the reshape of a tensor to ``shape``: each dimension is split into a group of dimensions.
 
-    Returns its value. For an empty or filled tensor a new one is created, without a reshape. Of a tensor that
-    was collapsed so, what was collapsed is returned.
+    Returns its value. For an empty or filled tensor a new one is created, without a reshape. If ``tensor`` is
+    the result of the inverse reshape, the source of that is returned.
     """
     if is_free(tensor):
         return reshaped(tensor, shape)
@@ -112,7 +112,10 @@ def expand(tensor: Value, groups: Reassociation, shape: Sequence[int]) -> Value:
 
 
 def reshaped(tensor: Value, shape: Sequence[int]) -> Value:
-    """Creates the empty or filled tensor of ``shape`` in place of one of another shape."""
+    """Creates a tensor of ``shape`` like ``tensor``: empty, or filled with the same number; returns it.
+
+    ``tensor`` must be the result of ``tensor.empty`` or ``linalg.fill``.
+    """
     op = defining(tensor)
     assert op is not None
     new = empty(shape, tensor.type.element_type)

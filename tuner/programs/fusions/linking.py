@@ -60,7 +60,7 @@ class Bytes:
     is_write: bool
 
     def conflicts(self, other: "Bytes") -> bool:
-        """Returns whether both ranges have a byte in common that at least one of them is written to."""
+        """Returns whether the two ranges have a byte in common, and at least one of the ranges is written."""
         is_same = self.slot == other.slot and self.start < other.stop and other.start < self.stop
         return is_same and (self.is_write or other.is_write)
 

@@ -93,7 +93,7 @@ def transpose_operands(payload: TensorPayload) -> None:
 
 
 def has_transposed_operand(op: Op) -> bool:
-    """Returns whether an operation is a matmul that is not plain."""
+    """Returns whether an operation is a matmul that is not plain (``is_plain``)."""
     return op.name in MATMULS and not is_plain(op)
 
 
@@ -119,14 +119,16 @@ def _set_loops(op: Op, loops_of_operands: Sequence[Loops]) -> None:
 
 
 def take_transposes(payload: TensorPayload, first_weight: int) -> None:
-    """Makes matmuls of two activations read what their operands are transposes of, in place.
+    """Makes matmuls of two activations read the sources of transposes, in place of the transposed operands.
 
     Schedules of matmuls read either layout, and nothing is transposed in memory then. Called after ``hoist``:
     weights are arguments from ``first_weight`` on, and are transposed already.
 
         %t = linalg.generic ins(%b)  // transposed
         %r = linalg.matmul ins(%a, %t)
-      becomes
+
+    becomes
+
         %r = linalg.matmul indexing_maps = [(m, k), (n, k), (m, n)] ins(%a, %b)
     """
     for op in payload.ops:
@@ -165,7 +167,7 @@ def is_plain(op: Op) -> bool:
 
 
 def is_transposed(op: Op) -> bool:
-    """Returns whether a matmul is plain but for the order of the dimensions of A and of B.
+    """Returns whether a matmul differs from a plain one at most by the order of dimensions of A and of B.
 
     True for a plain matmul too; False if an operand is broadcast.
     """

@@ -50,7 +50,7 @@ def generalize(module: ir.Module) -> None:
 
 
 def generalize_named(module: ir.Module) -> bool:
-    """Makes ``linalg.generic`` of the same operations as ``generalize``; returns whether there are any.
+    """Converts the same operations to ``linalg.generic`` as ``generalize``; returns whether there were any.
 
     Operands of rank 0 stay operands.
     """
@@ -60,7 +60,7 @@ def generalize_named(module: ir.Module) -> bool:
 
 
 def generalize_ops(module: ir.Module, ops: Sequence[Op]) -> None:
-    """Makes ``linalg.generic`` of named operations of a module, in place."""
+    """Converts ``ops``, named linalg operations of a module, to ``linalg.generic``, in place."""
     if not ops:
         return
     for op in ops:

@@ -95,7 +95,7 @@ def _is_inside(block: ir.Block, op: Op) -> bool:
 def users(value: Value) -> list[Op]:
     """Returns the distinct operations of the function's block that use a value.
 
-    For a use in a region it is the operation of the block around it.
+    A use inside of a region counts for the operation of the function's block that contains the region.
     """
     readers: dict[Op, None] = {}
     for use in value.uses:

@@ -60,9 +60,9 @@ class MatmulEpilogue:
 
 
 def epilogue_of(last: Op, function: FusionFunction) -> MatmulEpilogue | Refusal | None:
-    """Returns the epilogue of a fusion's last matmul.
+    """Returns the epilogue of a fusion's last matmul; None if there is none.
 
-    Returns a refusal where the epilogue needs a kernel of its own; None where there is no epilogue.
+    Returns a Refusal, with the reason, where the epilogue needs a kernel of its own.
     """
     tensor, output = function.outputs[0]
     sums = last.results[0]
@@ -178,11 +178,10 @@ class KernelPlace:
 
 
 def matmuls_of(function: FusionFunction, math: str) -> list[Op]:
-    """Returns the matmuls of a fusion.
+    """Returns the matmuls of a fusion; [] if scripts cannot compute one of them.
 
-    ``math``: how f32 is multiplied, a key of ``MATH``.
-    Returns [] if scripts cannot compute one of them: for its element types, or as the fusion computes its
-    operands.
+    That is so for other element types, and for an operand that the fusion computes. ``math``: how f32 is
+    multiplied, a key of ``MATH``.
     """
     matmuls = [op for op in function.ops if op.name == MATMUL]
     for op in matmuls:

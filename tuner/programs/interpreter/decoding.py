@@ -363,9 +363,9 @@ class FunctionScope:
         return StraightBody(arguments, self.steps(ops[:-1]), self.slots(ops[-1].operands) if ops else ())
 
     def resource(self, attribute: ir.Attribute) -> lanes.Array | None:
-        """Returns the array of a ``dense_resource`` attribute, whose data follow the module.
+        """Returns the array of a ``dense_resource`` attribute.
 
-        None for another attribute.
+        None for another attribute, and where the interpreter was given no data of constants.
         """
         return self._decoders.resource(attribute)
 

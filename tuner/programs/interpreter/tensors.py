@@ -79,7 +79,10 @@ def shape_of(static: Type, dynamic: Sequence[Array]) -> tuple[int, ...]:
 
 
 def empty(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``tensor.empty`` or ``bufferization.alloc_tensor``: poison, or what it copies."""
+    """Returns the step for ``tensor.empty`` or ``bufferization.alloc_tensor``: a new tensor.
+
+    It is filled with poison, or with the elements of the tensor that ``alloc_tensor`` copies.
+    """
     type_ = op.results[0].type
     dtype = scope.element(op, type_).dtype
     slots = scope.slots(op.operands)
@@ -151,9 +154,9 @@ def whole_number(value: Array) -> Any:
 
 
 class TensorSlice:
-    """The offsets, sizes and strides of an operation on a slice of a tensor, read when they are known.
+    """The slice of a tensor that an operation reads or replaces, by its offsets, sizes and strides.
 
-    A call with a frame and a tensor's shape returns a Python slice per dimension, and the slice's sizes.
+    A call with a frame and the tensor's shape returns a Python slice per dimension, and the slice's sizes.
     """
 
     def __init__(self, op: Op, scope: FunctionScope, first: int) -> None:

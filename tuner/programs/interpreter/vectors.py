@@ -123,7 +123,7 @@ def reshape(op: Op, scope: FunctionScope) -> Step:
 
 
 def bitcast(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.bitcast``: the size of the last dimension changes with the type's."""
+    """Returns the step for ``vector.bitcast``: the same bits; the last dimension gets another size."""
     dtype = scope.element(op, op.results[0].type).dtype
     return step_of(op, scope, lambda values: np.ascontiguousarray(values).view(dtype))
 

@@ -272,11 +272,11 @@ class SampledLaunches:
         self._references = references_of(program)
 
     def run(self, launch: PreparedLaunch, near: Near, seed: int | None) -> PausingRun:
-        """Generator that simulates a launch, a large one with a reference in part. Returns the simulation.
+        """Generator that simulates a launch, or only some blocks of a large launch with a reference.
 
-        ``near`` finds the memory region of an address. ``seed``: of the schedule of the threads; None: a
-        fixed schedule. Raises DeviceError for a defect in the simulated kernel, CandidateError where the
-        reference fails.
+        Returns the simulation. ``near`` finds the memory region of an address. ``seed``: of the schedule of
+        the threads; None: a fixed schedule. Raises DeviceError for a defect in the simulated kernel,
+        CandidateError where the reference fails.
         """
         count = math.prod(launch.grid)
         reference = self._references.get(launch.name)

@@ -68,7 +68,7 @@ def set_size(array: Array, argument: SizeArgument, size: int) -> None:
 
 
 def cut(array: Array, type_: SizedType, size: int) -> Array:
-    """Returns the part of a static program's result that is the result at ``size``, a view."""
+    """Returns the view of a static program's result that is the result for n = ``size``, without padding."""
     if type_.is_static:
         return array
     return array[tuple(map(slice, shape_at(type_.shape, size)))]
