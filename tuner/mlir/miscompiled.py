@@ -27,7 +27,10 @@ VALUES = ("affine.apply", "affine.min", "affine.max")
 
 
 def avoid_miscompilations(module: ir.Module) -> None:
-    """Rewrites ops that upstream's passes would compile wrongly, in place; must be called before any pass."""
+    """Rewrites ops that upstream's passes would compile wrongly, in place; must be called before any pass.
+
+    Raises CandidateError(COMPILE) where the lowering of affine ops fails.
+    """
     separate_branches_from_conditions(module)
     round_up_without_negation(module)
     apply_masks(module)

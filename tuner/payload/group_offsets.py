@@ -35,7 +35,8 @@ def draw_offsets(groups: int, rows: int, rng: np.random.Generator) -> Array:
 def few_rows(groups: int, rows: int, used: int, rng: np.random.Generator) -> Array:
     """Returns offsets (groups + 1,), i32, of at most three groups with rows, together at most ``used``.
 
-    The first of these has one row. The rows lie anywhere, also at the end: a part of a large problem.
+    If there are several of these, the first has one row. The rows lie anywhere, also at the end: a part of a
+    large problem.
     """
     count = min(rows, used)
     chosen = np.sort(rng.permutation(groups)[:3])

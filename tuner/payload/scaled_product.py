@@ -14,13 +14,13 @@ SCALED_MAPS = (
 
 
 def factor_types(problem: Problem) -> tuple[str, ...]:
-    """Returns the tensor types of A, B, and the scales of each."""
+    """Returns the MLIR tensor types, as text, of A, B, the scales of A and the scales of B."""
     a, b, of_a, of_b, *_ = problem.arguments
     return tuple(tensor_type(factor.shape, number_type(factor.dtype).mlir) for factor in (a, b, of_a, of_b))
 
 
 def scaled_product(problem: Problem, start: str, kind: str) -> str:
-    """Returns the ops that make %product, a tensor of type ``kind``, of %A, %B, %SCALE_A and %SCALE_B.
+    """Returns the MLIR text of ops that make %product, of type ``kind``, of %A, %B, %SCALE_A and %SCALE_B.
 
     ``start``: the tensor that the sums are written to.
     """

@@ -85,7 +85,8 @@ def reject_unjittable(llvm_text: str) -> None:
 def bufferize_remaining_tensors(module: ir.Module) -> None:
     """Bufferizes the tensors that a script leaves, in place: a user's schedule may not do it.
 
-    A module without tensors stays as it is, except that masks then hold one op each.
+    A module without tensors stays as it is, except that masks then hold one op each. Raises
+    CandidateError(COMPILE) where a pass fails.
     """
     leave_one_op_in_masks(module)
     if walk_where(module, lambda op: any("tensor<" in str(result.type) for result in op.results)):

@@ -46,5 +46,8 @@ NO_BUILTINS = 'passthrough = ["no-builtins"]'
 
 
 def cpu_compiler() -> Compiler:
-    """Returns what identifies the CPU compiler in results: wheel versions, hash of its sources, verifier."""
+    """Returns what identifies the CPU compiler in results: wheel versions, hash of its sources, verifier.
+
+    Raises PackageNotFoundError if a wheel of MLIR is not installed.
+    """
     return Compiler(llvm_version(), packages(), sources_sha256(CPU_SOURCES), VERIFIER)

@@ -27,7 +27,7 @@ from tuner.mlir.math.expressions import Term
 
 @dataclass(frozen=True, eq=False)
 class BlockSums:
-    """The sums of a block of C in memory, in tiles of 16 columns, without what they are added to."""
+    """The sums of a block of C in memory, in tiles of 16 columns, before C's old values are added."""
 
     matmul: BufferMatmul
     corner: tuple[Value, Value]  # first row and column in C

@@ -70,7 +70,7 @@ class Strip:
 
 
 class QuantizedProduct:
-    """Generator of the product's loops over panels, blocks of K, strips of rows, runs and steps."""
+    """Generator of a quantized matmul's loops over panels, blocks of K, strips of rows, runs and steps."""
 
     def __init__(
         self, operands: QuantizedOperands, tile: QuantizedTile, scheme: Scheme, rows: QuantizedRows

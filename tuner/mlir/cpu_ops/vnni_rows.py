@@ -165,9 +165,9 @@ class KGroupStrip:
         return index(0)
 
     def vector(self, row: int, step: Value, depth: int) -> Value:
-        """Creates the vector with number ``step`` of the K groups of a row; those from ``depth`` on are 0.
+        """Creates the vector of K groups number ``step`` along K, from 0, of row ``row`` of the strip.
 
-        ``depth``: elements of the vector that the row has.
+        ``depth``: how many elements of the vector the row has; those after them are 0.
         """
         source = self.of.source
         if self.of.packed is None:

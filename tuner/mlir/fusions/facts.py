@@ -82,7 +82,8 @@ INTEGER_PRODUCT = ("i8", "i8", natural_output("i8"))  # element types of A, B an
 def annotate_facts(module: ir.Module) -> None:
     """Sets the attributes that describe a fusion on its function, in place: loops, products, bytes, layouts.
 
-    ``read_facts`` reads them as ``FusionFacts``.
+    ``read_facts`` reads them as ``FusionFacts``. Raises CandidateError(BIND) for a module that is not a
+    fusion.
     """
     function = fusion_function(module)
     root = root_of(function)
@@ -136,7 +137,7 @@ def facts_of(text: str) -> FusionFacts:
 def read_facts(module: ir.Module) -> FusionFacts:
     """Returns the facts that ``annotate_facts`` set as attributes, and those that a fusion's ops show.
 
-    Raises CandidateError(BIND) for a module without such a function.
+    Raises CandidateError(BIND) for a module without the function of a fusion.
     """
     function = fusion_function(module)
     arguments = range(len(function.regions[0].blocks[0].arguments))

@@ -108,7 +108,8 @@ def visible_band(mask: AttentionMask, numbers: Array) -> tuple[int, int] | None:
 def with_visible_band(text: str, mask: AttentionMask, band: tuple[int, int]) -> str:
     """Returns the attention's MLIR text with the visible band recorded on its mask argument.
 
-    Row i sees keys i + band[0] to i + band[1]. Marks the arguments ``mask.guarded``, too.
+    Row i sees keys i + band[0] to i + band[1]. Marks the arguments ``mask.guarded``, too. Raises
+    CandidateError(BIND) for text that is not a fusion.
     """
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)
@@ -122,7 +123,8 @@ def with_visible_band(text: str, mask: AttentionMask, band: tuple[int, int]) -> 
 def with_hidden_keys(text: str, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
     """Returns a fusion's inputs, with a mask that hides all keys outside of the visible band in ``text``.
 
-    Returns ``inputs`` unchanged if the text records no visible band.
+    Returns ``inputs`` unchanged if the text records no visible band. Raises CandidateError(BIND) for text
+    that records one and is not a fusion.
     """
     mask = attention_mask(text) if VISIBLE in text else None
     if mask is None:

@@ -38,7 +38,7 @@ def declare_lookup(module: Op, lookup: Lookup) -> None:
 
 
 def table_of(lookup: Lookup, entries: Sequence[ir.Attribute]) -> Value:
-    """Creates the constant vector by which ``lookup`` takes a table of 16 entries; returns its value."""
+    """Creates the constant vector of ``lookup.lanes`` lanes that repeats a table of 16 entries."""
     type_ = ir.VectorType.get([lookup.lanes], ir.Type.parse(lookup.element))
     every = list(entries) * (lookup.lanes // ENTRIES)
     return value("arith.constant", type_, value=ir.DenseElementsAttr.get(every, type_))

@@ -82,7 +82,7 @@ EXACT = (
 
 
 def convolution(op: Op, x: Bounded, weights: Bounded) -> Bounded:
-    """Returns the result of a named convolution of input ``x`` and ``weights``, starting from zeros."""
+    """Returns the result of ``op``, a named convolution, of input ``x`` and ``weights``, from sums of 0."""
     form = convolution_form(op)
     # as a batch of matmuls, [batch, rows, reduced] x [batch, reduced, columns]; letters name dimensions
     batch = "".join(dimension for dimension in form.output if dimension in form.weights and dimension != "f")
@@ -174,7 +174,8 @@ def evaluate_special(text: str, inputs: tuple[Array, ...], seed: int) -> tuple[E
     Where the rounding of an intermediate result decides whether an element is NaN, infinite or finite, any
     number is allowed: 1 + erf(-inf) is 0 or as small as the error of erf; times infinity, NaN or infinite.
     Such elements differ between this and two more evaluations, in which each intermediate result is moved by
-    its allowed error, in opposite directions; ``seed`` chooses the signs.
+    its allowed error, in opposite directions; ``seed`` chooses the signs. Raises what ``evaluate`` raises:
+    UsageError or CandidateError.
     """
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)  # owns the operations
@@ -218,7 +219,7 @@ def takes_any_size(text: str) -> bool:
 
     Then results of subnormal and very large inputs have a known tolerance. Functions of ``math`` are
     approximated for usual arguments, and a division by zero depends on the sign of the zero, which may
-    differ.
+    differ. Raises CandidateError(BIND) for text that is not a fusion.
     """
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)  # owns the operations
@@ -262,8 +263,9 @@ def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
 def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
     """Returns random inputs of a fusion: standard normal floats, any numbers of i8, 0 or 1 of other integers.
 
-    If an output then has NaN or infinity, each float becomes its magnitude plus 0.1. What the
-    fusion's marks promise holds: a mask hides keys, and planes are zero, see ``as_marked``.
+    If an output then has NaN or infinity, each float becomes its magnitude plus 0.1. Masks hide the keys, and
+    planes are zero, that ``text`` marks so, see ``as_marked``. Raises CandidateError(BIND) for text that is
+    not a fusion, UsageError for an operation that ``evaluate`` does not implement.
     """
     shapes = input_shapes(text)
     drawn = tuple(_drawn(shape, element, rng) for shape, element in shapes)

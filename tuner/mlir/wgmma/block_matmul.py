@@ -34,7 +34,7 @@ class Knobs:
 
 @dataclass(frozen=True)
 class TiledMatrix:
-    """A matrix in memory that is an operand, or a part of one: the TMA copies its tiles."""
+    """A matrix in memory whose tiles the TMA copies: an operand, or one of the matrices whose sum it is."""
 
     memory: Value
     is_rounded: bool = False  # whether copies round f32 to tf32

@@ -240,9 +240,9 @@ def wait_for_older_groups() -> None:
 def completed(sums: Value, plan: PipelinePlan, newest: int = 0) -> Value:
     """Creates the wait until all groups of products but the ``newest`` are complete.
 
-    Returns ``sums`` (an LLVM struct), of products that are complete then, as of then. The wait takes and
-    returns each sum, because LLVM sees no other reason not to read a register before it: LLVM moves the first
-    operation of an epilogue, such as an absolute value, above a wait without operands.
+    Returns ``sums`` as they are after the wait: an LLVM struct of sums whose products are complete then. The
+    wait takes and returns each sum, because LLVM sees no other reason not to read a register before it: LLVM
+    moves the first operation of an epilogue, such as an absolute value, above a wait without operands.
     """
     element = plan.accumulator_kinds[1]
     type_ = ir.Type.parse(element)
