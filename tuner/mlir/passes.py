@@ -48,7 +48,7 @@ def reached(stage: str, module: ir.Module) -> None:
 
 
 class PassTimes:
-    """Wall time and number of runs of each MLIR pass, added up over several reports."""
+    """Wall time in seconds and number of runs of each MLIR pass, added up over several reports."""
 
     def __init__(self) -> None:
         self._seconds: Counter[str] = Counter()

@@ -143,7 +143,10 @@ class OpLocations:
 
 
 def require_no_effects(script: ir.Module) -> None:
-    """Raises CandidateError(BIND) if a string of a script names a pass with effects outside the payload."""
+    """Raises CandidateError(BIND) if a script names a pass that writes files, starts programs or prints.
+
+    All strings of the script are searched for such names.
+    """
     printed = script.operation.get_asm(assume_verified=True)
     for text in TEXT.findall(printed):
         match = EFFECTS.search(ESCAPED.sub(lambda match: chr(int(match[1], 16)), text))

@@ -30,8 +30,9 @@ NIBBLE_SIGN = 8  # the highest bit of 4
 def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, int, int, int]:
     """Returns the shape of a packed weight: (panels, steps of k, columns of a panel, rows of a step).
 
-    With nibbles, a step has half as many rows of bytes. Raises ValueError if ``shape`` has not as many
-    dimensions as ``packing.order``; without an order it must have two.
+    A step is ``packing.interleave`` rows of k; with nibbles it has half as many rows of bytes. Raises
+    ValueError if ``shape`` has not as many dimensions as ``packing.order``; without an order it must have
+    two.
     """
     if len(packing.order or (0, 1)) != len(shape):
         raise ValueError(f"a weight of shape {shape} cannot be packed: it is not a matrix")

@@ -352,9 +352,10 @@ def unwritten_output(problem: Problem) -> Array:
 
 
 def after_sums(epilogue: Epilogue, sums: Bounded, arguments: Mapping[str, Float64]) -> Bounded:
-    """Returns the epilogue of sums of products.
+    """Returns the epilogue of sums of products, in float64, with the error that a kernel's values may have.
 
-    ``arguments``: elements of its extra arguments by name, of shapes that broadcast to that of ``sums``.
+    ``arguments``: elements of the epilogue's other arguments by name, of shapes that broadcast to that of
+    ``sums``.
     """
     element = sums.element
     known = {name: Bounded.exact(elements, element) for name, elements in arguments.items()}

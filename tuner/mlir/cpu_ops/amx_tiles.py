@@ -29,7 +29,7 @@ class PackedTiles:
         return times(total(times(panel, self.steps), step), self.across * K_GROUPS)
 
     def load(self, type_: Type, row: Value, tile: int) -> Value:
-        """Creates the load of tile number ``tile`` of those that begin at the buffer's row ``row``."""
+        """Creates the load of tile number ``tile``, from 0, of those from the buffer's row ``row`` on."""
         return tile_load(type_, self.memory, plus(row, K_GROUPS * tile), index(0))
 
     def store_a(self, row: Value, step: Value, k_groups: Value) -> None:
@@ -43,7 +43,10 @@ class PackedTiles:
 
 @dataclass(frozen=True, eq=False)
 class WeightTiles:
-    """AMX tiles of a weight that comes packed as K groups: each has 16 rows of 16 K groups."""
+    """AMX tiles of a weight that comes packed: 16 rows of 16 K groups each.
+
+    A K group is 32 bits: two bf16 or four i8 that are adjacent along K.
+    """
 
     weights: KGroupWeights
     depth: int  # elements of K of a tile

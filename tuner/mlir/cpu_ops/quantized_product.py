@@ -216,14 +216,15 @@ class QuantizedProduct:
     def factors(self, weight_row: Value, vectors: int) -> list[list[Value]]:
         """Creates, for each of ``vectors`` vectors of columns, the unpacked weights of a step.
 
-        ``weight_row``: the step's row of packed weights. Returns per vector what ``Scheme.factors`` returns.
+        A step is one row of packed weights, number ``weight_row``. Returns per vector what ``Scheme.factors``
+        returns.
         """
         return [self.scheme.factors(self._loaded(weight_row, vector)) for vector in range(vectors)]
 
     def weight_row_of(self, block: PanelBlock, run: Value) -> Value:
-        """Creates the index of the row of packed weights at which a run of K begins in the block's panel.
+        """Creates the index of the row of packed weights at which run ``run`` begins in the block's panel.
 
-        ``run``: its number among all runs of K.
+        A run is the elements of K whose sum is scaled at once. ``run``: its number among all runs of K.
         """
         return total(times(block.panel, self.operands.runs * self.steps), times(run, self.steps))
 
@@ -268,7 +269,11 @@ class QuantizedProduct:
         fetch_share(later, step, strips, self._row_bytes, LINE_BYTES)
 
     def group_of(self, panel: Value, run: Value, vectors: int) -> list[tuple[Value, Value | None]]:
-        """Creates, per vector of columns of a panel, (scales, zero points or None) of run number ``run``."""
+        """Creates, per vector of columns of a panel, (scales, zero points) of a run.
+
+        Zero points are None for a format without them. ``run``: number of the run, the elements of K whose
+        sum is scaled at once.
+        """
         groups = self.operands.format.groups(self.operands.k)
         scale_row = total(times(panel, groups), self.operands.group(run))
         return [
@@ -286,7 +291,7 @@ class QuantizedProduct:
     ) -> list[Value]:
         """Creates ``before`` plus the sums of a run, less its zero points' part, times its scales.
 
-        Returns these, in the order of ``before``.
+        A run is the elements of K whose sum is scaled at once. Returns the sums, in the order of ``before``.
 
         Args:
             rows: numbers of the rows of A.

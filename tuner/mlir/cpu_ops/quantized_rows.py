@@ -28,7 +28,10 @@ EXPONENT_LIMIT = 127  # numbers up to 2**127 are in the range of f32
 
 @dataclass(frozen=True, eq=False)
 class QuantizedRows:
-    """A as a scheme multiplies it: a buffer of rows, with zeros where a step reads beyond K."""
+    """A as a scheme multiplies it: a buffer of rows, with zeros where packed weights go on beyond K.
+
+    A run, below, is the elements of K whose sum is scaled at once.
+    """
 
     numbers: Value  # memref<m x k and padding>; A itself where it is read in place
     scales: Value | None  # memref<m x runs, or 1, x f32>: what sums are multiplied by
@@ -36,7 +39,10 @@ class QuantizedRows:
 
 
 class RowPreparation:
-    """Generator of the code that quantizes, converts or copies A before the product, and sums its runs."""
+    """Generator of the code that quantizes, converts or copies A before a quantized matmul.
+
+    It also sums each run of A, the elements of K whose sum is scaled at once.
+    """
 
     def __init__(self, operands: QuantizedOperands, scheme: Scheme) -> None:
         self.operands = operands

@@ -100,9 +100,10 @@ class QuantizedOperands:
         return None
 
     def group(self, run: Value) -> Value:
-        """Creates the number of the group of K whose scales and zero points a run has; 0 without groups.
+        """Creates the index of the group of K whose scales and zero points a run has; 0 without groups.
 
-        ``run``: its number (0, 1, ...); with groups, a run is a group.
+        ``run``: number of the run, the elements of K whose sum is scaled at once; with groups, a run is a
+        group.
         """
         if self.format.group:
             return run
@@ -168,7 +169,7 @@ class Scheme(ABC):
 
     @property
     def vector_bytes(self) -> int:
-        """Returns the bytes of packed weights that a step loads for one vector of columns."""
+        """Returns the bytes of packed weights that a step, one row of them, has for one vector of columns."""
         return self.step * self.lanes * self.operands.format.bits // 8
 
     def vector(self, lanes: int, element: str) -> Type:
@@ -190,7 +191,7 @@ class Scheme(ABC):
         """Declares the functions that the scheme's code calls, in the module that contains ``function``."""
 
     def start(self, row_sum: Value | None) -> Value:
-        """Creates the initial sums, a vector, of a run.
+        """Creates the vector of initial sums of a run, the elements of K whose sum is scaled at once.
 
         ``row_sum``: the sum of the row's elements of A in the run if ``wants_row_sums``, else None.
         """
@@ -204,7 +205,7 @@ class Scheme(ABC):
         return before
 
     def joined(self, before: Value, partial: Value) -> Value:
-        """Creates a run's sums after a span, which is ``span`` steps along K.
+        """Creates a run's sums after a span; a run is what is scaled at once, a span ``span`` steps along K.
 
         ``before``: the sums before it; ``partial``: what ``self.partial`` made, plus the products of the
         span.

@@ -53,17 +53,23 @@ class KGroupProducts(Protocol):
         ...
 
     def of_b(self, elements: Value) -> Value:
-        """Creates the vector that is packed in place of ``elements``, a vector of K groups of B."""
+        """Creates the vector to pack in place of ``elements``, a vector of K groups of B.
+
+        A K group is 32 bits, two bf16 or four i8 that are adjacent along K, or 16 bits, two i8.
+        """
         ...
 
     @property
     def has_halves(self) -> bool:
-        """Returns whether K groups of A are two vectors of f32, the halves of pairs of bf16."""
+        """Returns whether pairs of bf16 of A come as two vectors of f32: the first and the second numbers."""
         ...
 
     @property
     def reads_lanes(self) -> bool:
-        """Returns whether K groups of A are read as whole registers, of which a product takes one lane."""
+        """Returns whether A is read as whole registers of K groups, of which a product takes one lane.
+
+        A K group is 32 bits: two bf16 or four i8 that are adjacent along K.
+        """
         ...
 
     def after(self, before: Value, of_a: list[Value], k_groups_of_b: Value) -> Value:

@@ -45,7 +45,11 @@ class KGroupWeights:
     column: Value | int  # of the weight, the first that the matmul reads
 
     def row(self, panel: Value, k_group: Value) -> Value:
-        """Creates the row index in ``memory`` of a K group of panel ``panel`` of the matmul's columns."""
+        """Creates the row index in ``memory`` of a K group of panel ``panel`` of the matmul's columns.
+
+        ``k_group``: the number along K of the K group, 32 bits: two bf16 or four i8 that are adjacent along
+        K.
+        """
         first = index(self.column) if isinstance(self.column, int) else self.column
         type_ = ir.IndexType.get()
         panels = total(value("arith.divui", type_, first, index(self.columns)), panel)

@@ -177,12 +177,12 @@ class KGroupSource:
 
     @property
     def depth(self) -> int:
-        """Returns the number of elements of a vector of K groups: of 16 K groups 32 bf16, or 64 i8."""
+        """Returns the number of elements of a vector of K groups, 32 bits each: of 16, 32 bf16 or 64 i8."""
         return self.k_groups * self.per_k_group
 
     @property
     def vector(self) -> Type:
-        """Returns the type of a vector of K groups: of 16 K groups vector<32xbf16> or vector<64xi8>."""
+        """Returns the type of a vector of K groups, 32 bits each: of 16, vector<32xbf16> or vector<64xi8>."""
         return ir.VectorType.get([self.depth], self.element)
 
     @property
@@ -191,23 +191,26 @@ class KGroupSource:
         return self.bits == HALF_BITS
 
     def full_k_groups(self, elements: Value) -> Value:
-        """Creates the vector of i32 that K groups are multiplied as: their bits, two bytes extended."""
+        """Creates the vector of i32 with the bits of K groups; of K groups of two bytes, each byte as an i16.
+
+        ``elements``: a vector of type ``self.vector``.
+        """
         if self.is_half:
             elements = as_words(elements)
         return value("vector.bitcast", k_groups_type(self.k_groups), elements)
 
     def along_k(self, across: Value, k: Value, depth: int) -> Value:
-        """Creates the vector of K groups from index ``k`` on of one row of A or one column of B.
+        """Creates the vector of K groups, 32 bits each, from index ``k`` on of one row of A or column of B.
 
         ``across``: the number of the row or column. Elements of the vector from number ``depth`` on are 0.
         """
         return self._read(across, k, depth, self.depth)
 
     def side_by_side(self, k: Value, across: Value, depth: int, width: int, total: int) -> list[Value]:
-        """Creates the K groups at ``k`` of ``total`` adjacent rows of A or columns of B, from ``across`` on.
+        """Creates the K groups, 32 bits each, at ``k`` of ``total`` adjacent rows of A or columns of B.
 
-        Returns vectors of K groups, in the order of the rows or columns. Only ``depth`` elements along K, and
-        ``width`` rows or columns, are read; the others are 0.
+        Returns vectors of K groups, in the order of the rows or columns, of which ``across`` is the first.
+        Only ``depth`` elements along K, and ``width`` rows or columns, are read; the others are 0.
         """
         type_ = ir.VectorType.get([total], self.element)
         rows = [
@@ -227,7 +230,7 @@ class KGroupSource:
                 fetch(self.buffer, plus(k, row), plus(across, column))
 
     def along_k_where(self, mask: Value, across: Value, k: Value) -> Value:
-        """Creates the vector of K groups from index ``k`` on of one row of A or column of B.
+        """Creates the vector of K groups, 32 bits each, from index ``k`` on of one row of A or column of B.
 
         ``across``: the number of the row or column. ``mask``: a vector of i1; elements are 0 where it is
         false.
@@ -291,7 +294,7 @@ def constant_mask(count: int, total: int) -> Value:
 def transposed(rows: list[Value]) -> list[Value]:
     """Creates the transpose of a square of K groups; vector p of the result has K group p of each row.
 
-    ``rows``: as many vectors as each has K groups.
+    ``rows``: as many vectors as each has K groups, which are all the elements of a vector in equal parts.
     """
     count = len(rows)
     type_ = rows[0].type
@@ -317,12 +320,12 @@ def _interleaved(even: Value, odd: Value) -> Value:
 
 
 def k_group_type() -> Type:
-    """Returns the type of a K group: i32."""
+    """Returns i32, the type of a K group: two bf16 or four i8 that are adjacent along K."""
     return ir.IntegerType.get_signless(K_GROUP_BITS)
 
 
 def k_groups_type(lanes: int = K_GROUPS) -> Type:
-    """Returns the type of a vector of ``lanes`` K groups, by default vector<16xi32>."""
+    """Returns the type of a vector of ``lanes`` K groups of 32 bits, by default vector<16xi32>."""
     return ir.VectorType.get([lanes], k_group_type())
 
 
@@ -397,8 +400,9 @@ def pack_b(
 ) -> None:
     """Creates the code that packs B, ``k`` x ``n``, to panels of ``vectors`` vectors of K groups each.
 
-    ``store`` creates the store of a vector, see ``StoreOfB``. With ``fetches``, rows of a B that is stored by
-    rows of K are prefetched a step ahead: hardware does not foresee reads a row apart.
+    A K group is 32 bits: two bf16 or four i8 that are adjacent along K. ``store`` creates the store of a
+    vector, see ``StoreOfB``. With ``fetches``, rows of a B that is stored by rows of K are prefetched
+    ``source.depth`` rows ahead: hardware does not foresee reads a row apart.
     """
     width = vectors * source.k_groups
 

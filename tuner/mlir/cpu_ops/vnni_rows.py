@@ -25,7 +25,10 @@ from tuner.mlir.ir.dot_products import VPDPBUSD, dot_product
 
 @dataclass(frozen=True, eq=False)
 class KGroupRows:
-    """The rows of A of a matmul, ``k`` elements each, read in place or packed as K groups."""
+    """The rows of A of a matmul, ``k`` elements each, read in place or packed as K groups.
+
+    A K group is 32 bits: two bf16 or four i8 that are adjacent along K.
+    """
 
     source: KGroupSource
     k: int
@@ -49,16 +52,19 @@ class KGroupRows:
 
     @property
     def plane(self) -> int:
-        """Returns the elements of a row of a plane: its K groups, and a vector of space.
+        """Returns the elements of a packed row of A in a plane: one per K group, and a vector of padding.
 
-        Rows a power of two apart would lie in the same sets of the cache.
+        With padding, rows are not a power of two apart, which would put them in the same sets of the cache.
         """
         return -(-self.k // self.source.depth) * self.source.k_groups + self.source.k_groups
 
 
 @dataclass(frozen=True, eq=False)
 class KGroupStrip:
-    """A strip: ``rows`` rows of A from row ``first`` on. It packs the rows and loads their K groups."""
+    """``rows`` rows of A from row ``first`` on; methods create the code that packs and loads their K groups.
+
+    A K group is 32 bits: two bf16 or four i8 that are adjacent along K.
+    """
 
     of: KGroupRows
     number: Value  # of the strip, from 0 on
@@ -121,7 +127,7 @@ class KGroupStrip:
         return [value("vector.broadcast", every, single) for single in loaded]
 
     def broadcast_rest(self, row: int) -> list[Value]:
-        """Creates one vector with the partial last K group of a row in each lane, filled up with zeros."""
+        """Creates a vector with a row's last K group, filled up with zeros to 32 bits, in each lane."""
         source = self.of.source
         begin = self.whole_k_groups * source.per_k_group
         at = plus(self.first, row)

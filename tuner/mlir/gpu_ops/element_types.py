@@ -208,9 +208,9 @@ class Retyping:
 
 
 def first_arithmetic_op(root: Op, element: Type) -> str | None:
-    """Returns the name of the first ``arith`` or ``math`` op on ``element`` outside of linalg, or None.
+    """Returns the name of the first ``arith`` or ``math`` op on ``element`` outside of linalg.
 
-    Constants and ``arith.select`` do not count: they only move elements.
+    None if there is none. Constants and ``arith.select`` do not count: they only move elements.
     """
     names: list[str] = []
 

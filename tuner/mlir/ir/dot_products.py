@@ -19,7 +19,10 @@ FLOAT = "arith.extf"
 
 @dataclass(frozen=True)
 class DotProduct:
-    """An instruction that adds dot products to a register of sums, or that makes what is added."""
+    """An instruction that multiplies small numbers and adds up the products of each lane.
+
+    It also adds them to a register of sums, unless ``adds`` is False.
+    """
 
     name: str  # of the private function, followed by the bits of a register
     intrinsic: str  # LLVM's; BITS stands for the bits of a register

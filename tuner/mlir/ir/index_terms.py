@@ -44,7 +44,10 @@ def _split(expression: ir.AffineExpr) -> tuple[ir.AffineExpr | None, int]:
 
 
 def without_constant(index: Value) -> tuple[Value | None, int]:
-    """Returns (base or None, constant) whose sum is an index value; may create ops for the base."""
+    """Returns (base, constant) whose sum is an index value; may create ops for the base.
+
+    The base is None if only a constant is left.
+    """
     known = constant_of(index)
     if known is not None:
         return None, known

@@ -25,7 +25,7 @@ class RowGroups:
 
 
 def find_groups(function: Op) -> RowGroups | None:
-    """Returns the arguments that ``tuner.set_aside_groups`` marked; None if there are none."""
+    """Returns A, B, offsets and C, arguments that ``tuner.set_aside_groups`` marked; else None."""
     marked = named_arguments(function, OF_GROUPS)
     if not marked:
         return None

@@ -19,7 +19,7 @@ class Scales:
 
 
 def find_scales(function: Op) -> Scales | None:
-    """Returns the arguments that ``tuner.set_aside_scales`` marked; None if there are none."""
+    """Returns the scales of A and B, arguments that ``tuner.set_aside_scales`` marked; else None."""
     marked = named_arguments(function, SCALE)
     if not marked:
         return None

@@ -27,7 +27,7 @@ At = dict[int, Value]  # dimension of the buffer -> index; of the channels: the 
 
 
 def paired(size: int) -> int:
-    """Returns the number of K groups that hold ``size`` channels, two in each: size / 2, rounded up."""
+    """Returns how many pairs ``size`` channels of bf16 make, each 32 bits: size / 2, rounded up."""
     return -(-size // PAIR)
 
 
@@ -37,7 +37,7 @@ def is_narrow(tensor: Value) -> bool:
 
 
 def is_k_group(tensor: Value) -> bool:
-    """Returns whether the elements are i32, as K groups are, pairs of bf16 of adjacent channels."""
+    """Returns whether the elements of a tensor or memref are i32, which here stands for two bf16 channels."""
     return bool(tensor.type.element_type == k_group_type())
 
 
@@ -48,7 +48,10 @@ def as_tensor(memory: Value) -> Value:
 
 
 def add_products(left: Value, right: Value, before: Value) -> Value:
-    """Creates ``before``, an f32, plus the two products of the bf16 in two K groups; returns the sum."""
+    """Creates ``before``, an f32, plus both products of the bf16 pairs ``left`` and ``right``.
+
+    A pair, two adjacent channels, is the bits of an i32. Returns the sum.
+    """
     for half in (first_half, second_half):
         numbers = [as_floats(half(k_group)) for k_group in (left, right)]
         product = value("arith.mulf", before.type, *numbers)
@@ -57,9 +60,10 @@ def add_products(left: Value, right: Value, before: Value) -> Value:
 
 
 def dot_product(left: Value, right: Value, before: Value) -> Value:
-    """Creates ``before`` plus, per lane, both products of the pairs of bf16 in ``left`` and ``right``.
+    """Creates ``before`` plus, per lane, both products of the bf16 pairs in ``left`` and ``right``.
 
-    By one vdpbf16ps; ``before``: a vector of 16 f32, the others: vectors of 16 K groups.
+    By one vdpbf16ps. ``before``: a vector of 16 f32; ``left``, ``right``: vectors of 16 i32, each the bits of
+    a pair. Returns the sums.
     """
     type_ = ir.VectorType.get([PAIR * K_GROUPS], ir.BF16Type.get())
     return value(
