@@ -73,7 +73,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class KnobAblation:
-    """The ablation of one knob: how much slower the best trial is with it held, or without its best value."""
+    """How much slower a run's best trial is if one knob keeps its first value, or lacks its best value."""
 
     knob: str
     best: Value  # of the best trial

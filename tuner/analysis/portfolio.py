@@ -243,7 +243,10 @@ def geometric_mean(values: tuple[float, ...]) -> float | None:
 
 
 def regret_in_sample(matrix: TimeMatrix, portfolio: Portfolio) -> Regret:
-    """Returns the efficiency of each problem with what serves it; unknown where that has no time."""
+    """Returns the efficiency of each problem with the configuration of ``portfolio`` that serves it.
+
+    An efficiency is unknown where no configuration serves the problem, or the one that does has no time.
+    """
     pairs = enumerate(portfolio.serving)
     return _regret(matrix, tuple(_loss(matrix, row, column) for row, column in pairs))
 
@@ -414,7 +417,7 @@ class HeldOutChoice:
 
 
 def held_out_choices(matrix: TimeMatrix) -> tuple[HeldOutChoice, ...]:
-    """Returns the choice for each problem without its own times.
+    """Returns, for each problem, the configuration that the times of all other problems rank first.
 
     Problems to which no column applies are left out.
     """

@@ -37,7 +37,7 @@ def median_interval(values: Sequence[float]) -> MedianInterval:
 
 
 def measurement_of(values: Sequence[float]) -> Measurement:
-    """Returns a measurement of ``values``, seconds per call of one call per round.
+    """Returns a measurement with one sample, of one call, per round; ``values``: seconds per call.
 
     Its interval is that of ``median_interval``.
     """

@@ -74,7 +74,10 @@ class RowRange:
 
     @property
     def tuned_rows(self) -> tuple[int, ...]:
-        """Returns the m to tune: the least, the greatest, and 2**i below it, up to 192 also 3 x 2**i."""
+        """Returns the m to tune, ascending: the least, the greatest, and all powers of 2 below the greatest.
+
+        Up to 192 also 3 x 2**i. Numbers below the least m are included.
+        """
         rows = {self.least, self.greatest}
         power = 1
         while power < self.greatest:
@@ -88,7 +91,7 @@ class RowRange:
     def tuned_problems(self) -> tuple[NamedProblem, ...]:
         """Returns the problems to tune, one for each of ``tuned_rows``, in their order.
 
-        Each counts as often as its m is in the greatest: a campaign then spends about as much on each.
+        The count of a problem is (greatest m) // (its m): a campaign then spends about as much on each one.
         """
         _, n, k = self.problem.sizes
         problems = []
@@ -158,7 +161,7 @@ def _line(blocks: Sequence[RowBlock]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class CoverStep:
-    """Which block to run where ``rows`` rows or more are left, up to the next step's."""
+    """The block to run if the number of rows left is at least ``rows`` and below that of the next step."""
 
     rows: int
     block: int  # number of the block

@@ -60,10 +60,10 @@ class PairedSlowdown:
 
 @dataclass(frozen=True)
 class SlowdownLimits:
-    """Limits of the relative slowdown, with which the 99 % interval of a measured one is compared.
+    """Limits of the relative slowdown, with which the 99 % interval of a measured slowdown is compared.
 
-    An interval above ``tolerated``, and above the noise, is a slowdown; one below ``excluded`` is none. See
-    ``finding_of``.
+    An interval above ``tolerated`` and above the noise shows a slowdown; an interval below ``excluded`` rules
+    one out. See ``finding_of``.
     """
 
     tolerated: float

@@ -108,8 +108,8 @@ def is_elsewhere(task: TuningTask, other: TuningTask) -> bool:
 def spread(points: tuple[Point, ...]) -> tuple[Point, ...]:
     """Returns the first of ``points`` and up to 3 more that differ most from those chosen before.
 
-    A point is (candidate, its source). The next one differs in the most knobs from that chosen one which it
-    is nearest to; among equals the first.
+    A point is (candidate, its source). The next point is the one that differs in the most knobs from the
+    chosen point nearest to it; among equals the first.
     """
     chosen: list[Point] = list(points[:1])
     left = list(points[1:])

@@ -78,8 +78,8 @@ def best_results(
 ) -> Mapping[BestGroup, RunResult]:
     """Returns the best run's result per group of comparable times (problem, target, threads, machine).
 
-    ``is_asked``: groups to return; ``is_selectable``: trials that can be results. The query's limit, sorting
-    and ``best`` are ignored.
+    ``is_asked`` selects the groups to return, ``is_selectable`` the trials that can be results. The query's
+    limit, sorting and ``best`` are ignored.
     """
     of_group: dict[BestGroup, list[RunBound]] = {}
     for bound in store.run_bounds(query):
@@ -136,7 +136,7 @@ def best_here(
     target_text: str = AUTO,
     threads: int | None = None,
 ) -> SelectedResult:
-    """Returns the best stored result of a problem for the target ``target_text`` on this class of machine.
+    """Returns the best stored result of a problem for ``target_text`` on machines with this machine's name.
 
     ``target_text``: a target, its kind, or "auto", the first with a result; ``threads`` None: any. Raises
     UsageError where no time is stored or the target does not work here.
@@ -169,7 +169,8 @@ def best_known(
     """Returns the best stored result of a problem for the target ``target_text``, on ``machine`` or here.
 
     ``target_text``: a target such as "cuda:sm_90", "cuda" for any of that name, or "auto" for the first
-    target with a result. Raises UsageError if no time is stored.
+    target with a result; ``threads`` None: any. Raises UsageError if no time is stored, or if ``machine`` is
+    None and the target does not work on this machine.
     """
     if machine is None:
         return best_here(store, backends, problem, target_text, threads)
@@ -343,9 +344,10 @@ def _why_in_its_run(trial: StoredTrial, best: RunResult) -> str:
 def why_first_is_not_best(
     store: "Store", trials: tuple[StoredTrial, ...], best_of_runs: tuple[RunResult, ...]
 ) -> str:
-    """Returns why the first of ``trials``, sorted by time, is not the best of its group; "" where it is.
+    """Returns why the first of ``trials``, sorted by time, is not the best of its group; "" if it is.
 
-    Also "" where it has no time. ``best_of_runs``: the results of the trials' groups (``BestGroup``).
+    "" also if ``trials`` is empty or its first trial has no time. ``best_of_runs``: the results of the
+    trials' groups (``BestGroup``).
     """
     if not trials or trials[0].best_s is None:
         return ""

@@ -54,7 +54,7 @@ class CampaignMatrix:
 
     @property
     def times(self) -> TimeMatrix:
-        """Returns the times as numbers, by which portfolios are chosen: rows are problems."""
+        """Returns the median seconds per call from which portfolios are chosen, [problem][column]."""
         return TimeMatrix(
             self.problems,
             self.counts,

@@ -26,14 +26,14 @@ class TunedRange:
 
 
 def range_of(campaign: Campaign) -> RowRange | None:
-    """Returns the range of rows that a campaign tuned; None for a campaign of other problems."""
+    """Returns the range of rows that a campaign tuned; None for a campaign that tuned single problems."""
     return stored_range(campaign.settings.source, (run.settings.problem for run in campaign.runs))
 
 
 def tuned_range(campaign_id: int, store: "Store") -> TunedRange:
-    """Returns the result of a campaign of a range.
+    """Returns the result of a campaign that tuned a range of rows.
 
-    Raises UsageError for an unknown campaign, one of other problems, and one without a time.
+    Raises UsageError for an unknown campaign, one that tuned no range, and one without a time.
     """
     tuned = tuned_campaign(store, campaign_id)
     found = result_of_range(tuned)

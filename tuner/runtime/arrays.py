@@ -221,7 +221,7 @@ class ArrayView:
 
 @dataclass(frozen=True)
 class ExpectedArray:
-    """The array that a kernel or a program takes at one place of a call, and the checks of what it is given.
+    """Shape and type of one array argument of a kernel or program, and checks of the value that is passed.
 
     A program also takes other packages' arrays in host memory (DLPack), and unsigned integers: MLIR's
     integers have no sign.

@@ -90,7 +90,8 @@ class Extension:
 def failing_in(extension: Extension | None, what: str) -> Iterator[None]:
     """Context manager: an exception of an extension's code becomes a TunerError that names the distribution.
 
-    ``what``: the object, such as "sampler 'mine'". Has no effect for tuner's own and for a TunerError.
+    ``what``: the object, such as "sampler 'mine'". If ``extension`` is None or tuner's own, and for a
+    TunerError, the exception is raised as it is.
     """
     try:
         yield

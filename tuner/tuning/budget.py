@@ -48,7 +48,10 @@ def in_flight_s(sessions: Sequence[Progress]) -> float:
 
 
 def search_effort(incumbent_s: float | None) -> Effort:
-    """Returns the effort of a trial; ``incumbent_s``: least seconds per call so far, None: no time yet."""
+    """Returns the effort of a trial: a timing stops early if it is above EARLY_STOPPED x ``incumbent_s``.
+
+    ``incumbent_s``: least seconds per call so far; None: no time yet, and the timing does not stop early.
+    """
     if incumbent_s is None:
         return Effort()
     return Effort(stop_above_s=EARLY_STOPPED * incumbent_s)
@@ -62,10 +65,10 @@ def is_spent(limits: RunSettings | CampaignSettings, proposed: int, searched_s: 
 
 
 def is_short(budget_s: float | None) -> bool:
-    """Returns whether a budget has no time for what a result can do without.
+    """Returns whether a budget (seconds; None: no budget) is below SHORT_BUDGET_S.
 
-    That is a roofline that has to be measured, and a time of the baseline before the search: the final
-    re-measurement times the baseline, too.
+    Then the roofline is not measured, and the baseline is timed only in the final re-measurement, not also
+    before the search.
     """
     return budget_s is not None and budget_s < SHORT_BUDGET_S
 
@@ -101,9 +104,9 @@ def _untimed_s(top_trials: int) -> float:
 
 
 def untimed_factor(problem: Problem, best_s: float | None) -> float:
-    """Returns the ratio of all seconds to timed seconds in a final re-measurement: operands are drawn, too.
+    """Returns the ratio of all seconds to timed seconds in a final re-measurement, which also draws operands.
 
-    ``best_s``: seconds per call of the fastest trial; None: less than a sample takes.
+    ``best_s``: seconds per call of the fastest trial; None: unknown, taken as at most SAMPLE_S.
     """
     drawn_s = problem.bytes / problem.input_bytes / DRAWN_PER_S
     return UNTIMED + drawn_s / max(SAMPLE_S, best_s or 0.0)
@@ -129,7 +132,7 @@ def final_effort(
 
 @dataclass(frozen=True)
 class Pace:
-    """How long things take in a run, as measured while it goes on, for what is still to come."""
+    """Seconds that the steps of a run take, measured while it goes on, to predict the steps to come."""
 
     start_s: float = BASELINE_START_S  # until a child process has started
     again_s: float = COMPILED_AGAIN_S  # until a top trial is loaded again, and compiled if it must be

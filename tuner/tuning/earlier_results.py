@@ -61,8 +61,8 @@ class EarlierRuns:
     def known_tasks(self, settings: RunSettings, machine: Machine) -> tuple[Known, ...]:
         """Returns similar tasks with their best candidates: of ``warm_files`` first, then of stored runs.
 
-        Of stored runs the TASKS nearest, with a warm start only. Raises UsageError for a file that cannot be
-        read, or has none of the run's strategies and no known problem.
+        Stored runs are used only with a warm start, and only the TASKS nearest. Raises UsageError for a file
+        that cannot be read, or has none of the run's strategies and no known problem.
         """
         task = TuningTask(settings.problem, machine, settings.threads)
         files = tuple(_of_file(self._read(file), task, settings) for file in settings.warm_files)
@@ -96,7 +96,7 @@ class EarlierRuns:
     def known_resources(self, settings: RunSettings, machine: Machine) -> dict[Candidate, Resources]:
         """Returns ptxas's report per candidate, from the 8 latest runs with equal chip, dtype and layout.
 
-        {} for a processor.
+        {} for a CPU.
         """
         known: dict[Candidate, Resources] = {}
         problem = settings.problem
@@ -277,9 +277,9 @@ def _shipped_points(settings: RunSettings, machine: Machine) -> tuple[InitialCon
 
 
 def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
-    """Returns the rows of the initial configurations in the plan's feasible set: those of ``settings.first``.
+    """Returns the indices, in the plan's feasible set, of the initial configurations ``settings.first``.
 
-    Without ``settings.first`` those of the plan. Configurations that are not in the set are left out.
+    If ``settings.first`` is None, those of the plan. Configurations that are not in the set are left out.
     """
     if settings.first is None:
         return plan.first

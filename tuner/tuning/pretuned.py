@@ -78,8 +78,9 @@ class ShippedRule:
 def shipped_rule(machine: Machine, dtype: str, threads: int) -> ShippedRule | None:
     """Returns the rule of a machine's class of processor, else of the nearest class of its instruction set.
 
-    Of more threads than files are for, that of the most. None without such a file, and if the machine
-    multiplies the type by AMX and only classes without it have a file: they are some five times slower.
+    For more threads than any shipped file has, the rule with the most threads. None without such a file, and
+    if the machine multiplies the type by AMX and only classes without AMX have a file: their configurations
+    are some five times slower.
     """
     own = class_of(machine)
     measured = min(threads, THREADS[-1])
@@ -159,11 +160,11 @@ def shipped_picks(space: ProblemSpaces, problem: Problem) -> ShippedPicks | None
 def initial_configuration(
     problem: Problem, machine: Machine, skipped: int = 0
 ) -> tuple[Candidate, Script] | None:
-    """Returns the configuration of a fusion that nothing was tuned for, and its script for one thread.
+    """Returns (configuration, its script for one thread) for a fusion that was not tuned.
 
-    Of a matmul it is first what the shipped results choose; then those of ``first_configuration``.
-    ``skipped``: number of configurations to skip in this order, because they did not compile in time. None if
-    no strategy supports the problem on the machine, or no configuration is left.
+    The first configuration of a matmul is the one that the shipped results choose; then come those of
+    ``first_configuration``. ``skipped``: number of configurations to skip in this order, because they did not
+    compile in time. None if no strategy supports the problem on the machine, or no configuration is left.
     """
     space = ProblemSpaces.shipped(machine, threads=1)
     picks = shipped_picks(space, problem)
@@ -193,7 +194,7 @@ def picks_of(shipped: ShippedRule, space: ProblemSpaces, problem: Problem) -> Sh
 
 
 def held_out_speeds(rule: DispatchRule) -> tuple[float, ...]:
-    """Returns, sorted, the speed of the rule's choice for each of its problems, if that one had no times.
+    """Returns, sorted, the speed on each problem of what the rule would choose without that problem's times.
 
     Speeds are relative to the fastest known configuration, 0 to 1. Problems without either time are left out.
     """

@@ -162,7 +162,7 @@ def resume(
 
 
 def under_compiler(run: runs.Run, compiler: Compiler, store: "Store") -> runs.Run:
-    """Stores that ``compiler`` made the run's code, which it makes identically; returns the changed run."""
+    """Stores ``compiler``, which makes the same code, as the compiler of the run; returns the changed run."""
     if compiler != run.compiler:
         store.set_compiler(run.id, compiler)
     return replace(run, compiler=compiler)

@@ -245,7 +245,8 @@ class RunSteps:
     def store_roofline(self) -> None:
         """Stores the machine's roofline with the run, raised where the fastest trial exceeds it.
 
-        Where no run on the machine has one, it is got as by ``measure_roofline``, unless that was tried.
+        If no run on the machine has one, it is measured as by ``measure_roofline``, unless this run has tried
+        that.
         """
         roofline = self._store.known_roofline(self.run.id)
         if roofline is None and not self._has_measured_roofline:

@@ -19,7 +19,10 @@ Outcome = TypeVar("Outcome")
 
 @dataclass(frozen=True)
 class SearchSteps(Generic[Started, Outcome]):
-    """What a search does with one trial, in this order; ``is_over`` and ``start`` know what was reported."""
+    """The functions that a search calls for each trial, in this order.
+
+    ``is_over`` and ``start`` may depend on the outcomes that ``tell`` has reported.
+    """
 
     is_over: Callable[[int], bool]  # (trials proposed so far) -> whether the limits are reached
     start: Callable[[int], Started | None]  # (trial number); None: nothing is left to propose

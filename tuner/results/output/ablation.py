@@ -75,7 +75,7 @@ def ablation_lines(
 
 
 def held_row(knob: KnobAblation) -> tuple[str, ...]:
-    """Returns a knob's table cells for trials that keep the knob at the value where the search began."""
+    """Returns a knob's table cells for trials that keep the value of the strategy's first measured trial."""
     return (knob.knob, str(knob.held), *gain_texts(knob.gain), f"{knob.importance:.0%}")
 
 

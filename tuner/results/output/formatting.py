@@ -211,7 +211,7 @@ def feasible_text(feasible: int, cartesian: int) -> str:
 
 
 def initial_configurations_text(points: tuple[InitialConfiguration, ...]) -> str:
-    """Returns the numbers and origins of a run's initial configurations."""
+    """Returns text on how many of a run's initial configurations came from each origin."""
     counts = Counter(point.origin for point in points)
     others = ", then ".join(
         text.format(counts[origin]) for origin, text in ORIGIN_TEXTS.items() if counts[origin]

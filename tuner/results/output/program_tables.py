@@ -183,9 +183,10 @@ def stored_program_lines(result: ProgramResult, columns: int | None = None) -> l
 
 
 def gain_line(speed: MedianInterval | None, unknown: str = "") -> str:
-    """Returns a line with the speed of a tuned program relative to the untuned one; None: none is known.
+    """Returns a line with the speed of a tuned program relative to the untuned one; ``speed`` None: unknown.
 
-    ``unknown``: why, or that the tuned schedules are not faster and the program does not have them.
+    ``unknown``: why the speed is unknown, or a text that the tuned schedules are not faster and the program
+    therefore does not use them.
     """
     if speed is not None:
         return f"gain    {faster_text(speed)}: worth it"

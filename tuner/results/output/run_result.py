@@ -75,7 +75,7 @@ def _state_text(state: GpuState) -> str:
 def tune_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
     """Returns what ``tuner tune`` ends with: best trial, time, ratio to the baseline, next command.
 
-    Why the time is unreliable, if it is; ``result_lines`` has the rest.
+    If the time is unreliable, a line says why. ``result_lines`` returns more facts.
     """
     run = tuned.run
     best = selected.best

@@ -48,9 +48,9 @@ class EvaluationCase:
 
 
 def known_code(record: Record) -> Recall:
-    """Returns a recall function (script_sha256, artifact_sha256) -> Record that knows only ``record``'s code.
+    """Returns a function (script_sha256, artifact_sha256) -> ``record`` if its code has that hash, else None.
 
-    A script is never known, as the audit asks whether it still compiles to the same code.
+    The script's hash is ignored: the audit asks whether the script still compiles to the same code.
     """
 
     def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:

@@ -14,9 +14,10 @@ from tuner.results.script_stages import SCRIPT
 
 
 def submission_document(result: SubmissionResult) -> Document:
-    """Returns the JSON document of ``tuner judge``: the stored trial, and what its author can learn from it.
+    """Returns the JSON document of ``tuner judge``: the stored trial, its verdict and failed ops.
 
-    Ratios are speeds: above 1, the submission is faster.
+    It is compared with the best trial before it, if there is one. Ratios are of speeds: above 1, the
+    submission is faster.
     """
     trial = result.trial
     record = trial.record

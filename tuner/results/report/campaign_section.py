@@ -159,7 +159,10 @@ class TimeMap:
 
 
 def of_best_text(efficiency: float, reliability: Reliability) -> str:
-    """Returns a speed relative to the best, marked if it may be unreliable; no ratio of unreliable times."""
+    """Returns an efficiency (0 to 1) as text, "97.1% of the best"; for unreliable times "timed, unreliable".
+
+    Times that may be unreliable are marked.
+    """
     if reliability.unreliable:
         return "timed, unreliable"
     mark = "" if reliability.is_reliable else f" ({reliability.word})"

@@ -112,8 +112,9 @@ def require_own_intrinsics(llvm_text: str) -> None:
 def own_flags(limit: str = "") -> set[str]:
     """Returns the flags of this process's processor (/proc/cpuinfo) that code may count on.
 
-    An empty set if Linux reports none. Of a process that is limited to a lesser processor (``own_limit``),
-    only flags that this one has. Raises UsageError for an unknown limit, or one that this processor lacks.
+    An empty set if Linux reports none. If the process is limited to a lesser processor (``own_limit``), only
+    flags that the lesser processor has, too. Raises UsageError for an unknown limit, or a limit whose
+    instruction sets this processor lacks.
     """
     flags = flags_of(text_of(CPUINFO))
     processor = own_limit(limit)
@@ -135,10 +136,10 @@ def _flags_of_set(name: str) -> frozenset[str]:
 
 
 def own_limit(limit: str = "") -> DescribedProcessor | None:
-    """Returns the processor that this process is limited to; None: all that its own offers may be used.
+    """Returns the lesser processor that this process is limited to; None: there is no limit.
 
-    So code is made and timed here as on a processor with less. ``limit``: its name, "znver3"; "": the value
-    of the environment variable TUNER_CPU. Raises UsageError for an unknown one.
+    A limited process makes and times code as on the lesser processor. ``limit``: its name, "znver3"; "": the
+    value of the environment variable TUNER_CPU. Raises UsageError for an unknown name.
     """
     name = limit or os.environ.get(LIMIT_VARIABLE, "")
     if not name:
@@ -174,8 +175,9 @@ def missing_sets(needs: Collection[str], flags: set[str]) -> tuple[str, ...]:
 def describe_machine(limit: str = "") -> Machine:
     """Returns the description of this machine's processor, caches and memory.
 
-    Logical cores are those that this process may use. The size of an unknown cache is 0. Limited to a lesser
-    processor (``own_limit``), the name ends with that one's, and caches are at most as large as that one's.
+    Logical cores are those that this process may use. The size of an unknown cache is 0. If the process is
+    limited to a lesser processor (``own_limit``), the name ends with the lesser one's name, and no cache is
+    larger than there. Raises UsageError for an unknown limit, or one that this processor lacks.
     """
     cpuinfo = text_of(CPUINFO)
     flags = own_flags(limit)

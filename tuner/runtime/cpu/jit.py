@@ -64,10 +64,11 @@ def _has_slow_masks() -> bool:
 def module_for_host(llvm_text: str) -> Any:
     """Parses LLVM-dialect text in the JIT's current context; returns the module, adapted to this processor.
 
-    On a processor with SSE4A, functions without "target-features" get ``host_features``, all the same: LLVM
-    inlines no function into one that lacks some of its features. No function may call memset, memcpy or the
-    like in place of loops: for some of these the JIT of these wheels looks up another name ("oolPop") and
-    finds nothing. Raises CandidateError(LOAD) for intrinsics of another architecture.
+    On a processor with SSE4A, or limited to a lesser one, all functions without "target-features" get the
+    same ``host_features``: LLVM inlines no function into one that lacks some of its features. No function may
+    call memset, memcpy or the like in place of loops: for some of these the JIT of these wheels looks up
+    another name ("oolPop") and finds nothing. Raises CandidateError(LOAD) for intrinsics of another
+    architecture.
     """
     require_own_intrinsics(llvm_text)
     features = host_features()

@@ -95,9 +95,9 @@ def require_chip(chip: Chip, facts: CudaFacts) -> None:
 
 
 def machine_for(chip: Chip) -> Machine:
-    """Returns the Machine of this machine's GPU if it is a ``chip``.
+    """Returns the Machine of this machine's GPU if its chip is ``chip``.
 
-    Without such a GPU, one of which only the chip is known.
+    Without such a GPU or a driver, returns a Machine with the chip alone: all sizes are 0.
     """
     try:
         facts = describe_gpu().facts
