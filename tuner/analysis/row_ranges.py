@@ -123,11 +123,11 @@ class RowBlock:
 
 
 def smoothed_blocks(blocks: Sequence[RowBlock]) -> tuple[RowBlock, ...]:
-    """Returns blocks with times on a line, one cost per call and one per row, in place of unreliable times.
+    """Returns the blocks with unreliable times replaced by a fitted line: a + b x rows.
 
-    On a busy machine a call that is longer than the others' turns waits for them, so that many short calls
-    seem to be faster than a long one. The line has the least sum of squared relative errors, and costs of 0
-    or more.
+    On a busy machine a call that is longer than the time slices of other programs waits for them, so that
+    many short calls seem to be faster than a long one. a (seconds per call) and b (seconds per row) are 0 or
+    more, with the least sum of squared relative errors.
     """
     of_call_s, of_row_s = _line(blocks)
     if of_call_s < 0 or of_row_s <= 0:  # then the median time of a row counts alone
@@ -178,7 +178,7 @@ class BlockCall:
 
 @dataclass(frozen=True)
 class RowCover:
-    """The blocks of a range, and the steps that choose those of an m: of its first call, and of the rest."""
+    """The blocks (kernels) of a range of rows, and tables that choose the blocks for a number of rows."""
 
     blocks: tuple[RowBlock, ...]
     first: tuple[CoverStep, ...]  # by m; the first step is of one row, as in ``rest``
@@ -216,7 +216,7 @@ def _block_of(steps: Sequence[CoverStep], rows: int) -> int:
 
 
 def row_cover(blocks: Iterable[RowBlock], problem: Problem, *, is_reliable: bool = True) -> RowCover:
-    """Returns the cover of each m up to the problem's in the least sum of measured times.
+    """Returns the blocks with the least sum of measured times for each number of rows up to the problem's m.
 
     ``blocks``: at least one. A block that is larger than the rest counts with its whole time; one that is
     larger than m also with the time to copy m rows into memory with padding, and back (COPY_BYTES_PER_S).

@@ -148,7 +148,10 @@ def _time_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
 def check_best(
     backends: "Backends", query: TrialQuery, limit: float, seed: int, database: str | None, *, as_json: bool
 ) -> int:
-    """Audits the best trials of this machine; prints the result, returns the exit code."""
+    """Audits the best trials of this machine; prints the result, returns the exit code.
+
+    ``limit``: tolerated relative slowdown, 0.05 for 5 %.
+    """
     results = []
     with open_known_store(database) as store:
         note_unknown_problems(store)
@@ -199,7 +202,10 @@ def check_baseline(
     *,
     as_json: bool,
 ) -> int:
-    """Compiles recorded kernels again, and times changed code; prints the result, returns the exit code."""
+    """Compiles recorded kernels again, and times changed code; prints the result, returns the exit code.
+
+    ``summary``: file to which the result is written as Markdown; None: no file.
+    """
     results = []
     for entry in read_gate_file(file).entries:
         results.append(check_entry(backends, entry, limits, seed))

@@ -47,7 +47,10 @@ class TypedOption:
 
 @dataclass(frozen=True)
 class CommandForm(ABC):
-    """One form of a command's line; its fields, and the fields of dataclasses in them, are its options."""
+    """The options of one form of a command line, such as ``tuner tune --shapes FILE``.
+
+    Fields, and the fields of dataclasses in fields, are named as click's parameters.
+    """
 
     typed: tuple[TypedOption, ...]  # all that was typed, in the order of the command's parameters
 

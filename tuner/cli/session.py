@@ -71,7 +71,7 @@ class Tuned(Protocol):
     def has_worked(self) -> bool:
         """True if a candidate was timed, verified, or compiled for another machine.
 
-        Of a campaign one per problem; of a program also its outputs are right, if it ran.
+        For a campaign: one candidate per problem. For a program that ran, its outputs must also be right.
         """
 
 

@@ -89,7 +89,10 @@ class OperationForm(CommandForm):
             self.run.request(problem)
 
     def require_target(self, backends: "Backends") -> None:
-        """Raises UsageError for a target that is not there, and for a baseline that it has not."""
+        """Raises UsageError for a target that this machine lacks, or a baseline that the target cannot use.
+
+        Does nothing with --fleet, for a recording, and for a range of rows: these are checked later.
+        """
         is_recording = not TargetName.parse(self.run.target_text).has_machine
         if self.fleet.has_fleet or is_recording or not self._has_one_problem:
             return
@@ -246,7 +249,10 @@ def _needs_run() -> UsageError:
 
 
 def require_one_class(campaign: str, fleet: FleetOptions) -> None:
-    """Raises UsageError for --on with a campaign; ``campaign``: what of the command line makes it one."""
+    """Raises UsageError for --on with a campaign, which is measured on one class of machine.
+
+    ``campaign``: the option or argument that makes the command a campaign; the message begins with this text.
+    """
     if fleet.on is not None:
         line = f"{campaign} cannot be combined with --on: a campaign is measured on one class of machine"
         raise UsageError(line, "tuner tune --shapes FILE --fleet --machine NAME")

@@ -252,7 +252,10 @@ def _verified_lines(backends: "Backends", tuned: "TunedRun", store: "Store", arg
 
 
 def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
-    """Returns ``fleet`` with a machine class: its own, else that of the resumed run or campaign, if any."""
+    """Returns ``fleet`` with a machine class: the given class, else that of the resumed run or campaign.
+
+    ``fleet`` is returned as it is if it names a class or nothing is resumed.
+    """
     if resumed is None or fleet.machine:
         return fleet
     with open_known_store(database) as store:

@@ -147,7 +147,8 @@ class LocalNodes:
     def start(self, name: str, *options: str, target: str = "", before: tuple[str, ...] = ()) -> None:
         """Starts a node called ``name`` with options such as ``"--compile", "2"``.
 
-        ``target``: in place of the usual one; ``before``: a command that executes the node's, such as env.
+        ``target``: "" for the target of these nodes; ``before``: a command that runs the node's command, such
+        as env.
         """
         of_all = ("--target", target or self._target, "--name", name, "--db", self.url)
         self.start_command(name, ("fleet", "worker", *of_all, *options), before)
@@ -218,7 +219,7 @@ class LocalNodes:
     def orphans(self, within_s: float = ORPHAN_LIMIT_S) -> tuple[int, ...]:
         """Waits, at most ``within_s`` seconds, until all started processes have ended.
 
-        Returns the ids left.
+        Returns the ids of the processes that still run.
         """
         give_up_s = time.monotonic() + within_s
         while (left := marked(self._mark)) and time.monotonic() < give_up_s:

@@ -109,11 +109,12 @@ class CampaignPortfolio:
         return tuple(self.measured.matrix.columns[column] for column in self.portfolio.columns)
 
     def regret(self, *, held_out: bool = False) -> Regret:
-        """Returns what each problem loses with these configurations instead of its best known one.
+        """Returns what each problem loses with these configurations instead of its fastest measured one.
 
         Args:
-            held_out: whether configurations are chosen for each problem by the times of the others, as for a
-                problem that comes later. The fastest of them with a time on the problem counts.
+            held_out: True: for each problem, configurations are chosen by the times of the other problems, as
+                for a problem that comes later; the fastest chosen one with a time on the problem counts.
+                False: the configurations of this portfolio.
 
         Returns:
             The efficiency (best known time / time) of each problem; their geometric mean and the worst.

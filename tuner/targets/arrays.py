@@ -69,9 +69,9 @@ class KernelArrays(abc.ABC):
 
     @abc.abstractmethod
     def copies(self, packings: Packings) -> tuple[tuple[Array, ...], ...]:
-        """Returns the operands of one call after the other, used cyclically: a power of two.
+        """Returns sets of operands, a power of two: each call uses the next set, cyclically.
 
-        ``packings``: how a kernel reads each input; () for a matmul, whose calls all have ``operands``.
+        ``packings``: how a kernel reads each input; () for a matmul, whose calls all use ``operands``.
         """
 
     @abc.abstractmethod

@@ -146,7 +146,7 @@ def resolve_target(text: str, backends: Backends, chip: str = "") -> TargetName:
 def require_runs_here(target: TargetName, backends: Backends, command: str) -> None:
     """Raises UsageError if a target's code cannot run here.
 
-    The hint is ``command`` with the simulator, of chips that it has.
+    If the simulator has the target's chip, the hint is ``command`` with the simulator as target.
     """
     status = backends.status(target)
     if status.missing:
@@ -206,8 +206,8 @@ def _meant(text: str, backends: Backends) -> str:
 def timed_here(backends: Backends, chip: str = "") -> Iterator[TargetName]:
     """Yields the targets that can time candidates on this machine, GPUs before the CPU.
 
-    ``chip``: text of --chip, "" if not given. GPUs of other targets than those that have the chip are passed
-    over. Raises UsageError at a target that cannot have it.
+    ``chip``: text of --chip, "" if not given. If some targets have this chip, GPUs of other targets are left
+    out. Raises UsageError when it comes to a target that cannot have the chip.
     """
     owners = {target.name for target in backends.targets.values() if chip in target.chips}
     for status in sorted(backends.statuses(), key=lambda status: not status.chip):

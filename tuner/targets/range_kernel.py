@@ -19,8 +19,8 @@ Kernel = Callable[..., Any]
 class RangeKernel:
     """Tuned CPU kernels of one n and k that compute C = A B for each number of rows of a range.
 
-    Nothing is compiled at a call. Of an m that no kernel has, several kernels compute a part of the rows
-    each, chosen by their measured times: ``cover.calls(m)``.
+    Nothing is compiled at a call. For a number of rows m that no kernel has, several kernels compute a part
+    of the rows each, chosen by their measured times: ``cover.calls(m)``.
     """
 
     def __init__(self, row_range: RowRange, cover: RowCover, kernels: Sequence[Kernel]) -> None:

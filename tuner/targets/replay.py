@@ -78,9 +78,9 @@ class ReplayCompiler(AbstractCompiler):
         self._space = space
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns an artifact with the number of a configuration.
+        """Returns an artifact with the number of the script's configuration in the recording.
 
-        Raises its recorded failure before loading.
+        Raises CandidateError if the recording has a failure before loading for this configuration.
         """
         row = int(script.text.removeprefix(ROW).split()[0])
         _raise_recorded(self._space, BEFORE_LOADING, row)

@@ -140,8 +140,9 @@ class ProgramSupport(ABC):
     ) -> "AbstractDevice":
         """Opens the GPU; the arguments are for simulated GPUs: a real one is this machine's.
 
-        ``order`` and ``seed``: of threads; ``write``: gets the text of a kernel's printf; ``run_launch``:
-        replaces the simulation of a launch. Raises DeviceError if there is no GPU.
+        ``order`` and ``seed``: order in which threads are simulated, and its random seed; ``write``: gets the
+        text of a kernel's printf; ``run_launch``: replaces the simulation of a launch. Raises DeviceError if
+        there is no GPU.
         """
 
     @abstractmethod
@@ -326,7 +327,10 @@ class Target(ABC):
         """
 
     def of_detail(self, detail: str) -> "Target":
-        """Returns the target of what follows the colon of a name: that of another processor, or this one."""
+        """Returns the target for ``detail``, the text after the colon of a name: "znver4" in "cpu:znver4".
+
+        By default this is ``cross_compiled`` if there is one and ``detail`` is not "", else this target.
+        """
         if detail and self.cross_compiled is not None:
             return self.cross_compiled
         return self

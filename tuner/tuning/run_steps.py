@@ -66,7 +66,7 @@ class Session:
 
     @property
     def bind(self) -> Bind:
-        """Returns the function that makes the scripts of the run's candidates; reads those of strategies."""
+        """Returns the function that makes a candidate's script; reads the script files of the strategies."""
         settings = self.run.settings
         return self.target.bind(settings.strategies, settings.problem, settings.threads, self.run.machine)
 
@@ -89,7 +89,10 @@ class RunSteps:
 
     @property
     def order(self) -> RunnerOrder:
-        """Returns what a runner of the run binds, and what it recalls; reads the scripts of strategies."""
+        """Returns the order for a runner: problem, target, functions to bind scripts and recall outcomes.
+
+        Reads the script files of the strategies.
+        """
         settings = self.run.settings
         return RunnerOrder(settings.problem, settings.target, self._session.bind, self._known.recall)
 

@@ -125,7 +125,10 @@ class AbstractQuantizedMatmul(ABC):
 
 @final
 class MatMulNBits(WeightSupport):
-    """ONNX Runtime's MatMulNBits: A in f32, or quantized to i8; groups of ONNX_GROUPS; no type of C named."""
+    """ONNX Runtime's MatMulNBits: A in f32, or quantized to i8; groups of ONNX_GROUPS.
+
+    Only for problems that do not name a type of C.
+    """
 
     def takes(self, problem: Problem, weights: WeightFormat) -> bool:
         is_width = bool(weights.activations) or problem.dtype == "f32"
@@ -406,7 +409,7 @@ def recorded_library(name: str, problem: Problem) -> str:
 def limited_environment(threads: int, limit: str = "") -> Environment:
     """Returns environment changes for a process whose BLAS uses ``threads`` threads, limited to a processor.
 
-    ``limit``: its name, as of ``own_limit``; its libraries are held to the instruction sets of that one.
+    ``limit``: name of the processor, as for ``own_limit``; libraries use only its instruction sets.
     """
     environment = library_environment(threads)
     processor = own_limit(limit)
@@ -419,7 +422,8 @@ def limited_environment(threads: int, limit: str = "") -> Environment:
 def baseline_environment(library: str, threads: int, limit: str = "") -> Environment:
     """Returns environment variables (name, value) for a process whose library uses ``threads`` threads.
 
-    A value of None unsets the variable. ``limit``: as of ``own_limit``; libraries are held to what it has.
+    A value of None unsets the variable. ``limit``: name of a lesser processor, as for ``own_limit``;
+    libraries use only its instruction sets.
     """
     environment = limited_environment(threads, limit)
     # oneDNN's wheel runs by SYCL, whose OpenCL loader finds Intel's runtime for CPUs by this variable

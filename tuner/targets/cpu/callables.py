@@ -86,8 +86,9 @@ class CpuCallable(LoadedCode):
 def load_callable(problem: Problem, script_text: str, threads: int, origin: str = "") -> Callable[..., Array]:
     """Compiles and loads a bound script as a Python function of numpy arrays.
 
-    Of a problem with constant weights, a ``PackingKernel``. ``threads``: at most; ``origin``: text on where
-    the script comes from. Raises CandidateError where a stage fails.
+    For a problem with constant weights, returns a ``PackingKernel``, whose ``pack`` returns the function.
+    ``threads``: at most; ``origin``: text on where the script comes from. Raises CandidateError where a stage
+    fails.
     """
     keep_freed_memory()
     artifact = CpuCompiler().compile(problem, Script.of(script_text))

@@ -40,8 +40,8 @@ def offsets_of(problem: Problem) -> tuple[int, ...]:
 def fits(problem: Problem) -> bool:
     """Returns whether kernels of a problem are timed at several offsets.
 
-    The copies of its operands must fit BYTES_LIMIT; fusions are never, nor kernels that read C, which holds
-    the sum of all calls in the end.
+    False for fusions, for kernels that read C (which holds the sum of all calls in the end), and if the
+    copies of the operands exceed BYTES_LIMIT.
     """
     if problem.after_product.reads_output:
         return False

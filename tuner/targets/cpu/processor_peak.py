@@ -37,9 +37,9 @@ class ProcessorPeak:
             )
 
     def is_exceeded(self, problem: Problem, measurement: Measurement) -> bool:
-        """Returns whether a time beats the peak.
+        """Returns whether a time needs more flop/s than the measured peak.
 
-        Where it does, the peak is measured once more before that is returned: clocks may have risen.
+        If it seems so, the peak is first measured once more, as clocks may have risen.
         """
         if problem.multiplied_dtype not in self._flop_per_s:
             self._flop_per_s[problem.multiplied_dtype] = self._probe(problem.multiplied_dtype)
@@ -52,7 +52,7 @@ class ProcessorPeak:
         return reached > self._flop_per_s[problem.multiplied_dtype]
 
     def rise(self, problem: Problem, measurement: Measurement) -> None:
-        """Raises the peak to the speed of this time, which was verified."""
+        """Increases the peak to the flop/s of ``measurement``, which was verified; does not lower it."""
         known = self._flop_per_s.get(problem.multiplied_dtype, 0.0)
         self._flop_per_s[problem.multiplied_dtype] = max(known, _reached(problem, measurement))
 

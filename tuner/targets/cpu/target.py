@@ -97,7 +97,7 @@ class CpuCode(CompiledTarget):
 class CrossCpu(CpuCode):
     """The target ``cpu:NAME`` of a processor that has more than this one, or other instructions.
 
-    Verifies its code if this one can run it, times none.
+    Verifies code for that processor if this one can run it; times nothing.
     """
 
     def status(self) -> TargetStatus:
@@ -178,7 +178,7 @@ def require_conversions(problem: Problem, flags: set[str]) -> None:
 class CpuLibraries(BaselineChoice):
     """The choice of a matmul library on this processor as the baseline (``tuner tune --baseline``).
 
-    ``limit``: as of ``Cpu``.
+    ``limit``: name of a lesser processor that libraries are limited to, "" for this one.
     """
 
     def __init__(self, limit: str = "") -> None:
@@ -196,7 +196,7 @@ class CpuLibraries(BaselineChoice):
 
 @final
 class Cpu(CpuCode):
-    """The target ``cpu``, this machine's processor; also ``cpu:NAME`` of one that has nothing beyond it.
+    """The target ``cpu``, this machine's processor; also ``cpu:NAME`` of a lesser one, whose code runs here.
 
     ``library``: baseline of the user's choice, "" for the default. ``limit``: name of a lesser processor that
     code, search space and libraries are limited to, "" for this one.

@@ -208,7 +208,8 @@ class GpuProblemArrays:
     def fill(self, rng: np.random.Generator) -> None:
         """Draws new inputs and fills C with NaN (integers: the smallest number), on host and device.
 
-        Where programs read C, it gets the numbers that the expected result begins with, here and below.
+        Where programs read C, this and the other methods that fill C write the numbers that the expected
+        result begins with.
         """
         self._right = None
         self._host.fill(rng)

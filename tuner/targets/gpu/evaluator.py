@@ -77,7 +77,10 @@ class LocalGpu:
 
 
 def open_gpu(here: probe.GpuHere) -> LocalGpu:
-    """Creates a context on this machine's first GPU; ``here``: its description. Raises DeviceError."""
+    """Creates a context on this machine's first GPU; ``here``: its description.
+
+    Raises DeviceError if the GPU cannot be opened.
+    """
     sensors: Sensors | None = None
     device = probe.open_device()
     with contextlib.suppress(SensorsError):

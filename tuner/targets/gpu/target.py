@@ -185,7 +185,7 @@ class NvidiaGpu(CompiledTarget):
 
 
 def compiler_factory(target: TargetName) -> Factory:
-    """Returns how a child process makes the compiler for the target's chip."""
+    """Returns a Factory with which a child process makes the compiler for the target's chip."""
     return Factory("tuner.targets.gpu.compiler:GpuCompiler", (chip_of(target.detail),))
 
 
