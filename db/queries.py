@@ -46,8 +46,8 @@ def ranked_s(kind: str, measurement: Measurement | MeasurementRow) -> float | No
 def rank(trial: TrialRow, measurements: list[MeasurementRow], selected_round: int) -> None:
     """Sets ``trial.ranked_s``, the seconds by which a trial is ranked: of its final time, else of its first.
 
-    Only final times of the timing round ``selected_round`` count. None for a stale trial, and for one without
-    a complete time.
+    Only final times of the timing round ``selected_round`` count. ``ranked_s`` becomes None for a stale
+    trial, and for one without a complete time.
     """
     counting = (
         measurement
@@ -165,7 +165,8 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
 def rooflines_like(run_id: int) -> "AnySelect":
     """Returns the SELECT of one roofline for the machine, target, threads and multiplied dtype of a run.
 
-    That of the latest quiet run; if there is none and the run itself is not quiet, that of the latest run.
+    A run is quiet if its noise is known and its times are not unreliable. The roofline is that of the latest
+    quiet run; if there is none and the run itself is not quiet, that of the latest run.
     """
     run = aliased(RunRow)
     problem = aliased(ProblemRow)

@@ -268,7 +268,7 @@ def _run_reliability(row: RunRow) -> Reliability:
 
 
 def measurement_columns(measurement: Measurement) -> dict[str, Any]:
-    """Returns column -> value of the table ``measurement``, but owner, kind, round and those of baselines.
+    """Returns column -> value of the table ``measurement``, without owner, kind, round and baseline columns.
 
     Raises ValueError for times that are not finite.
     """

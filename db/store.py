@@ -185,7 +185,10 @@ class Store:
             _known(session, CampaignRow, campaign_id).program_result = encode(result)
 
     def program_result(self, campaign_id: int) -> ProgramResult | None:
-        """Returns how the program of a campaign was timed after its tuning; None: it was not, or is none."""
+        """Returns how the program of a campaign was timed after its tuning.
+
+        None if it was not timed, or if the campaign did not tune a program.
+        """
         with self.database.reading() as session:
             return json_value(ProgramResult, _known(session, CampaignRow, campaign_id).program_result)
 
@@ -248,8 +251,9 @@ class Store:
     def known_roofline(self, run_id: int) -> Roofline | None:
         """Returns a stored roofline for a run's machine, target, threads and multiplied dtype.
 
-        None if there is none. That of the latest quiet run; if there is none and this run is not quiet
-        either, that of the latest run.
+        A run is quiet if its noise is known and its times are not unreliable. The roofline is that of the
+        latest quiet run; if there is none and this run is not quiet either, that of the latest run. None if
+        there is no such run, or if the stored numbers are impossible.
         """
         with self.database.reading() as session:
             return rows.roofline_of(session.scalar(queries.rooflines_like(run_id)))

@@ -180,7 +180,10 @@ def set_seconds(connection: Connection, run_id: int, seconds: float) -> None:
 
 
 def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.datetime) -> None:
-    """Stores a final re-measurement of a run, selects the one whose times count, ranks its trials again."""
+    """Stores a final re-measurement of a run, and ranks the run's trials again.
+
+    The times of the least disturbed re-measurement count from then on: see ``select_round``.
+    """
     number = 1 + max((timing_round.number for timing_round in run.rounds), default=0)
     trials = session.scalar(select(func.count()).where(TrialRow.run_id == run.id)) or 0
     of_trials = max(
@@ -249,7 +252,10 @@ def quality_of(row: TimingRoundRow) -> RoundQuality:
 
 
 def stored_round(row: TimingRoundRow, selected_round: int) -> StoredRound:
-    """Returns a final re-measurement from its row; ``selected_round``: number of that whose times count."""
+    """Returns a final re-measurement from its row.
+
+    ``selected_round``: number of the re-measurement whose times count.
+    """
     return StoredRound(row.number, row.started, quality_of(row), row.number == selected_round, row.of_trials)
 
 

@@ -51,8 +51,9 @@ def baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
 def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
     """Returns the baselines of ``request.model``, timed in this process next to the model's tuned program.
 
-    The program has the schedules of ``request.database``. If eager mode is a baseline, regions of the program
-    follow that take at least a tenth of its time and are slower than their operators in eager mode.
+    The program has the schedules of ``request.database``. If eager mode is a baseline, the result ends with
+    one baseline per region of the program that takes at least a tenth of its time and is slower than its
+    operators in eager mode.
     """
     from tuner.programs.compile import compile_on_host  # not at start-up
     from tuner.torch.baselines import example_of, timed_baselines  # not at start-up

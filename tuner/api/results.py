@@ -115,8 +115,8 @@ def export(
         The content in the chosen format.
 
     Raises:
-        UsageError: an unknown format, nothing measured for the problem, no such trial, or a trial that has no
-            content in this format.
+        UsageError: an unknown format, nothing measured for the problem, no such trial or database, a trial
+            that has no content in this format, or a file that cannot be written.
 
     Example:
         >>> import tuner
@@ -166,7 +166,8 @@ def load_best(
         device memory too, and the call does not wait for the work.
 
     Raises:
-        UsageError: nothing was measured for the problem on this machine, and no results are shipped for it.
+        UsageError: nothing was measured for the problem on this machine, and no results are shipped for it;
+            the target does not work here; a database named by ``db`` does not exist.
 
     Example:
         >>> import numpy as np
@@ -202,8 +203,8 @@ def load_range(campaign: TunedCampaign | int, *, db: str | Path | None = None) -
         range; nothing is compiled at a call. ``kernel.cover.calls(m)`` says which kernels compute m rows.
 
     Raises:
-        UsageError: no such campaign or database, a campaign of other problems, without a time, or measured on
-            another machine.
+        UsageError: no such campaign or database, or a campaign that did not tune a range, has no time, or was
+            measured on another machine.
 
     Example:
         >>> import numpy as np

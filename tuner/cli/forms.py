@@ -78,7 +78,7 @@ class CommandForm(ABC):
 
     @property
     def warm_flag(self) -> str:
-        """Returns the first flag that was typed of those that say where a run begins; "" without one."""
+        """Returns the first typed flag of the warm-start options (OF_WARM_START); "" if none was typed."""
         return next(filter(None, map(self.flag, OF_WARM_START)), "")
 
 

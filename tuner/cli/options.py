@@ -178,7 +178,7 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def dtype_option(help_: str, default: str | None = None) -> Callable[[F], F]:
-    """Returns a click decorator that adds --dtype DTYPE, which raises UsageError for a type that it has not.
+    """Returns a click decorator that adds --dtype DTYPE, which raises UsageError for an unknown type.
 
     ``help_``: its help text; ``default``: the type where none is typed.
     """

@@ -79,7 +79,10 @@ def view_of(memory: Array, argument: FusionArgument) -> Array:
 
 
 def is_packed_once(argument: FusionArgument) -> bool:
-    """Returns whether an input is a weight matrix: a kernel may read it packed, so all draws have one."""
+    """Returns whether an input is a weight matrix.
+
+    A kernel may read it packed, so all draws have the same matrix.
+    """
     return argument.is_weight and len(argument.shape) > 1
 
 
