@@ -104,7 +104,7 @@ class ProgramBudget:
         return campaign_s if campaign_s >= LEAST_CAMPAIGN_S else 0.0
 
     def left_s(self, now_s: float) -> float:
-        """Returns the seconds until tuning has taken MOST times the budget, < 0 after it; inf without one."""
+        """Returns the seconds until MOST times the budget has passed, < 0 after that; inf without one."""
         if self.budget_s is None:
             return math.inf
         return self.began_s + MOST * self.budget_s - now_s
@@ -277,10 +277,11 @@ class FusionTuning:
         began_s: float,
         budget: ProgramBudget | None = None,
     ) -> TunedProgram:
-        """Runs and times a program whose fusions are tuned, unless interrupted; stores what came of it.
+        """Runs and times a program whose fusions are tuned, unless interrupted; stores the result.
 
         The program keeps its initial configurations where the tuned schedules are not faster. ``budget``:
-        None, or the one after which it is timed in no further process, and next to no further baseline.
+        after its end the program is timed in no further process, and next to no further baseline; None: no
+        limit.
         """
         budget = budget or ProgramBudget(None, began_s)
         bound = replace(request, database=self.database, scripts=(), campaign=tuned.campaign.id)

@@ -34,8 +34,9 @@ def convolution(
 ) -> Any:
     """Computes ``aten.convolution`` by operators that torch-mlir lowers well; NotImplemented: keep it.
 
-    Computed are transposed convolutions with stride, windows whose elements partly read padding alone, images
-    of one column, and 1-d and 3-d convolutions in groups.
+    Computed are transposed convolutions with a stride (of at most PHASES_LIMIT in all) or of three
+    dimensions, windows whose elements partly read padding alone, images of one column, and 1-d and 3-d
+    convolutions in groups.
 
     Args:
         x: images x channels x 1, 2 or 3 sizes.

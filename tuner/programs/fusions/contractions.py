@@ -54,7 +54,7 @@ def contractions_as_matmuls(payload: TensorPayload) -> None:
 
 
 def contraction_of(op: Op) -> Contraction | None:
-    """Returns how an operation is a matmul; None for an operation that ``contractions_as_matmuls`` keeps."""
+    """Returns an operation as a matmul; None for one that ``contractions_as_matmuls`` leaves as it is."""
     if op.name != GENERIC or not all(map(is_tensor, op.operands)):
         return None
     extensions = factor_extensions(op)

@@ -251,7 +251,8 @@ def is_extension(op: Op) -> bool:
 def conversion_of(op: Op) -> str | None:
     """Returns the name of the one operation that a generic applies to each element, such as "arith.extf".
 
-    None for an operation that does more: moves elements, reads several inputs, or applies several operations.
+    None for an operation that is not a generic, or that does more: moves elements, reads several inputs, or
+    applies several operations.
     """
     if op.name != GENERIC or len(inputs_of(op)) != 1 or len(op.results) != 1 or not all(is_parallel(op)):
         return None

@@ -246,8 +246,9 @@ def parts_of(op: Op, home: View) -> Iterator[tuple[Value, View]]:
 def insertions(op: Op) -> list[Slice] | None:
     """Returns the slices of a chain of ``tensor.insert_slice`` into an empty tensor, the last one first.
 
-    ``op``: the last insertion. None where two insertions may write the same element, where a slice is not
-    static, and where another operation reads a tensor between two insertions.
+    ``op``: the last insertion. None where the chain does not begin with ``tensor.empty``, where two
+    insertions may write the same element, where a slice is not static, and where another operation reads a
+    tensor between two insertions.
     """
     slices: list[Slice] = []
     while True:

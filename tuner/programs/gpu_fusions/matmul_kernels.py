@@ -134,7 +134,10 @@ def put_body(payload: ir.Module, epilogue: MatmulEpilogue) -> None:
 
 
 class ScriptKernels:
-    """Compiles the GPU kernels of transform scripts for a program, once for all equal matmuls."""
+    """Compiles the GPU kernels of a program's matmuls, by their transform scripts, once for equal matmuls.
+
+    ``module``: where the kernels are added; ``math``: how f32 is multiplied, a key of ``MATH``.
+    """
 
     def __init__(self, module: ir.Module, chip: Chip, script_of: ScriptOf, math: str) -> None:
         self.module = module
@@ -193,8 +196,8 @@ def matmuls_of(function: FusionFunction, math: str) -> list[Op]:
 def launch_matmuls(function: FusionFunction, place: KernelPlace) -> Refusal | None:
     """Creates the launches of a fusion of matmuls at the insertion point.
 
-    Returns why the epilogue is a separate kernel, or None. Raises CandidateError where no script supports a
-    matmul, or a script fails.
+    Returns a Refusal that says why the epilogue is a separate kernel; None where it is not, or there is no
+    epilogue. Raises CandidateError where no script supports a matmul, or a script fails.
     """
     math = place.scripts.math
     *first, last = matmuls_of(function, math)

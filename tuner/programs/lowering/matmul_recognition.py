@@ -276,7 +276,7 @@ def _function_of(op: Op) -> str:
 def zero_fill_before(op: Op, c: Value) -> Op | None:
     """Returns the operation that fills ``c`` with zeros before ``op`` in the same block.
 
-    None where there is none, or ``c`` may be accessed between the two.
+    None where there is none, where ``c`` may be accessed between the two, or where its address may be stored.
     """
     before = list(op.block.operations)
     index = next(index for index, other in enumerate(before) if other.operation == op)

@@ -109,7 +109,7 @@ def require_instructions(folder: Path, document: Mapping[str, Any]) -> None:
 
 
 def read_file(folder: Path, document: Mapping[str, Any], name: str) -> bytes:
-    """Returns the content of a file of a program. Raises UsageError if it is missing, or was changed."""
+    """Returns the content of a program's file ``name``. Raises UsageError if it is missing or changed."""
     with named_damage(folder):
         recorded = str(document["files"][name])
     return _read(folder / name, recorded)

@@ -26,7 +26,10 @@ REFERENCES_LIMIT_S = 20.0  # for all references of a run, without the sampled bl
 
 
 class LaunchCopies:
-    """Copies of the memory that a launch's parameters point into; ``launch`` is the launch on the copies."""
+    """Copies of the memory regions that the parameters of a kernel launch point into.
+
+    ``launch``: the same launch, with parameters that point into the copies.
+    """
 
     def __init__(self, launch: PreparedLaunch, near: Near) -> None:
         self._regions = {region.address: region for region in regions_of(launch, near)}
@@ -37,7 +40,11 @@ class LaunchCopies:
         self.launch = replace(launch, parameters=tuple(map(self._moved, launch.parameters)))
 
     def near(self, address: int) -> MemoryRegion | None:
-        """Returns the copied region that contains an address of a copy; None if no copy does."""
+        """Returns the copy that contains an address, or the copy of the device buffer that it belongs to.
+
+        An address belongs to a buffer by its high bits, also outside of the buffer's bytes. None if it
+        belongs to no copy.
+        """
         number = device_number(address)
         copies = self._copies.values()
         return next((copy for copy in copies if copy.holds(address, 1) or copy.number == number), None)
@@ -98,7 +105,10 @@ class PartialLaunch:
     touched: Sequence[Touched]  # accesses of these blocks to the copies
 
     def written(self, region: MemoryRegion, item_bytes: int) -> Array:
-        """Returns, per element of a copied memory region, whether the simulated blocks wrote it."""
+        """Returns a boolean array: per element of a memory region, whether the simulated blocks wrote it.
+
+        ``item_bytes``: size of an element.
+        """
         items = region.bytes.size // item_bytes
         written = np.zeros(items, bool)
         for access in self.touched:
@@ -115,7 +125,7 @@ class AbstractReference(Protocol):
         """Returns the name of this reference implementation in reports: "the interpreter"."""
 
     def fits(self, launch: PreparedLaunch) -> bool:
-        """Returns whether this reference can execute a launch: its parameters are those that it expects."""
+        """Returns whether this reference can compute a launch: it has the parameters of the kernel."""
 
     def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
         """Computes the launch in its original memory; returns the elements to compare with the simulator's.
