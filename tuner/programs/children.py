@@ -40,9 +40,10 @@ def compiled(task: "CompileTask") -> None:
 
 @final
 class CompilingChildren:
-    """The child process that compiles programs, and helper processes while fusions are compiled.
+    """The child process that compiles programs, and helper processes that also compile fusions.
 
-    All of these processes end with the thread that starts them. ``name``: of the service, for messages.
+    All of these processes end with the thread that starts them. ``name``: the name of the service, for
+    messages.
     """
 
     def __init__(self, name: str) -> None:
@@ -65,8 +66,8 @@ class CompilingChildren:
     def call(self, work: Callable[[], Value], stage: Stage, timeout_s: float) -> Value:
         """Calls ``work``, a ``partial`` of an importable function, in the first child; returns its result.
 
-        Raises CandidateError: that of ``work``, or one with ``stage`` where the child crashes or the call
-        takes more than ``timeout_s`` seconds. Raises TunerError where no process can be started.
+        Raises the CandidateError of ``work``; CandidateError(``stage``) where the child crashes or the call
+        takes more than ``timeout_s`` seconds; TunerError where no process can be started.
         """
         value: Value = self._first.call(CALL, work, stage=stage, timeout_s=timeout_s)
         return value

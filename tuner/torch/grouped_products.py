@@ -58,7 +58,10 @@ class GroupedCode:
             self.addresses.append([array.ctypes.data for array in packed])
 
     def run(self, group: int, argument: int, result: int) -> None:
-        """Computes the rows at the address ``argument`` with a group's matrix; writes to ``result``."""
+        """Computes the product of rows at the address ``argument`` with a group's matrix, into ``result``.
+
+        Addresses are not checked. ``group``: index of the group.
+        """
         self._function.run_into([argument], [result], self.addresses[group])
 
 

@@ -33,9 +33,9 @@ default_dtype = torch.get_default_dtype
 
 
 def tensor_checks(expected: Expected) -> tuple[Check, Check, Check]:
-    """Returns three guards of torch: functions that are true for tensors that need no copy.
+    """Returns three guards of PyTorch: functions that return True for tensors that need no check or copy.
 
-    The guards are for calls outside of inference mode, for calls inside of it, and for calls inside of it
+    The first is for calls outside of inference mode; the second for calls inside; the third for calls inside
     with tensors that were made inside. ``expected``: (type, shape) of each tensor.
     """
     checks = []  # they compare dispatch keys: tracing adds one, so that no guard holds there
@@ -207,5 +207,5 @@ def span_bytes(tensor: torch.Tensor) -> int:
 
 
 def last_element(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Returns how many elements after the first one of a tensor its last one is in memory."""
+    """Returns the offset of a tensor's last element from its first element in memory, in elements."""
     return sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))

@@ -347,7 +347,7 @@ def with_own_weights(module: torch.nn.Module) -> torch.nn.Module:
 
 
 def by_pytorch(module: torch.nn.Module) -> Callable[..., Tensors]:
-    """Returns a function of a tuple of tensors that calls the module."""
+    """Returns a function that takes a tuple of tensors and calls ``module`` with them."""
     return partial(_called, module.forward)
 
 

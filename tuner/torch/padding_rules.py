@@ -116,7 +116,7 @@ class OperatorCall:
         return tuple(dim for dim in self.padded(name) if dim in wanted)
 
     def require_static(self, *names: str) -> None:
-        """Raises NoRuleError where one of the arguments is a number that depends on a symbol."""
+        """Raises NoRuleError if an argument of these names has a number that depends on a symbol."""
         values = [self.arguments.get(name) for name in names]
         if any(is_symbol(leaf) for leaf in _pytree.tree_leaves(values)):
             raise NoRuleError(OF_NUMBER)
@@ -134,7 +134,7 @@ def padded_dims(sizes: Iterable[Size]) -> tuple[int, ...]:
 
 
 def is_symbol(value: object) -> bool:
-    """Returns whether an argument of a call is a number that depends on a symbol."""
+    """Returns whether an argument of a call is a node of a number that depends on a symbol."""
     return isinstance(value, Node) and isinstance(value.meta.get("val"), SYMBOLIC)
 
 

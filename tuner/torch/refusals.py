@@ -103,7 +103,7 @@ def _innermost(frames: list[tuple[str, int]]) -> str:
 
 
 def mark_nodes(graph: torch.fx.Graph, integers: Iterable[torch.fx.Node]) -> None:
-    """Adds each node's operator and line to its stack trace, for torch-mlir's locations; in place.
+    """Adds each node's operator and line to its stack trace, which torch-mlir makes a location; in place.
 
     ``integers``: nodes whose tensors are all integers; they get another mark.
     """

@@ -87,7 +87,7 @@ class TunedParts:
         return program
 
     def end(self) -> None:
-        """Ends the tuning: parts that a later call needs are compiled with what was found."""
+        """Ends the tuning: further parts are compiled with the schedules that are stored."""
         self._left = 0
 
     def _share(self) -> SharedLimits | None:

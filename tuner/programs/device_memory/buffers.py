@@ -49,7 +49,7 @@ def written(valid: Valid, alias_set: int, side: Side) -> Valid:
 
 
 def sides_of(valid: Valid, alias_set: int) -> set[Side]:
-    """Returns the memories, host or device or both, in which an alias set is valid according to ``valid``."""
+    """Returns the sides on which an alias set is valid: of the host, of the device, both or none."""
     return {side for number, side in valid if number == alias_set}
 
 

@@ -91,7 +91,11 @@ class TextCursor:
         return match[0]
 
     def values(self) -> list[str]:
-        """Reads comma-separated SSA values such as ``%a, %b#1``; returns a list, [] if none follows."""
+        """Reads comma-separated SSA values such as ``%a, %b#1``; returns them as a list, [] if none follows.
+
+        A name that begins the next operation, ``%c = ...``, is not read. Raises CandidateError(BIND) for a
+        "%" without a name.
+        """
         values: list[str] = []
         while self.sees("%") and RESULT.match(self.text, self.at) is None:
             values.append(self.matched(VALUE, "a value"))
@@ -125,14 +129,20 @@ class TextCursor:
         return self.text[start : self.at - 1]
 
     def type(self) -> str:
-        """Reads one MLIR type, such as ``memref<4xf32>``; returns its text."""
+        """Reads one MLIR type, such as ``memref<4xf32>``; returns its text.
+
+        Raises CandidateError(BIND) if no type follows, or a bracket is missing.
+        """
         kind = self.matched(SIMPLE_TYPE, "a type")
         if self.sees("<"):
             return f"{kind}<{self.enclosed('<')}>"
         return kind
 
     def types(self) -> list[str]:
-        """Reads comma-separated MLIR types, with or without parentheses around them; returns their texts."""
+        """Reads comma-separated MLIR types, with or without parentheses around them; returns their texts.
+
+        Raises CandidateError(BIND) if no type follows, or a bracket is missing.
+        """
         if self.takes("("):
             types = [] if self.sees(")") else self._listed()
             self.require(")")

@@ -44,13 +44,13 @@ class StreamCalls:
             self.tokens = list(map(self.token, self._streams))
 
     def pointer(self, stream: Stream) -> Value:
-        """Returns a stream, given by its number or as a value, as the pointer that runtime functions take."""
+        """Returns a stream, an index or a value, as the pointer that runtime functions take."""
         if isinstance(stream, int):
             return self._streams[stream]
         return stream
 
     def token(self, stream: Stream) -> Value:
-        """Returns a stream, given by its number or as a value, as a token, which GPU operations take."""
+        """Returns a stream, an index or a value, as the async token that GPU operations take."""
         if isinstance(stream, int):
             return self.tokens[stream]
         return create("builtin.unrealized_conversion_cast", [ir.Type.parse(ASYNC)], [stream]).results[0]

@@ -118,7 +118,7 @@ class NodeKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Node:
-    """A node of the dependency graph: an operation, with the nodes ``before`` that it depends on."""
+    """A node of the dependency graph: a kind of operation, and the nodes ``before`` that it depends on."""
 
     kind: NodeKind
     before: frozenset[int] = frozenset()  # earlier nodes, or BEGIN, that must be done first: direct conflicts
