@@ -55,8 +55,9 @@ def link_modules(script: ir.Module) -> None:
     """Links the modules of one script, in place: each gets the sequences that it only declares.
 
     With these come the others of the module that defines them, without its ``@__transform_main``. Raises
-    CandidateError(BIND) for a sequence as ``linked`` does. A module without ``@__transform_main`` whose
-    sequences others took is erased: it is a library.
+    CandidateError(BIND) for a public sequence that two modules define, and for one of another type than its
+    declaration. A module without ``@__transform_main`` whose sequences others took is erased: it is a
+    library.
     """
     holders = _holders(script.operation)
     if len(holders) < 2:

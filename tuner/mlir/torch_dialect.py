@@ -46,7 +46,8 @@ def lower(text: str, *, has_locations: bool = False) -> str:
     """Returns the text of a module of torch-mlir's dialect, lowered to linalg on tensors.
 
     ``has_locations``: the returned text has the locations of the ops. Raises CandidateError(BIND) with the
-    reason for a module that torch-mlir or tuner refuses; where tuner refuses, also with the place, if known.
+    reason for a module that torch-mlir or tuner refuses; where tuner refuses, also with the operator and its
+    source line, where the module has them.
     """
     with ir.Context() as context:
         torch_dialect().register_dialect(context)

@@ -282,7 +282,7 @@ def apply_script(
 def verify(payload: ir.Module) -> None:
     """Raises CandidateError(COMPILE) if a script left the payload invalid.
 
-    The interpreter does not verify it.
+    The transform interpreter does not verify the payload.
     """
     try:
         payload.operation.verify()

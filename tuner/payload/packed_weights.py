@@ -45,7 +45,8 @@ def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, i
 def packed(weight: Array, packing: WeightPacking, allocate: Allocate) -> Array:
     """Returns a weight, packed, in a new array of one dimension, which ``allocate`` makes.
 
-    Raises ValueError for a weight that is not a matrix, see ``packed_shape``.
+    Raises ValueError for another number of dimensions than ``packing.order`` has, or without an order than
+    two.
     """
     target = allocate((prod(packed_shape(weight.shape, packing)),), weight.dtype)
     pack(weight, packing, target)
@@ -55,7 +56,8 @@ def packed(weight: Array, packing: WeightPacking, allocate: Allocate) -> Array:
 def pack(weight: Array, packing: WeightPacking, target: Array) -> None:
     """Writes a weight, packed, into ``target``, a contiguous array of as many elements as ``packed_shape``.
 
-    Raises ValueError for a weight that is not a matrix, see ``packed_shape``.
+    Raises ValueError for another number of dimensions than ``packing.order`` has, or without an order than
+    two.
     """
     matrix = weight.transpose(packing.order) if packing.order else weight
     matrix = _with_padded_runs(matrix.reshape(packing.matrix_shape(weight.shape)), packing)

@@ -57,7 +57,7 @@ class SpecialKinds:
 
 @dataclass(frozen=True)
 class NumberTypes:
-    """The types of a product: what special numbers need to know of them."""
+    """The number types of a product of matrices, as far as special numbers of A and B depend on them."""
 
     largest: float  # near the largest number of A's type and of C's, with at most 8 significant bits
     sums: np.dtype[Any]

@@ -116,7 +116,10 @@ class ByteProducts:
 
 @dataclass(frozen=True)
 class LaneProducts:
-    """Dot products of numbers as they are, where the instruction takes one lane of a register of A."""
+    """Dot products by an instruction that takes one lane of a register of A, such as sdot of AArch64.
+
+    The numbers of A and B are multiplied as they are.
+    """
 
     dot: DotProduct
     lanes: int

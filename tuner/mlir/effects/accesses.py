@@ -102,9 +102,9 @@ class BufferPart:
 def region_of(buffer: Value) -> StridedRegion | None:
     """Returns a region that contains all elements of a memref, in the buffer that the memref is a view of.
 
-    The region of the memref's type or, where that is dynamic, of the closest enclosing view of static type.
-    None where no region is known: without such a view (none is sought behind a ``memref.reinterpret_cast``),
-    and for what control flow, a select, ``memref.view``, a cast of other types or an unknown op gives.
+    It is the region of the memref's type or, if that type is dynamic, of the closest view of static type that
+    the memref is a view of. None if there is no such view, or only one beyond a ``memref.reinterpret_cast``;
+    and for a memref from control flow, a select, ``memref.view``, a cast of other types or an unknown op.
     """
     region = _of_type(buffer.type)
     while (op := _op_of(buffer)) is not None and op.name in KEEP_THE_BASE:

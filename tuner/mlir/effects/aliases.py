@@ -353,7 +353,7 @@ def roots_of(value: Value) -> tuple[Value, ...]:
 
 
 def origins_of(value: Value) -> tuple[Value, ...]:
-    """Returns the values at which the way back from ``value`` through views, selects and scf ops ends."""
+    """Returns the first values from which ``value`` may be made by views, selects and scf ops alone."""
     roots: dict[Value, None] = {}
     seen: set[Value] = set()
     open_values = [value]
@@ -517,7 +517,7 @@ def block_of(root: Value) -> Block:
 
 @dataclass(frozen=True)
 class Aliases:
-    """The values that may hold one buffer's address, their users, and whether it is freed, returned, kept."""
+    """The values that may hold one buffer's address and their users; flags say if it is freed or escapes."""
 
     values: frozenset[Value]  # memrefs, descriptors, integers, pointers, ...; without tokens
     users: frozenset[Op]  # users of these values, and of the tokens of asynchronous work on the buffer

@@ -170,7 +170,7 @@ def _is_atomic(buffer: Value) -> bool:
 def effect_of_use(op: Op, number: int) -> Effect:
     """Returns what ``op`` may do to its memref operand ``number``.
 
-    For a view, what the view's users may do.
+    If ``op`` makes a view of the operand, what the users of the view may do.
     """
     if op.name not in VIEWS and op.name != CAST:
         return effect_on_operand(op, number)

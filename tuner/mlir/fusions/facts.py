@@ -290,9 +290,9 @@ def _is_strided(argument: ir.MemRefType, loops: int) -> bool:
 
 
 def transposed_loop(op: Op) -> int:
-    """Returns 1 + the number of the loop along which a transposed operand is contiguous.
+    """Returns 1 + the number, from 0, of the loop along which a transposed operand is contiguous.
 
-    0 if none is transposed.
+    0 if no operand is transposed.
     """
     maps = indexing_maps(op)
     for mapping in maps:

@@ -35,7 +35,7 @@ def parse_fusion(text: str) -> ir.Module:
 
 
 def fusion_function(module: ir.Module) -> Op:
-    """Returns the function FUSION_ENTRY of a module; raises CandidateError(BIND) for a module without one."""
+    """Returns the function ``@fusion`` of a module; raises CandidateError(BIND) for a module without one."""
     functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
     for op in functions:
         if op.attributes["sym_name"].value == FUSION_ENTRY:

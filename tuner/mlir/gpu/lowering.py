@@ -75,7 +75,8 @@ def lower_to_program(
     The program has no machine code (cubin) and no resources yet. ``buffers``: the problem's, in the order of
     the payload function's arguments. Module and buffers are of one matrix pair; the program computes
     ``batch`` pairs (``tuner.mlir.gpu.batches``). The module's context must be the current one. Raises
-    CandidateError: RESOURCES for too much memory, COMPILE where a pass fails or the chip lacks an op.
+    CandidateError: RESOURCES for too much memory, COMPILE where a pass fails or the chip lacks an op;
+    UsageError if the wheel that makes PTX is not installed.
     """
     host, alignment_bytes = outline(module, chip, buffers)
     tensor_maps.record_tensor_maps(module)
@@ -149,7 +150,8 @@ def kernels_to_ptx(
 
     ``alignment_bytes``: of dynamic shared memory. With ``bare_pointers`` a kernel takes an address for a
     memref, else all fields of a descriptor. With ``has_lines`` the PTX has the payload's lines, as .loc
-    directives. Raises CandidateError(COMPILE) where a pass fails or the chip lacks what an op needs.
+    directives. Raises CandidateError(COMPILE) where a pass fails or the chip lacks what an op needs,
+    UsageError if the wheel that makes PTX is not installed.
     """
     reject_what_the_chip_lacks(module, chip)  # here the message names the ops that the author wrote
     tensor_maps.pass_tensor_maps_by_address(module)
@@ -203,7 +205,7 @@ def store_objects(holder: Op, chip: Chip, alignment_bytes: int) -> None:
     """Compiles a copy of a ``gpu.module`` and stores its PTX as an attribute of ``holder``, the original.
 
     ``alignment_bytes``: of dynamic shared memory. Raises CandidateError(COMPILE) where a pass fails or the
-    chip lacks what an op needs.
+    chip lacks what an op needs, UsageError if the wheel that makes PTX is not installed.
     """
     alone = ir.Module.create()
     alone.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()

@@ -41,7 +41,10 @@ MODES = ("store", "atomic", "workspace")
 
 
 def neighbours(stores: Sequence[Op], count: int) -> list[tuple[Op, ...]]:
-    """Returns groups of ``count`` stores to the same row of C in adjacent tiles of 8 columns, by column."""
+    """Returns groups of ``count`` stores to one row of C in adjacent tiles of 8 columns, by column.
+
+    Stores that belong to no whole group are left out.
+    """
     rows: dict[object, dict[int, Op]] = {}
     for store in stores:
         *outer, column = list(store.operands)[2:]
@@ -77,7 +80,11 @@ def exchange(pieces: Sequence[Value], lane: Value) -> Value:
 
 
 def column_of(column: Value, lane: Value, count: int) -> Value:
-    """Creates the column in C of a lane's 16 bytes after ``exchange``, from that of its first piece."""
+    """Creates the column in C at which a lane stores its 16 bytes after ``exchange``.
+
+    ``column``: of the lane's first piece; ``lane``: its number, an index value; ``count``: tiles that lanes
+    exchange.
+    """
     distance = TILE_COLUMNS - PIECE
     return affine(symbol(0) + ir.AffineExpr.get_mod(symbol(1), count) * distance, column, lane)
 

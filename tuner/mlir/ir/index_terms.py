@@ -10,9 +10,9 @@ from tuner.mlir.ir.reading import constant_of, op_of
 def split_constant(index: Value) -> tuple[Hashable, int]:
     """Returns (base, constant), whose sum is an index value; creates no ops.
 
-    For a constant the base is None. For an ``affine.apply`` it is the value to which the op only adds a
-    constant, else (text of the op's expression without constants, its operands). For any other value the
-    base is the value, and the constant 0.
+    For a constant, and an ``affine.apply`` that is one, the base is None. For another ``affine.apply`` it is
+    the value to which the op only adds a constant, else (text of the op's expression without constants, its
+    operands). For any other value the base is the value, and the constant 0.
     """
     known = constant_of(index)
     if known is not None:

@@ -11,7 +11,7 @@ ROWS_IN, MATRICES, OFFSETS, ROWS_OUT = PARTS = ("rows", "matrices", "offsets", "
 
 @dataclass(frozen=True)
 class RowGroups:
-    """The arguments of a function that ``tuner.set_aside_groups`` marked."""
+    """A, B, offsets and C: the arguments of a function that ``tuner.set_aside_groups`` marked."""
 
     rows: Value  # A, (m, k)
     matrices: Value  # B, the matrix of the first group

@@ -35,7 +35,7 @@ def output_type(epilogue: Op) -> Type:
 
 
 def reads_argument(epilogue: Op, number: int) -> bool:
-    """Returns whether an epilogue, a scalar function, has an element of the kernel's argument ``number``."""
+    """Returns whether a scalar epilogue function reads an element of the kernel's argument ``number``."""
     for position in range(1, len(epilogue.regions[0].blocks[0].arguments)):
         source = argument_attributes(epilogue, position)[ARGUMENT]
         if ir.IntegerAttr(source).value == number:

@@ -24,9 +24,10 @@ def synchronise_warp() -> None:
 
 
 def shuffled(mode: str, sent: Value, lane: Value) -> Value:
-    """Creates a ``gpu.shuffle`` of all lanes of a warp; returns what each receives.
+    """Creates a ``gpu.shuffle`` of all lanes of a warp; returns the value that each lane receives.
 
-    ``mode``: "idx" or "xor"; ``lane``: the lane that sends, or by which its number differs, an i32.
+    ``mode``: "idx" or "xor"; ``lane``: an i32, the number of the lane to receive from, or for "xor" what the
+    receiving lane's number is xor'd with to get it.
     """
     types = [sent.type, ir.IntegerType.get_signless(1)]
     attribute = ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")

@@ -233,7 +233,7 @@ def takes_any_size(text: str) -> bool:
 def evaluate_tensors(text: str, inputs: tuple[Array, ...]) -> tuple[Float64, ...]:
     """Returns the results, in float64, of a module's first function, which takes tensors, on ``inputs``.
 
-    Raises UsageError for an operation that is not handled here.
+    Raises UsageError for an operation that is not implemented here, MLIRError for text that does not parse.
     """
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
@@ -280,7 +280,7 @@ def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
 
 
 def as_marked(text: str, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Returns a fusion's inputs, changed so that they are as its marks promise.
+    """Returns a fusion's inputs, changed so that they are as the attributes of its arguments promise.
 
     Planes marked as zeros are set to zero in ``inputs``, in place. The mask of an attention with a marked
     visible band is another array, which hides the keys outside of the band.

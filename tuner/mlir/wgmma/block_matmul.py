@@ -164,7 +164,10 @@ class BlockMatmul:
         return low
 
     def operands(self, plan: PipelinePlan) -> tuple[tuple[TiledMatrix, ...], tuple[TiledMatrix, ...]]:
-        """Returns the matrices of the left and of the right operand of ``plan``, in the order of a stage."""
+        """Returns the matrices of the left and of the right operand of ``plan``, in their order in a stage.
+
+        A stage is the tiles in shared memory that are multiplied at one step of k.
+        """
         inputs = self.inputs(plan.products)
         low = self.low_bits(plan)
         assert not isinstance(inputs, Refusal)  # as there is a plan

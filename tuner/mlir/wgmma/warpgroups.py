@@ -77,11 +77,11 @@ class Ring:
         return calculate("addi", calculate("addi", scaled, self.start), offset_bytes)
 
     def full(self, stage: Value) -> Value:
-        """Creates the pointer to a stage's full mbarrier: it completes when the stage's copies arrived."""
+        """Creates the pointer to a stage's full mbarrier, which completes when its copies have arrived."""
         return self._mbarrier(stage, 0)
 
     def empty(self, stage: Value) -> Value:
-        """Creates the pointer to a stage's empty mbarrier: it completes when all consumers read the stage."""
+        """Creates the pointer to a stage's empty mbarrier, which completes once all consumers read it."""
         return self._mbarrier(stage, self.plan.stages)
 
     def _mbarrier(self, stage: Value, before: int) -> Value:

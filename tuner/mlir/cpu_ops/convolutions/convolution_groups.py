@@ -19,7 +19,7 @@ LoopIndices = dict[int, Value]  # dimension -> its index in the loops
 
 @dataclass(frozen=True)
 class PixelRun:
-    """Groups of one size that follow each other in a tile."""
+    """Adjacent groups of pixels of one size in a tile; sums of a group are in registers at the same time."""
 
     first_group: int
     first_pixel: int
@@ -106,7 +106,7 @@ def _loops_of_panel(tile: ConvolutionTile) -> Iterator[tuple[Value, list[Value]]
 
 @dataclass(frozen=True, eq=False)
 class Pixel:
-    """A pixel of a tile; along each dimension its index is that in ``element`` plus that in ``place``."""
+    """A pixel of a tile: its index along a dimension is a number in ``element`` plus a value in ``place``."""
 
     element: TileElement
     place: LoopIndices
