@@ -425,7 +425,8 @@ def _read(text: str, entry: str | None) -> "ProgramPayload":
 def counted_work(payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> DeviceWork | None:
     """Returns the launches and copied bytes of one call of ``payload``, which this function lowers in place.
 
-    None where only a call shows the work: it is in a loop or a branch, or its size is not static.
+    None where only a call shows the work: it is in a loop or a branch, or its size is not static. Raises
+    CandidateError where the lowering fails.
     """
     module = payload.module
     function = payload.function

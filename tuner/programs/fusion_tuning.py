@@ -152,8 +152,9 @@ class Comparing:
     def compare(self, request: ProgramRequest, ends_s: float = math.inf) -> ComparedProgram:
         """Runs and times a program; returns it with the schedules to keep.
 
-        No further process is begun that would end after ``ends_s`` of the clock. Raises TunerError where the
-        program fails.
+        No further process that times the program is begun if it would end after ``ends_s`` of the clock. If
+        the tuned schedules are not faster, the program is run once more without them, even after ``ends_s``.
+        Raises TunerError where the program fails.
         """
         began_s = self.clock()
         ran = self.run(request)

@@ -200,10 +200,15 @@ def timed_baselines(
 ) -> tuple[ProgramBaseline, ...]:
     """Times baselines in rounds interleaved with the program; returns a ProgramBaseline per name.
 
-    ``names``: keys of RUNTIMES. A baseline that cannot run gets the reason in place of times. ``threads``: of
-    PyTorch and of each runtime. ``seconds``: the total time of all rounds. ``attempts``: how often all are
-    timed at most, until each ratio is reliable; a ratio is of one attempt, the first where it is reliable.
-    ``left_s``: seconds of a budget; a baseline that takes longer to compile than is left is not begun.
+    Args:
+        program: called with the inputs of ``example``.
+        example: a module and its inputs.
+        names: keys of RUNTIMES. A baseline that cannot run gets the reason in place of times.
+        threads: of PyTorch and of each runtime.
+        seconds: the time of all rounds of an attempt.
+        attempts: how often all are timed at most, until each ratio is reliable. A ratio is that of the
+            first attempt in which it is reliable, else of the last.
+        left_s: seconds of a budget; a baseline whose compilation is estimated to take longer is left out.
     """
     if not names:
         return ()
@@ -258,7 +263,7 @@ def _calls(
 def compared_baseline(
     name: str, theirs_s: Sequence[float], ours_s: Sequence[float], again_s: Sequence[float]
 ) -> ProgramBaseline:
-    """Returns a baseline's median time and the ratio of both, or why no ratio is reliable.
+    """Returns a baseline's median time, and how many times as fast tuner is, or why no ratio is reliable.
 
     Times of calls in seconds, one per round: of the baseline (``theirs_s``), of tuner (``ours_s``), and of
     tuner a second time (``again_s``), whose difference from ``ours_s`` is the noise.

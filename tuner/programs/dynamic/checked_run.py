@@ -65,8 +65,9 @@ class SizedReport:
 def run_sizes(request: ProgramRequest, sizes: SizeRange) -> SizedReport | Refusal:
     """Compiles a program of a dynamic size, calls it at some sizes of a range and compares the results.
 
-    Returns why there is no such program, with operation and line. Raises CandidateError where the payload or
-    a static program does not compile, or a call fails; UsageError for arguments that do not fit.
+    Returns a Refusal, with operation and line, where there is no such program. Raises CandidateError where
+    the payload or a static program does not compile, or a call fails; UsageError for arguments that do not
+    fit.
     """
     compiled: dict[int, CompiledProgram] = {}
 

@@ -206,9 +206,10 @@ def _type_of(document: Mapping[str, Any]) -> TensorType:
 
 
 def read_document(folder: Path, formats: Sequence[int]) -> Mapping[str, Any]:
-    """Returns the content of program.json, which has one of some ``formats``.
+    """Returns the content of program.json, whose format must be one of ``formats``.
 
-    Raises UsageError for a folder without a program, and for a document that was changed or is damaged.
+    Raises UsageError for a folder without a program, for another format, and for a document that was changed
+    or is damaged.
     """
     path = folder / DOCUMENT
     if not path.exists():
