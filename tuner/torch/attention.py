@@ -96,7 +96,7 @@ def attention_of_few(
     mask: torch.Tensor | None,
     scale: float | None,
 ) -> torch.Tensor:
-    """Returns softmax(query key^T scale) value plus an optional mask, for few queries per head.
+    """Returns softmax(query key^T scale + mask) value for few queries per head; ``mask`` may be boolean.
 
     f16 and bf16 are computed in f32. Scores are sums along the rows of ``key``, which are read as they lie in
     memory; a matrix product would need the transpose of ``key``. Queries that share keys are next to one

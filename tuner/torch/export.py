@@ -355,12 +355,13 @@ def exported_graph(
     *,
     reads_code: bool = False,
 ) -> torch.export.ExportedProgram:
-    """Returns the graph of ``torch.export``, with ``dynamic_shapes`` as there; an exported program as it is.
+    """Returns the graph of a module by ``torch.export``; an exported program is returned as it is.
 
-    ``reads_code``: whether the module's byte code is followed where that is possible, as by torch.compile: a
-    size is an ``int`` there, and ``len`` does not make it a constant. Raises UsageError for a module that
-    torch.export refuses, inside of a transform of torch.func, under autocast and other modes, and for
-    arguments that are not a tuple of dense CPU tensors and constants.
+    ``dynamic_shapes``: as of ``torch.export.export``. ``reads_code``: whether the module's byte code is
+    followed where that is possible, as by torch.compile: a size is an ``int`` there, and ``len`` does not
+    make it a constant. Raises UsageError for a module that torch.export refuses, inside of a transform of
+    torch.func, under autocast and other modes, and for arguments that are not a tuple of dense CPU tensors
+    and constants.
     """
     require_modes(default_dtype())
     require_no_transforms()

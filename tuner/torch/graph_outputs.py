@@ -179,7 +179,10 @@ class ReturnedViews:
 
 
 def returned_views(results: Iterable[Node], memory: frozenset[Node]) -> ReturnedViews:
-    """Returns the results that are views of ``memory`` (inputs, buffers) or of another result."""
+    """Returns the results that are views of ``memory`` (inputs, buffers) or of another result.
+
+    And the operators that make these views, both in a ``ReturnedViews``.
+    """
     results = tuple(dict.fromkeys(results))
     chains = dict(zip(results, map(_chain, results), strict=True))
     bases = Counter(base for base, _ in chains.values())

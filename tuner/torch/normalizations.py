@@ -68,9 +68,9 @@ def group_norm(
 def layer_norm(
     x: torch.Tensor, shape: list[int], weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
-    """Computes ``aten.native_layer_norm``, in f32 for f16 and bf16: (result, mean, 1 / standard deviation).
+    """Computes ``aten.native_layer_norm``: (result, mean, 1 / standard deviation).
 
-    NotImplemented for a tensor without elements.
+    f16 and bf16 are computed in f32, the type of the last two. NotImplemented for a tensor without elements.
     """
     if not x.numel():
         return NotImplemented

@@ -136,11 +136,11 @@ def average_pool(dims: int) -> Callable[..., Any]:
 
 
 def adaptive_average_pool(dims: int) -> Callable[..., Any]:
-    """Returns the decomposition of ``aten.adaptive_avg_pool1d``, ``2d`` or ``3d``.
+    """Returns the decomposition of ``aten.adaptive_avg_pool1d``, ``2d`` or ``3d``, by ``dims``.
 
-    A single window is one mean; equal windows are an ``average_pool``; others are means of slices, dimension
-    by dimension. The decomposition is NotImplemented for integers, where ``average_pool`` is, and for more
-    than SLICES_LIMIT windows along a dimension where they differ.
+    A single window is one mean; windows of equal size are an ``average_pool``; others are means of slices,
+    dimension by dimension. The decomposition returns NotImplemented for integers, for no windows, where
+    ``average_pool`` does, and for more than SLICES_LIMIT windows of different sizes along a dimension.
     """
     of_windows = average_pool(dims)
 

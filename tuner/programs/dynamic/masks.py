@@ -107,7 +107,10 @@ def _masked(reduction: ReductionOverN, tensor: Value, mapping: ir.AffineMap, mas
 def masked_along(
     before: Op, tensor: Value, dimension: int, mask: Value, number: Callable[[ir.Type], Value]
 ) -> Value:
-    """Creates a copy of a tensor with ``number(type)`` where the mask of a dimension is 0; before an op."""
+    """Creates, before an operation, a copy of a tensor with another number where a mask is 0; returns it.
+
+    ``mask``: a number per index of ``dimension``. ``number``: creates the other number, given its type.
+    """
     type_ = tensor.type
     loops = building.dimensions(type_.rank)
 
