@@ -76,7 +76,7 @@ def draw_offsets_of(problem: Problem, rng: np.random.Generator) -> tuple[Array, 
 
 
 def draw_scales(problem: Problem, rng: np.random.Generator) -> tuple[Array, ...]:
-    """Returns random scales of A and B, positive f32 over SCALE_OCTAVES powers of two; () without them."""
+    """Returns random scales of A and B, f32 numbers from 2**-4 to 2**4; () if the problem has none."""
     scales = []
     for argument in problem.scales:
         exponents = rng.uniform(-SCALE_OCTAVES / 2, SCALE_OCTAVES / 2, argument.shape)

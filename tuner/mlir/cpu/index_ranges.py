@@ -33,7 +33,7 @@ class IndexRange:
 
 @dataclass(frozen=True)
 class LoopBounds:
-    """Constant bounds of an ``scf.for``: its first index, the step, and the number of iterations."""
+    """Constant bounds of an ``scf.for``: its first index, the index's step, and the number of iterations."""
 
     first: int
     step: int

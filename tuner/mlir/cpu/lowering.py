@@ -64,8 +64,8 @@ DEFINITION = re.compile(r"^( *llvm\.func @.*?) *\{ *$", re.MULTILINE)  # its end
 def reject_unjittable(llvm_text: str) -> None:
     """Raises CandidateError(RESOURCES) for LLVM dialect that crashes the JIT or takes the JIT seconds.
 
-    That is a call of a function that is not ``RESOLVABLE``, a vector above ``VECTOR_LIMIT_BYTES``, and a
-    scalable vector.
+    That is a call of a function that the JIT cannot resolve (not in ``RESOLVABLE``), a vector above
+    ``VECTOR_LIMIT_BYTES`` (2048), and a scalable vector.
     """
     _reject_scalable(llvm_text)
     missing = sorted(set(DECLARATION.findall(llvm_text)) - RESOLVABLE)

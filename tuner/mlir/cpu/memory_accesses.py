@@ -63,7 +63,7 @@ MAP = "permutation_map"
 
 @dataclass(frozen=True)
 class PlacedAccess:
-    """One read or write of a buffer: a box of elements, from the indices ``starts`` on."""
+    """One read or write of a buffer: a box of elements, from the indices ``starts`` on, ``extents`` wide."""
 
     buffer: Value  # an argument of a function, or the result of an allocation
     is_write: bool

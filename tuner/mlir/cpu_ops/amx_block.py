@@ -72,7 +72,7 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
     (``tuner.mlir.cpu_ops.amx_planes``; default 0), and a block with sums that are not finite is computed
     again by multiply-adds. The handle (a func.func) stays valid.
     Silenceable failure: a matmul that is not of memrefs of static sizes of bf16 into f32, of i8 into i32 or,
-    with planes, of f32 into f32, too many tiles, or an A that has to be packed.
+    with planes, of f32 into f32, too many tiles, or an A that has to be packed with ``pack_a`` 0.
     """
 
     def change(self, function: Op) -> Refusal | None:

@@ -343,8 +343,9 @@ def _kernel_of(launch: Op) -> Op | None:
 def roots_of(value: Value) -> tuple[Value, ...]:
     """Returns the buffers that a memref may be a view of: one, unless control flow or a select chooses.
 
-    Buffers are arguments of the function and results of ops of ``SOURCES``; the first ``memref.get_global``
-    of a symbol stands for all of that symbol. Raises CandidateError(COMPILE) for a memref of other origin.
+    Buffers are arguments of the function and results of ops of ``SOURCES``, such as allocations; the first
+    ``memref.get_global`` of a symbol stands for all of that symbol. Raises CandidateError(COMPILE) for a
+    memref of other origin.
     """
     origins = origins_of(value)
     for origin in origins:
@@ -480,7 +481,10 @@ class AliasSets:
 
 
 def structured_operations(block: Block) -> Iterator[Op]:
-    """Yields the ops of a block in pre-order, with those nested in ``STRUCTURED`` control flow only."""
+    """Yields the ops of a block in pre-order, with the ops nested in scf control flow (``STRUCTURED``).
+
+    Ops nested in other ops with regions are left out.
+    """
     for op in list(block.operations):
         yield op.operation
         if op.operation.name in STRUCTURED:
@@ -492,7 +496,7 @@ def structured_operations(block: Block) -> Iterator[Op]:
 def buffers_of(function: Op) -> Iterator[Value]:
     """Yields all memrefs of a function, views too, before their uses.
 
-    Ops nested in other than ``STRUCTURED`` control flow are left out.
+    Ops nested in other ops with regions than scf control flow (``STRUCTURED``) are left out.
     """
     block = function.regions[0].blocks[0]
     yield from (argument for argument in block.arguments if is_buffer(argument.type))

@@ -35,8 +35,8 @@ def declare_launch_memory(module: ir.Module) -> None:
 
     Static shared memory becomes a workgroup attribution, and any other static ``memref.alloc`` a
     ``memref.alloca``: so passes of host code add no deallocations. Memory of dynamic size, or aligned to more
-    than ALIGNMENT_BYTES, stays an allocation. Raises CandidateError(COMPILE) for memory that the host uses
-    too.
+    than ALIGNMENT_BYTES (128), stays an allocation. Raises CandidateError(COMPILE) for memory that the host
+    uses too.
 
         %t = memref.alloc() : memref<16xf32, #gpu.address_space<workgroup>>
         gpu.launch blocks(...) in (...) threads(...) in (...) {

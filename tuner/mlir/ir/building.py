@@ -162,9 +162,9 @@ def is_equal(left: Value, right: Value) -> Value:
 
 
 def compared(predicate: str, left: Value, right: Value) -> Value:
-    """Creates ``arith.cmpi`` by one of PREDICATES of two index or integer values; returns its i1 value.
+    """Creates ``arith.cmpi`` of two index or integer values; returns its i1 value.
 
-    Of two vectors a vector of i1.
+    ``predicate``: "eq", "ne", "slt", "ult" or "ule". Of two vectors the value is a vector of i1.
     """
     truth = ir.IntegerType.get_signless(1)
     if isinstance(left.type, ir.VectorType):

@@ -44,7 +44,10 @@ def module_of(launch: Op) -> str:
 
 
 def operands(launch: Op, segment: int) -> list[Value]:
-    """Returns the operands of a ``gpu.launch_func`` in one operand segment, such as ``ARGUMENTS``."""
+    """Returns the operands of a ``gpu.launch_func`` in one operand segment, such as ``ARGUMENTS``.
+
+    ``segment``: the number of the segment among the op's ``operandSegmentSizes``.
+    """
     sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
     start = sum(sizes[:segment])
     return list(launch.operands)[start : start + sizes[segment]]
@@ -81,7 +84,10 @@ def shared_bytes_operand(launch: Op) -> Value | None:
 
 
 def set_shared_bytes(launch: Op, size: int, extra_bytes: Value | None = None) -> None:
-    """Replaces a launch by one with ``size`` + ``extra_bytes`` (i32) bytes of dynamic shared memory."""
+    """Replaces a ``gpu.launch_func`` by one with another size of dynamic shared memory; erases the old one.
+
+    The size is ``size`` bytes, plus ``extra_bytes``, an i32 value, if that is given.
+    """
     sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
     before = sum(sizes[:SHARED_BYTES])
     old = list(launch.operands)

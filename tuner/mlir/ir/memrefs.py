@@ -14,10 +14,10 @@ BUFFER = "tuner.buffer"  # attribute of an argument or an allocation: the name o
 
 
 def contiguous_dimensions(memref: Type) -> int:
-    """Returns how many trailing dimensions of a ranked memref type are known to lie in memory without gaps.
+    """Returns how many trailing dimensions of a ranked memref type surely lie in memory without gaps.
 
-    A dimension of size 1 has no gap. Outside of a dimension of dynamic size nothing is known: the result is 1
-    for ``memref<?x?xf32>``.
+    A dimension of size 1 has no gap. Of dimensions outside of one of dynamic size this is never sure: the
+    result is 1 for ``memref<?x?xf32>``.
     """
     strides, _ = memref.get_strides_and_offset()
     adjacent: int | None = 1  # the stride without a gap; None after a dynamic size

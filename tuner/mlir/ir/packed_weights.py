@@ -116,7 +116,7 @@ def _number(attributes: dict[str, Attribute], name: str, default: int) -> int:
 
 
 def begins_panel(column: Value | int, columns: int) -> bool:
-    """Returns whether ``column`` is known to be a multiple of ``columns``, the first column of a panel.
+    """Returns whether ``column`` is surely a multiple of ``columns``, that is, the first column of a panel.
 
     ``column``: a number, or the index of an ``scf.for`` with constant start and step; False for other values.
     """

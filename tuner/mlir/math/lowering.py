@@ -153,8 +153,8 @@ PRODUCTS: dict[float, Formula] = {
 def lower_math(module: ir.Module) -> None:
     """Replaces math ops and ``arith.remf`` in all kernels by formulas that need no libdevice, in place.
 
-    Ops of ``NATIVE`` and ``OF_INTEGERS`` stay. Raises CandidateError(COMPILE) for an op without a formula for
-    its type, and for ``arith.remf`` of vectors.
+    Ops of ``NATIVE`` and ``OF_INTEGERS``, for which LLVM has instructions, stay. Raises
+    CandidateError(COMPILE) for an op without a formula for its type, and for ``arith.remf`` of vectors.
     """
     for kernel in walk(module, "gpu.func"):
         compute_bytes_in_single(kernel)
@@ -169,8 +169,9 @@ def lower_math(module: ir.Module) -> None:
 def expand_math(root: Op | ir.Module) -> None:
     """Replaces the math ops and ``arith.remf`` in any code by formulas of arith and math ops, in place.
 
-    Ops of ``NATIVE`` and ``OF_INTEGERS`` stay; ``math.exp2`` of float32 is computed in float64. Raises
-    CandidateError(COMPILE) for an op without a formula for its type, and for ``arith.remf`` of vectors.
+    Ops of ``NATIVE`` and ``OF_INTEGERS``, for which LLVM has instructions, stay; ``math.exp2`` of float32 is
+    computed in float64. Raises CandidateError(COMPILE) for an op without a formula for its type, and for
+    ``arith.remf`` of vectors.
     """
     compute_bytes_in_single(root)
     expand_remainders(root)
