@@ -157,7 +157,7 @@ def _divided(number: Value, by: int) -> Value:
 
 @dataclass(frozen=True, eq=False)
 class KGroupSource:
-    """Reads A or B as K groups: 32 bits, two bf16 or four i8 that are adjacent along K.
+    """Reads A or B as K groups: ``bits`` (32) bits each, two bf16 or four i8 that are adjacent along K.
 
     In the methods, ``across`` is the row index of A or the column index of B, and ``k`` the index along K.
     """
@@ -177,12 +177,12 @@ class KGroupSource:
 
     @property
     def depth(self) -> int:
-        """Returns the number of elements of a vector of K groups, 32 bits each: of 16, 32 bf16 or 64 i8."""
+        """Returns the number of elements of a vector of K groups: of 16 of 32 bits, 32 bf16 or 64 i8."""
         return self.k_groups * self.per_k_group
 
     @property
     def vector(self) -> Type:
-        """Returns the type of a vector of K groups, 32 bits each: of 16, vector<32xbf16> or vector<64xi8>."""
+        """Returns the type of a vector of K groups: of 16 of 32 bits, vector<32xbf16> or vector<64xi8>."""
         return ir.VectorType.get([self.depth], self.element)
 
     @property
@@ -200,17 +200,19 @@ class KGroupSource:
         return value("vector.bitcast", k_groups_type(self.k_groups), elements)
 
     def along_k(self, across: Value, k: Value, depth: int) -> Value:
-        """Creates the vector of K groups, 32 bits each, from index ``k`` on of one row of A or column of B.
+        """Creates the vector of K groups from index ``k`` on of one row of A or one column of B.
 
-        ``across``: the number of the row or column. Elements of the vector from number ``depth`` on are 0.
+        A K group is ``bits`` (32) bits, elements that are adjacent along K. ``across``: the number of the row
+        or column. Elements of the vector from number ``depth`` on are 0.
         """
         return self._read(across, k, depth, self.depth)
 
     def side_by_side(self, k: Value, across: Value, depth: int, width: int, total: int) -> list[Value]:
-        """Creates the K groups, 32 bits each, at ``k`` of ``total`` adjacent rows of A or columns of B.
+        """Creates the K groups at ``k`` of ``total`` adjacent rows of A or columns of B.
 
-        Returns vectors of K groups, in the order of the rows or columns, of which ``across`` is the first.
-        Only ``depth`` elements along K, and ``width`` rows or columns, are read; the others are 0.
+        A K group is ``bits`` (32) bits, elements that are adjacent along K. Returns vectors of K groups, in
+        the order of the rows or columns, of which ``across`` is the first. Only ``depth`` elements along K,
+        and ``width`` rows or columns, are read; the others are 0.
         """
         type_ = ir.VectorType.get([total], self.element)
         rows = [
@@ -230,10 +232,10 @@ class KGroupSource:
                 fetch(self.buffer, plus(k, row), plus(across, column))
 
     def along_k_where(self, mask: Value, across: Value, k: Value) -> Value:
-        """Creates the vector of K groups, 32 bits each, from index ``k`` on of one row of A or column of B.
+        """Creates the vector of K groups from index ``k`` on of one row of A or column of B.
 
-        ``across``: the number of the row or column. ``mask``: a vector of i1; elements are 0 where it is
-        false.
+        A K group is ``bits`` (32) bits, elements that are adjacent along K. ``across``: the number of the row
+        or column. ``mask``: a vector of i1; elements are 0 where it is false.
         """
         return self._read_where(mask, across, k, self.depth)
 
