@@ -127,10 +127,10 @@ def is_known_first(node: Node) -> bool:
 
 
 def read_sizes_of_arguments(graph: torch.fx.Graph, arguments: Sequence[Node]) -> None:
-    """Replaces each ``sym_size`` of a graph by the size of an argument, times and plus constants; in place.
+    """Replaces ``sym_size`` operators of a graph by a size of an argument, times and plus constants.
 
-    Before, it may read the size of another operator's result; what uses the size would depend on that
-    operator.
+    The graph is changed in place. Before, such an operator may read another operator's result, on which all
+    that uses the size would depend. A size that is not such a function of one argument's size stays.
     """
     owners: dict[str, tuple[Node, int]] = {}
     for node in arguments:

@@ -122,7 +122,10 @@ def returned_values(program: torch.export.ExportedProgram) -> tuple[list[Any], l
 
 
 def shared_memory(program: torch.export.ExportedProgram) -> str:
-    """Returns which result shares memory with an input, a weight or a result, in eager mode; "" if none."""
+    """Returns which result shares memory in eager mode, and with what: "result 0 shares memory with x".
+
+    With an input, a weight or another result. "" if no result does.
+    """
     owners = {_storage(node): f"with {node.name}" for node in program.graph.nodes if node.op == "placeholder"}
     results, changed = returned_values(program)
     for name, value in changed:

@@ -180,7 +180,10 @@ class MirroredBuffer:
             copy_buffer(self.host, view)
 
     def free(self) -> None:
-        """Creates deallocations of the mirror's own memory, and of host memory that is freed late."""
+        """Creates deallocations of the memory that was added for the buffer, and of host memory freed late.
+
+        Added memory is the host's for a device argument, unless it is returned; else the device's.
+        """
         if self.kind is BufferKind.DEVICE_ARGUMENT:
             if not self.is_returned:
                 self.deallocations.append(create("memref.dealloc", [], [self.host]))

@@ -202,7 +202,7 @@ KEEP_ZEROS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape")  # 
 
 
 def note_tensor(op: Op, known: KnownSizes) -> None:
-    """Records the shape of an operation on tensors outside of linalg.
+    """Records in ``known`` the shape of the result of an operation on tensors that is not of linalg.
 
     Raises UsageError for an operation without a rule, and where its rule does not hold.
     """

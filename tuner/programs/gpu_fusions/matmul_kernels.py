@@ -170,7 +170,7 @@ class ScriptKernels:
 
 @dataclass(frozen=True)
 class KernelPlace:
-    """The module to which a fusion's kernels are added; their names have the fusion's name in them."""
+    """Where the kernels of a fusion are added: a module, and the fusion's name, which is in their names."""
 
     scripts: ScriptKernels
     name: str  # of the fusion, unique in the program

@@ -116,7 +116,7 @@ def read_file(folder: Path, document: Mapping[str, Any], name: str) -> bytes:
 
 
 def read_weights(folder: Path, document: Mapping[str, Any], sizes: Sequence[int]) -> tuple[Array, ...]:
-    """Returns the packed weights of a folder, each of a number of bytes: read-only arrays in the mapped file.
+    """Returns the packed weights of a folder, of ``sizes`` bytes: read-only arrays in the mapped file.
 
     Raises UsageError where the file is missing, changed or damaged.
     """
