@@ -16,8 +16,9 @@ FLASH = ATEN._scaled_dot_product_flash_attention_for_cpu.default  # noqa: SLF001
 def attentions(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
     """Returns decompositions of ``scaled_dot_product_attention`` and of its form for CPUs.
 
-    ``table``: decompositions that are called where attention is not causal. PyTorch's own adds -inf to the
-    score of a hidden key, which is NaN for a score of NaN or infinity; its kernels never read this score.
+    Computed here, without dropout: causal attention without a mask, and attention of few queries. ``table``:
+    decompositions that are called for the rest. PyTorch's own adds -inf to the score of a hidden key, which
+    is NaN for a score of NaN or infinity; its kernels never read this score.
     """
     general = table[ATEN.scaled_dot_product_attention.default]
     general_flash = table[FLASH]

@@ -147,7 +147,7 @@ class EagerComparison:
 def compared_with_eager(
     module: torch.nn.Module | torch.export.ExportedProgram, example: Example, program: TensorProgram
 ) -> EagerComparison:
-    """Times each large region of a program next to its operators in eager mode.
+    """Times each large region of a program next to its operators in eager mode, on one thread.
 
     Large: of at least a tenth of the program's time, and of LOOPS_LEAST_S. Returns the slower regions;
     ``why_unknown`` and no regions where they cannot be compared.

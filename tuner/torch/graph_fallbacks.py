@@ -32,7 +32,11 @@ class Fallback:
 
 
 def fallback_of(graph: torch.fx.GraphModule, inputs: Sequence[Any], name: str) -> Fallback:
-    """Returns the graph as the backend ``name`` compiles it; in eager mode where that fails or is slower."""
+    """Returns a graph as the backend ``name`` compiles it, or in eager mode where that is better.
+
+    Eager mode: where the backend fails, is slower by more than noise, or writes other numbers into the inputs
+    than eager mode does. ``inputs``: example inputs; they are not written.
+    """
     from torch._dynamo import lookup_backend
 
     try:

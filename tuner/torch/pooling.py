@@ -174,10 +174,10 @@ def _means_of_windows(x: torch.Tensor, counts: list[int]) -> Any:
 
 
 def adaptive_max_pool(dims: int) -> Callable[..., Any]:
-    """Returns the decomposition of ``aten.adaptive_max_pool1d``, ``2d`` or ``3d`` of one window: a maximum.
+    """Returns the decomposition of ``aten.adaptive_max_pool1d``, ``2d`` or ``3d``, for one window.
 
-    Of NaN the index is that of the last, as PyTorch's is. The decomposition is NotImplemented for more
-    windows, and for integers.
+    It computes (maximum, index); the index of NaN is that of the last NaN, as PyTorch's is. It returns
+    NotImplemented for more windows, for integers, and for no elements. ``dims``: 1, 2 or 3.
     """
 
     def computed(x: torch.Tensor, output_size: list[int]) -> Any:

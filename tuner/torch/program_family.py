@@ -94,7 +94,10 @@ class ProgramFamily:
             self._program(ladder_size(self.ladder, size), values)
 
     def compile_all(self) -> None:
-        """Compiles the programs of all sizes of the ladder. Raises UsageError and CandidateError."""
+        """Compiles the programs of all sizes of the ladder.
+
+        Raises UsageError or CandidateError for a program that cannot be compiled.
+        """
         n = self.ladder[0]
         values: list[torch.Tensor | int] = []
         for example, sizes, is_number in zip(self.examples, self.arguments, self.is_number, strict=True):

@@ -112,7 +112,7 @@ def _code(size: int, made: SizedProgram | None) -> SizedCode:
 
 
 def parts_of(function: SizedFunction) -> PartedFunction:
-    """Returns a loaded program of a dynamic size as a function of tensors, with one part."""
+    """Returns a loaded program of a dynamic size as a function of tensors: one part runs all of it."""
     shapes = tuple(map(_tensor_shape, function.signature.arguments))
     names = tuple(map("argument_{}".format, range(len(shapes))))
     results = tuple(map("result_{}".format, range(len(function.signature.results))))

@@ -114,7 +114,7 @@ class Slice:
 def view_of(op: Op, source: View) -> View | None:
     """Returns the view of memory of a reshape's or slice's result, given the view of its source.
 
-    None where the result would need a copy.
+    None where the result would need a copy, and for a slice that is not static.
     """
     if op.name == operations.EXPAND:
         return expanded(source, tuple(op.results[0].type.shape), groups_of(op))

@@ -240,7 +240,7 @@ def reject_linalg(function: Op) -> None:
 
 
 def reject_unknown_floats(module: ir.Module) -> None:
-    """Raises CandidateError(COMPILE) for the first operation on floats that the table of types lacks.
+    """Raises CandidateError(COMPILE) for the first operation on floats of a type that NUMBER_TYPES lacks.
 
     Such as tf32, f80, f128, and 8-bit floats other than f8E4M3FN and f8E5M2.
     """
