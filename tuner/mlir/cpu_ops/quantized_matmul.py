@@ -240,9 +240,10 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
     ``prefetch``, bytes from the weights that are multiplied to those that are prefetched (default 0: none;
     where A has more rows than ``tile_m``, any other number prefetches the next block, except with "tiles" and
     "scaled"). The handle stays valid.
-    Silenceable failure: another function, a scheme that does not fit the types, ``words`` of another scheme,
-    a tile that is not whole registers, a block_k that does not divide K or is not a multiple of a group
-    (without groups, of 32), or with a result other than f32.
+    Silenceable failure: a function that is not such a matmul, a scheme that does not fit the types, ``words``
+    with a scheme other than "dots" and "bytes", a tile that is not whole registers, a ``block_k`` that does
+    not divide K or is not a multiple of a group (without groups, of 32), and a ``block_k`` with a result
+    other than f32.
 
     Source: docs/decisions/quantized-matmuls.md
     """

@@ -41,8 +41,8 @@ class SharedLayoutOp(InPlaceOp, name="shared_layout"):
     Attributes, both i64: with ``swizzle`` = 0 (default) a tile that only ``nvgpu.ldmatrix`` reads is padded
     by 16 bytes instead, which avoids bank conflicts too but takes more memory. Every other tile is padded by
     ``pad_bytes`` (a multiple of 16, default 16; 0: no tile is padded). The handle (a func.func) stays valid.
-    Silenceable failure, with nothing changed: a use that is not by index, such as a view, or other
-    ``pad_bytes``.
+    Silenceable failure, with nothing changed: a use that is not by index, such as a view, or ``pad_bytes``
+    below 0 or not a multiple of 16.
     """
 
     def change(self, function: Op) -> Refusal | None:

@@ -62,8 +62,9 @@ class DepthwiseBlockOp(InPlaceOp, name="depthwise_block"):
           %next = vector.fma %left, %every, %before : vector<8xf32>
 
     Attributes, i64: ``lanes``, elements of a register (default 16); ``columns``, pixels of a row that are
-    summed up at a time (default 0: all). The handle (a func.func) stays valid. Silenceable failure: another
-    convolution, and columns of padding at a place that is not known.
+    summed up at a time (default 0: all). The handle (a func.func) stays valid. Silenceable failure: a
+    convolution that is not as above, or not of memrefs of static sizes, and, with columns of padding, a tile
+    that does not begin at the start of the image's rows.
     """
 
     def change(self, function: Op) -> Refusal | None:
