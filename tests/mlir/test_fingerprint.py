@@ -30,7 +30,6 @@ MAKES_NO_CODE = {
     *("core/errors.py", "core/machine.py", "core/records.py", "core/runs.py"),
     *("core/interfaces.py", "core/device.py"),
     "core/progress.py",  # says what a process works on
-    "core/serialization.py",  # values as text
     "core/typed_arguments.py",  # checks arguments of the Python API
     "mlir/fingerprint.py",
     "runtime/wheel_tools.py",  # finds a ptxas
