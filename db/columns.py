@@ -39,7 +39,7 @@ class UtcDateTime(sa.TypeDecorator[datetime.datetime]):
     def process_bind_param(
         self, value: datetime.datetime | None, dialect: Dialect
     ) -> datetime.datetime | None:
-        """Returns the moment to store, in UTC. Raises ValueError for a time without a zone."""
+        """Returns the moment to store, in UTC; None for None. Raises ValueError for a time without a zone."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -49,7 +49,7 @@ class UtcDateTime(sa.TypeDecorator[datetime.datetime]):
     def process_result_value(
         self, value: datetime.datetime | None, dialect: Dialect
     ) -> datetime.datetime | None:
-        """Returns a stored moment in UTC. A stored value without a zone is taken as UTC."""
+        """Returns a stored moment in UTC; None for NULL. A stored value without a zone is taken as UTC."""
         return None if value is None else with_zone(value).astimezone(datetime.UTC)
 
 

@@ -51,8 +51,8 @@ CAMPAIGN_PROGRESS = ("status", "process", "seconds", "search_s", "trials", "budg
 class Merge:
     """A merge of another results database into this one; a repeated merge adds nothing.
 
-    Of two outcomes of a trial the earlier is kept, of two timings the one with the narrower interval, of two
-    states of a run that with more seconds. So databases may be merged in any order. Impossible outcomes of
+    Of two outcomes of a trial the earlier is kept; of two timings the one with the narrower interval; of two
+    states of a run the one with more seconds. So databases may be merged in any order. Impossible outcomes of
     the other database become failures, its other impossible times are left out.
     """
 

@@ -36,7 +36,8 @@ SETTINGS: Final = (
 def import_results(database: Database, results: RemoteResults) -> Imported:
     """Stores the results of a measurement on another machine, as runs of target cuda.
 
-    A repeated import adds nothing. Raises UsageError, and stores nothing, for an unknown trial.
+    Returns how many runs and trials were added, and how many trials were stored before: a repeated import
+    adds nothing. Raises UsageError, and stores nothing, for an unknown trial.
     """
     with database.writing() as session:
         return _ResultsImport(session, results.provenance).do(results)

@@ -26,9 +26,9 @@ ENOUGH = 0.9  # share of the best rule's failures: a simpler rule that explains 
 
 
 def log_chance_of_one_kind(drawn: int, wanted: int, total: int) -> float:
-    """Returns the log of the chance that ``drawn`` points, at random of ``total``, are all among ``wanted``.
+    """Returns the log of the probability that ``drawn`` random points of ``total`` are all wanted.
 
-    That is log(C(wanted, drawn) / C(total, drawn)); ``wanted``: how many points are of the wanted kind.
+    That is log(C(wanted, drawn) / C(total, drawn)); ``wanted``: how many of the ``total`` points are wanted.
     """
     return (
         _log_factorial(wanted)
@@ -198,9 +198,10 @@ def mine(
 ) -> tuple[Suggestion, ...]:
     """Returns constraints on one strategy's knobs that would have excluded failed trials, and no success.
 
-    A constraint excludes ``min_support`` or more failed points of one kind, beyond those that constraints
-    found before for this kind exclude, with a p-value of at most CHANCE_LIMIT (0.01). Sorted by the number of
-    failed trials that they exclude, the most first.
+    Failures are of one kind if their stage is equal and their reasons differ in numbers alone. A constraint
+    excludes ``min_support`` or more failed points of one kind that no earlier constraint for this kind
+    excludes, with a p-value of at most CHANCE_LIMIT (0.01). Sorted by the number of failed trials that they
+    exclude, the most first.
     """
     points = _common(observations)
     columns = PointColumns(points, knobs)

@@ -98,8 +98,8 @@ def usable_columns(matrix: TimeMatrix, allowed: Iterable[int] | None = None) -> 
 def served(matrix: TimeMatrix, columns: Sequence[int], completed: CompletedTimes | None = None) -> Portfolio:
     """Returns the portfolio of the configurations ``columns``: which of them serves each problem.
 
-    Within NOISE (1 %) of the fastest, the one that is fastest on most problems. ``completed``: the matrix
-    with predictions for missing times; None: predicted here.
+    If several are within NOISE (1 %) of the fastest on a problem, the one that is fastest on most problems
+    serves it. ``completed``: the matrix with predictions for missing times; None: predicted here.
     """
     completed = completed_times(matrix) if completed is None else completed
     logs = np.where(matrix.is_applicable(), completed.logs, np.inf)[:, list(columns)]
@@ -336,9 +336,9 @@ def ranked_columns(
 ) -> RankedColumns:
     """Returns the columns that apply to a problem, the best first.
 
-    For a problem of the matrix with times, its timed columns by time. Else by the times of the problems with
-    the same n and k and the nearest m, else by the corrected cost model. ``columns``: to choose from, None:
-    all.
+    For a problem of the matrix with times, only its timed columns, ranked by time. Else columns are ranked by
+    the times of the problems with the same n and k and the nearest m; without such problems by the corrected
+    cost model. ``columns``: to choose from, None: all.
     """
     candidate_columns = range(len(matrix.columns)) if columns is None else columns
     usable = [column for column in candidate_columns if new_problem.applies[column]]

@@ -140,9 +140,10 @@ class Scheduler:
 
     @property
     def has_nothing_left(self) -> bool:
-        """True if the problems that still gain can save at most the share REST (5 %) of the time of all.
+        """Returns whether the problems that still improve can save at most REST (5 %) of the time of all.
 
-        By the rooflines of the problems; False if these are not known, or if one of them has no time yet.
+        A problem's time cannot fall below its roofline. False if rooflines are not known, or if a problem
+        that still improves has no time yet.
         """
         least_s = np.array([times[-1] if times else np.inf for times in self._least_s])
         is_open = np.array([not self._is_quiet(problem) for problem in range(len(least_s))])

@@ -56,7 +56,7 @@ class CommandForm(ABC):
 
     @classmethod
     def of(cls, context: click.Context) -> Self:
-        """Reads the options of a command line.
+        """Returns the form with the options of a command line.
 
         Raises UsageError for an option that does not belong to the form.
         """

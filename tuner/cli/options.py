@@ -375,9 +375,9 @@ def parse_candidate(text: str) -> "Candidate":
 
 
 def parse_number(word: str, noun: str = "trial") -> int:
-    """Parses the ID of a trial, a run or a campaign; ``noun``: which of these, for the message.
+    """Returns the number that the ID of a trial, a run or a campaign stands for.
 
-    Raises UsageError for text that is not a number.
+    ``noun``: "trial", "run" or "campaign", for the message. Raises UsageError for text that is not a number.
     """
     if not word.isascii() or not word.isdigit() or len(word) > 18:
         line = f"ID: found {word!r}, allowed the number of a {noun}, such as 42"

@@ -119,7 +119,10 @@ def under_way(connection: "Connection", run: str) -> dict[tuple[int, str], int]:
 
 
 def cancel_run(connection: "Connection", run: str) -> int:
-    """Deletes the waiting jobs of a run (uuid), and aborts those begun; returns the number of both."""
+    """Deletes the waiting jobs of a run (uuid), and aborts the jobs that were begun.
+
+    Returns how many jobs were deleted or aborted.
+    """
     manager = _manager(connection)
     with connection.transaction():
         jobs = under_way(connection, run).values()

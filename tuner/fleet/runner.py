@@ -71,8 +71,8 @@ class _Flight:
 class FleetRunner(AbstractRunner):
     """A runner whose candidates are compiled, verified and timed by the nodes of a fleet.
 
-    Work begins as soon as it is known. A trial gets the outcome that it would get on one machine: ``finish``
-    takes outcomes in the order of trials, and drops an early evaluation of code equal to an earlier trial's.
+    Work is queued early. A trial gets the outcome that it would get on one machine: ``finish`` takes outcomes
+    in the order of trials, and drops an early evaluation of code equal to an earlier trial's.
     """
 
     def __init__(self, order: RunnerOrder, driver: Driver, work_template: FleetWork) -> None:

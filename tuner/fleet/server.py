@@ -79,10 +79,10 @@ def as_role(url: str, role: str | None) -> str:
 
 
 def connected(url: str) -> "Connection":
-    """Connects to the server; each statement is committed by itself.
+    """Returns a connection to the server at ``url``; each statement is committed by itself.
 
-    Raises NoReplyError if the server does not answer or refuses, UsageError for a missing package and for
-    a URL of another kind of database.
+    Raises NoReplyError if the server does not answer or refuses, UsageError for a missing package and for a
+    URL of another kind of database.
     """
     require_packages()
     import psycopg

@@ -64,7 +64,7 @@ class FleetStatus:
 
 
 def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
-    """Reads a fleet's state from its database.
+    """Returns a fleet's state, read from its database.
 
     A node is lost ``lease_s`` seconds after its last heartbeat.
     """

@@ -63,7 +63,7 @@ def write_settings(connection: "Connection", settings: FleetSettings) -> None:
 
 
 def read_settings(connection: "Connection") -> FleetSettings:
-    """Reads the settings of a fleet. Raises UsageError for a database without a fleet."""
+    """Returns the stored settings of a fleet. Raises UsageError for a database without a fleet."""
     import psycopg
 
     try:

@@ -299,10 +299,9 @@ def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
 
 
 def other_winners(store: "Store", best: StoredTrial) -> tuple[StoredTrial, ...]:
-    """Returns the best trial of each other cache state (``Problem.cache``), if its script is another one.
+    """Returns the best trial of each other cache state (``Problem.cache``) with another script than ``best``.
 
-    Problem, target, machine and threads are otherwise those of ``best``. () for an untimed trial and a
-    replay.
+    Problem, target, machine and threads are those of ``best``. () if ``best`` is untimed or a replay.
     """
     if best.best_s is None or not is_measured_there(group_of(best)):
         return ()

@@ -11,7 +11,10 @@ from tuner.results.database_name import is_named, which_database
 
 
 def open_or_create(named: str | Path | None) -> Store:
-    """Opens the results database ``named``, a path or URL, or the default; creates a missing file."""
+    """Opens the results database ``named``, a path or URL, or the default; returns the Store.
+
+    Creates a missing file.
+    """
     return Store.open(which_database(named))
 
 

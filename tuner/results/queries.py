@@ -80,9 +80,9 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
 
 
 def problem_conditions(conditions: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns those of the conditions that are on the problem, with values as ``Problem`` writes them.
+    """Returns the conditions on the problem that are not None, with values as ``Problem`` writes them.
 
-    Leaves out other conditions and those that are None. Raises UsageError for a value that no problem has.
+    Raises UsageError for a value that no problem has.
     """
     options = {name: conditions[name] for name in PROBLEM_OPTIONS if conditions.get(name) is not None}
     for name in {"dtype", "output"} & options.keys():

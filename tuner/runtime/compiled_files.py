@@ -52,7 +52,10 @@ class CompiledFiles:
         return hashlib.sha256(repr((_compilers(), parts)).encode()).hexdigest()
 
     def read(self, key: str) -> Any:
-        """Returns the value that was written for a key; None without a whole file of this user."""
+        """Returns the value that was written for a key.
+
+        None if there is no file for the key, if it is damaged, or if another user owns it.
+        """
         path = self.folder / key
         try:
             with path.open("rb") as file:

@@ -201,9 +201,10 @@ def measure_together_by(
 ) -> tuple[Measurement, ...]:
     """Times actions interleaved, one sample each per round, in random order, so that drift affects all alike.
 
-    Returns their measurements in order, all of equally many samples: at most as many as fit into 1 s
-    (LIMIT_S) for the slowest, with 4 other calls, or 6 (FEW_SAMPLES) if these are more; 6 once
-    ``effort.within_s`` is over. ``after_round`` is called, untimed, after each round.
+    Returns their measurements in order, all of equally many samples. Besides the limits of ``effort``, there
+    are at most as many samples as fit, less 4, into 1 s (LIMIT_S) of the slowest action, but 6 (FEW_SAMPLES)
+    or more; and only 6 if ``effort.within_s`` seconds are over. ``after_round`` is called, untimed, after
+    each round.
     """
     end_s = math.inf if effort.within_s is None else clock() + effort.within_s
     inners = [calibrate(take, effort) for take in stopwatches]

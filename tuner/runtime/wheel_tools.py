@@ -16,7 +16,10 @@ class Tool:
 
 
 def tool_of_wheels(name: str, distributions: Iterable[str]) -> Tool | None:
-    """Returns the executable ``name`` in a folder "bin" of the first of the distributions that has it."""
+    """Returns the executable ``name`` in a folder "bin" of the first of the distributions that has it.
+
+    None if no installed distribution has it.
+    """
     for distribution in distributions:
         try:
             wheel = importlib.metadata.distribution(distribution)

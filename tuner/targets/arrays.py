@@ -130,7 +130,10 @@ class KernelArrays(abc.ABC):
 
     @abc.abstractmethod
     def compare_outputs(self) -> Verdict:
-        """Compares every element of the outputs; raises CandidateError(VERIFY) for a wrong one."""
+        """Compares every element of the outputs with the expected result; returns the verdict.
+
+        Raises CandidateError(VERIFY) for a wrong element.
+        """
 
     @abc.abstractmethod
     def compare_some_rows(self, rng: np.random.Generator) -> None:
@@ -228,7 +231,7 @@ class PlacedArrays:
 
     @classmethod
     def placed(cls, problem: Problem) -> "PlacedArrays":
-        """Allocates writable arrays of a problem, with exactly the alignment that the problem states."""
+        """Returns new writable arrays of a problem, with exactly the alignment that the problem states."""
         offset = problem.offset_bytes
         inputs = tuple(
             placed_empty(argument.shape, NUMPY_DTYPES[argument.dtype], offset)

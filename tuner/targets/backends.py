@@ -54,7 +54,7 @@ class Backends(ABC):
 
     @abstractmethod
     def present_load(self) -> PresentLoad:
-        """Measures the load of the usable processors now; call it while nothing is timed."""
+        """Returns the load of the usable processors, measured now; call it while nothing is timed."""
 
     @abstractmethod
     def load_average(self) -> float | None:
@@ -66,9 +66,9 @@ class Backends(ABC):
     ) -> str:
         """Applies a transform script to a payload, both MLIR text; returns the new payload.
 
-        ``allows_effects``: run passes that write files or start programs. ``trailing``: what the entry's
-        arguments after the first stand for, as for mlir-opt's ``debug-bind-trailing-args``. Raises TunerError
-        if the script fails.
+        ``allows_effects``: run passes that write files or start programs. ``trailing``: values of the script
+        entry's arguments after the first, as in mlir-opt's ``debug-bind-trailing-args``. Raises TunerError if
+        the script fails.
         """
 
     @abstractmethod

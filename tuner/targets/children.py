@@ -93,10 +93,10 @@ def find_failing_op(script: str, payload: str) -> OpPlace | None:
 def measure_cpu_baseline(
     problem: Problem, threads: int, effort: "Effort", seed: int, library: str = ""
 ) -> Baseline:
-    """Times a baseline library on a problem; call it in a child with ``baseline_environment``.
+    """Times a baseline library on a problem; returns its name and times.
 
-    ``library``: a key of LIBRARIES, "" for the default. Raises TunerError for a missing library or a wrong
-    result.
+    Call it in a child with ``baseline_environment``. ``library``: a key of LIBRARIES, "" for the default.
+    Raises TunerError for a missing library or a wrong result.
     """
     from tuner.targets.cpu.baseline import BaselineService  # loads MLIR
 
@@ -104,7 +104,7 @@ def measure_cpu_baseline(
 
 
 def measure_cpu_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
-    """Measures the flop/s in ``dtype`` and the bytes/s of memory that ``threads`` threads reach here."""
+    """Returns the measured flop/s in ``dtype`` and bytes/s of memory that ``threads`` threads reach here."""
     from tuner.runtime.cpu.roofline import measure_roofline  # loads MLIR
 
     return measure_roofline(dtype, threads, machine)

@@ -70,9 +70,9 @@ class Plan:
     notes: tuple[str, ...] = ()  # what a user should know of scripts and baseline: one sentence each
 
     def seeds(self, resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
-        """Returns the rows that the model proposes, best first; () without a model.
+        """Returns the rows of the feasible set that the model proposes, best first; () if there is no model.
 
-        ``resources``: of candidates that were compiled before, by ptxas.
+        ``resources``: ptxas's report for candidates that earlier runs compiled.
         """
         if self.model is None:
             return ()
@@ -138,7 +138,7 @@ class ProgramSupport(ABC):
         write: "Callable[[str], object] | None" = None,
         run_launch: Callable[..., object] | None = None,
     ) -> "AbstractDevice":
-        """Opens the GPU; the arguments are for simulated GPUs: a real one is this machine's.
+        """Returns the opened GPU; the arguments are for simulated GPUs: a real one is this machine's.
 
         ``order`` and ``seed``: order in which threads are simulated, and its random seed; ``write``: gets the
         text of a kernel's printf; ``run_launch``: replaces the simulation of a launch. Raises DeviceError if
@@ -255,7 +255,10 @@ class Target(ABC):
 
     @abstractmethod
     def plan(self, settings: RunSettings, machine: Machine) -> Plan:
-        """Returns what a run may try. Raises UsageError if no configuration is feasible."""
+        """Returns what a run may try: feasible set, initial configurations, cost model, notes.
+
+        Raises UsageError if no configuration is feasible.
+        """
 
     @abstractmethod
     def bind(
@@ -268,7 +271,7 @@ class Target(ABC):
 
     @abstractmethod
     def children(self, target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
-        """Returns how to start the child processes that compile and evaluate candidates."""
+        """Returns factories and limits of the child processes that compile and evaluate candidates."""
 
     @abstractmethod
     def runners(

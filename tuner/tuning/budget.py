@@ -142,9 +142,10 @@ class Pace:
 
     @classmethod
     def of(cls, progress: Progress, start_s: float | None, command_start_s: float) -> "Pace":
-        """Returns the pace of a session; ``start_s``: of its children, None: not known yet.
+        """Returns the pace of a session, from its progress so far.
 
-        ``command_start_s``: from the start of the command to that of the session.
+        ``start_s``: seconds in which its child processes started, None: not known yet. ``command_start_s``:
+        seconds from the start of the command to the start of the session.
         """
         pace = cls(end_s=END_PER_START * command_start_s)
         if start_s is not None:

@@ -290,7 +290,10 @@ def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
 def interleaved(
     known: tuple[InitialConfiguration, ...], others: tuple[InitialConfiguration, ...]
 ) -> tuple[InitialConfiguration, ...]:
-    """Alternates ``known`` and ``others``, ``known`` first; leaves out of ``others`` what ``known`` has."""
+    """Returns ``known`` and ``others`` alternately, ``known`` first, each configuration once.
+
+    A configuration that is in both counts as one of ``known``.
+    """
     known = _distinct(known)
     others = _distinct((*known, *others))[len(known) :]
     return tuple(point for pair in zip_longest(known, others) for point in pair if point is not None)

@@ -140,7 +140,7 @@ class FailedAlike:
 
 @dataclass(frozen=True)
 class RooflineStarted:
-    """Event: what the machine can do is measured now, in a separate process."""
+    """Event: the machine's peak flop/s and memory bandwidth are measured now, in a separate process."""
 
 
 @dataclass(frozen=True)

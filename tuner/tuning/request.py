@@ -51,10 +51,10 @@ def require_workers(workers: int, machine: Machine) -> None:
 
 
 def require_threads(threads: int, machine: Machine, processors: Processors) -> None:
-    """Raises UsageError if a CPU has fewer processors than threads: one that spins would block another.
+    """Raises UsageError if a CPU has fewer processors than a kernel has threads.
 
-    ``machine``: the target's; a GPU, and a machine of unknown cores, pass. ``processors``: those of this
-    machine, which verifies.
+    Two threads that wait in a loop on one processor would block each other. ``machine``: the target's; a GPU,
+    and a machine of unknown cores, pass. ``processors``: those of this machine, which verifies.
     """
     if machine.chip or not machine.logical_cores:
         return

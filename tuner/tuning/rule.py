@@ -263,7 +263,7 @@ def parse_rule(text: str, name: str) -> DispatchRule:
 
 
 def read_rule(path: Path, space: ProblemSpaces) -> DispatchRule:
-    """Reads a rule file for the machine and search spaces of ``space``.
+    """Returns the rule in a file, for the machine and search spaces of ``space``.
 
     Raises UsageError for a damaged file, and for one of another machine, number of threads or search space.
     """

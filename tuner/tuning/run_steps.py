@@ -224,10 +224,10 @@ class RunSteps:
 
     @property
     def roofline_s(self) -> float:
-        """Returns the seconds that measuring the roofline will take; 0 if it is known or nothing is timed.
+        """Returns the seconds that measuring the roofline will take; 0 if it will not be measured.
 
-        It is known from a run of equal machine, type and threads. With a short budget it is shipped, or
-        not measured.
+        It is not measured if a run of equal machine, type and threads has stored one, if the budget is short
+        (``is_short``), or if the target times nothing.
         """
         is_known = self._store.known_roofline(self.run.id) is not None
         if is_known or is_short(self.run.settings.budget_s) or not self._session.target.is_timed():
@@ -237,7 +237,8 @@ class RunSteps:
     def measure_roofline(self) -> None:
         """Stores the machine's roofline, unless a run on it with equal type and threads has stored one.
 
-        It is measured now; with a short budget, it is the shipped one of such machines, or there is none.
+        The roofline is measured now. With a short budget (``is_short``) the shipped one of such machines is
+        stored instead. Nothing is stored if there is none, or if measuring fails.
         """
         if self._store.known_roofline(self.run.id) is not None:
             return

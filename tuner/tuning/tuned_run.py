@@ -124,7 +124,7 @@ class TunedCampaign:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Returns how often each problem occurs in what is tuned, in order."""
+        """Returns how often each problem occurs in the tuned program or list, in order of the problems."""
         return tuple(1 if run.run.campaign is None else run.run.campaign.count for run in self.runs)
 
     @property

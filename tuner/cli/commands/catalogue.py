@@ -273,7 +273,10 @@ def suggest_constraints(
     since: str | None,
     as_json: bool,
 ) -> None:
-    """Prints, per strategy, constraints that would have excluded failed trials of the database."""
+    """Prints, per strategy, constraints that would have excluded failed trials of the database.
+
+    Raises UsageError for ``min_support`` below 1, and for a ``since`` that is not a time.
+    """
     if min_support < 1:
         raise UsageError(f"min-support: found {min_support}, allowed 1 or more")
     moment = None if since is None else parse_moment(since)

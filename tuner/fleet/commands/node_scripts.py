@@ -239,7 +239,10 @@ def script() -> None:
 
 
 def node_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds every node's options to a command: --target, --compile, --measure, --program, --db, --json."""
+    """Decorator: adds every node's options to a click command.
+
+    They are --target, --compile, --measure, --program, --db, --json.
+    """
     for option in (
         click.option(
             "--program", default="tuner", show_default=True, help="The command, as the node finds it."
@@ -259,7 +262,7 @@ def node_options(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def node_count_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --nodes (number of nodes) and --cores (processors of each node) to a command."""
+    """Decorator: adds --nodes (number of nodes) and --cores (processors of each node) to a click command."""
     for option in (
         click.option(
             "--cores", type=int, help="Processors of a node. Default: as many as it compiles at once."

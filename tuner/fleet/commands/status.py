@@ -81,9 +81,9 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
 
 
 def read_fleet_status(url: str) -> "FleetStatus":
-    """Reads the state of the fleet from the database at ``url``.
+    """Returns the state of the fleet, read from the database at ``url``.
 
-    Raises UsageError for a database without one.
+    Raises UsageError for a database without a fleet.
     """
     with session(url) as connection:
         return fleet_status(connection, read_settings(connection).lease_s)

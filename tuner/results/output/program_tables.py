@@ -59,7 +59,7 @@ def baseline_document(baseline: ProgramBaseline) -> Document:
 
 
 def ratio_of(baseline: ProgramBaseline) -> MedianInterval | None:
-    """Returns how many times as fast as the baseline the program is; None without reliable times."""
+    """Returns the program's speed divided by the baseline's; None if times are missing or unreliable."""
     if baseline.reliability.is_reliable:
         return baseline.speed
     return None

@@ -123,7 +123,7 @@ class _SlowLines:
 
 
 class LiveProgress:
-    """Observer that updates one line in place; what the result does not repeat scrolls above that line."""
+    """Observer that updates one line in place; events that the result does not repeat are printed above."""
 
     def __init__(self, console: "Console", bar: "Progress") -> None:
         self._console = console
@@ -172,7 +172,10 @@ def _settings_of(started: events.RunStarted | None) -> RunSettings | None:
 
 
 def compiling_text(started: events.RunStarted) -> str:
-    """Returns what a run does until its first trial ends, unless it times the baseline."""
+    """Returns the progress text until a run's first trial ends: "compiling candidates".
+
+    For a resumed run: "going on after 12 trials".
+    """
     if started.proposed_before:
         return f"going on after {count_text(started.proposed_before, 'trial')}"
     if started.settings.first:

@@ -384,7 +384,7 @@ def roofline_share(run: Run, trial: StoredTrial) -> float | None:
 def libraries_lines(run: Run) -> list[str]:
     """Returns a line on the timed libraries of which the fastest is the baseline.
 
-    [] without a baseline, and without quantized weights where the run has the default library.
+    [] if there is no baseline, or if the user named no library and the problem has no quantized weights.
     """
     baseline = run.baseline
     problem = run.settings.problem

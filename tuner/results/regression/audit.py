@@ -101,7 +101,10 @@ def runner_of(
 
 
 def evaluated(runner: "AbstractRunner", candidate: Candidate, effort: Effort = FINAL_EFFORT) -> BoundRecord:
-    """Compiles, verifies and times a candidate on a runner; its failure is an outcome, not an exception."""
+    """Compiles, verifies and times a candidate on a runner; returns its record with script and artifact.
+
+    A failure is the outcome of the record, not an exception.
+    """
     runner.start(0, candidate, effort)
     return runner.finish()
 
@@ -158,8 +161,9 @@ def audit(
 ) -> Iterator[Audited]:
     """Audits the best trials of this machine: recompiles and verifies them, and times changed code.
 
-    Outcomes of changed code are stored as runs. A recorded time of other code becomes stale; then the next
-    best trial is audited, up to 8 per problem. ``tolerated``: relative slowdown, 0.05 for 5 %.
+    Yields the outcome of each audited trial. Outcomes of changed code are stored as runs. A recorded time of
+    other code becomes stale; then the next best trial is audited, up to 8 per problem. ``tolerated``:
+    relative slowdown, 0.05 for 5 %.
     """
     done: set[int] = set()
     for _ in range(BEST_TRIALS_OF_A_PROBLEM):

@@ -142,7 +142,10 @@ def gate_file_bytes(file: GateFile) -> bytes:
 
 
 def read_gate_file(path: Path) -> GateFile:
-    """Reads a gate file. Raises UsageError if it cannot be read, has no entries, or has wrong values."""
+    """Returns the content of a gate file.
+
+    Raises UsageError if the file cannot be read, has no entries, or has wrong values.
+    """
     hint = f"tuner check --baseline {shlex.quote(str(path))} --record best"
     head = parsed(read_text(path, "a file of tuner check", FILE_LIMIT_BYTES, hint), f"{path}")
     require_format(head, FORMAT, VERSION, f"{path}")
@@ -263,7 +266,7 @@ def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> Ga
 def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, seed: int = 0) -> GateResult:
     """Compiles an entry's candidate again; if the code differs from the recorded code, times both.
 
-    The result is FAILED if the candidate cannot be compiled or run here, or is wrong.
+    Returns the GateResult. Its status is FAILED if the candidate cannot be compiled or run here, or is wrong.
     """
     case = EvaluationCase(entry.problem, entry.target, entry.threads, seed)
     try:
@@ -293,10 +296,10 @@ def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, se
 def compared(
     runner: AbstractRunner, entry: GateEntry, current: BoundRecord, limits: SlowdownLimits, spare_cores: int
 ) -> GateResult:
-    """Times the current code interleaved with an entry's recorded code until the result is clear.
+    """Times the current code interleaved with an entry's recorded code; returns the GateResult.
 
-    ``limits`` say what is slower; UNCLEAR after 30 sessions without a clear result. FAILED if either code
-    does not run or is wrong.
+    Ends when the result is clear. ``limits`` say what is slower. The status is UNCLEAR after 30 sessions
+    without a clear result, FAILED if either code does not run or is wrong.
     """
     then = BoundRecord(entry_record(entry), Script("", entry.script_sha256), entry.artifact)
     taken: list[GateSession] = []

@@ -91,11 +91,11 @@ class _Session:
 def checked(
     backends: Backends, provenance: ScriptProvenance, script: str, limits: SlowdownLimits, seed: int = 0
 ) -> ScriptCheck:
-    """Verifies and times an exported script in child processes, and compares with its recorded time.
+    """Verifies and times an exported script in child processes; compares with its recorded time.
 
-    The finding is VERIFIED if no time is recorded or the target has no clock, COMPILED for another processor,
-    CANNOT_TELL if the recorded time is of another machine or unreliable. Raises UsageError for too little
-    memory or missing instructions.
+    Returns the ScriptCheck. Its finding is VERIFIED if no time is recorded or the target has no clock,
+    COMPILED for another processor, CANNOT_TELL if the recorded time is of another machine or unreliable.
+    Raises UsageError for too little memory or missing instructions.
     """
     require_offered(backends, provenance.target, provenance.needs, "the script")
     baseline = ""  # the target's default
@@ -139,11 +139,11 @@ def compared(
     limits: SlowdownLimits,
     spare_cores: int,
 ) -> ScriptCheck:
-    """Times an exported script in sessions and compares with its recorded time, relative to reference codes.
+    """Times an exported script in sessions; returns the comparison with its recorded time.
 
-    Ends when a slowdown is ruled out, after 15 undisturbed sessions, or after six disturbed ones if they are
-    half of all or more. A slowdown is reported only after 15 sessions, as consecutive sessions may share a
-    disturbance.
+    Times are relative to reference codes. Ends when a slowdown is ruled out, after 15 undisturbed sessions,
+    or when at least six sessions, and at least half of all, were disturbed. A slowdown is reported only after
+    15 sessions, as consecutive sessions may share a disturbance.
     """
     # of a script by an older tuner, or timed alone, only the median is known
     recorded = provenance.round or RecordedRound(provenance.median_s or math.nan, noise=0.0)

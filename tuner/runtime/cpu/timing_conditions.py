@@ -67,7 +67,7 @@ class HostActivity:
 
 
 def read_activity(processes: tuple[int, ...], processors: Collection[int]) -> HostActivity:
-    """Reads the counters of processor time of ``processors`` and of the processes with these ids."""
+    """Returns the counters of processor time of ``processors`` and of the processes with these ids."""
     busy_s, stolen_s = processor_s(processors)
     own_ticks = waited_ns = 0
     for process in processes:
@@ -167,7 +167,7 @@ class HostWatch:
         return stopwatch_of(PanelProduct(self._team, self._machine).repeat)
 
     def read(self, *helpers: int) -> HostActivity:
-        """Reads the counters of the host, of this process, and of timed processes with ids ``helpers``."""
+        """Returns the counters of the host, this process, and timed processes with ids ``helpers``."""
         return read_activity((os.getpid(), *helpers), self._processors)
 
     def sample_reference(self) -> list[float]:

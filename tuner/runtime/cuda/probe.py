@@ -24,9 +24,10 @@ PCI_DOMAIN_ID = 50
 
 
 def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
-    """Opens the GPU number ``ordinal`` with its primary context. ``library``: path of libcuda.
+    """Opens the GPU with index ``ordinal`` with its primary context; returns the device.
 
-    Raises DeviceError without a driver, and for a GPU that does not exist.
+    ``library``: path of libcuda; None: the installed one. Raises DeviceError without a driver, and for a GPU
+    that does not exist.
     """
     driver = CheckedDriver(open_driver(library))
     try:

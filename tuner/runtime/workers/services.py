@@ -72,10 +72,10 @@ def evaluate(
     before_timing: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Reply:
-    """Loads, verifies and times an artifact in this process; calls ``before_timing`` before it times.
+    """Loads, verifies and times an artifact in this process; returns a Reply.
 
-    The value of the reply is the Measurement, or the Verdict of an evaluator without a clock. Raises
-    CandidateError of stage LOAD, VERIFY, RUN or MEASURE.
+    Its value is the Measurement, or the Verdict of an evaluator without a clock. Calls ``before_timing``
+    before it times. Raises CandidateError of stage LOAD, VERIFY, RUN or MEASURE.
     """
     start = clock()
     with step(LOADING):
@@ -125,9 +125,10 @@ class RemeasurementRounds:
         self._asked = 0  # groups timed so far
 
     def times(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times trials interleaved, with the baseline; compiles those without an artifact again.
+        """Times trials interleaved, with the baseline; returns the times in the order of ``top_trials``.
 
-        A trial that does not compile or run any more has its failure in place of a time.
+        Trials without an artifact are compiled again. A trial that does not compile or run any more has its
+        failure in place of a time.
         """
         began_s = self._clock()
         bare = tuple(dict.fromkeys(trial.script for trial in top_trials if trial.artifact is None))
@@ -149,8 +150,9 @@ def time_finals(
 ) -> FinalTimes:
     """Times artifacts together with the baseline; if that fails, those that run alone, without the baseline.
 
-    ``artifacts``: a Failure or None where a trial did not compile. ``together`` times a group. If one
-    fails alone in a way that shows that its code is wrong, the others are not timed together again.
+    Returns the times in the order of ``artifacts``, in which a Failure or None stands for a trial that did
+    not compile. ``together`` times a group. If one fails alone in a way that shows that its code is wrong,
+    the others are not timed together again.
     """
     present = {index: artifact for index, artifact in enumerate(artifacts) if isinstance(artifact, Artifact)}
     times: list[Measurement | Failure | None] = [
@@ -211,8 +213,8 @@ class EvaluationService:
     def remeasure(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
         """Verifies and times a group's artifacts interleaved, with inputs drawn from ``seed``.
 
-        Sends an Event before timing. Raises CandidateError for a failure that is not known to be one
-        artifact's.
+        Sends an Event before timing. Raises CandidateError for a failure that cannot be assigned to one
+        artifact.
         """
         rng = np.random.default_rng(seed)
         return time_together(self._evaluator, problem, group, effort, rng, lambda: self._announce(TIMING))
@@ -229,8 +231,8 @@ def time_together(
 ) -> FinalTimes:
     """Times artifacts interleaved with the baseline libraries, and returns the fastest of these as baseline.
 
-    An artifact that does not load has its failure as result. Ends at the first failure in timing that is
-    known to be one artifact's: the others then have no time. Raises CandidateError for other failures.
+    An artifact that does not load has its failure as result. Ends at the first failure in timing that can be
+    assigned to one artifact: the others then have no time. Raises CandidateError for other failures.
     ``before_timing`` is called once, before the timing.
     """
     began_s = clock()
@@ -299,12 +301,12 @@ def _timed_with(
 
 
 def compile_spec(compiler: Factory, environment: Environment = ()) -> ServiceSpec:
-    """Returns the description of a child process that compiles with the compiler that the factory builds."""
+    """Returns the ServiceSpec of a child process that compiles with the compiler that the factory builds."""
     return ServiceSpec("compile", compiler, environment)
 
 
 def evaluation_spec(evaluator: Factory, environment: Environment = ()) -> ServiceSpec:
-    """Returns the description of a child process that verifies and times with the factory's evaluator."""
+    """Returns the ServiceSpec of a child process that verifies and times with the factory's evaluator."""
     factory = Factory("tuner.runtime.workers.services:EvaluationService", (evaluator,))
     return ServiceSpec("evaluate", factory, environment, announces=True)
 

@@ -87,7 +87,7 @@ class BaselineService:
         return Baseline(self.name, self._threads, self.sample(effort))
 
     def sample(self, effort: Effort) -> Measurement:
-        """Times the matmul for as long as ``effort`` says."""
+        """Returns a measurement of the matmul, timed for as long as ``effort`` says."""
         return timing.measure_by(self.stopwatch(), effort, self._rng)
 
 

@@ -77,9 +77,10 @@ def find_extension(package: str, pattern: str) -> str | None:
 
 
 def load_library(path: str) -> Any:
-    """Loads a shared library by ctypes, and first those of its folder that it needs, as Intel's wheels do.
+    """Returns a shared library, loaded by ctypes.
 
-    Raises OSError if the loader cannot load it.
+    Libraries of its folder that it needs are loaded first, as in Intel's wheels. Raises OSError if the loader
+    cannot load it.
     """
     tried: set[str] = set()
     while True:
@@ -95,7 +96,7 @@ def load_library(path: str) -> Any:
 
 
 def imported_openvino() -> Any:
-    """Imports openvino without its telemetry, a process that would run next to what is timed."""
+    """Returns the module openvino, without its telemetry: a process that would run while others are timed."""
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     import openvino
 
@@ -363,11 +364,11 @@ ONEDNN_LEVELS = {
 def chosen_libraries(choice: str, problem: Problem, limit: str = "") -> tuple[str, ...]:
     """Returns the libraries (keys of LIBRARIES) that a user's choice means for a problem.
 
-    BEST: all that are installed and can compute it in its type, and the default where there are none, or some
-    are slow on the processor. DEFAULT: one library. Both, for quantized weights: all that are installed and
-    can multiply by these, () if none; for other fusions (). ONEDNN: its own build, else torch's. ``limit``:
-    processor of the run, as of ``own_limit``. Raises UsageError for a named library that is unknown, cannot
-    multiply the problem, or is not installed.
+    BEST: all that are installed and can compute the problem in its type; also the default if there are none,
+    or if some are slow on the processor. DEFAULT: one library. For quantized weights, both choices mean all
+    that are installed and can multiply by these weights, () if there are none; for other fusions (). ONEDNN:
+    oneDNN's wheel, else the oneDNN in PyTorch. ``limit``: processor of the run, as for ``own_limit``. Raises
+    UsageError for a named library that is unknown, cannot multiply the problem, or is not installed.
     """
     problem = compared_problem(problem)
     if choice in (BEST, DEFAULT) and isinstance(problem, TextProblem):

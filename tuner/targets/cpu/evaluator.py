@@ -79,7 +79,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._machine: Machine | None = None  # described once code asks for instructions
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
-        """Compiles an artifact to machine code.
+        """Compiles an artifact to machine code; returns the loaded kernel.
 
         Raises CandidateError(LOAD) for too many threads, and for instructions that this processor lacks.
         """
@@ -161,8 +161,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     ) -> tuple[Measurement, ...]:
         """Verifies kernels on extreme inputs, then times them and loaded baselines interleaved.
 
-        Two kernels of fixed work are timed in each round, to tell how fast the machine was. Raises
-        GroupMemberError for a kernel that fails.
+        Returns the measurements in the order of ``loaded``. Two kernels of fixed work are timed in each
+        round, to tell how fast the machine was. Raises GroupMemberError for a kernel that fails.
         """
         began_s = time.perf_counter()
         self.verify_on_extremes(problem, loaded, rng)
@@ -385,6 +385,6 @@ class CrossCompiledEvaluator(AbstractEvaluator):
 
 
 def child_evaluator(threads: int, pin_to: tuple[int, ...], choice: str) -> CpuEvaluator:
-    """Makes the CpuEvaluator of a child process, which reports on stderr if a kernel overflows its stack."""
+    """Returns the CpuEvaluator of a child process, which prints to stderr if a kernel overflows its stack."""
     report_stack_overflows()
     return CpuEvaluator(threads, pin_to, choice)

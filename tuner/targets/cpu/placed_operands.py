@@ -62,9 +62,10 @@ class PlacedOperands:
     def times(
         self, team: ThreadTeam, calls: tuple[PartitionCalls, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[OffsetTime, ...]:
-        """Times a kernel at each offset, interleaved; ``calls``: of the kernel, one entry per offset.
+        """Times a kernel at each offset, interleaved; returns the time of each offset.
 
-        Raises CandidateError(VERIFY) if C differs between offsets.
+        ``calls``: calls of the kernel, one entry per offset. Raises CandidateError(VERIFY) if C differs
+        between offsets.
         """
 
         def stopwatch(kernel: PartitionCalls, operands: tuple[Array, ...]) -> timing.Stopwatch:

@@ -17,7 +17,7 @@ BASELINE_TIMEOUT_S = 180.0
 
 
 def time_cublas_in_child(problem: Problem, effort: Effort, seed: int) -> Baseline:
-    """Times cuBLAS on a problem without its epilogue, in a child process.
+    """Times cuBLAS on a problem without its epilogue, in a child process; returns its name and times.
 
     Raises TunerError if cuBLAS is missing, its result is wrong, or the child fails.
     """
@@ -29,7 +29,7 @@ def time_cublas_in_child(problem: Problem, effort: Effort, seed: int) -> Baselin
 
 
 def time_cublas_here(problem: Problem, effort: Effort, seed: int) -> Baseline:
-    """Times cuBLAS on a problem without its epilogue, in this process.
+    """Times cuBLAS on a problem without its epilogue, in this process; returns its name and times.
 
     Raises TunerError if cuBLAS or the GPU is missing, or the result is wrong.
     """

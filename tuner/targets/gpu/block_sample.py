@@ -68,11 +68,11 @@ class Tile:
 def written_tiles(
     written: Mask, count: int, grid: tuple[int, int], cluster: tuple[int, int] = (1, 1)
 ) -> tuple[Tile, ...]:
-    """Infers the tiles of C that ``count`` sampled blocks wrote: of one size, but cut at the ends of C.
+    """Returns the tiles of C that ``count`` sampled blocks wrote, inferred from ``written``.
 
     ``written``: mask of the elements of C that were written; ``grid`` and ``cluster``: blocks along x and y.
-    Whole clusters may have tiles beyond C. Raises CandidateError(VERIFY) for an incomplete tile, or for
-    elements of a block outside of the sample.
+    Tiles have one size, but are cut at the ends of C; whole clusters may have tiles beyond C. Raises
+    CandidateError(VERIFY) for an incomplete tile, or for elements of a block outside of the sample.
     """
     complaint = None
     orders = ((grid, cluster), (grid[::-1], cluster[::-1]))  # columns usually run along x

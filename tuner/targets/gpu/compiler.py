@@ -260,7 +260,7 @@ def find_ptxas() -> Ptxas | None:
 
 
 def ask_ptxas(tool: Tool) -> Ptxas:
-    """Asks an executable for its version and supported chips.
+    """Runs an executable to ask for its version and supported chips; returns them as a Ptxas.
 
     Raises UsageError if it does not run, or is not NVIDIA's ptxas.
     """
@@ -366,7 +366,10 @@ class GpuCompiler(AbstractCompiler):
 
 
 def refusal_of(program: KernelCode) -> Failure | None:
-    """Returns why a program's chip cannot launch it, such as too much shared memory; None: it can."""
+    """Returns the Failure that says why a program's chip cannot launch it; None: it can.
+
+    For example: too much shared memory.
+    """
     try:
         require_launchable(program)
     except CandidateError as error:

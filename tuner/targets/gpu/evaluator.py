@@ -77,7 +77,7 @@ class LocalGpu:
 
 
 def open_gpu(here: probe.GpuHere) -> LocalGpu:
-    """Creates a context on this machine's first GPU; ``here``: its description.
+    """Returns this machine's first GPU with a new context; ``here``: its description.
 
     Raises DeviceError if the GPU cannot be opened.
     """
@@ -254,10 +254,11 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times a program between two readings of the GPU's sensors; then verifies one more, untimed run.
+        """Returns the time of a program, taken between two readings of the GPU's sensors.
 
-        A program, not cuBLAS, is also verified on new inputs: one that reuses earlier results fails. Raises
-        CandidateError: VERIFY for a wrong result or an impossible speed, MEASURE or RUN for a device error.
+        Then verifies one more, untimed run. A program, not cuBLAS, is also verified on new inputs: one that
+        reuses earlier results fails. Raises CandidateError: VERIFY for a wrong result or an impossible speed,
+        MEASURE or RUN for a device error.
         """
         assert isinstance(loaded, LoadedKernels | LoadedCublas)
         with failing_as(Stage.MEASURE):
@@ -279,7 +280,11 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Times programs and cuBLAS interleaved; reads the GPU's sensors between rounds."""
+        """Times programs and cuBLAS interleaved; returns the measurements in the order of ``loaded``.
+
+        Reads the GPU's sensors between rounds. Raises GroupMemberError for an impossible speed,
+        CandidateError (MEASURE or RUN) for a device error.
+        """
         programs = [program for program in loaded if isinstance(program, LoadedKernels | LoadedCublas)]
         with failing_as(Stage.MEASURE):
             arrays = self._arrays_of(problem, rng)

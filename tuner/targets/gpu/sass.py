@@ -154,7 +154,10 @@ def listing_of(cubin: bytes, nvdisasm: Path) -> str:
 
 
 def sass(program: KernelCode | None) -> str:
-    """Returns a program's SASS text, kernel by kernel; "" without a cubin or nvdisasm, or if that fails."""
+    """Returns a program's SASS text, kernel by kernel.
+
+    "" if there is no program, no cubin or no nvdisasm, or if nvdisasm fails.
+    """
     tool = nvdisasm()
     if tool is None or program is None or not program.binary:
         return ""

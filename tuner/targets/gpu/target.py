@@ -75,11 +75,15 @@ class GpuDevice(ProgramSupport):
 
     @abstractmethod
     def children(self, target: TargetName, problem: Problem) -> RunnerChildren:
-        """Returns how to start the child processes that compile and evaluate candidates."""
+        """Returns factories and limits of the child processes that compile and evaluate candidates."""
 
     @abstractmethod
     def baseline(self, problem: Problem, seed: int, wait: LockWait) -> Baseline:
-        """Times a library on a problem. Raises TunerError where nothing is timed, or the library fails."""
+        """Times a library on a problem; returns its name and times.
+
+        Raises TunerError where nothing is timed, or the library fails. ``wait``: how to wait for other
+        tuners.
+        """
 
     @abstractmethod
     def roofline(self, problem: Problem, wait: LockWait) -> Roofline:
@@ -87,7 +91,7 @@ class GpuDevice(ProgramSupport):
 
     @abstractmethod
     def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
-        """Returns the cycles that a model of the device predicts for a program; None without a model."""
+        """Returns the cycles that a model of the device predicts for a program; None: not predicted."""
 
 
 @final
