@@ -260,7 +260,7 @@ def regret_held_out(
     """Returns the efficiency of each problem with a portfolio that was chosen without that problem.
 
     Columns without a time on the problem are left out, so that the efficiency is a lower bound. ``size``:
-    number of columns.
+    number of columns; ``allowed``, ``universal``: as for ``choose_portfolio``, None: by the matrix.
     """
     losses = []
     for row in range(len(matrix.problems)):

@@ -150,7 +150,7 @@ def check_best(
 ) -> int:
     """Audits the best trials of this machine; prints the result, returns the exit code.
 
-    ``limit``: tolerated relative slowdown, 0.05 for 5 %.
+    ``limit``: tolerated relative slowdown, 0.05 for 5 %. ``database``: path or URL, None: the default.
     """
     results = []
     with open_known_store(database) as store:
@@ -224,7 +224,11 @@ def check_baseline(
 def record(
     backends: "Backends", file: Path, arguments: tuple[str, ...], database: str | None, *, as_json: bool
 ) -> int:
-    """Writes trials into a file of recorded kernels; prints the result, returns the exit code."""
+    """Writes trials into a file of recorded kernels; prints the result, returns the exit code.
+
+    ``arguments``: ids of trials, or "best". ``database``: path or URL, None: the default. ``as_json``: print
+    JSON.
+    """
     entries = {}
     doubts = {}
     with open_known_store(database) as store:

@@ -299,7 +299,7 @@ class Driver:
         return self.awaited(self.ask(work, blobs))
 
     def drop(self, number: int, stage: str) -> None:
-        """Withdraws a piece of work of a trial; if a node has begun it, its outcome is not waited for."""
+        """Withdraws one stage of a trial's work; if a node has begun it, its outcome is not waited for."""
         self._begun.pop((number, stage), None)
         job = self._under_way.pop((number, stage), None)
         if job is not None:

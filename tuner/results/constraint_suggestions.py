@@ -28,7 +28,8 @@ def suggestions(
     """Returns constraints for the strategy of ``space`` that exclude failed trials of a problem on a target.
 
     Each excludes ``min_support`` failures or more, and no success, among all trials of the strategy and the
-    operation since ``since``: a constraint applies to all problems, machines, targets. Replays are left out.
+    operation since ``since`` (None: all): a constraint applies to all problems, machines, targets. Replays
+    are left out.
     """
     query = TrialQuery(TaskQuery(operation=problem.operation), strategy=space.strategy, since=since)
     mined = mine(observations(store.trials(query)), space.names, min_support)

@@ -11,19 +11,19 @@ from tuner.results.database_name import is_named, which_database
 
 
 def open_or_create(named: str | Path | None) -> Store:
-    """Opens the results database ``named``, a path or URL, or the default; returns the Store.
+    """Opens the results database ``named``, a path or URL, for writing; returns the Store.
 
-    Creates a missing file.
+    None: the default database. Creates a missing file.
     """
     return Store.open(which_database(named))
 
 
 def open_known(named: str | Path | None, hint: str = "") -> Store:
-    """Opens the results database ``named`` for queries; never creates a file.
+    """Opens the results database ``named`` (None: the default) for queries; never creates a file.
 
     If none is named and the default file is missing, returns an empty database. Raises UsageError for a
-    missing file that ``named`` or the environment variable names, with ``hint``, else with a command that
-    creates one.
+    missing file that ``named`` or the environment variable names; its hint is ``hint``, or a command that
+    creates a file.
     """
     if is_named(named):
         return open_existing(named, hint)
@@ -42,7 +42,10 @@ def open_or_empty(named: str | Path | None) -> Store:
 
 
 def open_existing(named: str | Path | None, hint: str = "") -> Store:
-    """Opens the results database ``named``, or the default. Raises UsageError for a missing file."""
+    """Opens the results database ``named`` (None: the default), whose file must exist.
+
+    Raises UsageError for a missing file; its hint is ``hint``, or a command that creates a file.
+    """
     url = which_database(named)
     if is_missing(url):
         raise _no_such_file(url, hint)
@@ -50,10 +53,10 @@ def open_existing(named: str | Path | None, hint: str = "") -> Store:
 
 
 def known_url(named: str | Path | None) -> str:
-    """Returns the path or URL of the results database; "" if its file does not exist yet.
+    """Returns the path or URL of the results database ``named`` (None: the default).
 
-    Raises UsageError if ``named`` itself does not exist; a file that the environment variable names may be
-    created later.
+    "" if its file does not exist yet. Raises UsageError if ``named`` itself does not exist; a file that the
+    environment variable names may be created later.
     """
     url = which_database(named)
     if not is_missing(url):

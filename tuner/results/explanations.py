@@ -34,7 +34,7 @@ class FailedOp:
 def explain_lines(trial: StoredTrial, failed: Sequence[FailedOp], database_text: str = "") -> list[str]:
     """Returns lines that say why a trial failed and at which ops; for a trial that did not fail, one line.
 
-    ``failed``: the result of ``failed_ops``.
+    ``failed``: the result of ``failed_ops``. ``database_text``: the option --db for printed commands, or "".
     """
     record = trial.record
     if not isinstance(record.outcome, Failure):

@@ -96,7 +96,10 @@ def exported(
 def exported_files(
     backends: Backends, store: "Store", trial: StoredTrial, script_file: Path, *, constants: bool = False
 ) -> dict[Path, bytes]:
-    """Returns path -> content for an exported script: its payload, its provenance and, last, the script."""
+    """Returns path -> content for an exported script: its payload, its provenance and, last, the script.
+
+    ``constants``: whether the script has plain constants in place of knobs.
+    """
     return {
         source_file(script_file): source_of(backends, trial).encode(),
         provenance_file(script_file): exported(backends, store, trial, "provenance", script_file),

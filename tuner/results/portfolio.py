@@ -244,7 +244,10 @@ def rule_of(portfolio: CampaignPortfolio) -> DispatchRule:
 def dispatch_rule(
     campaign: MeasuredCampaign, portfolio: Portfolio, regret: StatedRegret | None
 ) -> DispatchRule:
-    """Returns a portfolio's dispatch rule, with measured times only, tuner's version and today's date."""
+    """Returns a portfolio's dispatch rule, with measured times only, tuner's version and today's date.
+
+    ``regret``: the efficiencies to store with the rule; None: unknown.
+    """
     space = ProblemSpaces.shipped(campaign.machine, campaign.threads)
     columns = portfolio.columns
     table = residuals(known_times(campaign.matrix))

@@ -62,7 +62,7 @@ class CompiledTarget(Target):
         raise TunerError(f"target {self.name}: its highest flop/s and bytes/s are not measured")
 
     def source(self, problem: Problem, script: str) -> str:
-        """Returns the payload as processors take it: an operation on tensors in a function."""
+        """Returns the payload as CPUs take it: an operation on tensors in a function."""
         return payload_mlir(problem, partitions_in(script, problem))
 
     def load(self, problem: Problem, trial: StoredTrial, program: KernelCode | None) -> Callable[..., object]:

@@ -275,7 +275,8 @@ def suggest_constraints(
 ) -> None:
     """Prints, per strategy, constraints that would have excluded failed trials of the database.
 
-    Raises UsageError for ``min_support`` below 1, and for a ``since`` that is not a time.
+    ``database``: path or URL, None: the default. ``since``: only trials from this time on, None: all. Raises
+    UsageError for ``min_support`` below 1, and for a ``since`` that is not a time.
     """
     if min_support < 1:
         raise UsageError(f"min-support: found {min_support}, allowed 1 or more")

@@ -16,7 +16,11 @@ CAMPAIGN_SPARED = ("name", "share", "GFLOP/s", "trials")  # columns that a narro
 
 
 def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_text: str = "") -> list[str]:
-    """Returns the result of a campaign: a table with a row per problem, totals, a command to type."""
+    """Returns the result of a campaign: a table with a row per problem, totals, a command to type.
+
+    ``columns``: width to fit, None: any width. ``database_text``: the option --db for printed commands, or
+    "".
+    """
     total_s = tuned.total_s
     total = "unknown: a problem has no time" if total_s is None else seconds_text(total_s)
     if not tuned.reliability.is_reliable:

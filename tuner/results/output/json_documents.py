@@ -84,8 +84,8 @@ def tied_document(tie: Tied, selected: SelectedResult, run: Run) -> Document:
 def slowdown_document(compared: Comparable | NotComparable) -> Document:
     """Returns the JSON fields "slowdown", "slowdown_interval", "slowdown_unknown" of compared times.
 
-    Numbers are relative differences: 0.02 is 2 % longer. ``slowdown`` is null if the times are not
-    comparable; the interval may be known all the same.
+    Numbers are relative differences: 0.02 is 2 % longer. "slowdown" is null if the times are not comparable,
+    and "slowdown_unknown" says why; the interval may still be known.
     """
     if isinstance(compared, NotComparable):
         interval = None if compared.interval is None else [end - 1 for end in compared.interval]
@@ -98,7 +98,10 @@ def slowdown_document(compared: Comparable | NotComparable) -> Document:
 
 
 def problem_document(problem: Problem) -> Document:
-    """Returns the JSON document of a problem; ``output`` is never empty, ``fusion`` the hash of a fusion."""
+    """Returns the JSON document of a problem.
+
+    Its field "output" names the type of C, even if that is the default; "fusion" is the hash of a fusion.
+    """
     document = {**encode(ProblemDocument.of(problem)), "output": problem.result_dtype}
     if not isinstance(problem, FusedProblem):
         return document
@@ -115,7 +118,8 @@ def counts_document(counts: Counts) -> Document:
 def baseline_document(run: Run, best: StoredTrial) -> Document | None:
     """Returns JSON of the baseline's time and its ratio to the run's best trial; None without a baseline.
 
-    ``ratio`` above 1: the tuned kernel is faster. ``operands_offset_bytes``: past a cache line.
+    "ratio" above 1: the tuned kernel is faster. "operands_offset_bytes": how far operands lie past a cache
+    line.
     """
     baseline = run.baseline
     compared = against_baseline(run, best)
@@ -224,9 +228,10 @@ def run_document(
     rounds: tuple[StoredRound, ...] = (),
     untried: tuple["UntriedValues", ...] = (),
 ) -> Document:
-    """Returns the complete JSON document of one run; ``seconds`` is 0 for a duration that is not known.
+    """Returns the complete JSON document of one run; its field "seconds" is 0 for an unknown duration.
 
-    ``untried``: values of knobs that no trial of the run has.
+    ``selected``: the run's result, None: no trial has a time. ``untried``: values of knobs that no trial of
+    the run has.
     """
     settings = run.settings
     return {

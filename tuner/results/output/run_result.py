@@ -75,7 +75,8 @@ def _state_text(state: GpuState) -> str:
 def tune_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
     """Returns what ``tuner tune`` ends with: best trial, time, ratio to the baseline, next command.
 
-    If the time is unreliable, a line says why. ``result_lines`` returns more facts.
+    If the time is unreliable, a line says why. ``result_lines`` returns more facts. ``database_text``: the
+    option --db for printed commands, or "".
     """
     run = tuned.run
     best = selected.best
@@ -118,7 +119,10 @@ def _next_command(best: StoredTrial) -> str:
 
 
 def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
-    """Returns the result of a tuned run as lines: best trial, reliability of its time, next command."""
+    """Returns the result of a tuned run as lines: best trial, reliability of its time, next command.
+
+    ``database_text``: the option --db for printed commands, or "".
+    """
     run = tuned.run
     record = selected.best.record
     measurement = selected.measurement
@@ -154,9 +158,10 @@ def other_cache_lines(others: Sequence[StoredTrial]) -> list[str]:
 def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> list[str]:
     """Returns lines on the other trials tied with the fastest, with their times relative to the best trial's.
 
-    At most TIED_SHOWN (8) trials; [] without other tied trials. If the timing was unreliable or noisy, a
-    line says that it cannot separate the trials. If it was noisy, a second one says how to time again, with
-    ``database_text``, the options that name the database; of an unreliable one ``unreliable_lines`` says it.
+    At most TIED_SHOWN (8) trials; [] without other tied trials. If the timing was unreliable or noisy, a line
+    says that it cannot separate the trials. If it was noisy, a further line says how to time again;
+    ``unreliable_lines`` says so if it was unreliable. ``database_text``: the option --db for printed
+    commands, or "".
     """
     others = [trial for trial in selected.tied if trial is not selected.best]
     if not others:
@@ -188,7 +193,7 @@ def best_text(best: StoredTrial, run: Run) -> str:
 def portable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
     """Returns lines that say whether the best script calls ops of tuner and, if so, how to export another.
 
-    [] for a replay, which has no script.
+    [] for a replay, which has no script. ``database_text``: the option --db for printed commands, or "".
     """
     if not best.script:  # a replay has no script to export
         return []
@@ -219,7 +224,8 @@ def stock_text(stock: "BestStock") -> str:
 def unreliable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
     """Returns lines that say why the best trial's time is not reliable and which command times again.
 
-    [] if it is reliable. No command for an interrupted run, which is resumed instead, and for given scripts.
+    [] if it is reliable. There is no command for an interrupted run, which is resumed instead, and for
+    scripts of ``tuner judge``. ``database_text``: the option --db for printed commands, or "".
     """
     if best.reliability.is_reliable:
         return []
@@ -239,6 +245,7 @@ def verified_lines(
     """Returns the result of a run in which nothing was timed, as lines: verified trials, next commands.
 
     ``promising``: trials that a GPU should time, the most promising first; ``facts``: a text about the first.
+    ``database_text``: the option --db for printed commands, or "".
     """
     run = tuned.run
     counts = tuned.counts
@@ -288,7 +295,10 @@ def order_lines(promising: "Sequence[PendingTrial]", facts: str = "") -> list[st
 
 
 def failure_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
-    """Returns lines that say why no trial of a run succeeded: the three most frequent failures, commands."""
+    """Returns lines that say why no trial of a run succeeded: the three most frequent failures, commands.
+
+    ``database_text``: the option --db for printed commands, or "".
+    """
     if tuned.counts.proposed == 0:
         return ["no candidate was tried"]
     lines = [f"no candidate worked: {counts_text(tuned.counts)}"]
@@ -304,7 +314,8 @@ def failure_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
 def why_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
     """Returns two lines on a run in which no candidate worked: the most frequent failure, and a command.
 
-    The command shows one trial that failed so. [] where a candidate worked, or none failed.
+    The command shows one trial that failed so. [] if a candidate worked, or none failed. ``database_text``:
+    the option --db for printed commands, or "".
     """
     if not tuned.why_not_worked:
         return []

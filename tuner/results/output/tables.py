@@ -54,7 +54,10 @@ STOPPED_MARK = "> TIME: timing it ended early, as even its fastest sample took t
 
 
 def runs_table(runs: "tuple[TunedRun, ...]", columns: int | None = None) -> list[str]:
-    """Returns a table with one line per run; a problem or target that all runs share is stated once below."""
+    """Returns a table with one line per run; a problem or target that all runs share is stated once below.
+
+    ``columns``: width to fit, None: any width.
+    """
     header, rows, shared = varying_columns(RUNS_HEADER, list(map(_row, runs)), RUNS_MAY_BE_SHARED)
     return [*table_lines(header, rows, columns, RUNS_SPARED), *wrapped(shared, columns)]
 
@@ -129,7 +132,10 @@ def _fitted(
 
 
 def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> list[str]:
-    """Returns a table of the time that each compiler pass took, in the given order, and of their sum."""
+    """Returns a table of the time that each compiler pass took, in the given order, and of their sum.
+
+    ``columns``: width to fit, None: any width.
+    """
     total_s = sum(pass_.seconds for pass_ in passes)
     rows = [(pass_.name, f"{pass_.seconds * 1e3:.1f}", str(pass_.runs)) for pass_ in passes]
     rows.append(("all", f"{total_s * 1e3:.1f}", "-"))
@@ -137,7 +143,10 @@ def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> l
 
 
 def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
-    """Returns the main facts about one run, with its result, as lines for ``tuner show run:ID``."""
+    """Returns the main facts about one run, with its result, as lines for ``tuner show run:ID``.
+
+    ``database_text``: the option --db for printed commands, or "".
+    """
     run = tuned.run
     settings = tuned.run.settings
     budget = [count_text(settings.trials, "trial")] if settings.trials is not None else []

@@ -361,7 +361,8 @@ def session_quality(
 ) -> RoundQuality:
     """Returns the quality of a session: ``first`` and ``again`` are times of the same code.
 
-    ``quietest_s``: least time of the reference kernel so far; ``spare_cores``: cores without a timed thread.
+    ``baseline``: timed in the session, None: no baseline. ``quietest_s``: least time of the reference kernel
+    so far; ``spare_cores``: cores without a timed thread.
     """
     return round_quality(
         noise_of(first, again),

@@ -43,9 +43,10 @@ def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
 
 
 def open_driver(library: str | None = None) -> AbstractDriver:
-    """Returns the driver: by ctypes with ``library``, a path of libcuda; else by cuda-bindings if installed.
+    """Returns the CUDA driver, called by cuda-bindings if installed, else by ctypes.
 
-    Without cuda-bindings by ctypes as well. Raises DeviceError if libcuda is missing.
+    ``library``: path of libcuda, which is then called by ctypes; None: the installed one. Raises DeviceError
+    if libcuda is missing.
     """
     if library is not None:
         return _by_ctypes(library)
@@ -75,7 +76,7 @@ class GpuHere:
 def describe_gpu(library: str | None = None) -> GpuHere:
     """Returns properties and PCI address of the first GPU, without creating a context.
 
-    Raises DeviceError without a driver or a GPU.
+    ``library``: path of libcuda; None: the installed one. Raises DeviceError without a driver or a GPU.
     """
     driver = CheckedDriver(open_driver(library))
     driver("cuInit", 0)

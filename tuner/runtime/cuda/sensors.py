@@ -42,7 +42,10 @@ class GpuSensors:
             raise SensorsError(f"no clocks or temperatures: NVML: {error}") from error
 
     def read(self) -> GpuState:
-        """Reads the sensors, in about a millisecond; a number that the GPU does not report is None."""
+        """Returns a reading of the sensors; a number that the GPU does not report is None.
+
+        Takes about a millisecond.
+        """
         nvml = self._nvml
         gpu = self._gpu
 

@@ -57,7 +57,8 @@ def call_in_child(
 ) -> Value:
     """Calls ``work`` in a new child process, under limits of time and memory, and returns its result.
 
-    A failure of stage BIND raises UsageError; every other one, such as a crash or a timeout, TunerError.
+    A failure of stage BIND raises UsageError; every other failure, such as a crash or a timeout, TunerError.
+    Messages begin with ``name`` if ``is_named``.
     """
     worker = Worker(ServiceSpec(name, work, environment), memory_bytes)
     try:

@@ -64,9 +64,9 @@ def find_shared_library(names: Iterable[str], folders: Iterable[Path] | None = N
 
 
 def find_extension(package: str, pattern: str) -> str | None:
-    """Returns the path of the first extension module of a package that matches a glob; does not import it.
+    """Returns the path of the first extension module of a package that matches the glob ``pattern``.
 
-    None where there is none.
+    Does not import it. None if the package is not installed or no file matches.
     """
     spec = find_spec(package)
     folders = [] if spec is None else list(spec.submodule_search_locations or ())

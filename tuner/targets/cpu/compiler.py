@@ -111,8 +111,9 @@ def write_object(
 ) -> None:
     """Compiles LLVM-dialect text at -O3 for its "target-cpu", else for this processor; writes an object file.
 
-    Raises CandidateError(``stage``) if LLVM rejects the text, or if ``entry`` calls a function that the JIT
-    cannot resolve; UsageError for another architecture than this machine's without LLVM's tools.
+    ``is_position_independent``: whether a shared library can contain it. Raises CandidateError(``stage``) if
+    LLVM rejects the text, or if ``entry`` calls a function that the JIT cannot resolve; UsageError for
+    another architecture than this machine's without LLVM's tools.
     """
     if architecture not in (None, own_architecture()):
         write_foreign_object(
