@@ -334,9 +334,10 @@ def trial_of(
     final: MeasurementRow | None,
     quietest_reference_s: float | None = None,
 ) -> StoredTrial:
-    """Returns a trial with an outcome from its row and its first and final measurement, if any.
+    """Returns a trial with an outcome from its row and its first and final measurement (None: no such time).
 
-    ``quietest_reference_s``: least time of the run's reference kernel, which shows how quiet the machine was.
+    ``quietest_reference_s``: least seconds of the run's reference kernel, which shows how quiet the machine
+    was; None: unknown.
     """
     final_time = None if final is None else time_of(final)
     counted = final_time if isinstance(final_time, Measurement) else None

@@ -81,7 +81,7 @@ class Store:
     def open_or_empty(cls, url: str) -> Self:
         """Opens the results database at a path or URL.
 
-        If its file is missing, returns an empty one in memory.
+        If its file is missing, returns an empty database in memory.
         """
         return cls(Database.empty(url), url) if is_missing(url) else cls.open_existing(url)
 
@@ -295,8 +295,9 @@ class Store:
     ) -> None:
         """Stores the outcome of a proposed trial, with its script and its compiled GPU program.
 
-        ``run_seconds``: of the run so far (None: not changed). Raises UsageError if an outcome is stored
-        already, ValueError for a record of another candidate or script.
+        ``script_text``: "" if the candidate was not bound. ``run_seconds``: of the run so far (None: not
+        changed). Raises UsageError if an outcome is stored already, ValueError for a record of another
+        candidate or script.
         """
         is_bound = bool(record.script_sha256 or script_text)
         sha256 = rows.script_sha256(script_text) if is_bound else ""
@@ -516,9 +517,10 @@ class Store:
         backup(self.database, self._url, file)
 
     def merge(self, other_url: str) -> tuple[int, int]:
-        """Adds the runs and trials of another database; returns (runs added, trials added).
+        """Adds the runs and trials of the database at the path or URL ``other_url``.
 
-        Raises UsageError if the other database cannot be opened, or if one of its scripts was altered.
+        Returns (runs added, trials added). Raises UsageError if the other database cannot be opened, or if
+        one of its scripts was altered.
         """
         other = Database.open_existing(other_url)
         try:

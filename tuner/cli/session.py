@@ -37,10 +37,11 @@ def run_session(
     retime: bool = False,
     limit: "RunLimit | None" = None,
 ) -> "TunedRun":
-    """Starts a run by ``settings``, or resumes the stored run with the number ``resumed``; shows progress.
+    """Starts a run by ``settings``, or resumes the run with the id ``resumed``; shows progress.
 
-    Returns the run at its end. The first Ctrl-C ends the search, without loss. Of a resumed run, ``retime``
-    re-measures the best trials in place of a search, and ``limit`` is a new limit of trials or time.
+    One of ``settings`` and ``resumed`` is None. Returns the run at its end. The first Ctrl-C ends the search,
+    without loss. For a resumed run, ``retime`` re-measures the best trials in place of a search, and
+    ``limit`` is a new limit of trials or time, None: the stored one.
     """
     from tuner.results.output.progress import progress  # not at start-up
     from tuner.tuning.run import begin, resume  # not at start-up

@@ -307,7 +307,10 @@ class Driver:
                 queues.drop_waiting(self._connection, job)
 
     def forget(self, number: int, stage: str) -> None:
-        """Deletes the outcome of a piece of work, here and in the database: it can be queued again."""
+        """Deletes the outcome of one stage of a trial's work, here and in the database.
+
+        The work can then be queued again.
+        """
         with plain_errors():
             tables.delete_outcome(self._connection, (self.run, number, stage))
         self.known.pop((number, stage), None)

@@ -191,7 +191,7 @@ class LocalNodes:
         return self._processes[name].poll() is not None
 
     def wait(self, name: str, limit_s: float) -> int:
-        """Returns the exit status of a process.
+        """Waits until the process called ``name`` ends; returns its exit status.
 
         Raises TunerError if it does not end within ``limit_s`` seconds.
         """

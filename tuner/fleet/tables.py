@@ -153,7 +153,10 @@ class Execution:
 
 
 def store_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
-    """Stores bytes under their hash, unless some are stored: a node's role may not change what is there."""
+    """Stores bytes under their SHA-256, unless bytes are stored there already.
+
+    For nodes, whose role in the database may not change stored bytes.
+    """
     connection.execute(
         "INSERT INTO fleet_blob (sha256, body, stored) VALUES (%s, %s, now()) ON CONFLICT DO NOTHING",
         (sha256, zlib.compress(blob)),

@@ -17,8 +17,8 @@ LOAD_AGAIN = "tuner.load_best(problem)"  # in another process
 def kernel_text(kernel: Any, threads: int = 0) -> str:
     """Returns the ``repr`` of a kernel: class, problem, number of threads and origin.
 
-    ``threads`` 0: a kernel on a GPU, of which no threads are shown. ``kernel`` has ``problem`` and
-    ``origin``.
+    ``kernel``: an object with the attributes ``problem`` and ``origin``. ``threads`` 0: a kernel on a GPU;
+    the text then has no threads.
     """
     of_threads = f", {count_text(threads, 'thread')}" if threads else ""
     origin = f"; {kernel.origin}" if kernel.origin else ""

@@ -302,9 +302,10 @@ class Target(ABC):
 
     @abstractmethod
     def load(self, problem: Problem, trial: StoredTrial, program: KernelCode | None) -> Callable[..., object]:
-        """Returns a trial's kernel as a function of arrays; ``program``: its compiled program, if stored.
+        """Returns a trial's kernel as a function of arrays.
 
-        Raises UsageError for a trial whose code cannot run here.
+        ``program``: the trial's compiled program, None: not stored. Raises UsageError for a trial whose code
+        cannot run here.
         """
 
     @abstractmethod
@@ -316,7 +317,7 @@ class Target(ABC):
 
     @abstractmethod
     def assembly(self, code: str, program: KernelCode | None) -> str:
-        """Returns the assembly of code, or of the compiled program if there is one.
+        """Returns the assembly of a compiled program, or of ``code`` if ``program`` is None.
 
         "" without a disassembler.
         """

@@ -80,10 +80,10 @@ def reserved_s(
     *,
     are_fusions: bool = False,
 ) -> float:
-    """Returns the seconds of a budget that are reserved for the final re-measurements; 0 without a budget.
+    """Returns the seconds of a budget that are reserved for the final re-measurements.
 
-    ``problems``: number of re-measurements; ``top_trials``: trials in each. ``are_fusions``: no baseline is
-    started and timed.
+    ``budget_s``: seconds, None: no budget, for which 0 is returned. ``problems``: number of re-measurements;
+    ``top_trials``: trials in each. ``are_fusions``: no baseline is started and timed.
     """
     if budget_s is None:
         return 0.0
@@ -180,9 +180,10 @@ class Pace:
     def planned_final(
         self, budget_s: float | None, search_s: float, left_s: float, top_trials: int
     ) -> tuple[Effort, int]:
-        """Returns the effort of a final re-measurement, and how many trials it times, at most ``top_trials``.
+        """Returns (effort of a final re-measurement, how many trials it times, at most ``top_trials``).
 
-        ``left_s``: seconds until the budget ends. Without a budget, or where all fits, ``final_effort``.
+        ``left_s``: seconds until the budget ends. The effort is ``final_effort`` without a budget (None), or
+        if all trials fit into the time left; else less.
         """
         effort = final_effort(search_s)
         if budget_s is None:

@@ -104,9 +104,9 @@ def resume_campaign(
 ) -> TunedCampaign:
     """Resumes a stored campaign with its settings; returns it with its selected results.
 
-    ``limit`` replaces the campaign's limits; without it a finished campaign is returned as it is. Raises
+    ``limit`` replaces the campaign's limits; if it is None, a finished campaign is returned as it is. Raises
     UsageError if ``limit`` is exceeded already, if trials were pruned or one of its runs was extended alone,
-    and if the machine, the tools or the code of a trial is another one.
+    and if the machine, the tools or the code of a trial has changed.
     """
     campaign = store.campaign(campaign_id)
     if campaign.status == "done" and limit is None:

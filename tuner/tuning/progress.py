@@ -127,7 +127,10 @@ def evaluated_s(record: Record) -> float:
 
 
 def is_faster(record: Record, best: Record | None) -> bool:
-    """Returns whether ``record`` has a time that is less than that of ``best``, or ``best`` has none."""
+    """Returns whether ``record`` has a time that is less than the time of ``best``.
+
+    A record with a time is also faster than None and than a record without a time.
+    """
     if record.median_s is None or best is None or best.median_s is None:
         return record.median_s is not None
     return record.median_s < best.median_s

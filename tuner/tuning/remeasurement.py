@@ -114,11 +114,11 @@ def quality_that_counts(
     quietest_reference_s: float | None,  # least time of the run's reference kernel; None: not known
     spare_cores: int,  # without a timed thread
 ) -> RoundQuality:
-    """Returns the quality of a round of ``times``, marked as lost where undisturbed times contradict it.
+    """Returns the quality of a round of ``times``, marked as lost if undisturbed times contradict the round.
 
-    They do where the round is unreliable, and its best trial was shown to be slower than another of
-    ``trials``, all of the run, or took longer in the round than the fastest without a disturbance: by more
-    than NOISE_LIMIT (5 %).
+    ``trials``: all trials of the run. A reliable round is not contradicted. An unreliable one is if its best
+    trial, undisturbed or in the round, took over NOISE_LIMIT (5 %) longer than the fastest undisturbed time
+    of a trial.
     """
     if quality.reliability.is_reliable:
         return quality
@@ -134,12 +134,12 @@ def quality_that_counts(
 
 
 def is_kept(quality: RoundQuality | None) -> bool:
-    """Returns whether a round has times, but undisturbed times from before count in their place."""
+    """Returns whether a round has times in whose place earlier, undisturbed times count; False for None."""
     return quality is not None and quality.is_lost and quality.reliability.reason.startswith(KEPT)
 
 
 def is_disturbed(quality: RoundQuality | None) -> bool:
-    """Returns whether a round has times, which are unreliable: another round may have better ones."""
+    """Returns whether a round has unreliable times: another round may have better ones. False for None."""
     has_times = quality is not None and (is_kept(quality) or not quality.is_lost)
     return has_times and quality is not None and not quality.reliability.is_reliable
 

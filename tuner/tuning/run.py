@@ -115,9 +115,10 @@ def resume(
 ) -> TunedRun:
     """Resumes a stored run with its settings; returns it with its selected result.
 
-    ``retime``: make one more final re-measurement. ``limit`` replaces the stored limits. Without both a
-    finished run is returned as it is. Raises UsageError for a run of a bundle or of an unfinished campaign, a
-    ``limit`` that is exceeded already, pruned trials, and for another machine, other tools or other code.
+    ``retime``: make one more final re-measurement. ``limit`` replaces the stored limits, None: they stay.
+    Without both a finished run is returned as it is. Raises UsageError for a run of a bundle or of an
+    unfinished campaign, a ``limit`` that is exceeded already, pruned trials, and for another machine, other
+    tools or other code.
     """
     run = store.run(run_id)
     if run.elsewhere is not None:

@@ -137,7 +137,8 @@ class RunSteps:
     ) -> bool:
         """Stores a proposal unless an earlier session stored it; returns whether it is new.
 
-        ``elapsed_s``: seconds of the run so far.
+        ``elapsed_s``: seconds of the run so far. ``in_campaign``: (number in the campaign, configuration
+        before its projection), None: the run is not part of a campaign.
         """
         if number in self.progress.trial_ids:
             return False
@@ -276,8 +277,9 @@ class RunSteps:
     ) -> RoundQuality:
         """Stores the times of a round; returns its quality.
 
-        ``reference_s``: the reference kernel's least time in the search. ``trials``: those whose undisturbed
-        times count in place of a disturbed round that they contradict.
+        ``baseline``: timed in the round, None: not timed. ``reference_s``: the reference kernel's least time
+        in the search, None: unknown. ``trials``: all trials of the run, whose undisturbed times count in
+        place of a disturbed round that they contradict.
         """
         quality = round_quality(
             final_times.noise,

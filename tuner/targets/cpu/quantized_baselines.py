@@ -87,7 +87,10 @@ class BaselineOperands:
         return integers, (points.astype(np.int16) + half).astype(np.uint8)
 
     def product(self, scales: Array | None = None) -> npt.NDArray[np.float32]:
-        """Returns A times the dequantized weights, in f32; ``scales``: in place of the exact ones."""
+        """Returns A times the dequantized weights, in f32.
+
+        ``scales``: scales to use in place of the operands' exact ones, None: the exact ones.
+        """
         n, k = self.integers.shape
         wide = (self.scales if scales is None else scales).astype(np.float32)[..., None]
         groups = self.integers.reshape(n, wide.shape[1], -1).astype(np.float32)

@@ -111,7 +111,7 @@ class GpuCallable(LoadedCode):
 def load_program(problem: Problem, program: KernelCode, origin: str = "") -> Callable[..., Any]:
     """Opens this machine's GPU and returns a compiled program as a function of arrays.
 
-    Raises DeviceError without a GPU or if the driver rejects the code, CandidateError(LOAD) if memory is
-    missing.
+    ``origin``: text on where the program comes from. Raises DeviceError without a GPU or if the driver
+    rejects the code, CandidateError(LOAD) if memory is missing.
     """
     return GpuCallable(problem, program, open_device(), origin)

@@ -80,7 +80,8 @@ class GpuTimer:
     ) -> Measurement:
         """Times work with warm caches, then with a flushed L2; returns the warm times and the cold median.
 
-        No cold times if ``effort`` stopped the warm ones early.
+        There are no cold times if ``effort`` stopped the warm ones early. ``watch``: called around each
+        sample, None: nothing is called.
         """
         with contextlib.closing(GraphStopwatch(self, work, watch)) as take:
             warm_up(take)
@@ -100,7 +101,8 @@ class GpuTimer:
     ) -> tuple[Measurement, ...]:
         """Times works interleaved, first with warm caches, then with a flushed L2, in shuffled rounds.
 
-        ``watches``: of each work, () for none. Returns the measurements in the order of the works.
+        ``watches``: called around each sample of the work at the same position, None: nothing is called; ()
+        for no watches. Returns the measurements in the order of the works.
         """
         watched = tuple(zip(works, watches or (None,) * len(works), strict=True))
         with contextlib.ExitStack() as stack:
