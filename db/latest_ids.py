@@ -25,8 +25,8 @@ TRIALS = """
 def latest_runs(file: Path, start: str) -> Iterator[tuple[int, str]]:
     """Yields (id, description) of the runs whose id begins with the digits ``start``, highest id first.
 
-    For shell completion: 50 (LISTED) at most; "" is every run. Raises sqlite3.Error for a file that is not
-    such a database.
+    For shell completion: 50 (LISTED) at most; "" stands for every run. Raises sqlite3.Error for a file that
+    is not a results database.
     """
     for run in _matching(file, RUNS, start):
         status = present_status(run["status"], json.loads(run["process"] or "null"))
@@ -36,7 +36,7 @@ def latest_runs(file: Path, start: str) -> Iterator[tuple[int, str]]:
 def latest_trials(file: Path, start: str) -> Iterator[tuple[int, str]]:
     """Yields (id, "run, strategy, status") of the trials whose id begins with ``start``, highest id first.
 
-    For shell completion: 50 (LISTED) at most. Raises sqlite3.Error for a file that is not such a database.
+    For shell completion: 50 (LISTED) at most. Raises sqlite3.Error for a file that is not a results database.
     """
     yield from map(tuple, _matching(file, TRIALS, start))
 

@@ -75,7 +75,7 @@ UNIQUE = {
 def interned(session: Session, row: Shared) -> Shared:
     """Returns the stored row with the same unique key (``UNIQUE``) as ``row``.
 
-    Adds ``row`` if there is none.
+    If there is none, adds ``row`` and returns it.
     """
     name = UNIQUE[type(row)]
     same = select(type(row)).filter_by(**{name: getattr(row, name)})

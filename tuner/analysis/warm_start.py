@@ -76,7 +76,10 @@ def distance(task: TuningTask, other: TuningTask) -> float | None:
 
 
 def machine_distance(machine: Machine, other: Machine) -> float:
-    """Returns 0.0 octaves for equal names, SAME_KIND for equal ISA and chip, else OTHER_KIND."""
+    """Returns how different two machines are, in octaves of size.
+
+    0.0 for equal names, SAME_KIND for equal ISA and chip, else OTHER_KIND.
+    """
     if machine.name == other.name:
         return 0.0
     is_same_kind = (machine.isa, machine.chip) == (other.isa, other.chip)

@@ -73,7 +73,7 @@ class CommandForm(ABC):
         """Returns the error for one or more options that were typed but do not belong to the form."""
 
     def flag(self, name: str) -> str:
-        """Returns the flag that was typed for a parameter, such as "--no-warm-start"; "" without one."""
+        """Returns the flag that was typed for the parameter ``name``, such as "--no-warm-start"; else ""."""
         return next((option.text for option in self.typed if option.name == name), "")
 
     @property
@@ -337,7 +337,7 @@ class FleetOptions:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Returns the classes of machines of --on, each once; () without it."""
+        """Returns the classes of machines that --on names, each once; () without --on."""
         named = (text.strip() for text in (self.on or "").split(","))
         return tuple(dict.fromkeys(filter(None, named)))
 

@@ -67,9 +67,9 @@ class OperationForm(CommandForm):
 
     @property
     def row_range(self) -> RowRange:
-        """Returns the range of rows of a shape such as 1..4096x512x128, which ``problem.shape`` must be.
+        """Returns the range of rows of a shape such as 1..4096x512x128.
 
-        Raises UsageError for a problem without ranges.
+        ``problem.shape`` must have that form. Raises UsageError for a problem without ranges.
         """
         found = parse_row_range(self.problem.shape or "")
         assert found is not None

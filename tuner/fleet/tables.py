@@ -164,7 +164,10 @@ def store_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
 
 
 def replace_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
-    """Stores bytes under their hash, in place of stored ones: a driver does not trust what a node stored."""
+    """Stores bytes under their SHA-256, in place of stored ones.
+
+    For drivers, which do not trust what a node stored.
+    """
     connection.execute(
         "INSERT INTO fleet_blob (sha256, body, stored) VALUES (%s, %s, now()) "
         "ON CONFLICT (sha256) DO UPDATE SET body = excluded.body, stored = excluded.stored",

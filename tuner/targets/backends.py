@@ -80,9 +80,11 @@ class Backends(ABC):
         """
 
     def target(self, name: TargetName) -> Target:
-        """Returns the target with this name; for "cpu:znver4" the one that times or only verifies its code.
+        """Returns the target with this name.
 
-        Raises UsageError for an unknown name, and for a replay, whose target depends on a file.
+        For "cpu:znver4": a target that times code for that processor if this one can run all of it, else one
+        that verifies it at most. Raises UsageError for an unknown name, and for a replay, whose target
+        depends on a file.
         """
         target = self.targets.get(name.kind)
         if target is None:
@@ -90,7 +92,7 @@ class Backends(ABC):
         return target.of_detail(name.detail)
 
     def target_of_run(self, settings: RunSettings) -> Target:
-        """Returns the target that measures a run's candidates: the named one, or its recording's.
+        """Returns the target that measures a run's candidates: its own, or a replay of its recording.
 
         Raises UsageError for an unknown target, or a recording that is missing or damaged.
         """

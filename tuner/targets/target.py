@@ -44,7 +44,7 @@ class InitialModel(ABC):
 
 
 class UntimedOrder(ABC):
-    """How a target ranks trials that were compiled or verified, and not timed."""
+    """A port: ranks trials that were compiled or verified for a target, and not timed."""
 
     @abstractmethod
     def promising(
@@ -99,7 +99,7 @@ class RunnerSettings:
 
 @dataclass(frozen=True)
 class RunnerChildren:
-    """How to start the child processes that compile and evaluate candidates of one problem; their limits."""
+    """Factories and limits of the child processes that compile and evaluate candidates of one problem."""
 
     compiler: "Factory"  # of an AbstractCompiler, in each compile worker
     evaluator: "Factory"  # of an AbstractEvaluator, in the measurement worker
@@ -123,7 +123,7 @@ class TargetStatus:
 
 
 class ProgramSupport(ABC):
-    """How a target runs whole programs, as opposed to single operations such as a matmul."""
+    """A port: runs whole programs on a target, as opposed to single operations such as a matmul."""
 
     has_device: bool  # a GPU, real or simulated; False: programs run on the host
     is_simulated: bool  # the order can be chosen, defects are reported, and there is no clock

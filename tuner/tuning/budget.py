@@ -168,7 +168,7 @@ class Pace:
         )
 
     def final_s(self, effort: Effort, top_trials: int) -> float:
-        """Returns the seconds of a final re-measurement, until the command has ended."""
+        """Returns the estimated seconds of a final re-measurement, until the command has ended."""
         return self._untimed_s(top_trials) + self._timed_s(effort, top_trials)
 
     def kept_s(self, budget_s: float, search_s: float, top_trials: int) -> float:

@@ -68,9 +68,9 @@ class KnownOutcomes:
             self._own.add(trial, record)
 
     def recall(self, script_sha256: str, artifact_sha256: str) -> Record | None:
-        """Returns the known outcome with this script hash or, if it is "", with this code hash.
+        """Returns the known outcome with this script hash; if the script hash is "", with this code hash.
 
-        None if unknown. ``reused_from`` of the result is the trial that ran.
+        None if unknown. ``reused_from`` of the result is the trial that was compiled and run.
         """
         either = script_sha256 or artifact_sha256
         early_stopped = self._early_stopped.find(either)

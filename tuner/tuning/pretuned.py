@@ -55,10 +55,7 @@ CLASSES = (
 
 
 def class_of(machine: Machine) -> str:
-    """Returns the name of a processor's class, "zen5".
-
-    Without a class ``Machine.isa``, such as "avx512".
-    """
+    """Returns the name of a processor's class, "zen5"; if it has none, ``Machine.isa``, such as "avx512"."""
     for processors in CLASSES:
         is_alike = (processors.isa, processors.has_tiles) == (machine.isa, machine.has_amx_bf16)
         if is_alike and re.match(processors.pattern, machine.name):
@@ -211,7 +208,7 @@ def held_out_speeds(rule: DispatchRule) -> tuple[float, ...]:
 
 
 def shipped_text(machine: Machine) -> str:
-    """Returns a sentence that says which shipped results a processor uses, for ``tuner targets``."""
+    """Returns a sentence on the shipped results that are used for ``machine``, for ``tuner targets``."""
     own = class_of(machine)
     files = []
     peak = ""

@@ -15,7 +15,7 @@ EVALUATING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY
 
 @dataclass(frozen=True)
 class TrialPace:
-    """How long it took to compile and to time a trial."""
+    """The seconds in which a trial was compiled, loaded and timed, and its number of samples."""
 
     compiled_s: float
     loaded_s: float

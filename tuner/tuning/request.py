@@ -117,7 +117,10 @@ class RunLimit:
 
 
 def searched_s(run: Run) -> float:
-    """Returns the seconds of its budget that a run has used; if it is done, without its re-measurement."""
+    """Returns the seconds of its budget that a run has used.
+
+    For a finished run the seconds of its search, without the final re-measurement.
+    """
     if run.status == "done" and run.search_s is not None:
         return run.search_s
     return run.seconds or 0.0

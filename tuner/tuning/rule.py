@@ -167,7 +167,7 @@ class ProjectedColumns:
 
     @property
     def new_problem(self) -> NewProblem:
-        """Returns the problem as an argument of ``tuner.analysis.portfolio``: what applies, and its costs."""
+        """Returns the problem for ``ranked_columns``: which configurations apply, and their costs."""
         return NewProblem(
             self.problem, tuple(candidate is not None for candidate in self.candidates), self.costs
         )

@@ -177,7 +177,7 @@ class RunSteps:
         return self._fastest.get(trial.id) or bound_record(trial)
 
     def has_round(self) -> bool:
-        """Returns True if a final re-measurement gave times after all trials proposed so far."""
+        """Returns whether a final re-measurement gave times after the last trial was proposed."""
         rounds = self._store.rounds(self.run.id)
         proposed = self.progress.counts.proposed
         return any(not stored.quality.is_lost and stored.of_trials >= proposed for stored in rounds)

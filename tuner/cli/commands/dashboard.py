@@ -77,9 +77,9 @@ def listening(port: int, application: Application) -> WSGIServer:
 
 
 def serve(server: WSGIServer) -> None:
-    """Serves HTTP requests until Ctrl-C.
+    """Serves HTTP requests until Ctrl-C, then returns.
 
-    In a thread of its own, since wsgiref ignores an interrupt during a request.
+    Requests are served in another thread, since wsgiref ignores an interrupt during a request.
     """
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     try:

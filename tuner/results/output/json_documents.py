@@ -69,7 +69,7 @@ def tune_document(run: Run, counts: Counts, selected: SelectedResult | None, sec
 
 
 def tied_document(tie: Tied, selected: SelectedResult, run: Run) -> Document:
-    """Returns JSON of one tied trial of a run; ``slowdown`` is relative to the fastest tied trial."""
+    """Returns JSON of one tied trial of a run; its "slowdown" is relative to the fastest tied trial."""
     measurement = timed(tie.trial)
     return {
         "trial": tie.trial.id,

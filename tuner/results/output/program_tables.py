@@ -44,7 +44,7 @@ def baseline_table(baselines: tuple[ProgramBaseline, ...]) -> tuple[Row, ...]:
 def baseline_document(baseline: ProgramBaseline) -> Document:
     """Returns the JSON document of one baseline: seconds of a call, and how many times as fast tuner is.
 
-    ``speedup`` and its interval are null where times are missing or unreliable; ``reason`` then says why.
+    "speedup" and its interval are null where times are missing or unreliable; "reason" then says why.
     """
     speed = ratio_of(baseline)
     return {

@@ -170,7 +170,7 @@ def of_best_text(efficiency: float, reliability: Reliability) -> str:
 
 
 def time_map_of(matrix: TimeMatrix, reliability: Sequence[Reliability]) -> TimeMap:
-    """Returns the map of a matrix that has a time; ``reliability``: of the times of each problem."""
+    """Returns the map of a matrix, which must have a time; ``reliability``: of the times of each problem."""
     timed = matrix.is_timed()
     efficiency = matrix.efficiency()
     uses = timed.sum(axis=0)

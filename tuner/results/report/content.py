@@ -36,7 +36,7 @@ class ShownReliability:
 
 
 def reliability_of(run: Run, best: StoredTrial | None = None) -> ShownReliability:
-    """Returns how reliable a run's times are, for the page; ``best``: its best trial, None without times."""
+    """Returns how reliable a run's times are, as a report shows it; ``best``: best trial, None: no times."""
     if not run.settings.target.has_machine:
         return ShownReliability("unknown", "replayed", "Times of a recording: nothing ran here.")
     if run.reliability.unreliable:

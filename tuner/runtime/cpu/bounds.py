@@ -12,9 +12,9 @@ FLOATS = ("f32", "f64")  # that are compared as they are; narrower ones LLVM wid
 def compare_with_constants(module: ir.Module) -> None:
     """Replaces maxima and minima of a float and a constant by a comparison and a select, in place.
 
-    A NaN stays one, and +0.0 is greater than -0.0, as in LLVM's intrinsics, for which LLVM looks for NaNs by
-    three instructions more. Where the result goes to where the float was read, these become a masked store,
-    which is slow on some processors without AVX-512.
+    The result is that of LLVM's intrinsics: NaN for a NaN, and +0.0 is greater than -0.0. For NaNs, LLVM
+    compiles the intrinsics to three more instructions. If the result is stored where the float was loaded
+    from, LLVM makes these a masked store, which is slow on some processors without AVX-512.
 
         %y = llvm.intr.maximum(%x, %c) : (vector<8xf32>, vector<8xf32>) -> vector<8xf32>    // %c: all 0.0
       becomes

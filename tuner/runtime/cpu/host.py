@@ -253,7 +253,10 @@ def load_average() -> float:
 
 
 def processors(count: int) -> tuple[int, ...]:
-    """Returns ``count`` processors to pin to: a hardware thread of each core, the others, then repeated."""
+    """Returns ``count`` processors to pin threads to.
+
+    First one hardware thread of each core, then the other hardware threads; repeated if ``count`` is larger.
+    """
     allowed = sorted(os.sched_getaffinity(0))
     second_threads = {sibling for cpu in allowed for sibling in _siblings(cpu)[1:]}
     ordered = sorted(allowed, key=lambda cpu: (cpu in second_threads, cpu))

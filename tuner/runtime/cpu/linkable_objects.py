@@ -63,7 +63,7 @@ Bytes = bytes | memoryview
 
 @dataclass(frozen=True)
 class LinkedSection:
-    """A section to be written. ``relocations`` are of offsets in it."""
+    """A section of an object file to be written; offsets of its ``relocations`` are in the section."""
 
     name: str
     flags: int
@@ -267,7 +267,7 @@ class _SymbolTable:
 
 @dataclass(frozen=True)
 class SectionLinks:
-    """What the header of a section says of others: sh_link, sh_info, sh_entsize."""
+    """Fields of an ELF section header that depend on its type: sh_link, sh_info, sh_entsize."""
 
     link: int = 0
     info: int = 0

@@ -17,7 +17,7 @@ from tuner.targets.cpu.timing_checks import PartitionCalls
 
 @dataclass(frozen=True)
 class ThreadPart:
-    """What one thread runs of a kernel: a function, which takes the addresses of the operands."""
+    """One thread's part of a kernel: a compiled function, which takes the addresses of the operands."""
 
     function: int  # its address
     offsets: tuple[int, ...] = ()  # bytes from the beginning of each operand to the thread's part; (): 0

@@ -68,7 +68,7 @@ GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
 
 
 class CpuCode(CompiledTarget):
-    """What the targets ``cpu`` and ``cpu:NAME`` share: types, sources and assembly."""
+    """Base class of the targets ``cpu`` and ``cpu:NAME``: their types, sources and assembly."""
 
     name = CPU
     sources = CPU_SOURCES

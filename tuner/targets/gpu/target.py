@@ -55,7 +55,7 @@ GIB = 2**30
 
 
 class GpuDevice(ProgramSupport):
-    """What runs code for NVIDIA GPUs, kernels and whole programs: the driver, or a simulated device."""
+    """A port: runs code for NVIDIA GPUs, kernels and whole programs, by the driver or by simulation."""
 
     name: str  # of the target
     sources: Sources
