@@ -214,7 +214,7 @@ def _ratio_of(compared: Comparable | NotComparable) -> float:
 def ratio_document(compared: Comparable | NotComparable) -> dict[str, Any]:
     """Returns the JSON fields of a speed relative to a reference: above 1, the reference takes longer.
 
-    ``ratio`` is null where no ratio may be printed; ``ratio_unknown`` is then the reason.
+    "ratio" is null where no ratio may be printed; "ratio_unknown" is then the reason.
     """
     interval = compared.speed_interval
     return {

@@ -439,7 +439,10 @@ class ProblemArrays(KernelArrays):
         return _accepted(self._compare(self._inputs, self._at.output.array))
 
     def changed_input(self) -> str:
-        """Returns the name of a changed input; "" for read-only ones, and with special numbers among them."""
+        """Returns the name of an input that a kernel has changed; "" if there is none.
+
+        "" also if the inputs are read-only or contain special numbers: then they are not compared.
+        """
         if self._at.is_read_only or self._inputs.special is not None:
             return ""
         return changed_inputs(self._inputs, self.operands[:-1])

@@ -173,7 +173,11 @@ def initial_configuration(
 
 
 def picks_of(shipped: ShippedRule, space: ProblemSpaces, problem: Problem) -> ShippedPicks | None:
-    """Returns the configurations that one rule chooses for a problem; None if none of them applies."""
+    """Returns the configurations that one rule chooses for a problem; None if it chooses none.
+
+    That is: no strategy supports the problem, no configuration of the rule applies, or, in a layout that was
+    not measured, all that apply break a preference.
+    """
     try:
         projected = space.projected(problem, shipped.rule.columns)
     except UsageError:

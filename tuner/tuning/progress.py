@@ -73,7 +73,10 @@ class Progress:
 
     @property
     def same_failure(self) -> Failure | None:
-        """Returns the failure with which all trials, ALIKE_LIMIT or more, have ended; None: not all alike."""
+        """Returns the failure with which all ended trials have failed.
+
+        None if fewer than ALIKE_LIMIT trials have ended, or if not all of them failed alike.
+        """
         first = self._first_outcome
         if self._alike < max(ALIKE_LIMIT, self.ended) or not isinstance(first, Failure):
             return None

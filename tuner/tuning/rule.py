@@ -132,7 +132,10 @@ class DispatchRule:
         return next((tuned for tuned in self.problems if tuned.problem == problem), None)
 
     def matrix(self) -> TimeMatrix:
-        """Returns the least times as a matrix; model costs are time / exp(residual), by stored residuals."""
+        """Returns the matrix of the least time of each configuration on each tuned problem.
+
+        Its model costs are time / exp(residual), by stored residuals.
+        """
         times = tuple(
             tuple(min(rounds, default=None) for rounds in tuned.rounds_s) for tuned in self.problems
         )

@@ -54,7 +54,7 @@ WAIT_SHOWN = 0.05
 
 @dataclass(frozen=True)
 class Session:
-    """One session of a stored run, new or resumed: what its search and its measurements share."""
+    """One session of a stored run, new or resumed: run, target, store, and how to report and interrupt it."""
 
     run: Run
     stored: tuple[Proposal, ...]  # of earlier sessions, by number

@@ -119,7 +119,7 @@ def baseline_document(run: Run, best: StoredTrial) -> Document | None:
     """Returns JSON of the baseline's time and its ratio to the run's best trial; None without a baseline.
 
     "ratio" above 1: the tuned kernel is faster. "operands_offset_bytes": how far operands lie past a cache
-    line.
+    line, null for a GPU's baseline.
     """
     baseline = run.baseline
     compared = against_baseline(run, best)

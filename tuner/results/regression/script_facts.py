@@ -26,7 +26,7 @@ FACTORY = Factory("tuner.results.regression.script_facts:ScriptFactsService")
 
 @dataclass(frozen=True)
 class ScriptFacts:
-    """The texts of a script's compilation, and the places of its steps that changed nothing."""
+    """The texts after each stage of a script's compilation, and locations of its ops that changed nothing."""
 
     stages: Stages = ()  # (stage, text after it): script, payload, stages of the lowering, code
     idle: tuple[OpPlace, ...] = ()

@@ -87,7 +87,7 @@ class LinkedRelocation:
 
 @dataclass(frozen=True)
 class LinkedSymbol:
-    """A name for an offset in a section, given by its index; hidden from what loads the linked code."""
+    """A name for an offset in a section, given by its index; not visible outside of the linked library."""
 
     name: str
     section: int

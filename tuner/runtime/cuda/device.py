@@ -30,7 +30,7 @@ FILLS = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
 
 @dataclass(eq=False)
 class LoadedModule:
-    """A module loaded on a GPU: its image, how many times it was loaded, and the handles of its kernels."""
+    """A module loaded on a GPU: its image, loads that were not unloaded yet, and handles of its kernels."""
 
     image: bytes
     users: int = 1  # loads without an unload

@@ -66,9 +66,9 @@ class LocalGpu:
     def conditions_since(
         self, before: GpuState | None, between: Sequence[GpuState] = ()
     ) -> Conditions | None:
-        """Returns the readings before, between (their range) and now.
+        """Returns the Conditions of a timing: sensor readings ``before``, in between (their range) and now.
 
-        None if one before or now is missing.
+        None if the reading before or now is missing.
         """
         after = self.read_sensors()
         if before is None or after is None:
