@@ -23,10 +23,10 @@ HELD_MIN = 3  # trials with the value held, for a figure
 
 
 def importances(points: Sequence[dict[str, Value]], times_s: Sequence[float]) -> dict[str, float]:
-    """Returns knob -> its PED-ANOVA importance: how much its values among the fastest points differ from all.
+    """Returns knob -> PED-ANOVA importance: how much its values in the fastest points differ from all.
 
-    ``points``: knob -> value of each point; ``times_s``: their times. Importances are shares that sum to 1,
-    or all 0 if nothing differs; {} without points. Points of equal times keep their order.
+    ``points``: knob -> value of each point; ``times_s``: seconds of each point. Importances are shares that
+    sum to 1, or all 0 if nothing differs; {} without points. Points of equal times keep their order.
     """
     if not points:
         return {}

@@ -15,7 +15,7 @@ Mix = tuple[tuple[str, int], ...]  # (instruction, occurrences in the text), mos
 
 
 def instruction_mix(text: str) -> Mix:
-    """Counts the operations in PTX or LLVM-dialect text: (operation, occurrences), most frequent first."""
+    """Returns (operation, occurrences) in PTX or LLVM-dialect text, the most frequent first."""
     if PTX_MARK in text:
         names = [PTX_TYPE.sub("", name) for name in PTX_INSTRUCTION.findall(text)]
     else:
@@ -24,9 +24,9 @@ def instruction_mix(text: str) -> Mix:
 
 
 def assembly_mix(text: str) -> Mix:
-    """Counts the instructions in an assembly, where they are indented by two spaces.
+    """Returns (instruction, occurrences) in an assembly, the most frequent first.
 
-    Returns (instruction, occurrences), most frequent first.
+    ``text``: the assembly, in which instructions are indented by two spaces.
     """
     return _counted(ASSEMBLY.findall(text))
 

@@ -65,7 +65,7 @@ class KernelArrays(abc.ABC):
     @property
     @abc.abstractmethod
     def before(self) -> Array | None:
-        """Returns what the only output holds before a call; None where kernels do not read it."""
+        """Returns the content of the only output before a call; None if kernels do not read the output."""
 
     @abc.abstractmethod
     def copies(self, packings: Packings) -> tuple[tuple[Array, ...], ...]:
@@ -359,9 +359,10 @@ class ProblemArrays(KernelArrays):
             array[...] = drawn
 
     def check_rows(self, rng: np.random.Generator) -> None:
-        """Compares COMPARED_ROWS random rows of C with the expected ones; on extreme inputs always the same.
+        """Compares COMPARED_ROWS random rows of C with the expected ones.
 
-        Raises CandidateError(VERIFY) for a wrong element, and if any element of C is not finite.
+        On extreme inputs it compares the same rows at each call. Raises CandidateError(VERIFY) for a wrong
+        element, and if any element of C is not finite.
         """
         m = self.problem.rows
         n = self.problem.sizes[1]

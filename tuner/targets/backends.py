@@ -110,7 +110,7 @@ class Backends(ABC):
         return REPLAY_STATUS
 
     def statuses(self) -> tuple[TargetStatus, ...]:
-        """Returns the status of each target on this machine, then that of replays."""
+        """Returns the status of each target on this machine; the last one is that of replays."""
         return (*(target.status() for target in self.targets.values()), REPLAY_STATUS)
 
     def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":

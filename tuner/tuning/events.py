@@ -245,9 +245,10 @@ class Interruption:
 
 @dataclass(frozen=True)
 class CampaignStarted:
-    """Event: a campaign is stored or resumed, its ``settings.columns`` are known, and its trials begin.
+    """Event: a campaign is stored or resumed, and its trials begin.
 
-    These are the configurations that are tried on every problem that they suit.
+    ``settings.columns`` of the campaign are the configurations that are tried on every problem to which they
+    apply.
     """
 
     campaign: Campaign

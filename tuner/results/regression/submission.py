@@ -119,9 +119,10 @@ class SubmissionRun:
         self._store.finish_run(self._run_id, "done", time.monotonic() - self._began_s)
 
     def evaluated(self, submission: Submission) -> SubmissionResult:
-        """Compiles, verifies, times and stores a submission; returns it next to the best trial before it.
+        """Compiles, verifies, times and stores a submission; returns the result.
 
-        A submission that fails is a result. Raises TunerError where a child process cannot start.
+        The result compares it with the best trial before it. A submission that fails has a result, too.
+        Raises TunerError where a child process cannot start.
         """
         began_s = time.monotonic()
         before = self._best()

@@ -116,7 +116,7 @@ class TimedCell:
 
     @property
     def shade(self) -> str:
-        """Returns the name of the cell's shade: "0" (slow) to "5" (fastest); "none" without a time."""
+        """Returns the cell's shade, "0" (slow) to "5" (fastest); "none" if it has no reliable time."""
         if self.efficiency is None or self.reliability.unreliable:
             return "none"
         return str(sum(self.efficiency >= bound for bound in SHADES))

@@ -81,7 +81,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class BestKnown:
-    """The best result of one problem on one machine and target, with its run."""
+    """The best stored result of one problem on one machine and target, with its run."""
 
     selected: SelectedResult
     run: Run  # of the best trial

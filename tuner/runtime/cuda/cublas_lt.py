@@ -107,7 +107,7 @@ class CublasLt:
         self.name = f"cuBLASLt {_version_text(get_version())}"
 
     def matmuls(self, problem: Problem, *, fast_accumulation: bool) -> "tuple[LtMatmul, ...]":
-        """Returns C = A B by up to 16 algorithms of the heuristic, the one expected to be fastest first.
+        """Returns a problem's matmul by each of up to 16 algorithms, the one expected to be fastest first.
 
         ``fast_accumulation``: sums stay in the tensor core, with its precision; else they are added to f32
         sums every few steps of K. Raises TunerError if cuBLASLt does not multiply the problem or has no

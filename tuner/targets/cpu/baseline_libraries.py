@@ -321,7 +321,7 @@ class RegisteredLibraries(Mapping[str, BaselineLibrary]):
         return len(BUILT_IN) + len(self._added())
 
     def extension(self, name: str) -> extensions.Extension | None:
-        """Returns where the library ``name`` comes from; None: it is built in."""
+        """Returns the extension that adds the library ``name``; None: it is built in."""
         if name in BUILT_IN:
             return None
         return self._added()[name]

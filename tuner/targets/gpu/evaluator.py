@@ -182,10 +182,10 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             return LoadedKernels(self._opened().device, artifact.code)
 
     def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
-        """Returns cuBLAS's matmul; of 8-bit floats cuBLASLt's, with fast accumulation and with sums in f32.
+        """Returns the loaded libraries to compare with, each verified on one draw of inputs.
 
-        Each is verified on one draw of inputs. Raises TunerError if a library is missing, CandidateError if
-        it is wrong.
+        They are cuBLAS; for 8-bit floats cuBLASLt, once with fast accumulation and once with sums in f32.
+        Raises TunerError if a library is missing, CandidateError if it is wrong.
         """
         bare = replace(problem, epilogue="none")
         if problem.groups:
