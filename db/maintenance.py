@@ -67,7 +67,7 @@ class Merge:
         self._reuses: list[tuple[TrialRow, int]] = []
 
     def do(self) -> tuple[int, int]:
-        """Merges the other database into this one, without a commit; returns (runs added, trials added)."""
+        """Merges the other database into this one; the caller commits. Returns (runs added, trials added)."""
         for their_campaign in self._theirs.scalars(select(CampaignRow).order_by(CampaignRow.id)):
             self._campaigns[their_campaign.id] = self._campaign(their_campaign)
         for their_run in self._theirs.scalars(run_select().order_by(RunRow.id)):

@@ -232,7 +232,8 @@ def fastest(groups: Collection[BestGroup], strategies: Collection[str], limit: i
 def bounds(query: TrialQuery) -> "AnySelect":
     """Returns the SELECT of (run, fields of BestGroup, is unreliable, least seconds) per run that has a time.
 
-    Least seconds are of the trials in the run's selected timing round; of all its trials if none was in one.
+    Least seconds are over the trials in the run's selected timing round; over all its trials if none was in
+    one.
     """
     of_round = (MeasurementRow.kind == FINAL, MeasurementRow.round == RunRow.round)
     is_final = exists().where(MeasurementRow.trial_id == TrialRow.id, *of_round).correlate(TrialRow, RunRow)

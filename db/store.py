@@ -207,7 +207,10 @@ class Store:
             run.process = encode(this_process())
 
     def set_compiler(self, run_id: int, compiler: Compiler) -> None:
-        """Stores that ``compiler`` makes the code of all trials of a run, so that others may reuse them."""
+        """Stores that ``compiler`` makes the code of all trials of a run.
+
+        Other runs by this compiler may then reuse the outcomes of these trials.
+        """
         with self.database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.environment = interned(session, rows.environment_row(compiler))
@@ -326,10 +329,10 @@ class Store:
                 writes.set_seconds(connection, run_id, run_seconds)
 
     def refute(self, trial_id: int, failure: Failure) -> tuple[int, ...]:
-        """Makes a timed trial that was found wrong, and trials of equal code, failed trials without a time.
+        """Makes a timed trial whose code is wrong, and trials of equal code, failed trials without a time.
 
-        Returns the ids of all trials that failed by this, of this run and of others. Raises UsageError if
-        there is no such trial.
+        Returns the ids of these trials, of this run and of others. Raises UsageError if there is no trial
+        with the id ``trial_id``.
         """
         with self.database.transaction() as connection:
             if not _is_id(trial_id) or writes.proposal(connection, trial_id) is None:
@@ -458,7 +461,7 @@ class Store:
             )
 
     def counts(self, run_id: int) -> Counts:
-        """Returns how many trials a run has: proposed, by outcome, and how many of these were reused."""
+        """Returns the numbers of a run's trials: proposed, by outcome, and with a reused outcome."""
         with self.database.reading() as session:
             _known(session, RunRow, run_id)
             return Counts(*session.execute(queries.count_select(run_id)).one())

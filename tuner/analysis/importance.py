@@ -63,7 +63,7 @@ def _divergence(top: list[Value], every: list[Value]) -> float:
 
 @dataclass(frozen=True)
 class Gain:
-    """The slowdown of a part of the trials: its best time over the best time of all of them, minus 1."""
+    """The slowdown of a subset of a run's trials: its best time / the best time of all trials, minus 1."""
 
     slower: float  # 0.2: 20 % more time
     interval: tuple[float, float]  # from the 95 % intervals of both times

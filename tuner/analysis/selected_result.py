@@ -59,7 +59,7 @@ class SelectedResult:
 
 
 def timed(trial: StoredTrial) -> Measurement:
-    """Returns a trial's final re-measurement, else its time of the search.
+    """Returns a trial's time from its final re-measurement; if it has none, from the search.
 
     Raises ValueError if it has no time.
     """

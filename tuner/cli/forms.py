@@ -315,8 +315,8 @@ def named_target(target: str, cpu: str) -> str:
 class FleetOptions:
     """The options of a fleet.
 
-    Raises UsageError for any of them without --fleet, for a single class of --on, and for --on with
-    --machine.
+    Raises UsageError for any other of these options without --fleet, for a single class of --on, and for --on
+    with --machine.
     """
 
     has_fleet: bool = False
@@ -362,7 +362,7 @@ class FleetOptions:
 @final
 @dataclass(frozen=True)
 class ResultOptions:
-    """Where results are stored, and how they are printed."""
+    """The options that say in which database results are stored, and whether they are printed as JSON."""
 
     database: str | None = None
     as_json: bool = False

@@ -36,7 +36,7 @@ URGENT: Final = 1000  # added to the priority of work that a whole run waits for
 class DriverConnection:
     """A connection to a fleet's database, shared by the drivers of all runs that one process drives.
 
-    Whichever run waits, the outcomes of all runs are read. Used by one thread.
+    ``wait`` reads the outcomes of all runs, whichever run calls it. Use it in one thread.
     """
 
     def __init__(self, url: str) -> None:

@@ -235,9 +235,9 @@ def has_outcome(connection: "Connection", key: Key) -> bool:
 def reports_of(
     connection: "Connection", run: str, numbers: list[int] | None = None
 ) -> dict[tuple[int, str], NodeReport]:
-    """Returns the reports on a run (uuid): (trial number, stage) -> report.
+    """Returns the nodes' reports on a run (uuid): (trial number, stage) -> report.
 
-    ``numbers``: of these trials; None: of all work.
+    ``numbers``: only reports on trials with these numbers; None: reports on all of the run's work.
     """
     rows = connection.execute(
         "SELECT number, stage, CASE WHEN octet_length(body::text) <= %s THEN body::text END, node "

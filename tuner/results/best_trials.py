@@ -263,9 +263,9 @@ def _timed_groups(store: "Store", task: TaskQuery) -> list[BestGroup]:
 
 @dataclass(frozen=True)
 class BestStock:
-    """The best trial that stock ``mlir-opt`` can run, compared with the best trial of all.
+    """The best trial that stock ``mlir-opt`` can run, compared with the best trial of its problem.
 
-    The script of such a trial has no transform op of tuner.
+    The script of the former has no transform op of tuner.
     """
 
     trial: StoredTrial

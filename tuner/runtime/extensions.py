@@ -105,10 +105,10 @@ def failing_in(extension: Extension | None, what: str) -> Iterator[None]:
 
 
 def extension_in(error: BaseException) -> Extension | None:
-    """Returns an extension of another distribution whose code raised ``error``; None if tuner's code did.
+    """Returns the extension of another distribution whose code raised ``error``; None if tuner's code did.
 
-    The innermost call in the traceback that is of one of them decides. Raises UsageError if tuner's own entry
-    points are not found.
+    The innermost call in the traceback that is in tuner or in an extension decides. Raises UsageError if
+    tuner's own entry points are not found.
     """
     others: dict[str, Extension] = {}  # by package
     for added in entry_points().values():

@@ -160,7 +160,7 @@ def stopwatch_of_cold_calls(
 def with_untimed_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
     """Returns a stopwatch that makes ``calls`` untimed calls before those of ``take``, to warm the caches.
 
-    They are left out before a single call if the call before took 20 ms or more, or there was none.
+    Before a single call there are none if the last call took 20 ms or more, or if it is the first call.
     """
     last_s: list[float] = []
 

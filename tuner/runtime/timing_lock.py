@@ -48,7 +48,7 @@ def ignore_holder(_who: str) -> None:
 
 @final
 class LockWait:
-    """How a run waits for the timing lock: the report, until when it waits, how long it has waited."""
+    """The wait of a run for the timing lock: how to report it, when to give up, and the seconds waited."""
 
     def __init__(
         self,

@@ -62,7 +62,7 @@ class UntimedOrder(ABC):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run may try: the feasible set, and the rows of it that are proposed before the sampler's."""
+    """What a run may try: the feasible set, and rows of the set to propose before those of the sampler."""
 
     feasible: "FeasibleSet"
     first: tuple[int, ...] = ()  # rows to propose before all others
@@ -208,7 +208,7 @@ class OneBaseline(BaselineChoice):
 
 
 class Target(ABC):
-    """What code is compiled for and measured on (cpu, cuda, simulator), or a recording that is replayed.
+    """A port: what code is compiled for and measured on (cpu, cuda, simulator), or a replayed recording.
 
     A target is named by ``TargetName.kind``; what follows the colon, a chip or another machine's processor,
     is an argument of its methods. Implementations are final.

@@ -220,9 +220,9 @@ def _strategies(settings: RunSettings) -> tuple[str, ...]:
 def planned(
     settings: RunSettings, machine: Machine, target: Target, store: "Store"
 ) -> tuple[RunSettings, Plan]:
-    """Returns the settings with initial configurations, and the plan: feasible set and order.
+    """Returns (settings with initial configurations, plan); the plan has the feasible set and the order.
 
-    Settings that have initial configurations already are returned as they are. Raises UsageError if no
+    Settings that have initial configurations already are returned unchanged. Raises UsageError if no
     configuration is feasible.
     """
     if settings.first is not None:

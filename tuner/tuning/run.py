@@ -45,10 +45,10 @@ SOURCE: Final = "run {}"  # source of each initial configuration
 def transfer_settings(
     source_run: runs.Run, target: TargetName, backends: Backends, store: "Store"
 ) -> tuple[runs.RunSettings | None, int | None]:
-    """Returns (settings, None) for a transfer run; (None, id) if one is stored for the target's machine.
+    """Returns (settings, None) for a new transfer run; (None, id) if the target's machine has one stored.
 
     A transfer run tries the candidates of ``source_run``, a run of another machine, in their order. Raises
-    UsageError if none of them is feasible on the target.
+    UsageError if none of these candidates is feasible on the target.
     """
     settings = replace(source_run.settings, target=target)
     known = backends.target_of_run(settings)

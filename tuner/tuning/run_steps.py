@@ -210,7 +210,7 @@ class RunSteps:
         return self.store_round(final_times, baseline, quietest_reference_s(trials), trials)
 
     def refute(self, trial: StoredTrial, failure: Failure) -> None:
-        """Makes a trial that was found wrong in a round a failed one, and reports the best that is left."""
+        """Stores as failed a trial whose code a round found wrong; reports the fastest trial that is left."""
         failure = replace(failure, reason=reason_of(f"{IN_THE_FINAL}: {failure.reason}"))
         self._store.refute(trial.id, failure)
         self._known.add(trial.id, replace(trial.record, outcome=failure, verdict=None))

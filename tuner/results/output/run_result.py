@@ -211,7 +211,7 @@ def portable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list
 
 
 def stock_text(stock: "BestStock") -> str:
-    """Returns text on the best trial that stock mlir-opt runs, and its slowdown against the best of all."""
+    """Returns text on the best trial that stock mlir-opt runs, and its slowdown against the best trial."""
     if stock.trial.id == stock.winner.id:
         return f"trial {stock.trial.id}: stock mlir-opt runs its script as it is"
     who = f"trial {stock.trial.id}, the best that stock mlir-opt runs"

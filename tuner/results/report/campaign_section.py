@@ -203,7 +203,7 @@ class CampaignSection:
 
     @property
     def whole(self) -> Reliability:
-        """Returns how reliable the times of all problems together are."""
+        """Returns the joint reliability of the times of all problems."""
         return reliability_of_all(tuple(self.reliability.values()))
 
     @property

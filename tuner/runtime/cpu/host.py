@@ -302,9 +302,9 @@ def usable_processors() -> Processors:
 
 
 def present_load(window_s: float = WINDOW_S, sleep: Callable[[float], None] = time.sleep) -> PresentLoad:
-    """Returns how many processors were busy, and how many stolen by the hypervisor, over ``window_s``.
+    """Returns how many of the usable processors were busy, and how many the hypervisor took, on average.
 
-    Of the processors that this process may use. Sleeps for ``window_s`` seconds.
+    Measured over ``window_s`` seconds, in which it sleeps. Usable are processors that this process may use.
     """
     allowed = os.sched_getaffinity(0)
     before_s = processor_s(allowed)

@@ -110,7 +110,7 @@ def machine_for(chip: Chip) -> Machine:
 
 
 def machine_of(chip: Chip, facts: CudaFacts | None) -> Machine:
-    """Returns the Machine of a GPU; ``facts`` None: only its chip is known, all sizes are 0."""
+    """Returns the Machine of a GPU; ``facts`` None: only the chip is known, and all sizes are 0."""
     unknown = gpu_machine("cuda", chip, "NVIDIA GPU")
     if facts is None:
         return unknown

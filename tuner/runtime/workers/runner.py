@@ -95,7 +95,7 @@ class Ticket:
         self._reuse(self._order.recall("", outcome.sha256))
 
     def take_evaluation(self, reply: Reply) -> None:
-        """Completes ``record`` with what a child process found: a Measurement, a Verdict or a Failure."""
+        """Completes ``record`` with the Measurement, Verdict or Failure that a child process returned."""
         if isinstance(reply.value, Failure):
             self._fail(reply.value, reply.seconds)
             return

@@ -191,10 +191,10 @@ class Worker:
             self._child.send(GoAhead())
 
     def poll(self) -> Reply | Event | None:
-        """Returns the child's Reply or Event; None if there is none yet. Does not wait.
+        """Returns the child's Reply or Event; None: none yet, or the child is paused or not started.
 
-        Enforces the limits of time and memory. Raises TunerError if the child does not start, MachineError
-        where the machine fails, as by a full disk.
+        Does not wait. Enforces the limits of time and memory. Raises TunerError if the child does not start,
+        MachineError where the machine fails, as by a full disk.
         """
         if self._child is None or self._paused_s is not None:
             return None

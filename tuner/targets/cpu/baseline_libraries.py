@@ -215,10 +215,10 @@ class BaselineLibrary:
 
 
 def compared_problem(problem: Problem) -> Problem:
-    """Returns the problem that a library is timed on; most problems are returned as they are.
+    """Returns the problem that a library is timed on; most problems are returned unchanged.
 
-    For a constant B it is the matmul that takes B at each call, and for f32 by products of another type
-    (bf16x6) the matmul of f32.
+    For a constant B it is the matmul that takes B at each call; for f32 that is computed by products of
+    another type (bf16x6), it is the matmul of f32.
     """
     if isinstance(problem, PackedProblem) and problem.format is None:
         problem = problem.unpacked

@@ -168,7 +168,7 @@ def _processor_s() -> dict[int, float]:
 
 @dataclass(frozen=True, eq=False)
 class LibraryCode:
-    """How a library computes one problem: its name, and LLVM-dialect text that calls it."""
+    """Code that calls a library to compute one problem: the library's name, and LLVM-dialect text."""
 
     name: str
     text: str  # of ``calling_module``

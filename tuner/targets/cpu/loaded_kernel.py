@@ -24,7 +24,10 @@ class ThreadPart:
     share: tuple[int, ...] = ()  # arguments after the operands: the thread's index, the number of threads
 
     def starts(self, addresses: Sequence[int]) -> Sequence[int]:
-        """Returns where the thread's part begins in each of the operands that begin at ``addresses``."""
+        """Returns the address at which the thread's part begins in each operand.
+
+        ``addresses``: those at which the operands begin.
+        """
         if not self.offsets:
             return addresses
         return [address + offset for address, offset in zip(addresses, self.offsets, strict=True)]
@@ -48,8 +51,8 @@ class LoadedKernel:
     def calls(self, *copies: tuple[Array, ...]) -> PartitionCalls:
         """Returns the calls, one per thread, that run the kernel once.
 
-        ``copies``: the operands of one call after the other, used cyclically, each in the order of the
-        kernel's arguments: inputs, then outputs.
+        ``copies``: sets of operands, of which each call uses the next, cyclically. A set is in the order of
+        the kernel's arguments: inputs, then outputs.
         """
         addresses = [[address_of(array) for array in operands] for operands in copies]
         calls, keeps = self.calls_at(*addresses)

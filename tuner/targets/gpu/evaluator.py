@@ -92,7 +92,7 @@ def open_gpu(here: probe.GpuHere) -> LocalGpu:
 class WatchedRuns(AbstractSampleWatch):
     """Before each timed sample overwrites C and flips a sign; verifies some rows of C after some samples.
 
-    Which samples is random; fewer than MIN_SAMPLES lie between two of them.
+    The verified samples are drawn at random, with fewer than MIN_SAMPLES samples between two of them.
     """
 
     def __init__(self, arrays: GpuProblemArrays, rng: np.random.Generator, index: int = 0) -> None:
@@ -122,7 +122,7 @@ class WatchedRuns(AbstractSampleWatch):
 @final
 @dataclass(frozen=True, eq=False)
 class LoadedCublas:
-    """A cuBLAS matmul of one problem, with a method ``work`` as LoadedKernels has, to be timed alike."""
+    """A cuBLAS matmul of one problem; its method ``work`` is called like that of LoadedKernels."""
 
     name: str  # of the library, with its version
     multiply: Callable[[int, int, int, int], None]  # addresses of A, B and C, stream
