@@ -280,11 +280,11 @@ def fusions_in_child(text: str) -> tuple[Fusion, ...]:
 
 @contextlib.contextmanager
 def children_in_background() -> Iterator[Callable[[], None]]:
-    """Context manager: yields a function that starts the child process and its helper processes.
+    """Context manager around the compilation of one program: starts processes ahead of time.
 
-    The function returns at once. The helpers compile fusions of the program that is compiled in the context,
-    and end after that, at the latest with the context. The child process stays for the calling thread's next
-    program.
+    Yields a function that starts the calling thread's child process, which compiles programs, and helper
+    processes, which compile its fusions in parallel; it returns at once. The helpers end when all fusions are
+    compiled, at the latest when the context ends; the child stays for the thread's next program.
     """
     children = CHILDREN.of_this_thread()
     try:

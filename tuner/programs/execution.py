@@ -59,12 +59,12 @@ def run_on_device(
     arguments: tuple[Any, ...],
     printed: list[str],
 ) -> ProgramRun:
-    """Runs a program once on a device, with copies of ``arguments``; on hardware, times further calls.
+    """Runs a program once, on a GPU or a simulated one, with copies of ``arguments``.
 
-    Times are measured if the request asks for them. What the program prints is appended to ``printed``.
-    Raises CandidateError(LOAD) where the code does not load, DeviceError where the device refuses, UsageError
-    for unsuitable arguments; on the simulator also CandidateError(RUN) for a failing assertion of the host
-    code.
+    Returns its results, with traces, defect reports and times as far as there are any. A real GPU then times
+    further calls if the request asks for times. What the program prints is appended to ``printed``. Raises
+    CandidateError(LOAD) where the code does not load, DeviceError where the device refuses, UsageError for
+    unsuitable arguments; on the simulator also CandidateError(RUN) for a failing assertion of the host code.
     """
     launches: list[LaunchSample] = []
     run_launch = None

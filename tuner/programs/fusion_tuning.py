@@ -150,11 +150,13 @@ class Comparing:
     clock: Callable[[], float] = time.monotonic
 
     def compare(self, request: ProgramRequest, ends_s: float = math.inf) -> ComparedProgram:
-        """Runs and times a program; returns it with the schedules to keep.
+        """Runs and times a tuned program in several processes; returns the run to keep, and times.
 
-        No further process that times the program is begun if it would end after ``ends_s`` of the clock. If
-        the tuned schedules are not faster, the program is run once more without them, even after ``ends_s``.
-        Raises TunerError where the program fails.
+        Fusions that are reliably slower than untuned get their initial configurations back, unless that makes
+        the program slower. After the first process, one that times the program begins only if it should end
+        before ``ends_s``, a time of ``clock``, by the first one's duration. If tuning made the program no
+        faster, it is run once more with initial configurations, even after ``ends_s``. A run that could not
+        be timed is returned without times. Raises TunerError where the program fails.
         """
         began_s = self.clock()
         ran = self.run(request)

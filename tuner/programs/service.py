@@ -328,9 +328,10 @@ def lower(request: ProgramRequest, step: LoweringStep) -> LoweredText:
 
 
 def compile_and_check(request: ProgramRequest) -> CompiledProgram:
-    """Compiles a program and checks that its host code compiles.
+    """Compiles a program, checks that its host code compiles to machine code, and returns it.
 
-    Raises CandidateError: BIND for the user's mistakes, LOAD for host code, else the stage that failed.
+    Raises CandidateError: BIND for mistakes of the user, LOAD if the host code does not compile, else the
+    stage that failed.
     """
     with _as_failures():
         compiler = _compiler(request)
@@ -484,9 +485,11 @@ def formed_program(request: ProgramRequest) -> "FormedText | None":
 
 @_as_failures()
 def linked_program(request: ProgramRequest, formed: "FormedText") -> "LinkedProgram | None":
-    """Compiles a program on the host whose fusions have their facts of data; reads no data of constants.
+    """Compiles a program for the CPU: its fusions, and the code that packs its weights.
 
-    Returns None for a program that is compiled as a whole. Raises CandidateError(BIND) for a wrong database.
+    ``formed``: the program as fusions, after ``with_facts_of_data``; the data of its constants is not read
+    here. Returns None for a program that must be compiled as a whole. Raises CandidateError: BIND for a
+    database that cannot be used, else the stage at which the code of the weights fails.
     """
     with _with_schedules(_compiler(request), request) as compiler:
         made = compiler.linked_program(formed, request.options.threads)

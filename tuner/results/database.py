@@ -55,8 +55,8 @@ def open_existing(named: str | Path | None, hint: str = "") -> Store:
 def known_url(named: str | Path | None) -> str:
     """Returns the path or URL of the results database ``named`` (None: the default).
 
-    "" if its file does not exist yet. Raises UsageError if ``named`` itself does not exist; a file that the
-    environment variable names may be created later.
+    "" if ``named`` is None and the default file, which TUNER_DB may name, does not exist: a later command may
+    create it. Raises UsageError if a database that is named does not exist.
     """
     url = which_database(named)
     if not is_missing(url):

@@ -46,7 +46,10 @@ def tuned_range(campaign_id: int, store: "Store") -> TunedRange:
 
 
 def result_of_range(tuned: TunedCampaign) -> TunedRange | None:
-    """Returns the result of a campaign of a range; None for other campaigns, and where there is no time."""
+    """Returns the best trials of a campaign that tuned a range of rows, and how they cover each m.
+
+    None for a campaign that tuned single problems, and if no run of the campaign has a time.
+    """
     row_range = range_of(tuned.campaign)
     if row_range is None:
         return None

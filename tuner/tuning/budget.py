@@ -168,7 +168,10 @@ class Pace:
         )
 
     def final_s(self, effort: Effort, top_trials: int) -> float:
-        """Returns the estimated seconds of a final re-measurement, until the command has ended."""
+        """Returns the estimated seconds from the start of a final re-measurement to the command's end.
+
+        ``effort``: of each candidate; ``top_trials``: how many trials are timed again.
+        """
         return self._untimed_s(top_trials) + self._timed_s(effort, top_trials)
 
     def kept_s(self, budget_s: float, search_s: float, top_trials: int) -> float:

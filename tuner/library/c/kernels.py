@@ -117,7 +117,10 @@ class CFunction:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Returns the names of the arrays: "a", "b", those of the epilogue, "c"."""
+        """Returns the names of the arrays in the kernel's order: "a", "b", others, "c".
+
+        The others: "offsets" of a grouped_matmul, then the arrays that the epilogue reads, such as a bias.
+        """
         return tuple(argument.name for argument in self.problem.arguments)
 
     @property

@@ -255,7 +255,11 @@ class _Entry:
         self._looked = 0
 
     def calls(self) -> int:
-        """Returns how many products it has computed."""
+        """Returns how many calls of ``tuner.matmul`` have selected this entry.
+
+        A call is counted before it computes: also one that fails, and one with misaligned arrays, which
+        another entry computes. Reading does not change the count; the caller holds the lock ``_counting``.
+        """
         steps = self.count()  # to read the counter is a step, too, which ``_looked`` counts
         assert isinstance(steps, int)
         self._looked += 1

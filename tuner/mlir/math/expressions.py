@@ -125,7 +125,7 @@ class Term:
         return Term(splat(self.value.type, number))
 
     def converted(self, op: str, element: Type) -> "Term":
-        """Creates ``arith.<op>``, such as ``arith.extf``, that converts this term to the type ``element``."""
+        """Creates ``arith.<op>``, such as ``arith.extf``; returns this term converted to ``element``."""
         return Term(value(f"arith.{op}", self.type_with(element), self.value))
 
     def bits(self) -> "Term":

@@ -181,10 +181,11 @@ class KernelPlace:
 
 
 def matmuls_of(function: FusionFunction, math: str) -> list[Op]:
-    """Returns the matmuls of a fusion; [] if scripts cannot compute one of them.
+    """Returns the matmuls of a fusion; [] unless transform scripts can compute all of them.
 
-    That is so for other element types, and for an operand that the fusion computes. ``math``: how f32 is
-    multiplied, a key of ``MATH``.
+    They can if each matmul has layout nn with A as its first input, element types of ``MATMUL_DTYPES``, and
+    operands that are in memory already: the fusion computes neither. ``math``: how f32 is multiplied, a key
+    of ``MATH``.
     """
     matmuls = [op for op in function.ops if op.name == MATMUL]
     for op in matmuls:

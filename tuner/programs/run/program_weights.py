@@ -201,8 +201,10 @@ _SHARED = SharedWeights()
 
 
 def shared_weights(arrays: Iterable[Array]) -> tuple[Array, ...]:
-    """Returns, per array of bytes, the array of equal contents that programs of this process share.
+    """Returns, for each array of bytes, the array of equal contents that this process shares.
 
-    Takes one array after the other: what is found is freed before the next one is made.
+    Results are read-only and begin at multiples of 64 bytes; an array that is new is shared from now on,
+    itself or as an aligned copy. ``arrays`` is read one by one: of a generator, an array whose contents were
+    known is freed before the next one is made.
     """
     return tuple(map(_SHARED.array_like, arrays))

@@ -15,9 +15,10 @@ PATTERN = "libcublas.so.*"
 
 
 def find_cublas() -> str:
-    """Returns the path of cuBLAS: of the library that cuda.pathfinder loads, without it ``cublas_file()``.
+    """Loads cuBLAS with the package cuda.pathfinder, and returns the path of the loaded file.
 
-    Raises TunerError if there is none, or if it was loaded before from an unknown path.
+    Where that package is not installed, loads nothing and returns ``cublas_file()``. Raises TunerError if
+    there is no cuBLAS, or if it was loaded before from an unknown path.
     """
     try:
         from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib

@@ -25,7 +25,10 @@ OperandReader = Callable[[ResidentBlocks, fragments.Warpgroup, int], tuple[Array
 
 
 def wgmma(operands: Operands) -> Step:
-    """Decodes PTX wgmma.fence, mma_async, commit_group, wait_group, for whole warpgroups."""
+    """Decodes PTX wgmma.fence, mma_async, commit_group or wait_group; returns its function.
+
+    The function executes the instruction for whole warpgroups of the resident blocks.
+    """
     modifiers = operands.modifiers
     operation = modifiers.need(("fence", "mma_async", "commit_group", "wait_group"), "an operation")
     modifiers.need_each("sync", "aligned")

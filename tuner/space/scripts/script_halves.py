@@ -47,9 +47,11 @@ END = f"    transform.yield\n  }}\n\n{SIMPLIFY}"
 
 @dataclass(frozen=True)
 class ScriptHalves:
-    """The steps of a bound script before and after its bufferization: lines, each with its line break.
+    """The text of a bound script before (``tensors``) and after (``buffers``) its bufferization.
 
-    Steps on tensors take ``%matmul`` and ``%function``; older libraries have other names, which are kept.
+    Lines, each with its line break. ``function`` and ``buffers_function`` name the handle of the function in
+    the two halves; libraries that an older tuner wrote use other names than these defaults. The first half
+    also uses ``%matmul``.
     """
 
     tensors: str

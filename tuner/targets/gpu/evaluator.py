@@ -77,9 +77,10 @@ class LocalGpu:
 
 
 def open_gpu(here: probe.GpuHere) -> LocalGpu:
-    """Returns this machine's first GPU with a new context; ``here``: its description.
+    """Opens this machine's first GPU with its primary context, which PyTorch shares; returns it.
 
-    Raises DeviceError if the GPU cannot be opened.
+    ``here``: the description of that GPU. Without readable sensors the GPU is opened without them. Raises
+    DeviceError if there is no driver or GPU, or if it cannot be opened.
     """
     sensors: Sensors | None = None
     device = probe.open_device()

@@ -30,15 +30,16 @@ At = dict[int, Value]  # dimension -> index
 class ConvolutionTilesOp(InPlaceOp, name="convolution_tiles"):
     """``tuner.convolution_tiles``: a tile of a convolution on buffers becomes sums in AMX tiles.
 
-    Takes a function whose ``linalg.generic`` ops with the attribute ``contraction`` are convolutions on
-    memrefs of K groups, pairs of channels of bf16, as ``tuner.reorder_weights`` makes them for tiles, each
-    one tile of the schedule. A tile of A is up to 16 filters x 16 K groups, one of B is 16 K groups x 16
-    adjacent pixels of a row, loaded from where they lie; all sums stay in tile registers over the whole
-    window. A ``linalg.fill`` of the tile with zero before the convolution is replaced too.
+    Takes a function on memrefs. Each ``linalg.generic`` with the attribute ``contraction`` is a convolution
+    of the size of one tile of the schedule, on operands that ``tuner.reorder_weights {tiles = 1}`` has made:
+    their elements are K groups, i32 of two adjacent bf16 channels, in equal steps of at most 16. A tile of A
+    is up to 16 filters x 16 K groups, one of B up to 16 K groups x 16 adjacent pixels of a row, loaded from
+    where they lie; all sums stay in tile registers over the whole window. A ``linalg.fill`` of the sums with
+    zero before the convolution is replaced too. With 12 K groups in a step:
 
         linalg.fill ins(%zero : f32) outs(%sums : memref<1x16x1x14xf32>)
         linalg.generic {...} ins(%input, %weights : ...) outs(%sums : ...) attrs = {contraction} {
-      becomes, inside of the loops over the window and over steps of 12 K groups
+      becomes, inside of the loops over the window and over steps
         %a = memref.subview %weights[%h, %w, %filter, %first] [1, 1, 16, 12] [1, 1, 1, 1] : ...
         %ta = x86.amx.tile_load %a[%c0, %c0] : ... into !x86.amx.tile<16x24xbf16>
         %b = memref.subview %input[%image, %first, %row, %column] [1, 12, 1, 14] [1, 1, 1, 1] : ...
@@ -46,7 +47,7 @@ class ConvolutionTilesOp(InPlaceOp, name="convolution_tiles"):
         %next = x86.amx.tile_mulf %ta, %tb, %before : ...
 
     The handle (a func.func) stays valid. Silenceable failure: a convolution that is not of memrefs of K
-    groups of static sizes with adjacent pixels, and more sums than tile registers hold.
+    groups of static sizes with adjacent pixels, or whose sums and operands need more than 8 tile registers.
     """
 
     def change(self, function: Op) -> Refusal | None:
