@@ -13,3 +13,11 @@ module {
     return
   }
 }
+
+// ----- ROWS
+module {
+  func.func @f(%x: memref<2x1x2x{channels}xbf16>, %k_groups: memref<2x1x2x{pairs}xi32>)
+      attributes {llvm.emit_c_interface} {
+    return
+  }
+}

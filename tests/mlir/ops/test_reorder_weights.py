@@ -1,10 +1,15 @@
 """``tuner.reorder_weights``: what a convolution becomes, how weights are taken, and what it refuses."""
 
+import numpy as np
 import pytest
 
-from tests.mlir.kernels import counts
+from tests.mlir.kernels import counts, parsed
+from tests.mlir.ops import block_runs
 from tests.mlir.ops.one_op import apply
 from tests.texts import filled
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu_ops.convolutions.channel_pairs import channel_k_groups
+from tuner.mlir.ir.building import create
 
 LINE = '"tuner.reorder_weights"(%func) : (!transform.any_op) -> ()'
 SHAPES = {  # name of a convolution -> input, weights, output; windows of 3, 8 filters
@@ -69,6 +74,23 @@ def test_weights_of_bf16_that_are_computed_become_k_groups_in_the_function(name:
     text = apply(LINE, narrow(payload(name, weight="")))
     assert "tuner." not in text.replace("tuner.weight", "")
     assert counts(text, "memref.alloc", "linalg.generic") == [2, 1]
+
+
+@pytest.mark.parametrize("channels", [1, 30, 31, 32, 33, 62, 63, 64])
+def test_the_last_pair_of_a_row_has_no_channel_of_the_next_pixel(channels: int) -> None:
+    pairs = (channels + 1) // 2
+    with parsed(filled(__file__, "ROWS", channels=channels, pairs=pairs)) as module:
+        block = module.body.operations[0].regions[0].blocks[0]
+        with ir.InsertionPoint(block.operations[0]), ir.Location.unknown():
+            create("memref.copy", [], [channel_k_groups(block.arguments[0], 3), block.arguments[1]])
+        text = str(module)
+    bits = np.full((2, 1, 2, channels), 0x7FC0, np.uint16)  # NaN
+    bits[:, :, 0] = np.arange(1, channels + 1)
+    k_groups = np.full((2, 1, 2, pairs), 7, np.int32)
+    block_runs.call(text, bits, k_groups)
+    expected = np.zeros((2, 1, 2, 2 * pairs), np.uint16)
+    expected[..., :channels] = bits
+    np.testing.assert_array_equal(k_groups.view(np.uint16), expected)
 
 
 def test_weights_that_are_computed_are_transposed_and_steps_are_part_of_the_index() -> None:

@@ -180,17 +180,19 @@ class _KGroups:
             body(index(whole * K_GROUPS), rest)
 
     def _copy_row(self, at: At) -> None:
-        size = self._size(self.channels)
+        type_ = ir.VectorType.get([PAIR * K_GROUPS], ir.BF16Type.get())
 
-        def copy(first: Value, count: int) -> None:
-            type_ = ir.VectorType.get([PAIR * K_GROUPS], ir.BF16Type.get())
+        def copy(first: Value, elements: int) -> None:
             here = at | {self.channels: times(first, PAIR)}
-            is_last = count < K_GROUPS
-            elements = size % (PAIR * K_GROUPS) if is_last else PAIR * K_GROUPS
             pairs = load_lanes(self.source, self._place(here), type_, elements)
-            self._store(value("vector.bitcast", k_groups_type(), pairs), at | {self.channels: first}, count)
+            k_groups = value("vector.bitcast", k_groups_type(), pairs)
+            self._store(k_groups, at | {self.channels: first}, paired(elements))
 
-        self._in_registers(paired(size), copy)
+        whole, rest = divmod(self._size(self.channels), PAIR * K_GROUPS)
+        if whole:
+            for_each(0, whole, lambda number: copy(times(number, K_GROUPS), PAIR * K_GROUPS))
+        if rest:  # up to 31 elements: 31 are 16 pairs, as many as a whole register has
+            copy(index(whole * K_GROUPS), rest)
 
     def _pair(self, at: At, count: int, *, is_scalar: bool = False) -> None:
         """Creates the K groups of one pair of channels at ``count`` adjacent positions, and stores them."""
