@@ -12,6 +12,8 @@ LENGTH_LIMIT = 1_000_000  # characters; the default file has some thousand
 DEPTH_LIMIT = 20  # nested lists and mappings; the schema needs six
 # libyaml's loader, ten times as fast, where PyYAML was built with it
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+TAG_PREFIX = "tag:yaml.org,2002:"
+UNTYPED = (f"{TAG_PREFIX}str", f"{TAG_PREFIX}merge")  # tags of scalars that are text, and of <<
 
 
 def default_space_file() -> Path:
@@ -30,7 +32,7 @@ def load(text: str, name: str) -> object:
     try:
         _check_events(text, name)
         root = yaml.compose(text, LOADER)
-        _check_keys(root, name)
+        _check_nodes(root, name)
         if root is None:
             return None
         return LOADER("").construct_document(root)
@@ -88,23 +90,36 @@ def _too_deep(where: str) -> UsageError:
     return UsageError(f"{where}: found deeper nesting, allowed {DEPTH_LIMIT} levels")
 
 
-def _check_keys(node: yaml.Node | None, name: str) -> None:
+def _check_nodes(node: yaml.Node | None, name: str) -> None:
     if isinstance(node, yaml.ScalarNode):
-        return
+        _value(node, name)
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
-            _check_keys(item, name)
+            _check_nodes(item, name)
     if not isinstance(node, yaml.MappingNode):
         return
-    seen = set()
+    seen: set[object] = set()
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode):
             raise UsageError(f"{name}: {_line(key.start_mark)}: a key is a list or a mapping, not text")
-        if key.value in seen:
+        keys = {key.value, _value(key, name)}  # 1 and 0x1 are one key, and so are 1 and "1"
+        if seen & keys:
             raise UsageError(f"{name}: {_line(key.start_mark)}: the key {key.value!r} is given twice")
-        seen.add(key.value)
+        seen |= keys
     for _, value in node.value:
-        _check_keys(value, name)
+        _check_nodes(value, name)
+
+
+def _value(node: yaml.ScalarNode, name: str) -> object:
+    """Returns a scalar's value. Raises UsageError for text that its tag does not allow, as !!bool maybe."""
+    if node.tag in UNTYPED:
+        return node.value
+    try:
+        return LOADER("").construct_object(node)
+    except (LookupError, AttributeError):  # PyYAML reads what it expects, unchecked
+        kind = node.tag.removeprefix(TAG_PREFIX)
+        where = f"{name}: {_line(node.start_mark)}"
+        raise UsageError(f"{where}: found {node.value!r}, allowed what is a !!{kind} in YAML") from None
 
 
 def _line(mark: Any) -> str:  # of PyYAML, or of libyaml
