@@ -1,5 +1,6 @@
 """What a refusal says of an operator: its name in PyTorch, and the line of the module that calls it."""
 
+import os
 import re
 import traceback
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ WINDOWS = "it writes into windows of a tensor, which changes other elements"
 EXPANDED = "it writes into an expanded tensor, whose elements share memory"  # these are added up
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 # folders whose lines are not the module's
-LIBRARIES = (str(Path(torch.__file__).parent), str(Path(__file__).parents[1]))
+LIBRARIES = tuple(f"{folder}{os.sep}" for folder in (Path(torch.__file__).parent, Path(__file__).parents[1]))
 
 
 @dataclass(frozen=True)
