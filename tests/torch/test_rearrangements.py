@@ -52,7 +52,7 @@ def pads_of_one_dimension(x: Any) -> tuple[Any, ...]:
 def pads_of_several_dimensions(x: Any) -> tuple[Any, ...]:
     shifted = F.pad(x, (0, 0, 1, -1)) * 0.5 + x, F.pad(x, (0, 0, -1, 1)), nn.ZeroPad2d((0, 0, 1, -1))(x)
     all_of = F.pad(x, (1, -1, -1, 1, 2, -2)), nn.ConstantPad3d((-2, 2, 1, 0, -1, 1), 3.5)(x[None])
-    return *shifted, *all_of, F.pad(x, (1, -1, -1, 1)), F.pad(x, (3, -4, 1, -1), value=7.0)
+    return *shifted, *all_of, F.pad(x, ()), F.pad(x, (1, -1, -1, 1)), F.pad(x, (3, -4, 1, -1), value=7.0)
 
 
 def pads_with_a_value(x: Any) -> tuple[Any, ...]:

@@ -534,7 +534,7 @@ def _why_still_unlike_pytorch(node: torch.fx.Node) -> str:
         return "its indices, of NaN, would be wrong"
     if node.target is torch.ops.aten.linspace.default and not node.meta["val"].is_floating_point():
         return "of integers: its steps would be rounded otherwise"
-    if node.target is torch.ops.aten.constant_pad_nd.default and min(node.args[1]) < 0:
+    if node.target is torch.ops.aten.constant_pad_nd.default and min(node.args[1], default=0) < 0:
         return "it cuts more than the elements of a dimension"
     return ""
 
