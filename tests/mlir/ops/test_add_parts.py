@@ -13,8 +13,8 @@ def payload(
     return filled(__file__, "LAUNCH", parts=parts, words=str(words), stores=stores, blocks=blocks)
 
 
-def line(slices: int = 3) -> str:
-    return line_of("add_parts", slices=slices)
+def line(slices: int = 3, **attributes: int) -> str:
+    return line_of("add_parts", slices=slices, **attributes)
 
 
 def test_all_stores_are_to_parts_before_one_arrival_and_to_c_after_it() -> None:
@@ -42,7 +42,8 @@ REFUSED = [
         payload(parts="memref<2x8x64xf32>"),
         r"parts: found memref<2x8x64xf32>, allowed sizes of \[3, 8, 64\]",
     ),
-    (line(1), payload(parts="memref<1x8x64xf32>"), r"with 2 slices or more"),
+    (line(1), payload(parts="memref<1x8x64xf32>"), "slices: found 1, allowed 2 or more"),
+    (line(0, whole=0), payload(), "slices: found 0, allowed 2 or more"),
     (line(), payload(words=15), r"zeroed: found memref<15xi32>, allowed 16 words or more: one for each warp"),
     (line(), payload(stores=BRANCH), "found stores to 1 arguments in 2 blocks of code, allowed one of each"),
     (line(), payload(stores=OTHER), "found stores to 2 arguments in 1 blocks of code, allowed one of each"),

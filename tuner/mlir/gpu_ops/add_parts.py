@@ -114,14 +114,16 @@ class _Reduction:
         if parts is None or counters is None:
             return Refusal(f"found no arguments with {BUFFER} = {PARTS!r} and {COUNTERS!r}")
         c = ir.MemRefType(stores[0].operands[1].type)
+        if slices < 2:
+            return Refusal(f"slices: found {slices}, allowed 2 or more")
         tiles = grid[0] * grid[1]
         expected = [slices, *c.shape]
         if whole >= 0:
             tiles = (tiles - whole) // slices
             width = ir.VectorType(stores[0].operands[0].type).shape[0]
             expected = [slices, tiles * len(stores) * x * y * z, width]
-        if slices < 2 or ir.MemRefType(parts.type).shape != expected:
-            return Refusal(f"parts: found {parts.type}, allowed sizes of {expected} with 2 slices or more")
+        if ir.MemRefType(parts.type).shape != expected:
+            return Refusal(f"parts: found {parts.type}, allowed sizes of {expected}")
         words = tiles * (x * y * z // WARP_THREADS)
         if ir.MemRefType(counters.type).shape[0] < words:
             return Refusal(f"zeroed: found {counters.type}, allowed {words} words or more: one for each warp")
