@@ -267,6 +267,16 @@ def test_a_wrong_word_is_one_line(run: Tuner) -> None:
         ("--to async --entry g", "entry: found 'g', allowed f"),
     ):
         assert line in run.refused(f"lower - {options}", stdin=COPY)
+    for option in (
+        "--dtype bf16",
+        "--math tf32",
+        "--target gpu",
+        "--chip sm_90",
+        "--strategy a",
+        "--threads 2",
+    ):
+        refused = run.refused(f"lower --trial 1 {option}")
+        assert f"{option.split()[0]} cannot be combined with a trial, 1" in refused
 
 
 @pytest.mark.slow

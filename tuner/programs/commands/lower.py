@@ -37,10 +37,9 @@ FORM = shown_choices(FORMS)
 EXAMPLE_SIZES = "64x64x64"
 OF_PROGRAM = ("entry", "form", "pinned")
 MATH = "math"  # the option of a problem that programs have too
-OF_OPERATION = (
-    *(name for name in PROBLEM_OPTIONS if name != MATH),
-    *("target", "cpu", "strategies", "threads", "space", "trial"),
-)
+OF_RUN = ("target", "cpu", "strategies", "threads", "space")  # a trial has its own
+OF_OPERATION = (*(name for name in PROBLEM_OPTIONS if name != MATH), *OF_RUN, "trial")
+OF_UNTUNED = (*PROBLEM_OPTIONS, *OF_RUN, "chip")
 
 
 @click.command()
@@ -108,6 +107,7 @@ def lower(
     if trial is None:
         subject = read_options(ProblemOptions, context).required_problem(context, EXAMPLE_SIZES)
     elif operation is None:
+        _refuse(context, OF_UNTUNED, f"a trial, {trial}")
         subject = _stored(trial, options["database"])
     else:
         raise UsageError(f"--trial cannot be combined with {operation}: a trial has its operation")
