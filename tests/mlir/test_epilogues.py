@@ -3,10 +3,11 @@
 import pytest
 
 from tests import fusion_texts as texts
-from tuner.core.epilogues import EPILOGUES
+from tuner.core.epilogues import EPILOGUES, OPERATIONS
 from tuner.core.errors import UsageError
 from tuner.core.matmul import Matmul
 from tuner.core.problem_classes import PackedProblem
+from tuner.mlir.epilogues import RULES
 from tuner.mlir.fusions.facts import facts_of
 
 pytestmark = pytest.mark.mlir
@@ -18,6 +19,10 @@ def with_body(*lines: str) -> str:
     """Returns a product whose epilogue is ``lines`` on %x0, a sum, and %x1, a bias; %r is its result."""
     assert PRODUCT.count(ADDED) == 1
     return PRODUCT.replace(ADDED, "\n".join(lines))
+
+
+def test_each_operation_of_epilogues_has_a_rule() -> None:
+    assert OPERATIONS.keys() - RULES.keys() == set(), "RULES of tuner/mlir/epilogues.py lacks an operation"
 
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "i8"])

@@ -47,7 +47,8 @@ class EpilogueArgument:
 class StepOperation:
     """An operation that steps of epilogues may use: MLIR ops for floats and integers, and a C expression.
 
-    ``tuner.core.bounded`` has the ops' values in float64.
+    ``tuner.core.bounded`` has the ops' values in float64; ``RULES`` of ``tuner.mlir.epilogues`` has a row for
+    each, by which the epilogues of programs are recognized.
     """
 
     floating: str  # the op of MLIR

@@ -186,3 +186,13 @@ def test_a_program_that_cannot_be_grouped_is_tuned_matmul_by_matmul(tune: Tuner,
     assert "note: not tuned as fusions: argument 0: i32 is not a tensor" in done.err
     assert [each["problem"]["op"] for each in done.json["problems"]] == ["matmul"]
     assert "fusions" not in done.json
+
+
+def test_a_strategy_of_fusions_that_is_named_has_a_hint_at_what_is_tuned_then(
+    tune: Tuner, counted: str
+) -> None:
+    refused = tune.refused("tune --target cpu --strategy contraction_cpu_packed", counted)
+    assert "allowed contraction" in refused
+    assert refused.endswith(
+        "hint: with --strategy matmuls are tuned one by one; without, the program's fusions are\n"
+    )

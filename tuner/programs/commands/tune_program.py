@@ -159,7 +159,14 @@ def _tuned_matmuls(form: ProgramForm, backends: "Backends", request: ProgramRequ
     database = form.result.database
     with open_store(database) as store, ended_by_signals(interruption), progress() as observe:
         tuning = ProgramTuning(backends, steps, store, interruption, observe)
-        return tuning.tune(request, settings_of, form.operation)
+        try:
+            return tuning.tune(request, settings_of, form.operation)
+        except UsageError as error:
+            typed = " ".join(filter(None, map(form.flag, OF_MATMULS)))
+            if error.hint or not typed:
+                raise
+            hint = f"with {typed} matmuls are tuned one by one; without, the program's fusions are"
+            raise UsageError(error.message, hint) from error
 
 
 def _require_cache_of_program(form: ProgramForm) -> None:
