@@ -20,7 +20,7 @@ WINDOWS = "it writes into windows of a tensor, which changes other elements"
 EXPANDED = "it writes into an expanded tensor, whose elements share memory"  # these are added up
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 # folders whose lines are not the module's
-LIBRARIES = tuple(f"{folder}{os.sep}" for folder in (Path(torch.__file__).parent, Path(__file__).parents[1]))
+LIBRARIES = (f"{Path(torch.__file__).parent}{os.sep}", f"{Path(__file__).parents[1]}{os.sep}")
 
 
 @dataclass(frozen=True)
