@@ -19,7 +19,7 @@ from tests.tuning import fakes
 from tuner.analysis.slowdown import SlowdownLimits
 from tuner.core.candidate import Candidate, TargetName, Value
 from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch
-from tuner.core.errors import CandidateError, Failure, Stage, UsageError
+from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError
 from tuner.core.interfaces import Artifact, Effort, Partition, Script
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
@@ -292,6 +292,23 @@ def test_a_strategy_that_no_longer_binds_is_flagged(store: Store) -> None:
     found = audited(fakes.backends(bind=lambda *_: bind), store)[0]
     assert found.status is AuditStatus.FAILED
     assert found.reason == "at stage bind: no strategy 'fake' in this run"
+
+
+def test_a_worker_that_cannot_start_says_nothing_of_the_trial(store: Store) -> None:
+    def bind(_candidate: Candidate) -> Script:
+        raise TunerError("the worker cannot start: out of memory")
+
+    found = audited(fakes.backends(bind=lambda *_: bind), store)[0]
+    assert found.status is AuditStatus.NOT_EVALUATED
+    assert found.reason == "the worker cannot start: out of memory"
+    assert not store.trial(found.trial.id).stale
+
+
+def test_code_that_no_longer_compiles_fails_where_it_cannot_run_too(store: Store) -> None:
+    gone = TargetStatus("fake", False, "no GPU", is_timed=False, can_compile=True)
+    found = audited(with_fake(changed(deed="raise", at="compile"), status=lambda: gone), store)[0]
+    assert found.status is AuditStatus.FAILED
+    assert found.reason.startswith("fails at stage compile: ")
 
 
 def test_other_code_that_cannot_run_here_is_not_judged(store: Store) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tuner.analysis.selected_result import timed
 from tuner.core.candidate import Candidate, TargetName
-from tuner.core.errors import CandidateError, Failure, TunerError, reason_of
+from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError, reason_of
 from tuner.core.interfaces import FINAL_EFFORT, BoundRecord, Effort, Script
 from tuner.core.problem import Problem
 from tuner.core.queries import TrialQuery
@@ -196,8 +196,10 @@ def _audited(backends: Backends, store: "Store", trial: StoredTrial, tolerated: 
             script = bind(record.candidate)
     except CandidateError as error:
         return Audited(trial, AuditStatus.FAILED, f"at stage {error.stage.value}: {error.reason}")
-    except TunerError as error:
+    except UsageError as error:
         return Audited(trial, AuditStatus.FAILED, str(error))
+    except TunerError as error:  # of this machine, not of the trial: a worker that cannot start
+        return Audited(trial, AuditStatus.NOT_EVALUATED, str(error))
     if script.sha256 == record.script_sha256 and compiler.fingerprint == run.compiler.fingerprint:
         unchanged = Audited(trial, AuditStatus.UNCHANGED, "the same script and compiler")
         return _verified_again(backends, store, unchanged, script, seed)
@@ -245,8 +247,10 @@ def _with_outcome(
     tolerated: float,
 ) -> Audited:
     outcome = bound.record.outcome
-    if not target.status().is_available:
-        return Audited(trial, AuditStatus.NOT_EVALUATED, f"other code; {target.status().reason}")
+    status = target.status()
+    fails_to_compile = status.can_compile and isinstance(outcome, Failure) and outcome.stage is Stage.COMPILE
+    if not status.is_available and not fails_to_compile:
+        return Audited(trial, AuditStatus.NOT_EVALUATED, f"other code; {status.reason}")
     run = _stored(backends, store, trial, bound, target)
     if isinstance(outcome, Failure):
         reason = f"fails at stage {outcome.stage.value}: {outcome.reason}"
@@ -266,9 +270,9 @@ def _with_outcome(
     if is_slower and not quality.reliability.is_reliable:
         reason = f"other code, cannot tell: {quality.reliability.reason}"
         return Audited(trial, AuditStatus.NOT_EVALUATED, reason, run=run)
-    status = AuditStatus.SLOWER if is_slower else AuditStatus.TIMED_AGAIN
+    compared = AuditStatus.SLOWER if is_slower else AuditStatus.TIMED_AGAIN
     reason = f"other code, recorded {seconds_text(recorded.median_s)} in another session"
-    return Audited(trial, status, reason, outcome.median_s, run)
+    return Audited(trial, compared, reason, outcome.median_s, run)
 
 
 def _stored(
