@@ -25,10 +25,18 @@ from tuner.space.scripts.choice import first_configuration
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
 from tuner.targets.cpu.fusion_arrays import _require_equal
-from tuner.targets.cpu.fusion_draws import Draw, FusionDraws, view_of
+from tuner.targets.cpu.fusion_draws import Draw, FusionDraws, _positive, view_of
 
 pytestmark = pytest.mark.mlir
 EXP = texts.elementwise((6, 30), "math.exp %x0")
+
+FILLED = """%two = arith.constant 2.0 : f32
+      %t = bufferization.to_tensor %c restrict writable : memref<4xf32> to tensor<4xf32>
+      %r = linalg.fill {tuner.root} ins(%two : f32) outs(%t : tensor<4xf32>) -> tensor<4xf32>
+      bufferization.materialize_in_destination %r in restrict writable %c
+        : (tensor<4xf32>, memref<4xf32>) -> ()
+      return
+"""
 
 
 def draws_of(problem: TextProblem) -> FusionDraws:
@@ -149,3 +157,17 @@ def test_integers_that_are_added_to_sums_have_any_size_and_no_sum_overflows(epil
         (expected,) = draw.expected
         as_float = expected.value.astype(np.float32).astype(np.float64)
         assert (as_float != expected.value).any()  # sums in f32 are wrong
+
+
+def test_positive_bytes_are_positive_and_within_their_type() -> None:
+    drawn = np.array([-128, -8, -1, 0, 5, 127], np.int8)
+    positive = _positive(drawn)
+    assert positive.dtype == np.int8
+    assert positive.tolist() == [127, 7, 1, 1, 5, 127]
+
+
+def test_a_fusion_without_inputs_has_a_draw() -> None:
+    empty = "func.func @fusion(%c: memref<4xf32>) {\n" + FILLED + "}"
+    (draw,) = draws_of(as_problem("elementwise", empty)).special
+    assert draw.inputs == ()
+    np.testing.assert_array_equal(draw.expected[0].value, np.full(4, 2.0))

@@ -230,7 +230,8 @@ class FusionDraws:
             yield from self._separated((part,))
 
     def _with(self, placements: Placements) -> Draw:
-        rng = np.random.default_rng(self._inputs[0].span if self._inputs else 0)
+        seed = self._inputs[0].span if self._inputs else 0
+        rng = np.random.default_rng(seed)
         inputs = list(self.usual[0].inputs)
         for index, argument in enumerate(self._inputs):
             if argument.element == "i8" and not argument.is_weight:
@@ -241,7 +242,7 @@ class FusionDraws:
             view = view_of(memory, self._inputs[placed.number])
             _put(view, placed.numbers, rng, (order, len(placements)))
         marked = self._marked(tuple(inputs))
-        return Draw(marked, evaluate_special(self._problem.text, self._views(marked), self._inputs[0].span))
+        return Draw(marked, evaluate_special(self._problem.text, self._views(marked), seed))
 
     def _quantized(self) -> Iterator[Draw]:
         """Yields the draws of a quantized matmul: rows of A of one magnitude, and a NaN.
@@ -339,6 +340,10 @@ def _put_extremes(line: Array, usual: int, other: int) -> None:
 def _positive(memory: Array) -> Array:
     if memory.dtype.kind == "b":
         return memory
+    if memory.dtype.kind in "iu":
+        # -128 becomes 127, and -8 of 4 bits 7: their magnitudes are beyond the type
+        magnitudes: Array = np.maximum(np.where(memory < 0, ~memory, memory), 1)
+        return magnitudes
     positive: Array = (np.abs(memory) + np.asarray(LEAST_POSITIVE, memory.dtype)).astype(memory.dtype)
     return positive
 
