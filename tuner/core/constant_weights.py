@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tuner.core.dtypes import number_type
 from tuner.core.epilogues import EPILOGUES, NONE, Epilogue
 
 CONSTANT_ATTRIBUTE = "tuner.constant"  # of the function
@@ -32,7 +33,7 @@ def constant_text(
     b = f"{k}x{n}x{source}"
     c = f"{m}x{n}x{output}"
     product = f"tensor<{m}x{n}x{sums}>"
-    is_integer = sums == "i32"
+    is_integer = not number_type(sums).is_float
     parameters = reads = ""
     inputs = [("%product", product, "(m, n)")]
     for argument in epilogue.arguments:

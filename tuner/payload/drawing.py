@@ -160,7 +160,7 @@ def draw_before(problem: Problem, rng: np.random.Generator) -> Array | None:
 
 def _like_a_result(problem: Problem, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     numbers = np.asarray(rng.standard_normal(shape))
-    if problem.result_dtype == "i32":
+    if not number_type(problem.result_dtype).is_float:
         numbers = np.rint(numbers * INTEGER_DEVIATION**2)
     return as_stored(numbers, problem.result_dtype)
 

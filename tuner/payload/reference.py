@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.bounded import Bounded, apply
-from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, STORED, number_type
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, STORED, SUM_DTYPES, number_type
 from tuner.core.epilogues import BEFORE, OPERATIONS, SUM, Epilogue
 from tuner.core.errors import UsageError
 from tuner.core.numpy_types import (
@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 # dtype, or MLIR type in memory -> numpy type; types of a package that is not installed are left out.
 NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
     dtype: DTYPES[stored]
-    for dtype in dict.fromkeys((*INPUT_DTYPES, "i32", *STORED.values()))
+    for dtype in dict.fromkeys((*INPUT_DTYPES, *SUM_DTYPES, *STORED.values()))
     if (stored := STORED.get(dtype, dtype)) in DTYPES
 }
 # The tolerance of a dot product of K terms is min(16, 2 K) u |a| |b|, with 2-norms. The bound for any order

@@ -41,6 +41,7 @@ COLUMN_KINDS = (NAN, INFINITE, UNIT)
 # The product of each row and the ONE column is the row's number; likewise of the ONE row and a column.
 RESULT_ROWS = (PLUS, MINUS, LARGE, ONE)
 RESULT_COLUMNS = (PLUS, MINUS, ONE)
+EXACT_BITS = 49  # of integers that an epilogue may add to others, exactly in float64
 LONG_RUN = 1024  # longer ones have sums above 2**24, the largest number up to which f32 has all integers
 OTHERS = 3  # of a long run: bytes of the other extreme, so that such sums are odd, and no number of f32
 BIAS_KINDS = (np.nan, np.inf, -np.inf, -0.0, 0.0)
@@ -296,15 +297,16 @@ def special_bias(bias: Array, dtype: str, kinds: int, rng: np.random.Generator) 
     """Returns a copy of ``bias``, 1-D, in float64, with about half of the numbers replaced by any magnitude.
 
     ``kinds`` random elements are then replaced by the first of BIAS_KINDS: NaN, infinities, zeros; of
-    ``dtype`` i32 none are.
+    integers none are.
     """
     numbers = wide(bias)
     n = len(numbers)
     is_wide = rng.random(n) < WIDE_SHARE
-    if dtype == "i32":
-        numbers[is_wide] = rng.integers(-(2**29), 2**29, n)[is_wide]
-        return numbers
     type_ = number_type(dtype)
+    if not type_.is_float:
+        largest = 2 ** min(type_.bits - 3, EXACT_BITS)
+        numbers[is_wide] = rng.integers(-largest, largest, n)[is_wide]
+        return numbers
     exponents = rng.integers(int(np.log2(type_.smallest)), type_.bias_exponent, n)
     of_any_size = rng.choice((-1.0, 1.0), n) * np.ldexp(1.0 + rng.random(n) / 2, exponents)
     numbers[is_wide] = of_any_size[is_wide]
