@@ -68,6 +68,34 @@ def test_an_allocation_may_have_a_name_and_ask_for_zeros_and_a_cast_is_the_same_
     assert program.buffers == (A, C, KernelBuffer("scratch0", 36, "scratch"))
 
 
+def test_an_unnamed_allocation_is_another_buffer_than_a_named_one() -> None:
+    unnamed = "%q = memref.alloc() : memref<9xf32>"
+    alloc = ALLOCATED.replace("()", '() {tuner.buffer = "scratch1"}')
+    pack = PACK.replace("%p", "%q")
+    program = read(module(host(unnamed, alloc, PACK, pack, "%p2 = memref.alloc() : memref<9xf32>")))
+    assert [buffer.name for buffer in program.buffers[2:]] == ["scratch0", "scratch1", "scratch2"]
+    alloc = alloc.replace("scratch1", "scratch0")
+    for body in ((unnamed, alloc), (alloc, unnamed)):
+        program = read(module(host(*body, PACK, pack)))
+        assert [launch.arguments[1] for launch in program.launches] == ["scratch0", "scratch1"]
+
+
+def test_a_buffer_keeps_zeros_where_each_function_says_so() -> None:
+    kept = "tuner.zeroed, tuner.keeps_zeros"
+    for second, keeps_zeros in ((kept, True), ("tuner.zeroed", False)):
+        functions = [
+            host(
+                PACK,
+                name=name,
+                arguments=f'%a: memref<4xf32>, %p: memref<9xf32> {{tuner.buffer = "n", {said}}}',
+            )
+            for name, said in (("first", kept), ("second", second))
+        ]
+        for order in (functions, functions[::-1]):
+            buffer = read(module(*order)).buffers[2]
+            assert (buffer.is_zeroed, buffer.keeps_zeros) == (True, keeps_zeros)
+
+
 def test_a_padded_view_does_not_change_the_size_of_the_problems_buffer() -> None:
     padded = host(ALLOCATED, PACK, arguments="%a: memref<4xf32>, %c: memref<800xf32>")
     assert read(module(padded)).buffers[1] == C

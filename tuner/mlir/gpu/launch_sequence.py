@@ -12,6 +12,7 @@ Not handled: any other host code, and sizes that are not constant; both are erro
 from collections.abc import Container
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 
 from tuner.core.compiled_code import BufferMap, KernelBuffer, Launch
 from tuner.core.errors import CandidateError, Stage
@@ -27,7 +28,7 @@ from tuner.mlir.ir.launches import (
     operands,
     shared_bytes,
 )
-from tuner.mlir.ir.memrefs import BUFFER, argument_attributes, memref_bytes
+from tuner.mlir.ir.memrefs import BUFFER, argument_attributes, memref_bytes, named_arguments
 from tuner.mlir.ir.padded_views import BOUNDS
 from tuner.mlir.ir.reading import name_of, ops_in, source_of, walk
 
@@ -46,9 +47,12 @@ class LaunchSequence:
 
 
 class _Reader:
-    def __init__(self, buffers: tuple[KernelBuffer, ...], kernels: dict[str, Op]) -> None:
+    def __init__(
+        self, buffers: tuple[KernelBuffer, ...], kernels: dict[str, Op], given_names: Container[str]
+    ) -> None:
         self._of_problem = buffers
         self._kernels = kernels
+        self._given_names = given_names  # of buffers in the module, which no unnamed allocation gets
         self.buffers = {buffer.name: buffer for buffer in buffers}
         self.launches: list[Launch] = []
         self._names: dict[Value, str] = {}
@@ -83,7 +87,7 @@ class _Reader:
             if BUFFER in op.attributes:
                 name = str(ir.StringAttr(op.attributes[BUFFER]).value)
             else:
-                name = f"scratch{sum(name.startswith('scratch') for name in self.buffers)}"
+                name = self._new_name()
             size = memref_bytes(ir.MemRefType(op.results[0].type))
             self._add(op.results[0], name, size, op.attributes)
         elif op.name in RENAMING:
@@ -94,6 +98,10 @@ class _Reader:
             self.launches.append(self._launch(op))
         elif op.name not in HARMLESS:
             raise _unsupported(function, op.name)
+
+    def _new_name(self) -> str:
+        names = (f"scratch{number}" for number in count())
+        return next(name for name in names if name not in self.buffers and name not in self._given_names)
 
     def _launch(self, op: Op) -> Launch:
         sizes = [
@@ -132,7 +140,9 @@ class _Reader:
         is_zeroed = ZEROED in attributes
         known = self.buffers.get(name, KernelBuffer(name, size, "scratch", is_zeroed))
         if known.role == "scratch":
-            keeps_zeros = known.keeps_zeros or (is_zeroed and KEEPS_ZEROS in attributes)
+            keeps_zeros = is_zeroed and KEEPS_ZEROS in attributes
+            if name in self.buffers:  # what one function's kernels set back, another's may leave changed
+                keeps_zeros &= known.keeps_zeros
             known = replace(known, bytes=max(known.bytes, size), keeps_zeros=keeps_zeros)
         self.buffers[name] = replace(known, is_zeroed=known.is_zeroed or is_zeroed)
 
@@ -143,7 +153,8 @@ def read_launches(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> Launc
     Raises CandidateError(COMPILE) for host code that is not supported, such as control flow or sizes that are
     not constant, and for a module without a launch.
     """
-    reader = _Reader(buffers, {name_of(function): function for function in walk(module, "gpu.func")})
+    kernels = {name_of(function): function for function in walk(module, "gpu.func")}
+    reader = _Reader(buffers, kernels, _given_names(module))
     for op in ops_in(module.body):
         if op.name == "func.func":
             visibility = op.attributes.get("sym_visibility")
@@ -155,6 +166,16 @@ def read_launches(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> Launc
     if not reader.launches:
         raise CandidateError(Stage.COMPILE, "the script made no kernel: found no gpu.launch")
     return LaunchSequence(tuple(reader.launches), tuple(reader.buffers.values()))
+
+
+def _given_names(module: ir.Module) -> set[str]:
+    """Returns the names of buffers that ``tuner.buffer`` gives to arguments and allocations."""
+    allocations = [op.attributes for op in walk(module, "memref.alloc") if BUFFER in op.attributes]
+    names = {str(ir.StringAttr(attributes[BUFFER]).value) for attributes in allocations}
+    for function in walk(module, "func.func"):
+        if len(function.regions[0].blocks) > 0:
+            names.update(named_arguments(function, BUFFER))
+    return names
 
 
 def _operands_of(op: Op, segments: slice) -> list[Value]:
