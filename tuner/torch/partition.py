@@ -93,7 +93,7 @@ def partitioned(
         UsageError: the module changes its parameters, returns numbers, or has dynamic sizes without
             ``dynamic_shapes``; ``refusal``, where no part is left to compile.
     """
-    if isinstance(refusal, RefusedOperatorsError) and refusal.is_whole:
+    if isinstance(refusal, RefusedOperatorsError) and refusal.needs_whole_module:
         raise refusal
     # a graph of torch.compile is made of such code already
     reads_code = dynamic_shapes is not None and not keeps_views
@@ -158,7 +158,7 @@ def _parted(
             unsupported = _unsupported(graph, latest.operators, graph.writes.union(products), solved)
             more = _nodes_of(graph, unsupported) - in_torch
             is_new = bool(more) or (latest is refusal and bool(in_torch))
-            if not is_new or latest.is_whole or compiler.is_all_supported:
+            if not is_new or latest.needs_whole_module or compiler.is_all_supported:
                 raise latest
             in_torch |= more
             operators |= dict.fromkeys(unsupported)

@@ -52,7 +52,7 @@ class RefusedOperatorsError(UsageError):
         return not self._reasons.isdisjoint((WINDOWS, EXPANDED))
 
     @property
-    def is_whole(self) -> bool:
+    def needs_whole_module(self) -> bool:
         """Returns whether an operator would compute other results in a part than in the whole module.
 
         Parts run in another order than operators, and pass on tensors with other strides.

@@ -288,12 +288,14 @@ def suggest_constraints(
             suggested[space.strategy] = suggestions(store, space, problem, target, min_support, moment)
     document = []
     for name, several in suggested.items():
-        document += [_document(name, suggestion, here) for suggestion in several]
-    lines = _lines({name: several for name, several in suggested.items() if several}, here, min_support)
+        document += [_suggestion_document(name, suggestion, here) for suggestion in several]
+    lines = _suggestion_lines(
+        {name: several for name, several in suggested.items() if several}, here, min_support
+    )
     print_found(as_json, document, *lines)
 
 
-def _document(strategy: str, suggestion: "Suggestion", here: str) -> dict[str, Any]:
+def _suggestion_document(strategy: str, suggestion: "Suggestion", here: str) -> dict[str, Any]:
     return {
         "strategy": strategy,
         "constraint": suggestion.constraint,
@@ -306,7 +308,9 @@ def _document(strategy: str, suggestion: "Suggestion", here: str) -> dict[str, A
     }
 
 
-def _lines(suggested: "dict[str, tuple[Suggestion, ...]]", here: str, min_support: int) -> list[str]:
+def _suggestion_lines(
+    suggested: "dict[str, tuple[Suggestion, ...]]", here: str, min_support: int
+) -> list[str]:
     if not suggested:
         support = count_text(min_support, "failure")
         return [

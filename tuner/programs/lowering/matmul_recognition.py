@@ -108,13 +108,14 @@ def _contraction_of_matrices(op: Op) -> ContractionLoops | None:
     are_matrices = len(contraction.extents) == 3 and all(
         len(loops) == len(set(loops)) == 2 and -1 not in loops for loops in contraction.operands
     )
-    parallel = [loop in c for loop in range(3)]
+    expected = [loop in c for loop in range(3)]
+    parallel = expected
     iterators = op.attributes.get("iterator_types")  # named operations have none
     if iterators is not None:
         parallel = [
             str(iterator) == "#linalg.iterator_type<parallel>" for iterator in ir.ArrayAttr(iterators)
         ]
-    if are_matrices and parallel == [loop in c for loop in range(3)]:
+    if are_matrices and parallel == expected:
         return contraction
     return None
 

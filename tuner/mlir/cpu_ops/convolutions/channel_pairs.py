@@ -23,10 +23,11 @@ from tuner.mlir.ir.building import create, for_each, index, plus, splat, times, 
 from tuner.mlir.ir.reading import constant_of
 
 PAIR = 2  # channels of a K group
-At = dict[int, Value]  # dimension of the buffer -> index; of the channels: the number of the pair
+At = dict[int, Value]  # dimension -> index of a K group: of the channels, the number of the pair
+Place = dict[int, Value]  # dimension -> index of an element of the buffer
 
 
-def paired(size: int) -> int:
+def pair_count(size: int) -> int:
     """Returns how many pairs ``size`` channels of bf16 make, each 32 bits: size / 2, rounded up."""
     return -(-size // PAIR)
 
@@ -76,8 +77,8 @@ def k_groups_in_steps(size: int) -> int:
 
     It uses the fewest steps of at most 16 K groups: 70 channels are 35 K groups, so 3 steps of 12, 36 in all.
     """
-    steps = -(-paired(size) // K_GROUPS)
-    return steps * -(-paired(size) // steps)
+    steps = -(-pair_count(size) // K_GROUPS)
+    return steps * -(-pair_count(size) // steps)
 
 
 def channel_k_groups(source: Value, channels: int, order: Sequence[int] = (), count: int = 0) -> Value:
@@ -104,7 +105,7 @@ def channel_k_groups(source: Value, channels: int, order: Sequence[int] = (), co
     """
     every = tuple(order or range(ir.MemRefType(source.type).rank))
     shape = [source.type.shape[dimension] for dimension in every]
-    shape[every.index(channels)] = count or paired(source.type.shape[channels])
+    shape[every.index(channels)] = count or pair_count(source.type.shape[channels])
     k_groups = _KGroups(source, channels, every, allocated(shape, k_group_type()))
     k_groups.build()
     k_groups.clear()
@@ -130,7 +131,7 @@ class _KGroups:
 
     def clear(self) -> None:
         end = self.memory.type.shape[self.order.index(self.channels)]
-        for number in range(paired(self._size(self.channels)), end):
+        for number in range(pair_count(self._size(self.channels)), end):
             at = {self.channels: index(number)}
             if self._last == self.channels:
                 others = [dimension for dimension in self.order if dimension != self.channels]
@@ -184,9 +185,9 @@ class _KGroups:
 
         def copy(first: Value, elements: int) -> None:
             here = at | {self.channels: times(first, PAIR)}
-            pairs = load_lanes(self.source, self._place(here), type_, elements)
+            pairs = load_lanes(self.source, self._element_indices(here), type_, elements)
             k_groups = value("vector.bitcast", k_groups_type(), pairs)
-            self._store(k_groups, at | {self.channels: first}, paired(elements))
+            self._store(k_groups, at | {self.channels: first}, pair_count(elements))
 
         whole, rest = divmod(self._size(self.channels), PAIR * K_GROUPS)
         if whole:
@@ -205,10 +206,10 @@ class _KGroups:
         shift = splat(high.type, HALF_BITS)
         self._store(value("arith.ori", low.type, low, value("arith.shli", high.type, high, shift)), at, count)
 
-    def _bits(self, here: At, count: int, *, is_scalar: bool) -> Value:
+    def _bits(self, here: Place, count: int, *, is_scalar: bool) -> Value:
         """Creates the load of elements, and their bits as K groups whose upper halves are 0."""
         half = ir.IntegerType.get_signless(HALF_BITS)
-        indices = self._place(here)
+        indices = self._element_indices(here)
         if is_scalar:
             number = value("memref.load", ir.BF16Type.get(), self.source, *indices)
             return value("arith.extui", k_group_type(), value("arith.bitcast", half, number))
@@ -216,7 +217,7 @@ class _KGroups:
         bits = value("arith.bitcast", ir.VectorType.get([K_GROUPS], half), numbers)
         return value("arith.extui", k_groups_type(), bits)
 
-    def _place(self, here: At) -> list[Value]:
+    def _element_indices(self, here: Place) -> list[Value]:
         return [here.get(dimension, index(0)) for dimension in range(len(self.order))]
 
     def _store(self, k_groups: Value, at: At, count: int) -> None:

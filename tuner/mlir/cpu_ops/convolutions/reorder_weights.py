@@ -13,7 +13,7 @@ from tuner.mlir.cpu_ops.convolutions.channel_pairs import (
     is_k_group,
     is_narrow,
     k_groups_in_steps,
-    paired,
+    pair_count,
 )
 from tuner.mlir.cpu_ops.convolutions.convolution_operands import PLANES, WEIGHTS, ConvolutionTile
 from tuner.mlir.cpu_ops.vnni_packing import k_group_type
@@ -113,7 +113,7 @@ class _Convolution:
         channels = self.op.operands[1].type.shape[self.form.weights.index("c")]
         if self.tiles:
             return k_groups_in_steps(channels)
-        return paired(channels)
+        return pair_count(channels)
 
     def rewrite(self, function: Op) -> Refusal | None:
         planes = self._zero_planes()
