@@ -12,7 +12,6 @@ Not handled: any other host code, and sizes that are not constant; both are erro
 from collections.abc import Container
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 
 from tuner.core.compiled_code import BufferMap, KernelBuffer, Launch
 from tuner.core.errors import CandidateError, Stage
@@ -100,8 +99,10 @@ class _Reader:
             raise _unsupported(function, op.name)
 
     def _new_name(self) -> str:
-        names = (f"scratch{number}" for number in count())
-        return next(name for name in names if name not in self.buffers and name not in self._given_names)
+        number = 0
+        while f"scratch{number}" in self.buffers or f"scratch{number}" in self._given_names:
+            number += 1
+        return f"scratch{number}"
 
     def _launch(self, op: Op) -> Launch:
         sizes = [
@@ -170,8 +171,10 @@ def read_launches(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> Launc
 
 def _given_names(module: ir.Module) -> set[str]:
     """Returns the names of buffers that ``tuner.buffer`` gives to arguments and allocations."""
-    allocations = [op.attributes for op in walk(module, "memref.alloc") if BUFFER in op.attributes]
-    names = {str(ir.StringAttr(attributes[BUFFER]).value) for attributes in allocations}
+    names = set()
+    for op in walk(module, "memref.alloc"):
+        if BUFFER in op.attributes:
+            names.add(str(ir.StringAttr(op.attributes[BUFFER]).value))
     for function in walk(module, "func.func"):
         if len(function.regions[0].blocks) > 0:
             names.update(named_arguments(function, BUFFER))
