@@ -164,6 +164,6 @@ def test_the_line_is_the_innermost_one_that_is_not_of_pytorch() -> None:
     trace = "\n".join(f'File "{file}", line {line}, in forward' for file, line in frames)
     assert line_in(trace) == "/m/b.py:7"
     assert line_in(f'File "{inside}", line 1, in h') == ""
-    beside = Path(inside).parents[1] / "torchvision" / "ops.py"  # its folder's name begins as PyTorch's
-    found = line_in(f'File "{beside}", line 5, in forward')  # from the current folder where it is below it
+    other = Path(inside).parents[1] / "torchvision" / "ops.py"  # its folder's name begins as PyTorch's
+    found = line_in(f'File "{other}", line 5, in forward')  # from the current folder where it is below it
     assert found.endswith("torchvision/ops.py:5")

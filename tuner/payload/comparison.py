@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import SupportsInt
 
 import numpy as np
 
@@ -56,8 +57,14 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
     worst, row, column, wanted, _ = max(blocks, key=lambda block: block[0])  # of equal ones the first
     found = widened(result[row : row + 1])[0, column]
     wrong = sum(block[-1] for block in blocks)
-    text = f"worst at [{row}, {column}]: found {found:.9g}, expected {wanted:.9g}"
-    return Verdict(worst, elements), f"{wrong} of {elements} elements are wrong; {text}"
+    text = wrong_text(wrong, f"{elements} elements", (row, column), found, wanted)
+    return Verdict(worst, elements), text
+
+
+def wrong_text(wrong: int, of_all: str, place: Iterable[SupportsInt], found: float, expected: float) -> str:
+    """Returns a line about ``wrong`` of ``of_all`` ("64 elements"), with the indices of the worst element."""
+    at = ", ".join(map(str, map(int, place)))
+    return f"{wrong} of {of_all} are wrong; worst at [{at}]: found {found:.9g}, expected {expected:.9g}"
 
 
 def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
@@ -91,10 +98,10 @@ def compare_tile(
     error = units_of_error(result[rows, columns], expected, tolerance)
     wrong = int(np.count_nonzero(error > 1.0))
     row, column = np.unravel_index(int(np.argmax(error)), error.shape)
-    place = f"[{np.arange(len(result))[rows][row]}, {columns.start + column}]"
-    text = f"worst at {place}: found {found[row, column]:.9g}, expected {expected[row, column]:.9g}"
-    verdict = Verdict(float(error[row, column]), error.size)
-    return verdict, f"{wrong} of {error.size} {elements} are wrong; {text}"
+    place = (np.arange(len(result))[rows][row], columns.start + column)
+    of_all = f"{error.size} {elements}"
+    text = wrong_text(wrong, of_all, place, found[row, column], expected[row, column])
+    return Verdict(float(error[row, column]), error.size), text
 
 
 def compare_parts(

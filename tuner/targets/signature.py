@@ -53,7 +53,9 @@ class KernelSignature:
     ) -> "KernelSignature":
         """Returns the signature of a kernel that takes all inputs of a problem at each call."""
         *inputs, _ = problem.arguments
-        expected = (ExpectedArray(each.name, each.shape, NUMPY_DTYPES[each.dtype]) for each in inputs)
+        expected = (
+            ExpectedArray(argument.name, argument.shape, NUMPY_DTYPES[argument.dtype]) for argument in inputs
+        )
         return cls(problem, tuple(expected), "kernel(a, b, out=c)", allocate, copies_inputs=copies_inputs)
 
     @property

@@ -23,6 +23,7 @@ from tuner.core.problem import WEIGHTS_COLD, Problem
 from tuner.core.records import Verdict
 from tuner.mlir.fusions.function import fusion_arguments
 from tuner.mlir.reference.fusion_reference import Expected
+from tuner.payload.comparison import wrong_text
 from tuner.payload.packed_weights import packed
 from tuner.payload.reference import Array
 from tuner.runtime.cpu.cold_caches import COPIES_LIMIT
@@ -255,6 +256,5 @@ def _require_equal(name: str, expected: Expected, found: Array) -> float:
         return worst
     index = np.unravel_index(int(np.argmax(error)), error.shape)
     wrong = int(np.count_nonzero(error > 1.0))
-    at = ", ".join(map(str, map(int, index)))
-    line = f"worst at [{at}]: found {wide(found)[index]:.9g}, expected {expected.value[index]:.9g}"
-    raise CandidateError(Stage.VERIFY, f"{name}: {wrong} of {error.size} elements are wrong; {line}")
+    line = wrong_text(wrong, f"{error.size} elements", index, wide(found)[index], expected.value[index])
+    raise CandidateError(Stage.VERIFY, f"{name}: {line}")
