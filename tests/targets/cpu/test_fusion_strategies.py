@@ -75,11 +75,17 @@ def contraction(sizes: Sizes, epilogue: str, form: str, element: str) -> str:
     return texts.product(*sizes, epilogue, batch=batch, pairs=pairs, element=element, sums=sums)
 
 
+COMPARED = [(PACKED, "f32"), (DIRECT, "f32"), (PAIRS, "bf16"), (AMX, "bf16"), (VNNI, "i8"), (AMX, "i8")]
+
+
+def test_every_contraction_strategy_is_compared_with_a_reference() -> None:
+    file = load_space_file(default_space_file())
+    names = {strategy.name for strategy in file.strategies if strategy.name.startswith("contraction_")}
+    assert names == {strategy for strategy, _ in COMPARED}, "a new one needs a line in COMPARED"
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("strategy", "element"),
-    [(PACKED, "f32"), (DIRECT, "f32"), (PAIRS, "bf16"), (AMX, "bf16"), (VNNI, "i8"), (AMX, "i8")],
-)
+@pytest.mark.parametrize(("strategy", "element"), COMPARED)
 @settings(max_examples=8, deadline=None)
 @given(THREE_SIZES, NUMBERS, NUMBERS, st.integers(0, 2))
 def test_contractions_are_right(
