@@ -64,7 +64,7 @@ POSTGRES_SENTENCES = (
 def plain_errors(shown: str, address: str = "") -> Iterator[None]:
     """Context manager: turns errors of the database into UsageErrors of one line; others pass unchanged.
 
-    ``shown``: the address in messages; passwords of ``address``, the full URL, are masked in texts.
+    ``shown``: the address in messages; passwords of ``address``, the full URL, are masked in the messages.
     """
     try:
         yield
@@ -134,7 +134,7 @@ def open_engine(address: FileAddress | ServerAddress) -> Engine:
 
 
 def empty_engine() -> Engine:
-    """Returns a SQLAlchemy engine for a new, empty SQLite database in memory; they end together."""
+    """Returns a SQLAlchemy engine for a new, empty SQLite database in memory, which ends with the engine."""
     engine = sa.create_engine("sqlite://", creator=lambda: _connect(":memory:"), poolclass=sa.StaticPool)
     event.listen(engine, "begin", _begin)
     return engine

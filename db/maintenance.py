@@ -53,7 +53,7 @@ class Merge:
 
     Of two outcomes of a trial the earlier is kept; of two timings the one with the narrower interval; of two
     states of a run the one with more seconds. So databases may be merged in any order. Impossible outcomes of
-    the other database become failures, its other impossible times are left out.
+    the other database become failures; its other impossible times are left out.
     """
 
     def __init__(self, ours: Session, theirs: Session) -> None:
@@ -210,7 +210,7 @@ def _progress(row: RunRow | CampaignRow, columns: tuple[str, ...]) -> tuple[floa
 
 
 def _precedence(trial: TrialRow) -> tuple[bool, datetime.datetime, bool, str]:
-    """Returns the sort key of copies of a trial: the smallest copy is kept."""
+    """Returns the sort key of two copies of a trial, of which the one with the smaller key is kept."""
     # of a trial that was found wrong since, one copy may still have its times
     is_right = trial.status != "failed"
     moment = trial.finished or trial.proposed

@@ -190,7 +190,7 @@ def rooflines_like(run_id: int) -> "AnySelect":
 
 
 def _multiplied_dtype(row: type[ProblemRow]) -> "sa.ColumnElement[str]":
-    """Returns ``Problem.multiplied_dtype`` as SQL: formats name the activations that are quantized."""
+    """Returns ``Problem.multiplied_dtype`` as SQL: i8 if the format of the weights quantizes activations."""
     return sa.case((row.weights.contains("-a8", autoescape=True), "i8"), else_=row.dtype)
 
 
@@ -247,14 +247,14 @@ def bounds(query: TrialQuery) -> "AnySelect":
 
 
 def same_code(script_sha256: str | None, artifact_sha256: str | None) -> "Select[int]":
-    """Returns the SELECT of the id of any trial with both hashes; None as a hash matches every trial."""
+    """Returns the SELECT of the id of a trial with both hashes; a hash of None is not compared."""
     return select(TrialRow.id).where(*_of_code(script_sha256, artifact_sha256)).limit(1)
 
 
 def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | None) -> "AnySelect":
     """Returns the SELECT of the latest trial with equal code and key whose outcome can be reused.
 
-    None as a hash matches every trial. If only the code's hash is given, the compiler's sources may differ.
+    A hash of None is not compared. If only the code's hash is given, the compiler's sources may differ.
     """
     is_made_alike = (
         EnvironmentRow.tools == key.compiler.tools

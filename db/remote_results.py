@@ -45,9 +45,9 @@ def import_results(database: Database, results: RemoteResults) -> Imported:
 
 @final
 class _ResultsImport:
-    """An import of a remote session's results.
+    """An import of a remote session's results; a repeated import adds nothing.
 
-    A repeated import adds nothing: uuids are derived from the session's.
+    The uuids of its runs are derived from the session's uuid.
     """
 
     def __init__(self, session: Session, provenance: MeasuringProvenance) -> None:

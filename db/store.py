@@ -148,7 +148,7 @@ class Store:
             return tuple(writes.stored_campaign(session, row) for row in campaigns)
 
     def campaigns_of_runs(self) -> dict[int, int]:
-        """Returns run id -> campaign id, of the runs of campaigns alone."""
+        """Returns run id -> campaign id; runs without a campaign are left out."""
         with self.database.reading() as session:
             pairs = sa.select(RunRow.id, RunRow.campaign_id).where(RunRow.campaign_id.is_not(None))
             return dict(cast("Sequence[tuple[int, int]]", session.execute(pairs).all()))
@@ -225,8 +225,8 @@ class Store:
     def finish_run(self, run_id: int, status: str, seconds: float) -> None:
         """Stores the status with which a session of a run ended, and adds ``seconds`` to the run's seconds.
 
-        ``seconds``: those not stored yet. Raises ValueError unless the status is "done", "running" or
-        "interrupted".
+        ``seconds``: of this session, without those that were stored already. Raises ValueError unless the
+        status is "done", "running" or "interrupted".
         """
         _require_status(status)
         with self.database.writing() as session:
@@ -410,7 +410,7 @@ class Store:
     def each_trial(self, query: TrialQuery) -> Iterator[StoredTrial]:
         """Yields the trials of a query, sorted and limited; only some hundred are in memory at once.
 
-        The database is read until the last one is taken: do not write to it meanwhile.
+        The database is read until the last trial is taken: do not write to the database meanwhile.
         """
         with self.database.reading() as session:
             yield from _each_trial(session, queries.trials_of_query(query))

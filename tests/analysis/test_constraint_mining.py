@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tuner.analysis.constraint_mining import Observation, log_chance_of_one_kind, mine
+from tuner.analysis.constraint_mining import Observation, log_chance_all_wanted, mine
 from tuner.core.candidate import Value
 from tuner.core.errors import Failure, Stage
 from tuner.space.expressions import parse
@@ -130,4 +130,4 @@ def test_a_zero_knob_counts_as_a_divisor_and_a_name_that_some_points_lack_is_not
 def test_the_chance_is_the_share_of_draws_of_that_kind() -> None:
     for drawn, kind, every in ((0, 0, 0), (0, 3, 7), (1, 3, 7), (3, 3, 7), (7, 7, 7), (5, 40, 200)):
         share = comb(kind, drawn) / comb(every, drawn)
-        assert exp(log_chance_of_one_kind(drawn, kind, every)) == pytest.approx(share, rel=1e-12)
+        assert exp(log_chance_all_wanted(drawn, kind, every)) == pytest.approx(share, rel=1e-12)

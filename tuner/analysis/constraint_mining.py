@@ -25,10 +25,11 @@ KEPT = 500  # rules, and conditions to join them with: those that separate failu
 ENOUGH = 0.9  # share of the best rule's failures: a simpler rule that explains as many is preferred
 
 
-def log_chance_of_one_kind(drawn: int, wanted: int, total: int) -> float:
-    """Returns the log of the probability that ``drawn`` random points of ``total`` are all wanted.
+def log_chance_all_wanted(drawn: int, wanted: int, total: int) -> float:
+    """Returns the natural log of the probability that ``drawn`` points are all wanted.
 
-    That is log(C(wanted, drawn) / C(total, drawn)); ``wanted``: how many of the ``total`` points are wanted.
+    The points are drawn at random, without replacement, from ``total`` points of which ``wanted`` are wanted:
+    log(C(wanted, drawn) / C(total, drawn)).
     """
     return (
         _log_factorial(wanted)
@@ -87,8 +88,8 @@ class PointColumns:
 def conditions(columns: PointColumns, failed: Truth) -> Iterator[Condition]:
     """Yields comparisons that could explain failures: thresholds, equalities, orders and divisibility.
 
-    ``failed``: per point, whether it failed; at most THRESHOLDS (24) values of failed points per term become
-    thresholds.
+    ``failed``: for each point of ``columns``, whether it failed. A knob, a size or a product of them is
+    compared with at most THRESHOLDS (24) of the values that it has at failed points.
     """
     for term in _terms(columns):
         values = np.unique(term.values[failed])
@@ -259,7 +260,12 @@ def _simplicity(condition: Condition) -> tuple[bool, bool, int]:
 def _longer(
     rules: list[_Rule], partners: list[Condition], left: Truth, worked: Truth, min_support: int
 ) -> list[_Rule]:
-    """Returns rules with one more condition that removes successes: the best without any, and with some."""
+    """Returns rules that are extended by one condition, which makes them match fewer successful points.
+
+    These are the best of the rules that then match no success, and the best of those that still match some.
+    ``left``: per point, whether it is a failure that no suggestion excludes yet; ``worked``: whether it is a
+    success.
+    """
     rules = _sharpest([rule for rule in rules if rule.conditions[-1].is_partner], left, worked)
     others = _sharpest([_Rule((partner,), partner.truth) for partner in partners], left, worked)
     if not rules or not others:
@@ -303,7 +309,7 @@ def _best(pure: list[_Rule], left: Truth, worked: Truth, min_support: int, log_t
         key=lambda pair: (pair[0].cost, -pair[1], pair[0].constraint),
     )
     failed = _count(left)
-    chance = exp(min(0.0, log_tried + log_chance_of_one_kind(explained, failed, failed + _count(worked))))
+    chance = exp(min(0.0, log_tried + log_chance_all_wanted(explained, failed, failed + _count(worked))))
     if chance <= CHANCE_LIMIT:
         return _Mined(chosen, chance)
     return None

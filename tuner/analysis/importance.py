@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp
 
-from tuner.analysis.constraint_mining import log_chance_of_one_kind
+from tuner.analysis.constraint_mining import log_chance_all_wanted
 from tuner.core.candidate import Value
 from tuner.core.records import Measurement, Record
 from tuner.core.serialization import count_text
@@ -63,7 +63,7 @@ def _divergence(top: list[Value], every: list[Value]) -> float:
 
 @dataclass(frozen=True)
 class Gain:
-    """The slowdown of a subset of a run's trials: its best time / the best time of all trials, minus 1."""
+    """How much slower the best trial of a subset of a run's trials is than the best trial of all."""
 
     slower: float  # 0.2: 20 % more time
     interval: tuple[float, float]  # from the 95 % intervals of both times
@@ -198,7 +198,11 @@ def _strategies(trials: tuple[StoredTrial, ...], timed: list[_Timed]) -> tuple[S
 
 
 def _gain(every: list[_Timed], chosen: list[int], never: int = 0) -> Gain | None:
-    """Returns the slowdown of the best of ``chosen``; ``never``: how many of the fastest no draw contains."""
+    """Returns how much slower the best of the trials ``chosen`` is than the best of ``every``; None if few.
+
+    ``chosen``: indices in ``every``, which is sorted by time. ``never``: how many of the fastest trials
+    cannot be in ``chosen`` by its definition; the probability is over the other trials.
+    """
     if len(chosen) < HELD_MIN:
         return None
     some = every[chosen[0]].time
@@ -209,7 +213,7 @@ def _gain(every: list[_Timed], chosen: list[int], never: int = 0) -> Gain | None
     count = len(every) - never
     # that no faster trial is among ``drawn`` trials, taken at random
     if drawn + faster <= count:
-        chance = exp(log_chance_of_one_kind(drawn, count - faster, count))
+        chance = exp(log_chance_all_wanted(drawn, count - faster, count))
     else:
         chance = 0.0
     if chosen[0] == 0:

@@ -190,9 +190,9 @@ class ProblemEfficiency:
 
 @dataclass(frozen=True)
 class Regret:
-    """The efficiencies of all problems, 1: nothing lost.
+    """The efficiencies of all problems: best known time / time with the portfolio, so that 1 is no loss.
 
-    Problems without a known efficiency are left out of the figures.
+    ``geomean``, ``worst`` and ``total`` leave out problems without a known efficiency.
     """
 
     losses: tuple[ProblemEfficiency, ...]
@@ -316,7 +316,7 @@ TUNED, SAME_WEIGHTS, MODEL = SOURCES = ("tuned", "same n and k", "cost model")
 
 @dataclass(frozen=True)
 class NewProblem:
-    """A problem to rank configurations for: whether each one applies, and its cost-model estimate."""
+    """A problem to rank configurations for: per configuration, if it applies, and its cost-model estimate."""
 
     problem: Problem
     applies: tuple[bool, ...]  # per column of the matrix
@@ -371,7 +371,11 @@ def by_model(matrix: TimeMatrix, new_problem: NewProblem, columns: Iterable[int]
 
 
 def _of_same_weights(matrix: TimeMatrix, problem: Problem, usable: list[int]) -> tuple[int, ...]:
-    """Returns the tuned problems with the nearest m below and above, all else equal to ``problem``."""
+    """Returns the rows of the timed problems with the nearest m below and above, all else equal.
+
+    At most two rows; () if only one side has such a problem and its m is more than ONE_SIDE_OCTAVES away.
+    ``usable``: the columns of which a row must have a time.
+    """
     m = problem.sizes[0]
     is_timed = matrix.is_timed()[:, usable]
     row_of = {

@@ -270,8 +270,9 @@ def sensitivity_text(
 ) -> str:
     """Returns a text that says at which alignment a kernel is slower than at its problem's, and by how much.
 
-    "" if at none: slower is more than ALIGNMENT_LIMIT (1.05) times as long, beyond the intervals and the
-    noise. "" also if offsets were not timed, the noise is unknown, or the times are not reliable.
+    "" if it is slower at none, if operands at other offsets were not timed, if the noise is unknown, or if
+    the times are not reliable. Slower is more than ALIGNMENT_LIMIT (1.05) times as long, beyond the intervals
+    and the noise.
     """
     if measurement is None or noise is None or not reliability.is_reliable:
         return ""

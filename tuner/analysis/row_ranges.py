@@ -46,7 +46,7 @@ class RowRange:
     least: int = 1
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a problem whose rows cannot be divided, and for an empty range."""
+        """Raises UsageError unless the problem is a plain matmul of layout nn or nt with a valid range."""
         problem = self.problem
         if not isinstance(problem, MatmulProblem) or problem.lead:
             raise UsageError(f"range of rows: found {problem!r}, allowed a matmul without packed weights")
@@ -76,7 +76,8 @@ class RowRange:
     def tuned_rows(self) -> tuple[int, ...]:
         """Returns the m to tune, ascending: the least, the greatest, and all powers of 2 below the greatest.
 
-        Up to 192 also 3 x 2**i. Numbers below the least m are included.
+        Up to 192 (DENSE_LIMIT) also 3 x 2**i. Numbers of rows below ``least`` are included: a kernel of them
+        computes the last rows of a call.
         """
         rows = {self.least, self.greatest}
         power = 1
@@ -102,9 +103,9 @@ class RowRange:
 
 
 def stored_range(source: str, problems: Iterable[Problem]) -> RowRange | None:
-    """Returns the range that a campaign tuned; None if it tuned no range.
+    """Returns the range of rows that a campaign tuned; None if the campaign did not tune a range.
 
-    ``source``: of its settings; ``problems``: of its runs.
+    ``source``: the ``source`` of the campaign's settings; ``problems``: the problems of its runs.
     """
     parts = parse_row_range(source)
     if parts is None:
@@ -141,9 +142,9 @@ def _sum_of_products(left: Sequence[float], right: Sequence[float]) -> float:
 
 
 def _line(blocks: Sequence[RowBlock]) -> tuple[float, float]:
-    """Returns the seconds of a call and of a row with the least sum of squared relative errors.
+    """Returns the fitted seconds of a call and of a row, with the least sum of squared relative errors.
 
-    (0, 0) where blocks of one number of rows leave them open.
+    (0, 0) if all blocks have one number of rows: many lines fit then.
     """
     if len(set(map(attrgetter("rows"), blocks))) == 1:
         return 0.0, 0.0
@@ -169,7 +170,7 @@ class CoverStep:
 
 @dataclass(frozen=True)
 class BlockCall:
-    """One call of a block: its number, its first row, and how many rows of it are of the product."""
+    """One call of a block: the block's index, the first row of C, and how many rows of C it computes."""
 
     block: int
     row: int  # the first one of the call
@@ -188,8 +189,9 @@ class RowCover:
     def calls(self, rows: int) -> tuple[BlockCall, ...]:
         """Returns the calls that compute ``rows`` rows, in their order.
 
-        A last block that is larger than the rest begins at an earlier row, and computes the rows in between
-        once more. Where there are too few rows for it, or C is read, the block has padding.
+        A last block with more rows than are left begins at an earlier row, and computes the rows in between
+        once more. If ``rows`` is less than the block's rows, or if C is read, rows of padding are computed
+        instead.
         """
         calls: list[BlockCall] = []
         row = 0
@@ -244,14 +246,14 @@ def row_cover(blocks: Iterable[RowBlock], problem: Problem, *, is_reliable: bool
 
 
 def _row_bytes(problem: Problem) -> int:
-    """Returns the bytes of a row of A, of C, and of the arguments that have a row for each of C."""
+    """Returns the bytes of a row of A and a row of C, and of a row of each epilogue argument of C's shape."""
     _, n, k = problem.sizes
     matrices = sum(argument.axes == "mn" for argument in problem.after_product.arguments)
     return k * problem.input_bytes + (1 + matrices) * n * problem.output_bytes
 
 
 def _least(times_s: Sequence[float]) -> int:
-    """Returns the position of the first time that no other is below by more than EQUAL."""
+    """Returns the index of the first time that is at most EQUAL (a share) above the least time."""
     limit_s = min(times_s) * (1 + EQUAL)
     return next(position for position, time_s in enumerate(times_s) if time_s <= limit_s)
 

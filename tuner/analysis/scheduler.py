@@ -87,12 +87,11 @@ class Scheduler:
     def __init__(
         self, pool: ColumnPool, seed: int, floors_s: tuple[float, ...] = (), *, tries_all: bool = False
     ) -> None:
-        """``floors_s``: least seconds of each problem, from a roofline; (): unknown, all time could be saved.
+        """``floors_s``: per problem, its least possible seconds by a roofline; (): unknown.
 
-        ``tries_all``: each problem gets a trial before any gets a second one, as where a user has said how
-        many trials there are; else what promises little gets none before it is its turn.
-
-        Raises ValueError unless there is one for each problem or none at all.
+        ``tries_all``: each problem gets a trial before any problem gets a second one, as if a user has set
+        the number of trials; else a problem gets its first trial when it promises to save the most time.
+        Raises ValueError if ``floors_s`` is neither empty nor of one number per problem.
         """
         if floors_s and len(floors_s) != len(pool.problems):
             raise ValueError(f"floors_s: found {len(floors_s)}, allowed {len(pool.problems)}")
@@ -186,7 +185,7 @@ class Scheduler:
     def _gains(self) -> npt.NDArray[np.float64]:
         """Returns per problem the seconds that a trial promises to save, times the problem's count.
 
-        inf: nothing says how much.
+        inf for a problem without a time whose possible saving cannot be estimated from other problems.
         """
         gains = np.full(len(self._taken), np.inf)
         ratio = self._ratio()
@@ -204,7 +203,7 @@ class Scheduler:
         return gains * np.array(self._pool.counts, np.float64)
 
     def _ratio(self) -> float | None:
-        """Returns the greatest ratio of a problem's time and its least time; None before there is one."""
+        """Returns the greatest best time / roofline time, at least UNTIMED_RATIO; None before any time."""
         ratio = None
         for least_s, floor_s in zip(self._least_s, self._floors_s, strict=True):
             if least_s and np.isfinite(least_s[-1]) and floor_s > 0:

@@ -36,7 +36,7 @@ class Finding(enum.Enum):
 class InterleavedSession:
     """The samples of one timing session, in seconds per call: of earlier code, twice, and of current code.
 
-    Raises ValueError unless there are equally many of each, and at least one.
+    Raises ValueError unless the three tuples have the same length, at least 1.
     """
 
     then_s: tuple[float, ...]  # the earlier code

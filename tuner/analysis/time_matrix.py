@@ -83,9 +83,9 @@ def row_means(table: Numbers) -> Numbers:
 
 
 def filled_costs(costs: Numbers) -> Numbers:
-    """Returns the costs with inf replaced by the least cost of the problem (the last axis).
+    """Returns the costs with inf (no estimate) replaced by the least cost of the problem (the last axis).
 
-    1 if all are inf.
+    1 if all costs of the problem are inf.
     """
     least = np.where(np.isfinite(costs), costs, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
     least = np.where(np.isfinite(least), least, 1.0)
@@ -149,11 +149,11 @@ class TimeMatrix:
         return np.array(self.applies, np.bool_).reshape(self._shape)
 
     def model_costs(self) -> Numbers:
-        """Returns the cost model's costs [problem, configuration], larger for slower ones; inf for none."""
+        """Returns the cost model's costs [problem, configuration], larger for slower ones; inf: unknown."""
         return np.array(self.costs, np.float64).reshape(self._shape)
 
     def best_s(self) -> Numbers:
-        """Returns the least time of each problem in seconds; nan where it has none."""
+        """Returns the least time of each problem in seconds [problem]; nan for a problem without a time."""
         times = np.where(self.is_timed(), self.times(), np.inf)
         least = times.min(axis=1, initial=np.inf)
         best: Numbers = np.where(np.isfinite(least), least, np.nan)

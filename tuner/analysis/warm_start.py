@@ -94,9 +94,9 @@ def is_same_space(task: TuningTask, other: TuningTask) -> bool:
 
 
 def is_same_product(problem: Problem, other: Problem) -> bool:
-    """Returns whether the same script fits two problems: a fusion of a program, and the matmul that it is.
+    """Returns whether a script for one problem also fits the other, as for a fusion that is a plain matmul.
 
-    They may differ in alignment and in the state of the caches.
+    The problems may differ in alignment and in the state of the caches.
     """
     ours = problem.scheduled_as
     theirs = replace(other.scheduled_as, align=ours.align, cache=ours.cache)

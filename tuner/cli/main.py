@@ -73,7 +73,7 @@ class HelpFormatter(click.HelpFormatter):
 
 @final
 class HelpContext(click.Context):
-    """A click context that sets the formatter of help texts; every command of tuner has one."""
+    """A click context that formats help texts by ``HelpFormatter``; every command of tuner has one."""
 
     formatter_class = HelpFormatter
 
@@ -310,7 +310,7 @@ def _sizes_as_option(error: Exception, arguments: Sequence[str]) -> Exception:
 
 
 def _with_hint(group: Commands, error: Exception, arguments: Sequence[str]) -> Exception:
-    """Returns click's error on a command line as one that says what to type, where that is known."""
+    """Returns an error of click on a command line as a UsageError with a hint on what to type, if known."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:
         return error

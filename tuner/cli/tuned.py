@@ -158,7 +158,10 @@ def _tune_campaign(form: OperationForm | ShapesForm | ResumedCampaign, backends:
 
 
 def _run_on_fleet(run: RunOptions, fleet: "FleetRequest") -> RunOptions:
-    """Returns options with the target of the first class of --on, and proposals for each device at once."""
+    """Returns the options of a run on a fleet: the target of the first class of --on, and more workers.
+
+    ``workers``, if not given, becomes one less than the trials that may be pending on so many devices.
+    """
     if run.workers is None:
         run = replace(run, workers=remote_runners().pending_limit(fleet.devices) - 1)
     if fleet.on:

@@ -165,16 +165,19 @@ def product_of_matrices(a: Bounded, b: Bounded, element: str) -> Bounded:
 
 
 def _scale(numbers: Float64, axes: Axes) -> Float64:
-    """Returns the largest magnitude along ``axes``, whose extents become 1; 1 of zeros.
+    """Returns the largest magnitude along ``axes``, whose extents become 1; 1 if all numbers are 0.
 
-    What is divided by it has squares that are not infinite.
+    Numbers divided by this scale can be squared without overflow.
     """
     largest = np.max(np.abs(numbers), axis=axes, keepdims=True, initial=0.0)
     return np.where(largest > 0.0, largest, 1.0)
 
 
 def _summed(value: Float64, error: Float64, largest: Float64, count: int, element: str) -> Bounded:
-    """Returns sums of ``count`` terms; ``error``: that of the terms, ``largest``: what partial sums reach."""
+    """Returns ``value``, sums of ``count`` terms, as ``Bounded`` with the roundings of a kernel's additions.
+
+    ``error``: the sums of the terms' own errors; ``largest``: a bound of the magnitude of partial sums.
+    """
     type_ = number_type(element)
     if element in FLOATS:
         error = error + sum_roundings(count) * type_.rounding * largest + count * type_.smallest
@@ -217,7 +220,11 @@ def _subtract(a: Bounded, b: Bounded) -> Bounded:
 
 
 def _added(value: Float64, a: Bounded, b: Bounded) -> Bounded:
-    """Returns ``value``, the sum or difference of two numbers; a sum may begin with the other number."""
+    """Returns ``value``, the sum or difference of ``a`` and ``b``, as ``Bounded``.
+
+    If an operand is a long sum, its error grows by that of the other operand's magnitude: a kernel may begin
+    the sum with the other operand, which then takes part in each rounding.
+    """
     error = a.error + b.error
     unit = number_type(a.element).rounding
     for sums, other in ((a, b), (b, a)):
@@ -231,14 +238,20 @@ def _multiply(a: Bounded, b: Bounded) -> Bounded:
 
 
 def _error_of_product(a: Bounded, b: Bounded) -> Float64:
-    """Returns the error of a * b before its rounding: 0 of an exact zero times what may be any number."""
+    """Returns the error of a * b before its rounding.
+
+    0 if one factor is exactly zero and the other has an infinite error.
+    """
     parts = ((np.abs(a.value), b.error), (np.abs(b.value), a.error), (a.error, b.error))
     products = [left * right for left, right in parts if np.any(right)]
     return sum((np.where(np.isnan(product), 0.0, product) for product in products), np.zeros(()))
 
 
 def _divide(a: Bounded, b: Bounded) -> Bounded:
-    """Returns a / b; what overflows as a divisor may be as small as the largest number."""
+    """Returns a / b as ``Bounded``.
+
+    A divisor that overflows to infinity may be the type's largest number in a kernel: the error allows both.
+    """
     largest = number_type(b.element).largest
     size = np.minimum(np.abs(b.value), largest)
     ratio = np.abs(a.value) / size
@@ -259,7 +272,7 @@ def _power(base: Bounded, power: Bounded) -> Bounded:
 
 
 def _angle(a: Bounded, b: Bounded) -> Bounded:
-    """Returns the angle of the point (b, a): C's atan2(a, b)."""
+    """Returns C's atan2(a, b), the angle of the point (b, a), as ``Bounded``."""
     distance = np.hypot(a.value, b.value)
     error = np.where(distance > 0, (a.error + b.error) / distance, 0.0)
     return rounded(np.arctan2(a.value, b.value), error, a.element, FORMULA_ULPS)
@@ -297,7 +310,7 @@ def _function(
 
 
 def _exponential(x: Bounded) -> Bounded:
-    """Returns e to the power of x; also what it is at least, which is positive however large the error is."""
+    """Returns e to the power of x, with a positive lower bound ``low`` however large the error is."""
     type_ = number_type(x.element)
     low = np.exp(x.value - x.error) * (1.0 - FORMULA_ULPS * type_.rounding)
     made = _function(np.exp, lambda _, y: y)(x)
@@ -305,7 +318,7 @@ def _exponential(x: Bounded) -> Bounded:
 
 
 def _square_root(x: Bounded) -> Bounded:
-    """Returns the square root; its error: how far those of the interval's ends are off, and the rounding."""
+    """Returns the square root of x; its error is the larger distance to the roots of x -+ its error."""
     y = np.sqrt(x.value)
     least = np.sqrt(np.maximum(x.value - x.error, 0.0))
     return rounded(y, np.maximum(y - least, np.sqrt(x.value + x.error) - y), x.element)

@@ -102,11 +102,11 @@ def shape_text(shape: Shape) -> str:
 
 
 def size_ladder(least: int, greatest: int, of_doubling: int = SIZES_OF_DOUBLING) -> tuple[int, ...]:
-    """Returns the sizes to compile for calls of ``least`` to ``greatest``, the last, ascending.
+    """Returns the sizes to compile for calls of ``least`` to ``greatest``: ascending, up to ``greatest``.
 
-    Below 8 these are the powers of two; from there on there are ``of_doubling``, at most 8, in each doubling:
-    by default all multiples of a quarter of the power of two below. Raises UsageError for a range that is
-    empty or begins below 1.
+    Below 8 these are the powers of two; from 8 on there are ``of_doubling``, at most 8, in each doubling: by
+    default all multiples of a quarter of the power of two below. Raises UsageError for a range that is empty
+    or begins below 1.
     """
     if not 1 <= least <= greatest:
         raise UsageError(
@@ -197,7 +197,7 @@ class SizeRange:
 
 
 def _spread(items: tuple[T, ...], count: int) -> tuple[T, ...]:
-    """Returns up to ``count`` items, evenly by their place, with both ends."""
+    """Returns up to ``count`` of the items, evenly spaced by index, the first and the last included."""
     if len(items) <= count:
         return items
     last = len(items) - 1

@@ -83,7 +83,7 @@ class Failure:
 
     @property
     def without_numbers(self) -> "Failure":
-        """Returns the failure with "#" for each number of its reason: alike failures become equal."""
+        """Returns the failure with "#" for each number of its reason, so that alike failures are equal."""
         return Failure(self.stage, re.sub(r"\d+", "#", self.reason))
 
     @property
@@ -366,9 +366,10 @@ class OpPlace:
 
 
 def named_places(reason: str) -> tuple[OpPlace, ...]:
-    """Returns the ops whose place an error message gives, as in ``transform.loop.unroll at script:6:2``.
+    """Returns the ops whose line and column an error message gives, each once.
 
-    Each once, those of this form first, then MLIR's: ``"payload":4:10: ... 'op.name'``.
+    First the ops in the form ``transform.loop.unroll at script:6:2``, then those in MLIR's form,
+    ``"payload":4:10: ... 'op.name'``.
     """
     named = [OpPlace(text, op, int(line), int(column)) for op, text, line, column in NAMED.findall(reason)]
     raw = [OpPlace(text, op, int(line), int(column)) for text, line, column, op in RAW.findall(reason)]

@@ -63,7 +63,7 @@ BF16: "np.dtype[Any]" = DTYPES["bf16"]
 
 
 def narrowed(numbers: Array) -> Array:
-    """Returns numbers, first converted to f32, rounded to the nearest bf16, ties to even; NaN may be lost."""
+    """Returns numbers as bf16, rounded from f32 to nearest, ties to even. A NaN may become a number."""
     bits = np.ascontiguousarray(numbers, dtype=np.float32).view(np.uint32)
     odd = bits >> DROPPED_BITS & 1
     rounded = bits + np.uint32((1 << DROPPED_BITS - 1) - 1) + odd
@@ -106,7 +106,7 @@ def scale(array: Array, factors: Array, out: Array, hard: Places) -> None:
 def are_equal(array: Array, other: Array) -> bool:
     """Returns whether two arrays of one shape are equal, number by number; of two bf16 arrays, bit by bit.
 
-    So equal NaN of bf16 are equal there, and -0 is not 0; comparing bits is ten times as fast.
+    So of bf16, NaN with equal bits are equal, and -0 is not 0; comparing bits is ten times as fast.
     """
     if array.dtype == BF16 and other.dtype == BF16:
         array = array.view(np.uint16)

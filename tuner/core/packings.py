@@ -76,7 +76,7 @@ class FusionCode:
 
 
 def packings_comment(packings: tuple[WeightPacking | None, ...]) -> str:
-    """Returns a comment line for a fusion's code, of its inputs' packings: ``// packings: - 48x1 -``."""
+    """Returns a comment line that lists the packings of a fusion's inputs: ``// packings: - 48x1 -``."""
     return PACKINGS_COMMENT + " ".join(map(_packing_text, packings)) + "\n"
 
 

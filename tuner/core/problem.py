@@ -139,7 +139,10 @@ class Problem(abc.ABC):
     @property
     @abc.abstractmethod
     def text(self) -> str:
-        """Returns the MLIR text of a fusion; "" for a matmul, whose payload follows from its sizes."""
+        """Returns the MLIR text of a fusion, or of a matmul with packed weights; "" for any other problem.
+
+        The payload of other problems follows from their sizes, types and epilogue.
+        """
 
     @property
     @abc.abstractmethod

@@ -149,7 +149,7 @@ def _parsed_activations(given: str, group: int) -> str:
 
 @dataclass(frozen=True)
 class _Tensors:
-    """Types of a payload's tensors."""
+    """The sizes of a payload's tensors, by which their MLIR types are made."""
 
     m: int
     n: int
@@ -230,7 +230,10 @@ def _zero_points(types: _Tensors) -> str:
 def _generic(
     result: str, loops: str, ins: tuple[tuple[str, str, str], ...], out: tuple[str, str, str], body: str
 ) -> str:
-    """Returns a linalg.generic. ``ins`` and ``out``: (value, loops of its dimensions, type)."""
+    """Returns the text of a linalg.generic that makes ``result``.
+
+    ``ins`` and ``out``: (value, the loops of its dimensions, type); ``loops``: a letter for each loop.
+    """
     spelled = ", ".join
     maps = []
     elements = []
@@ -259,7 +262,7 @@ def _empty(name: str, kind: str) -> str:
 
 
 def _wide_scales(types: _Tensors, weights: WeightFormat) -> str:
-    """Returns the scales in f32 as %scale."""
+    """Returns the text of the ops that make %scale, the scales in f32; "" if they are f32 already."""
     if weights.scale_dtype == "f32":
         return ""
     kind = types.of("ng", "f32")
@@ -277,7 +280,7 @@ def _scales(weights: WeightFormat) -> str:
 
 
 def _weights(types: _Tensors, weights: WeightFormat) -> str:
-    """Returns the weights in f32 as %W."""
+    """Returns the text of the ops that make %W, the weights in f32: (q - zero point) * scale."""
     kind = types.of("ngk", "f32")
     scales = (_scales(weights), "ng", types.of("ng", "f32"))
     shift = "%q = arith.sitofp %x0 : i8 to f32\n"
@@ -303,7 +306,7 @@ def _contract(result: str, a: str, b: str, loops: str, out: tuple[str, str, str]
 
 
 def _product(types: _Tensors, dtype: str) -> str:
-    """Returns A W^T in f32 as %total."""
+    """Returns the text of the ops that make %total, the product A W^T in f32."""
     kind = types.of("mn", "f32")
     return (
         _empty("sums_empty", kind)
@@ -313,7 +316,7 @@ def _product(types: _Tensors, dtype: str) -> str:
 
 
 def _quantized_rows(types: _Tensors, dtype: str, weights: WeightFormat) -> str:
-    """Returns A in i8 as %Q, its scales as %row_scale."""
+    """Returns the text of the ops that make %Q, A in i8, and %row_scale, its scales."""
     by = "mg" if weights.activations == BY_GROUP else "m"
     a = types.of("mgk", dtype)
     numbers = types.of(by, "f32")
@@ -353,7 +356,10 @@ linalg.yield %q : i8"""
 
 
 def _product_of_integers(types: _Tensors, weights: WeightFormat) -> str:
-    """Returns the product of A and W, both of integers, as %total: the sum over groups of scaled i32 sums."""
+    """Returns the text of the ops that make %total, the product of A and W if both are integers.
+
+    %total is the sum over groups of the i32 sums of a group, each times the scales of the group.
+    """
     by = "mg" if weights.activations == BY_GROUP else "m"
     sums = types.of("mng", "i32")
     total = types.of("mn", "f32")
@@ -391,7 +397,7 @@ linalg.yield %sum : f32"""
 
 
 def _result(types: _Tensors, output: str) -> str:
-    """Returns %total in the type of C as %C, an elementwise operation or a copy."""
+    """Returns the text of the op that makes %C from %total: a conversion to the type of C, or a copy."""
     kind = types.of("mn", output)
     total = types.of("mn", "f32")
     body = "linalg.yield %x0 : f32"

@@ -79,7 +79,7 @@ class TrialQuery:
 
 @dataclass(frozen=True)
 class BestGroup:
-    """Problem, target, threads and machine: trials that share all four have comparable times."""
+    """What trials must share for comparable times: problem, target, threads and machine."""
 
     problem: str  # Problem.key
     target: str  # TargetName.text

@@ -35,7 +35,7 @@ class CampaignSettings:
 
     @property
     def are_fusions(self) -> bool:
-        """Returns whether the problems are fusions with known floors: other problems have none."""
+        """Returns whether the roofline times of the problems are known, which they are for fusions alone."""
         return bool(self.floors_s)
 
 

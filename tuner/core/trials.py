@@ -124,7 +124,7 @@ def require_unaltered(trial: StoredTrial) -> None:
 
 @dataclass(frozen=True)
 class AlikeFailures:
-    """Trials that failed at one stage for reasons that differ only in numbers."""
+    """The ids of trials that failed at one stage for reasons that differ only in numbers."""
 
     failure: Failure  # of the first of these trials
     trials: tuple[int, ...]  # ids

@@ -41,7 +41,7 @@ NODES: Final = (
 
 
 class NoServerError(TunerError):
-    """An error: no PostgreSQL server can be started on this machine; the message says why."""
+    """No PostgreSQL server can be started on this machine; the message says why."""
 
 
 @contextmanager

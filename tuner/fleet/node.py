@@ -145,7 +145,7 @@ class NodeProcess:
         asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
 
     def _report_unheard(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Prints an error of the job queue that no task awaits, such as a job given to another node."""
+        """Prints an error of the job queue that no task awaits, as if a job was given to another node."""
         error = context.get("exception")
         cause = error if error is None or error.__cause__ is None else error.__cause__
         line = str(cause or context["message"]).strip().partition("\n")[0]
@@ -248,7 +248,10 @@ def require_disk_space(least_bytes: int) -> None:
 
 
 def _differing(compiler_build: str, other: str) -> tuple[str, str]:
-    """Returns what to print of two compiler builds: the words that the other lacks, or all words."""
+    """Returns two texts on the difference of two compiler builds: the words of each that the other lacks.
+
+    All words of a build if the other has each of them.
+    """
     ours = compiler_build.split()
     theirs = other.split()
     left = " ".join(part for part in ours if part not in theirs)

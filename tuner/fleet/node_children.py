@@ -218,9 +218,9 @@ class NodeChildren:
             order.done.set_exception(TunerError(self._broken))
 
     def _meanwhile(self) -> None:
-        """Takes orders and advances compilations, then sleeps until there is news, if nothing is to measure.
+        """Takes orders and advances compilations; then sleeps until a message comes, if nothing is measured.
 
-        Raises DroppedError for a withdrawn measurement or a closing node.
+        Raises DroppedError if the order that is being measured was withdrawn, or if the node is closing.
         """
         self._wake.clear()
         measuring = self._measuring

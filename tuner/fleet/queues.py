@@ -73,7 +73,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Waiting:
-    """The jobs of one queue: how many wait, how many are being done, of which runs; with examples."""
+    """The jobs of one queue: how many wait, how many are being done, their runs (uuids), and examples."""
 
     queue: str
     todo: int

@@ -169,7 +169,10 @@ class FleetRunner(AbstractRunner):
         return value
 
     def _begin_evaluations(self) -> None:
-        """Evaluates compiled code as soon as it is known, not in trial order; equal code of two only once."""
+        """Queues the evaluation of compiled code as soon as the code is known, not in trial order.
+
+        Of trials with equal code only one is evaluated.
+        """
         for flight in self._flights:
             known = self._driver.known.get((flight.number, COMPILE))
             if flight.code or known is None or not isinstance(known.value, Compiled):
@@ -342,7 +345,10 @@ class FleetTarget(Target):
         return value
 
     def _machine_and_devices(self, target: TargetName) -> tuple[Machine, tuple[str, ...]]:
-        """Reads the nodes once: one may be lost at any time."""
+        """Returns the machine that measures for ``target``, and the devices to use; reads the nodes once.
+
+        Both come from one reading, since a node may be lost at any time.
+        """
         wanted = self._fleet.machine
         nodes = [node for node in alive_nodes(self._fleet) if node.device and node.target == target.text]
         classes = named({node.machine.name: node.machine for node in nodes}, wanted)
@@ -372,7 +378,7 @@ def require_server(url: str) -> None:
 
 
 def pending_limit(devices: int) -> int:
-    """Returns how many proposals of a run may be without an outcome, by the number of its devices."""
+    """Returns how many proposals of a run may be without an outcome if the run uses ``devices`` devices."""
     if devices == 1:
         return PENDING_OF_ONE
     return PENDING_PER_DEVICE * (devices + 1)

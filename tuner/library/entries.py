@@ -67,7 +67,7 @@ class LibraryFile:
 
 @dataclass(frozen=True)
 class LibraryEntries:
-    """The entries of a library, and notes: such as a line per problem left out, or with a slower script."""
+    """The entries of a library, and notes: a line per problem that is left out or has a slower script."""
 
     entries: tuple[LibraryEntry, ...]  # in the order of their problems' keys
     notes: tuple[str, ...] = ()
@@ -138,7 +138,10 @@ def library_entries(
 def _suitable(
     found: Mapping[str, RunResult], *, packs_weights: bool
 ) -> tuple[Mapping[str, RunResult], list[str]]:
-    """Returns the results that a library can have, and a note for each other; UsageError if none is left."""
+    """Returns the results that a library can have, and a note for each other result.
+
+    Raises UsageError if no result is left.
+    """
     reasons = {}
     for key, result in sorted(found.items()):
         problem = result.best.record.problem
@@ -243,7 +246,7 @@ def _nothing_there(store: "Store", task: TaskQuery, runs: tuple[int, ...]) -> Us
 
 @dataclass(frozen=True)
 class _Found:
-    """The trial that was chosen for a problem and a chip."""
+    """The trial that was chosen for a problem and a chip, with its run and the number of verified trials."""
 
     trial: StoredTrial
     run: "Run | None" = None  # that timed it; None: verified, not timed

@@ -61,7 +61,7 @@ def write_library(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
 
 
 def suitable(entries: LibraryEntries) -> LibraryEntries:
-    """Returns the entries that a library can have, with a note per other entry.
+    """Returns the entries that a library can have, with a note for each entry that it cannot.
 
     Raises UsageError, with the first reason, if no entry is left.
     """

@@ -110,7 +110,7 @@ def _timed(problem: Problem, code: Artifact, reference: Artifact) -> PairedSlowd
 
 @dataclass(frozen=True)
 class OutliningCost:
-    """How much longer an entry takes in a library, as an outlined function, than its script alone."""
+    """How much longer an entry takes in a library, as an outlined function, than its script alone does."""
 
     tensors: PairedSlowdown | None  # of one contraction on tensors; None for the entry of a batch
     batch: PairedSlowdown | None  # of a batch on tensors; None for a layout of which no batch is recognized

@@ -133,7 +133,10 @@ def _mark_sequence(schedules: tuple[EntrySchedule, ...]) -> str:
 
 
 def _specialize_generics(operation: str) -> str:
-    """Makes named ops of generic contractions in layout nn; of others MLIR 22 loses maps: wrong results."""
+    """Returns transform ops that turn generic contractions of layout nn into named ops.
+
+    Only of layout nn: of others, MLIR 22 loses the indexing maps, and results would be wrong.
+    """
     generics = f"%generics_{operation}"
     maps = maps_attribute(operation, "nn")
     # not by collect_matching: MLIR's assertions refuse its empty handle
@@ -183,7 +186,10 @@ def _matcher_name(name: str, contraction: MatchedContraction) -> str:
 
 
 def _outline_marked(name: str) -> str:
-    """Outlines all of an entry's ops at once: MLIR's assertions refuse a second time by the same name."""
+    """Returns transform ops that outline all ops of an entry at once.
+
+    A second outlining by the same name fails an assertion of MLIR.
+    """
     attribute = f"{PREFIX}{name}"
     ops = 'transform.structured.match ops{["linalg.matmul", "linalg.batch_matmul"]}'
     # a forall of one thread wraps op and fill in a region that loop.outline can move

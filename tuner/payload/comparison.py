@@ -40,7 +40,7 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
     elements = (end - first) * n
 
     def compared(part: slice) -> list[tuple[float, int, int, float, int]]:
-        """Returns each block's worst error, its place, what was expected there, and the number of errors."""
+        """Returns per block: the worst error, its index, values found and expected, number of errors."""
         blocks = []
         for start in range(first + part.start, first + part.stop, step):
             stop = min(start + step, first + part.stop)
@@ -62,7 +62,7 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
 
 
 def wrong_text(wrong: int, of_all: str, place: Iterable[SupportsInt], found: float, expected: float) -> str:
-    """Returns a line about ``wrong`` of ``of_all`` ("64 elements"), with the indices of the worst element."""
+    """Returns a line: ``wrong`` of ``of_all`` ("64 elements") are wrong, with the worst one at ``place``."""
     at = ", ".join(map(str, map(int, place)))
     return f"{wrong} of {of_all} are wrong; worst at [{at}]: found {found:.9g}, expected {expected:.9g}"
 
@@ -141,7 +141,7 @@ def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
 
 
 def sampled_rows(m: int) -> tuple[int, ...]:
-    """Returns at most 256 row numbers below ``m``: the first, the last, and irregular ones between."""
+    """Returns at most 256 row numbers below ``m``: the first, the last, and others at irregular distances."""
     parts = min(SAMPLED_ROWS, m)
     bounds = [part * m // parts for part in range(parts + 1)]
     inner = [

@@ -49,9 +49,10 @@ SCALE_OCTAVES = 8.0  # powers of two over which drawn scales of blocks are sprea
 
 
 def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
-    """Returns random A and B, normal numbers, with random scales and offsets where the problem has them.
+    """Returns random A and B, drawn from a normal distribution, with random scales and offsets if needed.
 
-    A and B are rounded by ``wide_integers`` for integers of more than 8 bits, else by ``round_inputs``.
+    Scales and offsets are drawn if the problem's operation has them. A and B are rounded by ``wide_integers``
+    for integers of more than 8 bits, else by ``round_inputs``.
     """
     m, n, k = problem.sizes
     drawn = np.float64 if problem.dtype == "f64" else np.float32  # f32 inputs would hide f64 cut to f32
@@ -85,7 +86,7 @@ def draw_scales(problem: Problem, rng: np.random.Generator) -> tuple[Array, ...]
 
 
 def wide_integers(a: Array, b: Array, dtype: str, sums: str) -> tuple[Array, Array]:
-    """Returns the normal numbers ``a`` and ``b`` rounded to ``dtype``, integers of more than 8 bits.
+    """Returns ``a`` and ``b``, numbers of a normal distribution, as integers of ``dtype`` (over 8 bits).
 
     One column of A and one row of B reach the upper half of the type, times a row and a column of small
     numbers; all others are small: sums of magnitudes, times 4 for the factors of ``draw``, stay below the
@@ -191,7 +192,7 @@ def _special_kinds(problem: Problem) -> tuple[SpecialKinds, ...]:
 
 
 def _usual_rows(problem: Problem) -> int:
-    """Returns a number of rows that at least one group of a grouped_matmul has."""
+    """Returns the mean number of rows of a group, rounded up: at least one group has so many."""
     return -(-problem.rows // problem.groups)
 
 
@@ -230,9 +231,9 @@ def _put_into_group(
     types: NumberTypes,
     rng: np.random.Generator,
 ) -> SpecialNumbers:
-    """Puts special numbers into the rows of a group that has some, and into its matrix, in place.
+    """Puts special numbers into the rows of one group and into its matrix of B, in place.
 
-    Where some element of C is to be infinite or large, the group has ``usual_rows`` at least.
+    The group has at least one row; if some element of C is to be infinite or large, at least ``usual_rows``.
     """
     least = 1
     if ONE in kinds.rows + kinds.columns:

@@ -188,7 +188,7 @@ def _output(problem: Problem) -> _Array:
 
 
 def _extra(problem: Problem) -> list[_Array]:
-    """Returns the arguments of the epilogue."""
+    """Returns the arguments of the epilogue, for one matrix of a batch."""
     return _whole(problem.one.extra_arguments)
 
 
@@ -214,7 +214,7 @@ def _matmul(problem: Problem, scratch: Scratch) -> str:
 
 
 def _unread(problem: Problem, scratch: Scratch) -> list[_Array]:
-    """Returns the arguments of @matmul of which only a script makes use."""
+    """Returns the arguments of @matmul that its body does not read: a script makes use of them."""
     copies = map(partial(_transposed, problem), scratch.transposed)
     low_bits = map(partial(_low, problem, scratch), scratch.low)
     planes = chain.from_iterable(map(partial(_planes, problem), scratch.planes))
@@ -222,7 +222,7 @@ def _unread(problem: Problem, scratch: Scratch) -> list[_Array]:
 
 
 def _scratch_of_kernel(scratch: Scratch, problem: Problem) -> list[_Array]:
-    """Returns the arguments by which the blocks of @matmul pass numbers on to one another."""
+    """Returns the arguments by which the thread blocks of @matmul pass sums and counters to one another."""
     arrays = []
     if scratch.parts is not None:
         arrays.append(_Array(PARTS, scratch.parts, problem.accumulator, PARTS))
@@ -242,7 +242,7 @@ def _low(problem: Problem, scratch: Scratch, name: str) -> _Array:
 
 
 def _planes(problem: Problem, name: str) -> list[_Array]:
-    """Returns the matrices of bf16 that an operand is the sum of, in rows of whole 16 bytes."""
+    """Returns the three bf16 matrices whose sum is an operand; each row of a buffer is whole 16 bytes."""
     sizes = _stored(problem, name)
     buffer_sizes = _whole_rows(sizes, PLANE_BYTES)
     arrays = []
@@ -259,7 +259,7 @@ def _split_source(problem: Problem, scratch: Scratch, name: str) -> _Array:
 
 
 def _transpose(problem: Problem, name: str) -> str:
-    """Returns the function that copies an operand by columns."""
+    """Returns the text of the function that copies an operand to its transpose."""
     source = _Array("source", _stored(problem, name), problem.stored_dtype, name)
     target = replace(_transposed(problem, name), name="c")
     maps = "affine_map<(m, n) -> (n, m)>, affine_map<(m, n) -> (m, n)>"
@@ -274,7 +274,7 @@ def _transpose(problem: Problem, name: str) -> str:
 
 
 def _split(problem: Problem, scratch: Scratch, name: str) -> str:
-    """Returns the function that writes what tensor cores leave out of each number of an operand."""
+    """Returns the text of the function that writes the low bits of an operand, which tf32 cuts off."""
     source = replace(_split_source(problem, scratch, name), name="source")
     target = replace(_low(problem, scratch, name), name="c")
     identity = "affine_map<(m, n) -> (m, n)>"
@@ -294,10 +294,10 @@ def _split(problem: Problem, scratch: Scratch, name: str) -> str:
 
 
 def _split_into_planes(problem: Problem, name: str) -> str:
-    """Returns the function that writes an operand as the sum of three matrices of bf16.
+    """Returns the text of the function that writes an operand as the sum of three matrices of bf16.
 
-    The first has the upper half of the bits, so that the largest numbers stay finite, the second is what is
-    left, rounded, the third what is left of that.
+    The first matrix has the upper half of the bits, so that the largest numbers stay finite; the second is
+    the remainder, rounded to bf16; the third the remainder of that.
     """
     source = _Array("source", _stored(problem, name), problem.stored_dtype, name)
     targets = _planes(problem, name)
@@ -393,7 +393,11 @@ def _function_of(
     body: str,
     unread: Sequence[_Array] = (),
 ) -> str:
-    """Returns a function that writes ``results``: names of tensors, and the arrays that they go to."""
+    """Returns the text of a function that reads ``inputs`` and writes ``results``.
+
+    ``results``: (name of a tensor, the array that it is written to); ``body``: the ops that make the tensors;
+    ``unread``: further arguments.
+    """
     arguments = [array.declaration for array in (*inputs, *unread)]
     reads = "".join(array.as_tensor() for array in inputs)
     writes = ""

@@ -61,7 +61,7 @@ module {{
 
 @dataclass(frozen=True)
 class _Array:
-    """An argument of @matmul, and the part of it that is of one group."""
+    """An argument of @matmul, and the rows or the matrix in it that belong to one group."""
 
     argument: Argument
 
@@ -105,7 +105,7 @@ class _Array:
 
 
 def _rounded(problem: Problem, rows: str) -> str:
-    """Returns the op that rounds sums to the type of C."""
+    """Returns the text of the op that rounds sums to the type of C, for a number ``rows`` of rows."""
     sums = problem.accumulator
     result = problem.result_dtype
     c = f"tensor<?x{problem.sizes[1]}x{result}>"

@@ -27,9 +27,10 @@ PLAIN, ONE_SIGN, ZEROS, LARGE, SMALL = range(KINDS)  # kinds of rows; of columns
 def draw_extremes(problem: Problem, rng: np.random.Generator, compared: Array | None = None) -> Inputs:
     """Returns inputs whose rows of A and columns of B have zeros, very large or very small numbers.
 
-    Others are plain; some rows have one sign. Sums of products are exact, except where they underflow.
-    ``compared``: numbers of the rows of C that will be compared, None for all. Other rows of A are not small:
-    a product with a subnormal number takes some processors a hundred times as long.
+    Other rows and columns are usual; some rows have one sign. Sums of products are exact, except for
+    underflow. ``compared``: numbers of the rows of C that will be compared, None for all. Rows of A that are
+    not compared are not small: a product with a subnormal number takes some processors a hundred times as
+    long.
     """
     m, n, k = problem.sizes
     exponents = number_type(problem.dtype).extremes

@@ -56,9 +56,9 @@ SMALL_TILE = 2**14  # below so many elements, adding a number is faster than fin
 
 @dataclass(frozen=True, eq=False)
 class BaseDraw:
-    """Random A and B, and the norms of A's rows and B's columns.
+    """Random A and B, the norms of A's rows and of B's columns, and scales and offsets if any.
 
-    Inputs are made from it by factors of rows and columns, so that the product is computed only once.
+    Inputs are made from a base by factors of rows and columns, so that the product is computed only once.
     """
 
     a: Array  # (m, k), for layout tn (k, m); with the batch in front, if there is one
@@ -254,20 +254,20 @@ class Inputs:
         return expected, tolerance
 
     def _in_matrix(self, matrix: int, rows: slice | Array) -> Array:
-        """Returns the number of each row among those that a matrix of B multiplies; -1 for all others."""
+        """Returns for each row of C its index among the rows that a matrix of B multiplies; else -1."""
         own = self.base.rows_of(matrix)
         numbers = np.arange(self.problem.rows)[rows]
         return np.where((numbers >= own.start) & (numbers < own.stop), numbers - own.start, -1)
 
     @property
     def _lost_below_normal(self) -> float:
-        """Returns what sums may lose: of each product or sum that is subnormal half of the least number."""
+        """Returns the absolute error that sums may have from subnormal products and partial sums."""
         return self.problem.sizes[2] * number_type(self.problem.accumulator).smallest
 
     def _tolerance_of_sums(
         self, rows: slice | Array, columns: slice, matrices: Array, expected: Float64
     ) -> Float64:
-        """Returns the tolerances of sums of products; of integers one 0, broadcast and not to be written."""
+        """Returns the tolerances of sums of products; of integers 0, broadcast to the shape and read-only."""
         k = self.problem.sizes[2]
         unit = sum_rounding(self.problem)
         if not unit:
@@ -292,7 +292,7 @@ class Inputs:
     def _after_product(
         self, expected: Float64, tolerance: Float64, rows: slice | Array, columns: slice
     ) -> tuple[Float64, Float64]:
-        """Returns what the epilogue makes of sums of products, and the tolerance of that."""
+        """Returns the values of the epilogue for these sums of products, and their tolerances."""
         epilogue = self.problem.after_product
         n = self.problem.sizes[1]
         elements = {}
@@ -417,7 +417,7 @@ def reference_bytes(problem: Problem) -> int:
 
 
 def as_stored(numbers: Array, dtype: str) -> Array:
-    """Returns numbers converted to the numpy type of a dtype; NaN may be lost for bf16.
+    """Returns numbers converted to the numpy type of a dtype; in bf16 a NaN may become a number.
 
     Raises UsageError if the dtype needs the package ml_dtypes and it is not installed.
     """

@@ -50,7 +50,7 @@ WIDE_SHARE = 0.5  # of a special bias: numbers of any size; the others are as dr
 
 @dataclass(frozen=True)
 class SpecialKinds:
-    """The kinds of a draw's special rows of A and columns of B; the sizes may allow only the first ones."""
+    """The kinds of special rows of A and columns of B in a draw; small sizes have only the first of them."""
 
     rows: Kinds
     columns: Kinds
@@ -133,7 +133,7 @@ def special_kinds(m: int, n: int) -> tuple[SpecialKinds, ...]:
 
 
 def _results(m: int, n: int) -> tuple[SpecialKinds, ...]:
-    """Returns draws with infinite and large elements of C."""
+    """Returns the kinds of draws in which elements of C are infinite or near the largest number."""
     if m >= len(RESULT_ROWS) and n >= len(RESULT_COLUMNS):
         return (SpecialKinds(RESULT_ROWS, RESULT_COLUMNS),)
     by_rows = (SpecialKinds(kinds, (ONE,)) for kinds in _batches(RESULT_ROWS[:-1], m))
@@ -142,7 +142,7 @@ def _results(m: int, n: int) -> tuple[SpecialKinds, ...]:
 
 
 def _products_with_zeros(m: int, n: int) -> tuple[SpecialKinds, ...]:
-    """Returns draws with NaN of A times zeros of B and the reverse, where the usual draw has none."""
+    """Returns the kinds of draws with NaN in A times zeros in B, and reversed, for few rows or columns."""
     if min(m, n) >= FEW:
         return ()
     pair = (LONE_NAN, ZERO)
@@ -205,7 +205,7 @@ def put_special_numbers(
 def _numbers_of_kinds(
     k: int, largest: float, rng: np.random.Generator
 ) -> tuple[NumbersOfKinds, NumbersOfKinds]:
-    """Returns, of each kind of row of A and of column of B, the numbers and their indices in K."""
+    """Returns kind -> ((index in K, number), ...), for rows of A and for columns of B."""
     of_rows, of_columns = (
         {UNIT: ((one, 1.0),), INFINITE: ((plus, np.inf), (minus, -np.inf)), NAN: ((nan, np.nan),)}
         for one, plus, minus, nan in rng.integers(k, size=(2, 4)).tolist()
@@ -217,7 +217,7 @@ def _numbers_of_kinds(
 
 
 def _overflow(values: Float64, sums: np.dtype[Any]) -> None:
-    """Makes those products infinite, in place, that are too large for the type of the sums."""
+    """Replaces, in place, products that are too large for the type of the sums by infinity of their sign."""
     with np.errstate(over="ignore"):
         is_infinite = np.isinf(values.astype(sums))
     values[is_infinite] = np.copysign(np.inf, values[is_infinite])
@@ -287,7 +287,11 @@ def _run(rows: Array, places: list[int], usual: int, other: int) -> Array:
 
 
 def _products_of_run(sums: Float64, lines: Array, run: _ExtremeRun) -> Float64:
-    """Returns the products of ``lines`` (count, k), whose ``sums`` are known, with an extreme run."""
+    """Returns the products of ``lines`` with an extreme row or column, in float64.
+
+    ``lines``: (count, k); ``sums``: the sum of each line; ``run``: its usual number, and the indices in K at
+    which it has another number.
+    """
     others = wide(lines[:, run.places]).sum(axis=1)
     products: Float64 = run.usual * sums + (run.other - run.usual) * others
     return products

@@ -200,7 +200,7 @@ def _missing(portfolio: Portfolio, matrix: CampaignMatrix) -> tuple[MissingCell,
 
 
 def _universal(matrix: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> tuple[int, ...]:
-    """Returns the columns that can do a problem of any size, of every type and layout in the campaign."""
+    """Returns the columns that can compute any size of each combination of type and layout here."""
     # 1x1x1 stands for any size: constraints on sizes ask for a minimum or a multiple in most cases
     smallest_problems = {replace(run.settings.problem, sizes=(1, 1, 1)): run for run in runs}
     target = backends.target_of_run(runs[0].settings)

@@ -320,7 +320,7 @@ class ExpectedArray:
 
     @property
     def _variable(self) -> str:
-        """Returns a name for the array in the Python of a remedy."""
+        """Returns the Python name of the array in the remedy that a message suggests."""
         return self.name if self.name.isidentifier() else "array"
 
     def _shape_remedy(self, shape: tuple[int, ...]) -> str:

@@ -85,7 +85,7 @@ def _is_importing() -> bool:
 
 
 def _end_fork() -> None:
-    """Is called in both processes: the thread that has forked is the owner in the new one, too."""
+    """Releases the locks that were held for a fork; called in both processes, by the thread that forked."""
     for lock in _held_by_fork.pop():
         lock.release()
     _entering.release()

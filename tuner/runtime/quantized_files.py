@@ -261,7 +261,7 @@ def _read_safetensors(file: Path, name: str) -> QuantizedTensor:
 
 
 def _settings(file: Path) -> Mapping[str, Any]:
-    """Returns what the files next to a model say of its quantization; {} where there are none."""
+    """Returns the quantization settings in the files next to a model; {} if there are no such files."""
     for name, key in CONFIG_FILES.items():
         try:
             document = json.loads((file.parent / name).read_text())
@@ -274,7 +274,7 @@ def _settings(file: Path) -> Mapping[str, Any]:
 
 
 def _of_words(layer: str, tensors: Mapping[str, Array], settings: Mapping[str, Any]) -> QuantizedTensor:
-    """Returns a layer of GPTQ or AWQ; raises UsageError for another one."""
+    """Returns the layer of a GPTQ or AWQ file; raises UsageError for a layer of another format."""
     words, zeros, scales = (tensors[part] for part in ("qweight", "qzeros", "scales"))
     if words.dtype != np.int32 or zeros.dtype != np.int32 or words.ndim != 2 or scales.ndim != 2:
         raise UsageError("found tensors of other types than GPTQ and AWQ have, allowed matrices of i32")
@@ -313,7 +313,10 @@ def _of_words(layer: str, tensors: Mapping[str, Array], settings: Mapping[str, A
 
 
 def _gptq(words: Array, zeros: Array, bits: int, settings: Mapping[str, Any]) -> tuple[Array, Array]:
-    """Returns unsigned weights (n, k) and zeros (n, groups)."""
+    """Returns (unsigned weights (n, k), unsigned zero points (n, groups)) from GPTQ's i32 words.
+
+    Raises UsageError for an unknown "checkpoint_format" in ``settings``.
+    """
     checkpoint = str(settings.get("checkpoint_format", ""))
     if checkpoint not in CHECKPOINTS:
         allowed = ", ".join(filter(None, CHECKPOINTS))
@@ -326,7 +329,10 @@ def _gptq(words: Array, zeros: Array, bits: int, settings: Mapping[str, Any]) ->
 
 
 def _awq(words: Array, zeros: Array, settings: Mapping[str, Any]) -> tuple[Array, Array]:
-    """Returns unsigned weights (n, k) and zeros (n, groups)."""
+    """Returns (unsigned weights (n, k), unsigned zero points (n, groups)) from AWQ's i32 words.
+
+    Raises UsageError for a version in ``settings`` other than gemm.
+    """
     version = str(settings.get("version", "")).lower()
     if version not in AWQ_VERSIONS:
         raise UsageError(f"version: found {version!r}, allowed gemm")
@@ -337,7 +343,7 @@ def _awq(words: Array, zeros: Array, settings: Mapping[str, Any]) -> tuple[Array
 
 
 def _fields(words: Array, bits: int) -> npt.NDArray[np.uint8]:
-    """Returns the numbers in i32 words as a dimension more, the one in the lowest bits first."""
+    """Returns the unsigned numbers of ``bits`` bits in i32 words: [..., number], from the lowest bits on."""
     shifts = np.arange(0, WORD_BITS, bits, dtype=np.uint32)
     numbers = np.ascontiguousarray(words).view(np.uint32)[..., None] >> shifts
     return (numbers & np.uint32(2**bits - 1)).astype(np.uint8)

@@ -94,7 +94,7 @@ def before_slice_of(threads: int) -> Callable[[Call], object]:
 
 
 def _nothing(_: Call) -> None:
-    """Leaves the caches as they are: no other thread runs."""
+    """Does nothing before a slice: calls on one thread need no rest for other threads."""
 
 
 def _awake_after_a_rest(call: Call) -> None:
@@ -268,7 +268,11 @@ def sample_s(call_s: float, inner: int) -> float:
 
 
 def _is_early_stopped(samples: list[float], inner: int, effort: Effort, calibrating_s: float) -> bool:
-    """Returns whether all samples exceed the limit; fewer than 3, and the calibration, twice the limit."""
+    """Returns whether all samples exceed ``effort.stop_above_s``: the timing may stop.
+
+    With fewer than 3 samples, they and the calls of the calibration (``calibrating_s``) must exceed twice the
+    limit, and a single sample counts only if it lasted LONG_SAMPLE_S.
+    """
     if effort.stop_above_s is None:
         return False
     if len(samples) >= EARLY_SAMPLES:

@@ -140,7 +140,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class RowTable:
-    """Configurations as integer codes: a column for the strategy and per knob; -1: no such knob."""
+    """Configurations as integer codes: a column for the strategy and for each knob; -1: without the knob."""
 
     codes: Codes
     columns: tuple[Column, ...]
@@ -224,9 +224,9 @@ def whole(table: RowTable) -> Scope:
 
 
 def sampled(table: RowTable, pool: Pool, rng: np.random.Generator, near: list[int]) -> Scope:
-    """Returns the scope of random configurations and the rows ``near``.
+    """Returns the scope of random configurations and of those with the indices ``near``.
 
-    If all of these are proposed already, the scope of the first ones that are not.
+    If all of these are proposed already, the scope of the first SAMPLE_ROWS configurations that are not.
     """
     drawn = rng.integers(len(table.codes), size=SAMPLE_ROWS)
     rows = np.unique(np.concatenate([drawn, np.array(near, np.int64)]))

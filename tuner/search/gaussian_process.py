@@ -124,8 +124,8 @@ class _Taken:
 class GaussianProcess:
     """A Gaussian process that predicts the standardized log time of each configuration of one scope.
 
-    Kept blocks of the Cholesky factor make one more observation cheap. The last, incomplete block is computed
-    anew in each call, so results do not depend on earlier calls.
+    Blocks of the Cholesky factor are kept, so that a further observation costs little. The last, incomplete
+    block is computed anew in each call, so that results do not depend on earlier calls.
     """
 
     def __init__(self, scope: Scope, widths: Widths) -> None:
@@ -166,7 +166,7 @@ class GaussianProcess:
         return whitened.astype(np.float32) @ self._spread[: len(rows)], deviation
 
     def _take_in(self, before: _Taken, rows: list[int], codes: Codes) -> _Taken:
-        """Returns the inverse factor extended by the rows after those of ``before``: block-wise Cholesky."""
+        """Returns the inverse Cholesky factor of ``before``, extended by later observations of ``rows``."""
         start = len(before.rows)
         count = len(rows)
         squares = np.zeros((count - start, count))
@@ -198,7 +198,7 @@ class GaussianProcess:
 
 
 def _groups(table: RowTable) -> tuple[_Group, ...]:
-    """Groups columns while their combinations are few: fewer look-ups for each row."""
+    """Returns the columns in groups of few combinations of codes, for one look-up per group and row."""
     groups: list[_Group] = []
     size = 0
     for index, column in sorted(enumerate(table.columns), key=lambda numbered: numbered[1].levels):

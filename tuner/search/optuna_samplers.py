@@ -115,8 +115,8 @@ def _cmaes(seed: int, history: History) -> BaseSampler:
 class OptunaKind:
     """How one of Optuna's samplers is made, and which packages it needs in addition to Optuna's own.
 
-    ``takes_numbers_only``: texts are passed as integer codes, too. ``is_sequence``: its n-th point is
-    proposal n.
+    ``takes_numbers_only``: texts are passed as integer codes, too. ``is_sequence``: proposal n is the
+    sampler's n-th point, whatever the outcomes.
     """
 
     make: Callable[[int, History], BaseSampler]  # (seed, trials with an outcome)

@@ -97,9 +97,9 @@ class Ensemble(AbstractMethod):
 
 
 def probed(number: int) -> int | None:
-    """Returns the index in ARMS of the method that proposal ``number`` (0, 1, ...) probes and is credited to.
+    """Returns the index in ARMS of the method that makes proposal ``number`` (0, 1, ...) as its probe.
 
-    None for a proposal that uses the best method.
+    Every second proposal is a probe, of each method in turn; the other proposals use the best method: None.
     """
     if number % PROBE_EVERY:
         return None
@@ -115,9 +115,10 @@ def best(pool: Pool) -> int:
 def credit(pool: Pool, arm: int) -> float:
     """Returns how good the latest probes of a search method were, 0 to 1; ``arm``: its index in ARMS.
 
-    Probes are the proposals with an outcome that ``probed`` gives to the method, starting rows included. A
-    probe counts the timed outcomes that are not faster, divided by all outcomes (failures too); a failed
-    probe 0. The result is the mean over the latest 5 (REMEMBERED) probes; 1 without a probe.
+    Probes are the proposals with an outcome that ``probed`` gives to the method, the first ones included. A
+    probe is worth the number of timed outcomes that are not faster, divided by the number of outcomes
+    (failures included); a failed probe 0. The result is the mean over the latest 5 (REMEMBERED) probes; 1
+    without a probe.
     """
     slower = sorted(-value for value in pool.outcomes.values() if value is not None)
     probes = [row for index, row in enumerate(pool.order) if probed(index) == arm and row in pool.outcomes]

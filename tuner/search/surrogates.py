@@ -151,7 +151,10 @@ class KernelDensityTable:
 
 
 def _table(column: Column) -> npt.NDArray[np.float64]:
-    """Returns [seen, other]: density relative to uniform; the last row and column: the knob is missing."""
+    """Returns the kernel density of a column [observed code, other code], relative to the uniform one.
+
+    The last row and the last column are for configurations without the knob.
+    """
     levels = column.levels
     ranks = np.arange(levels)
     distance = np.abs(ranks[:, None] - ranks) if column.is_ordinal else ranks[:, None] != ranks
@@ -345,7 +348,7 @@ class Surrogate:
 
 
 def _fit_rows(count: int) -> int:
-    """Returns how many proposals the latest fit used, given the number of proposals."""
+    """Returns how many of the first proposals a fit uses if ``count`` were made: it grows by FIT_GROWTH."""
     rows = 1
     while (following := max(rows + 1, int(rows * FIT_GROWTH))) <= count:
         rows = following

@@ -140,7 +140,7 @@ class Engine:
                 return Pause(self._where(), False, 0)
 
     def _run_each_unit(self) -> None:
-        """Runs a basic block of each warp (or warpgroup): one that waits in a loop would keep others out."""
+        """Runs a basic block of each warp (or warpgroup): one that waits in a loop then blocks no other."""
         if self._next() is None:
             return
         blocks = self._threads.basic_block.copy()

@@ -85,7 +85,7 @@ class EmptySpace:
 
 
 def _hardware(space: SearchSpace, checked: tuple[Expression, ...]) -> str:
-    """Returns what the hardware lacks, or has too much of, for ``checked`` to hold; "" for neither."""
+    """Returns the property of the hardware because of which the last of ``checked`` cannot hold; or ""."""
     variables = dict(space.variables)
     named = [name for name in checked[-1].names if name in variables]
     changes: dict[str, dict[str, Value]] = {}  # "has no AMX" -> the variables of a machine with it

@@ -189,7 +189,10 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class Visited:
-    """Keys of complete configurations, perhaps none, or the number of partial ones that one step visited."""
+    """The result of one step of an enumeration: the keys of complete configurations that it found, if any.
+
+    ``visits``: how many partial configurations the step visited.
+    """
 
     keys: Keys
     visits: int
@@ -198,7 +201,7 @@ class Visited:
 def walked(space: SearchSpace, constraints: tuple[Expression, ...]) -> Iterator[Visited]:
     """Yields the configurations that satisfy the constraints, in parts, in no particular order.
 
-    A part may be empty and report only how many partial configurations were visited.
+    A part may have no configuration, and only the number of partial configurations that were visited.
     """
     walk = Walk(space, constraints)
     root = walk.root()
@@ -286,7 +289,11 @@ def _first_broken(rules: list[Rule], block: Indices) -> npt.NDArray[np.intp]:
 def _ordered(
     space: SearchSpace, constraints: tuple[Expression, ...]
 ) -> list[tuple[int, tuple[Expression, ...]]]:
-    """Orders the knobs so that constraints apply early: next, the knobs of the cheapest open constraint."""
+    """Returns the knobs in the order of enumeration, each with the constraints that then can be checked.
+
+    The next knobs are always those of the constraint with the fewest combinations of open knobs, so that
+    constraints apply early.
+    """
     sizes = {knob.name: len(knob.choices) for knob in space.knobs}
     open_constraints = [constraint for constraint in constraints if constraint.names & sizes.keys()]
     bound: set[str] = set()

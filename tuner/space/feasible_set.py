@@ -31,7 +31,7 @@ SAMPLE_SEED = 20_260_101  # fixed: equal spaces give equal estimates
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """The configurations of a feasible set as integers, a column per knob, for samplers that fit a model."""
+    """The configurations of a feasible set as integer codes, a column per knob, for models of samplers."""
 
     rows: npt.NDArray[np.signedinteger]  # (rows, columns), column-major; -1: the strategy has no such knob
     names: tuple[str, ...]  # "strategy", then every knob in order of occurrence
@@ -223,7 +223,7 @@ class FeasibleSet:
         return counts
 
     def demoted(self) -> dict[str, int]:
-        """Returns text of a preference -> number of configurations that break it before any other one."""
+        """Returns text of a preference -> number of configurations that break it as their first one."""
         counts: dict[str, int] = {}
         for space, broken in zip(self.spaces, self._broken, strict=True):
             for index, preference in enumerate(space.preferences):

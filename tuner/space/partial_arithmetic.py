@@ -187,7 +187,7 @@ def _number(value: Operand, sign: str) -> int | float | Column:
 def _wide_enough(
     sign: str, a: int | float | Column, b: int | float | Column
 ) -> tuple[int | float | Column, int | float | Column]:
-    """Turns columns of int64 into Python integers where a result could exceed 64 bits."""
+    """Returns ``a`` and ``b``, as columns of Python integers if the result could exceed 64 bits."""
     wide_a = _widest(a)
     wide_b = _widest(b)
     if sign == "**" and wide_a.bit_length() * wide_b > POWER_BITS_LIMIT:

@@ -60,13 +60,13 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class _Checks:
-    """What is checked when a knob has a value: the constraints that name it and only knobs before it."""
+    """What is checked when a knob gets a value: the constraints that name it and otherwise earlier knobs."""
 
     tables: tuple[ConstraintTable, ...]
     rules: tuple[Rule, ...]  # without a table
 
     def hold(self, picks: list[int]) -> bool:
-        """Returns whether the constraints hold for the choices of the first knobs."""
+        """Returns whether the constraints hold; ``picks``: the choice indices of the knobs so far."""
         for table in self.tables:
             if not table.truth[tuple(map(picks.__getitem__, table.knobs))]:
                 return False
@@ -122,7 +122,11 @@ def _checks_of(rules: list[Rule]) -> _Checks:
 
 
 def _order(knob: Knob, own: Value | None, fallback: Value | None) -> tuple[int, ...]:
-    """Returns the indices of a knob's choices, those to try first at the front."""
+    """Returns the indices of a knob's choices in the order in which they are tried.
+
+    First ``own``, the value of the configuration, then ``fallback``, then smaller numbers, the nearest first,
+    then larger ones, then all others.
+    """
     values = [value for value in (own, fallback) if value is not None and value in knob.choices]
     if isinstance(own, int) and not knob.is_text:
         numbers = sorted(map(int, knob.choices))

@@ -205,7 +205,7 @@ def evaluated(space: SearchSpace, constraint: Expression, picks: Picks, rows: in
 
 
 def join_tables(tables: Iterable[ConstraintTable]) -> tuple[ConstraintTable, ...]:
-    """Joins tables to fewer ones, for fewer look-ups, each with at most TABLE_LIMIT (131072) entries."""
+    """Returns tables that hold the same constraints in fewer look-ups, each of at most 131072 entries."""
     joined: list[ConstraintTable] = []
     for table in tables:
         match = next((n for n, known in enumerate(joined) if known.size_with(table) <= TABLE_LIMIT), None)

@@ -38,7 +38,8 @@ ROOFLINE_S = 2.0  # until a child process has measured a roofline
 def in_flight_s(sessions: Sequence[Progress]) -> float:
     """Returns an estimate of the seconds until all pending trials, and one more, have ended.
 
-    By the average seconds of the trials that ended in these sessions, not in earlier ones; 0 before one has.
+    By the average seconds of the trials that ended in ``sessions``, not in earlier sessions; 0 if none has
+    ended.
     """
     evaluated = sum(session.evaluated for session in sessions)
     if evaluated == 0:
@@ -83,7 +84,8 @@ def reserved_s(
     """Returns the seconds of a budget that are reserved for the final re-measurements.
 
     ``budget_s``: seconds, None: no budget, for which 0 is returned. ``problems``: number of re-measurements;
-    ``top_trials``: trials in each. ``are_fusions``: no baseline is started and timed.
+    ``top_trials``: trials in each. ``are_fusions``: for fusions no baseline is started or timed, which takes
+    less.
     """
     if budget_s is None:
         return 0.0

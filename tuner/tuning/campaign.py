@@ -154,8 +154,8 @@ def _columns(
 ) -> tuple[Candidate, ...]:
     """Returns the configurations to try on every problem, each once.
 
-    Those that the search-space file and the cost model would try first, those that fusions run with untuned,
-    and those of the shipped results.
+    These are the first choices of the search-space file and of the cost model, the configurations of untuned
+    fusions, and the configurations of the shipped results.
     """
     columns: list[Candidate] = []
     for plan in plans:
@@ -282,9 +282,10 @@ def _with_first(member: CampaignMember, machine: Machine, store: "Store") -> Cam
 
 
 def _first(member: CampaignMember, machine: Machine, store: "Store") -> tuple[InitialConfiguration, ...]:
-    """Returns what a fusion that is a matmul begins with: its best trials, and the shipped results' choice.
+    """Returns the initial configurations of a fusion that is a matmul; () for other problems.
 
-    () for other problems: a campaign does not begin with earlier trials of its own.
+    These are the fusion's best stored trials, then the choice of the shipped results. For other problems a
+    campaign uses no earlier trials.
     """
     settings = member.settings
     problem = settings.problem
@@ -305,8 +306,9 @@ def _first(member: CampaignMember, machine: Machine, store: "Store") -> tuple[In
 def _untuned(member: CampaignMember, plan: Plan) -> Candidate:
     """Returns the configuration with which a problem runs before the campaign has tuned it.
 
-    The first of the member's initial configurations that is feasible, else the first of the search-space
-    file, else the first that keeps the preferences: what ``pretuned.initial_configuration`` chooses, too.
+    It is the first feasible one of the member's initial configurations; else the first of the search-space
+    file; else the first that keeps the preferences. ``pretuned.initial_configuration`` chooses in the same
+    order.
     """
     feasible = plan.feasible
     for point in member.settings.first or ():

@@ -305,7 +305,10 @@ class CampaignSession:
 
 
 class LateSampler(AbstractSampler):
-    """A sampler for one problem of a campaign, made and given all outcomes so far when it first proposes."""
+    """A sampler for one problem of a campaign that is made when it first proposes a configuration.
+
+    It then gets all outcomes of the problem so far.
+    """
 
     def __init__(self, make: Callable[[], AbstractSampler]) -> None:
         self._make = make

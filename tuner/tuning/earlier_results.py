@@ -169,7 +169,7 @@ def task_of(run: Run) -> TuningTask:
 
 
 def _task_of_file(space: RecordedSpace, task: TuningTask) -> TuningTask:
-    """Returns what a recording was tuned for; another tuner's is of the problem of ``task``."""
+    """Returns the task that a recording was tuned for; if it names no problem, with that of ``task``."""
     if space.problem is None:
         return replace(task, machine=space.machine)
     return TuningTask(space.problem, space.machine, space.threads)
@@ -254,7 +254,7 @@ def _given(candidate: Candidate) -> InitialConfiguration:
 
 
 def require_feasible(seeds: tuple[Candidate, ...], feasible: FeasibleSet) -> None:
-    """Raises UsageError for the first of the user's configurations that is not one of the search space."""
+    """Raises UsageError for the first of the user's configurations that is not in the feasible set."""
     for candidate in seeds:
         if feasible.row_of(candidate) is None:
             reason = "the search space lacks it"
@@ -265,7 +265,7 @@ def require_feasible(seeds: tuple[Candidate, ...], feasible: FeasibleSet) -> Non
 
 
 def _shipped_points(settings: RunSettings, machine: Machine) -> tuple[InitialConfiguration, ...]:
-    """Returns the first choices of the shipped results; none on a GPU, and without a warm start."""
+    """Returns the initial configurations that shipped results choose; () on a GPU, or without warm start."""
     if machine.chip or not settings.warm_start:
         return ()
     from tuner.tuning.pretuned import shipped_picks  # loads YAML

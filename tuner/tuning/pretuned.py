@@ -89,7 +89,10 @@ def shipped_rule(machine: Machine, dtype: str, threads: int) -> ShippedRule | No
 
 
 def _classes_like(machine: Machine, dtype: str) -> list[str]:
-    """Returns the classes whose file may serve a machine, its own first, the other kind of AMX last."""
+    """Returns the names of the classes of processors whose file may serve a machine, in order of preference.
+
+    First the machine's own class, then classes that have AMX tiles as the machine has, then the others.
+    """
     own = class_of(machine)
     needs_tiles = peak_set(dtype, machine) in TILE_SETS
     alike = [

@@ -134,7 +134,7 @@ def quality_that_counts(
 
 
 def is_kept(quality: RoundQuality | None) -> bool:
-    """Returns whether a round has times in whose place earlier, undisturbed times count; False for None."""
+    """Returns whether a round was set aside because earlier, undisturbed times count; False for None."""
     return quality is not None and quality.is_lost and quality.reliability.reason.startswith(KEPT)
 
 

@@ -39,7 +39,7 @@ def require_memory(problem: Problem, machine: Machine) -> None:
 
 
 def require_workers(workers: int, machine: Machine) -> None:
-    """Raises UsageError unless the compile workers, 192 MiB each, fit into the machine's memory.
+    """Raises UsageError unless the compile workers, WORKER_BYTES each, fit into the machine's memory.
 
     A machine of unknown memory (0 bytes) passes.
     """

@@ -166,7 +166,10 @@ class RunSteps:
         return True
 
     def _keep(self, trial_id: int, bound: BoundRecord) -> None:
-        """Keeps the code of the fastest trials of this session: the final re-measurement compiles no more."""
+        """Keeps the code of the fastest trials of this session, so that it need not be compiled again.
+
+        The final re-measurement times these trials.
+        """
         if bound.artifact is None or bound.record.median_s is None:
             return
         self._fastest[trial_id] = bound

@@ -59,7 +59,10 @@ def require_same_code(session: Session) -> None:
 
 
 def _first_with_other_script(bind: Bind, records: list[Record]) -> Record | None:
-    """Returns the first trial of a strategy that binds it to another script now; None: there is none."""
+    """Returns the first trial whose strategy now binds its candidate to another script; None if all agree.
+
+    Only the first trial of each strategy is bound.
+    """
     with_script = [record for record in records if record.script_sha256]
     first = {record.candidate.strategy: record for record in reversed(with_script)}
     others = (
@@ -84,11 +87,14 @@ def _change(bind: Bind, record: Record) -> str:
 def _compiled_again(
     run: Run, target: Target, bind: Bind, records: tuple[Record, ...]
 ) -> Iterator[tuple[Record, Record]]:
-    """Yields each record with one that has the hash of the code it gives now; "" if it does not compile."""
+    """Yields (record, the record with the hash of the code that today's compiler makes of its candidate).
+
+    The hash is "" if the candidate does not compile any more.
+    """
     settings = run.settings
 
     def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
-        """Returns an outcome, whichever, for all code, so that no code is evaluated.
+        """Returns some outcome for any code, so that the runner compiles but evaluates nothing.
 
         The runner calls this before it compiles, with the script's hash, and after, with the code's.
         """
@@ -106,7 +112,7 @@ def _compiled_again(
 
 
 def _finished(runner: AbstractRunner, records: tuple[Record, ...], workers: int) -> Iterator[Record]:
-    """Yields the records of some candidates in their order, ``workers`` + 1 of them started at once."""
+    """Yields the records of candidates in order; up to ``workers`` + 1 of the candidates run at once."""
     for index, record in enumerate(records):
         runner.start(index, record.candidate, FINAL_EFFORT)
         if index >= workers:

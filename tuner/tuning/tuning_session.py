@@ -120,7 +120,10 @@ class TuningSession:
 
     @contextlib.contextmanager
     def _opened_runner(self) -> Iterator[AbstractRunner]:
-        """Yields the runner; its children start while the baseline is timed only if each has a core."""
+        """Context manager: gives the runner, whose child processes are started.
+
+        The baseline is timed before they start, unless each of them has a core of its own.
+        """
         target = self._session.target
         children = self._settings.workers + 1  # they compile, and one measures
         cores = self._session.run.machine.physical_cores - self._settings.threads
@@ -198,7 +201,7 @@ class TuningSession:
 
     @property
     def _same_failure(self) -> Failure | None:
-        """Returns the failure of all trials so far of a run of one script of a user."""
+        """Returns the failure of all trials so far, in a run of a user's one script; None if they differ."""
         strategies = self._settings.strategies
         if len(strategies) != 1 or strategies[0].path is None:
             return None
@@ -218,14 +221,17 @@ class TuningSession:
             self._stored_s = elapsed_s
 
     def _note_start(self, record: Record, search_s: float) -> None:
-        """Notes how long the children took to start, at the first outcome, ``search_s`` after the begin."""
+        """Stores how long the child processes took to start, when the first outcome is known.
+
+        ``search_s``: seconds from the begin of the search to that outcome.
+        """
         if self._steps.progress.evaluated == 1 and not self._has_started_children:
             self._start_s = max(0.0, search_s - sum(seconds for _, seconds in record.stage_s))
 
     # The final re-measurement.
 
     def _remeasure(self, runner: AbstractRunner) -> None:
-        """Times the best trials again; where the round is disturbed, once more while the budget has time."""
+        """Times the best trials again; repeats a disturbed round while the budget has time for another."""
         for further in reversed(range(MOST_ROUNDS)):
             started_s = self._searched_s()
             quality = self._steps.remeasure_top_trials(runner, *self._planned_final())
@@ -250,13 +256,16 @@ class TuningSession:
 
     @property
     def _left_s(self) -> float:
-        """Returns the seconds left of the budget; 0 without a budget, and where a round was asked for."""
+        """Returns the seconds left of the budget; 0 without a budget, and if the user asked for a round."""
         if self._settings.budget_s is None or self._is_retimed:
             return 0.0
         return self._settings.budget_s - self._before_s - self._searched_s()
 
     def _kept_s(self, trials: int) -> float:
-        """Returns the seconds of the budget that a search of so many trials does not get."""
+        """Returns the seconds of the budget that the search must leave: for its setup and the final round.
+
+        ``trials``: number of trials of the search, which limits how many are timed again.
+        """
         kept_s = self._before_s + self._roofline_s
         budget_s = self._settings.budget_s
         if self._is_timed and budget_s is not None:

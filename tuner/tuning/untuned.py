@@ -167,7 +167,7 @@ def _by_model(machine: Machine, plan: Plan, bind: Bind) -> Iterator[_Pick]:
 def _by_machine_code(
     settings: RunSettings, target: Target, plan: Plan, bind: Bind, predict: Predict
 ) -> list[_Pick]:
-    """Returns the configurations that compile, by predicted cycles; without nvdisasm in their given order."""
+    """Returns the configurations that compile, fewest predicted cycles first; without nvdisasm in order."""
     compiler = target.children(settings.target, settings.problem, settings.threads).compiler.build()
     compiled = []
     rows = tuple(dict.fromkeys((*plan.first, *plan.seeds({}))))[:MACHINE_CODES]

@@ -136,7 +136,7 @@ def _trial(blobs: "_Blobs", entry: Any, where: str) -> PendingTrial:
 
 @final
 class _Blobs:
-    """The parts that trials refer to by hash; a part that several trials share is in memory once."""
+    """The contents in a bundle by their hashes, each in memory once; several trials may share one."""
 
     def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
         self._path = path

@@ -47,7 +47,7 @@ NO_BUNDLE = "measure: --bundle FILE is missing; a full installation of tuner can
 
 @dataclass(frozen=True)
 class MeasuringRequest:
-    """The options of ``tuner measure``; ``seconds``: no candidate is begun after that time.
+    """The options of ``tuner measure``; after ``seconds`` no further candidate is begun.
 
     Raises UsageError unless ``seconds`` are between 0 and 1e9.
     """

@@ -23,7 +23,7 @@ LIMITS = Limits(slowest_flop_per_s=SLOWEST_FLOP_PER_S, calls=GPU_CALLS)
 
 @dataclass(frozen=True)
 class EvaluatedCode:
-    """The time of a candidate, and which form of its code ran."""
+    """The time of a candidate, and which form of its code ran: its binary, or its PTX text."""
 
     measurement: Measurement
     code: str  # BINARY or TEXT
@@ -38,7 +38,8 @@ class MeasuringService:
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Reply:
         """Verifies and times a program; the value of the reply is an EvaluatedCode.
 
-        Raises CandidateError: LOAD if the driver loads neither form, else the stage that failed.
+        If the driver rejects the program's binary, its PTX is loaded instead. Raises CandidateError: LOAD if
+        the driver loads neither form, else of the stage that failed.
         """
         code = artifact.code
         try:

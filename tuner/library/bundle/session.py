@@ -256,7 +256,7 @@ def runnable(trials: tuple[PendingTrial, ...], facts: CudaFacts) -> tuple[Pendin
 
 
 def measured_trial(trial: PendingTrial, reply: Reply) -> MeasuredTrial:
-    """Returns a candidate's result (its time and verdict, or its failure) as a line of a results file."""
+    """Returns a candidate's result (time and verdict, or failure) as the value that a results file stores."""
     outcome = reply.value
     code = BINARY if trial.program.binary else TEXT
     if isinstance(outcome, EvaluatedCode):
@@ -279,7 +279,7 @@ def measured_trial(trial: PendingTrial, reply: Reply) -> MeasuredTrial:
 
 
 def outcome_text(trial: MeasuredTrial) -> str:
-    """Returns a trial's median time as text, or "stage: reason" of its failure."""
+    """Returns a trial's median time as text; of a failed trial "STAGE: REASON"."""
     if isinstance(trial.outcome, Failure):
         return f"{trial.outcome.stage.value}: {trial.outcome.reason}"
     return seconds_text(trial.outcome.median_s)

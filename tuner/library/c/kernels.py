@@ -130,7 +130,7 @@ class CFunction:
 
     @property
     def counted(self) -> str:
-        """Returns the parameter before m, n and k: "batch", of a grouped_matmul "groups", else ""."""
+        """Returns the C parameter before m, n and k: "batch", of a grouped_matmul "groups"; "" if none."""
         if self.problem.groups:
             return "groups"
         if self.is_batch:

@@ -157,7 +157,7 @@ class PackedKernel:
 
     @cached_property
     def others(self) -> tuple[Argument, ...]:
-        """Returns the arguments of the epilogue that are not packed: the caller passes them at each call."""
+        """Returns the epilogue's arguments that are not packed: the caller passes them at each call."""
         packed = {array.weight.name for array in self.arrays}
         return tuple(argument for argument in self.problem.extra_arguments if argument.name not in packed)
 
@@ -230,7 +230,7 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, name: str, prefix: str
 
 
 def _arrays(problem: PackedProblem, packings: tuple[WeightPacking | None, ...]) -> tuple[PackedArray, ...]:
-    """Returns the packed arrays of a problem; () where C code cannot follow a packing."""
+    """Returns the packed arrays of a problem; () if C code cannot pack as one of ``packings`` says."""
     n = problem.sizes[1]
     weights = _weights(problem)
     is_quantized = problem.format is not None
@@ -251,9 +251,9 @@ def _arrays(problem: PackedProblem, packings: tuple[WeightPacking | None, ...]) 
 
 
 def _weights(problem: PackedProblem) -> tuple[PackedWeight | None, ...]:
-    """Returns what the function that packs takes, in the order of the kernel's arguments after A.
+    """Returns the weights that the C function ``_pack`` takes, by the kernel's arguments after A.
 
-    None: an argument that comes at each call.
+    None stands for an argument that comes at each call.
     """
     k = problem.sizes[2]
     if problem.format is None:

@@ -13,7 +13,7 @@ CHECKED_FLOP = 10**9  # of a size that check.c multiplies in double: a second
 
 @dataclass(frozen=True)
 class CoveredRange:
-    """A range of rows of a C function, and the kernels that cover it."""
+    """A range of rows of a C function, the kernels that cover the range, and their positions in C code."""
 
     function: CFunction
     row_range: RowRange

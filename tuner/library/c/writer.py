@@ -330,7 +330,7 @@ def _smallest(kernels: tuple[CpuKernel, ...], function: CFunction) -> CpuKernel:
 
 
 def _bit_types(entries: tuple[LibraryEntry, ...]) -> tuple[str, ...]:
-    """Returns the types of A, B and C of which C has only the bits: ("bf16", "f16")."""
+    """Returns those types of A, B and C that C lacks, so that it holds their bits: of ("bf16", "f16")."""
     used = set[str]()
     for entry in entries:
         used |= {entry.problem.stored_dtype, entry.problem.result_dtype}

@@ -240,7 +240,7 @@ def _typed_problem(context: click.Context) -> Problem | None:
 
 
 def _tune_command(operation: str | None, problem: Problem | None) -> str:
-    """Returns the command that tunes what is to be exported; "" where that is a trial by its number."""
+    """Returns the command that tunes the problem to export, for a hint; "" if a trial's id was given."""
     if problem is not None:
         return tune_command(TaskQuery.of(problem))
     if operation is None:

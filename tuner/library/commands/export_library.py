@@ -141,7 +141,7 @@ def _task(context: click.Context, has_runs: bool) -> TaskQuery:
 
 
 def _task_of_weights(context: click.Context, typed: dict[str, Any]) -> TaskQuery:
-    """Returns the query of one problem by quantized weights, of which a database knows no options."""
+    """Returns the query of one problem by quantized weights; columns of the database lack these options."""
     params = context.params
     if params["operation"] is None or params["shape"] is None:
         line = "options of weights need the operation and the shape with a format of several problems"

@@ -75,7 +75,7 @@ def export_stored(
 
 
 def export_untuned(context: click.Context, problem: "Problem", output: Path | None, *, as_json: bool) -> None:
-    """Writes or prints the script that a problem has without a search; nothing is timed or stored."""
+    """Writes or prints the script to use for a problem without a search; nothing is timed or stored."""
     params = context.params
     request = RunRequest(problem, target=params["target"] or AUTO, threads=params["threads"] or 1)
     backends = backends_of(context)
@@ -200,7 +200,7 @@ def _require_replaceable(output: Path) -> None:
 
 
 def _clear_earlier(output: Path, trial: int, *, has_stock: bool) -> None:
-    """Removes the stock script of an earlier export next to ``output``; names another trial's JSON."""
+    """Removes the stock script of an earlier export next to ``output``; notes another trial's JSON file."""
     stock = stock_file(output)
     document = output.with_suffix(".json")
     if not has_stock and stock.is_file() and is_exported(stock.read_text(errors="replace")):

@@ -103,9 +103,10 @@ def problem_of(a: Array, b: Array, align: str) -> Problem | Refusal:
 
 @final
 class KernelCall:
-    """A compiled kernel as a function of arrays whose shapes, types and strides are those of its problem.
+    """A compiled kernel as a function of arrays of its problem's shapes, types and strides.
 
-    ``otherwise`` is called, with the reason, for an unusable ``out`` and for misaligned arrays.
+    For an ``out`` that the kernel cannot fill, and for misaligned arrays, it calls ``otherwise`` with the
+    reason.
     """
 
     def __init__(self, problem: Problem, kernel: LoadedKernel, otherwise: Otherwise) -> None:
@@ -197,7 +198,7 @@ class FirstUse:
 
     @property
     def why_baseline(self) -> str:
-        """Returns in one line why no configuration clearly beat the baseline: failures, or the times."""
+        """Returns in one line why ``np.matmul`` is used: why each configuration failed, or the times."""
         times = [tried.median_s for tried in self.timed if tried.median_s is not None]
         if not times:
             return "; ".join(dict.fromkeys(tried.failure for tried in self.timed))
@@ -333,7 +334,7 @@ class FirstUseKey:
 
 @dataclass(frozen=True)
 class _Stored:
-    """The content of a file."""
+    """The content of a first-use file: format and version, the key, and the times."""
 
     format: str
     version: int
@@ -417,7 +418,10 @@ class FirstUseCache:
 
 
 def _is_taken(descriptor: int) -> bool:
-    """Returns whether this process has the lock of a file now, and writes its id to it, or needs none."""
+    """Returns whether this process holds the lock of a file now; it then writes its process id there.
+
+    True also if files cannot be locked here: no lock is needed then. False if another process holds the lock.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.pwrite(descriptor, f"{os.getpid()}".ljust(HOLDER_BYTES).encode(), 0)

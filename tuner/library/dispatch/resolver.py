@@ -71,7 +71,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Configurations for a problem before anything is timed in this process, the preferred one first."""
+    """The configurations for a problem, the preferred one first, before anything is timed here."""
 
     source: str  # TUNED, SAME_WEIGHTS, SHIPPED, MODEL; BASELINE: there is none
     candidates: tuple[BoundCandidate, ...] = ()

@@ -100,7 +100,7 @@ class IreeConfiguration:
 
 
 def configurations_for(entry: LibraryEntry) -> tuple[IreeConfiguration, ...]:
-    """Returns at most MOST configurations to time for an entry's problem, the entry's tile sizes first."""
+    """Returns at most MOST configurations to time for an entry's problem; those of its knobs come first."""
     m, n, k = entry.problem.sizes
     usual = (
         IreeConfiguration(blocks, (ROWS, COLUMNS), step) for step, blocks in itertools.product(STEPS, BLOCKS)
@@ -148,7 +148,7 @@ def program_of(problem: Problem) -> str:
 
 @dataclass(frozen=True)
 class SpecEntry:
-    """A contraction, its configuration, and a line on where it comes from."""
+    """A contraction, the configuration that a tuning spec gives it, and a line on its origin."""
 
     problem: Problem
     configuration: IreeConfiguration
@@ -315,7 +315,7 @@ Timer = Callable[[tuple[IreeProduct, ...], Effort], tuple[Measurement, ...]]
 
 @dataclass(frozen=True)
 class Selection:
-    """The configuration that beats IREE's default on a problem, or why the default stays."""
+    """The configuration that beats IREE's default on a problem, or why the default configuration stays."""
 
     problem: Problem
     configuration: IreeConfiguration | None  # None: the default stays

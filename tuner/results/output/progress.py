@@ -111,7 +111,7 @@ class PlainProgress:
 
 
 class _SlowLines:
-    """Prints a line at most every PLAIN_EVERY_S, and leaves out those between."""
+    """Prints lines, at most one every PLAIN_EVERY_S seconds; lines in between are dropped."""
 
     def __init__(self) -> None:
         self._printed_s = time.monotonic()
@@ -123,7 +123,7 @@ class _SlowLines:
 
 
 class LiveProgress:
-    """Observer that updates one line in place; events that the result does not repeat are printed above."""
+    """Observer that updates one line in place; events that the printed result lacks are printed above it."""
 
     def __init__(self, console: "Console", bar: "Progress") -> None:
         self._console = console
@@ -184,7 +184,10 @@ def compiling_text(started: events.RunStarted) -> str:
 
 
 def _lasting_line(event: events.Event, settings: RunSettings | None) -> str:
-    """Returns what a terminal shows above its moving line: what neither that line nor the result says."""
+    """Returns the text of an event that a terminal keeps above its moving line.
+
+    "" for an event that the moving line or the printed result shows.
+    """
     if isinstance(event, SAID_ELSEWHERE):
         return ""
     if isinstance(event, events.RunStarted):

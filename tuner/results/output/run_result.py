@@ -327,7 +327,7 @@ def _explain_command(tuned: "TunedRun", database_text: str) -> str:
 
 
 def idle_text(run: Run) -> str:
-    """Returns the share of a run's search in which the worker neither verified nor timed; '' if unknown."""
+    """Returns the share of a run's search in which nothing was loaded, verified or timed; "" if unknown."""
     if run.idle_share is None:
         return ""
     return f"; measuring worker idle {run.idle_share:.0%} of the search"

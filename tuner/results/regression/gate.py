@@ -216,7 +216,7 @@ class GateResult:
 
 @dataclass(frozen=True)
 class GateSession:
-    """One timing session of recorded and current code."""
+    """The times of recorded and current code in one timing session, and how reliable they are."""
 
     times: InterleavedSession
     reliability: Reliability

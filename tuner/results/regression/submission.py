@@ -181,10 +181,10 @@ class SubmissionRun:
         return next((result.best for result in results.values()), None)
 
     def _timed(self, trial: StoredTrial, incumbents: tuple[StoredTrial, ...]) -> Remeasurement:
-        """Times a submission interleaved with the best trials and the baseline; stores its round.
+        """Times a submission interleaved with the best trials and the baseline; stores the round.
 
-        Whoever is found wrong becomes a failed trial, and the others are timed without it. A submission that
-        has no time in the round has failed, too: what ran alone once may have been luck.
+        A trial that is found wrong becomes a failed trial, and the others are timed without it. A submission
+        that has no time in the round becomes a failed trial, too: its time alone may have been luck.
         """
         members = (trial, *incumbents)
         while True:
@@ -212,7 +212,7 @@ class SubmissionRun:
         return self._bounds.get(trial.id) or bound_record(trial)
 
     def _facts_of(self, trial: StoredTrial, before: StoredTrial | None) -> ScriptFacts:
-        """Returns the facts of a trial; keeps those of it and of the best trial before it."""
+        """Returns the facts of a trial; keeps the facts of this trial and of the best trial before it."""
         known = self._facts_known
         self._facts_known = {}
         for described in _distinct(before, trial):
@@ -252,7 +252,7 @@ def _settings(case: EvaluationCase) -> RunSettings:
 
 
 def _distinct(*trials: StoredTrial | None) -> tuple[StoredTrial, ...]:
-    """Returns the trials that there are, each once."""
+    """Returns those of ``trials`` that are not None, each once."""
     by_id = {trial.id: trial for trial in trials if trial is not None}
     return tuple(by_id.values())
 
@@ -278,6 +278,6 @@ def _compared(
 
 
 def _quoted(trial: StoredTrial, facts: ScriptFacts) -> tuple[FailedOp, ...]:
-    """Returns the idle steps of a script, each with its line."""
+    """Returns the ops of a trial's script that changed nothing, each with its line of the script."""
     lines = trial.script.splitlines()
     return tuple(FailedOp(place, lines[place.line - 1].strip()) for place in facts.idle)

@@ -39,10 +39,7 @@ class PortfolioPoint:
 
 @dataclass(frozen=True)
 class PortfolioCurve:
-    """The plot of the efficiency of portfolios by their number of configurations.
-
-    Coordinates in SVG units.
-    """
+    """The plot of the efficiency of portfolios over their number of configurations, in SVG units."""
 
     points: tuple[PortfolioPoint, ...]  # by size
 

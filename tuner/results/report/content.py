@@ -154,7 +154,7 @@ def line(points: Iterable[tuple[float, float]]) -> str:
 
 
 def round_numbers(top: float) -> list[float]:
-    """Returns 3 to 5 round numbers for an axis: 0, and the multiples of a step that are below ``top`` > 0."""
+    """Returns the ticks of an axis: 0 and the multiples of a round step that are below ``top`` > 0."""
     raw = top / TICKS
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)

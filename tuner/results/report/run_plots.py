@@ -38,7 +38,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Phase:
-    """A range of consecutive trials whose configurations came from the same source."""
+    """A range of consecutive trials whose configurations have the same origin, such as the sampler."""
 
     name: str  # origin of the initial configurations, or the sampler
     first: int  # trial numbers; ``last`` is included

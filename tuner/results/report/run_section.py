@@ -28,7 +28,7 @@ LINKS_SHOWN = 60  # trials linked per kind of failure
 
 @dataclass(frozen=True)
 class FailureKind:
-    """The failed trials of a run that failed at one stage for reasons that differ only in numbers."""
+    """The trials of a run that failed at one stage for reasons that differ only in numbers."""
 
     element_id: str  # id of the HTML element; "" if the page does not show this kind
     stage: Stage
@@ -50,7 +50,7 @@ def failure_kinds(run: int, trials: tuple[StoredTrial, ...]) -> tuple[FailureKin
 
 
 def stage_bars(kinds: tuple[FailureKind, ...]) -> tuple[Bar, ...]:
-    """Returns a bar per stage at which trials failed, in the order of stages; the length is their number."""
+    """Returns a bar per stage at which trials failed, in order; a bar's length is the number of trials."""
     counts = {stage: sum(len(kind.trials) for kind in kinds if kind.stage is stage) for stage in Stage}
     most = max(counts.values())
     return tuple(
@@ -62,7 +62,7 @@ def stage_bars(kinds: tuple[FailureKind, ...]) -> tuple[Bar, ...]:
 
 @dataclass(frozen=True)
 class ListedTrial:
-    """A trial in the list of a report: id, outcome, varying knobs, and a link to its kind of failure."""
+    """A trial in the list of a report: id, outcome, varying knobs, and a link to failures like it."""
 
     trial: int  # id
     outcome: tuple[str, ...]  # speed, time and reliability, or one text over these columns
@@ -71,7 +71,7 @@ class ListedTrial:
 
 
 def trial_rows(shown: tuple[StoredTrial, ...], kinds: Mapping[int, str]) -> tuple[ListedTrial, ...]:
-    """Returns the list of trials on a page; ``kinds``: trial id -> HTML id of its kind of failure."""
+    """Returns the list of trials on a page; ``kinds``: trial id -> HTML id of the failures like it."""
     knobs = varying_knobs(shown)
     strategies = {trial.record.candidate.strategy for trial in shown}
     listed = []

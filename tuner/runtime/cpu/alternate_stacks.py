@@ -19,7 +19,7 @@ _is_watched = False  # whether this process has a handler that reports stack ove
 
 
 class _AlternateStack(ctypes.Structure):
-    """``stack_t``."""
+    """The C struct ``stack_t`` (sigaltstack(2)): start, flags and bytes of an alternate stack."""
 
     _fields_ = (("start", ctypes.c_void_p), ("flags", ctypes.c_int), ("bytes", ctypes.c_size_t))
 

@@ -37,7 +37,7 @@ def compare_with_constants(module: ir.Module) -> None:
 
 
 def _extremes(module: ir.Module) -> list[Op]:
-    """Returns the maxima and minima in functions of LLVM dialect, which have no regions inside of them."""
+    """Returns the maxima and minima of floats in the functions of a module in LLVM dialect."""
     found = []
     for function in module.body.operations:
         for region in function.regions:

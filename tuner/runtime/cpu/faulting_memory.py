@@ -68,7 +68,7 @@ class _Owner:
 
 
 class _Bytes:
-    """Mapped bytes, for numpy.asarray; the array keeps their owner."""
+    """Mapped bytes as an object that numpy.asarray takes; the array keeps the mapping alive."""
 
     def __init__(self, owner: _Owner, address: int, size: int, *, is_read_only: bool) -> None:
         self._owner = owner

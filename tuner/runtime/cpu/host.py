@@ -216,7 +216,7 @@ def describe_machine(limit: str = "") -> Machine:
 
 
 def _smaller(own: tuple[int, int, int], others: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Returns the smaller of two sizes of each cache; 0 is an unknown size."""
+    """Returns the smaller of the two sizes of each cache (L1, L2, L3); an unknown size (0) does not count."""
     l1, l2, l3 = map(_smaller_size, own, others)
     return l1, l2, l3
 

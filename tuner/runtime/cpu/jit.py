@@ -57,7 +57,7 @@ def host_features() -> str:
 
 @cache
 def _has_slow_masks() -> bool:
-    """Returns whether a masked store may take longer than another one on this processor."""
+    """Returns whether a masked store may take longer than a plain store on this processor."""
     return own_architecture() is X86_64 and AVX512VL not in own_flags()
 
 

@@ -74,7 +74,7 @@ class LinkedSection:
 
 @dataclass(frozen=True)
 class LinkedRelocation:
-    """A place where the linker writes an address.
+    """A position in a section at which the linker writes an address.
 
     ``target``: index of a section, or the name of a function of another file.
     """
@@ -177,7 +177,7 @@ def _make_relative(content: bytearray, field: int, opcode: int) -> None:
 
 
 def _array_sections(arrays: Sequence[Bytes], before: int) -> Iterator[LinkedSection]:
-    """Yields the section of arrays, the section ``before`` + 0, and that of the pointers to them."""
+    """Yields the section of arrays, which gets the index ``before``, and the section of pointers to them."""
     content: list[Bytes] = []
     starts = []
     size = 0
@@ -195,7 +195,7 @@ def _array_sections(arrays: Sequence[Bytes], before: int) -> Iterator[LinkedSect
 
 
 def _written(sections: Sequence[LinkedSection], symbols: Sequence[LinkedSymbol]) -> bytes:
-    """Returns an object file: header, content, relocations, symbols, names, table of the sections."""
+    """Returns an object file: header, contents, relocations, symbols, names, and the table of sections."""
     related = [number for number, section in enumerate(sections, start=1) if section.relocations]
     table_number = len(sections) + len(related) + 1
     file = _File()
@@ -225,13 +225,13 @@ def _written(sections: Sequence[LinkedSection], symbols: Sequence[LinkedSymbol])
 
 
 class _Names:
-    """A table of names, each ended by a zero byte; the first is empty."""
+    """A table of names of an object file: each ends with a zero byte, and the first is empty."""
 
     def __init__(self) -> None:
         self.content = b"\0"
 
     def add(self, name: str) -> int:
-        """Returns where a name begins."""
+        """Returns the offset in the table at which ``name`` begins; adds the name if it is not there."""
         if not name:
             return 0
         start = len(self.content)
@@ -240,7 +240,7 @@ class _Names:
 
 
 class _SymbolTable:
-    """The entries of a symbol table: nothing, each section, what is defined, functions of other files."""
+    """The entries of a symbol table: an empty one, sections, defined symbols, functions of other files."""
 
     def __init__(self) -> None:
         self.names = _Names()
@@ -248,12 +248,12 @@ class _SymbolTable:
         self._outside: dict[str, int] = {}
 
     def add(self, name: str, info: int, visibility: int, section: int, offset: int) -> int:
-        """Returns the number of the new entry."""
+        """Adds an entry to the table, and returns its index."""
         self.entries.append(SYMBOL.pack(self.names.add(name), info, visibility, section, offset, 0))
         return len(self.entries) - 1
 
     def packed(self, relocation: LinkedRelocation) -> bytes:
-        """Returns a relocation as it is in the file; adds an entry for a function of another file."""
+        """Returns a relocation in the form of an ELF file; adds an entry for a function of another file."""
         number = self._number(relocation.target)
         return RELOCATION.pack(relocation.offset, number << 32 | relocation.type, relocation.addend)
 
@@ -303,7 +303,7 @@ class _File:
         self._headers.append(SECTION.pack(self._names.add(name), *fields, links.entry_bytes))
 
     def content(self) -> bytes:
-        """Adds the table of names of the sections, and returns the file."""
+        """Returns the bytes of the file, after adding the table with the names of the sections."""
         name = self._names.add(".shstrtab")
         names = self._names.content
         start = self._size

@@ -243,7 +243,7 @@ def _require_known(type_: int) -> None:
 
 
 def _stubs(relocations: tuple[Relocation, ...]) -> dict[ElfSymbol, int]:
-    """Returns a number for each symbol that AArch64 code calls; {} for other code."""
+    """Returns symbol -> index of its stub, for the symbols that AArch64 code calls; {} on x86-64."""
     stubs: dict[ElfSymbol, int] = {}
     if own_architecture() is AARCH64:
         for relocation in relocations:
@@ -276,7 +276,7 @@ def _write_field(memory: mmap.mmap, at: int, start: int, type_: int, target: int
 
 
 def _layout(sections: tuple[ElfSection, ...], stubs_bytes: int) -> tuple[dict[int, int], int, int]:
-    """Returns the sections' offsets, the bytes of code and the stubs after it, and the bytes of all."""
+    """Returns (offset by section, bytes of code with the stubs after it, bytes of everything)."""
     offsets: dict[int, int] = {}
     at = code_bytes = 0
     for section in sorted(sections, key=lambda section: not section.is_code):

@@ -211,7 +211,7 @@ def _function_of(name: str, sums: int) -> str:
 
 
 def _step(dtype: str, machine: Machine) -> tuple[str, int]:
-    """Returns the text of ``!vector`` and of ``@step``, one multiply-add, and the operations that it does."""
+    """Returns (text of ``!vector`` and of ``@step``, one multiply-add; its floating-point operations)."""
     dot = DOT_STEPS.get(peak_set(dtype, machine))
     if dot is not None:
         return _dot_step(dot, number_type(dtype).sums, machine)
@@ -231,7 +231,7 @@ def _dot_step(dot: DotStep, sums: str, machine: Machine) -> tuple[str, int]:
 
 
 def _word_step(machine: Machine) -> tuple[str, int]:
-    """Returns the step of bytes that are widened to 16 bits: products of words."""
+    """Returns the text of one multiply-add of bytes that are widened to 16 bits, and its operations."""
     lanes = machine.vector_bytes // 4
     if machine.isa == NEON:
         text = loop_text("multiply_words").replace("FIRST", str(list(range(lanes))))

@@ -53,7 +53,7 @@ def _newest(folders: Iterable[Path]) -> Path | None:
 
 
 def _version(file: Path) -> tuple[tuple[int, ...], int]:
-    """Returns a sort key: the major version after ``.so.``; of links to one file the shortest sorts last."""
+    """Returns a sort key of a file: the major version after ``.so.``, then the shortest name last."""
     suffixes = file.name.removeprefix("libcublas.so.").split(".")
     numbers = tuple(int(text) for text in suffixes if text.isdigit())
     return numbers[:1], -len(suffixes)

@@ -181,7 +181,7 @@ def time_finals(
 def _failures_alone(
     artifacts: dict[int, Artifact], together: Callable[[Group], FinalTimes | Failure]
 ) -> dict[int, Failure]:
-    """Times each artifact alone; returns the failures by the artifact's index."""
+    """Times each artifact alone; returns artifact's index -> failure, for those that fail."""
     failures: dict[int, Failure] = {}
     for index, artifact in artifacts.items():
         outcome = together(Group((artifact,)))
@@ -282,7 +282,10 @@ def _timed_with(
     libraries: tuple[LoadedLibrary, ...],
     measured: Callable[[tuple[LoadedLibrary, ...]], tuple[Measurement, ...]],
 ) -> tuple[tuple[LoadedLibrary, ...], tuple[LibraryTime, ...], tuple[Measurement, ...]]:
-    """Returns timed libraries, failed ones, and times; repeats without a library whose process ended."""
+    """Returns (libraries that were timed, libraries that failed, all times).
+
+    If the process of a library ends while the group is timed, times the group again without that library.
+    """
     failed = [
         LibraryTime(library.library, library.name, failure=library.failure)
         for library in libraries

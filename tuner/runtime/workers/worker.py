@@ -340,7 +340,12 @@ class Worker:
         return self._clock() - self._stopped_s > STOPPED_LIMIT_S
 
     def _again(self, reason: str | None) -> Reply | None:
-        """Retries, 3 attempts in all, after a SIGKILL or SIGSTOP from outside; else Failure or TunerError."""
+        """Starts a child and its call again after a signal from outside (SIGKILL, SIGSTOP), 3 times in all.
+
+        Returns None if the child was started again or had no call, else a Reply with a Failure. Raises
+        TunerError if no child has been ready yet, or if the child ended in another way. ``reason``: "stopped
+        by a signal"; None: the child has ended.
+        """
         call = self._call
         is_starting = not self._is_ready
         seconds = self._clock() - self._began_s

@@ -194,7 +194,7 @@ def initial_configurations(
 
 
 def _of_rows(known: Mapping[int, Resources], first: int, count: int) -> dict[int, Resources]:
-    """Returns the reports of the ``count`` rows from ``first`` on, by number from ``first``."""
+    """Returns the reports of ``count`` configurations from ``first`` on; the keys count from ``first``."""
     return {row - first: report for row, report in known.items() if first <= row < first + count}
 
 

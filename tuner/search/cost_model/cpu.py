@@ -157,7 +157,10 @@ def _rows(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts]]:  # (register tile
 
 
 def _columns(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts, bool]]:
-    """Yields (number of register tiles along n, columns of each, whether the tile is padded)."""
+    """Yields (number of register tiles along n, columns of each, whether the tile is padded).
+
+    First for the whole blocks of n, then for the last block, each: whole tiles, then the padded tile.
+    """
     blocks = np.floor(tiles.n / tiles.block_n)
     rest = tiles.n - blocks * tiles.block_n
     for count, extent in ((blocks, tiles.block_n), (np.ones(len(rest)), rest)):

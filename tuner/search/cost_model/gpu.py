@@ -119,9 +119,9 @@ def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Co
 
 
 def by_kind(columns: Iterable[Counts], cycles: Callable[..., float]) -> Counts:
-    """Returns ``cycles(*values)`` per configuration; ``values``: its entries in ``columns``, as integers.
+    """Returns ``cycles(*values)`` per configuration; ``values``: the configuration's entry in each column.
 
-    ``cycles`` is called once for each distinct combination of values.
+    ``columns``: arrays of whole numbers. ``cycles`` is called once for each distinct combination of values.
     """
     combinations, which = np.unique(np.stack(list(columns)), axis=1, return_inverse=True)
     counted = np.array([cycles(*map(int, combination)) for combination in combinations.T], np.float64)

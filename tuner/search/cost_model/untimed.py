@@ -131,7 +131,7 @@ def _multiprocessors(trial: PendingTrial, multiprocessors: int | None) -> int:
 
 
 def _main(program: KernelCode) -> tuple[Launch, int]:
-    """Returns the launch that multiplies (of most registers), and its blocks per multiprocessor."""
+    """Returns the launch of the kernel with most registers, which multiplies, and its blocks per SM."""
     by_name = {resource.kernel: resource for resource in program.resources}
 
     def needs(launch: Launch) -> tuple[int, int]:

@@ -184,7 +184,7 @@ class AccessHistory:
 
 
 def _common(one: MemoryAccess, other: MemoryAccess) -> int | None:
-    """Returns an address where the accesses race unless ordered: both touch it, one writes; else None."""
+    """Returns an address that both accesses touch and at least one writes, not both atomically; else None."""
     # Plain (not atomic) bytes of one access are compared with all of the other: two atomics do not race.
     for plain, whole in ((one, other), (other, one)):
         writes = plain.writes if plain.plain_writes is None else plain.plain_writes

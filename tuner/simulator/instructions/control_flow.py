@@ -52,9 +52,9 @@ def trap(_operands: Operands, _labels: dict[str, int]) -> Terminator:
 
 
 def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
-    """Decodes PTX ``bar`` and ``barrier``, and ``barrier.cluster.wait``; returns a Terminator.
+    """Decodes PTX ``bar`` and ``barrier`` (sync, red, arrive), and ``barrier.cluster.wait``.
 
-    Of ``bar`` and ``barrier`` these kinds: sync; red; and arrive, which does not wait.
+    Returns a Terminator. ``arrive`` does not wait.
     """
     modifiers = operands.modifiers
     if "cluster" in operands.instruction.parts:

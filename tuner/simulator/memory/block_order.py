@@ -41,7 +41,7 @@ class BlockOrder:
             self._of_lane[lane] = joined(self.known(lane), known)
 
     def join(self, lanes: Indices) -> None:
-        """Applies a barrier: each of ``lanes`` then knows what any of them knew."""
+        """Applies a barrier: afterwards each of ``lanes`` knows all that one of them knew."""
         if not self._of_lane:
             return
         together: Known = {}

@@ -47,9 +47,9 @@ class Clocks:
         self._forget()
 
     def join(self, lanes: Indices, more: Array | None = None) -> None:
-        """Applies a barrier of ``lanes``, all in one block: each then knows what any of them knew.
+        """Applies a barrier of ``lanes``, all in one block: afterwards each knows all that one of them knew.
 
-        ``more``: another vector clock that all learn, or None. Then the lanes' clocks tick.
+        ``more``: another vector clock that all of them learn, or None. Then the lanes' clocks tick.
         """
         together = self.known[lanes].max(axis=0)
         self.known[lanes] = together if more is None else np.maximum(together, more)

@@ -228,7 +228,7 @@ class Body:
         self.registers += [RegisterBank(self._name(bank.prefix), bank.type, bank.count) for bank in banks]
 
     def _read_place(self) -> None:
-        """Parses ``.loc 1 14 12``, without a semicolon: file, line and column; line 0 means no place."""
+        """Parses ``.loc 1 14 12``, without a semicolon: file, line and column; line 0 means no location."""
         directive = self._cursor.take()
         self._cursor.integer()
         line = self._cursor.integer()

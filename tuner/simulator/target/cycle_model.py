@@ -242,7 +242,10 @@ def register_reads(kernel: Kernel) -> RegisterReads | None:
 
 
 def _cycles_per_product(banks: Sequence[tuple[int, int]], count: int) -> float:
-    """Returns the cycles of an FFMA where reads even out over ``count`` FFMA in turn."""
+    """Returns the mean cycles of an FFMA: register reads are evened out over each ``count`` consecutive FFMA.
+
+    ``banks``: per FFMA, its reads of even and of odd registers.
+    """
     cycles = 0
     for start in range(0, len(banks), count):
         group = banks[start : start + count]
@@ -387,9 +390,9 @@ def _predicted(problem: Problem, program: KernelCode, kernels: Iterable[Kernel])
 
 
 def _padding(problem: Problem, launch: Launch, kernel: Kernel, work: BlockWork) -> float:
-    """Returns the elements of C of all blocks over those that there are, of a kernel with wgmma; else 1.
+    """Returns the elements of C that all blocks compute, over those that C has; 1 for kernels without wgmma.
 
-    A block of 8 rows for a C of one row multiplies zeros. Its elements are counted by the registers that
+    A block of 8 rows for a C of one row multiplies zeros. The elements are counted by the registers that
     products of the main loop are added to.
     """
     loop = main_loop(kernel)
@@ -409,7 +412,7 @@ def _padding(problem: Problem, launch: Launch, kernel: Kernel, work: BlockWork) 
 
 
 def _sums(problem: Problem, launch: Launch, work: BlockWork) -> float:
-    """Returns the elements of C that a multiplying thread computes at once."""
+    """Returns the elements of C for which a multiplying thread holds sums at once."""
     tiles = work.blocks
     if launch.tile_grid is not None:  # of a batch each matrix has them
         tiles = min(math.prod(launch.tile_grid) * problem.batch, work.blocks)

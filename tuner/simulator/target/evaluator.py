@@ -238,9 +238,11 @@ def _verdict_of_all_blocks(problem: Problem, program: KernelCode, rng: np.random
 
 
 def _draws(problem: Problem, rng: np.random.Generator) -> Iterator[Inputs]:
-    """Yields inputs, of a matrix with enough rows and columns one draw with special numbers in place of some.
+    """Yields the inputs on which a kernel is verified: one draw, for a small matrix several.
 
-    A second draw would take as long again. Small matrices have one of usual numbers, then special ones.
+    A matrix with enough rows and columns has special numbers in some rows and columns of its one draw, since
+    a second draw would take as long again. A small matrix has a draw of usual numbers, then, if they are
+    floats, draws with special numbers.
     """
     m, n, _ = problem.sizes
     base = draw_base(problem, rng)
@@ -257,7 +259,7 @@ def _draws(problem: Problem, rng: np.random.Generator) -> Iterator[Inputs]:
 
 
 def _chosen_blocks(problem: Problem, program: KernelCode) -> dict[int, tuple[Block, ...]]:
-    """Returns the multiplying launch's blocks to simulate; launches around it pack or add up: all run."""
+    """Returns the blocks to simulate of the launch that multiplies; other launches run with all blocks."""
     main = [index for index, launch in enumerate(program.launches) if launch.kernel.startswith(ENTRY)]
     flop_per_s = SCALAR_FLOP_PER_S if problem.dtype in SUM_DTYPES else TENSOR_FLOP_PER_S
     if problem.flop <= WHOLE_S * flop_per_s or len(main) != 1:
@@ -291,7 +293,7 @@ def _unwritten_parts(problem: Problem, program: KernelCode) -> dict[str, Array]:
 
 
 def _written(problem: Problem, program: KernelCode, c: Array, stored: Mask) -> Mask:
-    """Returns which elements of C were computed: ``stored`` ones if C began as numbers, else all but NaN."""
+    """Returns which elements of C were computed: ``stored`` if C began as numbers, else those not NaN."""
     has_parts = WORKSPACE in map(operator.attrgetter("name"), program.buffers)
     is_number = problem.after_product.reads_output and not has_parts
     if is_number or any(buffer.name == "c" and buffer.is_zeroed for buffer in program.buffers):

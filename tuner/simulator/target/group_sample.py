@@ -66,13 +66,17 @@ def verdict_of_columns(inputs: Inputs, c: Array, launch: Launch) -> Verdict:
 
 
 def _spans(is_column: Array) -> list[tuple[int, int]]:
-    """Returns the ranges (first, end) of columns that were written."""
+    """Returns the ranges (first, end) of columns that are True in ``is_column``: the columns written."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], is_column, [False])).astype(np.int8)))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def _expected_spans(blocks: int, n: int, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Returns the ranges that whole blocks write, if they are as wide as the narrowest that covers C."""
+    """Returns the ranges (first, end) of columns that the chosen columns of blocks should write.
+
+    Each block is taken to be as wide as the narrowest range that covers the ``n`` columns of C with
+    ``blocks`` blocks.
+    """
     chosen = sorted({0, blocks // 2, blocks - 1})
     if blocks <= len(chosen):
         return [(0, n)]

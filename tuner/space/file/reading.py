@@ -68,7 +68,7 @@ def _is_short(found: object) -> bool:
 
 
 def _is_alike(found: object) -> bool:
-    """Returns whether choices are all integers or all texts; other choices are refused one by one."""
+    """Returns whether listed choices are all integers or all texts; True for values of other types."""
     return not isinstance(found, list) or not all(map(_is_value, found)) or len(set(map(type, found))) <= 1
 
 
@@ -257,10 +257,10 @@ def _knob(name: str, form: tuple[Value, ...] | _Range | _Powers | _Divisors, whe
 
 
 def _require_values(values: dict[str, Value], knobs: tuple[KnobEntry, ...], where: str) -> None:
-    """Raises UsageError for a value of no knob, and for a text of a knob of integers or the other way round.
+    """Raises UsageError for the value of an unknown knob, and for a text of an integer knob or the reverse.
 
-    Nothing is checked where only the script declares knobs. A value that is not a choice is allowed: a file
-    that extends another may have narrowed the knob.
+    Nothing is checked if only the script declares knobs. A value that is not a choice is allowed: a file that
+    extends another may have narrowed the knob.
     """
     for name, value in values.items():
         entry = next((knob for knob in knobs if knob.name == name), None)

@@ -31,7 +31,7 @@ def seeds_of_files(paths: Iterable[Path | str]) -> tuple[Seed, ...]:
 def read_seeds(path: Path) -> tuple[Seed, ...]:
     """Returns the configurations, or paths of scripts, that a file lists to be tried first, in its order.
 
-    Raises UsageError, with the line that is wrong, and for a file that is empty or cannot be read.
+    Raises UsageError, with the number of a wrong line, and for a file that is empty or cannot be read.
     """
     seeds = tuple(_seeds(read_text(path, "a file of seeds", LIMIT_BYTES), path))
     if not seeds:

@@ -120,7 +120,7 @@ class Points:
 
 
 def feasible_set_of(strategies: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
-    """Returns (feasible set of all configurations, per row of it an index out of ``Points.entries``).
+    """Returns (the feasible set of all configurations, for each of its rows an entry of ``Points.entries``).
 
     If a configuration is listed twice, its last entry counts. A knob whose values are not all whole numbers
     has texts. Raises UsageError for unprintable names, for values that are neither finite numbers nor

@@ -274,7 +274,10 @@ def why_no_strategy(problem: Problem, machine: Machine) -> str:
 
 
 def _preferred(able: tuple[SearchSpace, ...], listed: tuple[Candidate, ...]) -> Iterator[Candidate]:
-    """Yields the listed configurations that break no preference, then the first preferred one of a space."""
+    """Yields the listed configurations that break no preference, by search space, then one more.
+
+    The last one is the first preferred configuration of the first search space that is not empty.
+    """
     yielded = set()
     for space in able:
         for candidate in listed:

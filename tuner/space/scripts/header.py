@@ -232,7 +232,7 @@ def within_columns(script: str) -> str:
 
 
 def _broken(line: str, more: str) -> list[str]:
-    """Returns the parts of a line; those after the first are indented by ``more`` than the line."""
+    """Returns a line broken into lines of at most 120 columns; ``more`` indents all but the first further."""
     if len(line) <= COLUMNS:
         return [line]
     indent = line[: len(line) - len(line.lstrip())]

@@ -267,7 +267,10 @@ def _tunable_op(op: ir.Operation, name: str, position: str) -> TunableOp:
 
 
 def _selection(selected: ir.Attribute | None, options: tuple[Option, ...], what: str) -> Value | None:
-    """Returns the value that the script selects. MLIR verifies it for an array, not for a dictionary."""
+    """Returns the value that the script selects for a knob; None if it selects none.
+
+    Raises UsageError for a value that is not an option: MLIR checks that for an array of options only.
+    """
     if selected is None:
         return None
     for option in options:

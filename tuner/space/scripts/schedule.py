@@ -352,7 +352,7 @@ class Schedule:
 
     @cached_property
     def _has_writable_text(self) -> bool:
-        """True if the first values, written into the text, give the module that they should."""
+        """True if values can be written into the text: with first choices it parses to the right module."""
         first = {knob.name: knob.choices[0] for knob in self.knobs}
         try:
             written = self._written(first)
@@ -386,7 +386,7 @@ class Schedule:
 
     @cached_property
     def _is_printed_differently(self) -> bool:
-        """True where MLIR does not read the script that it prints back as the same script."""
+        """True if MLIR prints the script as a text that it parses to another script."""
         root = self._module.operation
         return text_of(root) != str(root)
 

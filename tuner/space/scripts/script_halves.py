@@ -61,7 +61,7 @@ class ScriptHalves:
 
     @property
     def _has_copies(self) -> bool:
-        """True where bufferization makes copies: of panels, of what fills them up, of padded tiles."""
+        """True if bufferization makes copies: of packed panels, of their padding, or of padded tiles."""
         of_panels = '"linalg.copy"' in self.buffers or '["tensor.pad"]' in self.tensors
         return of_panels or "buffer_loop_hoisting" in self.buffers
 

@@ -191,9 +191,9 @@ def _join(parts: Iterator[str]) -> str:
 
 
 def _multiple(knobs: dict[str, Value]) -> int:
-    """Returns the number of which a partition's extent is a multiple, so that no register tile is cut.
+    """Returns a number that divides the extents of all partitions but the last, so that no tile is cut.
 
-    Knobs of AMX strategies count accumulator tiles of 16 x 16, those of other strategies rows and columns.
+    Knobs of AMX strategies count accumulator tiles of 16 x 16; knobs of other strategies rows and columns.
     """
     axis = "n" if knobs.get("split") == "n" else "m"
     knob = knobs.get(f"tile_{axis}")
