@@ -17,6 +17,7 @@ import pytest
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage, TunerError
+from tuner.core.fusions import FUSION_ENTRY
 from tuner.core.instruction_sets import AVX2
 from tuner.core.programs import LOOPS, ExplainedFusion, given_up_note, no_schedules
 from tuner.mlir.fusions.facts import fusion_problem
@@ -38,7 +39,7 @@ from tuner.programs.fusion_compiler import (
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import FormedText
 from tuner.programs.request import ProgramRequest
-from tuner.programs.run.fused_code import FusedImage
+from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedImage
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.service import kept_program as kept_of_request
 from tuner.programs.service import work_of_missing_fusions
@@ -129,6 +130,29 @@ def test_equal_fusions_are_compiled_once_and_a_second_program_compiles_none(made
     hidden = np.maximum(np.maximum(X @ WEIGHTS[0], 0) @ WEIGHTS[1], 0)
     expected = hidden @ np.sqrt(WEIGHTS[2].T)
     assert np.allclose(FusedFunction(found.code, found.weights)(X), expected, rtol=1e-5)
+
+
+def test_equal_fusions_have_one_machine_code_which_other_programs_link(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    entries: list[str] = []
+    make = fusion_compiler.object_code
+
+    def counted(llvm_text: str, entry: str) -> bytes:
+        entries.append(entry)
+        return make(llvm_text, entry)
+
+    monkeypatch.setattr(fusion_compiler, "object_code", counted)
+    for task in missing(TEXT):
+        task.compile_with_machine_code()
+    assert entries == [FUSION_ENTRY] * 2
+    first = image()
+    assert entries == [*[FUSION_ENTRY] * 2, PROGRAM_ENTRY]  # three calls of two codes
+    assert len(first.code.fusions) == 3
+    second = image(PRODUCT)  # a program of one of the fusions
+    assert entries == [*[FUSION_ENTRY] * 2, PROGRAM_ENTRY, PROGRAM_ENTRY]
+    assert FusedFunction(first.code, first.weights)(X).shape == (4, 8)
+    assert FusedFunction(second.code, second.weights)(X).shape == (4, 8)
 
 
 def test_another_machine_number_of_threads_or_text_is_compiled(made: list[FusionTask]) -> None:

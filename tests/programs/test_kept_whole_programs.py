@@ -40,9 +40,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     in_child = module._compiled_in_child  # noqa: SLF001 - what the files are there to avoid
 
-    def counted(request: Any, payload: Any) -> Any:
+    def counted(request: Any, payload: Any, observe: Any) -> Any:
         texts.append(payload.joined)
-        return in_child(request, payload)
+        return in_child(request, payload, observe)
 
     monkeypatch.setattr(module, "_compiled_in_child", counted)
     return texts

@@ -1,11 +1,13 @@
-"""The step that this process works on now, written where a parent process reads it after a crash or a kill.
+"""The step that this process works on now, and what happens while a program is compiled.
 
-A compiler that crashes inside of a pass raises nothing in Python, and a process that is killed reports
-nothing. So long steps are named before they begin. Without a reader, naming a step costs nothing.
+A step is written where a parent process reads it after a crash or a kill: a compiler that crashes inside of a
+pass raises nothing in Python, and a process that is killed reports nothing. So long steps are named before
+they begin. Without a reader, naming a step costs nothing.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 
 # the steps in which a candidate's own code runs
 KERNEL = "the kernel"
@@ -60,3 +62,41 @@ def enter_step(name: str) -> None:
     _current = name
     if _reader is not None:
         _reader(name)
+
+
+# What happens while a program is compiled, in order, for who shows its progress.
+
+
+@dataclass(frozen=True)
+class FusionsFound:
+    """So many fusions are to be compiled, in addition to those that have ended."""
+
+    count: int
+
+
+@dataclass(frozen=True)
+class FusionStarted:
+    """The compilation of a fusion begins."""
+
+    ops: str  # names of its operations
+
+
+@dataclass(frozen=True)
+class FusionEnded:
+    """The compilation of a fusion has ended, with its code or without."""
+
+
+@dataclass(frozen=True)
+class WeightsPacked:
+    """Of ``total_bytes`` of packed weights, ``done_bytes`` are written."""
+
+    done_bytes: int
+    total_bytes: int
+
+
+CompileEvent = FusionsFound | FusionStarted | FusionEnded | WeightsPacked
+CompileObserver = Callable[[CompileEvent], None]
+
+
+def ignore_compile_event(_event: CompileEvent) -> None:
+    """Does nothing: the observer where nobody is shown the progress."""

@@ -66,7 +66,8 @@ def pack(weight: Array, packing: WeightPacking, target: Array) -> None:
         return
     shape = packed_shape(weight.shape, packing)
     packed = target.reshape(shape)
-    packed[...] = 0
+    if packed.size > matrix.size:  # else each element is written
+        packed[...] = 0
     for panel in range(shape[0]):
         part = matrix[:, panel * packing.columns : (panel + 1) * packing.columns]
         for row in range(packing.interleave):

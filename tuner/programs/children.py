@@ -6,10 +6,18 @@ program finds it. That child compiles again what failed, so it reports an error 
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, final
 
 from tuner.core.errors import TIMED_OUT, CandidateError, Failure, Stage
+from tuner.core.progress import (
+    CompileObserver,
+    FusionEnded,
+    FusionsFound,
+    FusionStarted,
+    ignore_compile_event,
+)
 from tuner.core.requests import WORKERS_LIMIT
 from tuner.runtime.cpu.host import usable_processors
 from tuner.runtime.workers.child_process import sleep_until_news
@@ -36,6 +44,13 @@ def compiled(task: "CompileTask") -> None:
     Runs in a child process. The child that compiles the whole program reads the code from that folder.
     """
     task.compile_with_machine_code()
+
+
+def shown_progress() -> AbstractContextManager[CompileObserver]:
+    """Returns a context manager that gives an observer, which shows on stderr how much is compiled."""
+    from tuner.results.output.progress import compile_progress  # not at start-up
+
+    return compile_progress()
 
 
 @final
@@ -72,13 +87,19 @@ class CompilingChildren:
         value: Value = self._first.call(CALL, work, stage=stage, timeout_s=timeout_s)
         return value
 
-    def compile_fusions(self, missing: "Callable[[], tuple[CompileTask, ...]]", timeout_s: float) -> None:
+    def compile_fusions(
+        self,
+        missing: "Callable[[], tuple[CompileTask, ...]]",
+        timeout_s: float,
+        observe: CompileObserver = ignore_compile_event,
+    ) -> None:
         """Compiles tasks in all child processes at the same time, then ends the helper processes.
 
         Args:
             missing: returns the tasks that are left to compile; called in the first child, again after each
                 round in which a task was given up.
             timeout_s: limit of a call of ``missing``, and of a task that cannot be compiled in another way.
+            observe: called when a task begins and when it ends.
 
         A task that crashes its child, or takes longer than FUSION_LIMIT_S, is given up; the next
         configuration of its fusion is compiled in its place. Raises the errors of ``missing``, and
@@ -88,7 +109,7 @@ class CompilingChildren:
             tasks = self.call(missing, Stage.COMPILE, timeout_s)
             if len(tasks) > (0 if self._helpers else LEAST_TASKS):
                 self.start()
-            while tasks and _compile((self._first, *self._helpers), tasks, timeout_s):
+            while tasks and _compile((self._first, *self._helpers), tasks, timeout_s, observe):
                 tasks = self.call(missing, Stage.COMPILE, timeout_s)
         finally:
             self.end_helpers()
@@ -104,33 +125,33 @@ class CompilingChildren:
             self._helpers.pop().kill()
 
 
-def _compile(workers: Sequence[Worker], tasks: "Sequence[CompileTask]", timeout_s: float) -> bool:
+def _compile(
+    workers: Sequence[Worker], tasks: "Sequence[CompileTask]", timeout_s: float, observe: CompileObserver
+) -> bool:
     """Compiles tasks in children; returns whether one was given up, which is compiled in another way."""
-    from tuner.results.output.progress import compile_progress  # not at start-up
-
     waiting = deque(tasks)
     busy = dict[Worker, "CompileTask"]()
     has_next = False
-    with compile_progress(len(tasks)) as show:
-        try:
-            while waiting or busy:
-                for worker in workers:
-                    reply = worker.poll() if worker in busy else None
-                    if isinstance(reply, Reply):
-                        task = busy.pop(worker)
-                        if _has_crashed(worker, reply) and reply.is_doubtful:
-                            waiting.appendleft(task)  # again, in a new child
-                        else:
-                            has_next |= _has_crashed(worker, reply) and _gave_up(task, reply.value.reason)
-                            show("")
-                    if waiting and worker not in busy:
-                        busy[worker] = waiting.popleft()
-                        show(busy[worker].name)
-                        _submit(worker, busy[worker], timeout_s)
-                sleep_until_news([worker.child for worker in busy if worker.child is not None], TICK_S)
-        finally:
-            for worker in busy:  # interrupted
-                worker.kill()
+    observe(FusionsFound(len(tasks)))
+    try:
+        while waiting or busy:
+            for worker in workers:
+                reply = worker.poll() if worker in busy else None
+                if isinstance(reply, Reply):
+                    task = busy.pop(worker)
+                    if _has_crashed(worker, reply) and reply.is_doubtful:
+                        waiting.appendleft(task)  # again, in a new child
+                    else:
+                        has_next |= _has_crashed(worker, reply) and _gave_up(task, reply.value.reason)
+                        observe(FusionEnded())
+                if waiting and worker not in busy:
+                    busy[worker] = waiting.popleft()
+                    observe(FusionStarted(busy[worker].name))
+                    _submit(worker, busy[worker], timeout_s)
+            sleep_until_news([worker.child for worker in busy if worker.child is not None], TICK_S)
+    finally:
+        for worker in busy:  # interrupted
+            worker.kill()
     return has_next
 
 

@@ -5,6 +5,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,9 +18,10 @@ from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import TIMED_OUT, CandidateError, Stage, UsageError
 from tuner.core.fusions import Fusion
 from tuner.core.problem import Problem
+from tuner.core.progress import CompileObserver
 from tuner.core.typed_arguments import typed_arguments
 from tuner.mlir.ir.resources import Data, SplitPayload, split_payload
-from tuner.programs.children import CompilingChildren
+from tuner.programs.children import CompilingChildren, shown_progress
 from tuner.programs.compiler import CompiledProgram, payload_text
 from tuner.programs.dynamic.specialization import StaticProgram, program_of_sizes, required, specialized
 from tuner.programs.execution import host_function
@@ -36,6 +38,7 @@ from tuner.programs.service import (
     linked_program,
     may_be_fused,
     missing_fusions,
+    packed_ahead,
 )
 from tuner.results.database_name import naming_database
 from tuner.targets import registry
@@ -167,16 +170,19 @@ def compile_in_child(request: ProgramRequest) -> CompiledProgram:
 
 def _compiled(request: ProgramRequest, payload: SplitPayload) -> CompiledProgram:
     """Returns the program of a payload, whose text is the request's: kept, or compiled in a child."""
-    cached = kept_program(request, payload.resources)
-    if cached is None:
-        return _compiled_in_child(request, payload)
-    return cached
+    with shown_progress() as observe:
+        cached = kept_program(request, payload.resources, observe)
+        if cached is None:
+            return _compiled_in_child(request, payload, observe)
+        return cached
 
 
-def _compiled_in_child(request: ProgramRequest, payload: SplitPayload) -> CompiledProgram:
+def _compiled_in_child(
+    request: ProgramRequest, payload: SplitPayload, observe: CompileObserver
+) -> CompiledProgram:
     """Compiles a payload, whose text is the request's; a child gets no data of a program of fusions."""
     try:
-        compiled = _compiled_fusions(request, payload.resources)
+        compiled = _compiled_fusions(request, payload.resources, observe)
         if compiled is not None:
             return compiled
         compiled = call_in_kept_child(partial(compile_and_check, replace(request, text=payload.joined)))
@@ -191,11 +197,14 @@ def _compiled_in_child(request: ProgramRequest, payload: SplitPayload) -> Compil
     return replace(compiled, image=compiled.image.with_shared_weights())
 
 
-def _compiled_fusions(request: ProgramRequest, resources: Mapping[str, Data]) -> CompiledProgram | None:
+def _compiled_fusions(
+    request: ProgramRequest, resources: Mapping[str, Data], observe: CompileObserver
+) -> CompiledProgram | None:
     """Compiles a program as fusions on the host; returns None for one that is compiled as a whole.
 
     Children get its text. What fusions need to know of the data of constants is found in this process, which
-    packs the weights, too: they are in memory once as the caller has them, and once packed.
+    packs the weights while a child links, too: they are in memory once as the caller has them, and once
+    packed.
     """
     formed = call_in_kept_child(partial(formed_program, request)) if may_be_fused(request) else None
     if formed is None:
@@ -206,11 +215,14 @@ def _compiled_fusions(request: ProgramRequest, resources: Mapping[str, Data]) ->
     except CandidateError:  # data that are missing or wrong: compiling as a whole says which
         return None
     children = CHILDREN.of_this_thread()
-    children.compile_fusions(partial(missing_fusions, request, formed), TIMEOUT_S)
-    linked = call_in_kept_child(partial(linked_program, request, formed))
+    children.compile_fusions(partial(missing_fusions, request, formed), TIMEOUT_S, observe)
+    with ThreadPoolExecutor(1) as pool:
+        packing = pool.submit(packed_ahead, request, formed, weights, observe)
+        linked = call_in_kept_child(partial(linked_program, request, formed))
+        packed = packing.result()
     if linked is None:
         return None
-    return CompiledProgram.of_image(linked.with_weights(weights))
+    return CompiledProgram.of_image(linked.with_packed(packed, weights))
 
 
 def sized_function(request: ProgramRequest, sizes: SizeRange, name: str) -> SizedFunction:

@@ -17,6 +17,7 @@ from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.programs import FusionSchedule, Schedules, TunedKernel, no_schedules
+from tuner.core.progress import CompileObserver, ignore_compile_event
 from tuner.core.text_files import read_text
 from tuner.mlir import bindings, transform
 from tuner.mlir.bindings import Value, ir
@@ -26,8 +27,8 @@ from tuner.mlir.ir.memrefs import memref_bytes
 from tuner.mlir.ir.reading import op_of, source_of, walk
 from tuner.mlir.ir.resources import RESOURCE, Data, SplitPayload, split_payload
 from tuner.programs import fusion_compiler
-from tuner.programs.fusion_compiler import CompileTask, LinkedProgram
-from tuner.programs.fusions.payload import NotFused
+from tuner.programs.fusion_compiler import CompileTask, LinkedProgram, PackedWeights
+from tuner.programs.fusions.payload import Constants, NotFused
 from tuner.programs.fusions.pipeline import FormedText, fuse_program
 from tuner.programs.gpu_fusions.program import DeviceTarget, compile_for_device
 from tuner.programs.lowering.device import give_device_memory, lower_device_program
@@ -267,19 +268,34 @@ class ProgramCompiler:
             return None
         return None if isinstance(made, NotFused) else made
 
+    def packed_ahead(
+        self, formed: "FormedText", threads: int, constants: Constants, observe: CompileObserver
+    ) -> "PackedWeights | None":
+        """Packs the weights of a program on the host whose fusions are compiled, before it is linked.
+
+        None where some part is not in ``compiled_files``. ``observe``: called when a weight is packed.
+        """
+        return fusion_compiler.packed_ahead(formed, self.machine, self.schedules, threads, constants, observe)
+
     def kept_program(
-        self, text: str, entry: str | None, threads: int, resources: Mapping[str, Data]
+        self,
+        text: str,
+        entry: str | None,
+        threads: int,
+        resources: Mapping[str, Data],
+        observe: CompileObserver = ignore_compile_event,
     ) -> CompiledProgram | None:
         """Returns a program on the host from ``compiled_files``; None where some part has to be compiled.
 
-        ``text`` is the payload without the data of its constants, which ``resources`` has by name. Also
-        None for a device, and for a payload with an error: the caller, which compiles then, reports it.
+        ``text`` is the payload without the data of its constants, which ``resources`` has by name;
+        ``observe`` is called when a weight is packed. Also None for a device, and for a payload with an
+        error: the caller, which compiles then, reports it.
         """
         if self.support.has_device:
             return None
         try:
             program = fusion_compiler.kept_program(
-                text, entry, self.machine, self.schedules, threads, resources
+                text, entry, self.machine, self.schedules, threads, resources, observe
             )
         except CandidateError:  # whoever compiles the program says why
             return None

@@ -3,7 +3,7 @@
 import contextlib
 import ctypes
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -29,6 +29,7 @@ from tuner.core.programs import (
     estimated_s,
     no_schedules,
 )
+from tuner.core.progress import CompileObserver, ignore_compile_event
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import DECLARATION, compile_fusion
@@ -37,7 +38,7 @@ from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.fusions.facts import fusion_problem
 from tuner.mlir.ir.reading import types_of
 from tuner.mlir.ir.resources import Data, split_payload
-from tuner.programs.fusions.linking import FusionPlaces, linked
+from tuner.programs.fusions.linking import FusionPlaces, function_names, fusion_module, linked
 from tuner.programs.fusions.memory_plan import memory_plan
 from tuner.programs.fusions.operations import arithmetic_of
 from tuner.programs.fusions.payload import Constants, NotFused
@@ -47,7 +48,8 @@ from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode, FusedImage
 from tuner.programs.run.program_weights import WeightPlan, packed_weights, weight_plan
 from tuner.programs.weight_code import InitCode, InitTask, initialized_parts
 from tuner.runtime.compiled_files import CompiledFiles, compiled_files
-from tuner.runtime.cpu.host import own_architecture
+from tuner.runtime.cpu.host import own_architecture, usable_processors
+from tuner.runtime.cpu.linkable_objects import merged_object
 from tuner.space.scripts.choice import why_no_strategy
 from tuner.targets.cpu.compiler import object_code
 from tuner.tuning.pretuned import initial_configuration
@@ -55,7 +57,7 @@ from tuner.tuning.pretuned import initial_configuration
 LEAST_S = 15e-6  # of a fusion that is divided
 FIRST_CONFIGURATIONS = 3  # that are tried of a fusion, each up to a time limit; then it becomes loops
 PLAIN_LAYOUT = "nn"
-LONG_CODE = 2000  # lines of LLVM dialect; LLVM takes at most a second for less
+PACKING_THREADS = 4  # at most: more read no more of memory in a second
 # a name of linalg or tensor in printed MLIR
 OPERATION = re.compile(r"\b(?:linalg|tensor)\.(?!yield|index|empty)[a-z_0-9.]+")
 Array = npt.NDArray[Any]
@@ -144,13 +146,11 @@ class FusionTask:
         return stored
 
     def compile_with_machine_code(self) -> None:
-        """Compiles the fusion to LLVM dialect, and long code also to machine code.
+        """Compiles the fusion to LLVM dialect and to machine code, and stores both in ``compiled_files``.
 
         Called in a child process, so that a time limit can stop the compiler.
         """
-        code = self.compile().code
-        if code.llvm_text.count("\n") > LONG_CODE:
-            object_code(code.llvm_text, FUSION_ENTRY)
+        _machine_code(self.compile().code, self.machine.isa)
 
     def give_up(self, reason: str) -> bool:
         """Stores in ``compiled_files`` that this task failed for ``reason``; it is not repeated then.
@@ -379,18 +379,35 @@ def kept_program(
     schedules: Schedules,
     threads: int,
     resources: Mapping[str, Data],
+    observe: CompileObserver = ignore_compile_event,
 ) -> FusedImage | NotFused | None:
     """Returns the program of ``compile_fusions`` if ``compiled_files`` has all its parts, else None.
 
     Returns NotFused if it is known that the program must be compiled as a whole. Nothing is compiled, so no
     child process is needed. ``text`` is the payload without the data of its constants, which ``resources``
-    has by name. Raises CandidateError where data are missing or do not fit.
+    has by name. ``observe``: called when a weight is packed. Raises CandidateError where data are missing or
+    do not fit.
     """
     files = compiled_files()
     formed = files.read(_formed_key(text, entry, machine))
     if not isinstance(formed, FormedText):
         return cast("NotFused | None", formed)
     formed = formed.with_facts_of_data(resources)
+    parts = _kept_parts(formed, machine, schedules, threads)
+    if parts is None:
+        return None
+    fusions, init = parts
+    made = files.read(_linked_key(formed, fusions, machine, threads))
+    if not isinstance(made, LinkedProgram):
+        return None
+    return replace(made, init=init).with_weights(formed.with_data(resources).weights, observe)
+
+
+def _kept_parts(
+    formed: FormedText, machine: Machine, schedules: Schedules, threads: int
+) -> tuple[tuple[ScheduledFusion, ...], tuple[InitCode, ...]] | None:
+    """Returns the compiled fusions of a program, and the code of its weights; None where one is not kept."""
+    files = compiled_files()
     known: dict[tuple[str, str], ScheduledFusion] = {}
     for same, fusion in _distinct(formed).items():
         is_asked = schedules is not no_schedules and fusion.kind != LOOPS_KIND
@@ -400,12 +417,49 @@ def kept_program(
         if compiled is None:
             return None
         known[same] = compiled
-    fusions = tuple(known[fusion.kind, fusion.text] for fusion in formed.program.fusions)
-    made = files.read(_linked_key(formed, fusions, machine, threads))
     init = files.read(InitTask(formed.program.init).key) if formed.program.init else ()
-    if not isinstance(made, LinkedProgram) or init is None or not all(code.is_compiled for code in init):
+    if init is None or not all(code.is_compiled for code in init):
         return None
-    return replace(made, init=init).with_weights(formed.with_data(resources).weights)
+    return tuple(known[_identity(fusion)] for fusion in formed.program.fusions), init
+
+
+@dataclass(frozen=True, eq=False)
+class PackedWeights:
+    """The packed weights of a program, and the plan by which they are packed."""
+
+    plan: WeightPlan
+    arrays: tuple[Array, ...]
+
+
+def packed_ahead(
+    formed: FormedText,
+    machine: Machine,
+    schedules: Schedules,
+    threads: int,
+    constants: Constants,
+    observe: CompileObserver = ignore_compile_event,
+) -> PackedWeights | None:
+    """Packs the weights of a program that is not linked yet: another process links it meanwhile.
+
+    ``formed``: with its facts of data; ``observe``: called when a weight is packed. Returns None where
+    ``compiled_files`` lacks a fusion or the code of the weights. Raises CandidateError for wrong data.
+    """
+    parts = _kept_parts(formed, machine, schedules, threads)
+    if parts is None:
+        return None
+    fusions, init = parts
+    try:
+        plan = weight_plan(formed.program, [fusion.code for fusion in fusions])
+    except ValueError:  # linking says why
+        return None
+    return PackedWeights(plan, _packed(plan, init, constants, observe))
+
+
+def _packed(
+    plan: WeightPlan, init: Sequence[InitCode], constants: Constants, observe: CompileObserver
+) -> tuple[Array, ...]:
+    threads = min(PACKING_THREADS, usable_processors().allowed)
+    return packed_weights(plan, initialized_parts(init, constants), observe, threads)
 
 
 def _formed_key(text: str, entry: str | None, machine: Machine) -> str:
@@ -419,7 +473,15 @@ def _problem_key(fusion: Fusion) -> str:
 def _linked_key(
     formed: FormedText, fusions: tuple[ScheduledFusion, ...], machine: Machine, threads: int
 ) -> str:
-    return CompiledFiles.key("program", formed.entry, formed.program, fusions, machine, threads)
+    # the text and the code of equal layers are written into the key once
+    distinct = dict(zip(map(_identity, formed.program.fusions), fusions, strict=True))
+    numbers = {same: number for number, same in enumerate(distinct)}
+    called = [
+        (numbers[_identity(fusion)], replace(fusion, kind="", text="")) for fusion in formed.program.fusions
+    ]
+    program = replace(formed.program, fusions=())
+    content = (formed.entry, program, called, tuple(distinct.items()))
+    return CompiledFiles.key("program", content, machine, threads)
 
 
 def linked_program(
@@ -463,8 +525,13 @@ def _distinct(formed: FormedText) -> dict[tuple[str, str], Fusion]:
     """Returns the first fusion of each kind and text, in order: those of equal text are compiled once."""
     fusions: dict[tuple[str, str], Fusion] = {}
     for fusion in formed.program.fusions:
-        fusions.setdefault((fusion.kind, fusion.text), fusion)
+        fusions.setdefault(_identity(fusion), fusion)
     return fusions
+
+
+def _identity(fusion: Fusion) -> tuple[str, str]:
+    """Returns (kind, text) of a fusion: fusions with equal ones have the same code."""
+    return fusion.kind, fusion.text
 
 
 def formed_text(text: str, entry: str | None, machine: Machine) -> FormedText | NotFused:
@@ -487,13 +554,24 @@ class LinkedProgram:
     plan: WeightPlan  # by which weights are packed
     init: tuple[InitCode, ...] = ()  # that computes the weights from the constants; (): they are these
 
-    def with_weights(self, constants: Constants) -> FusedImage:
-        """Returns the program with its packed weights, which are computed and packed one after the other.
+    def with_weights(
+        self, constants: Constants, observe: CompileObserver = ignore_compile_event
+    ) -> FusedImage:
+        """Returns the program with its packed weights, which are computed and packed a few at a time.
 
-        Raises CandidateError where the data of a constant are missing or do not fit.
+        ``observe``: called when a weight is packed. Raises CandidateError where the data of a constant are
+        missing or do not fit.
         """
-        parts = initialized_parts(self.init, constants)
-        return FusedImage(self.code, packed_weights(self.plan, parts), self.plan)
+        return FusedImage(self.code, _packed(self.plan, self.init, constants, observe), self.plan)
+
+    def with_packed(self, packed: PackedWeights | None, constants: Constants) -> FusedImage:
+        """Returns the program with weights that were packed ahead; packs them where another plan was used.
+
+        Raises CandidateError as ``with_weights`` does.
+        """
+        if packed is None or packed.plan != self.plan:
+            return self.with_weights(constants)
+        return FusedImage(self.code, packed.arrays, self.plan)
 
 
 def _linked(
@@ -505,10 +583,7 @@ def _linked(
         places = FusionPlaces(formed.program, memory, weight_plan(formed.program, codes))
     except ValueError as error:  # compiled as a whole, the program needs no such plan
         return NotFused(f"no place in memory: {error}")
-    level = (machine.isa,) if machine.isa in ISAS else ()
-    called = encoded(instructions_needed("\n".join(code.llvm_text for code in codes)), machine.isa)
-    needs = tuple(dict.fromkeys((*level, *called)))
-    llvm_text = linked(places, codes, code_level(machine.isa, needs, own_architecture()))
+    made = program_object(places, codes, machine.isa)
     code = FusedCode(
         entry=formed.entry,
         arguments=formed.program.arguments,
@@ -516,14 +591,45 @@ def _linked(
         arena_bytes=places.memory.arena_bytes,
         fills=places.memory.fills,
         weight_bytes=places.weights.weight_bytes,
-        needs=needs,
+        needs=_needs(codes, machine.isa),
         compiler=cpu_compiler().fingerprint,
         fusions=tuple(fusion.summary for fusion in fusions),
-        object_code=object_code(llvm_text, PROGRAM_ENTRY),
+        object_code=made,
         threads=threads if any(code.is_divided for code in codes) else 1,
         asserts=any(code.asserts for code in codes),
     )
     return LinkedProgram(code, places.weights)
+
+
+def program_object(places: FusionPlaces, codes: Sequence[FusionCode], isa: str) -> bytes:
+    """Returns the object file of a program for all machines of an isa that have what its fusions need.
+
+    The machine code of each distinct fusion is from ``compiled_files``, or else compiled now. Raises
+    CandidateError for code that LLVM rejects.
+    """
+    level = code_level(isa, _needs(codes, isa), own_architecture())
+    by_text = {code.llvm_text: code for code in codes}
+    called = {name: _machine_code(by_text[text], isa) for text, name in function_names(codes).items()}
+    return merged_object(object_code(linked(places, codes, level), PROGRAM_ENTRY), called, FUSION_ENTRY)
+
+
+def _machine_code(code: FusionCode, isa: str) -> bytes:
+    """Returns the object file of a fusion's code: from ``compiled_files``, or else compiled now.
+
+    Each fusion is compiled for the instruction sets that it needs itself, as when it is timed. Raises
+    CandidateError for code that LLVM rejects.
+    """
+    level = code_level(isa, _needs((code,), isa), own_architecture())
+    key = CompiledFiles.key("machine code", code.llvm_text, level)
+    return compiled_files().kept(key, lambda: object_code(fusion_module(code, level), FUSION_ENTRY))
+
+
+def _needs(codes: Iterable[FusionCode], isa: str) -> tuple[str, ...]:
+    """Returns the instruction sets that code needs: the isa, where it is one, and those that it calls."""
+    level = (isa,) if isa in ISAS else ()
+    texts = dict.fromkeys(code.llvm_text for code in codes)
+    called = encoded(instructions_needed("\n".join(texts)), isa)
+    return tuple(dict.fromkeys((*level, *called)))
 
 
 def _scheduled(
@@ -536,4 +642,4 @@ def _scheduled(
         except CandidateError as error:
             reason = f"{', '.join(dict.fromkeys(fusion.ops))}: {error.reason}"
             raise CandidateError(error.stage, reason) from error
-    return tuple(known[fusion.kind, fusion.text] for fusion in formed.program.fusions)
+    return tuple(known[_identity(fusion)] for fusion in formed.program.fusions)

@@ -29,16 +29,17 @@ from tuner.core.fusions import QUANTIZED, Fusion
 from tuner.core.gpu import chip_of
 from tuner.core.problem import Problem
 from tuner.core.programs import FusionSchedule, Schedules, TunedKernel
+from tuner.core.progress import CompileObserver, ignore_compile_event
 from tuner.core.queries import TaskQuery
 from tuner.mlir import bindings, transform
 from tuner.mlir.ir.resources import Data, without_data
 from tuner.programs.arguments import make_arguments, type_text
-from tuner.programs.children import CompilingChildren, called
+from tuner.programs.children import CompilingChildren, called, shown_progress
 from tuner.programs.comparison import compare, compare_printed
 from tuner.programs.compiler import TOO_DEEP, CompiledProgram, ProgramCompiler, problems_in
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
 from tuner.programs.fusion_schedules import fusion_schedules, matmul_schedules
-from tuner.programs.fusions.payload import NotFused
+from tuner.programs.fusions.payload import Constants, NotFused
 from tuner.programs.fusions.pipeline import fuse_program
 from tuner.programs.lowering.device import text_after
 from tuner.programs.reference import Reference, interpreted_reference, reference_of
@@ -62,7 +63,7 @@ from tuner.targets.registry import real_backends
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-    from tuner.programs.fusion_compiler import CompileTask, LinkedProgram
+    from tuner.programs.fusion_compiler import CompileTask, LinkedProgram, PackedWeights
     from tuner.programs.fusions.pipeline import FormedText
 
 NAME = "program"
@@ -171,7 +172,9 @@ def in_compiling_child(
         return in_child(work, request, timeout_s=timeout_s)
     with contextlib.closing(CompilingChildren(NAME)) as children:
         try:
-            children.compile_fusions(work_of_missing_fusions(request, is_timed=is_timed), timeout_s)
+            with shown_progress() as observe:
+                missing = work_of_missing_fusions(request, is_timed=is_timed)
+                children.compile_fusions(missing, timeout_s, observe)
             return children.call(partial(work, request), Stage.RUN, timeout_s)
         except CandidateError as error:
             kind = UsageError if error.stage is Stage.BIND else TunerError
@@ -458,17 +461,36 @@ def may_be_fused(request: ProgramRequest) -> bool:
     return request.target.is_on_cpu and request.scripts == ()
 
 
-def kept_program(request: ProgramRequest, resources: Mapping[str, Data]) -> CompiledProgram | None:
+def kept_program(
+    request: ProgramRequest,
+    resources: Mapping[str, Data],
+    observe: CompileObserver = ignore_compile_event,
+) -> CompiledProgram | None:
     """Returns a program on the host from the cache of compiled parts; None where a part has to be compiled.
 
     Also None for a device, for a request with scripts, and where all matmuls become loops. The request's text
-    is the payload without the data of its constants, which ``resources`` has by name. Compiles nothing, so it
-    needs no child process.
+    is the payload without the data of its constants, which ``resources`` has by name. ``observe``: called
+    when a weight is packed. Compiles nothing, so it needs no child process.
     """
     if not may_be_fused(request):
         return None
     with _with_schedules(_compiler(request), request) as compiler:
-        return compiler.kept_program(request.text, request.entry, request.options.threads, resources)
+        threads = request.options.threads
+        return compiler.kept_program(request.text, request.entry, threads, resources, observe)
+
+
+@_as_failures()
+def packed_ahead(
+    request: ProgramRequest, formed: "FormedText", constants: Constants, observe: CompileObserver
+) -> "PackedWeights | None":
+    """Packs the weights of a program whose fusions are compiled, while another process links it.
+
+    ``formed``: the program as fusions, after ``with_facts_of_data``; ``observe``: called when a weight is
+    packed. Returns None where some part is not in the cache. Raises CandidateError: BIND for a wrong database
+    or wrong data.
+    """
+    with _with_schedules(_compiler(request), request) as compiler:
+        return compiler.packed_ahead(formed, request.options.threads, constants, observe)
 
 
 @_as_failures()

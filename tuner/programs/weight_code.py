@@ -1,8 +1,9 @@
 """The code that computes a program's packed weights from its constants: compiled, and run."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ Array = npt.NDArray[Any]
 class InitCode:
     """One compiled part of the code that computes a program's weights from its constants.
 
-    ``program`` is None for a part that returns its input unchanged.
+    ``program`` is None for a part without text, which returns its input or a transpose of it.
     """
 
     part: InitPart
@@ -99,19 +100,21 @@ def initialized(program: FusedProgram, constants: Sequence[Array]) -> Sequence[A
         return constants
     buffers: dict[int, Array] = {}
     for part in initialized_parts(InitTask(program.init).compile(), constants):
-        buffers |= part
+        buffers |= part()
     return tuple(buffers[number] for number in range(len(buffers)))
 
 
-def initialized_parts(codes: Sequence[InitCode], constants: Sequence[Array]) -> Iterator[Mapping[int, Array]]:
-    """Yields the weight buffers of a program by number, a few at a time: not all are in memory at once.
+def initialized_parts(
+    codes: Sequence[InitCode], constants: Sequence[Array]
+) -> Iterator[Callable[[], Mapping[int, Array]]]:
+    """Yields calls that return the weight buffers of a program by number, a few each, on any thread.
 
     ``codes``: of the program's ``init``; () for a program without, whose buffers are its ``constants``.
     Raises CandidateError where the code cannot be loaded.
     """
     if not codes:
         for number in range(len(constants)):
-            yield {number: constants[number]}
+            yield partial(_constant, number, constants)
         return
     distinct = {code.part.text: code for code in codes}  # parts of equal text have equal code
     loaded = {
@@ -120,6 +123,21 @@ def initialized_parts(codes: Sequence[InitCode], constants: Sequence[Array]) -> 
         if code.program is not None
     }
     for part in (code.part for code in codes):
-        arrays = [np.ascontiguousarray(constants[number]) for number in part.inputs]
-        made = loaded[part.text](*arrays) if part.text else arrays[0]
-        yield dict(zip(part.results, made if len(part.results) > 1 else (made,), strict=True))
+        yield partial(_initialized, part, loaded.get(part.text), constants)
+
+
+def _constant(number: int, constants: Sequence[Array]) -> dict[int, Array]:
+    return {number: constants[number]}
+
+
+def _initialized(
+    part: InitPart, function: HostFunction | None, constants: Sequence[Array]
+) -> dict[int, Array]:
+    """Returns the results of a part by number; ``function``: None for a part without code."""
+    arrays = [np.ascontiguousarray(constants[number]) for number in part.inputs]
+    if function is None:
+        return {part.results[0]: part.moved(arrays[0])}
+    made = function(*arrays)
+    if len(part.results) == 1:
+        made = (made,)
+    return dict(zip(part.results, made, strict=True))

@@ -1,9 +1,7 @@
 """Fusions that tests write by hand, and programs of them, compiled as programs of payloads are."""
 
-import tempfile
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,16 +11,17 @@ from tuner.core import fusions as types
 from tuner.core.instruction_sets import AARCH64, NEON, NO_ISA, code_level
 from tuner.core.packings import FusionCode
 from tuner.core.programs import CompiledFusion
-from tuner.programs.fusions.linking import FusionPlaces, linked
+from tuner.programs.fusion_compiler import program_object
+from tuner.programs.fusions.linking import FusionPlaces
 from tuner.programs.fusions.memory_plan import memory_plan
-from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode
+from tuner.programs.run.fused_code import FusedCode
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.program_weights import packed_weights, weight_plan
 from tuner.runtime.cpu.host import own_architecture
-from tuner.targets.cpu.compiler import write_object
 
 # runs wherever the tests do; of AArch64 atomics need more than the plain level has
-PLAIN = code_level(NEON if own_architecture() is AARCH64 else NO_ISA, (), own_architecture())
+ISA = NEON if own_architecture() is AARCH64 else NO_ISA
+PLAIN = code_level(ISA, (), own_architecture())
 
 
 def loop_code(count: int, size: int, value: str, packings: tuple[Any, ...] = ()) -> FusionCode:
@@ -78,28 +77,27 @@ def function_of(
     program: types.FusedProgram, codes: Sequence[FusionCode], weights: Sequence[np.ndarray] = ()
 ) -> FusedFunction:
     places = places_of(program, codes)
-    return FusedFunction(code_of(places, codes), packed_weights(places.weights, [dict(enumerate(weights))]))
+    return FusedFunction(
+        code_of(places, codes), packed_weights(places.weights, [lambda: dict(enumerate(weights))])
+    )
 
 
 def code_of(places: FusionPlaces, codes: Sequence[FusionCode]) -> FusedCode:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "code.o"
-        write_object(linked(places, codes, PLAIN), file, entry=PROGRAM_ENTRY)
-        return FusedCode(
-            entry="main",
-            arguments=places.program.arguments,
-            results=places.program.results,
-            arena_bytes=places.memory.arena_bytes,
-            fills=places.memory.fills,
-            weight_bytes=places.weights.weight_bytes,
-            needs=(),
-            compiler="for tests",
-            fusions=tuple(
-                CompiledFusion(fusion.kind, fusion.ops, "by_hand", (("tile", 4),), "first", "", "f32", 8, 96)
-                for fusion in places.program.fusions
-            ),
-            object_code=file.read_bytes(),
-        )
+    return FusedCode(
+        entry="main",
+        arguments=places.program.arguments,
+        results=places.program.results,
+        arena_bytes=places.memory.arena_bytes,
+        fills=places.memory.fills,
+        weight_bytes=places.weights.weight_bytes,
+        needs=(),
+        compiler="for tests",
+        fusions=tuple(
+            CompiledFusion(fusion.kind, fusion.ops, "by_hand", (("tile", 4),), "first", "", "f32", 8, 96)
+            for fusion in places.program.fusions
+        ),
+        object_code=program_object(places, codes, ISA),
+    )
 
 
 @cache
@@ -111,4 +109,4 @@ def compiled_code() -> FusedCode:
 def compiled_function(weight: np.ndarray) -> FusedFunction:
     """Returns exp(x * weight + y) and 3 * that as a function of x and y of 8 elements each."""
     program, codes = exp_of_weighted_sum()
-    return FusedFunction(compiled_code(), packed_weights(weight_plan(program, codes), [{0: weight}]))
+    return FusedFunction(compiled_code(), packed_weights(weight_plan(program, codes), [lambda: {0: weight}]))

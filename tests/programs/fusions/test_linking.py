@@ -34,7 +34,7 @@ from tuner.core.fusions import (
 )
 from tuner.core.packings import FusionCode, WeightPacking
 from tuner.programs.fusions import views
-from tuner.programs.fusions.linking import linked, waits
+from tuner.programs.fusions.linking import function_names, fusion_module, linked, waits
 from tuner.programs.fusions.memory_plan import SLACK_BYTES, extent_bytes, lifetimes, memory_plan
 from tuner.programs.run.program_weights import ALIGNMENT_BYTES
 
@@ -98,19 +98,22 @@ def text_of(program: FusedProgram, codes: tuple[FusionCode, ...]) -> str:
 
 @pytest.mark.mlir
 def test_equal_fusions_are_one_function_and_other_code_or_none_is_refused() -> None:
-    text = text_of(*exp_of_weighted_sum())
+    program, codes = exp_of_weighted_sum()
+    text = text_of(program, codes)
+    assert list(function_names(codes).values()) == [f"g{number}_fusion" for number in range(4)]
     assert [f"@g{number}_fusion(" in text for number in range(5)] == [True, True, True, True, False]
     assert text.count("llvm.call @g2_fusion(") == 2
-    assert text.count("@expf(f32)") == 1
-    assert "llvm.mlir.addressof @g3_factors" in text
-    assert "emit_c_interface" not in text
-    assert text.count('["target-cpu", "x86-64"]') == text.count("llvm.func") - 1  # all but the declaration
-    program, codes = exp_of_weighted_sum()
+    assert text.count('["target-cpu", "x86-64"]') == text.count("llvm.func") - 4  # all but the fusions
+    fusion_text = fusion_module(codes[4], PLAIN)
+    assert "llvm.mlir.global internal constant @factors" in fusion_text
+    assert fusion_text.count('["target-cpu", "x86-64"]') == fusion_text.count("llvm.func") - 1 == 1  # expf
+    assert "emit_c_interface" not in fusion_text
+    assert "llvm.func @expf(f32)" in fusion_module(codes[2], PLAIN)
     wrong = replace(codes[0], llvm_text=codes[0].llvm_text.replace("@fusion", "@other"))
     with pytest.raises(CandidateError, match="a fusion's code has no function 'fusion'"):
-        text_of(program, (wrong, *codes[1:]))
+        fusion_module(wrong, PLAIN)
     with pytest.raises(CandidateError, match=r"^fusion:1:"):
-        text_of(program, (FusionCode("module {", (None, None)), *codes[1:]))
+        fusion_module(FusionCode("module {", (None, None)), PLAIN)
 
 
 @pytest.mark.mlir

@@ -135,6 +135,19 @@ def test_what_weights_decide_is_computed_in_parts_whose_results_are_in_order() -
         np.testing.assert_array_equal(found, expected)
 
 
+def test_a_transposed_weight_is_a_view_that_is_packed_without_code() -> None:
+    made = formed(mlp())
+    with transform.new_context(), ir.Location.unknown():
+        parts = init_parts(made.program.init)
+    assert {(part.text, part.order) for part in parts} == {("", (1, 0)), ("", ())}
+    found = initialized(made.program, made.weights)
+    for part in parts:
+        (number,) = part.inputs
+        constant = made.weights[number]
+        assert found[part.results[0]].flags.c_contiguous == (not part.order)
+        np.testing.assert_array_equal(found[part.results[0]], constant.T if part.order else constant)
+
+
 def test_a_concatenation_of_weights_is_computed_once() -> None:
     made = formed(with_weights(text_beside(__file__, "JOINED_WEIGHTS")))
     (fusion,) = made.program.fusions

@@ -4,6 +4,7 @@ import gc
 import threading
 import weakref
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.programs.fusions.payload_text import PayloadText
 from tuner.core.fusions import ARGUMENT, WEIGHT, Buffer, FusedProgram, TensorType, View
 from tuner.core.numpy_types import DTYPES
 from tuner.core.packings import FusionCode, WeightPacking
+from tuner.core.progress import WeightsPacked
 from tuner.programs.run.exported import WEIGHTS
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.loading import load
@@ -56,7 +58,7 @@ def plan_of(buffers: tuple[Buffer, ...], *reads: tuple[View, WeightPacking | Non
 def test_a_weight_is_packed(weight: Any, element: str, packing: WeightPacking, expected: list[int]) -> None:
     dtype, view = DTYPES[element], matrix(0, weight.shape[0], weight.shape[1], element)
     plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, packing))
-    (found,) = packed_weights(plan, [{0: weight.astype(dtype)}])
+    (found,) = packed_weights(plan, [lambda: {0: weight.astype(dtype)}])
     assert found.view(dtype).astype(int).tolist() == expected
 
 
@@ -64,15 +66,31 @@ def test_a_transposed_part_and_filters_are_packed_as_the_fusion_sees_them() -> N
     weight = np.arange(24, dtype=np.float32).reshape(4, 6)
     view = View(0, 6, TensorType((6, 2), "f32"), (1, 6))  # columns 1 and 2 are rows 1 and 2 of the buffer
     plan = plan_of((Buffer(WEIGHT, 0, TensorType((4, 6), "f32")),), (view, WeightPacking(2)))
-    (found,) = packed_weights(plan, [{0: weight}])
+    (found,) = packed_weights(plan, [lambda: {0: weight}])
     assert found.view(np.float32).tolist() == weight[1:3].T.reshape(-1).tolist()
     filters = np.arange(36, dtype=np.float32).reshape(6, 2, 3)  # filters x channels x window
     view = View(0, 0, TensorType((6, 2, 3), "f32"), (6, 3, 1))
     plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, WeightPacking(3, order=(2, 1, 0))))
-    (panels,) = packed_weights(plan, [{0: filters}])  # panels x window x channels x 3 filters
+    (panels,) = packed_weights(plan, [lambda: {0: filters}])  # panels x window x channels x 3 filters
     np.testing.assert_array_equal(
         panels.view(np.float32), filters.reshape(2, 3, 2, 3).transpose(0, 3, 2, 1).reshape(-1)
     )
+
+
+def test_a_transposed_weight_is_packed_as_its_copy_is_and_on_several_threads() -> None:
+    weights = [RNG.random((9, 6), np.float32) for _ in range(12)]
+    views = [matrix(number, 6, 9) for number in range(12)]
+    part = View(0, 9, TensorType((4, 9), "f32"), (9, 1))  # of the first one
+    buffers = tuple(Buffer(WEIGHT, number, TensorType((6, 9), "f32")) for number in range(12))
+    plan = plan_of(buffers, *((view, PANELS) for view in views), (part, PANELS), (views[0], None))
+    transposed = [partial(dict, {number: weight.T}) for number, weight in enumerate(weights)]
+    copied = [partial(dict, {number: weight.T.copy()}) for number, weight in enumerate(weights)]
+    seen: list[WeightsPacked] = []
+    found = packed_weights(plan, transposed, seen.append, threads=3)
+    for array, expected in zip(found, packed_weights(plan, copied), strict=True):
+        np.testing.assert_array_equal(array, expected)
+    assert [event.total_bytes for event in seen] == [sum(plan.weight_bytes)] * 14
+    assert max(event.done_bytes for event in seen) == sum(plan.weight_bytes)
 
 
 def test_what_is_read_alike_is_stored_once_and_what_is_not_packed_in_its_buffer() -> None:
@@ -86,7 +104,9 @@ def test_what_is_read_alike_is_stored_once_and_what_is_not_packed_in_its_buffer(
     buffers = (Buffer(ARGUMENT, 0, whole.type), Buffer(WEIGHT, 0, whole.type))
     plan = plan_of(buffers, (whole, None), (part, None))
     assert (len(plan.weights), plan.place(part, None)) == (1, (0, 48))
-    (found,) = packed_weights(plan, [{1: np.zeros(1)}, {0: np.arange(24, dtype=np.float32).reshape(4, 6)}])
+    (found,) = packed_weights(
+        plan, [lambda: {1: np.zeros(1)}, lambda: {0: np.arange(24, dtype=np.float32).reshape(4, 6)}]
+    )
     assert found.view(np.float32).tolist() == [*range(24)]
 
 

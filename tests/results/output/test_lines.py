@@ -1,5 +1,6 @@
 """What commands print of values that several of them show, of a run under way, and into files."""
 
+import contextlib
 import io
 import os
 import stat
@@ -19,6 +20,7 @@ from tuner.core.candidate import Value
 from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage, UsageError
 from tuner.core.matmul import Matmul
 from tuner.core.processors import PresentLoad
+from tuner.core.progress import FusionEnded, FusionsFound, FusionStarted, WeightsPacked
 from tuner.core.queries import Counts
 from tuner.core.records import Conditions, GpuState, Measurement, Span, Verdict
 from tuner.core.reliability import RELIABLE, unreliable
@@ -422,6 +424,58 @@ def test_a_terminal_gets_a_line_that_moves_for_the_run_under_way_and_a_pipe_plai
     assert "5/10 trials: 3 measured" in screen.getvalue()
     with progress.progress() as plain:
         assert isinstance(plain, PlainProgress)
+
+
+COMPILING = (FusionsFound(4), FusionStarted("linalg.matmul"), FusionEnded(), FusionStarted("math.exp"))
+
+
+def test_compiling_shows_fusions_then_weights_and_the_seconds_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("tuner.results.output.progress.time.monotonic", lambda: now[0])
+    state = progress.CompileState()
+    lines = []
+    for event in COMPILING:
+        now[0] += 1.0
+        state.take(event)
+        lines.append(state.line)
+    assert lines == [
+        "0 of 4 fusions compiled",
+        "0 of 4 fusions compiled, now linalg.matmul",
+        "1 of 4 fusions compiled, 9 s left, now linalg.matmul",
+        "1 of 4 fusions compiled, 12 s left, now math.exp",
+    ]
+    assert state.share == 0.25
+    state.take(FusionsFound(1))  # a task was given up: its next configuration
+    assert state.line.startswith("1 of 2 fusions compiled")
+    state.take(WeightsPacked(0, 64 << 20))
+    now[0] += 2.0
+    state.take(WeightsPacked(16 << 20, 64 << 20))
+    assert state.line == "1 of 2 fusions compiled, 16 of 64 MiB packed, 6 s left"
+    assert state.share == 0.25
+
+
+def test_compiling_is_a_bar_on_a_terminal_and_at_most_one_line_in_a_log(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=200, highlight=False)
+    bar = Progress("{task.description}", console=console)
+    with contextlib.ExitStack() as shown:
+        observe = progress.LiveCompileProgress(bar, shown)
+        assert screen.getvalue() == ""  # nothing is shown of a program that is kept
+        for event in COMPILING:
+            observe(event)
+        assert [(task.completed, task.total) for task in bar.tasks] == [(0.25, 1.0)]
+    assert "1 of 4 fusions compiled" in screen.getvalue()
+    with progress.compile_progress() as plain:
+        for event in COMPILING:
+            plain(event)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("tuner.results.output.progress.PLAIN_EVERY_S", 0.0)
+    with progress.compile_progress() as plain:
+        for event in COMPILING:
+            plain(event)
+    assert capsys.readouterr().err == "compiling: 0 of 4 fusions compiled\n"
 
 
 def phases(*observed: Event) -> list[str]:

@@ -18,3 +18,14 @@ module {
     llvm.return
   }
 }
+// ----- CALLING
+module {
+  llvm.func @first_add(!llvm.ptr, i64)
+  llvm.func @second_add(!llvm.ptr, i64)
+  llvm.func @both(%to: !llvm.ptr, %index: i64) attributes {passthrough = ["no-builtins"]} {
+    %after = llvm.getelementptr %to[1] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.call @first_add(%to, %index) : (!llvm.ptr, i64) -> ()
+    llvm.call @second_add(%after, %index) : (!llvm.ptr, i64) -> ()
+    llvm.return
+  }
+}

@@ -9,11 +9,13 @@ from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.instruction_sets import X86_64
 from tuner.runtime.cpu.host import own_architecture
+from tuner.runtime.cpu.linkable_objects import merged_object
 from tuner.runtime.cpu.object_files import LoadedObject, read_object
 from tuner.targets.cpu.compiler import write_object
 
 pytestmark = pytest.mark.mlir
 TEXT = text_beside(__file__, "TEXT")
+CALLING = text_beside(__file__, "CALLING")
 
 
 def object_of(tmp_path: Path, function: str, *, is_position_independent: bool = False) -> bytes:
@@ -48,3 +50,29 @@ def test_an_unknown_function_and_what_is_no_whole_object_of_this_model_are_refus
     for size in range(0, len(code), 97):
         with pytest.raises(ValueError, match=r"cut off|no object file|not found|decode"):
             read_object(code[:size])
+
+
+def test_files_become_one_in_which_one_calls_the_others_and_each_has_its_own_data(tmp_path: Path) -> None:
+    file = tmp_path / "calling.o"
+    write_object(CALLING, file, entry="both")
+    other = object_of(tmp_path, "labs")
+    merged = merged_object(file.read_bytes(), {"first_add": other, "second_add": other}, "add")
+    loaded = LoadedObject(merged)
+    both = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(loaded.addresses["both"])
+    results = (ctypes.c_int64 * 2)()
+    for index, expected in ((0, [1, 1]), (1, [21, 21]), (3, [4021, 4021])):  # each file has its own sum
+        both(ctypes.addressof(results), index)
+        assert list(results) == expected
+    assert "add" not in loaded.addresses
+    again = LoadedObject(merged_object(merged, {}, "add"))
+    both = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(again.addresses["both"])
+    both(ctypes.addressof(results), 2)
+    assert list(results) == [300, 300]
+
+
+def test_a_file_without_the_function_that_is_called_is_refused(tmp_path: Path) -> None:
+    code = object_of(tmp_path, "labs")
+    with pytest.raises(ValueError, match="the object file of 'g0' has no function 'fusion'"):
+        merged_object(code, {"g0": code}, "fusion")
+    with pytest.raises(ValueError, match="no object file"):
+        merged_object(code, {"g0": b"MZ" + bytes(100)}, "fusion")

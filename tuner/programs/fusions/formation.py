@@ -116,12 +116,13 @@ def form_fusions(
             if kind.kind == ROWS and kind.reduced != len(kind.domain) - 1:
                 kinds[op] = OpKind(LOOPS, kind.domain, reason="reduces other than the last dimension")
     epilogues = _epilogues(kinds)
+    guesses = _reduced_loops(kinds)
     fused: set[Op] = set()
     fusions = []
     for root in reversed(list(ops)):
         if root not in kinds or root in fused or is_scalar_op(root):
             continue
-        members = _grown(root, kinds, epilogues, fused, keeps_forks=keeps_forks)
+        members = _grown(root, kinds, epilogues, guesses, fused, keeps_forks=keeps_forks)
         fused.update(members.ops)
         read = set(map(defining, chain.from_iterable(map(read_by, members.ops))))
         every = (*members.ops, *filter(read.__contains__, paddings))
@@ -129,20 +130,40 @@ def form_fusions(
     return fusions[::-1]
 
 
+def _reduced_loops(kinds: Mapping[Op, OpKind]) -> dict[int, tuple[int, ...]]:
+    """Returns, by the number of loops around a fusion, which of them reductions may go through.
+
+    The last loop is first, as most reductions have it; then those of the reductions with as many loops.
+    """
+    loops: dict[int, dict[int, None]] = {}
+    for kind in kinds.values():
+        rank = len(kind.domain)
+        found = loops.setdefault(rank, {max(rank - 1, 0): None})
+        if kind.kind == ROWS:
+            found[kind.reduced] = None
+    return {rank: tuple(found) for rank, found in loops.items()}
+
+
 def _grown(
-    root: Op, kinds: dict[Op, OpKind], epilogues: Collection[Op], fused: Collection[Op], *, keeps_forks: bool
+    root: Op,
+    kinds: dict[Op, OpKind],
+    epilogues: Collection[Op],
+    guesses: Mapping[int, Sequence[int]],
+    fused: Collection[Op],
+    *,
+    keeps_forks: bool,
 ) -> Members:
+    """Returns the fusion of ``root``. ``guesses``: which loop may be reduced, by the number of loops."""
     kind = kinds[root]
     if (product := _rounded_product(root, kinds)) is not None:
         return Members(QUANTIZED, (product, root))
     if kind.kind not in (ELEMENTWISE, ROWS):
         return Members(kind.kind, (root,), kind.reason)
-    rank = len(kind.domain)
-    rows = [kind for kind in kinds.values() if kind.kind == ROWS and len(kind.domain) == rank]
-    # which loop the reductions go through that may join an elementwise root: none is known yet. The last
-    # dimension is tried first, as most reductions have it, then those of the reductions of equal rank.
-    guesses = dict.fromkeys((max(rank - 1, 0), *(row.reduced for row in rows)))
-    for reduced in (kind.reduced,) if kind.kind == ROWS else guesses:
+    # which loop the reductions go through that may join an elementwise root: none is known yet
+    tried = guesses[len(kind.domain)]
+    if kind.kind == ROWS:
+        tried = (kind.reduced,)
+    for reduced in tried:
         alone = _Growing(kind.kind, (root,), kind.domain, reduced, keeps_forks)
         fusion = _with_producers(alone, kinds, fused, takes_rows=True)
         if fusion.kind != ELEMENTWISE:

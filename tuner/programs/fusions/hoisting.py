@@ -10,18 +10,24 @@ A broadcast is not hoisted: torch-mlir repeats a bias to the whole result of a m
 faster as it was. Masks and positions, too, are larger than their sources; they are hoisted up to a limit.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
+from operator import attrgetter
+from typing import Any
+
+import numpy.typing as npt
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import copy_of, name_of, op_of, ops_in, types_of
 from tuner.programs.fusions import operations
 from tuner.programs.fusions.normal_forms import clean_up
-from tuner.programs.fusions.payload import TensorPayload, add_argument, set_function_type
+from tuner.programs.fusions.payload import TensorPayload, set_function_type
+from tuner.programs.fusions.views import transposition_of
 from tuner.programs.lowering.entry import function_named
 
+Array = npt.NDArray[Any]
 INIT = "init"
 GENERATED_LIMIT = 1 << 22  # elements of a result that is computed, not only a broadcast
 
@@ -43,7 +49,7 @@ def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ..
     text = _init(payload, first_weight, taken) if is_computed else ""
     kept = [] if is_computed else list(map(weights.index, taken))
     for value in taken:
-        value.replace_all_uses_with(add_argument(payload.function, value.type))
+        value.replace_all_uses_with(payload.block.add_argument(value.type, ir.Location.unknown()))
     for op in reversed(payload.ops):
         if list(op.results) and not any(list(result.uses) for result in op.results):
             op.erase()
@@ -62,9 +68,17 @@ class InitPart:
     No two parts have an operation in common, except constants, empty and filled tensors.
     """
 
-    text: str  # "": the result is the input
+    text: str  # "": the result is the input, moved
     inputs: tuple[int, ...]  # which arguments of the whole ``init`` it takes
     results: tuple[int, ...]  # which results of the whole ``init`` it returns
+    # without text: per dimension of the result the input's; (): the result is the input as it is
+    order: tuple[int, ...] = ()
+
+    def moved(self, array: Array) -> Array:
+        """Returns the result of a part without text for its input: a view of the input."""
+        if self.order:
+            return array.transpose(self.order)
+        return array
 
 
 def init_parts(text: str) -> tuple[InitPart, ...]:
@@ -106,6 +120,9 @@ def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, in
     numbers = tuple(ir.BlockArgument(value).arg_number for value in inputs)
     if not needed:
         return InitPart("", numbers, tuple(results))
+    transposition = _order_of(needed, values)
+    if transposition is not None:
+        return InitPart("", numbers, tuple(results), transposition)
     types = [", ".join(str(value.type) for value in group) for group in (inputs, values)]
     module = ir.Module.parse(f"func.func private @{INIT}({types[0]}) -> ({types[1]})")
     function = module.body.operations[0].operation
@@ -119,6 +136,17 @@ def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, in
             operations.clone_into(op, cloned)
         ir.Operation.create("func.return", operands=[cloned[value] for value in values])
     return InitPart(str(module), numbers, tuple(results))
+
+
+def _order_of(needed: Collection[Op], values: Sequence[Value]) -> tuple[int, ...] | None:
+    """Returns per dimension of a value the input's dimension; None if ``needed`` does not only transpose."""
+    op = operations.defining(values[0])
+    if op is None or len(values) > 1 or operations.defining(op.operands[0]) is not None:
+        return None
+    others = map(attrgetter("name"), set(needed) - {op})
+    if not {operations.EMPTY}.issuperset(others):
+        return None
+    return transposition_of(op)
 
 
 def _decided_by_weights(payload: TensorPayload, first_weight: int) -> dict[Value, None]:

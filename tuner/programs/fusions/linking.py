@@ -1,6 +1,9 @@
-"""Joins the code of a program's fusions into one module: calls in order, shares of threads, barriers."""
+"""The code of a program around its fusions: calls in order, shares of threads, barriers.
 
-from collections.abc import Iterator, Sequence
+Fusions are compiled as modules of their own, those of equal code once, and linked with it as object files.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -12,7 +15,7 @@ from tuner.core.packings import FusionCode, WeightPacking
 from tuner.mlir import transform
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.pipeline import EXPORTED
-from tuner.mlir.ir.reading import name_of, ops_in, walk_where
+from tuner.mlir.ir.reading import name_of, ops_in
 from tuner.programs.fusions.memory_plan import MemoryPlan, view_end
 from tuner.programs.run.fused_code import (
     ARRIVALS_OFFSET,
@@ -45,7 +48,6 @@ HEAD = f"""llvm.func @{PART_ENTRY}(%part: {POINTER}) {{
   %arrivals = llvm.getelementptr %call[{ARRIVALS_OFFSET}] : ({POINTER}) -> {POINTER}, i8
   %is_first = llvm.icmp "eq" %thread, %zero : i64"""
 FUNCTION = "llvm.func"
-GLOBAL = "llvm.mlir.global"
 INTERNAL = "#llvm.linkage<internal>"
 TEAM_ONCE = "team_once"  # what the exported functions of a team call
 
@@ -256,8 +258,9 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: CodeLevel) 
 
     The frame is an array of pointers: to arguments, results, each packed weight, the arena, and the text of
     an assertion that failed, after which no fusion runs. ``@fusion_at`` runs one fusion alone, to time it.
-    Fusions of equal code are one function. Divided fusions add ``@program_part`` (``part_texts``).
+    Fusions are declared by their ``function_names``. Divided fusions add ``@program_part`` (``part_texts``).
 
+        llvm.func @g0_fusion(!llvm.ptr, ...)
         llvm.func @program(%frame: !llvm.ptr) {
           llvm.call @call_0(%frame) : (!llvm.ptr) -> ()
           ...
@@ -267,15 +270,11 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: CodeLevel) 
           %2 = llvm.getelementptr %1[4096] : (!llvm.ptr) -> !llvm.ptr, i8
           ...
           llvm.call @g0_fusion(%2, ...) : (!llvm.ptr, ...) -> ()
-
-    Raises CandidateError for code that does not parse or has no function ``fusion``.
     """
-    names = {text: f"g{index}_" for index, text in enumerate(dict.fromkeys(code.llvm_text for code in codes))}
+    names = function_names(codes)
     with transform.new_context(), ir.Location.unknown():
         whole = ir.Module.create()
         declared: set[str] = set()
-        for text, prefix in names.items():
-            _add(whole, transform.parse(text, "fusion"), prefix, declared, level)
         asserting = (index for index, code in enumerate(codes) if code.asserts)
         first = next(asserting, len(codes))
         calls = [
@@ -294,9 +293,32 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: CodeLevel) 
         text = "\n".join(texts)
         made = transform.parse(f"module {{\n{text}\n}}", "program")
         for op in ops_in(made.body):
-            if op.name == FUNCTION and (not _is_declaration(op) or name_of(op) == SYSTEM_CALLS):
-                _append(whole, op, declared, level)
+            _append(whole, op, declared, level)
         return str(whole)
+
+
+def function_names(codes: Iterable[FusionCode]) -> dict[str, str]:
+    """Returns the name of the function of each distinct code in a program, by its text: "g0_fusion"."""
+    texts = dict.fromkeys(code.llvm_text for code in codes)
+    return {text: f"g{index}_{FUSION_ENTRY}" for index, text in enumerate(texts)}
+
+
+def fusion_module(code: FusionCode, level: CodeLevel) -> str:
+    """Returns the code of a fusion as a module of its own in LLVM dialect, compiled for ``level``.
+
+    Raises CandidateError for code that does not parse or has no function ``fusion``.
+    """
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(code.llvm_text, "fusion")
+        defined = [op for op in ops_in(module.body) if not _is_declaration(op)]
+        if FUSION_ENTRY not in map(name_of, defined):
+            raise CandidateError(Stage.COMPILE, f"a fusion's code has no function {FUSION_ENTRY!r}")
+        for op in defined:
+            if op.name == FUNCTION:
+                _compile_for(op, level)
+            if name_of(op) != FUSION_ENTRY:
+                op.attributes["linkage"] = ir.Attribute.parse(INTERNAL)
+        return str(module)
 
 
 def _add_team(whole: ir.Module, declared: set[str], level: CodeLevel) -> None:
@@ -312,35 +334,22 @@ def _views(fusion: Fusion, code: FusionCode) -> Iterator[tuple[View, WeightPacki
     return zip((*fusion.inputs, *fusion.outputs), packings, strict=True)
 
 
-def _add(whole: ir.Module, module: ir.Module, prefix: str, declared: set[str], level: CodeLevel) -> None:
-    ops = ops_in(module.body)
-    defined = {op.attributes["sym_name"].value: op for op in ops if not _is_declaration(op)}
-    if FUSION_ENTRY not in defined:
-        raise CandidateError(Stage.COMPILE, f"a fusion's code has no function {FUSION_ENTRY!r}")
-    # references to what the module defines get the prefix, as the definitions; declarations are shared
-    for op in walk_where(
-        module, lambda op: any(_is_of(op.attributes[name], defined) for name in op.attributes)
-    ):
-        for name in [attribute for attribute in op.attributes if _is_of(op.attributes[attribute], defined)]:
-            op.attributes[name] = ir.FlatSymbolRefAttr.get(prefix + op.attributes[name].value)
-    for name, op in defined.items():
-        op.attributes["sym_name"] = ir.StringAttr.get(prefix + name)
-        op.attributes["linkage"] = ir.Attribute.parse(INTERNAL)
-    for op in ops:
-        _append(whole, op, declared, level)
-
-
 def _append(whole: ir.Module, op: Op, declared: set[str], level: CodeLevel) -> None:
     if _is_declaration(op):
         if name_of(op) in declared:
             return
         declared.add(name_of(op))
     elif op.name == FUNCTION:
-        op.attributes["passthrough"] = ir.Attribute.parse(_passthrough(level))
-        if EXPORTED in op.attributes:
-            del op.attributes[EXPORTED]
+        _compile_for(op, level)
     op.detach_from_parent()
     whole.body.append(op)
+
+
+def _compile_for(function: Op, level: CodeLevel) -> None:
+    """Sets the processor and the features that LLVM compiles a function for, in place."""
+    function.attributes["passthrough"] = ir.Attribute.parse(_passthrough(level))
+    if EXPORTED in function.attributes:
+        del function.attributes[EXPORTED]
 
 
 def _passthrough(level: CodeLevel) -> str:
@@ -354,10 +363,6 @@ def _is_declaration(op: Op) -> bool:
     return op.name == FUNCTION and not op.regions[0].blocks
 
 
-def _is_of(attribute: ir.Attribute, names: dict[str, Op]) -> bool:
-    return isinstance(attribute, ir.FlatSymbolRefAttr) and attribute.value in names
-
-
 def _declarations(places: FusionPlaces, codes: Sequence[FusionCode], names: dict[str, str]) -> list[str]:
     types = {
         names[code.llvm_text]: [*[POINTER] * (len(fusion.inputs) + len(fusion.outputs)), *_share_types(code)]
@@ -365,14 +370,13 @@ def _declarations(places: FusionPlaces, codes: Sequence[FusionCode], names: dict
     }
     asserting = {names[code.llvm_text] for code in codes if code.asserts}
     return [
-        f"llvm.func @{prefix}{FUSION_ENTRY}({', '.join(arguments)})"
-        + (f" -> {POINTER}" if prefix in asserting else "")
-        for prefix, arguments in types.items()
+        f"llvm.func @{name}({', '.join(arguments)})" + (f" -> {POINTER}" if name in asserting else "")
+        for name, arguments in types.items()
     ]
 
 
 def _call_text(
-    number: int, places: FusionPlaces, code: FusionCode, prefix: str, *, may_have_failed: bool
+    number: int, places: FusionPlaces, code: FusionCode, name: str, *, may_have_failed: bool
 ) -> str:
     fusion = places.program.fusions[number]
     lines = []
@@ -398,7 +402,7 @@ def _call_text(
     types = ", ".join([*[POINTER] * len(names), *_share_types(code)])
     if code.is_divided:
         names += ["%thread", "%threads"]
-    called = f"llvm.call @{prefix}{FUSION_ENTRY}({', '.join(names)}) : ({types}) ->"
+    called = f"llvm.call @{name}({', '.join(names)}) : ({types}) ->"
     if code.asserts:
         lines += [
             f"  %text = {called} {POINTER}",

@@ -5,7 +5,8 @@ their first use, values renumbered. Identical fusions have identical texts, in w
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 from tuner.core.fusion_facts import ZERO_PLANES
@@ -36,11 +37,25 @@ VOLUMES = "linalg.conv_3d_ncdhw_fcdhw"
 NAMED_SOURCE = re.compile(rf'"{SOURCE}(\w+)"')
 
 
-def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[int]) -> Fusion:
+@dataclass(frozen=True)
+class OutlinedText:
+    """The text of a fusion as a function of its own, and which of the values that it reads are its inputs."""
+
+    text: str
+    inputs: tuple[int, ...]
+
+
+# What the text of a fusion depends on -> the text: equal layers have the same, which takes 10 ms to make
+KnownTexts = dict[tuple[object, ...], OutlinedText]
+
+
+def outlined(
+    members: Members, places: Mapping[Value, View], weights: Container[int], known: KnownTexts
+) -> Fusion:
     """Returns a fusion as a function of its own, on memrefs: text, inputs, outputs and facts for schedules.
 
     ``places``: the view of memory of each value that the fusion reads or writes; ``weights``: numbers of the
-    buffers that hold weights.
+    buffers that hold weights; ``known``: texts of earlier fusions, to which that of a new one is added.
     """
     if members.kind == QUANTIZED:
         return _quantized(members, places)
@@ -49,17 +64,33 @@ def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[i
         :1
     ]
     function, inputs = _tensor_function(members, outputs)
-    inputs = _fuse(function, inputs, members, len(outputs))
-    ins = [places[value] for value in inputs]
+    ins = list(map(places.get, inputs))  # None: of a value that joining the operations drops
     outs = [places[value] for value in outputs]
-    marks = [f"{{{WEIGHT_ATTRIBUTE}}}" if view.buffer in set(weights) else "" for view in (*ins, *outs)]
+    views = (*ins, *outs)
+    marks = [""] * len(views)
+    for index, view in enumerate(views):
+        if view is not None and view.buffer in weights:
+            marks[index] = f"{{{WEIGHT_ATTRIBUTE}}}"
     for index, value in enumerate(inputs):
         planes = _zero_planes(value, members)
         if planes is not None:
             marks[index] = f"{{{ZERO_PLANES} = array<i64: {planes[0]}, {planes[1]}>}}"
-    text = _memref_text(function, ins, outs, marks)
+    is_fused = _is_fused(members)
+    types = tuple("" if view is None else memref_type(view) for view in views)
+    form = (str(function.module), len(outputs), is_fused, types, tuple(marks))
+    if form not in known:
+        kept = _fuse(function, len(outputs), is_fused=is_fused)
+        marks_of_kept = [*map(marks.__getitem__, kept), *marks[len(ins) :]]
+        text = _memref_text(function, _read(inputs, kept, places), outs, marks_of_kept)
+        known[form] = OutlinedText(text, tuple(kept))
+    made = known[form]
     names = tuple(chain.from_iterable(map(_names_in, members.ops)))
-    return Fusion(members.kind, text, tuple(ins), tuple(outs), names, members.reason, sources)
+    read = _read(inputs, made.inputs, places)
+    return Fusion(members.kind, made.text, tuple(read), tuple(outs), names, members.reason, sources)
+
+
+def _read(inputs: Sequence[Value], kept: Sequence[int], places: Mapping[Value, View]) -> list[View]:
+    return [places[inputs[index]] for index in kept]
 
 
 def _quantized(members: Members, places: Mapping[Value, View]) -> Fusion:
@@ -145,21 +176,29 @@ def _return(function: TensorPayload, values: Sequence[Value]) -> None:
     set_function_type(function.function)
 
 
-def _fuse(function: TensorPayload, inputs: list[Value], members: Members, results: int) -> list[Value]:
-    """Fuses elementwise operations, drops unused results and arguments; returns which inputs remain."""
+def _is_fused(members: Members) -> bool:
+    """Returns whether elementwise operations of a fusion are joined, and what fills they read."""
     generics = [op for op in members.ops if op.name == operations.GENERIC]
     tensors = filter(operations.is_tensor, chain.from_iterable(map(operations.inputs_of, generics)))
     reads_fill = any(map(operations.is_free, tensors))
-    is_fused = members.kind != LOOPS and (len(members.ops) > 1 or reads_fill)
+    return members.kind != LOOPS and (len(members.ops) > 1 or reads_fill)
+
+
+def _fuse(function: TensorPayload, results: int, *, is_fused: bool) -> list[int]:
+    """Drops unused results and arguments; ``is_fused``: fuses elementwise operations first.
+
+    Returns the numbers of the arguments that remain.
+    """
     run_passes(function.module, FUSE if is_fused else DEDUPLICATE)
     _return(function, list(function.end.operands)[:results])
     run_passes(function.module, DEDUPLICATE)
-    used = [index for index, argument in enumerate(function.block.arguments) if list(argument.uses)]
-    for number in reversed(range(len(inputs))):
+    arguments = list(function.block.arguments)
+    used = [index for index, argument in enumerate(arguments) if list(argument.uses)]
+    for number in reversed(range(len(arguments))):
         if number not in used:
             function.block.erase_argument(number)
     set_function_type(function.function)
-    return [inputs[number] for number in used]
+    return used
 
 
 def _zero_planes(value: Value, members: Members) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ from tuner.core.dtypes import NUMBER_TYPES
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import TensorType
 from tuner.core.numpy_types import DTYPES
-from tuner.mlir.bindings import Attribute, Block, Op, Type, Value, ir
+from tuner.mlir.bindings import Attribute, Block, Op, Type, ir
 from tuner.mlir.ir.building import create, filled_tensor, value
 from tuner.mlir.ir.reading import function_type, ops_in, types_of, walk
 from tuner.mlir.ir.resources import Data, array_of
@@ -219,13 +219,6 @@ def take_weights(payload: TensorPayload) -> tuple[Weight, ...]:
         op.erase()
     set_function_type(payload.function)  # once: it reads all arguments
     return tuple(weights)
-
-
-def add_argument(function: Op, type_: ir.RankedTensorType) -> Value:
-    """Adds an argument of a tensor type at the end of a function's arguments; returns its value."""
-    argument = function.regions[0].blocks[0].add_argument(type_, ir.Location.unknown())
-    set_function_type(function)
-    return argument
 
 
 def set_function_type(function: Op) -> None:

@@ -38,7 +38,7 @@ from tuner.programs.fusions.formation import Members, form_fusions, join_attenti
 from tuner.programs.fusions.generics import reshape_fills
 from tuner.programs.fusions.hoisting import InitPart, hoist, init_parts
 from tuner.programs.fusions.operations import EMPTY, PAD, VIEWS, users
-from tuner.programs.fusions.outlining import outlined
+from tuner.programs.fusions.outlining import KnownTexts, outlined
 from tuner.programs.fusions.paddings import join_paddings
 from tuner.programs.fusions.payload import (
     Constants,
@@ -194,28 +194,29 @@ def _fusions(
         outputs.update(members.root.results)
     settle(plan, payload, outputs)
     by_root: dict[Op, Members] = {members.root: members for members in formed}
-    weights = [at for at, buffer in enumerate(plan.buffers) if buffer.owner == WEIGHT]
+    weights = frozenset(at for at, buffer in enumerate(plan.buffers) if buffer.owner == WEIGHT)
+    known: KnownTexts = {}
     fusions = []
     for op in (*payload.ops, payload.end):
         if op in by_root and by_root[op].kind == QUANTIZED:
             fusions += _quantized(by_root[op], plan, weights)
         elif op in by_root:
-            fusions += _outlined(by_root[op], plan, weights)
+            fusions += _outlined(by_root[op], plan, weights, known)
         fusions += [copying_fusion(copy, plan.views, weights) for copy in plan.copies.get(op, ())]
     return tuple(fusions), plan
 
 
-def _outlined(members: Members, plan: BufferPlan, weights: Sequence[int]) -> list[Fusion]:
+def _outlined(members: Members, plan: BufferPlan, weights: frozenset[int], known: KnownTexts) -> list[Fusion]:
     """Returns the fusion of ``members``; before it the transposes of operands that its schedules need."""
-    fusion = outlined(members, plan.views, weights)
+    fusion = outlined(members, plan.views, weights, known)
     products = list(filter(matmul_forms.has_transposed_operand, members.ops))
     if not products or _is_matmul(fusion):
         return [fusion]
     fusions = []
     for transpose in chain.from_iterable(map(matmul_forms.make_plain, products)):
         plan.views[transpose.results[0]] = temporary(plan, tensor_type(transpose.results[0].type))
-        fusions.append(outlined(Members(ELEMENTWISE, (transpose,)), plan.views, weights))
-    return [*fusions, outlined(members, plan.views, weights)]
+        fusions.append(outlined(Members(ELEMENTWISE, (transpose,)), plan.views, weights, known))
+    return [*fusions, outlined(members, plan.views, weights, known)]
 
 
 def _is_matmul(fusion: Fusion) -> bool:
@@ -226,7 +227,7 @@ def _is_matmul(fusion: Fusion) -> bool:
         return False
 
 
-def _quantized(members: Members, plan: BufferPlan, weights: Sequence[int]) -> list[Fusion]:
+def _quantized(members: Members, plan: BufferPlan, weights: frozenset[int]) -> list[Fusion]:
     """Returns the fusion of a quantized matmul; before and after it copies of what is not contiguous."""
     a = members.ops[0].operands[0]
     result = members.root.results[0]
@@ -241,7 +242,7 @@ def _quantized(members: Members, plan: BufferPlan, weights: Sequence[int]) -> li
     if not is_contiguous(home):
         places[result] = temporary(plan, tensor_type(result.type))
         after = [copying_fusion(NeededCopy(result, home), places, weights)]
-    return [*before, outlined(members, places, weights), *after]
+    return [*before, outlined(members, places, weights, {}), *after]
 
 
 def _broadcast_for_each_user(payload: TensorPayload) -> None:
@@ -343,7 +344,7 @@ def _computed(parts: Sequence[InitPart], weights: Constants, number: int) -> Arr
     if len(inputs) < len(part.inputs):
         return None
     if not part.text:
-        return np.ascontiguousarray(inputs[0]).reshape(-1)
+        return np.ascontiguousarray(part.moved(inputs[0])).reshape(-1)
     try:
         tensors = evaluate_tensors(part.text, inputs)
     except UsageError:

@@ -109,7 +109,7 @@ class FusedImage:
         """
         if self.plan is None:
             raise ValueError("a loaded program does not say how its weights are packed")
-        return replace(self, weights=packed_weights(self.plan, (dict(enumerate(weights)),)))
+        return replace(self, weights=packed_weights(self.plan, (lambda: dict(enumerate(weights)),)))
 
     def with_shared_weights(self) -> Self:
         """Returns a program that came from another process, with the equal weights that this process has."""

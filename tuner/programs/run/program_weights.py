@@ -7,8 +7,10 @@ numbers of rows, or that were compiled again, find the arrays that an earlier pr
 import contextlib
 import mmap
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any
 from weakref import WeakValueDictionary
@@ -19,6 +21,7 @@ import numpy.typing as npt
 from tuner.core.dtypes import number_type
 from tuner.core.fusions import WEIGHT, FusedProgram, View
 from tuner.core.packings import FusionCode, WeightPacking
+from tuner.core.progress import CompileObserver, WeightsPacked, ignore_compile_event
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.runtime.process_state import thread_lock
 
@@ -56,7 +59,11 @@ class WeightPlan:
         ``view``: the weight's view that the fusion reads; ``packing``: None for a weight that is not packed.
         """
         inside = 0 if packing else view.offset * number_type(view.type.element).bytes
-        return dict(self.by_key)[_key(view, packing)], inside
+        return self._indices[_key(view, packing)], inside
+
+    @cached_property
+    def _indices(self) -> dict[Key, int]:
+        return dict(self.by_key)
 
 
 def weight_plan(program: FusedProgram, codes: Sequence[FusionCode]) -> WeightPlan:
@@ -84,38 +91,58 @@ def packed_bytes(view: View, packing: WeightPacking) -> int:
     return prod(packed_shape(view.type.shape, packing)) * number_type(view.type.element).bytes
 
 
-def packed_weights(plan: WeightPlan, parts: Iterable[Mapping[int, Array]]) -> tuple[Array, ...]:
+def packed_weights(
+    plan: WeightPlan,
+    parts: Iterable[Callable[[], Mapping[int, Array]]],
+    observe: CompileObserver = ignore_compile_event,
+    threads: int = 1,
+) -> tuple[Array, ...]:
     """Packs weights as ``plan`` says; returns read-only arrays of bytes.
 
-    ``parts``: the weights by number, some at a time: those of a part are packed before the next part is
-    asked for. An array that a program of this process holds is returned in place of a new one of equal
-    contents.
+    ``parts``: calls that return weights by number, some each. Each is called on one of ``threads`` threads,
+    which packs its weights before it calls the next. ``observe``: called after each weight. An array that a
+    program of this process holds is returned in place of a new one of equal contents.
     """
     readers: dict[int, list[int]] = {}
     for index, planned in enumerate(plan.weights):
         readers.setdefault(planned.weight, []).append(index)
     packed: dict[int, Array] = {}
-    for part in parts:
-        for weight, array in part.items():
+    total_bytes = sum(plan.weight_bytes)
+
+    def pack_part(part: Callable[[], Mapping[int, Array]]) -> None:
+        for weight, array in part().items():
             for index in readers.get(weight, ()):
                 packed[index] = _SHARED.array_like(_packed(plan.weights[index], array))
+                observe(WeightsPacked(sum(map(len, list(packed.values()))), total_bytes))
+
+    with ThreadPoolExecutor(threads) as pool:  # numpy's copies run side by side
+        for future in [pool.submit(pack_part, part) for part in parts]:
+            future.result()
     return tuple(packed[index] for index in range(len(plan.weights)))
 
 
 def _packed(planned: PlannedWeight, weight: Array) -> Array:
-    weight = np.ascontiguousarray(weight)
-    flat = weight.reshape(-1)
     packed = weight_memory(planned.bytes)
     target = packed.view(weight.dtype)
     if planned.packing is None or planned.view is None:
-        target[...] = flat
+        target.reshape(weight.shape)[...] = weight
         return packed
-    strides = [stride * weight.itemsize for stride in planned.view.strides]
-    matrix = np.lib.stride_tricks.as_strided(
-        flat[planned.view.offset :], planned.view.type.shape, strides, writeable=False
-    )
-    pack(matrix, planned.packing, target)
+    pack(_viewed(weight, planned.view), planned.packing, target)
     return packed
+
+
+def _viewed(weight: Array, view: View) -> Array:
+    """Returns the elements of a view of a weight's buffer; of the whole buffer the weight itself.
+
+    ``view``: of the buffer, which has the elements of ``weight`` in row-major order.
+    """
+    shape = view.type.shape
+    in_order = tuple(prod(shape[dimension + 1 :]) for dimension in range(len(shape)))
+    if weight.shape == shape and not view.offset and view.strides == in_order:
+        return weight
+    flat = np.ascontiguousarray(weight).reshape(-1)
+    strides = [stride * weight.itemsize for stride in view.strides]
+    return np.lib.stride_tricks.as_strided(flat[view.offset :], shape, strides, writeable=False)
 
 
 def aligned_size(size: int) -> int:

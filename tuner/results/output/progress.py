@@ -4,12 +4,20 @@ import contextlib
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import error_lines
 from tuner.core.problem import Problem
+from tuner.core.progress import (
+    CompileEvent,
+    CompileObserver,
+    FusionEnded,
+    FusionsFound,
+    FusionStarted,
+    WeightsPacked,
+)
 from tuner.core.records import Record
 from tuner.core.requests import Campaign
 from tuner.core.round_quality import NOISE_LIMIT
@@ -34,6 +42,7 @@ if TYPE_CHECKING:
 
 
 PLAIN_EVERY_S = 5.0  # at most one line in this time, so that the log of a long run stays readable
+MIB = 1 << 20
 LEAST_BAR = 5  # columns of a bar next to a long line, with the space after it
 COMPILING = "compiling candidates"
 COMPILING_INITIAL = "compiling the initial configurations"
@@ -416,49 +425,109 @@ class CampaignState:
         return f"{text}; {self.elapsed_s:.0f}{of_budget} s"
 
 
-@contextlib.contextmanager
-def compile_progress(count: int) -> Iterator[Callable[[str], None]]:
-    """Context manager: gives a function that shows on stderr how many of ``count`` fusions are compiled.
+class CompileState:
+    """What is done of compiling a program: its fusions, then its weights, which are packed."""
 
-    The function takes the operations of a fusion whose compilation begins, or "" when one has ended. On a
-    terminal a bar is updated in place; otherwise at most one line is printed, after 5 s (PLAIN_EVERY_S).
+    def __init__(self) -> None:
+        self._fusions = 0
+        self._ended = 0
+        self._weights = WeightsPacked(0, 0)
+        self._ops = ""  # of the fusion that began last
+        self._began_s = time.monotonic()  # of the fusions, then of the weights
+
+    def take(self, event: CompileEvent) -> None:
+        match event:
+            case FusionsFound(count):
+                self._fusions = self._ended + count
+            case FusionStarted(ops):
+                self._ops = ops
+            case FusionEnded():
+                self._ended += 1
+            case WeightsPacked():
+                if not self._weights.total_bytes:
+                    self._began_s = time.monotonic()
+                self._weights = event
+
+    @property
+    def share(self) -> float:
+        """Returns how much is done, 0 to 1: of the fusions, and once these are compiled of the weights."""
+        if self._weights.total_bytes:
+            return self._weights.done_bytes / self._weights.total_bytes
+        return self._ended / max(1, self._fusions)
+
+    @property
+    def line(self) -> str:
+        """Returns what is done: "3 of 12 fusions compiled, 8 s left, now linalg.matmul"."""
+        parts = []
+        if self._fusions:
+            parts.append(f"{self._ended} of {count_text(self._fusions, 'fusion')} compiled")
+        total_bytes = self._weights.total_bytes
+        if total_bytes:
+            parts.append(f"{self._weights.done_bytes / MIB:,.0f} of {total_bytes / MIB:,.0f} MiB packed")
+        if 0 < self.share < 1:
+            elapsed_s = time.monotonic() - self._began_s
+            parts.append(f"{elapsed_s * (1 / self.share - 1):.0f} s left")
+        if self._ops and not total_bytes:
+            parts.append(f"now {self._ops}")
+        return ", ".join(parts)
+
+
+@contextlib.contextmanager
+def compile_progress() -> Iterator[CompileObserver]:
+    """Context manager: gives an observer that shows on stderr how much of a program is compiled.
+
+    On a terminal a bar is updated in place, from the first fusion or weight on; otherwise at most one line is
+    printed, after 5 s (PLAIN_EVERY_S).
     """
     if not sys.stderr.isatty():
-        yield PlainCompileProgress(count)
+        yield PlainCompileProgress()
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
-    columns = (TextColumn("compiling"), BarColumn(bar_width=24), MofNCompleteColumn())
-    shown = TextColumn("{task.description}", markup=False)
-    with Progress(*columns, shown, console=Console(stderr=True, highlight=False), transient=True) as bar:
-        task = bar.add_task("", total=count)
+    columns = (
+        TextColumn("compiling"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.description}", markup=False),
+    )
+    bar = Progress(*columns, console=Console(stderr=True, highlight=False), transient=True)
+    with contextlib.ExitStack() as shown:
+        yield LiveCompileProgress(bar, shown)
 
-        def show(ops: str) -> None:
-            if ops:
-                bar.update(task, description=one_line(ops))
-            else:
-                bar.advance(task)
 
-        yield show
+class LiveCompileProgress:
+    """Updates a bar in place; the bar is entered into ``shown`` at the first event."""
+
+    def __init__(self, bar: "Progress", shown: contextlib.ExitStack) -> None:
+        self._bar = bar
+        self._shown = shown
+        self._state = CompileState()
+        self._task: TaskID | None = None
+
+    def __call__(self, event: CompileEvent) -> None:
+        self._state.take(event)
+        if self._task is None:
+            self._shown.enter_context(self._bar)
+            self._task = self._bar.add_task("", total=1.0)
+        self._bar.update(self._task, completed=self._state.share, description=one_line(self._state.line))
 
 
 class PlainCompileProgress:
-    """Prints, at most once, how many fusions are compiled, after PLAIN_EVERY_S (5) seconds.
+    """Prints, at most once, how much is compiled, after PLAIN_EVERY_S (5) seconds.
 
     For a stderr without terminal.
     """
 
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._done = 0
+    def __init__(self) -> None:
+        self._state = CompileState()
         self._due_s = time.monotonic() + PLAIN_EVERY_S
 
-    def __call__(self, ops: str) -> None:
-        self._done += not ops
-        if ops and time.monotonic() >= self._due_s:
+    def __call__(self, event: CompileEvent) -> None:
+        self._state.take(event)
+        is_ended = isinstance(event, FusionEnded)
+        if not is_ended and time.monotonic() >= self._due_s:
             self._due_s = math.inf
-            _print(f"compiling: {self._done} of {count_text(self._count, 'fusion')} done, now {ops}")
+            _print(f"compiling: {self._state.line}")
 
 
 @contextlib.contextmanager

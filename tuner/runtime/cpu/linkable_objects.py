@@ -1,4 +1,4 @@
-"""Object files of x86-64 for a linker: machine code of the JIT, and arrays that such code reads.
+"""Object files of several: of the JIT's own form, or of x86-64 for a linker, with arrays that the code reads.
 
 The JIT's code has the 64-bit addresses of its data and functions in its instructions. In a shared library, or
 a program that may lie anywhere, they would be written into the code when it is loaded, which many systems
@@ -16,7 +16,7 @@ from functools import partial
 from itertools import count
 from operator import attrgetter
 
-from tuner.core.instruction_sets import X86_64
+from tuner.runtime.cpu.host import own_architecture
 from tuner.runtime.cpu.memory import ALIGNMENT_BYTES
 from tuner.runtime.cpu.object_files import (
     EXECUTED,
@@ -94,6 +94,61 @@ class LinkedSymbol:
     offset: int
 
 
+def merged_object(code: bytes, called: Mapping[str, bytes], function: str) -> bytes:
+    """Returns one object file of the JIT's form with the code of several, for this processor.
+
+    Args:
+        code: object file whose symbols the result has.
+        called: name of a function that ``code`` may call -> object file that defines it.
+        function: name of that function in each of these files.
+
+    Raises ValueError for code of another architecture, and for a file without ``function``.
+    """
+    elf = read_object(code)
+    sections: list[LinkedSection] = []
+    indices = _indices(elf, 0)
+    symbols = [
+        LinkedSymbol(symbol.name, indices[symbol.section], symbol.offset)
+        for symbol in elf.symbols
+        if symbol.name and symbol.section in indices
+    ]
+    objects = list(map(read_object, called.values()))
+    starts = [len(elf.sections)]
+    for other in objects:
+        starts.append(starts[-1] + len(other.sections))
+    defined: dict[str, tuple[int, int]] = {}  # name -> section, offset
+    for name, other, start in zip(called, objects, starts, strict=False):
+        entry = next((symbol for symbol in other.symbols if symbol.name == function), None)
+        if entry is None:
+            raise ValueError(f"the object file of {name!r} has no function {function!r}")
+        defined[name] = _indices(other, start)[entry.section], entry.offset
+    for part, start in zip((elf, *objects), (0, *starts), strict=False):
+        own = _indices(part, start)
+        sections += map(partial(_merged, elf=part, indices=own, defined=defined), part.sections)
+    return _written(sections, symbols)
+
+
+def _indices(elf: ElfObject, start: int) -> dict[int, int]:
+    """Returns the sections' new numbers from ``start`` on, by their old numbers."""
+    return dict(zip(map(attrgetter("number"), elf.sections), count(start), strict=False))
+
+
+def _merged(
+    section: ElfSection, elf: ElfObject, indices: Mapping[int, int], defined: Mapping[str, tuple[int, int]]
+) -> LinkedSection:
+    relocations = []
+    for relocation in elf.relocations:
+        if relocation.section == section.number:
+            target, offset = _target(relocation.symbol, indices)
+            if target in defined:
+                target, offset = defined[str(target)]
+            addend = relocation.addend + offset
+            relocations.append(LinkedRelocation(relocation.offset, relocation.type, target, addend))
+    has_addresses = ADDRESS in map(attrgetter("type"), relocations)
+    name, flags = _kind(section, has_addresses=has_addresses)
+    return LinkedSection(name, flags, section.alignment, [section.content], tuple(relocations))
+
+
 def linkable_object(codes: Mapping[str, bytes], function: str, table: str, arrays: Sequence[Bytes]) -> bytes:
     """Returns one object file with the code of several of the JIT's object files, and with arrays.
 
@@ -109,7 +164,7 @@ def linkable_object(codes: Mapping[str, bytes], function: str, table: str, array
     symbols: list[LinkedSymbol] = []
     for name, code in codes.items():
         elf = read_object(code)
-        indices = dict(zip(map(attrgetter("number"), elf.sections), count(len(sections)), strict=False))
+        indices = _indices(elf, len(sections))
         entry = next(symbol for symbol in elf.symbols if symbol.name == function)
         symbols.append(LinkedSymbol(name, indices[entry.section], entry.offset))
         sections += map(partial(_linked, elf=elf, indices=indices), elf.sections)
@@ -314,7 +369,7 @@ class _File:
         sections = len(self._headers)
         header = HEADER.pack(
             HEADER_MAGIC + b"\x01" + bytes(9),  # the version
-            *(RELOCATABLE, MACHINES[X86_64.name], 1, 0, 0, self._size, 0),
+            *(RELOCATABLE, MACHINES[own_architecture().name], 1, 0, 0, self._size, 0),
             *(HEADER.size, 0, 0, SECTION.size, sections, sections - 1),
         )
         return b"".join((header, *self._content, *self._headers))
