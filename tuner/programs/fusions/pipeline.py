@@ -37,6 +37,7 @@ from tuner.programs.fusions.contractions import contractions_as_matmuls
 from tuner.programs.fusions.formation import Members, form_fusions, join_attention
 from tuner.programs.fusions.generics import reshape_fills
 from tuner.programs.fusions.hoisting import InitPart, hoist, init_parts
+from tuner.programs.fusions.integer_ranges import range_of
 from tuner.programs.fusions.operations import EMPTY, PAD, VIEWS, users
 from tuner.programs.fusions.outlining import KnownTexts, outlined
 from tuner.programs.fusions.paddings import join_paddings
@@ -283,7 +284,7 @@ def _marked_fusions(
         steps = [stride * flat.itemsize for stride in view.strides]
         return np.lib.stride_tricks.as_strided(flat[view.offset :], view.type.shape, steps, writeable=False)
 
-    def range_of(view: View) -> tuple[int, int] | None:
+    def integers_of(view: View) -> tuple[int, int] | None:
         return _range(parts, weights, buffers[view.buffer].number)
 
     def is_finite(view: View) -> bool:
@@ -293,7 +294,7 @@ def _marked_fusions(
     marks: dict[str, Callable[[Fusion], Fusion]] = {
         ATTENTION: lambda fusion: _marked(fusion, mask_of),
         CONVOLUTION: lambda fusion: _with_finite_weights(fusion, is_finite),
-        QUANTIZED: lambda fusion: _narrowed(fusion, range_of),
+        QUANTIZED: lambda fusion: _narrowed(fusion, integers_of),
     }
     return tuple(marks[fusion.kind](fusion) if fusion.kind in marks else fusion for fusion in fusions)
 
@@ -356,16 +357,16 @@ def _computed(parts: Sequence[InitPart], weights: Constants, number: int) -> Arr
 # numbers say so.
 
 
-def _narrowed(fusion: Fusion, range_of: Callable[[View], tuple[int, int] | None]) -> Fusion:
+def _narrowed(fusion: Fusion, integers_of: Callable[[View], tuple[int, int] | None]) -> Fusion:
     """Returns a quantized matmul with as few bits as its integers need, and no zero points of 0."""
     form = quantization_in(fusion.text)
     inputs = fusion.inputs
-    if form.has_zero_points and range_of(inputs[3]) == (0, 0):
+    if form.has_zero_points and integers_of(inputs[3]) == (0, 0):
         form = replace(form, has_zero_points=False)
         inputs = inputs[:3]
     least = -(1 << NARROW_BITS - 1)
     greatest = (1 << NARROW_BITS - 1) - 1
-    ranges = list(map(range_of, (inputs[1], *inputs[3:])))
+    ranges = list(map(integers_of, (inputs[1], *inputs[3:])))
     if all(range_ is not None and least <= range_[0] and range_[1] <= greatest for range_ in ranges):
         form = replace(form, bits=NARROW_BITS)
     (m, _), (n, k), output = inputs[0].type.shape, inputs[1].type.shape, fusion.outputs[0].type.element
@@ -376,12 +377,15 @@ def _narrowed(fusion: Fusion, range_of: Callable[[View], tuple[int, int] | None]
 def _range(parts: Sequence[InitPart], weights: Constants, number: int) -> tuple[int, int] | None:
     """Returns the least and the greatest integer of a weight buffer; None where they are not known.
 
-    A buffer whose part computes other numbers than those of one weight is not evaluated here.
+    A buffer whose part computes other numbers than those of one weight is not evaluated here: its operations
+    alone say which numbers these can be.
     """
     part = _part_of(parts, number)
     source = part.inputs[0] if len(part.inputs) == 1 else None
-    if part.text and source is not None and not _only_moves(part.text):
-        source = None
+    if part.text and (source is None or not _only_moves(part.text)):
+        module = ir.Module.parse(part.text)
+        *_, end = _ops_of(module)
+        return range_of(end.operands[part.results.index(number)])
     weight = None if source is None else weights.known(source)
     if weight is None:
         return None
@@ -391,6 +395,10 @@ def _range(parts: Sequence[InitPart], weights: Constants, number: int) -> tuple[
 def _only_moves(text: str) -> bool:
     """Returns whether a part of ``init`` reshapes, transposes and repeats what it takes, and nothing else."""
     module = ir.Module.parse(text)
-    function = module.body.operations[0].operation
-    *ops, _ = ops_in(function.regions[0].blocks[0])
+    *ops, _ = _ops_of(module)
     return all(op.name in (*VIEWS, EMPTY) or moved_loops(op) is not None for op in ops)
+
+
+def _ops_of(module: ir.Module) -> list[Op]:
+    """Returns the operations of the one function of a module, which must be kept as long as these."""
+    return list(ops_in(module.body.operations[0].operation.regions[0].blocks[0]))
