@@ -56,7 +56,7 @@ GROUPS: Table = {
         *("library", "programs", "torch", "model_files", "mlir/torch_dialect", "mlir/cpu_ops/convolutions"),
         *("mlir/cpu_ops/quantized_matmul", "mlir/cpu_ops/quantized_product", "mlir/cpu_ops/quantized_rows"),
         *("mlir/cpu_ops/quantized_schemes", "mlir/cpu_ops/skip_hidden_keys"),
-        *("runtime/quantized_files", "targets/cpu/quantized_baselines"),
+        *("runtime/gguf_files", "runtime/quantized_files", "targets/cpu/quantized_baselines"),
     ),
 }
 BASE_GROUP, DISTRIBUTION = "base", "distribution"  # the latter: the API and the command, which name all jobs

@@ -7,6 +7,7 @@ __all__ = [
     "cpu",
     "cuda",
     "extensions",
+    "gguf_files",
     "process_state",
     "quantized_files",
     "timing",

@@ -4,23 +4,20 @@
     kernel = tuner.load_best(up.problem(1, activations="i8"))
     layer = kernel.pack(*up.arrays)
 
-What each format has for W (n x k), and how its unsigned numbers become integers with zero points:
+``tuner.runtime.gguf_files`` reads GGUF. What GPTQ and AWQ have for W (n x k), and how their unsigned numbers
+become integers with zero points:
 
-    Q4_0   for 32 elements of k: f16 d, then 16 bytes, low nibbles first       w = (u - 8) d
-    Q8_0   for 32 elements of k: f16 d, then 32 x i8                           w = q d
     GPTQ   qweight (k / 8) x n, qzeros groups x (n / 8): 8 nibbles in an i32   w = (u - zero) scale
            from the lowest bits on, a zero less by 1; of 8 bits 4 in an i32
     AWQ    qweight k x (n / 8), qzeros groups x (n / 8): nibble i of an i32    w = (u - zero) scale
            is column 0 2 4 6 1 3 5 7 of eight
 
-Sources: ggml-quants.h in https://github.com/ggml-org/ggml; "checkpoint_format" in
-https://github.com/ModelCloud/GPTQModel; awq/utils/packing_utils.py in
+Sources: "checkpoint_format" in https://github.com/ModelCloud/GPTQModel; awq/utils/packing_utils.py in
 https://github.com/casper-hansen/AutoAWQ
 """
 
-import importlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -28,12 +25,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.errors import UsageError, nearest
+from tuner.core.errors import UsageError
 from tuner.core.matmul import Matmul
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import WARM, Problem
 from tuner.core.quantization import CHANNEL, SCALE_DTYPES
 from tuner.core.typed_arguments import typed_arguments
+from tuner.runtime.gguf_files import GgufFile, package, require_name
 
 Array = npt.NDArray[Any]
 Q4_0 = "Q4_0"
@@ -42,8 +40,6 @@ GPTQ = "GPTQ"
 AWQ = "AWQ"
 GGUF_SUFFIX = ".gguf"
 SAFETENSORS_SUFFIX = ".safetensors"
-BLOCK = 32  # elements of Q4_0 and Q8_0 with one scale
-SCALE_BYTES = 2  # of a block
 WORD_BITS = 32
 AWQ_POSITIONS = (0, 4, 1, 5, 2, 6, 3, 7)  # column of eight -> its nibble of a word
 SUFFIXES = (".qweight", ".weight")  # of a name in a safetensors file that a layer's name may have
@@ -196,55 +192,26 @@ def read_quantized(path: str | Path, name: str) -> QuantizedTensor:
     return readers[file.suffix](file, name)
 
 
-def _package(name: str, file: Path) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise UsageError(f"{file}: the package {name} is missing", f"pip install {name}") from None
-
-
-def _require_name(name: str, names: Collection[str], file: Path) -> None:
-    if name not in names:
-        near = nearest(name, names)
-        raise UsageError(f"{file}: has no tensor {name!r}", f"did you mean {near}?" if near else "")
-
-
 def _read_gguf(file: Path, name: str) -> QuantizedTensor:
-    gguf = _package("gguf", file)
-    try:
-        tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(file).tensors}
-    except (ValueError, IndexError, OSError) as error:
-        raise UsageError(f"{file}: cannot be read as GGUF: {error}") from error
-    _require_name(name, tensors, file)
-    tensor = tensors[name]
-    type_name = tensor.tensor_type.name
-    sizes = list(map(int, tensor.shape))
-    if type_name not in (Q4_0, Q8_0):
+    opened = GgufFile(file)
+    type_ = opened.type_of(name)
+    if type_ not in (Q4_0, Q8_0):
         allowed = f"{Q4_0}, {Q8_0}"
         hint = f"llama-quantize --pure --allow-requantize {file.name} new.gguf {Q4_0}"
-        raise UsageError(f"{file}: {name}: found type {type_name}, allowed {allowed}", hint)
-    if len(sizes) != 2:
-        raise UsageError(f"{file}: {name}: found {len(sizes)} dimensions, allowed 2")
-    k, n = sizes  # GGUF names the dimension of adjacent elements first
-    blocks = np.asarray(tensor.data).view(np.uint8).reshape(n, k // BLOCK, -1)
-    scales = np.ascontiguousarray(blocks[..., :SCALE_BYTES]).view("<f2")[..., 0].astype(np.float16)
-    numbers = blocks[..., SCALE_BYTES:]
-    if type_name == Q8_0:
-        integers = np.ascontiguousarray(numbers).view(np.int8)
-        return QuantizedTensor(name, type_name, 8, integers.reshape(n, k), scales)
-    unsigned = np.concatenate((numbers & 15, numbers >> 4), axis=-1)  # elements 0 to 15 of a block, 16 to 31
-    return QuantizedTensor(name, type_name, 4, _signed(unsigned, 4).reshape(n, k), scales)
+        raise UsageError(f"{file}: {name}: found type {type_}, allowed {allowed}", hint)
+    weights = opened.grouped(name)
+    return QuantizedTensor(name, type_, weights.bits, weights.integers, weights.scales)
 
 
 def _read_safetensors(file: Path, name: str) -> QuantizedTensor:
-    safetensors = _package("safetensors", file)
+    safetensors = package("safetensors", file)
     layer = name
     for suffix in SUFFIXES:
         layer = layer.removesuffix(suffix)
     try:
         with safetensors.safe_open(str(file), framework="numpy") as opened:
             names = set(opened.keys())
-            _require_name(f"{layer}.qweight", names, file)
+            require_name(f"{layer}.qweight", names, file)
             parts = ("qweight", "qzeros", "scales", "g_idx")
             tensors = {
                 part: opened.get_tensor(f"{layer}.{part}") for part in parts if f"{layer}.{part}" in names
