@@ -410,6 +410,7 @@ def test_functions_on_modules_refuse_values_of_no_type_that_is_allowed() -> None
 
     module = {"module": torch.nn.Linear(4, 2)}
     calls = {"compile": module, "tune": module, "load": {"folder": "/nonexistent"}, "graph_counts": {}}
+    calls["load_gguf"] = {"path": "/nonexistent"}
     for name, call in calls.items():
         function = getattr(tuner.torch, name)
         for parameter in inspect.signature(function).parameters:

@@ -13,6 +13,7 @@ from tuner.core.errors import UsageError
 try:
     from tuner.torch.compilation import compile, load, tune  # noqa: A004 - as torch.compile
     from tuner.torch.dynamo_backend import GraphCounts, backend, graph_counts, register
+    from tuner.torch.gguf_models import load_gguf
     from tuner.torch.operations import addmm, bmm, linear, mm
     from tuner.torch.program import TensorProgram
     from tuner.torch.traced_numbers import correct_arithmetic
@@ -31,6 +32,7 @@ __all__ = [
     "graph_counts",
     "linear",
     "load",
+    "load_gguf",
     "mm",
     "tune",
 ]

@@ -1,0 +1,94 @@
+"""Layers whose weights stay integers with a scale, and perhaps an offset, per group of inputs.
+
+``forward`` dequantizes the whole weight, which is slow in eager mode. A program finds this arithmetic
+(``tuner.programs.fusions.quantized_weights``), multiplies by the integers, and has the nibbles of 4 bits
+packed as its kernel reads them.
+"""
+
+import torch
+from torch import nn
+
+from tuner.runtime.gguf_files import GroupedIntegers
+
+NIBBLE = 15
+SIGN = 8  # of a nibble
+NIBBLE_BITS = 4
+
+
+class GroupedWeight(nn.Module):  # type: ignore[misc,unused-ignore]
+    """The buffers of a ``GroupedIntegers`` matrix W (n x k), which a head and an embedding may share."""
+
+    def __init__(self, weight: GroupedIntegers) -> None:
+        super().__init__()
+        self.bits = weight.bits
+        self.register_buffer("data", torch.from_numpy(weight.data))
+        self.register_buffer("scales", torch.from_numpy(weight.scales))
+        offsets = None
+        if weight.offsets is not None:
+            offsets = torch.from_numpy(weight.offsets)
+        self.register_buffer("offsets", offsets)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Returns (n, k)."""
+        n, k = self.data.shape
+        if self.bits == NIBBLE_BITS:
+            k *= 2
+        return (n, k)
+
+    def products(self, data: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+        """Returns integers times their scales, f32 (..., groups, 32), of rows of the buffers."""
+        grouped = data.unflatten(-1, (scales.shape[-1], -1))
+        if self.bits == NIBBLE_BITS:
+            grouped = torch.cat(((grouped & NIBBLE) - SIGN, grouped >> NIBBLE_BITS), dim=-1)
+        return grouped.float() * scales.float().unsqueeze(-1)
+
+
+class FewBitLinear(nn.Module):  # type: ignore[misc,unused-ignore]
+    """y = x W^T + bias, computed in f32; y has the type of x."""
+
+    def __init__(self, groups: GroupedWeight, bias: nn.Parameter | None) -> None:
+        super().__init__()
+        self.groups = groups
+        self.bias = bias
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Returns x W^T + bias; x: (..., k)."""
+        groups = self.groups
+        weight = groups.products(groups.data, groups.scales).flatten(1)
+        wide = x.float()
+        y = nn.functional.linear(wide, weight)
+        if groups.offsets is not None:
+            sums = wide.unflatten(-1, (groups.offsets.shape[1], -1)).sum(-1)
+            y = y + nn.functional.linear(sums, groups.offsets)
+        if self.bias is not None:
+            y = y + self.bias
+        return y.to(x.dtype)
+
+    def extra_repr(self) -> str:
+        """Returns the sizes for ``repr``."""
+        n, k = self.groups.sizes
+        return f"in_features={k}, out_features={n}, bits={self.groups.bits}"
+
+
+class FewBitEmbedding(nn.Module):  # type: ignore[misc,unused-ignore]
+    """Rows of W, computed in f32 and rounded to ``dtype``."""
+
+    def __init__(self, groups: GroupedWeight, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.groups = groups
+        self.dtype = dtype
+
+    def forward(self, indices: torch.Tensor) -> torch.Tensor:
+        """Returns rows ``indices``, integers of any shape: (..., k)."""
+        groups = self.groups
+        data, scales = (nn.functional.embedding(indices, buffer) for buffer in (groups.data, groups.scales))
+        numbers = groups.products(data, scales)
+        if groups.offsets is not None:
+            numbers = numbers + nn.functional.embedding(indices, groups.offsets).unsqueeze(-1)
+        return numbers.flatten(-2).to(self.dtype)
+
+    def extra_repr(self) -> str:
+        """Returns the sizes for ``repr``."""
+        n, k = self.groups.sizes
+        return f"{n}, {k}, bits={self.groups.bits}"
