@@ -64,7 +64,7 @@ PAGES_RUN_BY_OTHER_TESTS = {
     "fleet.md",  # by tests/docs/test_fleet_examples.py
     # by tests/docs/test_guides.py, with the files of the page, its model and the real compiler
     *("extending.md", "new-strategy.md", "your-kernel.md", "model-shapes.md", "c-library.md", "pytorch.md"),
-    "quantized.md",  # tests/docs/test_guides.py
+    *("quantized.md", "language-model.md"),  # tests/docs/test_guides.py
 }
 STANDING_IN = tuple(  # tests that name their examples
     f"tests/cli/commands/test_{name}.py" for name in ("bundle", "report", "fleet", "tune_program")

@@ -78,6 +78,16 @@ def test_a_layer_of_a_file_is_tuned_called_and_exported_for_c(tmp_path: Path) ->
     assert followed("quantized.md", tmp_path).endswith("\ntuned: 1536\n")
 
 
+def test_the_example_of_a_language_model_is_what_its_page_runs(tmp_path: Path) -> None:
+    """Its first commands install packages: where these are, the last one runs."""
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    pytest.importorskip("gguf", reason="gguf is not installed")
+    install, *_ = blocks_of((GUIDES / "language-model.md").read_text())
+    assert install.text.splitlines()[-1] == "python examples/language_model.py"
+    printed = Guide(tmp_path).follow((Block("sh", f"python {ROOT}/examples/language_model.py"),))
+    assert printed.endswith("\nright\n")
+
+
 def test_a_strategy_of_ones_own_is_made_tested_tuned_and_exported(tmp_path: Path) -> None:
     guide_in_copy(tmp_path).follow(blocks_of((GUIDES / "new-strategy.md").read_text()))
     require_measured_and_exported(tmp_path, "my_strategy")

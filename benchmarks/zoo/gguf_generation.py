@@ -1,0 +1,173 @@
+"""Tokens a second of models of GGUF files: tuner, eager mode, inductor, and llama.cpp where it is installed.
+
+``python -m benchmarks.zoo.gguf_generation --output FILE [--hidden 2048] [--layers 4] [--kind Q4_0 Q8_0]``.
+A Llama with random weights is written by ``examples/language_model.py``. Prompts of 64 tokens and single
+tokens are timed alone, in interleaved rounds of one process, on one thread, after all is compiled; tokens of
+tuner must be those of eager mode. llama.cpp is that of the package llama-cpp-python, which multiplies by
+activations of 8 bits; tuner multiplies f32.
+"""
+
+import argparse
+import importlib
+import runpy
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.limited_child import Stopped, in_child
+from benchmarks.results_file import add_report_options, emit, report
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "language_model.py"
+KINDS = ("Q4_0", "Q8_0")
+PROMPT, TOKENS, ROUNDS = 64, 16, 7
+VOCABULARY = 4096
+LIMIT_S = 1800.0
+EAGER, TUNER, INDUCTOR, LLAMA = "eager", "tuner", "inductor", "llama.cpp"
+Call = Callable[[int], Any]  # generates so many tokens after the prompt
+
+
+@dataclass(frozen=True)
+class GgufGeneration:
+    """Tokens a second of one file, by each of the ways to generate."""
+
+    kind: str
+    is_equal: bool = False  # tokens of tuner to those of eager mode
+    failure: str = ""
+    left: tuple[str, ...] = ()  # reasons for which graphs were left by tuner
+    without: dict[str, str] = field(default_factory=dict)  # way -> why it was not timed
+    prompt_per_s: dict[str, float] = field(default_factory=dict)
+    decode_per_s: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Returns the row in one line."""
+        speeds = [
+            f"{way} {self.prompt_per_s[way]:.1f} and {self.decode_per_s[way]:.2f}"
+            for way in self.decode_per_s
+        ]
+        equal = "equal" if self.is_equal else "OTHER TOKENS"
+        return f"{self.kind}: {self.failure or equal}; prompt and decode tokens/s: {', '.join(speeds)}"
+
+
+def generation_of(kind: str, hidden: int, layers: int, rounds: int) -> GgufGeneration:
+    """Writes a model, compiles it in each way and times all ways in this process."""
+    import torch
+
+    import tuner.torch
+
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.gguf"
+        runpy.run_path(str(EXAMPLE))["write_random"](path, hidden, layers, VOCABULARY, kind)
+        calls: dict[str, Call] = {}
+        without = {}
+        for way in (EAGER, TUNER, INDUCTOR):
+            calls[way] = _generator(path, "" if way == EAGER else way)
+        try:
+            calls[LLAMA] = _llama(path)
+        except (ImportError, ValueError) as error:
+            without[LLAMA] = str(error)
+        tokens = {way: call(TOKENS) for way, call in calls.items()}  # compiles
+        left = tuner.torch.graph_counts().reasons
+        seconds = _seconds(calls, rounds)
+    prompts = {way: median(first for first, _ in pairs) for way, pairs in seconds.items()}
+    steps = {way: median(all_s - first for first, all_s in pairs) for way, pairs in seconds.items()}
+    return GgufGeneration(
+        kind,
+        is_equal=bool(torch.equal(tokens[TUNER], tokens[EAGER])),
+        left=left,
+        without=without,
+        prompt_per_s={way: round(PROMPT / taken, 1) for way, taken in prompts.items()},
+        decode_per_s={way: round((TOKENS - 1) / taken, 2) for way, taken in steps.items()},
+    )
+
+
+def _prompt() -> Any:
+    import torch
+
+    return torch.randint(3, VOCABULARY, (1, PROMPT), generator=torch.manual_seed(0))
+
+
+def _generator(path: Path, backend: str) -> Call:
+    """Returns a function that generates so many tokens by a back end, "" for eager mode."""
+    import torch
+
+    import tuner.torch
+
+    model = tuner.torch.load_gguf(path)
+    if backend:
+        model.forward = torch.compile(model.forward, backend=backend)
+    caches: Any = importlib.import_module("transformers").StaticCache
+    cache = caches(config=model.config, max_cache_len=PROMPT + TOKENS)
+
+    def generate(count: int) -> Any:
+        cache.reset()
+        return model.generate(_prompt(), past_key_values=cache, max_new_tokens=count, do_sample=False)
+
+    return generate
+
+
+def _llama(path: Path) -> Call:
+    """Returns the same by llama.cpp; raises ImportError without it, ValueError where it refuses the file."""
+    library: Any = importlib.import_module("llama_cpp")
+    model = library.Llama(str(path), n_threads=1, n_threads_batch=1, n_ctx=256, n_batch=PROMPT, verbose=False)
+    prompt = _prompt()[0].tolist()
+
+    def generate(count: int) -> Any:
+        model.reset()
+        model.eval(prompt)
+        for step in range(count - 1):
+            model.eval([3 + step])
+
+    return generate
+
+
+def _seconds(calls: dict[str, Call], rounds: int) -> dict[str, list[tuple[float, float]]]:
+    """Returns seconds of the prompt, and of it with all tokens, of each way in each round."""
+    seconds: dict[str, list[tuple[float, float]]] = {way: [] for way in calls}
+    for _ in range(rounds):
+        for way, call in calls.items():
+            taken = []
+            for count in (1, TOKENS):
+                began = time.perf_counter()
+                call(count)
+                taken.append(time.perf_counter() - began)
+            seconds[way].append((taken[0], taken[1]))
+    return seconds
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Times each type, prints a line for each, and writes them as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.zoo.gguf_generation", description=__doc__)
+    parser.add_argument("--kind", nargs="*", default=KINDS, help="types of the weights")
+    parser.add_argument("--hidden", type=int, default=2048, help="size of a token's vector")
+    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds of one type")
+    add_report_options(parser)
+    options = parser.parse_args(arguments)
+    rows = []
+    for kind in options.kind:
+        row = in_child(
+            generation_of, kind, options.hidden, options.layers, options.rounds, limit_s=options.limit
+        )
+        if isinstance(row, Stopped):
+            row = GgufGeneration(kind, failure=row.reason)
+        rows.append(row)
+        print(row.text, file=sys.stderr, flush=True)
+    sizes = {name: getattr(options, name) for name in ("hidden", "layers", "rounds")}
+    settings = {**sizes, "vocabulary": VOCABULARY, "prompt": PROMPT, "tokens": TOKENS}
+    emit(report("gguf_generation", settings, list(map(asdict, rows)), {}), options.json, options.output)
+    return int(not all(row.is_equal for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
