@@ -13,8 +13,7 @@ from sqlalchemy import inspect, select
 from sqlalchemy.orm import Session, selectinload
 
 from tuner.core.errors import Refusal, Stage, UsageError
-from tuner.core.plausibility import why_impossible, why_no_verdict
-from tuner.core.processors import most_flop_per_s
+from tuner.core.plausibility import most_flop_per_s, why_impossible, why_no_verdict
 from tuner.core.records import Verdict
 from tuner.db.address import FileAddress, parse_address, require_path
 from tuner.db.database import Database, copy_pages, plain_errors

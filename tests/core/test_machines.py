@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tuner.core import machine as machines
-from tuner.core import processors
+from tuner.core import processors, roofline
 from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES, NUMBER_TYPES, STORED, number_type
 from tuner.core.errors import UsageError
 from tuner.core.gpu import CHIPS, chip_of
@@ -182,7 +182,7 @@ def test_each_processor_and_machine_offers_what_it_has_and_an_unknown_one_is_ref
 )
 def test_the_fastest_products_are_taken(has: str, dtype: str, name: str, source: str) -> None:
     machine = replace(PLAIN, **{f"has_{each}": True for each in has.split()})  # type: ignore[arg-type]
-    assert (processors.peak_set(dtype, machine), processors.peak_source(dtype, machine)) == (name, source)
+    assert (roofline.peak_set(dtype, machine), roofline.peak_source(dtype, machine)) == (name, source)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_dot_products_of_bf16_that_are_slower_than_f32_are_no_peak(name: str, is
     machine = replace(MACHINE, name=name)
     assert (machine.has_fast_bf16, machine.multiplies_pairs) == (is_fast, is_fast)
     assert dict(machine.limits())["has_fast_bf16"] == is_fast
-    assert processors.peak_source("bf16", machine) == ("AVX512-BF16" if is_fast else "FMA")
+    assert roofline.peak_source("bf16", machine) == ("AVX512-BF16" if is_fast else "FMA")
     assert replace(machine, has_amx_bf16=True).multiplies_pairs
     assert not replace(machine, has_bf16=False).has_fast_bf16
 
@@ -208,11 +208,11 @@ def test_types_with_the_same_instructions_and_what_is_missing_are_named() -> Non
     integers = "products of 16-bit integers"
     plain = {"f32": "FMA", "f64": "FMA", "bf16": "FMA", "f16": "FMA", "i8": integers}
     for machine, expected in ((both, plain | {"bf16": "AMX", "i8": "AMX"}), (PLAIN, plain)):
-        named = [part.split(" by ") for part in processors.peak_text(machine).split("; ")]
+        named = [part.split(" by ") for part in roofline.peak_text(machine).split("; ")]
         sources = {dtype: source for dtypes, source in named for dtype in dtypes.split(", ")}
         assert sorted(sources) == sorted(CPU_DTYPES)
         assert {dtype: sources[dtype] for dtype in expected} == expected
-    assert processors.peak_source("bf16x6", both) == "AMX"
+    assert roofline.peak_source("bf16x6", both) == "AMX"
     needs = ("vnni", "avx512", "amx-int8")
     assert processors.missing_on(PLAIN, needs) == ("vnni", "amx-int8")
     assert str(processors.refusal(PLAIN, needs)) == "needs vnni and amx-int8, which AMD EPYC does not offer"

@@ -16,9 +16,8 @@ from tuner.core.gpu import CLOCK_FLOP
 from tuner.core.interfaces import fastest_baseline
 from tuner.core.machine import Machine
 from tuner.core.matmul import BatchMatmul, Matmul
-from tuner.core.plausibility import why_impossible, why_inconsistent, why_no_verdict
+from tuner.core.plausibility import most_flop_per_s, why_impossible, why_inconsistent, why_no_verdict
 from tuner.core.problem_classes import FusedProblem
-from tuner.core.processors import most_flop_per_s
 from tuner.core.records import HostConditions, Measurement, Verdict
 from tuner.core.roofline import Roofline
 from tuner.core.round_quality import RoundQuality, round_quality

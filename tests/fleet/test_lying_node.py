@@ -13,7 +13,7 @@ from tests.fleet.recorded_runs import TARGET, calm_trials, replayed, trials_of, 
 from tests.support.overlaps import overlaps, repeated
 from tests.support.run_differences import differences
 from tuner.core.errors import Failure, Stage
-from tuner.core.processors import most_flop_per_s
+from tuner.core.plausibility import most_flop_per_s
 from tuner.fleet.install import install
 from tuner.fleet.local_fleet import LocalNodes
 from tuner.fleet.server import session

@@ -15,7 +15,7 @@ from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.matmul import Matmul
-from tuner.core.processors import most_flop_per_s
+from tuner.core.plausibility import most_flop_per_s
 from tuner.core.queries import TrialQuery
 from tuner.db.store import Store
 from tuner.runtime import extensions

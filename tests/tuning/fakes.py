@@ -12,10 +12,9 @@ from tuner.core.candidate import Candidate, TargetName, Value
 from tuner.core.compiled_code import KernelCode, PredictedCycles
 from tuner.core.errors import CandidateError, OpPlace, Stage, TunerError, UsageError
 from tuner.core.interfaces import AbstractRunner, Script
-from tuner.core.machine import Machine
+from tuner.core.machine import Machine, PresentLoad, Processors
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
-from tuner.core.processors import PresentLoad, Processors
 from tuner.core.queries import TrialQuery
 from tuner.core.records import Measurement
 from tuner.core.roofline import Roofline

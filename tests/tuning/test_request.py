@@ -14,11 +14,11 @@ from tests.tuning import fakes
 from tests.tuning.fakes import MACHINE, present
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
+from tuner.core.machine import Processors
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import MatmulProblem
 from tuner.core.problem_text import tune_command
-from tuner.core.processors import Processors
 from tuner.core.queries import DatabaseInfo, TaskQuery, nothing_matches
 from tuner.core.requests import FleetRequest, RunRequest
 from tuner.core.runs import Baseline, ChosenStrategy, LibraryTime, RunSettings

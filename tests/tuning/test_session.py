@@ -25,8 +25,8 @@ from tuner.core.interfaces import (
     FinalTimes,
     Script,
 )
+from tuner.core.machine import PresentLoad, Processors
 from tuner.core.problem import Problem
-from tuner.core.processors import PresentLoad, Processors
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
 from tuner.db.store import Store

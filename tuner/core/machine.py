@@ -1,4 +1,4 @@
-"""The machine that a time was measured on: its name, its instruction sets, its limits for constraints."""
+"""The machine that a time was measured on: name, instruction sets, limits for constraints, what is in use."""
 
 from dataclasses import dataclass, replace
 
@@ -174,3 +174,38 @@ def variables_of(problem: Problem, machine: Machine, threads: int) -> tuple[tupl
     """
     dividing = threads if problem.runs_alone else 1
     return (*problem.variables(), *machine.limits(), ("threads", dividing))
+
+
+@dataclass(frozen=True)
+class Processors:
+    """How many processors this machine has, and how many of them this process may use."""
+
+    present: int  # processors of the machine
+    allowed: int  # by the affinity mask of this process: taskset, cpuset
+    quota: float | None = None  # of the process's control group, in processors; None: no limit
+
+    @property
+    def usable(self) -> int:
+        """Returns how many threads of this process can run at once, given affinity mask and CPU quota."""
+        if self.quota is None:
+            return self.allowed
+        return max(1, min(self.allowed, int(self.quota)))
+
+    @property
+    def limit(self) -> str:
+        """Returns why this process may use fewer processors than the machine has; '' where it may use all."""
+        if self.usable < self.allowed:
+            return f"the quota of the control group (cpu.max) is {self.quota:g} processors"
+        if self.allowed < self.present:
+            return (
+                f"the affinity mask of this process (taskset, cpuset) allows {self.allowed} of {self.present}"
+            )
+        return ""
+
+
+@dataclass(frozen=True)
+class PresentLoad:
+    """Load of the processors that this process may use, without its own; 1.0 is one busy processor."""
+
+    busy: float  # with other programs
+    stolen: float  # given away by the hypervisor

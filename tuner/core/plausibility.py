@@ -4,11 +4,18 @@ The limits are not measurements: a probe of a processor's peak misses what its l
 refuse kernels that do reach it.
 """
 
+import math
 from typing import Final
 
+from tuner.core.dtypes import number_type
 from tuner.core.errors import Refusal
+from tuner.core.gpu import CLOCK_FLOP, USUAL_MULTIPROCESSORS
+from tuner.core.instruction_sets import ISAS
+from tuner.core.machine import PTX, Machine
 from tuner.core.problem import Problem
+from tuner.core.processors import instruction_sets_of
 from tuner.core.records import Measurement, Verdict
+from tuner.core.roofline import TILE_PRODUCTS
 from tuner.core.runs import Baseline
 
 LEAST_S: Final = 1e-10  # of a call: less than one cycle of any processor
@@ -16,6 +23,16 @@ MOST_S: Final = 1e6  # of a call, 11 days: time limits end a kernel much earlier
 MOST_CALLS: Final = 2**31  # per sample; a sample of the shortest calls has a million
 MOST_SAMPLES: Final = 10_000  # of one measurement; final re-measurements take at most 200
 ROUNDING: Final = 1e-9  # relative: JSON keeps every bit, other recordings fewer
+
+GPU_HZ: Final = 3.5e9  # above the highest boost clock that NVIDIA documents (GeForce RTX 50: 2.9e9)
+GPU_CLOCK_FLOP: Final = 32768  # of a multiprocessor without a documented number; B200 in fp8: 16384
+CPU_HZ: Final = 7e9  # above the highest clock that is sold (6.2e9)
+NARROW_BYTES: Final = 2  # of the numbers that products of small matrices take: bytes, bf16
+# Per cycle of a core of another instruction set, whatever the type: twice AMX with bytes.
+CPU_FLOP: Final = 4096
+# Products of bf16 by tiles that amount to one of f32: at least as many (Henry et al., 2019,
+# https://doi.org/10.1109/ARITH.2019.00019).
+BF16_PRODUCTS: Final = 6
 
 
 def why_not_seconds(measurement: Measurement) -> Refusal | None:
@@ -95,6 +112,40 @@ def why_no_baseline(baseline: Baseline, problem: Problem, limit_flop_per_s: floa
     if why is None:
         return None
     return Refusal(f"baseline: {why.text}")
+
+
+def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
+    """Returns an upper bound of the flop/s for a problem on ``threads`` threads, or on a whole GPU.
+
+    The documented flop per cycle of the problem's narrowest type, times a clock above any product's. Infinite
+    for another vendor's GPU, and for a processor whose number of cores is unknown.
+    """
+    dtype = problem.narrowest_dtype
+    if machine.isa == PTX:
+        documented = CLOCK_FLOP.get(machine.chip, {}).get(dtype, GPU_CLOCK_FLOP)
+        usual = USUAL_MULTIPROCESSORS.get(machine.chip, max(USUAL_MULTIPROCESSORS.values()))
+        return documented * max(machine.physical_cores, usual) * GPU_HZ
+    if machine.chip or not machine.physical_cores:
+        return math.inf
+    core_flop: float = CPU_FLOP
+    if machine.isa in ISAS:
+        isa = ISAS[machine.isa]
+        element_bytes = number_type(dtype).bytes
+        by_vectors = 2 * isa.vector_bytes // element_bytes * isa.fma_units
+        if element_bytes <= NARROW_BYTES:
+            by_vectors *= isa.narrow_products
+        core_flop = max(by_vectors, _tile_flop(dtype, machine))
+    return core_flop * max(threads, 1) * CPU_HZ
+
+
+def _tile_flop(dtype: str, machine: Machine) -> float:
+    """Returns the flop per cycle of a core's tiles; 0 where it has none for the dtype."""
+    if dtype == "f32":
+        return _tile_flop("bf16", machine) / BF16_PRODUCTS
+    products = TILE_PRODUCTS.get(dtype)
+    if products is None or products.instruction_set not in instruction_sets_of(machine):
+        return 0.0
+    return products.core_flop
 
 
 def _is_within(value: float, low: float, high: float) -> bool:

@@ -1,13 +1,9 @@
-"""Processors: instruction sets, processors by LLVM's names, limits of speed, what this process may use."""
+"""Instruction sets that a machine offers and code needs; CPUs that code is compiled for, by LLVM's names."""
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
 
-from tuner.core.dtypes import CPU_DTYPES, number_type
 from tuner.core.errors import Refusal, UsageError, unknown_value
-from tuner.core.gpu import CLOCK_FLOP, USUAL_MULTIPROCESSORS
 from tuner.core.instruction_sets import (
     AMX_BF16,
     AMX_INT8,
@@ -26,8 +22,7 @@ from tuner.core.instruction_sets import (
     Architecture,
     encoded,
 )
-from tuner.core.machine import EXTENSIONS, PTX, Machine, processor_class
-from tuner.core.problem import Problem
+from tuner.core.machine import EXTENSIONS, Machine, processor_class
 
 SEE_TARGETS = "tuner targets shows what this machine has"
 KIB = 2**10
@@ -36,8 +31,6 @@ FIELD_OF = {name: field for field, name in FIELDS.items()}
 AMX = (AVX512_BF16, VNNI, AMX_BF16, AMX_INT8)
 NEOVERSE = (DOTPROD, I8MM, ARM_BF16)  # since V1
 UNKNOWN_CACHES = (0, 0, 0)
-FMA = "FMA"
-WORDS = "products of 16-bit integers"
 
 
 def instruction_sets_of(machine: Machine) -> tuple[str, ...]:
@@ -182,134 +175,3 @@ def processor_of(name: str) -> DescribedProcessor:
     if name not in PROCESSORS:
         raise unknown_value("cpu", name, PROCESSORS)
     return PROCESSORS[name]
-
-
-@dataclass(frozen=True)
-class DotProducts:
-    """An instruction set with dot products: an instruction adds several products to each sum."""
-
-    set: str  # as in headers of scripts
-    dtype: str
-    label: str  # in messages
-    core_flop: int = 0  # of tiles: per cycle of a core; 0: no tiles
-
-
-# The fastest of a dtype first. A product of two tiles takes 16 cycles (Intel 64 optimization manual, 20.2).
-# avx512-fp16 is not here: it sums products of f16 in f16, which has 11 bits.
-DOT_PRODUCTS = (
-    DotProducts(AMX_BF16, "bf16", "AMX", core_flop=1024),
-    DotProducts(AVX512_BF16, "bf16", "AVX512-BF16"),
-    DotProducts(AMX_BF16, "bf16x6", "AMX", core_flop=1024 // number_type("bf16x6").tile_products),
-    DotProducts(AMX_INT8, "i8", "AMX", core_flop=2048),
-    DotProducts(VNNI, "i8", "VNNI"),
-    DotProducts(ARM_BF16, "bf16", "BFMMLA"),
-    DotProducts(I8MM, "i8", "SMMLA"),
-    DotProducts(DOTPROD, "i8", "SDOT"),
-)
-TILE_PRODUCTS = {row.dtype: row for row in DOT_PRODUCTS if row.core_flop}  # by dtype
-
-
-def peak_set(dtype: str, machine: Machine) -> str:
-    """Returns the instruction set with the fastest dot products of ``dtype``, such as "amx-bf16".
-
-    "" where vector instructions without dot products are the fastest.
-    """
-    offered = set(instruction_sets_of(machine))
-    if not machine.has_fast_bf16:
-        offered.discard(AVX512_BF16)
-    return next((row.set for row in DOT_PRODUCTS if row.dtype == dtype and row.set in offered), "")
-
-
-def peak_source(dtype: str, machine: Machine) -> str:
-    """Returns the name of the instructions that the peak of ``dtype`` is measured with: "AMX", "FMA", ..."""
-    labels = {row.set: row.label for row in DOT_PRODUCTS}
-    plain = FMA if number_type(dtype).is_float else WORDS
-    return labels.get(peak_set(dtype, machine), plain)
-
-
-def peak_text(machine: Machine) -> str:
-    """Returns the instructions with which peaks are measured, per dtype: "f32, f64 by FMA; i8 by VNNI"."""
-    by: dict[str, list[str]] = {}
-    for dtype in CPU_DTYPES:
-        by.setdefault(peak_source(dtype, machine), []).append(dtype)
-    return "; ".join(f"{', '.join(dtypes)} by {source}" for source, dtypes in by.items())
-
-
-GPU_HZ: Final = 3.5e9  # above the highest boost clock that NVIDIA documents (GeForce RTX 50: 2.9e9)
-GPU_CLOCK_FLOP: Final = 32768  # of a multiprocessor without a documented number; B200 in fp8: 16384
-CPU_HZ: Final = 7e9  # above the highest clock that is sold (6.2e9)
-NARROW_BYTES: Final = 2  # of the numbers that products of small matrices take: bytes, bf16
-# Per cycle of a core of another instruction set, whatever the type: twice AMX with bytes.
-CPU_FLOP: Final = 4096
-# Products of bf16 by tiles that amount to one of f32: at least as many (Henry et al., 2019,
-# https://doi.org/10.1109/ARITH.2019.00019).
-BF16_PRODUCTS: Final = 6
-
-
-def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
-    """Returns an upper bound of the flop/s for a problem on ``threads`` threads, or on a whole GPU.
-
-    The documented flop per cycle of the problem's narrowest type, times a clock above any product's. Infinite
-    for another vendor's GPU, and for a processor whose number of cores is unknown.
-    """
-    dtype = problem.narrowest_dtype
-    if machine.isa == PTX:
-        documented = CLOCK_FLOP.get(machine.chip, {}).get(dtype, GPU_CLOCK_FLOP)
-        usual = USUAL_MULTIPROCESSORS.get(machine.chip, max(USUAL_MULTIPROCESSORS.values()))
-        return documented * max(machine.physical_cores, usual) * GPU_HZ
-    if machine.chip or not machine.physical_cores:
-        return math.inf
-    core_flop: float = CPU_FLOP
-    if machine.isa in ISAS:
-        isa = ISAS[machine.isa]
-        element_bytes = number_type(dtype).bytes
-        by_vectors = 2 * isa.vector_bytes // element_bytes * isa.fma_units
-        if element_bytes <= NARROW_BYTES:
-            by_vectors *= isa.narrow_products
-        core_flop = max(by_vectors, _tile_flop(dtype, machine))
-    return core_flop * max(threads, 1) * CPU_HZ
-
-
-def _tile_flop(dtype: str, machine: Machine) -> float:
-    """Returns the flop per cycle of a core's tiles; 0 where it has none for the dtype."""
-    if dtype == "f32":
-        return _tile_flop("bf16", machine) / BF16_PRODUCTS
-    products = TILE_PRODUCTS.get(dtype)
-    if products is None or products.set not in instruction_sets_of(machine):
-        return 0.0
-    return products.core_flop
-
-
-@dataclass(frozen=True)
-class Processors:
-    """How many processors this machine has, and how many of them this process may use."""
-
-    present: int  # processors of the machine
-    allowed: int  # by the affinity mask of this process: taskset, cpuset
-    quota: float | None = None  # of the process's control group, in processors; None: no limit
-
-    @property
-    def usable(self) -> int:
-        """Returns how many threads of this process can run at once, given affinity mask and CPU quota."""
-        if self.quota is None:
-            return self.allowed
-        return max(1, min(self.allowed, int(self.quota)))
-
-    @property
-    def limit(self) -> str:
-        """Returns why this process may use fewer processors than the machine has; '' where it may use all."""
-        if self.usable < self.allowed:
-            return f"the quota of the control group (cpu.max) is {self.quota:g} processors"
-        if self.allowed < self.present:
-            return (
-                f"the affinity mask of this process (taskset, cpuset) allows {self.allowed} of {self.present}"
-            )
-        return ""
-
-
-@dataclass(frozen=True)
-class PresentLoad:
-    """Load of the processors that this process may use, without its own; 1.0 is one busy processor."""
-
-    busy: float  # with other programs
-    stolen: float  # given away by the hypervisor

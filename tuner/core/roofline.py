@@ -1,12 +1,29 @@
-"""The roofline of a machine: the least time that a kernel can take there; a check of reported rooflines."""
+"""The roofline of a machine: the least time that a kernel can take there; a check of reported rooflines.
+
+Peaks of a CPU are measured with its fastest dot products of a dtype (``peak_set``).
+"""
 
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tuner.core.dtypes import CPU_DTYPES, number_type
 from tuner.core.errors import Refusal
+from tuner.core.instruction_sets import (
+    AMX_BF16,
+    AMX_INT8,
+    ARM_BF16,
+    AVX512_BF16,
+    DOTPROD,
+    I8MM,
+    VNNI,
+)
+from tuner.core.machine import Machine
+from tuner.core.processors import instruction_sets_of
 
 REACHED = "reached by a kernel"  # source of a roofline's flop/s
 SHIPPED = "measured on a machine of this name"  # of a roofline that comes with tuner
+FMA = "FMA"  # instructions that peaks are measured with, of floats without dot products
+WORD_PRODUCTS = "products of 16-bit integers"  # the same, of integers
 MOST_BYTES_PER_S: Final = 1e14  # from memory; NVIDIA B200: 8e12
 
 
@@ -66,3 +83,58 @@ def why_no_roofline(roofline: Roofline, limit_flop_per_s: float) -> Refusal | No
             f"found a roofline of {roofline.bytes_per_s:g} bytes/s, allowed at most {MOST_BYTES_PER_S:g}"
         )
     return None
+
+
+@dataclass(frozen=True)
+class DotProducts:
+    """An instruction set with dot products: an instruction adds several products to each sum."""
+
+    instruction_set: str  # as in headers of scripts: "amx-bf16"
+    dtype: str
+    label: str  # in messages: "AMX"
+    core_flop: int = 0  # flop of a core per cycle, of tiles; 0 for an instruction set without tiles
+
+
+# Of each dtype the fastest instruction set first. A product of two tiles takes 16 cycles (Intel 64
+# optimization manual, 20.2).
+# avx512-fp16 is not here: it sums products of f16 in f16, which has 11 bits.
+DOT_PRODUCTS = (
+    DotProducts(AMX_BF16, "bf16", "AMX", core_flop=1024),
+    DotProducts(AVX512_BF16, "bf16", "AVX512-BF16"),
+    DotProducts(AMX_BF16, "bf16x6", "AMX", core_flop=1024 // number_type("bf16x6").tile_products),
+    DotProducts(AMX_INT8, "i8", "AMX", core_flop=2048),
+    DotProducts(VNNI, "i8", "VNNI"),
+    DotProducts(ARM_BF16, "bf16", "BFMMLA"),
+    DotProducts(I8MM, "i8", "SMMLA"),
+    DotProducts(DOTPROD, "i8", "SDOT"),
+)
+TILE_PRODUCTS = {row.dtype: row for row in DOT_PRODUCTS if row.core_flop}  # by dtype
+
+
+def peak_set(dtype: str, machine: Machine) -> str:
+    """Returns the instruction set with the fastest dot products of ``dtype``, such as "amx-bf16".
+
+    "" where vector instructions without dot products are the fastest.
+    """
+    offered = set(instruction_sets_of(machine))
+    if not machine.has_fast_bf16:
+        offered.discard(AVX512_BF16)
+    for products in DOT_PRODUCTS:
+        if products.dtype == dtype and products.instruction_set in offered:
+            return products.instruction_set
+    return ""
+
+
+def peak_source(dtype: str, machine: Machine) -> str:
+    """Returns the name of the instructions that the peak of ``dtype`` is measured with: "AMX", "FMA", ..."""
+    labels = {row.instruction_set: row.label for row in DOT_PRODUCTS}
+    plain = FMA if number_type(dtype).is_float else WORD_PRODUCTS
+    return labels.get(peak_set(dtype, machine), plain)
+
+
+def peak_text(machine: Machine) -> str:
+    """Returns the instructions with which peaks are measured, per dtype: "f32, f64 by FMA; i8 by VNNI"."""
+    by: dict[str, list[str]] = {}
+    for dtype in CPU_DTYPES:
+        by.setdefault(peak_source(dtype, machine), []).append(dtype)
+    return "; ".join(f"{', '.join(dtypes)} by {source}" for source, dtypes in by.items())

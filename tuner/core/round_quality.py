@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from tuner.core.processors import PresentLoad
+from tuner.core.machine import PresentLoad
 from tuner.core.records import HostConditions, Measurement, drift
 from tuner.core.reliability import RELIABLE, Reliability, reliable_unless, unknown, unreliable
 from tuner.core.runs import Baseline

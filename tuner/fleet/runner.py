@@ -11,9 +11,9 @@ from tuner.core.candidate import AUTO, Candidate, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, OpPlace, TunerError, UsageError
 from tuner.core.interfaces import AbstractRunner, Artifact, BoundRecord, Effort, FinalTimes, Script
-from tuner.core.machine import Machine
+from tuner.core.machine import Machine, PresentLoad, Processors
+from tuner.core.plausibility import most_flop_per_s
 from tuner.core.problem import Problem
-from tuner.core.processors import PresentLoad, Processors, most_flop_per_s
 from tuner.core.requests import FleetRequest
 from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline, ChosenStrategy, Compiler, RunSettings

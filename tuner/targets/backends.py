@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from tuner.core.candidate import AUTO, CPU, CUDA, REPLAY, SIMULATOR, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import OpPlace, UsageError, unknown_value
-from tuner.core.machine import Machine
+from tuner.core.machine import Machine, PresentLoad, Processors
 from tuner.core.problem import Problem
-from tuner.core.processors import PresentLoad, Processors
 from tuner.core.runs import RunSettings
 from tuner.targets.target import Target, TargetStatus
 

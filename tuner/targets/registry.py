@@ -8,8 +8,7 @@ from typing import Final, final
 
 from tuner.core.candidate import TargetName
 from tuner.core.errors import OpPlace
-from tuner.core.machine import Machine
-from tuner.core.processors import PresentLoad, Processors
+from tuner.core.machine import Machine, PresentLoad, Processors
 from tuner.runtime import extensions
 from tuner.runtime.cpu import host
 from tuner.runtime.workers.worker import call_in_child

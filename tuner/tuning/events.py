@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tuner.core.errors import Failure
-from tuner.core.machine import Machine
-from tuner.core.processors import PresentLoad
+from tuner.core.machine import Machine, PresentLoad
 from tuner.core.queries import Counts
 from tuner.core.records import Record
 from tuner.core.reliability import Reliability

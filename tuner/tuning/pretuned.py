@@ -19,8 +19,7 @@ from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import MatmulProblem
-from tuner.core.processors import peak_set
-from tuner.core.roofline import SHIPPED, Roofline
+from tuner.core.roofline import SHIPPED, Roofline, peak_set
 from tuner.space.scripts.choice import first_configuration
 from tuner.tuning.rule import DispatchRule, ProblemSpaces, parse_rule
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
-from tuner.core.machine import Machine
+from tuner.core.machine import Machine, Processors
 from tuner.core.problem import Problem
 from tuner.core.problem_text import tune_command
-from tuner.core.processors import Processors, require_instructions
+from tuner.core.processors import require_instructions
 from tuner.core.queries import TaskQuery
 from tuner.core.requests import TIMED_SAMPLER, RunRequest, require_budget, require_number
 from tuner.core.runs import Run, RunSettings

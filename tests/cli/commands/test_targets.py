@@ -14,8 +14,9 @@ from tests.support.stub_driver import stub_library
 from tests.tuning import fakes
 from tuner.core.candidate import CPU, TargetName
 from tuner.core.interfaces import AbstractRunner
+from tuner.core.machine import Processors
 from tuner.core.matmul import Matmul
-from tuner.core.processors import PROCESSORS, Processors
+from tuner.core.processors import PROCESSORS
 from tuner.runtime.cpu.host import LIMIT_VARIABLE, describe_machine, offers
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.cpu import compiler as described_compiler

@@ -18,6 +18,7 @@ from tests.tuning.fakes import MACHINE, baseline, settings
 from tuner.analysis.importance import TooFew, ablate
 from tuner.core.candidate import Value
 from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage, UsageError
+from tuner.core.machine import PresentLoad
 from tuner.core.matmul import Matmul
 from tuner.core.processors import PresentLoad
 from tuner.core.progress import FusionEnded, FusionsFound, FusionStarted, WeightsPacked

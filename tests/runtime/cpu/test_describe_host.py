@@ -9,7 +9,8 @@ import pytest
 
 from tuner.core.errors import UsageError
 from tuner.core.instruction_sets import ISAS
-from tuner.core.processors import PROCESSORS, Processors, instruction_sets_of
+from tuner.core.machine import Processors
+from tuner.core.processors import PROCESSORS, instruction_sets_of
 from tuner.runtime.cpu import host
 from tuner.runtime.cpu.host import present_load, usable_processors
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tuner.core.machine import Machine
-from tuner.core.processors import peak_source
+from tuner.core.roofline import peak_source
 from tuner.runtime.cpu import roofline as roofline_module
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.roofline import flop_per_s

@@ -22,8 +22,10 @@ from tuner.core.instruction_sets import AARCH64, NEON, X86_64, code_level
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, variables_of
 from tuner.core.matmul import Matmul
+from tuner.core.plausibility import most_flop_per_s
 from tuner.core.problem import Problem
-from tuner.core.processors import PROCESSORS, instruction_sets_of, most_flop_per_s, peak_text
+from tuner.core.processors import PROCESSORS, instruction_sets_of
+from tuner.core.roofline import peak_text
 from tuner.runtime.cpu import host
 from tuner.runtime.cpu.host import describe_machine, own_architecture, require_own_intrinsics
 from tuner.runtime.cpu.jit import loop_text

@@ -11,8 +11,7 @@ from typing import Any, Final, final
 
 from tuner.core.errors import Failure, Refusal, UsageError
 from tuner.core.machine import Machine
-from tuner.core.plausibility import why_impossible, why_no_baseline, why_no_verdict
-from tuner.core.processors import most_flop_per_s
+from tuner.core.plausibility import most_flop_per_s, why_impossible, why_no_baseline, why_no_verdict
 from tuner.core.records import Measurement
 from tuner.core.remote_results import (
     BaselineTime,

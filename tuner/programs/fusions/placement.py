@@ -1,12 +1,12 @@
-"""Decides where each tensor of a program lies: in which buffer, from which element on, with which strides.
+"""The buffer plan of a program: in which buffer each tensor lies, from which element on, with which strides.
 
 Reshapes, static slices and transposes that keep the last dimension are views of the same memory. What is
 padded, concatenated, inserted or returned is computed where it must lie in the end, if its producer can write
 there; otherwise a fusion copies it (``copying_fusion``). Padding is in its buffer before the first call, and
 no fusion writes it.
 
-The program is walked backwards for places that readers ask for (``placed``), then forwards for all others
-(``settle``).
+Two walks over the program make a ``BufferPlan``: backwards for the views that readers ask for (``placed``),
+then forwards for all other tensors (``settle``).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -64,7 +64,7 @@ from tuner.programs.fusions.views import (
 
 @dataclass(frozen=True)
 class NeededCopy:
-    """A copy that a separate fusion makes: no fusion can write the value directly to where it has to lie."""
+    """A copy of ``source`` to ``target`` by a fusion of its own: its producer cannot write it there."""
 
     source: Value
     target: View
@@ -77,16 +77,17 @@ class BufferPlan:
     buffers: list[Buffer] = field(default_factory=list)
     views: dict[Value, View] = field(default_factory=dict)
     copies: dict[Op, list[NeededCopy]] = field(default_factory=dict)  # operation -> copies run in its place
-    moved: set[Op] = field(default_factory=set)  # transposes that are views
+    viewed_transposes: set[Op] = field(default_factory=set)  # transposes that are views: nothing is moved
     computed: list[Op] = field(default_factory=list)  # operations that fusions compute, in order
 
 
 def placed(payload: TensorPayload, first_weight: int, paddings: Collection[Op] = ()) -> BufferPlan:
-    """Returns a plan with the views of arguments and results, and of values that must lie at a certain place.
+    """Returns a plan with the views of a program's arguments and results, and of tensors that these ask for.
 
-    A value must, if a padding, concatenation, insertion or transpose reads it. Other values get their views
-    by ``settle``. The arguments from ``first_weight`` on are weights. ``paddings``: those that are not in
-    memory.
+    A tensor that a padding, concatenation, insertion or transpose reads is computed in the view that its
+    reader needs, or copied there. All other tensors get their views by ``settle``. Arguments from
+    ``first_weight`` on are weights. ``paddings``: the operations ``tensor.pad`` whose results are not in
+    memory, since a fusion that reads them computes them.
     """
     plan = BufferPlan()
     for index, argument in enumerate(payload.block.arguments):
@@ -109,16 +110,17 @@ def placed(payload: TensorPayload, first_weight: int, paddings: Collection[Op] =
                 _send(plan, part, view, op)
         elif op.name == INSERT and slice_of(op) is not None:
             _place_insertion(plan, op)
-        elif (order := _moved_rows(op)) is not None and op.results[0] not in plan.views:
+        elif (order := _row_order(op)) is not None and op.results[0] not in plan.views:
             _place_transposed(plan, op, order)
-    plan.computed = [op for op in payload.ops if _is_computed(op, plan.moved)]
+    plan.computed = [op for op in payload.ops if _is_computed(op, plan.viewed_transposes)]
     return plan
 
 
 def settle(plan: BufferPlan, payload: TensorPayload, outputs: Collection[Value]) -> None:
-    """Adds to ``plan`` a view for each of ``outputs`` that has none yet, and views of reshapes and slices.
+    """Completes ``plan`` with views of the tensors that fusions write, and of what reads them as views.
 
-    ``outputs``: the values that fusions write.
+    ``outputs``: the tensors that fusions write. Those without a view get temporary buffers; reshapes, slices
+    and transposes that are views get views of their sources.
     """
     computed = set(plan.computed)
     for op in payload.ops:
@@ -126,7 +128,7 @@ def settle(plan: BufferPlan, payload: TensorPayload, outputs: Collection[Value])
             for value in op.results:
                 if value in outputs and value not in plan.views:
                     plan.views[value] = temporary(plan, tensor_type(value.type))
-        elif (op.name in VIEWS or op in plan.moved) and op.results[0] not in plan.views:
+        elif (op.name in VIEWS or op in plan.viewed_transposes) and op.results[0] not in plan.views:
             _place_view(plan, op)
 
 
@@ -145,22 +147,39 @@ def _new(plan: BufferPlan, owner: str, number: int, type_: TensorType, padding: 
     return views.whole(len(plan.buffers) - 1, type_)
 
 
-def _is_computed(op: Op, moved: Collection[Op]) -> bool:
-    if op.name in FREE or op in moved or is_scalar_op(op) or op.name in (EXPAND, COLLAPSE, CONCAT):
+def _is_computed(op: Op, viewed_transposes: Collection[Op]) -> bool:
+    """Returns whether a fusion computes the result of ``op``.
+
+    False for views, free constants and scalars, and for results that the producers of the operands write.
+    """
+    if (
+        op.name in FREE
+        or op in viewed_transposes
+        or is_scalar_op(op)
+        or op.name in (EXPAND, COLLAPSE, CONCAT)
+    ):
         return False
     if op.name in (SLICE, INSERT):
         return slice_of(op) is None
     return op.name != PAD or padding_number(op) is None
 
 
-def _send(plan: BufferPlan, value: Value, target: View, at: Op) -> None:
-    """Lets a value be computed at ``target``; else plans a copy to ``target`` in the place of ``at``."""
-    if not _place(plan, value, target, at):
-        plan.copies.setdefault(at, []).append(NeededCopy(value, target))
+def _send(plan: BufferPlan, value: Value, target: View, reader: Op) -> None:
+    """Lets ``value`` be computed in ``target``; if it cannot be, plans a copy into ``target``.
+
+    ``reader``: the operation that needs the value there; the copy runs at its position in the program.
+    """
+    if not _computes_in(plan, value, target, reader):
+        plan.copies.setdefault(reader, []).append(NeededCopy(value, target))
 
 
-def _place(plan: BufferPlan, value: Value, target: View, reader: Op) -> bool:
-    """Places a value, and what it is a view of, if its producer can write there; says whether it can."""
+def _computes_in(plan: BufferPlan, value: Value, target: View, reader: Op) -> bool:
+    """Makes ``target`` the view of ``value`` in ``plan`` if its producer can write there; returns whether.
+
+    Of a reshape, or a transpose that keeps the last dimension, the source gets a view of ``target`` too.
+    False, and nothing is changed, if the value has a view already, is an argument or constant, if ``target``
+    has gaps within its rows, or if an operation other than ``reader`` cannot read the value there.
+    """
     op = defining(value)
     has_rows = not target.strides or target.type.shape[-1] == 1 or target.strides[-1] == 1
     if op is None or value in plan.views or is_free(value) or not has_rows:
@@ -170,23 +189,27 @@ def _place(plan: BufferPlan, value: Value, target: View, reader: Op) -> bool:
         return False
     if op.name in (EXPAND, COLLAPSE):
         source = source_of(op, target)
-        is_placed = source is not None and _place(plan, op.operands[0], source, op)
-    elif (order := _moved_rows(op)) is not None and _place(
+        is_placed = source is not None and _computes_in(plan, op.operands[0], source, op)
+    elif (order := _row_order(op)) is not None and _computes_in(
         plan, op.operands[0], views.permuted(target, _inverse(order)), op
     ):
-        plan.moved.add(op)
+        plan.viewed_transposes.add(op)
         is_placed = True
     elif op.name == INSERT:
         is_placed = slice_of(op) is not None
     else:
-        is_placed = op.name == CONCAT or _is_computed(op, plan.moved)
+        is_placed = op.name == CONCAT or _is_computed(op, plan.viewed_transposes)
     if is_placed:
         plan.views[value] = target
     return is_placed
 
 
 def _can_read(value: Value, view: View, user: Op) -> bool:
-    """Returns whether ``user`` can read a value that lies as ``view``, which need not be contiguous."""
+    """Returns whether ``user`` can read ``value`` from ``view``, which need not be contiguous.
+
+    A reshape can if its result is a view too that all of its users can read; quantized operations read only
+    contiguous memory.
+    """
     if is_quantized(user):
         return views.is_contiguous(view)
     if user.name not in VIEWS or user.operands[0] != value:
@@ -199,7 +222,11 @@ def _is_readable(value: Value, view: View) -> bool:
     return all(_can_read(value, view, user) for user in users(value))
 
 
-def _moved_rows(op: Op) -> tuple[int, ...] | None:
+def _row_order(op: Op) -> tuple[int, ...] | None:
+    """Returns the order of the source's dimensions in the result of a transpose that keeps the last one.
+
+    Rows are then moved as a whole, and a view of the source can stand for the result. None for another op.
+    """
     order = transposition_of(op)
     if order and order[-1] == len(order) - 1:
         return order
@@ -211,35 +238,48 @@ def _inverse(order: Sequence[int]) -> tuple[int, ...]:
 
 
 def _place_transposed(plan: BufferPlan, op: Op, order: tuple[int, ...]) -> None:
-    """Lets the source be written as the result lies, or the result be read as the source lies."""
+    """Makes a transpose a view where that is possible, without moving elements.
+
+    Either its source is written through a view of the result's new buffer, or its result is read through a
+    view of the source. ``order``: of ``row_order``. Where neither is possible, a fusion computes it.
+    """
     result = op.results[0]
     source = op.operands[0]
     count = len(plan.buffers)
     target = temporary(plan, tensor_type(result.type))
-    if _place(plan, source, views.permuted(target, _inverse(order)), op):
+    if _computes_in(plan, source, views.permuted(target, _inverse(order)), op):
         plan.views[result] = target
-        plan.moved.add(op)
+        plan.viewed_transposes.add(op)
         return
     del plan.buffers[count:]
-    natural = _natural(plan, source)
-    if natural is not None and _is_readable(result, views.permuted(natural, order)):
-        plan.moved.add(op)
+    expected = _expected_view(plan, source)
+    if expected is not None and _is_readable(result, views.permuted(expected, order)):
+        plan.viewed_transposes.add(op)
 
 
-def _natural(plan: BufferPlan, value: Value) -> View | None:
+def _expected_view(plan: BufferPlan, value: Value) -> View | None:
+    """Returns the view that ``value`` has in ``plan``, or will have if no reader asks for another one.
+
+    A tensor without a buffer yet has the view of a whole buffer -1: only its strides count. None for a
+    reshape that needs a copy.
+    """
     op = defining(value)
     if value in plan.views:
         return plan.views[value]
     if op is not None and (op.name in (EXPAND, COLLAPSE) or (op.name == SLICE and slice_of(op) is not None)):
-        source = _natural(plan, op.operands[0])
+        source = _expected_view(plan, op.operands[0])
         if source is None:
             return None
         return view_of(op, source)
-    return views.whole(-1, tensor_type(value.type))  # -1: no buffer yet, only the strides count
+    return views.whole(-1, tensor_type(value.type))
 
 
 def _place_insertion(plan: BufferPlan, op: Op) -> None:
-    """Places an insertion's result, target and part; the last two are copied if writes may overlap."""
+    """Gives views to the result and both operands of a ``tensor.insert_slice``.
+
+    Both operands are computed in the result's buffer where no other write touches the slice; else they are
+    copied there, the inserted slice last.
+    """
     source, into = op.operands
     result = op.results[0]
     slice_ = slice_of(op)
@@ -248,17 +288,17 @@ def _place_insertion(plan: BufferPlan, op: Op) -> None:
     if result not in plan.views:
         plan.views[result] = temporary(plan, tensor_type(result.type), padding)
     home = plan.views[result]
-    part = views.without(views.sliced(home, slice_.offsets, slice_.sizes, slice_.steps), slice_.dropped)
-    if padding is not None or insertions(op) is not None:  # nothing else writes the part's place
+    inserted = views.without(views.sliced(home, slice_.offsets, slice_.sizes, slice_.steps), slice_.dropped)
+    if padding is not None or insertions(op) is not None:  # nothing else writes the slice
         base = defining(into)
         if base is not None and base.name == INSERT:
             _send(plan, into, home, op)
-        _send(plan, source, part, op)
+        _send(plan, source, inserted, op)
         return
     copies = plan.copies.setdefault(op, [])
-    if not (_is_read_once(plan, into, op) and _place(plan, into, home, op)):
+    if not (_is_read_once(plan, into, op) and _computes_in(plan, into, home, op)):
         copies.append(NeededCopy(into, home))
-    copies.append(NeededCopy(source, part))
+    copies.append(NeededCopy(source, inserted))
 
 
 def _is_read_once(plan: BufferPlan, value: Value, reader: Op) -> bool:
@@ -268,16 +308,17 @@ def _is_read_once(plan: BufferPlan, value: Value, reader: Op) -> bool:
         return False
     if op.name in (EXPAND, COLLAPSE):
         return _is_read_once(plan, op.operands[0], op)
-    return _is_computed(op, plan.moved) and _moved_rows(op) is None
+    return _is_computed(op, plan.viewed_transposes) and _row_order(op) is None
 
 
 def _place_view(plan: BufferPlan, op: Op) -> None:
+    """Gives the result of a reshape, slice or transpose a view of its source; copies the source if needed."""
     source = op.operands[0]
     if is_free(source):
         number = number_of(source)
         plan.views[source] = temporary(plan, tensor_type(source.type), number)
     source_view = plan.views[source]
-    if op in plan.moved:
+    if op in plan.viewed_transposes:
         order = transposition_of(op)
         assert order is not None
         plan.views[op.results[0]] = views.permuted(source_view, order)
@@ -291,14 +332,14 @@ def _place_view(plan: BufferPlan, op: Op) -> None:
     plan.views[op.results[0]] = view
 
 
-def copying_fusion(copy: NeededCopy, places: Mapping[Value, View], weights: Collection[int]) -> Fusion:
+def copying_fusion(copy: NeededCopy, view_of_value: Mapping[Value, View], weights: Collection[int]) -> Fusion:
     """Returns the fusion that copies a value to a view; it fills the view if the value is a filled tensor.
 
-    ``places``: where values lie in memory; ``weights``: numbers of the buffers that are weights.
+    ``view_of_value``: where values lie in memory; ``weights``: indices of the buffers that are weights.
     """
     if is_free(copy.source):
         return _filling(copy)
-    source, target = _without_unit_dimensions(places[copy.source], copy.target)
+    source, target = _without_unit_dimensions(view_of_value[copy.source], copy.target)
     mark = f" {{{WEIGHT_ATTRIBUTE}}}" if source.buffer in weights else ""
     element = source.type.element
     rank = len(source.type.shape)
@@ -322,6 +363,7 @@ def copying_fusion(copy: NeededCopy, places: Mapping[Value, View], weights: Coll
 
 
 def _filling(copy: NeededCopy) -> Fusion:
+    """Returns the fusion that fills ``copy.target`` with the constant of the source; with 0 if it is empty."""
     fill = defining(copy.source)
     assert fill is not None
     type_ = memref_type(copy.target)
@@ -345,7 +387,10 @@ def _tensor(view: View) -> str:
 
 
 def _without_unit_dimensions(source: View, target: View) -> tuple[View, View]:
-    """Returns both views without dimensions of size 1; neighbours that both views can merge are one."""
+    """Returns both views without dimensions of size 1, and with neighbouring dimensions merged.
+
+    Dimensions are merged where both views can be collapsed without a copy.
+    """
     dropped = [index for index, size in enumerate(source.type.shape) if size == 1]
     cut = [without(view, dropped) for view in (source, target)]
     rank = len(cut[0].strides)

@@ -23,8 +23,8 @@ from tuner.core.instruction_sets import (
     architecture_of,
     isa_of,
 )
-from tuner.core.machine import EXTENSIONS, Machine, processor_class
-from tuner.core.processors import LESSER_PROCESSORS, DescribedProcessor, PresentLoad, Processors
+from tuner.core.machine import EXTENSIONS, Machine, PresentLoad, Processors, processor_class
+from tuner.core.processors import LESSER_PROCESSORS, DescribedProcessor
 
 # The permission of Linux to use AMX tile registers. Documentation/arch/x86/xstate.rst of the kernel.
 

@@ -24,8 +24,7 @@ from tuner.core.instruction_sets import (
     VNNI,
 )
 from tuner.core.machine import Machine
-from tuner.core.processors import peak_set, peak_source
-from tuner.core.roofline import Roofline
+from tuner.core.roofline import Roofline, peak_set, peak_source
 from tuner.runtime.cpu.host import may_use_tiles, processors
 from tuner.runtime.cpu.jit import JittedModule, PackedArguments, loop_text
 from tuner.runtime.cpu.memory import placed_empty

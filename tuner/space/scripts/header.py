@@ -13,8 +13,8 @@ from tuner.core.errors import UsageError
 from tuner.core.instruction_sets import ARM_BF16, AVX2, AVX512, AVX512_BF16, DOTPROD, I8MM, VNNI
 from tuner.core.problem import WARM, Problem
 from tuner.core.problem_documents import PROBLEM
-from tuner.core.processors import TILE_PRODUCTS
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
+from tuner.core.roofline import TILE_PRODUCTS
 from tuner.core.serialization import (
     decode,
     encode,
@@ -31,7 +31,8 @@ from tuner.core.text_files import read_text
 # Which instruction sets the code of a transform script needs: those of the ops that it calls.
 # Vectors of any width need none, since LLVM compiles them for every processor.
 
-PRODUCTS = {dtype: row.set for dtype, row in TILE_PRODUCTS.items()}  # of tiles, by dtype of the operands
+# dtype of the operands -> instruction set that multiplies tiles of it
+PRODUCTS = {dtype: products.instruction_set for dtype, products in TILE_PRODUCTS.items()}
 # Transform op -> {dtype of the operands: instruction set}; "" is any dtype
 OPS = {
     "tuner.amx_block": PRODUCTS,

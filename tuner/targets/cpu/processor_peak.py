@@ -5,8 +5,8 @@ from typing import final
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.machine import Machine
+from tuner.core.plausibility import most_flop_per_s
 from tuner.core.problem import Problem
-from tuner.core.processors import most_flop_per_s
 from tuner.core.records import Measurement
 
 

@@ -13,8 +13,8 @@ from tuner.core.instruction_sets import NO_ISA, X86_64, Architecture
 from tuner.core.interfaces import FINAL_EFFORT, Script, fastest_baseline
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.core.processors import PROCESSORS, instruction_sets_of, peak_text, processor_of
-from tuner.core.roofline import Roofline
+from tuner.core.processors import PROCESSORS, instruction_sets_of, processor_of
+from tuner.core.roofline import Roofline, peak_text
 from tuner.core.runs import Baseline, Compiler, LibraryTime, RunSettings
 from tuner.core.serialization import count_text
 from tuner.core.trials import StoredTrial
