@@ -20,7 +20,7 @@ import tuner.torch  # noqa: E402
 from tuner.torch import eager_parts  # noqa: E402
 from tuner.torch.baselines import Example, compared_baseline  # noqa: E402
 from tuner.torch.eager_parts import compared_with_eager, regions_of, split_program, with_fallback  # noqa: E402
-from tuner.torch.export import exported_graph  # noqa: E402
+from tuner.torch.graph_export import exported_graph  # noqa: E402
 from tuner.torch.module_parts import ModuleGraph  # noqa: E402
 
 

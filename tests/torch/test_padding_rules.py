@@ -13,7 +13,7 @@ from torch import nn  # noqa: E402
 from torch.export import Dim  # noqa: E402
 
 from tuner.torch.dynamic_sizes import read_sizes_of_arguments  # noqa: E402
-from tuner.torch.export import exported_graph  # noqa: E402
+from tuner.torch.graph_export import exported_graph  # noqa: E402
 from tuner.torch.module_parts import ModuleGraph  # noqa: E402
 from tuner.torch.padded_graph import PaddedGraph  # noqa: E402
 from tuner.torch.padded_nodes import PaddedNodes, padded_nodes  # noqa: E402

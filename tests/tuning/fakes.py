@@ -30,7 +30,7 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 from tuner.targets import target
 from tuner.targets.backends import Backends
-from tuner.targets.gpu.untimed_order import GpuOrder
+from tuner.targets.gpu.target import GpuOrder
 from tuner.targets.registry import TARGETS
 from tuner.targets.replay import replay_of
 from tuner.tuning.events import Interruption

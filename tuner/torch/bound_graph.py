@@ -19,8 +19,9 @@ from tuner.core.programs import ExplainedFusion, loops_note
 from tuner.programs.compile import children_in_background, compile_on_host
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.torch.baselines import is_faster
+from tuner.torch.call_form import CallForm
 from tuner.torch.dynamic_sizes import Place
-from tuner.torch.export import CallForm, ExportedModule, export_module
+from tuner.torch.export import ExportedModule, export_module
 from tuner.torch.graph_outputs import ChangesTensorsError
 from tuner.torch.graph_sizes import DynamicSizesError, dynamic_shapes, sizes_of, tensor_of_size
 from tuner.torch.own_tensors import with_tensors_as_inputs

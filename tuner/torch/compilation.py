@@ -37,8 +37,9 @@ from tuner.results.output.program_tables import losses
 from tuner.results.output.progress import campaign_progress
 from tuner.torch.baselines import Example, example_of, timed_baselines
 from tuner.torch.call_binding import signature_of_tensors
+from tuner.torch.call_form import CallForm, Output
 from tuner.torch.eager_parts import EagerComparison, compared_with_eager, compiled_part, with_fallback
-from tuner.torch.export import CallForm, Output, export_module
+from tuner.torch.export import export_module
 from tuner.torch.graph_outputs import ChangesTensorsError
 from tuner.torch.parted_function import PartedFunction
 from tuner.torch.partition import Compiled, partitioned

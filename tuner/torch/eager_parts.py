@@ -24,7 +24,8 @@ from tuner.programs.compile import compile_on_host, fusions_in_child
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.runtime.timing import Call, before_slice_of, interleaved_times
 from tuner.torch.baselines import AGAIN, OURS, Example, compared_baseline, on_threads
-from tuner.torch.export import export_module, exported_graph
+from tuner.torch.export import export_module
+from tuner.torch.graph_export import exported_graph
 from tuner.torch.graph_outputs import is_view
 from tuner.torch.lowering import lower_with_locations
 from tuner.torch.module_parts import ModuleGraph, functional_graph, parted_function

@@ -17,10 +17,11 @@ import torch
 from torch.fx import Node
 
 from tuner.core.errors import UsageError
+from tuner.torch.call_form import TENSOR
 from tuner.torch.changed_tensors import Change, changes_of, writes_of, written
 from tuner.torch.composite_operators import few_overrides
 from tuner.torch.dynamic_sizes import dynamic_sizes, is_dynamic_node, is_size, shape_of
-from tuner.torch.export import TENSOR, TRACING
+from tuner.torch.graph_export import TRACING
 from tuner.torch.graph_outputs import (
     ReturnedViews,
     is_change,

@@ -16,14 +16,10 @@ from torch.fx import Node
 from torch.utils import _pytree
 
 from tuner.core.errors import CandidateError, UsageError
+from tuner.torch.call_form import CallForm, call_form
 from tuner.torch.dynamic_sizes import DynamicSize, is_dynamic_node, read_sizes_of_arguments, shape_of
-from tuner.torch.export import (
-    CallForm,
-    call_form,
-    exported_graph,
-    require_right_writes,
-    require_static,
-)
+from tuner.torch.export import require_right_writes, require_static
+from tuner.torch.graph_export import exported_graph
 from tuner.torch.graph_outputs import ChangesTensorsError, is_view
 from tuner.torch.grouped_products import GroupedProducts, grouped_products
 from tuner.torch.module_parts import (

@@ -14,8 +14,8 @@ from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.tuning import TunedProgram
+from tuner.torch.call_form import CallForm, rebuilt
 from tuner.torch.dynamic_sizes import Shape
-from tuner.torch.export import CallForm, rebuilt
 from tuner.torch.graph_corrections import UNSIGNED
 from tuner.torch.guards import (
     checked,

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from tuner.space.search_space import SearchSpace
     from tuner.targets.backends import Backends
     from tuner.targets.target import Plan
-
 PLACEHOLDER = "NAME"  # in the files below tuner/space/scripts/starter
 STARTER_FILES = {
     "strategy.mlir.j2": "{name}.mlir.j2",
@@ -158,6 +157,16 @@ def space(
     print_found(as_json, _space_document(feasible), *wrapped(lines, screen_columns()))
 
 
+def plan_of(backends: "Backends", request: "RunRequest") -> "Plan":
+    """Returns the plan (feasible set, order) of a run that is not started.
+
+    Raises UsageError for a request that no run can have.
+    """
+    settings = planned_settings(request, backends)
+    target = backends.target_of_run(settings)
+    return target.plan(settings, target.machine(settings.target))
+
+
 def _space_document(feasible: "FeasibleSet") -> dict[str, object]:
     return {
         "cartesian": feasible.cartesian,
@@ -192,76 +201,6 @@ def _space_lines(feasible: "FeasibleSet") -> Iterator[str]:
 
 def _counted(broken: "Mapping[str, int]") -> list[tuple[str, int]]:
     return sorted(((text, count) for text, count in broken.items() if count), key=lambda pair: -pair[1])
-
-
-@click.command()
-@json_option
-@click.pass_context
-def targets(context: click.Context, as_json: bool) -> None:
-    """Lists the targets: whether each is available on this machine, and why or why not; shipped results.
-
-    Example: tuner targets
-    """
-    backends = backends_of(context)
-    known_targets = tuple(backends.targets.values())
-    cross_compiled = (target.cross_compiled for target in known_targets if target.cross_compiled is not None)
-    known = [(target.status(), target.tools()) for target in known_targets]
-    known += [(REPLAY_STATUS, ""), *((target.status(), "") for target in cross_compiled)]
-    document = []
-    lines = []
-    for status, tools in known:
-        available = "available" if status.is_available else "not available"
-        reason = "; ".join(filter(None, (status.reason, tools)))
-        lines.append(f"{status.name}: {available}: {reason}")
-        document.append({"name": status.name, "available": status.is_available, "reason": reason})
-        if status.is_timed and TargetName(status.name).is_on_cpu:
-            shipped = shipped_text(backends.machine())
-            lines.append(f"{status.name}: {shipped}")
-            document[-1]["shipped"] = shipped
-    print_found(as_json, document, *wrapped(lines))
-
-
-def plan_of(backends: "Backends", request: "RunRequest") -> "Plan":
-    """Returns the plan (feasible set, order) of a run that is not started.
-
-    Raises UsageError for a request that no run can have.
-    """
-    settings = planned_settings(request, backends)
-    target = backends.target_of_run(settings)
-    return target.plan(settings, target.machine(settings.target))
-
-
-@click.command("new-strategy")
-@click.argument("name", metavar="NAME")
-@click.option(
-    "--folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path(),
-    help="Where to write. Default: the current folder.",
-)
-@json_option
-def new_strategy(name: str, folder: Path, as_json: bool) -> None:
-    """Writes three starter files of a custom strategy, which work: script template, search space, test.
-
-    Example: tuner new-strategy my_tiles
-    """
-    shipped = load_space_file(default_space_file()).strategies
-    files = {folder / file.name: file.text for file in starter_files(name, tuple(e.name for e in shipped))}
-    for path in files:
-        if path.exists():
-            raise UsageError(f"{path}: exists, and is not replaced")
-    if not folder.is_dir():
-        raise UsageError(f"--folder: no such folder: {folder}")
-    for path, text in files.items():
-        write_atomically(path, text.encode())
-        print(f"wrote {path}", file=sys.stderr)
-    space, test = (shlex.quote(str(folder / file)) for file in (f"{name}.yaml", f"test_{name}.py"))
-    print_found(
-        as_json,
-        {"strategy": name, "files": list(map(str, files))},
-        f"next  tuner tune matmul 64x64x64 --space {space} --strategy {name} --trials 4",
-        f"      python -m pytest {test}    # needs: pip install pytest",
-    )
 
 
 def suggest_constraints(
@@ -334,6 +273,66 @@ def _suggestion_lines(
                 f'      - "{suggestion.constraint}"',
             ]
     return lines
+
+
+@click.command()
+@json_option
+@click.pass_context
+def targets(context: click.Context, as_json: bool) -> None:
+    """Lists the targets: whether each is available on this machine, and why or why not; shipped results.
+
+    Example: tuner targets
+    """
+    backends = backends_of(context)
+    known_targets = tuple(backends.targets.values())
+    cross_compiled = (target.cross_compiled for target in known_targets if target.cross_compiled is not None)
+    known = [(target.status(), target.tools()) for target in known_targets]
+    known += [(REPLAY_STATUS, ""), *((target.status(), "") for target in cross_compiled)]
+    document = []
+    lines = []
+    for status, tools in known:
+        available = "available" if status.is_available else "not available"
+        reason = "; ".join(filter(None, (status.reason, tools)))
+        lines.append(f"{status.name}: {available}: {reason}")
+        document.append({"name": status.name, "available": status.is_available, "reason": reason})
+        if status.is_timed and TargetName(status.name).is_on_cpu:
+            shipped = shipped_text(backends.machine())
+            lines.append(f"{status.name}: {shipped}")
+            document[-1]["shipped"] = shipped
+    print_found(as_json, document, *wrapped(lines))
+
+
+@click.command("new-strategy")
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Where to write. Default: the current folder.",
+)
+@json_option
+def new_strategy(name: str, folder: Path, as_json: bool) -> None:
+    """Writes three starter files of a custom strategy, which work: script template, search space, test.
+
+    Example: tuner new-strategy my_tiles
+    """
+    shipped = load_space_file(default_space_file()).strategies
+    files = {folder / file.name: file.text for file in starter_files(name, tuple(e.name for e in shipped))}
+    for path in files:
+        if path.exists():
+            raise UsageError(f"{path}: exists, and is not replaced")
+    if not folder.is_dir():
+        raise UsageError(f"--folder: no such folder: {folder}")
+    for path, text in files.items():
+        write_atomically(path, text.encode())
+        print(f"wrote {path}", file=sys.stderr)
+    space, test = (shlex.quote(str(folder / file)) for file in (f"{name}.yaml", f"test_{name}.py"))
+    print_found(
+        as_json,
+        {"strategy": name, "files": list(map(str, files))},
+        f"next  tuner tune matmul 64x64x64 --space {space} --strategy {name} --trials 4",
+        f"      python -m pytest {test}    # needs: pip install pytest",
+    )
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class Knobs:
     cluster: tuple[int, int]  # blocks along m and n
     tiles: int  # tiles of C that a block computes, one after another
     stores: str  # "direct" or "tma"
-    splits: int  # parts of k, each summed by other blocks
+    splits: int  # slices of k, each summed by other blocks
     products: int  # for one of f32: 3 of tf32, 6 of bf16
 
 
@@ -71,8 +71,8 @@ class BlockMatmul:
             if pitch % ROW_BYTES:
                 return Refusal(f"{name}: found rows of {pitch} bytes, allowed multiples of {ROW_BYTES}")
         tiles = [
-            OperandTile(rows, knobs.block_k, item_bytes, is_last, parts)
-            for rows, is_last, parts in zip(self.tile, self.k_is_last, knobs.cluster[::-1], strict=True)
+            OperandTile(rows, knobs.block_k, item_bytes, is_last, blocks)
+            for rows, is_last, blocks in zip(self.tile, self.k_is_last, knobs.cluster[::-1], strict=True)
         ]
         is_swapped = self._is_swapped(item_bytes)
         left, right = tiles[::-1] if is_swapped else tiles

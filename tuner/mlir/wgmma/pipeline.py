@@ -27,14 +27,7 @@ from tuner.mlir.wgmma.launch import (
     thread_number,
     warp_number,
 )
-from tuner.mlir.wgmma.plan import (
-    BOX_COLUMNS,
-    BOXES,
-    MMA_ROWS,
-    PARTS,
-    WARPGROUP,
-    PipelinePlan,
-)
+from tuner.mlir.wgmma.plan import BOX_COLUMNS, BOXES, MATRICES_OF_OPERANDS, MMA_ROWS, WARPGROUP, PipelinePlan
 from tuner.mlir.wgmma.plane_products import PlaneConsumer
 from tuner.mlir.wgmma.register_operand import Lane, RegisterConsumer
 from tuner.mlir.wgmma.scaled_consumer import ScaledConsumer
@@ -171,12 +164,12 @@ class StagedStores:
         """
         plan = self.plan
         lane = calculate("andi", thread, 31)
-        boxes = calculate("addi", self.shared, plan.boxes_offset_bytes)
-        first_box = calculate("addi", boxes, calculate("muli", warp, BOXES * plan.box_bytes))
+        boxes = calculate("addi", self.shared, plan.stored_boxes_offset_bytes)
+        first_box = calculate("addi", boxes, calculate("muli", warp, BOXES * plan.stored_box_bytes))
         above = calculate(
             "addi",
             calculate("muli", calculate("shrui", warp, 2), plan.consumer_rows),
-            calculate("muli", calculate("andi", warp, 3), plan.box[0]),
+            calculate("muli", calculate("andi", warp, 3), plan.stored_box[0]),
         )
         top = calculate("addi", as_i32(corner[0]), above)
         left = as_i32(corner[1])
@@ -189,7 +182,7 @@ class StagedStores:
             fragment, part = divmod(number, count)
             self._free_box(number, plan.fragments * count)
             at = (plus(row, fragment * MMA_ROWS), plus(column, part * BOX_COLUMNS))
-            box = calculate("addi", first_box, number % BOXES * plan.box_bytes)
+            box = calculate("addi", first_box, number % BOXES * plan.stored_box_bytes)
             self._fill(box, sums[fragment], part, at, lane)
             coordinates = (
                 calculate("addi", left, part * BOX_COLUMNS),
@@ -363,7 +356,7 @@ def _rewrite(matmul: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles) -> None
         ]
         if plan.stores == "tma" and matmul.epilogue is not None:
             matmul.retype_output(matmul.epilogue)
-            maps.append(create_tensor_map(matmul.matrices[2], plan.box, is_tf32=False))
+            maps.append(create_tensor_map(matmul.matrices[2], plan.stored_box, is_tf32=False))
     set_threads(launch, plan.threads)
     set_cluster(launch, plan)
     set_splits(launch, plan)
@@ -432,10 +425,12 @@ def _sources(
     """Returns what the producer copies: the matrices of the left operand, then those of the right one."""
     sources: list[Source] = []
     offset_bytes = 0
-    for tile, first_row, parts in zip((plan.a, plan.b), first_rows, PARTS[plan.products], strict=True):
-        for _ in range(parts):
+    for tile, first_row, matrices in zip(
+        (plan.a, plan.b), first_rows, MATRICES_OF_OPERANDS[plan.products], strict=True
+    ):
+        for _ in range(matrices):
             tensor_map = maps[len(sources)]
-            own_rank = rank if tile.parts > 1 else None
+            own_rank = rank if tile.sharing_blocks > 1 else None
             sources.append(Source(tile, offset_bytes, tensor_map, first_row, own_rank))
             offset_bytes += tile.bytes
     return tuple(sources)

@@ -1,4 +1,9 @@
-"""The plan of a pipeline: layouts of tiles in shared memory, stages, registers."""
+"""The plan of a wgmma pipeline: layouts of operands' tiles in shared memory, stages, registers.
+
+``OperandTile`` is the layout of one operand's tile, with the TMA copies that fill it (``Box``) and the matrix
+descriptors that wgmma reads it by; ``PipelinePlan`` has both tiles and the sizes of the pipeline. Each says
+by ``why_not`` what it cannot be.
+"""
 
 from dataclasses import dataclass
 
@@ -45,9 +50,9 @@ WARPS_OF_CONSUMER = 4
 UNEQUAL_REGISTERS = (40, 232)  # per thread of the producer, of each of two consumers; CUTLASS's numbers
 # Element type -> wgmma's spelling; sums are f32, of integers i32
 ELEMENTS = {dtype.mlir: dtype.ptx for dtype in map(number_type, TENSOR_DTYPES)}
-# Products of a pair of numbers -> matrices that make up the left and the right operand, each with a tile in a
-# stage. Of three the left numbers are split in registers.
-PARTS = {1: (1, 1), 3: (1, 2), 6: (3, 3)}
+# Products of a pair of numbers -> (matrices that make up the left operand, the right one), each with a
+# tile in a stage. For three products, the left numbers are split in registers.
+MATRICES_OF_OPERANDS = {1: (1, 1), 3: (1, 2), 6: (3, 3)}
 PLANES = ("high", "middle", "low")  # of an operand that is the sum of three matrices; names of their buffers
 
 
@@ -71,7 +76,7 @@ class OperandTile:
     depth: int
     item_bytes: int
     is_k_major: bool
-    parts: int = 1  # blocks of a cluster that share the tile: each copies a part of every box to all blocks
+    sharing_blocks: int = 1  # of a cluster, that share the tile: each copies its lines of every box to all
     is_read_by_lanes: bool = False  # wgmma takes the operand from registers, which lanes fill from the tile
 
     @property
@@ -85,15 +90,15 @@ class OperandTile:
 
     @property
     def box(self) -> tuple[int, int]:
-        """Returns the shape of one TMA copy, in elements: (slower dimension, one line of 128 bytes)."""
+        """Returns the shape in elements of one TMA copy by a block: (slower dimension, line of 128 bytes)."""
         lines = self.rows if self.is_k_major else self.depth
-        return lines // self.parts, self.line
+        return lines // self.sharing_blocks, self.line
 
     @property
-    def part_bytes(self) -> int:
+    def block_bytes(self) -> int:
         """Returns the bytes that one block copies per TMA instruction.
 
-        Blocks of a cluster that share the tile copy parts of it at this distance.
+        Of each box, a block copies those from its rank in the cluster times these bytes on.
         """
         return self.box[0] * LINE_BYTES
 
@@ -101,9 +106,9 @@ class OperandTile:
     def boxes(self) -> tuple[Box, ...]:
         """Returns the TMA copies by the block of rank 0 in its cluster.
 
-        Those of a block of another rank go ``part_bytes`` further per rank.
+        A block of another rank writes ``block_bytes`` further per rank.
         """
-        size = self.parts * self.part_bytes
+        size = self.sharing_blocks * self.block_bytes
         if self.is_k_major:
             starts = enumerate(range(0, self.depth, self.line))
             return tuple(Box(number * size, 0, k) for number, k in starts)
@@ -147,7 +152,7 @@ class OperandTile:
                 f"{name}: found {self.rows} x {self.depth}, allowed whole lines of {LINE_BYTES} bytes"
             )
         if self.box[0] % ATOM_LINES:
-            found = f"found {self.parts} parts of {self.box[0]} lines"
+            found = f"found {self.sharing_blocks} parts of {self.box[0]} lines"
             return Refusal(f"{name}: {found}, allowed multiples of {ATOM_LINES} lines")
         if self.box[0] > BOX_LIMIT or self.rows % rows_of_one:
             return Refusal(
@@ -179,9 +184,11 @@ class PipelinePlan:
     cluster: tuple[int, int] = (1, 1)  # blocks along rows and columns of C that share tiles
     tiles: int = 1  # tiles of C that a block computes, one after another
     stores: str = "direct"  # or "tma": results of 16 bits, through boxes in shared memory
-    splits: int = 1  # parts of the sum, each computed by other blocks
+    splits: int = 1  # slices of the sum along k, each computed by other blocks
     is_swapped: bool = False  # C^T = B^T A^T: ``a`` is the tile of B, whose rows are columns of C
-    products: int = 1  # a key of PARTS; above 1 sums of a stage are added up outside of the tensor cores
+    products: int = (
+        1  # a key of MATRICES_OF_OPERANDS; above 1 sums of a stage are added up outside of the tensor cores
+    )
     is_scaled: bool = False  # sums of each stage are multiplied by scales, and added up outside as well
 
     @property
@@ -248,23 +255,23 @@ class PipelinePlan:
     @property
     def right_offset_bytes(self) -> int:
         """Returns the byte offset in a stage of the right operand's tiles, which follow the left one's."""
-        return PARTS[self.products][0] * self.a.bytes
+        return MATRICES_OF_OPERANDS[self.products][0] * self.a.bytes
 
     @property
     def stage_bytes(self) -> int:
-        return self.right_offset_bytes + PARTS[self.products][1] * self.b.bytes
+        return self.right_offset_bytes + MATRICES_OF_OPERANDS[self.products][1] * self.b.bytes
 
     @property
-    def box(self) -> tuple[int, int]:
+    def stored_box(self) -> tuple[int, int]:
         """Returns the (rows, columns) of C that a warp stores by one TMA copy."""
         return BOX_ROWS, BOX_COLUMNS
 
     @property
-    def box_bytes(self) -> int:
+    def stored_box_bytes(self) -> int:
         return BOX_ROWS * BOX_COLUMNS * 2
 
     @property
-    def boxes_offset_bytes(self) -> int:
+    def stored_boxes_offset_bytes(self) -> int:
         """Returns the byte offset in shared memory of the boxes of C, which follow the ring's stages.
 
         Results are staged there for TMA stores.
@@ -275,7 +282,7 @@ class PipelinePlan:
     def mbarriers_offset_bytes(self) -> int:
         """Returns the byte offset in shared memory of the mbarriers, after stages and staged results."""
         boxes = BOXES * WARPS_OF_CONSUMER * self.consumers if self.stores == "tma" else 0
-        return self.boxes_offset_bytes + boxes * self.box_bytes
+        return self.stored_boxes_offset_bytes + boxes * self.stored_box_bytes
 
     @property
     def shared_bytes(self) -> int:
@@ -301,7 +308,7 @@ class PipelinePlan:
             return Refusal(f"stages: found {self.stages}, allowed 2 or more: one is filled while one is read")
         if self.tiles < 1:
             return Refusal(f"tiles: found {self.tiles}, allowed 1 or more")
-        if self.products not in PARTS or (self.products == 3 and not self.a.is_read_by_lanes):
+        if self.products not in MATRICES_OF_OPERANDS or (self.products == 3 and not self.a.is_read_by_lanes):
             allowed = "1, 6, and 3 where lanes read one operand"
             return Refusal(f"products: found {self.products}, allowed {allowed}")
         if self.b.rows > N_LIMIT:

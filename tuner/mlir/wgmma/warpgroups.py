@@ -343,10 +343,10 @@ def _copy(ring: Ring, position: RingPosition, source: Source, box: Box, k: Value
     coordinates = [depth, row] if tile.is_k_major else [row, depth]  # innermost first
     ranks: list[Value] = []
     if source.rank is not None:
-        at = calculate("addi", at, calculate("muli", source.rank, tile.part_bytes))
+        at = calculate("addi", at, calculate("muli", source.rank, tile.block_bytes))
         coordinates[1] = calculate("addi", coordinates[1], calculate("muli", source.rank, tile.box[0]))
         i16 = ir.IntegerType.get_signless(16)
-        ranks = [value("arith.constant", i16, value=ir.IntegerAttr.get(i16, (1 << tile.parts) - 1))]
+        ranks = [value("arith.constant", i16, value=ir.IntegerAttr.get(i16, (1 << tile.sharing_blocks) - 1))]
     create(
         "nvvm.cp.async.bulk.tensor.shared.cluster.global",
         [],

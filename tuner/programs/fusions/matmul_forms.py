@@ -1,19 +1,15 @@
-"""Brings matmuls into the forms that schedules take, and makes matmuls of some convolutions, in place.
+"""Brings matmuls into the forms that schedules take, in place.
 
-Only the order of sums may change. ``pipeline.form_text`` calls these steps in this order:
-``transpose_operands``, ``narrow_operands`` (bf16 and i8 in place of their extensions), ``narrow_sums`` (of i8
-into i64), ``read_pixels_as_slices``, ``pointwise_as_matmuls``, ``pointwise_as_rows``,
-``single_pixels_as_matmuls``, ``begin_with_zeros``, ``merge_batches``.
+The steps, in the order in which ``pipeline.form_text`` calls them: ``transpose_operands``,
+``narrow_operands`` (bf16 and i8 in place of their extensions), ``narrow_sums`` (of i8 into i64),
+``begin_with_zeros``, ``merge_batches``, ``take_transposes``. Only the order of sums may change. ``matmul``
+and ``add_body`` create operations.
 """
 
 from collections.abc import Sequence
-from math import prod
 
-import numpy as np
-
-from tuner.core.dtypes import natural_output, number_type
+from tuner.core.dtypes import natural_output
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.fusions.convolutions import convolution_form
 from tuner.mlir.fusions.facts import matmul_layout
 from tuner.mlir.ir.building import create, recreated, value
 from tuner.mlir.ir.linalg import CAST, EXTEND_UNSIGNED, UNSIGNED, is_unsigned
@@ -30,11 +26,9 @@ from tuner.programs.fusions.generics import (
 from tuner.programs.fusions.operations import (
     COLLAPSE,
     CONTRACTIONS,
-    CONVOLUTIONS,
     EXPAND,
     GENERIC,
     MATMULS,
-    PAD,
     SLICE,
     VIEWS,
     body_of,
@@ -62,15 +56,6 @@ NARROW = "i8"  # elements of A and B of a matmul whose sums are to be narrowed
 SUM = natural_output(NARROW)
 INTEGER_OPS = ("arith.extsi", "arith.muli", "arith.addi")
 FLOAT_OPS = ("arith.extf", "arith.mulf", "arith.addf")
-NCHW = "linalg.conv_2d_nchw_fchw"
-NCW = "linalg.conv_1d_ncw_fcw"
-# Element types of the operands and the sums that a matmul of a fusion may have.
-PRODUCT_TYPES = (("f32",) * 3, ("f64",) * 3, ("bf16",) * 2 + ("f32",))
-# Of a channel: at 3136 bytes (28x28) convolutions were as fast, by 256 bits of 40 filters 0.8 times as fast;
-# at 784 bytes they were faster, at 12544 a third as fast.
-LARGE_BYTES = 3136
-LANES = 16  # f32 of a register of AVX-512
-FILTERS_OF_ONE_TILE = 64  # at most: more registers per pixel leave too few pixels in registers
 # Of a matmul that reads B transposed: with fewer, but for one row, its schedules took 1.0 to 1.6 times as
 # long as a transpose and schedules of layout nn.
 LEAST_COLUMNS = 256
@@ -97,18 +82,39 @@ def has_transposed_operand(op: Op) -> bool:
     return op.name in MATMULS and not is_plain(op)
 
 
+def is_plain(op: Op) -> bool:
+    """Returns whether a matmul's operands are m x k, k x n and m x n, in this order of their dimensions.
+
+    For a ``linalg.batch_matmul`` the batch dimension is first in each of them.
+    """
+    return list(map(dimensions, maps_in(op))) == list(PLAIN[op.name])
+
+
+def is_transposed(op: Op) -> bool:
+    """Returns whether a matmul differs from a plain one at most by the order of dimensions of A and of B.
+
+    True for a plain matmul too; False if an operand is broadcast.
+    """
+    operand_loops = list(map(dimensions, maps_in(op)))
+    plain = PLAIN[op.name]
+    pairs = zip(operand_loops[:2], plain[:2], strict=True)
+    return operand_loops[2] == plain[2] and all(
+        loops is not None and sorted(loops) == sorted(two) for loops, two in pairs
+    )
+
+
 def make_plain(op: Op) -> list[Op]:
     """Creates transposes of the transposed operands of one matmul, which becomes plain; returns them."""
     plain = PLAIN[op.name]
     created = []
     with ir.InsertionPoint(op), op.location:
-        for operand_index, (mapping, wanted) in enumerate(zip(maps_in(op)[:2], plain, strict=False)):
+        for index, (mapping, wanted) in enumerate(zip(maps_in(op)[:2], plain, strict=False)):
             loops = dimensions(mapping)
             assert loops is not None
             if loops != wanted:
                 order = list(map(loops.index, wanted))
-                op.operands[operand_index] = transposed(op.operands[operand_index], order)
-                created.append(op.operands[operand_index].owner.operation)
+                op.operands[index] = transposed(op.operands[index], order)
+                created.append(op.operands[index].owner.operation)
     _set_loops(op, plain)
     return created
 
@@ -137,16 +143,16 @@ def take_transposes(payload: TensorPayload, first_weight: int) -> None:
         if any(_is_of_weight(operand, first_weight) for operand in inputs_of(op)):
             continue
         rows, columns = op.results[0].type.shape
-        numbers = (1, 0) if rows == 1 or columns >= LEAST_COLUMNS else (0,)
-        for number in numbers:  # a schedule is for one transposed operand
-            transpose = defining(op.operands[number])
+        operands = (1, 0) if rows == 1 or columns >= LEAST_COLUMNS else (0,)
+        for operand in operands:  # a schedule is for one transposed operand
+            transpose = defining(op.operands[operand])
             if transpose is None or transposition_of(transpose) != (1, 0) or not is_plain(op):
                 continue
             if users(transpose.results[0]) != [op] or op.operands[0] == op.operands[1]:
                 continue
-            op.operands[number] = transpose.operands[0]
+            op.operands[operand] = transpose.operands[0]
             loops = list(PLAIN[UNBATCHED])
-            loops[number] = loops[number][::-1]
+            loops[operand] = loops[operand][::-1]
             _set_loops(op, loops)
             transpose.erase()
 
@@ -156,27 +162,6 @@ def _is_of_weight(tensor: Value, first_weight: int) -> bool:
     while (op := op_of(tensor, *VIEWS)) is not None:
         tensor = op.operands[0]
     return isinstance(tensor.owner, ir.Block) and tensor.arg_number >= first_weight
-
-
-def is_plain(op: Op) -> bool:
-    """Returns whether a matmul's operands are m x k, k x n and m x n, in this order of their dimensions.
-
-    For a ``linalg.batch_matmul`` the batch dimension is first in each of them.
-    """
-    return list(map(dimensions, maps_in(op))) == list(PLAIN[op.name])
-
-
-def is_transposed(op: Op) -> bool:
-    """Returns whether a matmul differs from a plain one at most by the order of dimensions of A and of B.
-
-    True for a plain matmul too; False if an operand is broadcast.
-    """
-    operand_loops = list(map(dimensions, maps_in(op)))
-    plain = PLAIN[op.name]
-    pairs = zip(operand_loops[:2], plain[:2], strict=True)
-    return operand_loops[2] == plain[2] and all(
-        loops is not None and sorted(loops) == sorted(two) for loops, two in pairs
-    )
 
 
 def narrow_operands(payload: TensorPayload) -> None:
@@ -200,18 +185,6 @@ def narrow_operands(payload: TensorPayload) -> None:
                 _replace_operand(op, index, _narrowed(operand))
 
 
-def _replace_operand(op: Op, number: int, tensor: Value) -> None:
-    body = op.regions[0].blocks[0]
-    element = body.arguments[number]
-    wide = element.type
-    uses = uses_of(element)
-    op.operands[number] = tensor
-    element.set_type(tensor.type.element_type)
-    with ir.InsertionPoint.at_block_begin(body), op.location:
-        extended = value(EXTENSIONS[str(element.type), str(wide)], wide, element)
-    set_operands(uses, extended)
-
-
 def _is_narrow(tensor: Value) -> bool:
     """Returns whether a tensor was extended from a narrower type, and perhaps only moved after that."""
     op = defining(tensor)
@@ -221,23 +194,6 @@ def _is_narrow(tensor: Value) -> bool:
     if is_moved:
         return _is_narrow(op.operands[0])
     return is_extension(op)
-
-
-def _narrowed(tensor: Value) -> Value:
-    """Returns the tensor that was extended; creates its reshapes and transposes anew."""
-    op = defining(tensor)
-    assert op is not None
-    order = transposition_of(op)
-    if order:
-        source = _narrowed(op.operands[0])
-        with ir.InsertionPoint(op), op.location:
-            return transposed(source, order)
-    if op.name not in RESHAPES:
-        return op.operands[0]
-    source = _narrowed(op.operands[0])
-    type_ = ir.RankedTensorType.get(tensor.type.shape, source.type.element_type)
-    with ir.InsertionPoint(op), op.location:
-        return recreated(op, [type_], [source, *list(op.operands)[1:]]).results[0]
 
 
 def is_extension(op: Op) -> bool:
@@ -262,6 +218,35 @@ def conversion_of(op: Op) -> str | None:
     computed, end = body
     is_of_input = list(computed.operands) == [op.regions[0].blocks[0].arguments[0]]
     return computed.name if is_of_input and end.operands[0] == computed.results[0] else None
+
+
+def _narrowed(tensor: Value) -> Value:
+    """Returns the tensor that was extended; creates its reshapes and transposes anew."""
+    op = defining(tensor)
+    assert op is not None
+    order = transposition_of(op)
+    if order:
+        source = _narrowed(op.operands[0])
+        with ir.InsertionPoint(op), op.location:
+            return transposed(source, order)
+    if op.name not in RESHAPES:
+        return op.operands[0]
+    source = _narrowed(op.operands[0])
+    type_ = ir.RankedTensorType.get(tensor.type.shape, source.type.element_type)
+    with ir.InsertionPoint(op), op.location:
+        return recreated(op, [type_], [source, *list(op.operands)[1:]]).results[0]
+
+
+def _replace_operand(op: Op, number: int, tensor: Value) -> None:
+    body = op.regions[0].blocks[0]
+    element = body.arguments[number]
+    wide = element.type
+    uses = uses_of(element)
+    op.operands[number] = tensor
+    element.set_type(tensor.type.element_type)
+    with ir.InsertionPoint.at_block_begin(body), op.location:
+        extended = value(EXTENSIONS[str(element.type), str(wide)], wide, element)
+    set_operands(uses, extended)
 
 
 def narrow_sums(payload: TensorPayload) -> None:
@@ -295,35 +280,6 @@ def narrow_sums(payload: TensorPayload) -> None:
             reader.results[0].replace_all_uses_with(narrow.results[0])
 
 
-def add_body(op: Op) -> None:
-    """Creates the body of a contraction: it adds the product of two factors to the sum.
-
-    Narrower factors are extended to the type of the sum first, integers as the operation says.
-    """
-    kinds = [operand.type.element_type for operand in op.operands]
-    element = kinds[-1]
-    block = op.regions[0].blocks.append(*kinds)
-    with ir.InsertionPoint(block):
-        is_integer = isinstance(element, ir.IntegerType)
-        widen, times, plus = INTEGER_OPS if is_integer else FLOAT_OPS
-        if is_unsigned(op):
-            widen = EXTEND_UNSIGNED
-        first, second, total = (
-            argument if argument.type == element else value(widen, element, argument)
-            for argument in block.arguments
-        )
-        product = value(times, element, first, second)
-        create("linalg.yield", [], [value(plus, element, total, product)])
-
-
-# Lets each contraction begin with zeros: what it adds to becomes an elementwise sum after it, an epilogue.
-#
-#   %r = linalg.conv_2d_nchw_fchw ins(%x, %w) outs(%bias)
-# becomes
-#   %c = linalg.conv_2d_nchw_fchw ins(%x, %w) outs(%zeros)
-#   %r = linalg.generic ins(%c, %bias)  // c + bias
-
-
 def begin_with_zeros(payload: TensorPayload) -> None:
     """Makes each contraction start from zeros, in place: another initial value is added to its result.
 
@@ -342,16 +298,6 @@ def begin_with_zeros(payload: TensorPayload) -> None:
         with ir.InsertionPoint.after(op), ir.Location.unknown():
             total = summed(result, init)
         result.replace_all_uses_except(total.results[0], total)
-
-
-# Makes one matmul of a batch of matmuls that all have the same B, such as a linear layer's weights.
-#
-#   %b = linalg.generic ... ins(%w : tensor<64x96xf32>) ... -> tensor<2x64x96xf32>  // a broadcast
-#   %r = linalg.batch_matmul ins(%a, %b : tensor<2x32x64xf32>, tensor<2x64x96xf32>) ... -> tensor<2x32x96xf32>
-# becomes
-#   %c = tensor.collapse_shape %a [[0, 1], [2]] : tensor<2x32x64xf32> into tensor<64x64xf32>
-#   %m = linalg.matmul ins(%c, %w : tensor<64x64xf32>, tensor<64x96xf32>) ... -> tensor<64x96xf32>
-#   %r = tensor.expand_shape %m [[0, 1], [2]] ... : tensor<64x96xf32> into tensor<2x32x96xf32>
 
 
 def merge_batches(payload: TensorPayload) -> None:
@@ -374,6 +320,12 @@ def merge_batches(payload: TensorPayload) -> None:
         op.erase()
 
 
+def is_broadcast(op: Op) -> bool:
+    """Returns whether a generic only repeats its only input along further dimensions."""
+    loops = moved_loops(op)
+    return loops is not None and len(loops) < maps_in(op)[0].n_dims
+
+
 def matmul(left: Value, right: Value, init: Value, *, is_unsigned: bool = False) -> Value:
     """Creates ``linalg.matmul``, or ``linalg.batch_matmul`` of three dimensions; returns its result.
 
@@ -394,195 +346,22 @@ def matmul(left: Value, right: Value, init: Value, *, is_unsigned: bool = False)
     return op.results[0]
 
 
-def is_broadcast(op: Op) -> bool:
-    """Returns whether a generic only repeats its only input along further dimensions."""
-    loops = moved_loops(op)
-    return loops is not None and len(loops) < maps_in(op)[0].n_dims
+def add_body(op: Op) -> None:
+    """Creates the body of a contraction: it adds the product of two factors to the sum.
 
-
-def read_pixels_as_slices(payload: TensorPayload) -> None:
-    """Makes strided 1x1 convolutions of small images read a slice, the pixels that they read, in place.
-
-    A copy of the slice is a row of pixels (``pointwise_as_rows``), and takes less than tiles of every second
-    pixel of a few rows:
-
-        %r = linalg.conv_2d_nchw_fchw {strides = dense<2>} ins(%x, %w : tensor<1x1024x14x14xf32>, ...) ...
-      becomes
-        %s = tensor.extract_slice %x[0, 0, 0, 0] [1, 1024, 7, 7] [1, 1, 2, 2] : ... to tensor<1x1024x7x7xf32>
-        %r = linalg.conv_2d_nchw_fchw {strides = dense<1>} ins(%s, %w : tensor<1x1024x7x7xf32>, ...) ...
-
-    Not changed: padded inputs, and images whose result is large.
+    Narrower factors are extended to the type of the sum first, integers as the operation says.
     """
-    for op in payload.ops:
-        if op.name != NCHW:
-            continue
-        x, weights = op.operands[:2]
-        steps = convolution_form(op).strides
-        is_of_one = list(weights.type.shape[2:]) == [1, 1]
-        if steps == (1, 1) or not is_of_one or op_of(x, PAD) is not None:
-            continue
-        pixels = op.results[0].type.shape[2:]
-        if prod(pixels) * number_type(str(x.type.element_type)).bytes >= LARGE_BYTES:
-            continue
-        with ir.InsertionPoint(op), op.location:
-            op.operands[0] = _every(x, [*x.type.shape[:2], *pixels], [1, 1, *steps])
-        op.attributes["strides"] = ir.DenseElementsAttr.get(np.ones(2, np.int64))
-
-
-def _every(tensor: Value, sizes: list[int], steps: list[int]) -> Value:
-    """Creates the slice of a tensor from its first element on; returns its value."""
-    result = ir.RankedTensorType.get(sizes, tensor.type.element_type)
-    return value(
-        SLICE,
-        result,
-        tensor,
-        static_offsets=ir.DenseI64ArrayAttr.get([0] * len(sizes)),
-        static_sizes=ir.DenseI64ArrayAttr.get(sizes),
-        static_strides=ir.DenseI64ArrayAttr.get(steps),
-        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-    )
-
-
-def pointwise_as_matmuls(payload: TensorPayload) -> None:
-    """Replaces 1x1 convolutions by matmuls, in place, over large images and by filters that fill no tile.
-
-    A schedule of convolutions reads some pixels of each channel, and channels of a large image are about a
-    page of memory or more apart; a matmul reads whole rows of a matrix of channels x pixels. And its tiles
-    have a divisor of the number of filters, those of a matmul any number:
-
-        %r = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x256x56x56xf32>, tensor<64x256x1x1xf32>) ...
-      becomes
-        %a = tensor.collapse_shape %w [[0], [1, 2, 3]] ... into tensor<64x256xf32>
-        %b = tensor.collapse_shape %x [[0, 1], [2, 3]] ... into tensor<256x3136xf32>
-        %c = linalg.matmul ins(%a, %b) ... -> tensor<64x3136xf32>
-        %r = tensor.expand_shape %c [[0, 1], [2, 3]] ... into tensor<1x64x56x56xf32>
-
-    Not changed: strides, several images, padded inputs, and the layout NHWC, whose channels are adjacent.
-    """
-    for op in payload.ops:
-        if op.name != NCHW:
-            continue
-        x, weights = op.operands[:2]
-        images, _, height, width = x.type.shape
-        channel_bytes = height * width * number_type(str(x.type.element_type)).bytes
-        is_better = channel_bytes >= LARGE_BYTES or not _fill_tiles(weights.type.shape[0])
-        if images != 1 or not is_better or not _is_pointwise(op):
-            continue
-        pixels = [[0, 1], [2, 3]]
-        with ir.InsertionPoint(op), op.location:
-            start = collapse(inits_of(op)[0], pixels)
-            left = collapse(weights, [[0], [1, 2, 3]])
-            right = collapse(x, pixels)
-            result = expand(matmul(left, right, start), pixels, op.results[0].type.shape)
-        op.results[0].replace_all_uses_with(result)
-        op.erase()
-
-
-def pointwise_as_rows(payload: TensorPayload) -> None:
-    """Replaces 1x1 convolutions of images by those of rows, each of all pixels of an image, in place.
-
-    A tile of a schedule is pixels of one row, or whole rows: of 7 x 7 pixels too few, or some twice:
-
-        %r = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x512x7x7xf32>, tensor<2048x512x1x1xf32>) ...
-      becomes
-        %a = tensor.collapse_shape %x [[0], [1], [2, 3]] ... into tensor<1x512x49xf32>
-        %b = tensor.collapse_shape %w [[0], [1], [2, 3]] ... into tensor<2048x512x1xf32>
-        %c = linalg.conv_1d_ncw_fcw ins(%a, %b) ... -> tensor<1x2048x49xf32>
-        %r = tensor.expand_shape %c [[0], [1], [2, 3]] ... into tensor<1x2048x7x7xf32>
-
-    Not changed: strides, padded inputs, single pixels, and the layout NHWC.
-    """
-    for op in payload.ops:
-        if op.name != NCHW or not _is_pointwise(op):
-            continue
-        x, weights = op.operands[:2]
-        if prod(x.type.shape[2:]) <= 1:
-            continue
-        pixels = [[0], [1], [2, 3]]
-        with ir.InsertionPoint(op), op.location:
-            start = collapse(inits_of(op)[0], pixels)
-            row = _convolution_of_rows(collapse(x, pixels), collapse(weights, pixels), start)
-            result = expand(row, pixels, op.results[0].type.shape)
-        op.results[0].replace_all_uses_with(result)
-        op.erase()
-
-
-def _is_pointwise(op: Op) -> bool:
-    """Returns whether a window is one pixel, each pixel is read, and the image is not padded."""
-    x, weights = op.operands[:2]
-    is_of_one = list(weights.type.shape[2:]) == [1, 1] and convolution_form(op).strides == (1, 1)
-    return is_of_one and op_of(x, PAD) is None
-
-
-def _convolution_of_rows(x: Value, weights: Value, init: Value) -> Value:
-    ones = ir.DenseElementsAttr.get(np.ones(1, np.int64))
-    op = ir.Operation.create(
-        NCW,
-        results=[init.type],
-        operands=[x, weights, init],
-        attributes={
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
-            "strides": ones,
-            "dilations": ones,
-        },
-        regions=1,
-    )
-    add_body(op)
-    return op.results[0]
-
-
-def _fill_tiles(filters: int) -> bool:
-    """Returns whether tiles of all filters, or of a part of them, fill whole registers."""
-    return filters <= FILTERS_OF_ONE_TILE or filters % LANES == 0
-
-
-def single_pixels_as_matmuls(payload: TensorPayload) -> None:
-    """Replaces convolutions whose window covers the whole image by matmuls, in place.
-
-    Each image gives one pixel, so an element of the weights is used once per image, and a schedule of
-    convolutions, which keeps weights in registers for many pixels, has nothing to keep. The 1x1 convolutions
-    of squeeze-and-excitation are of this kind:
-
-        %r = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<2x168x1x1xf32>, tensor<672x168x1x1xf32>) ...
-      becomes
-        %a = tensor.collapse_shape %x [[0], [1, 2, 3]] ... into tensor<2x168xf32>
-        %b = tensor.collapse_shape %w [[0], [1, 2, 3]] ... into tensor<672x168xf32>
-        %t = linalg.generic ins(%b)  // transposed: of a weight, once
-        %c = linalg.matmul ins(%a, %t) ... -> tensor<2x672xf32>
-        %r = tensor.expand_shape %c [[0], [1, 2, 3]] ... into tensor<2x672x1x1xf32>
-
-    Not changed: groups, padded inputs, and types that no schedule of matmuls takes.
-    """
-    for op in payload.ops:
-        if op.name in CONVOLUTIONS and _is_single_pixel(op):
-            _as_matmul(op)
-
-
-def _is_single_pixel(op: Op) -> bool:
-    form = convolution_form(op)
-    (x, weights, start) = list(op.operands)
-    if form.is_depthwise or "g" in form.weights or op_of(x, PAD) is not None:
-        return False
-    types = tuple(str(operand.type.element_type) for operand in (x, weights, start))
-    if types not in PRODUCT_TYPES:
-        return False
-    image = [size for size, name in zip(x.type.shape, form.input, strict=True) if name in "DHW"]
-    window = [size for size, name in zip(weights.type.shape, form.weights, strict=True) if name in "dhw"]
-    return image == window and prod(image) > 0
-
-
-def _as_matmul(op: Op) -> None:
-    form = convolution_form(op)
-    (x, weights, start) = list(op.operands)
-    rank = len(form.weights)
-    rows = [[0], [*range(1, rank)]]  # an image or a filter each
-    columns = [[*range(rank - 1)], [rank - 1]]
-    with ir.InsertionPoint(op), op.location:
-        if form.weights[0] == form.filters:
-            right = transposed(collapse(weights, rows), [1, 0])
-        else:
-            right = collapse(weights, columns)
-        result = matmul(collapse(x, rows), right, collapse(start, rows))
-        whole = expand(result, rows, op.results[0].type.shape)
-    op.results[0].replace_all_uses_with(whole)
-    op.erase()
+    kinds = [operand.type.element_type for operand in op.operands]
+    element = kinds[-1]
+    block = op.regions[0].blocks.append(*kinds)
+    with ir.InsertionPoint(block):
+        is_integer = isinstance(element, ir.IntegerType)
+        widen, times, plus = INTEGER_OPS if is_integer else FLOAT_OPS
+        if is_unsigned(op):
+            widen = EXTEND_UNSIGNED
+        first, second, total = (
+            argument if argument.type == element else value(widen, element, argument)
+            for argument in block.arguments
+        )
+        product = value(times, element, first, second)
+        create("linalg.yield", [], [value(plus, element, total, product)])

@@ -32,7 +32,7 @@ from tuner.mlir.ir.reading import name_of, ops_in
 from tuner.mlir.ir.resources import Data, split_payload
 from tuner.mlir.reference.fusion_reference import evaluate_tensors
 from tuner.mlir.transform import new_context
-from tuner.programs.fusions import matmul_forms, normal_forms, widening
+from tuner.programs.fusions import convolution_forms, matmul_forms, normal_forms, widening
 from tuner.programs.fusions.contractions import contractions_as_matmuls
 from tuner.programs.fusions.formation import Members, form_fusions, join_attention
 from tuner.programs.fusions.generics import reshape_fills
@@ -152,11 +152,11 @@ def form_text(
         matmul_forms.transpose_operands(payload)
         matmul_forms.narrow_operands(payload)
         matmul_forms.narrow_sums(payload)
-        matmul_forms.read_pixels_as_slices(payload)
-        matmul_forms.pointwise_as_matmuls(payload)
-        matmul_forms.pointwise_as_rows(payload)
+        convolution_forms.read_pixels_as_slices(payload)
+        convolution_forms.pointwise_as_matmuls(payload)
+        convolution_forms.pointwise_as_rows(payload)
         widening.widen_convolutions(payload, keeps_pairs=multiplies_pairs)
-        matmul_forms.single_pixels_as_matmuls(payload)
+        convolution_forms.single_pixels_as_matmuls(payload)
         # shapes: folding makes reshapes, also of fills, which ``begin_with_zeros`` must see as fills of 0;
         # ``merge_batches`` needs its zeros
         normal_forms.fold_unit_dimensions(payload.module)

@@ -363,7 +363,7 @@ def copying_fusion(copy: NeededCopy, view_of_value: Mapping[Value, View], weight
 
 
 def _filling(copy: NeededCopy) -> Fusion:
-    """Returns the fusion that fills ``copy.target`` with the constant of the source; with 0 if it is empty."""
+    """Returns the fusion that fills ``copy.target`` with the constant of its source; 0 if it is empty."""
     fill = defining(copy.source)
     assert fill is not None
     type_ = memref_type(copy.target)

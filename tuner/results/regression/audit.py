@@ -30,98 +30,9 @@ if TYPE_CHECKING:
 
 
 Recall = Callable[[str, str], Record | None]  # (script_sha256, artifact_sha256), one "" -> known record
+KNOWN_CODE = 0  # in place of a trial's ID in ``Record.reused_from``: the code of the audited trial itself
 VERIFYING = Effort(budget_s=0.0, min_samples=1, max_samples=1, has_extremes=True)  # the time is not used
 BEST_TRIALS_OF_A_PROBLEM = 8  # as many as the final re-measurement of a run
-
-
-@dataclass(frozen=True)
-class EvaluationCase:
-    """The problem, target, threads, seed, baseline and limits with which a candidate is evaluated."""
-
-    problem: Problem
-    target: TargetName
-    threads: int
-    seed: int = 0  # of the random inputs
-    baseline: str = ""  # choice of the library that is timed with it; "": the default of the target
-    timeout_s: float | None = None  # to compile a candidate, and to load and run it; None: the target's
-    memory_bytes: int | None = None  # of a child process; None: the target's
-
-
-def known_code(record: Record) -> Recall:
-    """Returns a function (script_sha256, artifact_sha256) -> ``record`` if its code has that hash, else None.
-
-    The script's hash is ignored: the audit asks whether the script still compiles to the same code.
-    """
-
-    def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
-        is_same = bool(artifact_sha256) and artifact_sha256 == record.artifact_sha256
-        return replace(record, reused_from=0) if is_same else None  # 0 is not an id: it marks known code
-
-    return recall
-
-
-def strategy_of(run: Run, trial: StoredTrial) -> ChosenStrategy:
-    """Returns the strategy of a trial as its run chose it; a user's strategy has the path of its script."""
-    name = trial.record.candidate.strategy
-    return next(
-        (strategy for strategy in run.settings.strategies if strategy.name == name), ChosenStrategy(name)
-    )
-
-
-def compiles_recorded_script(strategy: ChosenStrategy) -> bool:
-    """Returns whether the stored script is compiled in place of a user's file.
-
-    True if that file is gone, or if its knobs were opened again.
-    """
-    return strategy.path is not None and (strategy.reopens or not strategy.path.exists())
-
-
-@contextlib.contextmanager
-def runner_of(
-    backends: Backends,
-    case: EvaluationCase,
-    bind: Callable[[Candidate], Script],
-    recall: Recall = lambda _script, _artifact: None,
-) -> "Iterator[AbstractRunner]":
-    """Context manager: gives a runner with one compile worker for ``case``, and closes it at the end.
-
-    ``bind`` makes the script of a candidate; ``recall`` returns a known outcome of a script or code, else
-    None. Raises UsageError if the problem needs more memory than there is.
-    """
-    require_memory(case.problem, backends.machine())
-    order = RunnerOrder(case.problem, case.target, bind, recall)
-    outcomes = backends.target(case.target).with_baseline(case.baseline)
-    settings = RunnerSettings(case.threads, 1, case.seed)
-    settings = replace(settings, timeout_s=case.timeout_s, memory_bytes=case.memory_bytes)
-    runner = outcomes.runner(order, settings)
-    try:
-        yield runner
-    finally:
-        runner.close()
-
-
-def evaluated(runner: "AbstractRunner", candidate: Candidate, effort: Effort = FINAL_EFFORT) -> BoundRecord:
-    """Compiles, verifies and times a candidate on a runner; returns its record with script and artifact.
-
-    A failure is the outcome of the record, not an exception.
-    """
-    runner.start(0, candidate, effort)
-    return runner.finish()
-
-
-def defect_of(
-    backends: Backends, case: EvaluationCase, script: Script, candidate: Candidate
-) -> Failure | None:
-    """Compiles a script and verifies its code, on extreme inputs too.
-
-    Returns the failure that shows a defect. None if the code is right, or if it failed for another reason,
-    such as a timeout.
-    """
-    with runner_of(backends, case, lambda _candidate: script) as runner:
-        outcome = evaluated(runner, candidate, VERIFYING).record.outcome
-    if isinstance(outcome, Failure) and outcome.shows_a_defect:
-        return outcome
-    return None
 
 
 class AuditStatus(enum.Enum):
@@ -295,3 +206,93 @@ def _stored(
     store.record(stored, record, bound.script.text)
     store.finish_run(run, "done", sum(seconds for _, seconds in record.stage_s))
     return run
+
+
+def strategy_of(run: Run, trial: StoredTrial) -> ChosenStrategy:
+    """Returns the strategy of a trial as its run chose it; a user's strategy has the path of its script."""
+    name = trial.record.candidate.strategy
+    return next(
+        (strategy for strategy in run.settings.strategies if strategy.name == name), ChosenStrategy(name)
+    )
+
+
+def compiles_recorded_script(strategy: ChosenStrategy) -> bool:
+    """Returns whether the stored script is compiled in place of a user's file.
+
+    True if that file is gone, or if its knobs were opened again.
+    """
+    return strategy.path is not None and (strategy.reopens or not strategy.path.exists())
+
+
+def known_code(record: Record) -> Recall:
+    """Returns a function (script_sha256, artifact_sha256) -> ``record`` if its code has that hash, else None.
+
+    The script's hash is ignored: the audit asks whether the script still compiles to the same code.
+    """
+
+    def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
+        is_same = bool(artifact_sha256) and artifact_sha256 == record.artifact_sha256
+        return replace(record, reused_from=KNOWN_CODE) if is_same else None
+
+    return recall
+
+
+@dataclass(frozen=True)
+class EvaluationCase:
+    """The problem, target, threads, seed, baseline and limits with which a candidate is evaluated."""
+
+    problem: Problem
+    target: TargetName
+    threads: int
+    seed: int = 0  # of the random inputs
+    baseline: str = ""  # choice of the library that is timed with it; "": the default of the target
+    timeout_s: float | None = None  # to compile a candidate, and to load and run it; None: the target's
+    memory_bytes: int | None = None  # of a child process; None: the target's
+
+
+@contextlib.contextmanager
+def runner_of(
+    backends: Backends,
+    case: EvaluationCase,
+    bind: Callable[[Candidate], Script],
+    recall: Recall = lambda _script, _artifact: None,
+) -> "Iterator[AbstractRunner]":
+    """Context manager: gives a runner with one compile worker for ``case``, and closes it at the end.
+
+    ``bind`` makes the script of a candidate; ``recall`` returns a known outcome of a script or code, else
+    None. Raises UsageError if the problem needs more memory than there is.
+    """
+    require_memory(case.problem, backends.machine())
+    order = RunnerOrder(case.problem, case.target, bind, recall)
+    outcomes = backends.target(case.target).with_baseline(case.baseline)
+    settings = RunnerSettings(case.threads, 1, case.seed)
+    settings = replace(settings, timeout_s=case.timeout_s, memory_bytes=case.memory_bytes)
+    runner = outcomes.runner(order, settings)
+    try:
+        yield runner
+    finally:
+        runner.close()
+
+
+def evaluated(runner: "AbstractRunner", candidate: Candidate, effort: Effort = FINAL_EFFORT) -> BoundRecord:
+    """Compiles, verifies and times a candidate on a runner; returns its record with script and artifact.
+
+    A failure is the outcome of the record, not an exception.
+    """
+    runner.start(0, candidate, effort)
+    return runner.finish()
+
+
+def defect_of(
+    backends: Backends, case: EvaluationCase, script: Script, candidate: Candidate
+) -> Failure | None:
+    """Compiles a script and verifies its code, on extreme inputs too.
+
+    Returns the failure that shows a defect. None if the code is right, or if it failed for another reason,
+    such as a timeout.
+    """
+    with runner_of(backends, case, lambda _candidate: script) as runner:
+        outcome = evaluated(runner, candidate, VERIFYING).record.outcome
+    if isinstance(outcome, Failure) and outcome.shows_a_defect:
+        return outcome
+    return None

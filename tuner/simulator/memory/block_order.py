@@ -1,10 +1,12 @@
-"""The order between blocks that atomics make: releases to words of global memory, and acquires from them.
+"""The order between accesses of different blocks that atomics make: which accesses a lane has seen happen.
 
-What a cluster of blocks has done is known to another one by times of its threads: components of vector
-clocks. An atomic that releases leaves at its word what its lane knows; one that acquires there learns it,
-also through atomics in between, which continue a release sequence (PTX ISA, "Release and Acquire Patterns").
+A lane knows, per thread of another cluster of blocks, the time of the last access that happened before the
+lane's next access: a component of a vector clock (``Known``). ``BlockOrder`` keeps these per lane; ``learn``
+adds what a lane acquires, ``join`` what a barrier shares, ``covers`` asks. The simulator stores what a lane
+knows with the word that its atomic releases, and lets an atomic that acquires from this word learn it, also
+through atomics in between, which continue a release sequence (PTX ISA, "Release and Acquire Patterns").
 Fences, and loads and stores with a memory order, are not modelled between blocks: accesses that rely on them
-are reported.
+are reported as races.
 """
 
 from typing import TypeAlias
@@ -13,7 +15,7 @@ import numpy as np
 
 from tuner.simulator.ptx.dtypes import Array, Bools, Indices
 
-# Cluster (number + 1 of its first block) -> known time of each thread of it; never changed, only replaced
+# Cluster (index of its first block + 1) -> the known time of each of its threads; replaced, never changed
 Known: TypeAlias = dict[int, Array]
 
 
@@ -28,15 +30,17 @@ def joined(first: Known, second: Known) -> Known:
 
 
 class BlockOrder:
-    """What each resident lane knows of threads of other clusters."""
+    """What each resident lane knows of accesses by threads of other clusters (``Known``)."""
 
     def __init__(self) -> None:
         self._of_lane: dict[int, Known] = {}
 
     def known(self, lane: int) -> Known:
+        """Returns what ``lane`` knows; {} if it has acquired nothing. Not to be changed."""
         return self._of_lane.get(lane, {})
 
     def learn(self, lane: int, known: Known) -> None:
+        """Adds ``known``, which ``lane`` acquires from a word of memory, to what it knows."""
         if known:
             self._of_lane[lane] = joined(self.known(lane), known)
 
@@ -51,9 +55,10 @@ class BlockOrder:
             self.learn(lane, together)
 
     def covers(self, lanes: Indices, clusters: Array, threads: Array, times: Array) -> Bools:
-        """Returns which accesses [access, cell] of other clusters happen before those of ``lanes``.
+        """Returns which earlier accesses of other clusters happen before the next accesses of ``lanes``.
 
-        ``clusters``, ``threads`` and ``times``: of the earlier accesses.
+        ``clusters``, ``threads``, ``times``: of the last earlier access to each cell (clusters as in
+        ``Known``). They and the result have shape (lanes, cells that a lane accesses).
         """
         is_known = np.zeros(clusters.shape, bool)
         if not self._of_lane:

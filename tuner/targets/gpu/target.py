@@ -15,6 +15,7 @@ from tuner.core.interfaces import FINAL_EFFORT, Script
 from tuner.core.machine import Machine
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.quantization import CONSTANT
+from tuner.core.queries import TrialQuery
 from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline, Compiler
 from tuner.core.serialization import count_text
@@ -31,19 +32,17 @@ from tuner.runtime.workers.limits import GPU_CALLS, Limits
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.services import gpu_library_environment, library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
+from tuner.search.cost_model.untimed import deciding_facts, predicted_first
 from tuner.targets.compiled_target import CompiledTarget
 from tuner.targets.cpu.target import host_machine
 from tuner.targets.gpu.baseline import BASELINE_TIMEOUT_S, time_cublas_in_child
-from tuner.targets.gpu.untimed_order import GpuOrder
-from tuner.targets.target import (
-    ProgramSupport,
-    RunnerChildren,
-    TargetStatus,
-)
+from tuner.targets.target import ProgramSupport, RunnerChildren, TargetStatus, UntimedOrder
 
 if TYPE_CHECKING:
-    from tuner.core.compiled_code import Assemble, PredictedCycles
+    from tuner.core.compiled_code import Assemble, Predict, PredictedCycles
     from tuner.core.device import AbstractDevice
+    from tuner.core.remote_results import PendingTrial
+    from tuner.db.store import Store
 
 
 DEFAULT_CHIP = "sm_90"
@@ -186,6 +185,24 @@ class NvidiaGpu(CompiledTarget):
 
     def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
         return self._device.predicted(problem, program)
+
+
+@final
+class GpuOrder(UntimedOrder):
+    """Which trials of a run that nothing has timed a GPU should time first.
+
+    By facts about their code, and by predicted cycles where there are any.
+    """
+
+    def promising(
+        self, store: "Store", run: int, predict: "Predict", limit: int
+    ) -> "tuple[PendingTrial, ...]":
+        from tuner.db.pending_trials import pending_trials  # loads SQLAlchemy
+
+        return predicted_first(pending_trials(store.database, TrialQuery(run=run)), predict, limit)
+
+    def facts(self, trial: "PendingTrial") -> str:
+        return deciding_facts(trial)
 
 
 def compiler_factory(target: TargetName) -> Factory:

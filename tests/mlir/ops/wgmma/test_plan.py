@@ -26,7 +26,7 @@ def test_a_plan_counts_what_a_block_needs() -> None:
     assert (found.stage_bytes, found.shared_bytes) == (49152, 4 * 49152 + 64)
     assert split.k_tiles == 4  # equal parts of the sum
     # boxes of results lie between the stages and the mbarriers, two for each of eight warps
-    assert (boxed.boxes_offset_bytes, boxed.box_bytes) == (4 * 49152, 16 * 128)
+    assert (boxed.stored_boxes_offset_bytes, boxed.stored_box_bytes) == (4 * 49152, 16 * 128)
     assert boxed.mbarriers_offset_bytes == 4 * 49152 + 2 * 8 * 2048
     assert boxed.shared_bytes == boxed.mbarriers_offset_bytes + 64
     assert found.mbarriers_offset_bytes == 4 * 49152
@@ -149,12 +149,12 @@ def test_a_descriptor_selects_what_the_copies_brought(tile: OperandTile, rows_of
 
 
 def test_copies_and_their_parts_fill_a_tile_without_gaps() -> None:
-    parts = OperandTile(64, 128, 2, is_k_major=True, parts=2), OperandTile(128, 64, 2, False, 2)
+    parts = OperandTile(64, 128, 2, is_k_major=True, sharing_blocks=2), OperandTile(128, 64, 2, False, 2)
     for tile in (*(each for each, _ in TILES), *parts):
-        assert tile.part_bytes == tile.box[0] * tile.box[1] * tile.item_bytes
-        offsets = [part * tile.part_bytes for part in range(tile.parts)]
+        assert tile.block_bytes == tile.box[0] * tile.box[1] * tile.item_bytes
+        offsets = [part * tile.block_bytes for part in range(tile.sharing_blocks)]
         starts = [box.offset_bytes + offset for box in tile.boxes for offset in offsets]
-        assert starts == list(range(0, tile.bytes, tile.part_bytes))
+        assert starts == list(range(0, tile.bytes, tile.block_bytes))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_copies_and_their_parts_fill_a_tile_without_gaps() -> None:
         (OperandTile(96, 64, 2, is_k_major=False), "B: found 96 x 64, allowed whole lines"),
         (OperandTile(320, 64, 2, is_k_major=True), "B: found 320 rows, allowed multiples of 8 up to 256"),
         (OperandTile(60, 64, 2, is_k_major=True), "B: found 1 parts of 60 lines, allowed multiples of 8"),
-        (OperandTile(72, 64, 2, is_k_major=True, parts=2), "B: found 2 parts of 36 lines, allowed"),
+        (OperandTile(72, 64, 2, is_k_major=True, sharing_blocks=2), "B: found 2 parts of 36 lines, allowed"),
         (OperandTile(64, 64, 4, False, is_read_by_lanes=True), "B: found 64 k of 4-byte elements read by"),
         (OperandTile(64, 64, 2, True, is_read_by_lanes=True), "B: found 64 k of 2-byte elements read by"),
     ],
