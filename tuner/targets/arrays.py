@@ -1,4 +1,8 @@
-"""The arrays that kernels are verified and timed on, with the results that are expected in them."""
+"""Arrays that kernels on this host are verified and timed on, and the results that are expected in them.
+
+``KernelArrays`` is the port: draw inputs, run a kernel, compare the outputs. ``ProblemArrays`` are the arrays
+of a matmul; those of a fusion are in ``tuner.targets.cpu.fusion_arrays``.
+"""
 
 import abc
 import contextlib
@@ -47,7 +51,8 @@ Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes t
 class KernelArrays(abc.ABC):
     """The arrays that kernels of a problem are verified and timed on, and the results expected in them.
 
-    They stay at fixed addresses, except inside of ``guarded`` and ``unevenly_placed``.
+    The arrays stay at fixed addresses, except inside of the context managers ``guarded`` and
+    ``unevenly_placed``.
     """
 
     problem: Problem
@@ -65,11 +70,11 @@ class KernelArrays(abc.ABC):
     @property
     @abc.abstractmethod
     def before(self) -> Array | None:
-        """Returns the content of the only output before a call; None if kernels do not read the output."""
+        """Returns the output's content before each call, for kernels that read it (C += A B); else None."""
 
     @abc.abstractmethod
     def copies(self, packings: Packings) -> tuple[tuple[Array, ...], ...]:
-        """Returns sets of operands, a power of two: each call uses the next set, cyclically.
+        """Returns the sets of operands that calls use in turn; the number of sets is a power of two.
 
         ``packings``: how a kernel reads each input; () for a matmul, whose calls all use ``operands``.
         """
@@ -80,7 +85,7 @@ class KernelArrays(abc.ABC):
 
     @abc.abstractmethod
     def change_inputs(self) -> None:
-        """Changes the inputs in place to others whose result is known."""
+        """Changes the inputs in place, such as their signs, to others whose expected result is known."""
 
     @abc.abstractmethod
     def draw_extremes(self, rng: np.random.Generator) -> None:
@@ -155,7 +160,7 @@ class KernelArrays(abc.ABC):
         """Raises CandidateError(VERIFY) if a kernel has changed a copy of its packed weights."""
 
     def fill(self, rng: np.random.Generator) -> None:
-        """Draws random inputs in place; fills the outputs as ``poison`` does."""
+        """Draws random inputs in place, and calls ``poison`` to fill the outputs."""
         self.draw_inputs(rng)
         self.poison()
 
@@ -170,7 +175,7 @@ class KernelArrays(abc.ABC):
                 output.fill_with(1)
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
-        """Draws extreme inputs, and calls ``overwrite_output``."""
+        """Draws small and large inputs (``draw_extremes``); fills the outputs by ``overwrite_output``."""
         self.draw_extremes(rng)
         self.overwrite_output(rng)
 
@@ -213,7 +218,7 @@ class KernelArrays(abc.ABC):
         return verdict
 
     def _is_restored(self) -> bool:
-        """Returns whether kernels read the output, which then holds what it is to hold before a call."""
+        """Fills an output that kernels read with its content before a call; returns whether there is one."""
         if self.before is None:
             return False
         self.outputs[0].fill_from(self.before)
@@ -222,7 +227,7 @@ class KernelArrays(abc.ABC):
 
 @dataclass(frozen=True, eq=False)
 class PlacedArrays:
-    """The arrays of a problem at one set of addresses."""
+    """The arrays of a matmul problem at one set of addresses."""
 
     inputs: tuple[Array, ...]  # A, B and those of the epilogue
     output: GuardedArray
@@ -282,7 +287,7 @@ class ProblemArrays(KernelArrays):
 
     @contextlib.contextmanager
     def _moved(self, at: PlacedArrays) -> Iterator[None]:
-        """Context manager: uses the arrays at other addresses."""
+        """Context manager: all methods use the arrays ``at`` in place of the usual ones."""
         timed = self._at
         self._at = at
         try:
@@ -314,7 +319,11 @@ class ProblemArrays(KernelArrays):
         return int(self.problem.align)
 
     def _placed_at(self, steps: tuple[int, ...]) -> PlacedArrays:
-        """Returns arrays that begin ``steps`` alignments into their memory; END: as far as fits."""
+        """Returns arrays of the problem in faulting memory, at an offset of each.
+
+        ``steps``: per array, its offset from the beginning of its memory in alignments of the problem; END:
+        the array ends where its memory does.
+        """
 
         def view(of: Array, like: Array, start: int) -> Array:
             return np.ndarray(like.shape, like.dtype, of, start)

@@ -1,4 +1,7 @@
-"""The replaceable parts of a run, and the target that an option such as "auto" or "cuda:sm_90" means."""
+"""The replaceable parts of a run (targets, this machine, scripts), and the target that an option means.
+
+``Backends`` is the port; ``resolve_target`` reads options such as "auto" or "cuda:sm_90".
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -29,9 +32,9 @@ OTHER_NAMES = {
 
 
 class Backends(ABC):
-    """The parts of a run that depend on where it runs: targets, this machine, transform scripts.
+    """The parts of a run that depend on where it runs: targets, this machine, transforms of scripts.
 
-    Tests replace them.
+    Tests replace them by fakes.
     """
 
     targets: Mapping[str, Target]  # by name
@@ -163,7 +166,7 @@ def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
     """Returns the target of ``text``: ``target``, ``target:chip``, ``cpu:processor`` or ``replay:recording``.
 
     ``chip``: text of --chip, "" if not given. Raises UsageError for an unknown or contradictory name; does
-    not ask whether the machine is there.
+    not ask whether the target can compile or run here.
     """
     name, colon, detail = text.partition(":")
     if colon and chip and chip != detail:
@@ -195,7 +198,10 @@ def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
 
 
 def _meant(text: str, backends: Backends) -> str:
-    """Returns the target that ``text`` may stand for: "cuda" for "gpu", "cuda:sm_90" for "sm_90"; or ""."""
+    """Returns the target that a user's ``text`` stands for: "cuda" for "gpu", "cuda:sm_90" for "sm_90".
+
+    "" for a text that stands for no other name.
+    """
     name, colon, detail = text.lower().partition(":")
     if name in OTHER_NAMES:
         return f"{OTHER_NAMES[name]}{colon}{detail}"

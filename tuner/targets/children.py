@@ -52,7 +52,7 @@ def child_runners(
 def _limits(made: "list[RunnerChildren]", how: RunnerSettings) -> "Limits":
     """Returns the limits of the shared processes: of the first order, with the memory of the largest one.
 
-    What ``how`` names replaces them.
+    A time limit or memory that ``how`` gives replaces them.
     """
     memory_bytes = max(children.limits.memory_bytes for children in made)
     limits = replace(made[0].limits, memory_bytes=how.memory_bytes or memory_bytes)

@@ -19,8 +19,9 @@ Kernel = Callable[..., Any]
 class RangeKernel:
     """Tuned CPU kernels of one n and k that compute C = A B for each number of rows of a range.
 
-    Nothing is compiled at a call. For a number of rows m that no kernel has, several kernels compute a part
-    of the rows each, chosen by their measured times: ``cover.calls(m)``.
+    Nothing is compiled at a call. For a number of rows m that no kernel has, several kernels compute some
+    rows each, the last one perhaps with rows of zeros added: ``cover.calls(m)`` chooses them by their
+    measured times.
     """
 
     def __init__(self, row_range: RowRange, cover: RowCover, kernels: Sequence[Kernel]) -> None:
@@ -89,7 +90,7 @@ class RangeKernel:
 
 
 def _rows_of(array: Array, call: BlockCall, size: int) -> Array:
-    """Returns the rows of an array that a call computes, of a block of ``size`` rows; padding is zeros."""
+    """Returns the rows of ``array`` that a call computes, followed by zeros up to ``size`` rows."""
     if call.rows == size:
         return array[call.row : call.row + size]
     padded = np.zeros((size, *array.shape[1:]), array.dtype)

@@ -1,6 +1,6 @@
-"""Replays a recorded search space: a compiler and an evaluator return recorded outcomes and run nothing.
+"""A target that replays a recorded search space: it returns recorded outcomes and runs nothing.
 
-A script names a configuration by its number in the recording; the code is that number.
+A script names a configuration by its index in the recording; the compiled code is that index.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def recorded_compiler(space: RecordedSpace) -> Compiler:
 
 
 def bind_recorded(space: RecordedSpace, candidate: Candidate) -> Script:
-    """Returns a script that names a candidate's number in the recording.
+    """Returns a script that names a candidate's index in the recording.
 
     Raises CandidateError(BIND) for a candidate that is not in the recording, or whose binding failed there.
     """
@@ -78,7 +78,7 @@ class ReplayCompiler(AbstractCompiler):
         self._space = space
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns an artifact with the number of the script's configuration in the recording.
+        """Returns an artifact with the index of the script's configuration in the recording.
 
         Raises CandidateError if the recording has a failure before loading for this configuration.
         """

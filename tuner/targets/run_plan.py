@@ -1,4 +1,7 @@
-"""The plan of a run: its feasible set, the configurations to propose first, and how scripts are bound."""
+"""The plan of a run: its feasible set, the configurations to propose first, and how scripts are bound.
+
+``plan`` and ``bind`` implement ``Target.plan`` and ``Target.bind`` for compiled targets.
+"""
 
 import weakref
 from collections.abc import Mapping

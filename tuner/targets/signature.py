@@ -1,4 +1,4 @@
-"""What a tuned kernel takes, and checks of the arrays that a user calls the kernel with."""
+"""Input and output arrays that a tuned kernel takes (``KernelSignature``), and checks of a call's arrays."""
 
 from typing import Any, final
 
@@ -71,10 +71,11 @@ class KernelSignature:
             raise UsageError("out: is missing, but is added to", self._call)
 
     def result(self, inputs: tuple[Any, ...], out: Any) -> Array:
-        """Checks the arrays of a call in host memory; returns ``out``, or a new array if that is None.
+        """Returns the output array of a call: ``out``, or a new array if that is None; checks all arrays.
 
-        Raises UsageError for a wrong number, shape, type or memory order of arrays, and for an ``out`` that
-        is read-only, has memory of an input, or is missing where it is added to.
+        The arrays are in host memory. Raises UsageError for a wrong number, shape, type or memory order of
+        arrays, and for an ``out`` that is read-only, shares memory with an input, or is missing where it is
+        added to.
         """
         self.require_call(len(inputs), out)
         for array, expected in zip(inputs, self.inputs, strict=True):

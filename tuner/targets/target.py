@@ -37,7 +37,7 @@ class InitialModel(ABC):
 
     @abstractmethod
     def rows(self, feasible: "FeasibleSet", resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
-        """Returns row numbers of a feasible set, the most promising configuration first.
+        """Returns row indices of a feasible set, the most promising configuration first.
 
         ``resources``: what ptxas reported of candidates that earlier runs have compiled.
         """
@@ -138,7 +138,7 @@ class ProgramSupport(ABC):
         write: "Callable[[str], object] | None" = None,
         run_launch: Callable[..., object] | None = None,
     ) -> "AbstractDevice":
-        """Returns the opened GPU; the arguments are for simulated GPUs: a real one is this machine's.
+        """Returns an opened GPU. The arguments matter for simulated GPUs only.
 
         ``order`` and ``seed``: order in which threads are simulated, and its random seed; ``write``: gets the
         text of a kernel's printf; ``run_launch``: replaces the simulation of a launch. Raises DeviceError if
@@ -165,7 +165,7 @@ class HostPrograms(ProgramSupport):
 
 
 class BaselineChoice(ABC):
-    """The libraries among which a user can choose a target's baseline, by name."""
+    """A port: the libraries among which a user can choose a target's baseline, by name."""
 
     @abstractmethod
     def require(self, choice: str, problem: Problem) -> None:
@@ -180,16 +180,15 @@ class BaselineChoice(ABC):
 
     @abstractmethod
     def recorded(self, name: str, problem: Problem) -> str:
-        """Returns the value of ``--baseline`` for the library that a stored ``Baseline.name`` names.
+        """Returns the value of ``--baseline`` for a stored ``Baseline.name``: "mkl" for "MKL 2026.2 avx512".
 
-        Such as "mkl" for "MKL 2026.2 avx512". "", the default, where the library is not known, is not
-        installed, or cannot compute the problem.
+        "", the default, if the library is not known, is not installed, or cannot compute the problem.
         """
 
 
 @final
 class OneBaseline(BaselineChoice):
-    """The baseline choice of a target with a fixed baseline: refuses every name; ``why`` ends the message."""
+    """The baseline choice of a target with one baseline: refuses every name; ``why`` ends the message."""
 
     def __init__(self, why: str) -> None:
         self._why = why
@@ -284,16 +283,16 @@ class Target(ABC):
 
     @abstractmethod
     def baseline(self, problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
-        """Times a library on a problem; returns its name and times. Raises TunerError if none can be timed.
+        """Times a library on a problem; returns its name and times.
 
-        ``wait``: how to wait for other tuners that time.
+        Raises TunerError if no library can be timed. ``wait``: how to wait for other tuners that time.
         """
 
     @abstractmethod
     def roofline(self, problem: Problem, threads: int, wait: LockWait) -> Roofline:
-        """Returns the machine's highest flop/s and bytes/s. Raises TunerError where they are not measured.
+        """Returns the machine's highest flop/s and bytes/s for a problem's type.
 
-        ``wait``: how to wait for other tuners that time.
+        Raises TunerError where they are not measured. ``wait``: how to wait for other tuners that time.
         """
 
     @abstractmethod
@@ -319,7 +318,7 @@ class Target(ABC):
     def assembly(self, code: str, program: KernelCode | None) -> str:
         """Returns the assembly of a compiled program, or of ``code`` if ``program`` is None.
 
-        "" without a disassembler.
+        "" if there is no disassembler.
         """
 
     @abstractmethod
@@ -355,7 +354,7 @@ class Target(ABC):
     def require_baseline(self, baseline: str, problem: Problem) -> None:
         """Raises UsageError unless the library ``baseline`` can be compared with the problem.
 
-        "" always can.
+        "" is the default, which can be.
         """
         if baseline:
             self.baselines.require(baseline, problem)

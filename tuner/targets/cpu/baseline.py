@@ -94,7 +94,11 @@ class BaselineService:
 def _verified_matmul(
     problem: Problem, threads: int, rng: np.random.Generator, library: str
 ) -> tuple[blas.AbstractLibraryMatmul, str]:
-    """Returns a library's matmul, and what its name says of other types; raises as ``BaselineService``."""
+    """Returns a library's matmul, verified on inputs of ``rng``, and a note on the types that it multiplies.
+
+    The note ends the library's name: "" where it multiplies the problem's own types. Raises TunerError as
+    ``BaselineService`` does.
+    """
     is_widened = problem.dtype in baseline_libraries.LIBRARIES[library].widened
     plain = replace(problem, epilogue="none")
     if is_widened:
@@ -120,9 +124,9 @@ def _verified_matmul(
 
 @final
 class InterleavedBaseline:
-    """A baseline library in a process of its own, which is paused between samples.
+    """A baseline library in a process of its own, paused between samples, timed interleaved with kernels.
 
-    It is timed interleaved with kernels. The process ends with this object, or by ``close``.
+    The process ends with this object, or by ``close``.
     """
 
     def __init__(

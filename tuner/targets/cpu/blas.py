@@ -158,7 +158,10 @@ def pin_working_threads(repeat: Callable[[int], None], processors: tuple[int, ..
 
 
 def _processor_s() -> dict[int, float]:
-    """Returns the seconds that each thread of this process ran; sched-stats.txt of the Linux kernel."""
+    """Returns the seconds of processor time of each thread of this process, by thread ID.
+
+    Source: /proc/self/task/*/schedstat, see sched-stats.txt of the Linux kernel.
+    """
     seconds = {}
     for task in TASKS.iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended since
@@ -198,7 +201,7 @@ class AbstractLibraryMatmul(abc.ABC):
     @property
     @abc.abstractmethod
     def result(self) -> Array:
-        """Returns the last C, of shape (rows, n); ``rows``: of all matrices of a batch."""
+        """Returns C of the last multiplication, of shape (rows of all matrices of a batch, n)."""
 
 
 @final

@@ -62,9 +62,9 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     """Loads artifacts by the JIT on this machine's processor, verifies and times them."""
 
     def __init__(self, threads: int, pin_to: tuple[int, ...] = (), choice: str = "") -> None:
-        """``threads``: of kernels; ``pin_to``: processors for them, () for any.
+        """``threads``: of each kernel; ``pin_to``: processors that the threads are pinned to, () for any.
 
-        ``choice``: of baseline libraries.
+        ``choice``: the user's choice of baseline libraries, as of ``chosen_libraries``.
         """
         self._threads = threads
         self._choice = choice
@@ -211,9 +211,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         effort: Effort,
         rng: np.random.Generator,
     ) -> dict[int, tuple[OffsetTime, ...]]:
-        """Times the fastest kernels again with all operands some bytes past a cache line, by index.
+        """Times the fastest kernels again with operands some bytes past a cache line; returns times by index.
 
-        Until ``effort.within_s`` is over.
+        ``loaded``: all kernels and baselines of a round, ``times``: their times. Stops after
+        ``effort.within_s``.
         """
         began_s = time.perf_counter()
         kernels = {index: code for index, code in enumerate(loaded) if isinstance(code, LoadedKernel)}
@@ -296,7 +297,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def _require_possible(
         self, problem: Problem, kernel: LoadedKernel, measurement: Measurement, rng: np.random.Generator
     ) -> None:
-        """Refuses a time that no such processor reaches; above the known peak, verifies and times again."""
+        """Raises CandidateError(VERIFY) for a time that no such processor can reach by its documents.
+
+        A time above the measured peak is verified and timed once more, and then raises the peak.
+        """
         if self._peak is None:
             team = self._thread_team()
             machine = self._described_machine()
@@ -345,7 +349,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
 
 @dataclass(frozen=True)
 class CompiledOnly:
-    """Takes the place of loaded code that this processor cannot run; ``reason``: why."""
+    """Stands for code that was compiled, but that this processor cannot run; ``reason``: why it cannot."""
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""A kernel's machine code in memory, and its calls: one per thread, on operands at addresses."""
+"""A kernel's machine code in memory (``LoadedKernel``), and its calls on operands: one per thread."""
 
 import ctypes
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class LoadedKernel:
     def calls_on(self, arrays: KernelArrays) -> PartitionCalls:
         """Returns the calls, one per thread, that run the kernel once on ``arrays``.
 
-        Each time the calls use the next of the arrays' copies of weights.
+        Run repeatedly, they use the arrays' copies of the weights in turn.
         """
         return self.calls(*arrays.copies(self.packings))
 
@@ -59,7 +59,11 @@ class LoadedKernel:
         return PartitionCalls(calls, copies[0], (copies, keeps, self.code))
 
     def calls_at(self, *copies: Sequence[int]) -> tuple[tuple[tuple[int, int], ...], list[object]]:
-        """Returns the calls as ``calls`` does, for operands at addresses, and what must live as long."""
+        """Returns (function, argument) addresses per thread, for operands at addresses, and their memory.
+
+        ``copies``: as of ``calls``, addresses in place of arrays. The second result owns the memory that the
+        calls read: keep it while they may run.
+        """
         calls = []
         keeps: list[object] = []
         for part in self.parts:

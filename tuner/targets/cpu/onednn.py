@@ -71,7 +71,7 @@ onednn_matmul = partial(blas.CompiledLibraryMatmul, describe=onednn_code)
 
 
 class _Matmul:
-    """A matmul primitive with its memory objects, and the calls that run it."""
+    """A matmul primitive of oneDNN with its memory objects, and the library calls that run it."""
 
     def __init__(self, library: Any, problem: Problem, operands: blas.Operands) -> None:
         self._library = library

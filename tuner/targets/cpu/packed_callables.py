@@ -153,7 +153,7 @@ class PackedMatmul:
 
 
 def _input_names(problem: PackedProblem, count: int) -> tuple[str, ...]:
-    """Returns the names of A and of the ``count`` - 1 inputs after it."""
+    """Returns ``count`` names for messages: of A, and of the inputs after it."""
     if problem.format is not None:
         return ("a", *QUANTIZED_NAMES)[:count]
     return ("a", "b", *(argument.name for argument in problem.extra_arguments))

@@ -1,4 +1,4 @@
-"""Times of the fastest kernels with operands at other alignments."""
+"""Times of the fastest kernels with operands at other alignments: some bytes past a cache line."""
 
 from collections.abc import Mapping
 
@@ -26,7 +26,7 @@ MAX_SAMPLES = 30
 
 
 def fastest(times: Mapping[int, Measurement]) -> tuple[int, ...]:
-    """Returns the keys of the fastest measurements: at most KERNELS, within NEAR times the fastest median."""
+    """Returns keys of the fastest measurements: at most KERNELS, none above NEAR times the least median."""
     ranked = sorted(times, key=lambda index: times[index].median_s)[:KERNELS]
     limit_s = NEAR * times[ranked[0]].median_s
     return tuple(index for index in ranked if times[index].median_s <= limit_s)
@@ -62,10 +62,10 @@ class PlacedOperands:
     def times(
         self, team: ThreadTeam, calls: tuple[PartitionCalls, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[OffsetTime, ...]:
-        """Times a kernel at each offset, interleaved; returns the time of each offset.
+        """Times a kernel at each offset, interleaved; returns the time at each offset.
 
-        ``calls``: calls of the kernel, one entry per offset. Raises CandidateError(VERIFY) if C differs
-        between offsets.
+        ``calls``: the calls of the kernel at each offset, in the order of ``offsets_of``. Raises
+        CandidateError(VERIFY) if C differs between offsets.
         """
 
         def stopwatch(kernel: PartitionCalls, operands: tuple[Array, ...]) -> timing.Stopwatch:

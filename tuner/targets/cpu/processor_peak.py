@@ -1,4 +1,4 @@
-"""The highest speed that a processor was seen to reach; times that it cannot reach are refused."""
+"""The highest flop/s that this processor was seen to reach; impossible times are refused."""
 
 from collections.abc import Callable
 from typing import final
@@ -19,7 +19,7 @@ class ProcessorPeak:
     """
 
     def __init__(self, machine: Machine, threads: int, probe: Callable[[str], float]) -> None:
-        """``threads``: that kernels run on; ``probe``: measures the flop/s of a type."""
+        """``threads``: that kernels run on; ``probe``: function dtype -> flop/s that measures the peak."""
         self._machine = machine
         self._threads = threads
         self._probe = probe
@@ -37,9 +37,9 @@ class ProcessorPeak:
             )
 
     def is_exceeded(self, problem: Problem, measurement: Measurement) -> bool:
-        """Returns whether a time needs more flop/s than the measured peak.
+        """Returns whether a time needs more flop/s than the measured peak of the problem's type.
 
-        If it seems so, the peak is first measured once more, as clocks may have risen.
+        A peak that seems to be exceeded is measured once more, as clocks may have risen.
         """
         if problem.multiplied_dtype not in self._flop_per_s:
             self._flop_per_s[problem.multiplied_dtype] = self._probe(problem.multiplied_dtype)

@@ -282,7 +282,10 @@ def _onnx_model(problem: Problem, copies: Copies, level: int) -> bytes:
 
 
 def _nibbles(numbers: Array) -> Array:
-    """Returns two numbers of 4 bits in each byte, the even one in the low bits; an odd last one alone."""
+    """Returns numbers of 4 bits packed two to a byte: that of even index in the low bits.
+
+    An odd last number has a byte of its own.
+    """
     if numbers.shape[-1] % 2:
         numbers = np.concatenate((numbers, np.zeros((*numbers.shape[:-1], 1), np.uint8)), axis=-1)
     packed: Array = numbers[..., ::2] | numbers[..., 1::2] << 4

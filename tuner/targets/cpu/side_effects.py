@@ -1,4 +1,4 @@
-"""What a kernel may not leave behind: threads that go on, and another float mode."""
+"""Context managers that refuse what a kernel may not leave behind: running threads, another float mode."""
 
 import contextlib
 import ctypes
@@ -44,9 +44,9 @@ def no_thread_started() -> Iterator[None]:
 
 @contextlib.contextmanager
 def same_float_mode() -> Iterator[None]:
-    """Context manager: raises CandidateError(RUN) at its end if the float mode has changed; sets the default.
+    """Context manager: raises CandidateError(RUN) at its end if the float mode has changed; resets it.
 
-    The mode: rounding direction, exceptions, and whether subnormal numbers count as zero.
+    The float mode: rounding direction, exceptions, and whether subnormal numbers count as zero.
     """
     before = _mode()
     yield
@@ -62,7 +62,10 @@ def _threads() -> int:
 
 
 def _mode() -> tuple[object, ...]:
-    """Returns the x87 control word and MXCSR, or what sums and products show of how the thread rounds."""
+    """Returns this thread's float mode: the x87 control word and MXCSR.
+
+    On other processors: what sums and products show of how the thread rounds.
+    """
     if not HAS_CONTROL_WORDS:
         return ONE + THREE_QUARTERS > ONE, ONE + A_QUARTER > ONE, LEAST * ONE > 0.0
     FEGETENV(ENVIRONMENT_ADDRESS)

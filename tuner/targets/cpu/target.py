@@ -156,7 +156,7 @@ def _of_another_processor(trial: StoredTrial) -> UsageError:
 
 
 def _is_foreign(architecture: Architecture) -> bool:
-    """Returns whether LLVM's tools make this architecture's code here: on x86-64, that of all others."""
+    """Returns whether LLVM's tools compile for ``architecture`` here; False for this machine's own."""
     return own_architecture() is X86_64 and architecture is not X86_64
 
 

@@ -40,10 +40,11 @@ class PartitionCalls:
 
 @final
 class TimingChecks:
-    """A stopwatch of one kernel that changes inputs and C at random and verifies C after each sample.
+    """A stopwatch of one kernel: changes inputs and C at random, and verifies C after each sample.
 
-    Later samples are verified on some rows only, if comparing all of C takes too long. For a kernel that
-    reads C, C is restored before each call. No input of such a kernel or of a fusion changes in a sample.
+    After WHOLE_SAMPLES samples only some rows are verified if comparing all of C takes too long. For a kernel
+    that reads C, C is restored before each call. Inputs of such a kernel, and of a fusion, do not change
+    within a sample.
     """
 
     def __init__(
@@ -103,12 +104,12 @@ class TimingChecks:
         return self._call_s
 
     def _lead_calls(self) -> int:
-        """Returns how many untimed calls bring the operands where a caller's next call finds them."""
+        """Returns how many untimed calls precede a sample: caches then hold what they hold between calls."""
         reads_much = self._arrays.problem.bytes > READS_MUCH * self._call_s
         return LEAD_CALLS if reads_much else 1
 
     def _timed_restoring(self, times: int) -> int:
-        """Runs and times the calls of a sample one by one, of equal operands; returns 0."""
+        """Times calls one by one, restoring C before each, untimed; returns 0, as no element is marked."""
         self._last_s = 0.0
         for _ in range(times):
             self._arrays.overwrite_output(self._rng)
@@ -121,7 +122,7 @@ class TimingChecks:
         return 0
 
     def _timed(self, times: int, marks: npt.NDArray[np.uint64]) -> int:
-        """Runs and times the calls of a sample; returns how many left C unwritten."""
+        """Times the calls of a sample, each with other marks; returns how many left theirs unwritten."""
         if self._evict is None:
             start = self._clock()
             skipped = self._team.watch(self._prepared.calls, times, marks)

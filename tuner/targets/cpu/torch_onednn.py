@@ -85,7 +85,10 @@ class TorchOneDnnMatmul(blas.AbstractLibraryMatmul):
 
 
 def _transposed(matrices: Any) -> Any:
-    """Exchanges the last dimensions; reshapes a single row or column: torch 2.13 misreads such i8."""
+    """Returns matrices with the last two dimensions exchanged.
+
+    A single row or column is reshaped, since torch 2.13 misreads transposed ones of i8.
+    """
     *lead, rows, columns = matrices.shape
     if 1 in (rows, columns):
         return matrices.view(*lead, columns, rows)

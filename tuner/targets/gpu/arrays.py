@@ -1,4 +1,8 @@
-"""A problem and a program on a GPU: arrays at fixed addresses, loaded kernels, DeviceErrors as failures."""
+"""The arrays of a matmul problem and a program's loaded kernels on a GPU.
+
+``GpuProblemArrays`` draws inputs and compares C; ``LoadedKernels`` runs a program on them. DeviceErrors
+become CandidateErrors with a stage.
+"""
 
 import contextlib
 import ctypes
@@ -76,7 +80,10 @@ class LoadedKernels:
         self._zero_once()
 
     def _zero_once(self) -> None:
-        """Fills scratch memory that keeps zeros; waits, because runs may be on streams that do not."""
+        """Fills with zeros the scratch memory that runs leave zeroed.
+
+        Waits for the device: runs may be on streams that do not wait for the default stream.
+        """
         buffers = self._program.buffers
         kept = [buffer for buffer in buffers if buffer.keeps_zeros and buffer.name in self._scratch]
         for buffer in kept:
@@ -242,7 +249,7 @@ class GpuProblemArrays:
         self._upload(len(self._addresses) - 1)
 
     def prepare_sample(self, rng: np.random.Generator, stream: int) -> None:
-        """Enqueues on ``stream``: overwrite C, and flip the sign of one random number of A or B."""
+        """Enqueues on ``stream``: overwrite C, and flip the sign of a random number of A or B."""
         self._flipped = self._host.expect_flip(rng)
         self._write_flipped(TOP_BIT, stream)
         self._cover(rng, stream)
@@ -253,7 +260,10 @@ class GpuProblemArrays:
         self._device.copy(self._addresses[-1], self._before, self._host.allocations[-1].nbytes, stream)
 
     def _cover(self, rng: np.random.Generator, stream: int) -> None:
-        """Overwrites C on the device, at random with NaN (i32: LEAST) or with a number like a result."""
+        """Enqueues on ``stream``: overwrite C, at random with NaN (i32: LEAST) or a number like a result.
+
+        For programs that read C, it restores C instead.
+        """
         if self._before is not None:
             self.restore_output(stream)
             return

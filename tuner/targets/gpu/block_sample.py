@@ -15,10 +15,10 @@ Mask = npt.NDArray[np.bool_]
 
 
 def sample(grid: Block, limit: int, least: int = LEAST) -> tuple[Block, ...]:
-    """Returns the blocks (x, y, z) of a grid to simulate: all, or a sample of its columns.
+    """Returns the blocks (x, y, z) of a grid to simulate: all, or those of some columns of blocks.
 
-    A column is all z, the parts of split K, of one (x, y). A sample has ``limit`` columns, at least
-    ``least``, at most about 20: those of the corners of C first.
+    A column is all blocks of one (x, y), which are slices of the sum (split K). More than ``limit`` columns
+    are reduced to ``limit``, at least ``least`` and at most about 20: those at the corners of C first.
     """
     x_count, y_count, z_count = grid
     if x_count * y_count <= limit:

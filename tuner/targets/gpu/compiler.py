@@ -1,4 +1,4 @@
-"""The compiler of scripts to GPU programs, and ptxas: found, run, its report read, its known defects."""
+"""The compiler of scripts to GPU programs, and ptxas: how it is found and run, its report and defects."""
 
 import functools
 import math
@@ -152,6 +152,8 @@ class KernelReport:
 
 @dataclass
 class _Section:
+    """The lines of one kernel in the output of ``ptxas -v``, while they are read."""
+
     kernel: str
     stack: tuple[int, int, int] = (0, 0, 0)
     used: tuple[int, int, int] | None = None  # registers, barriers, static shared bytes
@@ -366,10 +368,7 @@ class GpuCompiler(AbstractCompiler):
 
 
 def refusal_of(program: KernelCode) -> Failure | None:
-    """Returns the Failure that says why a program's chip cannot launch it; None: it can.
-
-    For example: too much shared memory.
-    """
+    """Returns why a program's chip cannot launch it, such as too much shared memory; None if it can."""
     try:
         require_launchable(program)
     except CandidateError as error:

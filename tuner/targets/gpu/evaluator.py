@@ -91,7 +91,7 @@ def open_gpu(here: probe.GpuHere) -> LocalGpu:
 
 @final
 class WatchedRuns(AbstractSampleWatch):
-    """Before each timed sample overwrites C and flips a sign; verifies some rows of C after some samples.
+    """A sample watch: before a sample it overwrites C and flips a sign; after some it verifies rows of C.
 
     The verified samples are drawn at random, with fewer than MIN_SAMPLES samples between two of them.
     """
@@ -123,7 +123,7 @@ class WatchedRuns(AbstractSampleWatch):
 @final
 @dataclass(frozen=True, eq=False)
 class LoadedCublas:
-    """A cuBLAS matmul of one problem; its method ``work`` is called like that of LoadedKernels."""
+    """A cuBLAS matmul of one problem, run as a program's kernels are (``work`` as of LoadedKernels)."""
 
     name: str  # of the library, with its version
     multiply: Callable[[int, int, int, int], None]  # addresses of A, B and C, stream
@@ -154,7 +154,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         compare: Compare = compare,
         find_library: Callable[[], str] = find_cublas,
     ) -> None:
-        """``chip``: that programs are compiled for; the functions open the GPU, compare C and find cuBLAS.
+        """``chip``: that programs are compiled for. The functions open the GPU, compare C and find cuBLAS.
 
         Raises UsageError for an unknown chip.
         """
@@ -172,7 +172,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def usable(self) -> probe.GpuHere:
         """Returns the description of this machine's GPU.
 
-        Raises DeviceError without a GPU, or for another chip.
+        Raises DeviceError if there is no GPU, or if it has another chip than programs are compiled for.
         """
         here = self._describe()
         probe.require_chip(self._chip, here.facts)
@@ -233,8 +233,8 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         """Runs a program on inputs, then on others with known results; returns the worst verdict.
 
-        Types in WITH_SPECIAL_NUMBERS have draws with special numbers instead, first: programs are timed on
-        the usual inputs that come last.
+        Programs of types in WITH_SPECIAL_NUMBERS run on draws with special numbers before the usual inputs,
+        on which they are timed later. Raises CandidateError for a wrong result or a device error.
         """
         assert isinstance(loaded, LoadedKernels)
         verdicts = []

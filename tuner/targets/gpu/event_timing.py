@@ -43,7 +43,7 @@ class AbstractSampleWatch(abc.ABC):
 
     @abc.abstractmethod
     def restore(self, stream: int) -> None:
-        """Enqueues untimed work on ``stream`` after which a run does what the first of a sample did."""
+        """Enqueues untimed work on ``stream`` that restores the data that a run reads and overwrites."""
 
     @abc.abstractmethod
     def after(self, stream: int) -> None:
@@ -180,7 +180,10 @@ class GraphStopwatch:
         return self._sample_s / inner
 
     def _restoring(self, watch: AbstractSampleWatch, inner: int) -> float:
-        """Times runs one by one, each after an untimed one and ``watch.restore``; returns seconds per run."""
+        """Times runs one by one; returns seconds per run.
+
+        Before each timed run, the work runs once untimed, and ``watch.restore`` is called.
+        """
         if self._runs != 1:
             self._build(1)
         timer = self._timer
@@ -223,7 +226,7 @@ class GraphStopwatch:
 
 
 def warm_up(take: timing.Stopwatch) -> None:
-    """Runs a stopwatch's work for WARM_UP_S seconds, at most 1000 times, so that clocks rise."""
+    """Runs a stopwatch's work for WARM_UP_S seconds, at most 1000 times, so that the GPU's clocks rise."""
     spent_s = 0.0
     calls = 0
     while spent_s < WARM_UP_S and calls < 1000:

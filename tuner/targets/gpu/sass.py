@@ -58,7 +58,7 @@ class MachineInstruction:
     def words(self) -> int:
         """Returns how many 4-byte words per lane a load or store moves: 4 for .128, 2 for .64, else 1.
 
-        1 for matrices, too (LDSM, STSM): how many these move is not read.
+        Also 1 for loads and stores of matrices (LDSM, STSM), whatever they move.
         """
         parts = self.name.split(".")
         if "128" in parts:
@@ -77,10 +77,7 @@ class MachineInstruction:
 
     @property
     def slots(self) -> tuple[tuple[int, bool] | None, ...]:
-        """Returns (register number, has ``.reuse``) per source operand.
-
-        None for one that is not a register.
-        """
+        """Returns (register number, has ``.reuse``) per source operand; None for one without register."""
         operands = self.text.partition(" ")[2].split(",")[1:]
         matches = map(REGISTER.search, operands)
         return tuple((int(match[1]), bool(match[2])) if match else None for match in matches)

@@ -80,13 +80,16 @@ class GpuDevice(ProgramSupport):
     def baseline(self, problem: Problem, seed: int, wait: LockWait) -> Baseline:
         """Times a library on a problem; returns its name and times.
 
-        Raises TunerError where nothing is timed, or the library fails. ``wait``: how to wait for other
-        tuners.
+        Raises TunerError where nothing is timed, or if the library fails. ``wait``: how to wait for other
+        tuners that time.
         """
 
     @abstractmethod
     def roofline(self, problem: Problem, wait: LockWait) -> Roofline:
-        """Returns the highest flop/s and bytes/s of the device. Raises TunerError where nothing is timed."""
+        """Returns the highest flop/s and bytes/s of the device for a problem's type.
+
+        Raises TunerError where nothing is timed. ``wait``: how to wait for other tuners that time.
+        """
 
     @abstractmethod
     def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
@@ -95,10 +98,7 @@ class GpuDevice(ProgramSupport):
 
 @final
 class NvidiaGpu(CompiledTarget):
-    """A target for NVIDIA GPUs: compiles to PTX by MLIR and to a cubin by ptxas.
-
-    A GpuDevice runs the code.
-    """
+    """A target for NVIDIA GPUs: compiles to PTX by MLIR and to a cubin by ptxas; a GpuDevice runs it."""
 
     default_chip = DEFAULT_CHIP
     chips = tuple(CHIPS)
