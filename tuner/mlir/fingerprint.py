@@ -105,10 +105,10 @@ CUDA_EXTRA: Final = "cuda"  # the extra that has the wheel for PTX
 
 
 def verifier_of(sources: Sources) -> str:
-    """Returns the version text of the code that verifies GPU candidates, one of two.
+    """Returns the version text of the code that verifies a GPU candidate: by the simulator or on a GPU.
 
-    One is for ``sources`` that include the simulator, one for a real GPU. Outcomes of candidates are reused
-    only where this text is the same.
+    By the simulator if ``sources``, those of the compiler build, include it. Outcomes of candidates are
+    reused only where this text is the same.
     """
     is_simulated = set(SIMULATOR_SOURCES) <= set(sources)
     if is_simulated:

@@ -14,9 +14,11 @@ LOOP = "scf.for"
 class IndexRange:
     """The values that an index can have: ``factor`` times a loop's variable plus a number from low to high.
 
-    scf.for %i = 0 to 1024 step 64 {
-      scf.for %j = 0 to 64 step 16 {
-        %at = arith.addi %i, %j : index      // of %i: 1 * %i + (0 to 48); of no loop: 0 to 1008
+        scf.for %i = 0 to 1024 step 64 {
+          scf.for %j = 0 to 64 step 16 {
+            %at = arith.addi %i, %j : index
+
+    has, relative to the loop of %i, factor 1 and 0 to 48; relative to no loop, 0 to 1008.
     """
 
     factor: int

@@ -45,7 +45,7 @@ def lead_loops_with_assertions(module: ir.Module) -> None:
 
 
 def _is_reached_first(assertion: Op, loop: Op) -> bool:
-    """Returns whether ``loop`` is a loop that reaches the assertion, before any other, whenever it runs."""
+    """Returns whether each run of ``loop`` reaches the assertion, before any other assertion."""
     if loop.name != LOOP:
         return False
     bounds = bounds_of(loop)
@@ -53,9 +53,9 @@ def _is_reached_first(assertion: Op, loop: Op) -> bool:
 
 
 def _needed(assertion: Op, loop: Op) -> list[Op] | None:
-    """Returns the ops of the loop that compute the assertion's condition, and the assertion, in their order.
+    """Returns the ops of the loop that compute the assertion's condition, then the assertion, in order.
 
-    None if one of them has not the same result in each iteration.
+    None if one of them may have other results in another iteration.
     """
     accesses = accesses_in(loop, ignored=(ASSERT,))
     if accesses is None:

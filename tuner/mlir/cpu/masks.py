@@ -255,7 +255,7 @@ def _read_bytes(op: Op) -> None:
 
 
 def _of_bytes(truths: Type) -> Type:
-    """Returns the type with i8 in place of i1: of a vector, or of a number."""
+    """Returns a vector type, or i1 itself, with i8 in place of i1."""
     byte = ir.IntegerType.get_signless(8)
     if isinstance(truths, ir.VectorType):
         return ir.VectorType.get(truths.shape, byte)

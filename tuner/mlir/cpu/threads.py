@@ -189,12 +189,16 @@ def _touched(access: PlacedAccess, dimension: int, variable: Value | None) -> In
 
 @dataclass(frozen=True, eq=False)
 class _Placed:
+    """A part of the function, and how often a call of the function runs the part."""
+
     part: Part
     runs: int  # how often a call of the function runs it
 
 
 @dataclass(frozen=True, eq=False)
 class _Division:
+    """A function's parts, each with the threads that run it, and the estimated time of a call."""
+
     placed: tuple[_Placed, ...]
     time: float  # of the slowest thread, in operations
 
@@ -245,7 +249,7 @@ def _division(block: Block, depth: int, threads: int) -> _Division | None:
 
 
 def _pieces(block: Block, depth: int, runs: int) -> Iterator[tuple[tuple[Op, ...], int]]:
-    """Yields the loops at a depth, and the operations between loops, with how often each is run."""
+    """Yields the loops of nesting ``depth`` and the operations between loops, and how often each runs."""
     between: list[Op] = []
     for op in _body(block):
         if op.name != LOOP or op.results:
@@ -297,7 +301,7 @@ def _by_all_where_own(part: Part) -> Part:  # run whole by each thread, if it wr
 
 
 def _moved(ops: Sequence[Op]) -> list[Op]:
-    """Returns the operations that access memory, or use results of such: they are run by one thread alone."""
+    """Returns the operations that only the first thread runs: what accesses memory or uses such results."""
     moved: list[Op] = []
     made: set[Value] = set()
     for op in ops:
@@ -335,7 +339,10 @@ def _load(placed: _Placed, thread: int, threads: int) -> float:
 
 
 def _work(op: Op) -> float:
-    """Returns the operations of an op and all in it, counted by the vectors that they compute."""
+    """Returns the estimated operations of an op and the ops in it; one on a whole vector counts as one.
+
+    A loop counts once per iteration; a vector wider than LANES elements counts more than once.
+    """
     if op.regions:
         inside = 0.0
         for region in op.regions:

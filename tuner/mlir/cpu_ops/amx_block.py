@@ -261,6 +261,8 @@ class _AmxMatmul:
 
 @dataclass(frozen=True, eq=False)
 class _TilePosition:
+    """A tile of sums in C: its first row and column, and how many rows and columns of C it covers."""
+
     row: Value
     column: Value
     rows: int

@@ -48,7 +48,7 @@ StoreOfPlane: TypeAlias = Callable[[int, Value, Value], None]
 class PlaneSource:
     """A or B of f32 in memory, read as lines of tiles of bf16.
 
-    ``first`` is a row of A or a column of B, and ``k`` an index along K.
+    Parameters of the methods: ``first`` is a row of A or a column of B, ``k`` an index along K.
     """
 
     buffer: Value  # 2-D memref of f32, rows of adjacent elements

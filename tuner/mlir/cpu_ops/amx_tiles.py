@@ -62,7 +62,7 @@ class WeightTiles:
         return tile_load(type_, self.weights.memory, row, index(self.depth * tile))
 
     def fetch(self, panel: Value, step: Value, part: Value, rows: int, across: int) -> None:
-        """Creates prefetches of ``rows`` rows of a panel's tiles, from row ``part * rows`` of a step on.
+        """Creates prefetches of ``rows`` rows of tiles of a step along K, from row ``part * rows`` on.
 
         ``across``: the number of tiles in a row of tiles.
         """

@@ -86,7 +86,7 @@ class _Matmul:
         in_steps(tiles, rows, lambda number, count: self._tile(times(number, rows), count))
 
     def _pack(self, number: Value, depth: int) -> None:
-        """Creates the packing of one vector of B, from ``depth`` steps of K and zeros."""
+        """Creates the packing of vector ``number`` of B: ``depth`` steps of K of each column, then zeros."""
         b = self.matmul.b
         k = times(number, self.steps)
         if self.matmul.layout == "nt":
@@ -124,12 +124,15 @@ class _Matmul:
                 store_lanes(line, self.matmul.c, indices, self.matmul.n, adds=self.matmul.fill is None)
 
     def _repeated(self, row: Value, k: Value, depth: int) -> Value:
-        """Creates the load of ``depth`` elements of a row of A, once for each column."""
+        """Creates the load of ``depth`` elements of a row of A from ``k`` on, repeated for each column."""
         line = load_lanes(self.matmul.a, (row, k), self._vector(self.steps), depth)
         return _shuffled(line, line, list(range(self.steps)) * self.columns)
 
     def _added(self, vectors: Sequence[Value]) -> Value:
-        """Creates the sums over the steps of K of as many vectors as there are steps: (column, vector)."""
+        """Creates the sums over steps of K of each of as many vectors as there are steps.
+
+        Returns them in one vector, in the order (column, vector).
+        """
         width = self.steps
         while width > 1:  # lanes of a vector that are still to be added up
             half = width // 2
@@ -155,7 +158,7 @@ def _shuffled(left: Value, right: Value, sources: Sequence[int]) -> Value:
 
 
 def _joined(lines: Sequence[Value]) -> Value:
-    """Creates a vector of 2**n others, one after the other."""
+    """Creates one vector of the elements of 2**n vectors, one vector after the other."""
     while len(lines) > 1:
         sources = range(2 * ir.VectorType(lines[0].type).shape[0])
         lines = [_shuffled(*pair, sources) for pair in zip(lines[::2], lines[1::2], strict=True)]
@@ -163,7 +166,7 @@ def _joined(lines: Sequence[Value]) -> Value:
 
 
 def _transposed(vector: Value, rows: int) -> Value:
-    """Creates the transpose of a matrix of ``rows`` rows, one after the other in a vector."""
+    """Creates the transpose of a matrix that a vector holds row by row; ``rows``: the number of its rows."""
     lanes = ir.VectorType(vector.type).shape[0]
     columns = lanes // rows
     sources = [row * columns + column for column in range(columns) for row in range(rows)]

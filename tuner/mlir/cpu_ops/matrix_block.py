@@ -78,6 +78,8 @@ class MatrixBlockOp(InPlaceOp, name="matrix_block"):
 
 @dataclass(frozen=True)
 class _MatrixTile:
+    """The knobs of ``tuner.matrix_block``: the tile of C in registers, unrolling, and the order of loops."""
+
     rows: int  # of sums in registers, and of a panel of A
     columns: int  # also of a panel of B
     unroll: int

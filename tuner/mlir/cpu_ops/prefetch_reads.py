@@ -153,10 +153,10 @@ def _quotient(number: Value, divisor: int) -> Value:
 
 
 def _share(step: Value, elements: int, strips: int) -> Value:
-    """Returns step * elements / strips, plus a rounding of less than 2^-16 for each step.
+    """Creates ``step * elements / strips``, with a rounding of less than 2^-16 for each step.
 
-    By a division only where it is by a power of two: with a division by 7 in each iteration, and one more for
-    each line, a contraction took three times as long (AVX-512, LLVM 22).
+    Divides only by a power of two: with a division by 7 in each iteration, and one more for each line, a
+    contraction took three times as long (AVX-512, LLVM 22).
     """
     common = math.gcd(elements, strips)
     divisor = strips // common

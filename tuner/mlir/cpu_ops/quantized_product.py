@@ -46,7 +46,7 @@ class PanelBlock:
 
     @property
     def adds(self) -> bool:
-        """Returns whether the block's sums are added to C, which has the sums of earlier blocks."""
+        """Returns whether the block's sums are added to C, which holds the sums of earlier blocks of K."""
         return self.first is not None
 
     def run(self, in_block: Value) -> Value:
@@ -188,7 +188,7 @@ class QuantizedProduct:
         return self._sums_of_spans(of_step, before)
 
     def _sums_of_spans(self, of_step: Callable[..., list[Value]], before: list[Value]) -> list[Value]:
-        """Creates ``before`` plus the products of a run's steps, each span of them first summed on its own.
+        """Creates ``before`` plus the products of a run's steps, which are first summed span by span.
 
         ``of_step(step, *partial)`` creates the sums of a span after one more step.
         """
@@ -360,7 +360,10 @@ class QuantizedProduct:
         return value("arith.extf", self.floats, loaded)
 
     def _points_of(self, scale_row: Value, vector: int) -> Value | None:
-        """Creates the zero points of a vector of columns as the sums are: i32 or f32."""
+        """Creates the zero points of a vector of columns in the type of the sums, i32 or f32.
+
+        None for a format without zero points.
+        """
         if self.operands.zero_points is None:
             return None
         type_ = self.scheme.vector(self.tile.lanes, "i8")

@@ -107,7 +107,10 @@ class RowPreparation:
     def _over(
         self, begin: Value, depth: int, body: Callable[..., Sequence[Value]], carried: Sequence[Value]
     ) -> list[Value]:
-        """Creates a loop over ``depth`` elements from ``begin`` on, a vector at a time, the rest masked."""
+        """Creates a loop over ``depth`` elements of a row from ``begin`` on, a vector per iteration.
+
+        The last vector is masked.
+        """
         whole, rest = divmod(depth, self.lanes)
 
         def of_step(step: Value, *values: Value) -> Sequence[Value]:
@@ -139,9 +142,9 @@ class RowPreparation:
         return value("arith.select", f32, is_small, zero(f32), value("arith.divf", f32, greatest, largest))
 
     def _division(self, rows: QuantizedRows, row: Value) -> Value:
-        """Creates the power of two by which a row's numbers are multiplied, and stores its inverse.
+        """Creates the factor, a power of two, that a row's numbers are multiplied by, and stores its inverse.
 
-        1 for a row whose sums of runs are in the range of f32 as it is.
+        1 for a row whose sums of runs are in the range of f32 as they are.
         """
         f32 = ir.F32Type.get()
         operands = self.operands

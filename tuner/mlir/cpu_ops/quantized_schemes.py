@@ -176,7 +176,7 @@ class Scheme(ABC):
         return ir.VectorType.get([lanes], ir.Type.parse(element))
 
     def _spread(self, few: Value, element: str, count: int) -> Value:
-        """Creates a vector with ``count`` elements of A, together 4 bytes, in each lane."""
+        """Creates a vector that repeats ``count`` elements of A, together 4 bytes, in each lane."""
         single = value("vector.bitcast", self.vector(1, "i32"), few)
         every = value("vector.broadcast", self.vector(self.lanes, "i32"), single)
         return value("vector.bitcast", self.vector(count * self.lanes, element), every)

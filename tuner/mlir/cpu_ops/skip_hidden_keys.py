@@ -84,7 +84,7 @@ class SkipHiddenKeysOp(InPlaceOp, name="skip_hidden_keys"):
 
 @dataclass(frozen=True)
 class _Band:
-    """Row i sees the keys i + first to i + last."""
+    """The keys that an attention's mask shows: row i sees the keys i + first to i + last."""
 
     first: int
     last: int
@@ -129,14 +129,17 @@ def _bound(op: Op, band: _Band, unsafe: Value) -> None:
 
 
 def _multiple(number: Value, factor: int) -> Value:
-    """Creates the largest multiple of a factor up to a number, which is not negative."""
+    """Creates the largest multiple of ``factor`` that is not above ``number``, which is not negative."""
     if factor == 1:
         return number
     return times(value("arith.divui", number.type, number, index(factor)), factor)
 
 
 def _repeat(op: Op, limit: Value, rest: range) -> None:
-    """Creates a copy of a loop over scores after it, for those from ``rest`` on that the loop leaves out."""
+    """Creates a loop after ``op``, over scores of ``rest`` that ``op``, a loop over scores, leaves out.
+
+    ``limit``: where ``op`` ends.
+    """
     with ir.InsertionPoint(op):
         copy = op.clone().operation
     copy.move_after(op)
@@ -153,7 +156,7 @@ def _extreme(name: str, left: Value, right: Value) -> Value:
 
 
 def _unsafe(guarded: list[Value], around: Op, keys: int) -> Value:
-    """Creates at the start of a loop, or of a function, ``keys`` if a number is too large, else 0."""
+    """Creates, at the start of a loop or function, ``keys`` if an argument has too large numbers, else 0."""
     with ir.InsertionPoint.at_block_begin(around.regions[0].blocks[0]), around.location:
         truth = ir.IntegerType.get_signless(1)
         batch = [op.regions[0].blocks[0].arguments[0] for op in _batches(around)]
@@ -170,7 +173,7 @@ def _unsafe(guarded: list[Value], around: Op, keys: int) -> Value:
 
 
 def _batches(around: Op) -> list[Op]:
-    """Returns the loops over matrices, the outermost first."""
+    """Returns the loops over the matrices of a batch around an op, the outermost first."""
     return [op for op in (around, *parents_of(around)) if BATCH in op.attributes][::-1]
 
 

@@ -143,7 +143,7 @@ def _overlap(loop: Op, end: int, step: int) -> None:
 
 
 def _is_rest(op: Op, end: int, step: int) -> bool:
-    """Returns whether an ``affine.min`` is the size of a tile: what is left of ``end``, at most ``step``."""
+    """Returns whether an ``affine.min`` is the size of a tile: ``step``, or what is left before ``end``."""
     d0 = ir.AffineDimExpr.get(0)
     rest = end - d0
     whole = ir.AffineConstantExpr.get(step)

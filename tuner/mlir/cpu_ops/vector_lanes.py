@@ -92,7 +92,7 @@ def transposed_square(rows: Sequence[Value]) -> list[Value]:
 
 
 def _exchanged(rows: list[Value]) -> list[Value]:
-    """Creates the transpose of a square whose side is a power of 2: blocks of 1, 2, 4, ... change places."""
+    """Creates the transpose of a square whose side is a power of 2, by exchanges of blocks of 1, 2, 4, ..."""
     lanes = len(rows)
     side = 1
     while side < lanes:

@@ -46,10 +46,10 @@ StoreOfA = Callable[[Value, Value, Value], None]
 
 @dataclass(frozen=True, eq=False)
 class BlockExtent:
-    """The number of elements of a dimension: ``whole``, or, known at run time only, ``whole`` or ``last``.
+    """The number of elements of a dimension: ``whole``, or ``whole`` or ``last``, known at run time only.
 
-    Code for an extent is made once for both sizes: loops over whole steps have a dynamic bound, and what is
-    left of a static number of elements is guarded.
+    Code for an extent is created once for both sizes: loops over whole steps have a dynamic bound, and the
+    code for a remainder runs under a condition.
     """
 
     whole: int  # elements of every block, or of every block but the last
@@ -77,21 +77,18 @@ class BlockExtent:
         return _divided(self.size, step)
 
     def left(self, step: int, number: Value) -> Value:
-        """Creates the number of elements of step ``number``: ``step``, or fewer at the end."""
+        """Creates the number of elements of step ``number``: ``step``, or fewer in the last step."""
         rest = value("arith.subi", number.type, self.elements(), times(number, step))
         return value("arith.minui", number.type, rest, index(step))
 
     def rests(self, step: int) -> tuple[int, ...]:
-        """Returns the remainders, other than 0, that whole steps of ``step`` elements may leave.
-
-        () if none.
-        """
+        """Returns the remainders other than 0 that whole steps of ``step`` elements may leave."""
         sizes = (self.whole,) if self.size is None else (self.whole, self.last)
         return tuple(dict.fromkeys(size % step for size in sizes if size % step))
 
 
 def in_steps(extent: BlockExtent, step: int, body: Callable[[Value, int], None]) -> None:
-    """Creates the loop over an extent's whole steps, and for each remainder that may be left a step of it.
+    """Creates the loop over an extent's whole steps, and one step for each remainder that may be left.
 
     ``body(number, size)`` creates the code of step ``number`` of ``size`` elements.
     """
@@ -113,10 +110,10 @@ def in_steps(extent: BlockExtent, step: int, body: Callable[[Value, int], None])
 def over_tiles(
     rows: BlockExtent, height: int, columns: BlockExtent, width: int, whole: OfTile, partial: OfTile
 ) -> None:
-    """Creates the loops over tiles of ``height`` x ``width``: in each row of tiles, whole ones come first.
+    """Creates the loops over tiles of ``height`` x ``width``; in a row of tiles whole tiles come first.
 
-    ``whole(row, column)`` and ``partial(row, column)`` create the code of a tile by its numbers; a partial
-    tile may have fewer rows or columns.
+    ``whole(row, column)`` and ``partial(row, column)`` create the code of a tile, given its indices among the
+    tiles; a partial tile may have fewer rows or columns.
     """
     whole_rows = rows.whole_steps(height)
     across = columns.whole_steps(width)
@@ -182,7 +179,7 @@ class KGroupSource:
 
     @property
     def vector(self) -> Type:
-        """Returns the type of a vector of K groups: of 16 of 32 bits, vector<32xbf16> or vector<64xi8>."""
+        """Returns the type of a vector of K groups, such as vector<32xbf16> or vector<64xi8> for 32 bits."""
         return ir.VectorType.get([self.depth], self.element)
 
     @property

@@ -171,9 +171,9 @@ class KGroupStrip:
         return index(0)
 
     def vector(self, row: int, step: Value, depth: int) -> Value:
-        """Creates the vector of K groups number ``step`` along K, from 0, of row ``row`` of the strip.
+        """Creates vector ``step`` along K, from 0, of the K groups of row ``row`` of the strip.
 
-        ``depth``: how many elements of the vector the row has; those after them are 0.
+        ``depth``: how many elements of the vector the row has; the elements after them are 0.
         """
         source = self.of.source
         if self.of.packed is None:

@@ -441,7 +441,7 @@ class AliasSets:
         self._number = {leader: index for index, leader in enumerate(leaders)}
 
     def of(self, value: Value) -> int:
-        """Returns the number, from 0, of the alias set of memref ``value``.
+        """Returns the index of the alias set of memref ``value``.
 
         Raises KeyError for a value that is not one of the function's ``buffers_of``.
         """

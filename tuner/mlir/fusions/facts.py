@@ -290,7 +290,7 @@ def _is_strided(argument: ir.MemRefType, loops: int) -> bool:
 
 
 def transposed_loop(op: Op) -> int:
-    """Returns 1 + the number, from 0, of the loop along which a transposed operand is contiguous.
+    """Returns 1 + the index of the loop along which a transposed operand is contiguous.
 
     0 if no operand is transposed.
     """

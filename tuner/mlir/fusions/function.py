@@ -76,7 +76,7 @@ def indexing_maps(op: Op) -> list[ir.AffineMap]:
 
 
 def loops_of(mapping: ir.AffineMap) -> list[int | None]:
-    """Returns, for each result of an indexing map, the number of its loop, or None for an expression."""
+    """Returns, for each result of an indexing map, the index of its loop, or None for an expression."""
     return [result.position if isinstance(result, ir.AffineDimExpr) else None for result in mapping.results]
 
 

@@ -127,9 +127,9 @@ class _Balance:
 
 
 def part_of(whole: int, parts: int) -> ir.AffineExpr:
-    """Returns the affine expression of the part of K, 0 to ``parts`` - 1, that block ``symbol(0)`` sums.
+    """Returns which slice of K a block sums, 0 to ``parts`` - 1, as an affine expression of its index ``s0``.
 
-    The first ``whole`` blocks sum all of K, and the parts of the tiles that are left follow.
+    For blocks after the first ``whole`` ones, which sum all of K: (s0 - whole) mod parts.
     """
     return ir.AffineExpr.get_mod(symbol(0) + (parts - whole % parts), parts)
 

@@ -82,8 +82,8 @@ def exchange(pieces: Sequence[Value], lane: Value) -> Value:
 def column_of(column: Value, lane: Value, count: int) -> Value:
     """Creates the column in C at which a lane stores its 16 bytes after ``exchange``.
 
-    ``column``: of the lane's first piece; ``lane``: its number, an index value; ``count``: tiles that lanes
-    exchange.
+    ``column``: of the lane's first piece; ``lane``: index of the lane, an index value; ``count``: tiles that
+    lanes exchange.
     """
     distance = TILE_COLUMNS - PIECE
     return affine(symbol(0) + ir.AffineExpr.get_mod(symbol(1), count) * distance, column, lane)

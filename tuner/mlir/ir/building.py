@@ -50,7 +50,7 @@ def value(name: str, result: Type, *operands: Value, **attributes: Attribute) ->
 def fetch(buffer: Value, *indices: Value, locality: int = 2) -> None:
     """Creates the prefetch of ``buffer[indices]`` for reading (``memref.prefetch``).
 
-    ``locality``: from 3, kept in every cache level, to 0, not kept.
+    ``locality``: 3 keeps the line in every cache level, 0 in none.
     """
     flags = {name: ir.BoolAttr.get(name == "isDataCache") for name in ("isWrite", "isDataCache")}
     hint = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), locality)

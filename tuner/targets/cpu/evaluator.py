@@ -276,7 +276,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def _stopwatch(
         self, problem: Problem, loaded: object, rng: np.random.Generator, index: int = 0
     ) -> timing.Stopwatch:
-        """Returns what times a kernel or a baseline; ``index``: of a kernel among those timed together."""
+        """Returns the stopwatch of a kernel or baseline; ``index``: of a kernel among those of its round."""
         if isinstance(loaded, InterleavedBaseline):
             return loaded.take
         assert isinstance(loaded, LoadedKernel)

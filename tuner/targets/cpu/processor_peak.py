@@ -26,7 +26,7 @@ class ProcessorPeak:
         self._flop_per_s: dict[str, float] = {}  # by dtype
 
     def require_possible(self, problem: Problem, measurement: Measurement) -> None:
-        """Raises CandidateError(VERIFY) for a time that needs more flop/s than the instructions can do."""
+        """Raises CandidateError(VERIFY) for a time that needs more flop/s than such processors can reach."""
         reached = _reached(problem, measurement)
         limit = most_flop_per_s(problem, self._machine, self._threads)
         if reached > limit:

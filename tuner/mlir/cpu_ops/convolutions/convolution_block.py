@@ -166,7 +166,7 @@ class _Block:
 
     @property
     def _counts(self) -> list[int]:
-        """Returns the lanes in use, per register of a pixel."""
+        """Returns the lanes in use of each register of a pixel's sums; all but the last use all lanes."""
         size = self.tile.sizes[self.tile.lane]
         return [min(self.lanes, size - start) for start in range(0, size, self.lanes)]
 
@@ -197,7 +197,10 @@ class _Block:
                 replaced.erase()
 
     def _sums_at_once(self) -> ReadSum:
-        """Creates all sums of the tile in registers; returns how they are read."""
+        """Creates all sums of the tile in registers.
+
+        Returns a function (register of a pixel, index of the pixel) -> its sums.
+        """
         group = PixelGroup.of_tile(self.tile, self._share(None))
         parts = len(self._counts)
         start = [zero(self._register)] * (len(self.pixels) * parts)
@@ -205,10 +208,11 @@ class _Block:
         return lambda part, number: sums[number * parts + part]
 
     def _sums_in_groups(self) -> ReadSum:
-        """Creates the sums in memory, one group of pixels after the other; returns how they are read.
+        """Creates the sums in memory, one group of pixels after the other.
 
-        Blocks of channels go around the groups, all of which read the weights of a block from the first level
-        of cache. Groups are iterations of a loop: as copies of its body they took up to 1.5 times as long.
+        Returns a function (register of a pixel, index of the pixel) -> its sums. Blocks of channels are the
+        loop around the groups, all of which read the weights of a block from the first level of cache. Groups
+        are iterations of a loop: as copies of its body they took up to 1.5 times as long.
         """
         parts = len(self._counts)
         width = parts * self.lanes
@@ -231,7 +235,11 @@ class _Block:
         return lambda part, number: self._kept(sums, as_index(number), part)
 
     def _add_group(self, sums: Value, at: LoopIndices, run: PixelRun, number: Value) -> None:
-        """Creates the sums of group ``number`` of a run, added to those in memory if ``at`` is a block."""
+        """Creates the sums of group ``number`` of a run, and their stores to the buffer ``sums``.
+
+        ``at``: the first channel of a block, to whose earlier blocks' sums in ``sums`` they are added; {}:
+        all channels are summed at once, and the sums start at 0.
+        """
         start = plus(times(number, run.size), run.first_pixel)
         pixels = tuple(pixels_from(self.tile, start, run.size))
         group = PixelGroup(pixels, self._share(plus(number, run.first_group)))
@@ -254,7 +262,10 @@ class _Block:
         return load_lanes(sums, [pixel, index(part * self.lanes)], self._register, self.lanes)
 
     def _share(self, group: Value | None) -> PanelShare | None:
-        """Creates what a group fetches of the next panel of weights; ``group``: its index in the tile."""
+        """Creates what a group fetches of the next panel of weights; None if nothing is fetched.
+
+        ``group``: the index of the group in the tile; None: the tile is one group.
+        """
         if not self.panel or not self.prefetch:
             return None
         (panel,) = self.panel
@@ -273,7 +284,7 @@ class _Block:
 
     @property
     def _loops(self) -> list[Loop]:
-        """Returns the loops over what is summed up, inside of that over blocks, the outermost first."""
+        """Returns the loops over summed dimensions, outermost first, within the loop over channel blocks."""
         sizes = self.tile.sizes
         loops = [(number, sizes[number], 1) for number in self.tile.reduced if number != self._unrolled]
         if self._blocks:
@@ -282,10 +293,10 @@ class _Block:
 
     @cached_property
     def _unrolled(self) -> int | None:
-        """Returns the dimension of the window that one step goes through, None if a step has one element.
+        """Returns the dimension of the window that each step goes through whole; None if there is none.
 
-        With all of its elements at hand a register of the input is loaded once, not once for each. Most of
-        these loads cross a line of the cache, and so take longer than the products.
+        With all elements along this dimension at hand, a register of the input is loaded once, not once per
+        element. Most of these loads cross a line of the cache, and so take longer than the products.
         """
         shared = self.tile.shared
         most = min(self.most, len(self.pixels))
@@ -318,9 +329,9 @@ class _Block:
         return loop(0, count // unroll, body, sums)
 
     def _planes(self, dimension: int) -> tuple[Value, Value] | None:
-        """Creates the bounds of a loop over planes of the window, without those that read planes of zeros.
+        """Creates the bounds of a loop over planes of the window, without planes of the input that are 0.
 
-        None where it is another loop, or where not all pixels of the tile read the same planes.
+        None for a loop over another dimension, and where not all pixels of the tile read the same planes.
         """
         tile = self.tile
         if PLANES not in tile.op.attributes:
@@ -359,7 +370,7 @@ class _Block:
         return after
 
     def _products(self, group: PixelGroup) -> list[tuple[int, Pixel]]:
-        """Returns what a step multiplies: the number of a sum, and its element with that of the window."""
+        """Returns the products of a step: (index of the sum, position of its pixel in tile and window)."""
         starts = range(0, self.lanes * len(self._counts), self.lanes)
         sums = [
             Pixel(pixel.element | {self.tile.lane: start}, pixel.place)
@@ -405,7 +416,7 @@ class _Block:
         return known[key]
 
     def _moved(self, indices: list[Value], place: LoopIndices) -> list[Value]:
-        """Creates the indices of the input that are ``place`` further on in the tile."""
+        """Creates ``indices`` of the input moved by ``place``, which is in dimensions of the tile."""
         moved = [*indices]
         for side, terms in enumerate(self.tile.maps[INPUT]):
             for dimension in terms.keys() & place.keys():
@@ -425,7 +436,7 @@ class _Block:
             fetch(self.tile.buffer(INPUT), *indices, locality=3)
 
     def _number_of_step(self, at: LoopIndices, known: dict[tuple[object, ...], Value]) -> Value:
-        """Creates the index of a step among those of the tile, in the order of the weights."""
+        """Creates the index of a step among the tile's steps, in the order in which weights are stored."""
         *sizes, _ = ir.MemRefType(self.tile.buffer(WEIGHTS).type).shape
         number = index(0)
         for base, size in zip(self._bases(WEIGHTS, at, known), sizes, strict=False):

@@ -40,7 +40,7 @@ def runs_of_groups(pixels: int, most: int) -> list[PixelRun]:
 
 @dataclass(frozen=True, eq=False)
 class PanelShare:
-    """The part of the next panel of weights that a tile fetches: ``stride`` elements in each of its steps."""
+    """What a tile, or a group of its pixels, fetches of the next panel of weights, a portion in each step."""
 
     weights: Value  # all panels, as one dimension
     start: Value  # index of the tile's first element
@@ -50,9 +50,10 @@ class PanelShare:
     def of(
         cls, tile: ConvolutionTile, weights: Value, panel: Value, group: Value | None, groups: int
     ) -> "PanelShare":
-        """Returns the share of a group of a tile that reads ``weights[panel]``; creates its start.
+        """Returns what a group of pixels fetches while its tile reads panel ``panel`` of ``weights``.
 
         ``group``: the index of the group among the ``groups`` of the tile; None: the tile is one group.
+        Creates the index at which the share begins.
         """
         type_ = ir.MemRefType(weights.type)
         shape = type_.shape
@@ -66,7 +67,7 @@ class PanelShare:
         return cls(reinterpreted(weights, line), start, -(-shape[-1] // tiles))
 
     def fetch(self, step: Value) -> None:
-        """Creates the prefetches of a step, whose index among those of the tile is ``step``."""
+        """Creates the prefetches of one step; ``step``: its index among the steps of the tile."""
         first = total(self.start, times(step, self.stride))
         line = LINE_BYTES // element_bytes(ir.MemRefType(self.weights.type).element_type)
         for further in range(0, self.stride, line):
@@ -74,10 +75,10 @@ class PanelShare:
 
 
 def _tile_of_panel(tile: ConvolutionTile) -> tuple[Value, int]:
-    """Creates the index of a tile among the tiles that read its panel of weights; returns their number, too.
+    """Creates the index of a tile among the tiles that read its panel of weights; returns both counts.
 
-    These are the iterations of the loops inside of the loop over panels. The number is 1 where bounds are not
-    known.
+    Returns (index, number of tiles). These tiles are the iterations of the loops inside of the loop over
+    panels; (0, 1) if bounds of these loops are not known.
     """
     number = index(0)
     tiles = 1
@@ -93,7 +94,7 @@ def _tile_of_panel(tile: ConvolutionTile) -> tuple[Value, int]:
 
 
 def _loops_of_panel(tile: ConvolutionTile) -> Iterator[tuple[Value, list[Value]]]:
-    """Yields (index, [first, end, step]) of the loops in that over panels, the innermost first."""
+    """Yields (index, [first, end, step]) of the loops inside of the loop over panels, the innermost first."""
     view = op_of(tile.buffer(WEIGHTS), "memref.subview")
     around = tile.op.parent
     while view is not None and around.name == "scf.for":
@@ -106,7 +107,7 @@ def _loops_of_panel(tile: ConvolutionTile) -> Iterator[tuple[Value, list[Value]]
 
 @dataclass(frozen=True, eq=False)
 class Pixel:
-    """A pixel of a tile: its index along a dimension is a number in ``element`` plus a value in ``place``."""
+    """A pixel of a tile: its index along dimension d is ``element[d] + place[d]``, 0 for a missing entry."""
 
     element: TileElement
     place: LoopIndices
@@ -129,7 +130,7 @@ class PixelGroup:
 
 
 def pixels_from(tile: ConvolutionTile, start: Value, count: int) -> Iterator[Pixel]:
-    """Yields ``count`` pixels of a tile from that with index ``start`` on; creates their places."""
+    """Yields ``count`` pixels of a tile from the pixel with index ``start`` on; creates their indices."""
     first = next(tile.pixels())
     several = [dimension for dimension in first if dimension != tile.lane and tile.sizes[dimension] > 1]
     for number in range(count):

@@ -65,7 +65,7 @@ class ConvolutionTile:
 
     @property
     def lane(self) -> int:
-        """Returns the number, from 0, of the loop dimension whose elements are the lanes of a register."""
+        """Returns the index of the loop dimension whose elements are the lanes of a register."""
         return next(iter(self.maps[WEIGHTS if self.along == FILTERS else SUMS][-1]))
 
     @property
@@ -74,7 +74,7 @@ class ConvolutionTile:
 
     @property
     def reduced(self) -> tuple[int, ...]:
-        """Returns the numbers of the summed dimensions in the order of the weights, channels last."""
+        """Returns the indices of the summed dimensions in the order of the weights, channels last."""
         parallel = set(chain.from_iterable(self.maps[SUMS]))
         inside = list(chain.from_iterable(self.maps[WEIGHTS]))
         return tuple(dimension for dimension in inside if dimension not in parallel)
@@ -97,7 +97,11 @@ class ConvolutionTile:
         return None
 
     def constants(self, number: int, element: TileElement) -> list[int]:
-        """Returns the indices of an element in operand ``number``, of a tile and a window that begin at 0."""
+        """Returns the indices in operand ``number`` of the element at position ``element``.
+
+        ``element``: index per dimension of the tile and the window, which both begin at the operand's first
+        element.
+        """
         indices = []
         for terms in self.maps[number]:
             position = 0
@@ -117,7 +121,10 @@ class ConvolutionTile:
             yield dict(zip(dimensions, indices, strict=True))
 
     def steps(self, number: int) -> int:
-        """Returns how many elements apart adjacent lanes are in operand ``number``; 0: all read one."""
+        """Returns the distance in elements between adjacent lanes in operand ``number``.
+
+        0: all lanes read the same element.
+        """
         return self.maps[number][-1].get(self.lane, 0)
 
 

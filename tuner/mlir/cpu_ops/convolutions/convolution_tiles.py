@@ -66,7 +66,7 @@ class ConvolutionTilesOp(InPlaceOp, name="convolution_tiles"):
 
 @dataclass(frozen=True)
 class _Part:
-    """Sums of one tile register: filters x adjacent pixels of a row."""
+    """The sums of one tile register: some filters x adjacent pixels of a row."""
 
     filter: int
     filters: int
@@ -211,7 +211,10 @@ class _Block:
 
 
 def _at(terms: Terms, indices: At) -> Value:
-    """Creates an index: the sum of the multiples of the dimensions in ``indices``, others being 0."""
+    """Creates the index that ``terms`` give: the sum over dimensions of (index * factor).
+
+    Dimensions that are not in ``indices`` have index 0.
+    """
     sum_ = index(0)
     for dimension, factor in terms.items():
         if dimension in indices:

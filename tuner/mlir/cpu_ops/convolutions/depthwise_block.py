@@ -122,11 +122,11 @@ class _Image:
         )
 
     def at(self, row: int, column: int) -> list[Value]:
-        """Creates the indices of an element in ``buffer``."""
+        """Creates the indices in ``buffer`` of the image's element at a row and column."""
         return [*self.lead, plus(self.row, row - self.first[0]), index(column)]
 
     def conditions(self, row: int) -> list[Value]:
-        """Creates the conditions under which a row of the tile is a row of the image, () if it always is."""
+        """Creates the i1 conditions for a row of the tile's input to be in the image; () if it always is."""
         conditions = []
         before = self.first[0]
         end = before + self.size[0]
@@ -217,7 +217,7 @@ class _Block:
                 replaced.erase()
 
     def _products(self) -> dict[int, list[tuple[int, int]]]:
-        """Returns row of the input -> (row of sums, row of the window) of those that it is multiplied for."""
+        """Returns {row of the input: [(row of sums, row of the window) that it is multiplied for]}."""
         products: dict[int, list[tuple[int, int]]] = {}
         for row in range(self.size[0]):
             for tap in range(self.window[0]):
@@ -266,7 +266,10 @@ class _Row:
     )  # of a column: pixels, or both halves of pairs
 
     def elements(self, register: int, column: int) -> Value:
-        """Creates what a register of sums is multiplied for at a column of the window; padding is zeros."""
+        """Creates the elements of the row that a register of sums needs at a column of the window.
+
+        Columns of padding are zeros.
+        """
         block = self.block
         step = block.strides[1]
         first = register * block.lanes * step + column * block.dilations[1] - block.image.first[1]
@@ -281,13 +284,16 @@ class _Row:
         return self.known[start][first - start]
 
     def _loaded(self, column: int, count: int) -> Value:
-        """Creates the load of ``count`` elements; of those of the row, others are 0, where it is shorter."""
+        """Creates the load of ``count`` elements from ``column`` on; zeros after the end of the row."""
         image = self.block.image
         type_ = ir.VectorType.get([count], self.block.tile.element)
         return load_lanes(image.buffer, image.at(self.row, column), type_, min(count, image.size[1]))
 
     def _shuffled(self, first: int) -> Value:
-        """Creates elements from column ``first`` on that are partly padding, from a load that has none."""
+        """Creates a register of elements from column ``first`` on, of which some are padding.
+
+        They come from a load of columns without padding.
+        """
         block = self.block
         width = block.image.size[1]
         count = block.lanes * block.strides[1]
