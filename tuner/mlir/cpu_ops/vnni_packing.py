@@ -174,7 +174,7 @@ class KGroupSource:
 
     @property
     def depth(self) -> int:
-        """Returns the number of elements of a vector of K groups: of 16 of 32 bits, 32 bf16 or 64 i8."""
+        """Returns the elements of a vector of K groups, such as 64 i8 in 16 K groups of 32 bits."""
         return self.k_groups * self.per_k_group
 
     @property

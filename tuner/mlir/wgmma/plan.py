@@ -208,9 +208,9 @@ class PipelinePlan:
 
     @property
     def readers(self) -> int:
-        """Returns how many arrivals at its empty mbarrier release a stage, of all blocks of the cluster.
+        """Returns how many arrivals at its empty mbarrier release a stage, from all blocks of the cluster.
 
-        One for each consumer warpgroup; where lanes read the left operand, one for each warp.
+        Each consumer warpgroup arrives once; where lanes read the left operand, each of its warps does.
         """
         of_consumer = WARPS_OF_CONSUMER if self.a.is_read_by_lanes else 1
         return self.consumers * of_consumer * self.cluster_blocks
@@ -233,10 +233,11 @@ class PipelinePlan:
 
     @property
     def held(self) -> int:
-        """Returns the registers per thread that hold sums, and fragments if lanes read these.
+        """Returns the registers per thread that hold sums, and fragments of a left operand that lanes read.
 
-        Fragments are in two sets, of a stage and of the next one; with three products in three, the numbers,
-        their high bits and their low bits. Six products have sums of large ones, of small ones, and totals.
+        Fragments are in two sets, of a stage and of the next one. With three products they are in three sets:
+        the numbers, their high bits and their low bits. With six products there are three sets of sums: of
+        large products, of small products, and totals.
         """
         if not self.a.is_read_by_lanes:
             sets = 0

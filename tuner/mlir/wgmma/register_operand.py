@@ -252,9 +252,10 @@ def _descriptor_of(ring: Ring, tile: OperandTile, stage: Value, offset_bytes: in
 
 
 def release_by_warps(ring: Ring, thread: Value, stage: Value) -> None:
-    """Creates the arrivals of each warp at the empty barriers of a stage: lane i arrives at that of block i.
+    """Creates the arrivals of each warp at a stage's empty mbarriers.
 
-    ``thread``, ``stage``: i32 values, the thread's number in its warpgroup and the stage's number.
+    Lane i arrives at the mbarrier of block i. ``thread``, ``stage``: i32 values, the thread's index in its
+    warpgroup and the stage's index.
     """
     lane = calculate("andi", thread, 31)
     is_speaker = compare("ult", lane, ring.plan.cluster_blocks)
@@ -263,10 +264,10 @@ def release_by_warps(ring: Ring, thread: Value, stage: Value) -> None:
 
 
 def fragment_addresses(ring: Ring, consumer: Value, thread: Value) -> list[Value]:
-    """Creates the addresses in the first stage at which a lane reads fragments.
+    """Creates the addresses in the first stage at which a lane reads fragments; returns one or two addresses.
 
-    With k innermost one, for ldmatrix; else two, of pairs of rows 4 k apart. ``consumer`` and ``thread``, i32
-    values: numbers of the warpgroup and of the thread in it.
+    With k innermost one address, for ldmatrix; else two, of pairs of rows 4 k apart. ``consumer`` and
+    ``thread``, i32 values: indices of the warpgroup and of the thread in it.
     """
     plan = ring.plan
     rows_before = calculate("muli", consumer, plan.a.offset_bytes(plan.consumer_rows, 0))

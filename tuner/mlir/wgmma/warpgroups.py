@@ -232,7 +232,7 @@ def _advance(descriptor: Value, offset_bytes: int) -> Value:
 
 
 def wait_for_older_groups() -> None:
-    """Creates the wait until all groups of wgmma but the newest are complete."""
+    """Creates the wait until all groups of wgmma instructions but the newest group are complete."""
     i64 = ir.IntegerType.get_signless(64)
     create("nvvm.wgmma.wait.group.sync.aligned", group=ir.IntegerAttr.get(i64, 1))
 
