@@ -164,7 +164,10 @@ class CWriter:
 
 @dataclass(frozen=True)
 class CAdded:
-    """An argument of a static program that tells it n: written into an object's memory before a call."""
+    """An argument of a static program that holds a call's size n.
+
+    It is written to an object's memory before a call.
+    """
 
     size: LinearSize
     count: int  # of elements
@@ -174,7 +177,10 @@ class CAdded:
 
 @dataclass(frozen=True)
 class CFill:
-    """Elements of the arena, ``at`` bytes from its start, that have a value before a program runs."""
+    """A constant fill of the arena before a program runs.
+
+    ``count`` copies of ``element``, ``at`` bytes from its start.
+    """
 
     at: int
     count: int
@@ -194,7 +200,10 @@ class CProgram:
 
 @dataclass(frozen=True)
 class ObjectMemory:
-    """Byte offsets of arrays in an object's memory, after the arena; large enough for each static program."""
+    """Byte offsets of arrays in an object's memory, after the arena.
+
+    The memory is large enough for each static program.
+    """
 
     reads: tuple[int, ...]  # each argument of a static program, padded
     returned: tuple[int, ...]  # each result of a static program
@@ -203,7 +212,10 @@ class ObjectMemory:
 
 
 def _values(image: SizedImage, prefix: str, numbers: Mapping[int, int]) -> dict[str, Any]:
-    """Returns what the templates of the header and of the source use; ``numbers``: of weights."""
+    """Returns the variables of the templates of header and source.
+
+    ``numbers``: index of each packed weight.
+    """
     signature = image.signature
     memory = _memory(image)
     codes = list(map(CODE, image.programs))

@@ -161,14 +161,17 @@ def _submit(worker: Worker, task: "CompileTask", timeout_s: float) -> None:
 
 
 def _has_crashed(worker: Worker, reply: Reply) -> bool:
-    """Returns whether a task has ended its child: it took too long or too much memory, or crashed."""
+    """Returns whether a task ended its child.
+
+    By a crash, or because a limit of time or memory was exceeded.
+    """
     return isinstance(reply.value, Failure) and worker.child is None
 
 
 def _gave_up(task: "CompileTask", reason: str) -> bool:
-    """Gives a task up; returns whether it is compiled in another way.
+    """Records that a task is given up for ``reason``; returns whether it can be compiled in another way.
 
-    Raises CandidateError for one that took too long and that cannot be compiled in another way.
+    Raises CandidateError(COMPILE) for a task that took too long and cannot be compiled in another way.
     """
     if task.has_other_way:
         return task.give_up(reason)

@@ -285,7 +285,7 @@ class ProgramCompiler:
         resources: Mapping[str, Data],
         observe: CompileObserver = ignore_compile_event,
     ) -> CompiledProgram | None:
-        """Returns a program on the host from ``compiled_files``; None where some part has to be compiled.
+        """Returns a program on the host from ``compiled_files``; None if any part of it must be compiled.
 
         ``text`` is the payload without the data of its constants, which ``resources`` has by name;
         ``observe`` is called when a weight is packed. Also None for a device, and for a payload with an
@@ -368,7 +368,11 @@ class ProgramCompiler:
         return chosen
 
     def _script(self, problem: Problem, tuned: dict[Problem, FusionSchedule]) -> Script | None:
-        """Returns the script of a stored trial, which is added to ``tuned``, else the default script."""
+        """Returns the script of a matmul.
+
+        Of the best stored trial, added to ``tuned``, else the default script. None for a matmul that no
+        strategy supports.
+        """
         if self.support.has_device:  # on the host the schedules are those of fusions
             schedule = next(self.schedules(problem, 1), None)
             if schedule is not None:

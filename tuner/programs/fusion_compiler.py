@@ -94,7 +94,10 @@ class ScheduledFusion:
 
 @dataclass(frozen=True)
 class GivenUp:
-    """What ``compiled_files`` has in place of a fusion's code: why the compiler was stopped or crashed."""
+    """The entry of ``compiled_files`` for a fusion that cannot be compiled.
+
+    Why the compiler was stopped or crashed.
+    """
 
     reason: str
 
@@ -240,10 +243,11 @@ def _newly_scheduled(task: FusionTask) -> ScheduledFusion:
 
 
 def _divided(task: FusionTask, problem: TextProblem, made: ScheduledFusion) -> ScheduledFusion:
-    """Returns a fusion that all threads of the program compute, if it has work for them; else ``made``.
+    """Returns a fusion compiled so that all threads of the program can compute it, if it has enough work.
 
-    A matmul's loops cannot be divided where blocks of C are ragged, those of a contraction's strategies can.
-    Only these take plain operands, so a matmul of transposed ones stays with one thread.
+    Else ``made``, the fusion as compiled. A matmul's loops cannot be divided if blocks of C are ragged; loops
+    of the strategies for contractions can. These take plain operands only, so a matmul with a transposed
+    operand stays with one thread.
     """
     is_alone = useful_threads(made.summary, task.threads) > 1 and not made.code.is_divided
     if not is_alone or not isinstance(problem, FusedProblem) or problem.facts.layout != PLAIN_LAYOUT:
@@ -256,7 +260,10 @@ def _divided(task: FusionTask, problem: TextProblem, made: ScheduledFusion) -> S
 
 
 def _initial_configuration(task: FusionTask, problem: TextProblem) -> tuple[Candidate, Script] | None:
-    """Returns the next configuration of a task without a schedule, None if none is left: it becomes loops."""
+    """Returns the next initial configuration of a task without a schedule.
+
+    None after the last: it becomes loops.
+    """
     if len(task.given_up) >= FIRST_CONFIGURATIONS:
         return None
     return initial_configuration(problem, task.machine, len(task.given_up))
@@ -297,7 +304,10 @@ def _moved_bytes(fusion: Fusion) -> int:
 
 
 def _summary(fusion: Fusion, reason: str, problem: Problem | None = None) -> CompiledFusion:
-    """Describes a fusion as loops; ``problem``: of a fusion with a strategy, whose products it counts."""
+    """Returns the description of a fusion that is compiled as loops, for ``reason``.
+
+    ``problem``: the fusion's tuning problem, which counts the operations of its products; None: it has none.
+    """
     if problem is not None and fusion.kind in PRODUCTS:
         element = problem.dtype
         flop = problem.flop
@@ -522,7 +532,7 @@ def missing_fusions(
 
 
 def _distinct(formed: FormedText) -> dict[tuple[str, str], Fusion]:
-    """Returns the first fusion of each kind and text, in order: those of equal text are compiled once."""
+    """Returns the distinct fusions by (kind, text), in order: fusions of equal text are compiled once."""
     fusions: dict[tuple[str, str], Fusion] = {}
     for fusion in formed.program.fusions:
         fusions.setdefault(_identity(fusion), fusion)

@@ -139,7 +139,10 @@ class _Trials:
         return None
 
     def best_of_fusion(self, problem: TextProblem) -> StoredTrial | None:
-        """Returns the best trial of a fusion, with its own state of the caches if there is one."""
+        """Returns the best trial of a fusion: of its own cache state if there is one, else of another.
+
+        Else None.
+        """
         for task in _tasks(problem):
             trial = self.best_that_shares(task, problem)
             if trial is not None:
@@ -147,9 +150,11 @@ class _Trials:
         return None
 
     def best_that_shares(self, task: TaskQuery, problem: TextProblem) -> StoredTrial | None:
-        """Returns the best trial of a task; of a fusion with weights, one that packs them as others do.
+        """Returns the best trial of a task.
 
-        As the initial configuration does, if such a trial is at most ``PRICE_OF_SHARING`` slower.
+        For a fusion with weights, one that packs weights as untuned programs do. That is, as the initial
+        configuration packs them, if such a trial takes at most ``PRICE_OF_SHARING`` times as long as the
+        best. None if the task has no trial.
         """
         best = self.best(task)
         if best is None or best.best_s is None or not problem.facts.weights:
@@ -167,7 +172,10 @@ class _Trials:
         return self.best(task, shares) or best
 
     def best_of_constant(self, problem: TextProblem) -> StoredTrial | None:
-        """Returns the best trial of the matmul by a constant B with the epilogue of the fusion."""
+        """Returns the best trial of the fusion as a matmul by a constant B with an epilogue.
+
+        None if the fusion is not such a matmul, or there is no trial.
+        """
         matmul = problem.scheduled_as
         if matmul.weights != CONSTANT:
             return None
@@ -175,10 +183,11 @@ class _Trials:
         return self.best(replace(task, output=matmul.output))
 
     def best_of_matmul(self, problem: TextProblem, **narrower: Any) -> StoredTrial | None:
-        """Returns the best trial of the matmul of two activations that a fusion is; of one thread alone.
+        """Returns the best trial of the fusion as a matmul of two activations, on one thread.
 
-        On several threads a matmul has partitions, which a fusion has not, and loops that are fast on one may
-        not be divided.
+        None for a program of several threads, whose fusions cannot use a matmul's thread partitions; for a
+        fusion that is not such a matmul; and if there is no trial. ``narrower``: further conditions on the
+        trial's task.
         """
         matmul = problem.scheduled_as
         if not isinstance(matmul, MatmulProblem) or self.threads > 1:
@@ -187,7 +196,7 @@ class _Trials:
         return self.best(replace(task, **narrower))
 
     def is_of_tuned_program(self, problem: Problem) -> bool:
-        """Returns whether the fusion is one of a program that was tuned, whether it was tried or not."""
+        """Returns whether a campaign tuned a program that has the fusion."""
         for task in _tasks(problem):
             query = RunQuery(replace(task, target=CPU, machine=self.machine.name))
             for run in self.store.matching_runs(query):
@@ -214,7 +223,7 @@ class _Trials:
         return best
 
     def runs(self, problem: Problem, **narrower: Any) -> list[Run]:
-        """Returns the runs of other fusions of the kind, those of the nearest number of threads first."""
+        """Returns the runs of other fusions of one kind, those of the nearest number of threads first."""
         task = TaskQuery(operation=problem.operation, target=CPU, machine=self.machine.name, **narrower)
         runs = self.store.matching_runs(RunQuery(task))
         others = [run for run in runs if run.settings.problem.computed != problem.computed]

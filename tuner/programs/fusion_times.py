@@ -112,7 +112,10 @@ def with_shares(
 
 
 def _work(fusion: CompiledFusion, machine: Machine) -> tuple[int, int, int]:
-    """Returns flop, moved bytes, and the size of the L2 cache: above it, memory bandwidth counts."""
+    """Returns (flop, moved bytes, bytes of the L2 cache) of a fusion, for its roofline.
+
+    Memory bandwidth limits only fusions that move more bytes than the cache has.
+    """
     return fusion.flop, fusion.moved_bytes, machine.l2_bytes
 
 

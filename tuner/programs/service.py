@@ -442,7 +442,7 @@ def _schedules_of(store: "Store", compiler: ProgramCompiler, request: ProgramReq
 
 
 def _without(kept: AbstractSet[str], schedules: Schedules) -> Schedules:
-    """Returns ``schedules`` without those of the fusions with the texts ``kept``."""
+    """Returns ``schedules`` that give nothing for fusions whose text is in ``kept``."""
     if not kept:
         return schedules
 

@@ -174,7 +174,7 @@ class TimedFusions:
 
     @property
     def slower(self) -> frozenset[int]:
-        """Returns the numbers of the fusions that reliably take longer than untuned, by more than noise."""
+        """Returns the indices of fusions that reliably take longer than untuned, by more than the noise."""
         slower = set()
         for number in self.changed:
             fusion = self.fusions[number]

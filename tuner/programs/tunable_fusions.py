@@ -24,7 +24,7 @@ class TunableFusions:
     seconds: float = 0.0  # that finding the fusions took
 
     def threads_of(self, problem: Problem, threads: int) -> int:
-        """Returns how many of a program's ``threads`` run the fusion ``problem``: all of them, or 1."""
+        """Returns how many of a program's ``threads`` compute the fusion ``problem``: all of them, or 1."""
         if problem in self.divided:
             return threads
         return 1

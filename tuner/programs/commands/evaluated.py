@@ -90,7 +90,7 @@ class _Cases:
             self.case(None)  # a wrong one is reported before the first line is read
 
     def case(self, text: str | None) -> EvaluationCase:
-        """Returns the case of a problem's text; None: that of --problem.
+        """Returns the case of the problem that ``text`` names; None: the problem of --problem.
 
         Raises UsageError for a text that is not a problem, and for a problem that the target cannot compute.
         """
@@ -135,7 +135,7 @@ class _Evaluators:
         self._run: SubmissionRun | None = None
 
     def of(self, case: EvaluationCase) -> SubmissionRun:
-        """Returns the evaluator of ``case``; ends that of another one."""
+        """Returns the evaluator of ``case``; ends the evaluator of another case."""
         if self._run is None or case != self._case:
             self.close()
             self._run = SubmissionRun(self._backends, self._store, case)

@@ -146,7 +146,7 @@ def _stored(trial: str, database: str | None) -> "StoredTrial":
 
 
 def _checked(step: str | None, allowed: tuple[str, ...], default: str) -> str:
-    """Returns the step, or the default; raises UsageError for one that is not allowed."""
+    """Returns ``step``, or ``default`` for None; raises UsageError for a step that is not in ``allowed``."""
     if step is not None and step not in allowed:
         raise UsageError(f"--to: found {step!r}, allowed here {', '.join(allowed)}")
     if step is None:

@@ -110,7 +110,10 @@ def _of_trial(stored: StoredTrial) -> "tuple[TargetName, Problem, Script]":
 
 
 def _untuned(context: click.Context, problem: "Problem") -> "tuple[TargetName, Problem, Script]":
-    """Returns the script that an operation has without a search, and says on stderr which it is."""
+    """Returns (target, problem, script) of an operation without a search.
+
+    Prints on stderr which script it is.
+    """
     run = replace(read_options(RunOptions, context), trials=1)
     backends = backends_of(context)
     choice = untuned_choice(run_settings(run.request(problem), backends), backends)

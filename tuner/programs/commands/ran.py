@@ -173,7 +173,7 @@ def work_lines(report: "ProgramReport") -> list[str]:
 
 
 def work_text(work: "DeviceWork") -> str:
-    """Returns as text the kernel launches of a call, and the bytes that it copied to and from the device."""
+    """Returns the kernel launches of a call, and the bytes copied to and from the device, as text."""
     inside = f", {work.copied_inside_bytes} on the device" if work.copied_inside_bytes else ""
     copied = f"{work.copied_in_bytes} bytes to the device, {work.copied_out_bytes} back{inside}"
     return f"{work.launches} launch{'' if work.launches == 1 else 'es'}, {copied}"

@@ -244,7 +244,7 @@ def _note_untuned(fusions: "TunableFusions") -> None:
 
 
 def program_steps() -> "FusionSteps":
-    """Returns the steps of tuning the fusions of a program, with one that times the baselines of a model."""
+    """Returns the steps of tuning a program's fusions, with the timing of a PyTorch model's baselines."""
     return replace(child_fusion_steps(), baselines=_model_baselines)
 
 

@@ -61,7 +61,7 @@ class AbstractActions(abc.ABC):
 
     @abc.abstractmethod
     def touch_on_host(self, alias_set: int) -> None:
-        """Records that host code uses the host memory of an alias set, given by its number."""
+        """Records that host code uses the host memory of an alias set, given by its index."""
 
     @abc.abstractmethod
     def define(self, allocation: Op) -> None:
@@ -83,7 +83,7 @@ class FetchRecorder(AbstractActions):
         self.fetched: set[Location] = set()
 
     def fetch(self, location: Location, before: Op) -> None:
-        """Adds ``location`` to ``fetched``: (number of an alias set, host or device memory)."""
+        """Adds ``location`` to ``fetched``: (index of an alias set, host or device memory)."""
         self.fetched.add(location)
 
     def launch(self, launch: Op) -> None:

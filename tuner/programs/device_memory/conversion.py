@@ -99,7 +99,10 @@ class _FunctionRewrite:
         self._device_arguments: dict[Value, Value] = {}
 
     def rewrite(self, effects: KernelEffects, numbers: list[int]) -> None:
-        """Rewrites the function, if it has launches, or arguments (with these numbers) in device memory."""
+        """Rewrites the function if it has launches or arguments in device memory.
+
+        ``numbers``: their indices.
+        """
         if not walk(self._function, "gpu.launch_func") and not numbers:
             return
         count = len(self._function.regions[0].blocks)
@@ -249,7 +252,10 @@ def _take_marks(function: Op) -> set[int]:
 
 
 def _refuse_escape(buffer: MirroredBuffer, alias_sets: AliasSets) -> None:
-    """Rejects an allocation that escapes its iteration or branch: no place in the function could free it."""
+    """Raises CandidateError(COMPILE) for an allocation that escapes its iteration or branch.
+
+    No code could free it.
+    """
     end = last_of(buffer.block)
     if end.name == "func.return" or buffer.kind is not BufferKind.ALLOCATION:
         return

@@ -34,7 +34,7 @@ KEEP_ZERO = (*EXTENDS, "arith.trunci", "arith.index_cast", "arith.index_castui")
 
 @dataclass(frozen=True, eq=False)
 class ReductionOverN:
-    """A linalg operation that reduces over sizes which depend on n."""
+    """A linalg operation that reduces over sizes which depend on n, and so needs masks."""
 
     op: Op
     loops: tuple[tuple[int, LinearSize], ...]  # number of each such loop, and how many iterations count
@@ -110,7 +110,7 @@ def _require_alone(op: Op, mapping: ir.AffineMap, loops: Iterable[int], verb: st
 
 
 def _dropping(loops: int, dropped: int) -> ir.AffineMap:
-    """Returns the map of all loops to themselves, but of one to 0."""
+    """Returns the affine map of ``loops`` dimensions to themselves, except ``dropped``, which becomes 0."""
     results = dimensions(loops)
     results[dropped] = ir.AffineConstantExpr.get(0)
     return ir.AffineMap.get(loops, 0, results)
@@ -160,9 +160,9 @@ def _require_safe_body(op: Op, known: KnownSizes, sizes: Sequence[LinearSize | N
 
 
 def _is_inside(index: Value, op: Op, block: ir.Block, known: KnownSizes) -> bool:
-    """Returns whether an index is inside of its tensor for padding, too, if it is for what counts.
+    """Returns whether an index is inside of its tensor for padding, too, if it is for counted elements.
 
-    That is so for what does not change with the loops, and for an element of a tensor whose padding is 0.
+    True for an index that does not change with the loops, and for an element of a tensor whose padding is 0.
     """
     if isinstance(index.owner, ir.Block):
         if index.owner != block:

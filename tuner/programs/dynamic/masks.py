@@ -147,10 +147,10 @@ def _mask_body(reduction: ReductionOverN, mask_of: MaskOf) -> None:
 
 
 def _keep_neutral(end: Op, number: int, result: Value, total: Value, kept: Value) -> None:
-    """Makes a yielded value the ``total`` that it was before, wherever ``kept`` is false.
+    """Makes operand ``number`` of a yield ``end`` the earlier sum ``total`` wherever ``kept`` is false.
 
-    A term that a known operation combines becomes its identity: that form is vectorized. Of another
-    operation the result is not taken.
+    ``result``: what is yielded. Where a known operation combines ``total`` with a term, the term becomes the
+    operation's identity there: LLVM vectorizes that form. Else ``total`` is selected in place of ``result``.
     """
     combine = defining(result)
     if combine is not None and combine.name in IDENTITIES and len(list(total.uses)) == 1:

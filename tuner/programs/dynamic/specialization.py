@@ -66,7 +66,7 @@ def specialized(text: str, entry: str | None, size: int) -> StaticProgram | Refu
 
 
 def required(program: StaticProgram | Refusal) -> StaticProgram:
-    """Returns the static program that ``specialized`` made. Raises UsageError where there is none."""
+    """Returns the static program; raises UsageError where ``specialized`` returned a Refusal."""
     if isinstance(program, Refusal):
         raise UsageError(program.text, program.hint)
     return program

@@ -119,7 +119,10 @@ class StaticFunction:
         return attributes
 
     def _mask_padded(self, op: Op, dimension: int, size: LinearSize) -> None:
-        """Makes the padding of a ``tensor.pad``'s source the number that it pads with."""
+        """Makes the source of a ``tensor.pad`` hold the pad's number wherever the source is padding of n.
+
+        ``dimension``: the padded dimension that depends on n; ``size``: its size, as a function of n.
+        """
         number = body_of(op)[-1].operands[0]
         made = defining(number)
         if made is None and number.owner == op.regions[0].blocks[0]:

@@ -83,9 +83,9 @@ def _collapse(op: Op, known: KnownSizes) -> Shape:
 
 
 def _require_outermost(op: Op, groups: list[list[int]], divided: Shape, merged: Shape) -> None:
-    """Raises UsageError unless elements keep their place where the size that depends on n becomes greater.
+    """Raises UsageError unless a reshape keeps the position of elements if n becomes greater.
 
-    That is so where only sizes of 1 are before it in its group of dimensions.
+    That is so if, in each group of dimensions, only dimensions of size 1 precede the one that depends on n.
     """
     for index, group in enumerate(groups):
         sizes = [divided[dimension] for dimension in group if divided[dimension] != ONE]
@@ -116,7 +116,10 @@ def _window(
 
 
 def _dropped(op: Op, rank: int, reduced: ir.RankedTensorType) -> set[int]:
-    """Returns the dimensions of size 1 that a slice leaves out, from the last on, as MLIR finds them."""
+    """Returns the dimensions of size 1 that a slice drops from its result.
+
+    Chosen from the last dimension on, as MLIR chooses them.
+    """
     sizes = list(ir.DenseI64ArrayAttr(op.attributes["static_sizes"]))
     dropped: set[int] = set()
     position = reduced.rank - 1

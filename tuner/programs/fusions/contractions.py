@@ -19,9 +19,9 @@ Loops = list[int]  # of more than one iteration
 
 @dataclass(frozen=True)
 class Contraction:
-    """A generic as a matmul: its factors, and which loops its rows, columns and other dimensions are.
+    """A generic as a matmul: its factors, and the loops that are its rows, columns, batches and sums.
 
-    Loops of one iteration are in none of the groups.
+    Loops of one iteration are in none of these groups.
     """
 
     left: Value
@@ -86,7 +86,10 @@ def _element_of(tensor: Value) -> str:
 
 
 def _loops(tensor: Value, mapping: ir.AffineMap) -> Loops | None:
-    """Returns the loops that the dimensions of a tensor are, without those of size 1; None for others."""
+    """Returns the loop that indexes each dimension of a tensor, dimensions of size 1 left out.
+
+    None where a dimension is indexed by another expression, or two dimensions by one loop.
+    """
     loops = []
     for size, result in zip(tensor.type.shape, mapping.results, strict=True):
         if size == 1:
@@ -117,7 +120,10 @@ def _replace(op: Op, contraction: Contraction) -> None:
 
 
 def _grouped(tensor: Value, loops: Loops, groups: Sequence[Loops], sizes: Sequence[int]) -> Value:
-    """Creates the tensor with one dimension for each group; ``loops``: those of its dimensions."""
+    """Creates the tensor with one dimension for each group of loops; ``loops``: the loop of each dimension.
+
+    ``sizes``: iterations of each loop.
+    """
     shape = [prod(map(sizes.__getitem__, group)) for group in groups]
     if is_free(tensor):
         return reshaped(tensor, shape)
@@ -132,7 +138,10 @@ def _grouped(tensor: Value, loops: Loops, groups: Sequence[Loops], sizes: Sequen
 def _ungrouped(
     tensor: Value, loops: Loops, groups: Sequence[Loops], sizes: Sequence[int], shape: Sequence[int]
 ) -> Value:
-    """Creates the tensor of ``shape`` with the numbers of one that has a dimension for each group."""
+    """Creates the tensor of ``shape`` from a tensor that has one dimension for each group of loops.
+
+    The inverse of ``_grouped``: ``loops``: the loop of each dimension of the result.
+    """
     order = list(chain(*groups))
     tensor = _collapsed(tensor, _joined(tensor.type.shape))
     tensor = _expanded(tensor, _consecutive(groups), list(map(sizes.__getitem__, order)))
@@ -169,7 +178,7 @@ def _joined(shape: Sequence[int]) -> list[Loops]:
 
 
 def _consecutive(groups: Sequence[Loops]) -> list[Loops]:
-    """Returns the groups that are not empty with numbers in place of their members: 0, 1, and so on."""
+    """Returns the groups that are not empty, their members replaced by 0, 1, 2 ... in order."""
     numbered: list[Loops] = []
     start = 0
     for group in filter(None, groups):

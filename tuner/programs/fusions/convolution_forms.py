@@ -31,10 +31,10 @@ FILTERS_OF_ONE_TILE = 64  # at most: more registers per pixel leave too few pixe
 
 
 def read_pixels_as_slices(payload: TensorPayload) -> None:
-    """Makes strided 1x1 convolutions of small images read a slice, the pixels that they read, in place.
+    """Makes strided 1x1 convolutions of small images read a slice of the pixels that they need, in place.
 
-    A copy of the slice is a row of pixels (``pointwise_as_rows``), and takes less than tiles of every second
-    pixel of a few rows:
+    The slice is then a row of pixels (``pointwise_as_rows``); copying it takes less time than tiles of every
+    second pixel of a few rows:
 
         %r = linalg.conv_2d_nchw_fchw {strides = dense<2>} ins(%x, %w : tensor<1x1024x14x14xf32>, ...) ...
       becomes
@@ -109,7 +109,7 @@ def pointwise_as_matmuls(payload: TensorPayload) -> None:
 
 
 def _fill_tiles(filters: int) -> bool:
-    """Returns whether tiles of all filters, or of a part of them, fill whole registers."""
+    """Returns whether ``filters`` filters, divided into tiles, fill whole vector registers."""
     return filters <= FILTERS_OF_ONE_TILE or filters % LANES == 0
 
 

@@ -177,7 +177,10 @@ def _grown(
 
 
 def _rounded_product(root: Op, kinds: dict[Op, OpKind]) -> Op | None:
-    """Returns the quantized matmul of bf16 whose result ``root`` rounds to bf16, if nothing else reads it."""
+    """Returns the quantized matmul of bf16 whose result ``root`` rounds to bf16, if only ``root`` reads it.
+
+    None if ``root`` is another operation.
+    """
     if conversion_of(root) != "arith.truncf":
         return None
     product = defining(root.operands[0])
@@ -229,7 +232,7 @@ def _with_producers(
 
 
 def _joined(fusion: _Growing, producer: Op, kind: OpKind, takes_rows: bool) -> _Growing | None:
-    """Returns the fusion with a producer that only it reads; None where the producer stays out."""
+    """Returns ``fusion`` with a producer that nothing else reads added; None if the producer cannot join."""
     if kind.kind in (LOOPS, QUANTIZED) or len(producer.results) != 1:
         return None
     ops = (*fusion.ops, producer)

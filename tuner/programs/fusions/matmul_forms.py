@@ -104,7 +104,7 @@ def is_transposed(op: Op) -> bool:
 
 
 def make_plain(op: Op) -> list[Op]:
-    """Creates transposes of the transposed operands of one matmul, which becomes plain; returns them."""
+    """Makes a matmul plain by transposes of its transposed operands, in place; returns the transposes."""
     plain = PLAIN[op.name]
     created = []
     with ir.InsertionPoint(op), op.location:

@@ -34,7 +34,10 @@ class BufferLifetime:
 
 @dataclass(frozen=True)
 class _Block:
-    """Bytes of the arena that buffers occupy; buffers with padding keep them for all fusions."""
+    """A range of bytes of the arena, and the fusions during which a buffer occupies it.
+
+    Buffers with padding occupy their bytes during all fusions.
+    """
 
     start: int
     stop: int

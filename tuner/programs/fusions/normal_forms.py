@@ -41,8 +41,8 @@ def prepare(module: ir.Module) -> None:
 def generalize(module: ir.Module) -> None:
     """Converts named linalg operations, except contractions and windows, to ``linalg.generic``, in place.
 
-    Converted, too, are matmuls with a broadcast operand, with one column or of a batch of one, and fills
-    whose number is not a constant. Fills with a constant stay, since each fusion that reads one gets its own
+    Also converts matmuls with a broadcast operand, with one column or with a batch of one, and fills by a
+    number that is not a constant. Fills by a constant stay, since each fusion that reads one gets its own
     copy; so do softmax and packing.
     """
     if generalize_named(module):

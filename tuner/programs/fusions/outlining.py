@@ -137,7 +137,10 @@ def _tensor_function(members: Members, outputs: Sequence[Value]) -> tuple[Tensor
 
 
 def _walk(members: Members) -> tuple[list[Op], list[Value]]:
-    """Returns the operations to be cloned, producers first, and the values of the program that they read."""
+    """Returns the operations of a fusion's function, producers first, and the values that they read.
+
+    The values are those that the program computes outside of the fusion.
+    """
     order: dict[Op, None] = {}
     inputs: dict[Value, None] = {}
     read = operations.read_by(members.root)
@@ -202,7 +205,10 @@ def _fuse(function: TensorPayload, results: int, *, is_fused: bool) -> list[int]
 
 
 def _zero_planes(value: Value, members: Members) -> tuple[int, int] | None:
-    """Returns how many planes of zeros pad a volume at both ends that a convolution of a fusion reads."""
+    """Returns (planes at the start, planes at the end) of zeros that pad the volume a convolution reads.
+
+    None if ``value`` is not the input of a 3-D convolution of the fusion, or has no such planes.
+    """
     if not any(op.name == VOLUMES and op.operands[0] == value for op in members.ops):
         return None
     pad = operations.defining(source_of(value, (operations.EXPAND,)))  # by images and channels of size 1

@@ -165,7 +165,7 @@ class Weight:
 
 
 class Constants(Sequence[Array]):
-    """The values of a program's constants, by number; those of a constant are read when it is asked for."""
+    """The values of a program's constants, by index; the data of a constant are read when it is indexed."""
 
     def __init__(self, weights: Sequence[Weight], resources: Mapping[str, Data]) -> None:
         self._weights = weights
@@ -185,7 +185,7 @@ class Constants(Sequence[Array]):
         return len(self._weights)
 
     def known(self, number: int) -> Array | None:
-        """Returns the values of a constant; None where its data are not there."""
+        """Returns the values of a constant; None if its data are missing."""
         weight = self._weights[number]
         if weight.values is None and weight.name not in self._resources:
             return None

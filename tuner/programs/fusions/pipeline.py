@@ -265,10 +265,11 @@ def _broadcast_for_each_user(payload: TensorPayload) -> None:
 def _marked_fusions(
     fusions: Sequence[Fusion], buffers: Sequence[Buffer], parts: Sequence[InitPart], weights: Constants
 ) -> tuple[Fusion, ...]:
-    """Returns fusions with what the numbers of the weights say of attentions, paddings, quantized matmuls.
+    """Returns fusions with facts that depend on the weights' numbers.
 
-    ``parts``: of the MLIR that computes the weight buffers from ``weights``; () where ``weights`` are the
-    buffers. Some weights may have no data here.
+    Of masks, padding and quantized matmuls. ``parts``: of the MLIR that computes the weight buffers from
+    ``weights``; () where ``weights`` are the buffers. Some weights may have no data here: nothing is marked
+    by these.
     """
     known: dict[int, Array | None] = {}
 
@@ -331,7 +332,10 @@ def _is_finite(parts: Sequence[InitPart], weights: Constants, number: int) -> bo
 
 
 def _part_of(parts: Sequence[InitPart], number: int) -> InitPart:
-    """Returns the part that computes a weight buffer; without parts, one that returns what it takes."""
+    """Returns the part of ``init`` that computes weight buffer ``number``.
+
+    If no part does, one with the text "", which returns its input: the buffer is a constant itself.
+    """
     for part in parts:
         if number in part.results:
             return part
@@ -339,7 +343,10 @@ def _part_of(parts: Sequence[InitPart], number: int) -> InitPart:
 
 
 def _computed(parts: Sequence[InitPart], weights: Constants, number: int) -> Array | None:
-    """Returns the elements of a buffer of weights, in order; None where the reference cannot compute it."""
+    """Returns the elements of a weight buffer, flat.
+
+    None where data are missing or the reference cannot compute it.
+    """
     part = _part_of(parts, number)
     inputs = tuple(weight for input_ in part.inputs if (weight := weights.known(input_)) is not None)
     if len(inputs) < len(part.inputs):

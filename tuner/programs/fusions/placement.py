@@ -241,7 +241,7 @@ def _place_transposed(plan: BufferPlan, op: Op, order: tuple[int, ...]) -> None:
     """Makes a transpose a view where that is possible, without moving elements.
 
     Either its source is written through a view of the result's new buffer, or its result is read through a
-    view of the source. ``order``: of ``row_order``. Where neither is possible, a fusion computes it.
+    view of the source. ``order``: of ``_row_order``. Where neither is possible, a fusion computes it.
     """
     result = op.results[0]
     source = op.operands[0]

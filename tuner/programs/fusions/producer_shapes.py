@@ -94,7 +94,10 @@ def _can_be_reshaped(op: Op) -> bool:
 
 
 def _reshape_like_producer(op: Op) -> bool:
-    """Gives ``op`` the shape of an operand's producer, contractions first; returns whether it changed."""
+    """Gives ``op`` the shape of the producer of an operand, contractions preferred.
+
+    Returns whether it changed.
+    """
     pairs = zip(inputs_of(op), maps_in(op), strict=False)
     read = [value for value, mapping in pairs if is_identity(mapping) and _is_computed(_unshaped(value))]
     if not any(map(_is_reshape, read)):
@@ -115,7 +118,10 @@ def _reshape_like_producer(op: Op) -> bool:
 
 
 def _with_source_shape(op: Op, reshape: Op) -> Op | None:
-    """Gives ``op`` the shape of what ``reshape`` is of; returns the new op, None where it cannot have it."""
+    """Gives ``op``, which reads the result of ``reshape``, the shape of the reshape's source.
+
+    Returns the new operation; None where ``op`` cannot have that shape without a copy.
+    """
     groups = groups_of(reshape)
     shape = tuple(reshape.operands[0].type.shape)
     if reshape.name == EXPAND:
@@ -141,7 +147,10 @@ def _is_reshape(value: Value) -> bool:
 
 
 def _unshaped(value: Value) -> Value:
-    """Returns what a reshape is of, also where dimensions of size 1 of another reshape are dropped."""
+    """Returns the source of a reshape, or of two reshapes of which the second drops dimensions of size 1.
+
+    A value that is not the result of a reshape is returned as it is.
+    """
     if not _is_reshape(value):
         return value
     source = value.owner.operation.operands[0]
@@ -163,7 +172,10 @@ def _drops_units_of_reshape(reshape: Op) -> bool:
 
 
 def _ends_contraction(value: Value) -> bool:
-    """Returns whether a value comes of a contraction, with no more operations than a fusion may have."""
+    """Returns whether a value is a contraction's result, or elementwise operations after one.
+
+    Only as many operations are followed as a fusion may have.
+    """
     for _ in range(OPS_LIMIT):
         op = defining(value)
         if op is None or op.name != GENERIC or is_reduction(op):
@@ -184,7 +196,10 @@ def _is_computed(value: Value) -> bool:
 
 
 def _collapsed(op: Op, groups: Reassociation) -> Op | None:
-    """Merges each group of loops into one if no operand needs a copy for it; returns the new operation."""
+    """Replaces a generic by one in which each group of loops is one loop; returns the new operation.
+
+    None where a group has both parallel and reduced loops, or an operand would need a copy.
+    """
     loops_are_parallel = is_parallel(op)
     for group in groups:
         if len({loops_are_parallel[loop] for loop in group}) > 1:
@@ -226,7 +241,11 @@ def _collapsed(op: Op, groups: Reassociation) -> Op | None:
 
 
 def _dimension_groups(loops: Sequence[int], groups: Reassociation) -> list[list[int]] | None:
-    """Returns groups of an operand's dimensions that become one; None if it has only part of a loop group."""
+    """Returns the groups of an operand's dimensions that become one dimension each if loops are merged.
+
+    ``loops``: loop of each dimension; ``groups``: groups of loops to merge. None if the operand is indexed by
+    only some loops of a group, or by these in another order.
+    """
     own_groups: list[list[int]] = []
     at = 0
     while at < len(loops):
@@ -239,7 +258,10 @@ def _dimension_groups(loops: Sequence[int], groups: Reassociation) -> list[list[
 
 
 def _layout_of(value: Value) -> View:
-    """Returns a value's layout in memory if its producer writes it row by row."""
+    """Returns the view of memory in which a value lies if its producer writes contiguous memory.
+
+    Of reshapes and slices it is the view of their source's memory.
+    """
     op = defining(value)
     if op is not None and (op.name in (EXPAND, COLLAPSE) or (op.name == SLICE and slice_of(op) is not None)):
         seen = view_of(op, _layout_of(op.operands[0]))
@@ -249,9 +271,9 @@ def _layout_of(value: Value) -> View:
 
 
 def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> Op:
-    """Replaces a generic by one whose loops are those of ``shape``: each group of them was one loop.
+    """Replaces a generic by one with a loop per dimension of ``shape``; returns the new operation.
 
-    Returns the new operation.
+    ``groups``: for each old loop, the new loops that it is split into.
     """
     operands = []
     maps = []
@@ -280,7 +302,7 @@ def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> Op:
 
 
 def _split(mapping: ir.AffineMap, groups: Reassociation, shape: Sequence[int]) -> list[list[int]]:
-    """Returns, per dimension of an operand, the loops that it is split into."""
+    """Returns, per dimension of an operand, the new loops that index the dimensions it is split into."""
     if not groups:  # one number becomes a tensor of one element
         return [list(range(len(shape)))]
     loops = dimensions(mapping) or ()

@@ -159,7 +159,10 @@ def _followed(tensor: Value, dimensions: tuple[Digits, ...]) -> Term:
 
 
 def _followed_body(op: Op, dimensions: tuple[Digits, ...]) -> Term | None:
-    """Returns what a generic computes for an element of its result; None for a body that is not followed."""
+    """Returns the term that a generic computes for one element of its result.
+
+    ``dimensions``: the digits that index the element. None for a body with an operation that is not followed.
+    """
     *maps, of_result = maps_in(op)
     loops = operations.dimensions(of_result)
     if loops is None or len(loops) != of_result.n_dims:
@@ -185,7 +188,10 @@ def _followed_body(op: Op, dimensions: tuple[Digits, ...]) -> Term | None:
 
 
 def _merged(digits: Sequence[Digit]) -> Digits:
-    """Returns digits without those of size 1, neighbours that are one digit as one."""
+    """Returns digits without those of size 1.
+
+    Neighbours that are adjacent digits of one number become one digit.
+    """
     merged: list[Digit] = []
     for digit in digits:
         if digit.size == 1:
@@ -220,7 +226,10 @@ def _split(digits: Digits, sizes: Sequence[int]) -> list[Digits] | None:
 
 
 def _quantized(term: Term) -> QuantizedWeight | None:
-    """Returns the parts of a dequantized weight; None for a term of another form."""
+    """Returns the dequantized weight that a term is, (integers - zero points) * scales.
+
+    None for another form.
+    """
     numbers = _without_casts(term)
     scales = None
     if _is(numbers, SCALE):
@@ -253,7 +262,10 @@ def _difference(term: Term) -> tuple[Read, Read | None] | None:
 
 
 def _extended_bytes(term: Term) -> Read | None:
-    """Returns the i8 that a term is the i32 or i64 of: in i8 their difference could wrap around."""
+    """Returns the i8 element that a term extends to i32 or i64; None for another term.
+
+    A difference of such numbers does not wrap around, as one in i8 could.
+    """
     if _is(term, WIDEN):
         return _as_bytes(term.operands[0])
     return None
@@ -321,7 +333,7 @@ def _format(weight: QuantizedWeight, n: int, k: int) -> WeightFormat | None:
 
 
 def _sorted(digits: Digits) -> Digits:
-    """Returns digits by rows, then columns, the highest first: merged, those of n x k where each is read."""
+    """Returns the digits of rows, then of columns, the highest digit first, adjacent digits merged."""
     return _merged(_in_order(digits))
 
 
@@ -347,7 +359,7 @@ def _is_sliced(tensor: Value) -> bool:
 
 
 def _unextended(tensor: Value) -> Value:
-    """Returns the bf16 tensor that A is the f32 of; ``tensor`` where it is not."""
+    """Returns the bf16 tensor that ``tensor`` extends to f32; another tensor is returned as it is."""
     op = operations.defining(tensor)
     if op is None or conversion_of(op) != EXTEND or str(op.operands[0].type.element_type) != "bf16":
         return tensor
@@ -433,7 +445,7 @@ def _table(read: Read | None, n: int, groups: int) -> Value:
 
 
 def _in_order(digits: Digits) -> list[Digit]:
-    """Returns digits with those of rows before those of columns, the highest first."""
+    """Returns the digits of rows, then of columns, the highest digit of each first."""
     return sorted(digits, key=lambda digit: (digit.of == "k", -digit.stride))
 
 

@@ -279,7 +279,10 @@ class PointValues:
 
 
 def _loops_at(mapping: ir.AffineMap, indices: Sequence[Value]) -> list[Value | None]:
-    """Returns, per loop, the index at which an output has the element; None for loops that it reduces."""
+    """Returns the index of each loop at the output element at ``indices``; None for loops that are reduced.
+
+    Raises CandidateError(COMPILE) for an output map with other results than loops.
+    """
     if not _is_plain(mapping):
         raise CandidateError(Stage.COMPILE, f"a result is written at {mapping}")
     loops: list[Value | None] = [None] * mapping.n_dims

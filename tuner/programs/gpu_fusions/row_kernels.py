@@ -143,7 +143,7 @@ class _Row:
 
 
 def _is_of_rows(op: Op, domain: tuple[int, ...]) -> bool:
-    """Returns whether ``op`` goes over the rows of ``domain``, and reduces at most the last dimension."""
+    """Returns whether ``op`` has the loops of ``domain``, rows, and reduces at most the last dimension."""
     sizes = operations.loop_sizes(op)
     parallel = operations.is_parallel(op)
     outputs = maps_in(op)[len(operations.inputs_of(op)) :]

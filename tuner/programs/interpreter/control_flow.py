@@ -273,7 +273,7 @@ class _Reducing:
 
 @dataclass(frozen=True, eq=False)
 class Nest:
-    """A nest of loops around ``body``; ``outer`` has the indices of further loops outside of it."""
+    """A nest of loops around ``body``; ``outer`` holds the indices of the loops around the nest."""
 
     body: AbstractBody
     loops: tuple[tuple[Array, Array, Array], ...]  # lower bound, upper bound, step

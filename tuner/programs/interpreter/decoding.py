@@ -92,11 +92,11 @@ class LaneFrame:
             self.memory.limit.spend(operations, self.grid.count * self.grid.threads)
 
     def take(self, slots: Sequence[int]) -> list[Any]:
-        """Returns the values of these slots."""
+        """Returns the values in the frame slots ``slots``, in their order."""
         return [self.values[slot] for slot in slots]
 
     def put(self, slots: Sequence[int], values: Sequence[Any]) -> None:
-        """Stores one value per slot."""
+        """Stores ``values`` in the frame slots ``slots``, one value per slot."""
         for slot, value in zip(slots, values, strict=True):
             self.values[slot] = value
 

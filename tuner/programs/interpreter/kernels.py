@@ -205,7 +205,7 @@ class LaneLaunch:
 
     @property
     def numbers(self) -> Sequence[int]:
-        """Returns the linear numbers, x fastest, of the blocks to run; by default all blocks of the grid."""
+        """Returns the linear indices, x fastest, of the blocks to run; by default all blocks of the grid."""
         if self.blocks is None:
             return range(math.prod(self.grid))
         return self.blocks

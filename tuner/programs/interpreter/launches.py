@@ -82,7 +82,7 @@ def launch_function(op: Op, scope: FunctionScope) -> Step:
 
 
 def _sizes(op: Op, scope: FunctionScope) -> Sizes:
-    """Returns the slots of the sizes of the grid and of a block."""
+    """Returns the frame slots with the sizes of a launch's grid, and those with the sizes of a block."""
     if any(_of_segments(op, CLUSTER)):
         raise unsupported(op, "clusters", "blocks")
     return scope.slots(_of_segments(op, GRID)), scope.slots(_of_segments(op, BLOCK))
@@ -135,7 +135,7 @@ def allocation(op: Op, scope: FunctionScope) -> Step:
 
 
 def copy(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.memcpy``, which copies at once."""
+    """Returns the step for ``gpu.memcpy``, which copies when it is reached: nothing is asynchronous here."""
     to, source = (operand for operand in op.operands if str(operand.type) != ASYNC_TYPE)
     copied = memory_ops.copy_between(op, scope.element(op, to.type), scope.slot(source), scope.slot(to))
     tokens = scope.slots(op.results)

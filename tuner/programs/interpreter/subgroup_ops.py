@@ -170,7 +170,7 @@ def barrier(op: Op, _: FunctionScope) -> Step:
 
 
 def all_reduce(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.all_reduce`` over a block's threads, by a kind or a region."""
+    """Returns the step for ``gpu.all_reduce`` over a block's threads, by an operation's name or a region."""
     source = scope.slot(op.operands[0])
     target = scope.slot(op.results[0])
     where = where_of(op)
@@ -314,9 +314,9 @@ def rotate(op: Op, scope: FunctionScope) -> Step:
 
 
 def broadcast(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.subgroup_broadcast``, from the given lane or from the first active lane.
+    """Returns the step for ``gpu.subgroup_broadcast``, from a lane by index or the first active lane.
 
-    The result is poison where the given lane does not exist or is not active.
+    The result is poison where the lane does not exist or is not active.
     """
     source, *lane = scope.slots(op.operands)
     (target,) = scope.slots(op.results)

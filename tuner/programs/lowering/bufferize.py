@@ -255,7 +255,10 @@ def bufferized(module: ir.Module, name: str) -> ir.Module:
 
 
 def _is_bufferized_without_copies(module: ir.Module, name: str) -> bool:
-    """Bufferizes in place. True if that succeeded without copies of yields and all memory is freed."""
+    """Bufferizes a module in place, without copies of yields.
+
+    Returns whether that works and frees all memory.
+    """
     try:
         run_passes(module, BUFFERIZE)
         return not yields_iteration_local_memory(function_named(module, name)) and deallocate(module)

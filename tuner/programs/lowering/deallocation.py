@@ -105,7 +105,7 @@ def _may_be_used_outside(allocation: Op, aliases: Aliases) -> bool:
 
 
 def _runs_once(parent: Op) -> bool:
-    """True if the regions of an op that is around an allocation run at most once each time that it runs."""
+    """Returns whether an op around an allocation runs each of its regions at most once per run of the op."""
     has_one_block = all(len(region.blocks) == 1 for region in parent.regions)
     return parent.name in BRANCHES or (parent.name in ONCE and has_one_block)
 

@@ -76,7 +76,10 @@ def function_named(module: ir.Module, name: str) -> Op:
 
 
 def hide_others(module: ir.Module, entry: str) -> None:
-    """Makes ``entry`` public, others with a body private, in place: then inlining removes the others."""
+    """Makes ``entry`` public and other functions with a body private, so that inlining removes them.
+
+    Changes the module in place.
+    """
     for function in defined_functions(module):
         if name_of(function) != entry:
             function.attributes["sym_visibility"] = ir.StringAttr.get("private")
@@ -200,7 +203,7 @@ def require_names(module: ir.Module) -> None:
 
 
 def _c_function(op: Op) -> str:
-    """Returns the function of C that an operation on numbers calls: exp of f64, expf of others."""
+    """Returns the name of the C function for a math operation: "exp" for f64, "expf" for other types."""
     name = str(op.name).partition(".")[2].removesuffix("f")
     is_double = "f64" in str(op.results[0].type)
     if is_double:

@@ -136,7 +136,10 @@ def _grid_and_block(launch: Op) -> list[Value]:
 
 
 def _as_buffer(launch: Op, argument: Value) -> Value:
-    """Returns an argument that is a buffer, or a buffer that contains it. Raises CandidateError(COMPILE)."""
+    """Returns ``argument`` if it is a memref, else a memref of rank 0 on the stack that holds it.
+
+    Raises CandidateError(COMPILE) for an argument that is neither a memref nor a number.
+    """
     if is_buffer(argument.type):
         return argument
     if not is_passed_by_value(argument.type):

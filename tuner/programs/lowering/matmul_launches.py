@@ -232,7 +232,7 @@ def add_kernels_of(
 
 
 def _whole(problem: Problem, kernels: InsertedKernels) -> tuple[MatmulKernel, ...]:
-    """Returns a problem's only kernel if it takes just the matrices and overwrites C; else ()."""
+    """Returns the only kernel of a problem if it takes just A, B and C and overwrites C; else ()."""
     launches = kernels.host.launches
     buffers = kernels.host.buffers
     if len(launches) != 1 or any(buffer.is_zeroed for buffer in buffers):

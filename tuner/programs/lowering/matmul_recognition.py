@@ -131,7 +131,10 @@ def _matmul(contraction: ContractionLoops, math: str) -> tuple[Problem, bool] | 
 
 
 def _problem(operands: tuple[tuple[int, ...], ...], contraction: ContractionLoops) -> tuple[Problem, bool]:
-    """Returns the problem of the loops that index A, B and C, and whether A and B change places."""
+    """Returns the problem of a contraction, and whether A and B change places (C^T = B^T A^T).
+
+    ``operands``: the loops that index A, B and C.
+    """
     a, b, c = operands
     known = {  # whether A, B and C have a loop -> the letter of its size
         (True, True, True): "b",
@@ -180,9 +183,11 @@ def _word(operand: Sequence[int], letters: dict[int, str]) -> str:
 
 
 def _layout(words: Words) -> tuple[str, bool]:
-    """Returns the layout, and whether A and B change places: C^T = B^T A^T.
+    """Returns (layout, whether A and B change places: C^T = B^T A^T) of a product.
 
-    A matrix times a vector changes places where that makes the vector one row of A (m is 1).
+    ``words``: letters of the loops that index A, B and C, such as ("mk", "kn", "mn"). A matrix times a vector
+    changes places where that makes the vector one row of A (m is 1). Raises UnknownContractionError for
+    another layout than nn, nt and tn.
     """
     a, b, c = words
     if any("b" in word[1:] for word in words):

@@ -50,7 +50,7 @@ class SizedCode:
 
 @dataclass(frozen=True, eq=False)
 class SizedImage:
-    """A program of a dynamic size: its types, its range, and static programs by ascending size."""
+    """A program of a dynamic size: its types, the range of n, and its static programs by ascending size."""
 
     signature: SizedSignature
     sizes: SizeRange

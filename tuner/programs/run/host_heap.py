@@ -63,7 +63,10 @@ class HostHeap:
         return freed
 
     def give_back(self, addresses: tuple[int, ...]) -> None:
-        """Returns freed memory blocks to the C library's allocator; no work may use them any more."""
+        """Frees memory blocks that ``take_freed`` returned by the C library's allocator.
+
+        No work may use them.
+        """
         for address in addresses:
             self._libc.free(address)
 

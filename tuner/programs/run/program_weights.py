@@ -33,7 +33,10 @@ Key = tuple[int, View | None, WeightPacking | None]  # index of the buffer; the 
 
 @dataclass(frozen=True)
 class PlannedWeight:
-    """A weight as the fusions of a program read it: which one, and its packing."""
+    """A weight as fusions read it.
+
+    Which weight of the program, which part of its buffer, how it is packed.
+    """
 
     weight: int  # which of the program's weights
     bytes: int

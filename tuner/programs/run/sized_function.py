@@ -58,7 +58,7 @@ class _ReadyMember:
                 self._padded[place] = PaddedArray(type_, member.size, numpy_type(type_.element))
 
     def call(self, arguments: Sequence[Array], size: int) -> Any:
-        """Returns the results for arguments of the dynamic program at ``size``, as the program does."""
+        """Returns the results of the dynamic program at n = ``size``, computed by this static program."""
         if self._said != size:
             self._said = size
             for array, argument in zip(self._added, self._arguments, strict=True):

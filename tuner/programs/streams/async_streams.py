@@ -86,7 +86,7 @@ def _rewrite(block_plan: BlockPlan, calls: StreamCalls) -> list[Op]:
 
 
 class _Block:
-    """The rewrite of one block: its events, and how many waits for each event are still to be inserted."""
+    """The rewrite of one block: its events, and how many waits for each event remain to be inserted."""
 
     def __init__(self, block_plan: BlockPlan, calls: StreamCalls) -> None:
         self._graph = block_plan.graph

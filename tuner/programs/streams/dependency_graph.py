@@ -179,7 +179,10 @@ class _Items:
             self._done |= earlier
 
     def carried(self, block: Block) -> Carried | None:
-        """Returns the loop-carried dependences if these are a loop's body; as ``carried_dependences``."""
+        """Returns the loop-carried dependences of a loop's body ``block``, as ``carried_dependences`` does.
+
+        None where an iteration must begin after all work of the previous one.
+        """
         own = iteration_local_buffers(block)
         return carried_dependences([node.without(own) for node in self._nodes])
 

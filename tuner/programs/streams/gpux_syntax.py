@@ -190,7 +190,7 @@ def to_generic(text: str) -> str:
 
 
 def _usual_form(match: re.Match[str]) -> str:
-    """Returns a form of FORMS as ``to_generic`` reads it; lines stay, and columns after a prefix."""
+    """Returns a spelling of FORMS in the form that ``to_generic`` reads; line numbers of the text stay."""
     if match["older"]:
         is_type = match.string[: match.start()].endswith("!")
         if is_type:
@@ -205,7 +205,10 @@ def _usual_form(match: re.Match[str]) -> str:
 
 
 def _next_operation(text: str, at: int) -> re.Match[str] | None:
-    """Returns the next printed operation from position ``at`` that is not in a string or a comment."""
+    """Returns the next printed GPUX operation from position ``at`` on, outside of strings and comments.
+
+    None if there is none.
+    """
     while (operation := OPERATION.search(text, at)) is not None:
         skipped = SKIPPED.search(text, at)
         if skipped is None or skipped.start() > operation.start():

@@ -289,7 +289,11 @@ class _Planner:
         return StreamPlan(count, steps, waits[0], tuple(left), tuple(others))
 
     def _last_waits(self, slot: int, wanted: set[int], ends: dict[int, int]) -> tuple[int, ...]:
-        """Returns the last waits of a stream, for ``wanted`` and later iterations; adds them to ``ends``."""
+        """Returns the waits at a stream's end.
+
+        For the nodes ``wanted``, and for what the next iteration depends on. ``ends``: per stream, the nodes
+        known to be done at its end; the waits are added there.
+        """
         lacking = {
             u
             for u, v in self._carried or ()
@@ -300,9 +304,10 @@ class _Planner:
         return waits
 
     def _carried_to(self, number: int, ends: dict[int, int]) -> int:
-        """Returns the work of the previous iteration that is known to be done when a node begins.
+        """Returns, as bits, the nodes of the previous iteration that are done when node ``number`` begins.
 
-        The node's stream at the end of the iteration, and its predecessors' streams, know of it.
+        These are known at the end of the iteration to the node's stream, or to the streams of nodes before
+        it.
         """
         earlier = [u for u in _numbers(self._seen[number] & ~self._begin) if u in self._slots]
         known = 0
@@ -311,13 +316,19 @@ class _Planner:
         return known
 
     def _kept_by_limit(self, slot: int, wanted: set[int]) -> set[int]:
-        """Returns the last work of a stream if only the limit of streams orders it before the next work."""
+        """Returns the last work of a stream unless ``wanted`` nodes follow it anyway.
+
+        Only the limit of streams orders this work before the next work on the stream.
+        """
         steps = [step.node for step in self._steps if step.slot == slot]
         works = [node for node in steps if self._nodes[node].kind is NodeKind.WORK]
         return {u for u in works[-1:] if not self._bit(u) & self._union(wanted)}
 
     def _necessary(self, wanted: Iterable[int], base: int) -> tuple[int, ...]:
-        """Returns the wanted nodes that ``base`` and others do not imply: a transitive reduction."""
+        """Returns the nodes of ``wanted`` that neither ``base`` nor another of them implies.
+
+        A transitive reduction.
+        """
         missing = [u for u in wanted if not self._bit(u) & base]
         return tuple(
             sorted(u for u in missing if not any(self._bit(u) & self._seen[w] for w in missing if w != u))
