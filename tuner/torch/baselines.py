@@ -55,7 +55,7 @@ ATTEMPTS_SECONDS = 3.0  # after which no further attempt begins
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A module, and inputs to call it with."""
+    """A module, and example inputs to call it with."""
 
     module: torch.nn.Module
     arguments: tuple[Any, ...]

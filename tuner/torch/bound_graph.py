@@ -42,7 +42,7 @@ Tensors = tuple[torch.Tensor, ...]
 
 @dataclass(frozen=True, eq=False)
 class _GraphProgram:
-    """A program of a graph, and what was found when it was compiled."""
+    """A compiled graph: its program, what runs otherwise than by a schedule, and the flop of a call."""
 
     program: TensorProgram
     loops: str  # a sentence about scalar loops, where they are a large part of the estimated time
@@ -53,7 +53,7 @@ class _GraphProgram:
 
 @dataclass(frozen=True, eq=False)
 class _Compiled:
-    """A program, and the constants that it was compiled for."""
+    """A compiled graph, with the tensors that it holds as constants and the contents that they had then."""
 
     code: _GraphProgram
     constants: tuple[int, ...]  # numbers of inputs
@@ -136,7 +136,10 @@ class BoundGraph:
         return tuple(copied)
 
     def _given(self, variables: tuple[int, ...], inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
-        """Returns the tensors of a call; a number that no tensor has as a size is that of an empty one."""
+        """Returns the tensors of a call; a size that no tensor has becomes an empty tensor of that size.
+
+        ``variables``: indices of the inputs that are not constants.
+        """
         if not self._numbers:
             return _at(variables, inputs)
         given = [*inputs]
@@ -172,7 +175,7 @@ class BoundGraph:
         return self._compiled
 
     def _moved(self, compiled: _Compiled, tensors: Tensors, versions: Versions | None) -> _Compiled:
-        """Returns the program for other weights that contain the same."""
+        """Returns ``compiled`` for weights of the same contents at other addresses, ``tensors``."""
         compiled = replace(compiled, memory=_detached(tensors), versions=versions)
         if compiled.samples is None:
             return self._sampled(compiled, tensors)
@@ -180,7 +183,7 @@ class BoundGraph:
         return compiled
 
     def _sampled(self, compiled: _Compiled, tensors: Tensors) -> _Compiled:
-        """Returns the program with samples of its weights, where the option asks for them."""
+        """Returns ``compiled`` with samples of its weights if writes are to be detected by samples."""
         if self._watched != SAMPLED or compiled.versions is None:
             return compiled
         samples = WeightSamples(compiled.memory, compiled.code.flop, self._rng)
@@ -196,7 +199,7 @@ class BoundGraph:
         return self._compiled
 
     def _state_of(self, tensors: tuple[Any, ...], versions: Versions | None, known: _Compiled) -> State:
-        """Returns what the constants contain; reads those whose versions are not the known ones.
+        """Returns the contents of the constants; reads only those with another version than ``known`` has.
 
         A model may make one of its constants anew at each call, next to hundreds of weights that stay.
         """
@@ -209,7 +212,7 @@ class BoundGraph:
         return tuple(states)
 
     def _compiled_for(self, inputs: tuple[Any, ...], constants: Iterable[int]) -> _Compiled:
-        """Compiles the graph; ``constants``: numbers of the inputs that are constants."""
+        """Returns the graph compiled; ``constants``: indices of the inputs whose contents are constants."""
         constants = tuple(constants)
         variables = tuple(sorted({*range(len(inputs))} - {*constants, *self._sizes} | self._numbers))
         tensors = _at(constants, inputs)

@@ -79,7 +79,7 @@ class CallBinding:
     def _as_example(
         self, signature: inspect.Signature, arguments: tuple[Any, ...], keywords: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Returns the call's values by position and by keyword, as the example had them."""
+        """Returns the call's values, each by position or by keyword as the example inputs were."""
         values = _bound(signature, arguments, keywords)
         by_position, by_keyword = self.in_spec.children()
         example = _bound(
@@ -97,7 +97,7 @@ class CallBinding:
 def _bound(
     signature: inspect.Signature, arguments: tuple[Any, ...], keywords: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Returns values by the names of parameters, those of ``*rest`` as "*rest[0]" and so on."""
+    """Returns the values of a call by parameter name; those of ``*rest`` are named "*rest[0]" and so on."""
     try:
         bound = signature.bind(*arguments, **keywords).arguments
     except TypeError as error:

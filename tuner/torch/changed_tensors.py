@@ -48,7 +48,7 @@ class Change:
 
     @property
     def text(self) -> str:
-        """Returns what is changed: "buffer cache.keys"."""
+        """Returns what is changed, for messages: "buffer cache.keys"."""
         return f"buffer {self.buffer}" if self.buffer else f"input {self.owner.name}"
 
 

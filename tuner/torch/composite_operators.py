@@ -45,7 +45,10 @@ def few_overrides() -> Iterator[None]:
 def _replaced(
     module: Any, name: str, changed: Callable[[Callable[..., Any]], Callable[..., Any]]
 ) -> Iterator[None]:
-    """Context manager: a function of a module is ``changed`` of it; nothing where the module has none."""
+    """Context manager: replaces function ``name`` of a module by ``changed(function)``.
+
+    Does nothing where the module has no such function.
+    """
     function = getattr(module, name, None)
     if function is None:
         yield

@@ -108,7 +108,10 @@ class _Window:
 
     @property
     def read(self) -> range:
-        """Returns the elements from the first to the last that reads x; all, where no element does."""
+        """Returns the indices from the first to the last element of the window that reads x.
+
+        All if none does.
+        """
         reading = list(filter(self.reads, range(self.elements)))
         if not reading:
             return range(self.elements)

@@ -167,13 +167,16 @@ def _product_of_bytes(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def _product_by_bytes(x: torch.Tensor, weight: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """Sums products in f32 and rounds once, as PyTorch's kernel."""
+    """Computes the product by weights of bytes: sums in f32, rounded once, as by PyTorch's kernel."""
     rows = weight.float() * scales.float().unsqueeze(1)
     return (x.float() @ rows.t()).to(x.dtype)
 
 
 def _of_scalars(softmax: Any, decomposed: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Returns a softmax for 0-d tensors, on which torch-mlir hangs; others are left to ``decomposed``."""
+    """Returns the decomposition of a softmax.
+
+    For 0-d tensors, on which torch-mlir hangs, and else ``decomposed``.
+    """
 
     def computed(x: torch.Tensor, dim: int, *arguments: Any, **keywords: Any) -> Any:
         if x.dim():
@@ -232,7 +235,10 @@ def _is_close(
 
 
 def _threshold(x: torch.Tensor, least: float, number: float) -> torch.Tensor:
-    """Truncates both numbers where x has integers, as PyTorch does; compares narrow floats in f32."""
+    """Computes threshold.
+
+    In an integer tensor both numbers are truncated, and narrow floats are compared in f32.
+    """
     if not x.is_floating_point():
         return torch.where(x <= int(least), int(number), x)
     return torch.where(widened(x) <= least, number_like(x, number), x)
@@ -274,7 +280,7 @@ def _bucketize(
 
 
 def _of_floats(linspace: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns linspace of floats; of integers, whose steps are rounded otherwise, it is refused later."""
+    """Returns the decomposition of linspace for floats; of integers it is left, and refused later."""
 
     def computed(*arguments: Any, dtype: torch.dtype | None = None, **keywords: Any) -> Any:
         if dtype is not None and not dtype.is_floating_point:
@@ -493,7 +499,7 @@ def _sum_of_narrow_types(operation: Any) -> Callable[..., Any]:
 
 
 def _widened_as(dtype: torch.dtype, operand: Any) -> Any:
-    """Returns a number or a tensor as PyTorch reads it next to floats of 16 bits: rounded to them, as f32."""
+    """Returns an operand as PyTorch reads it next to 16-bit floats: rounded to ``dtype``, then as f32."""
     if isinstance(operand, torch.Tensor):
         return operand.to(dtype).float()
     return rounded_to(operand, dtype)

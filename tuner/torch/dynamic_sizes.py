@@ -52,7 +52,10 @@ class DynamicSize:
                 raise self._wrong(tensors)
 
     def _wrong(self, tensors: Sequence[torch.Tensor]) -> UsageError:
-        """Returns the error of the dimension that says the least n, or a size that no n has."""
+        """Returns the error for a call's size of which no n is allowed.
+
+        Of the dimension that implies the least n.
+        """
         place = min(self.places, key=lambda known: self._n_of(known, tensors))
         size = tensors[place.number].shape[place.dimension]
         found = f"argument {place.number}: found size {size} of dimension {place.dimension}"
@@ -203,7 +206,7 @@ def dynamic_sizes(program: torch.export.ExportedProgram, inputs: Sequence[Node])
 
 
 def _least_n(of_n: LinearSize, size: int) -> int:
-    """Returns the least n of sizes that are ``size`` or more."""
+    """Returns the least n for which the size ``of_n`` is at least ``size``."""
     return of_n.size_for(size + of_n.of_n - 1)
 
 

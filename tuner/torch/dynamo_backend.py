@@ -35,7 +35,7 @@ NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class GraphCounts:
-    """How many graphs this process has compiled by the backend, and how many it has left to another one.
+    """Counts of graphs in this process: compiled by the backend, and left to inductor or eager mode.
 
     A graph that was compiled, but could not be compiled again after a parameter changed, counts in both.
     """

@@ -93,7 +93,10 @@ def regions_of(graph: ModuleGraph, fusions: Sequence[Fusion]) -> tuple[Region, .
 
 
 def _first_fusions(fusions: Sequence[Fusion]) -> list[int]:
-    """Returns, per fusion, the number of the first fusion of the region of the program that it is in."""
+    """Returns, per fusion, the index of the first fusion of its region of the program.
+
+    Fusions of one region share an operator, or are a copy and its reader: they are kept or replaced together.
+    """
     firsts = [*range(len(fusions))]
     for writer, readers in _readers(fusions).items():
         sources = {*fusions[writer].sources}
@@ -106,7 +109,7 @@ def _first_fusions(fusions: Sequence[Fusion]) -> list[int]:
 
 
 def _readers(fusions: Sequence[Fusion]) -> dict[int, list[int]]:
-    """Returns, by the number of a fusion, the numbers of later fusions that read a buffer that it writes."""
+    """Returns {index of a fusion: indices of the later fusions that read a buffer which it writes}."""
     readers: dict[int, list[int]] = {}
     writers: dict[int, list[int]] = {}  # by buffer
     for index, fusion in enumerate(fusions):

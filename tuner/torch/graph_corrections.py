@@ -75,10 +75,10 @@ DIFFERENCES = ("sub", "rsub")  # which PyTorch refuses of booleans
 
 
 def fit_numbers(graph: torch.fx.Graph) -> None:
-    """Wraps integers of Python that are out of range for their operation's type, as PyTorch does; in place.
+    """Wraps integers of Python that are out of range for their operation's type, as PyTorch does, in place.
 
-    Raises UsageError, with PyTorch's own error, where PyTorch does not compute the operation: ``clamp`` of
-    int8 to 300.
+    Raises UsageError, with PyTorch's own error, where PyTorch refuses the operation: ``clamp`` of int8 to
+    300.
     """
     for node in graph.nodes:
         value = node.meta.get("val")

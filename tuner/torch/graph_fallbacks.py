@@ -32,10 +32,10 @@ class Fallback:
 
 
 def fallback_of(graph: torch.fx.GraphModule, inputs: Sequence[Any], name: str) -> Fallback:
-    """Returns a graph as the backend ``name`` compiles it, or in eager mode where that is better.
+    """Returns a graph compiled by the backend ``name``, or the graph in eager mode.
 
-    Eager mode: where the backend fails, is slower by more than noise, or writes other numbers into the inputs
-    than eager mode does. ``inputs``: example inputs; they are not written.
+    Eager mode where the backend fails, is slower than eager mode by more than noise, or writes other numbers
+    into the inputs. ``inputs``: example inputs; they are not written.
     """
     from torch._dynamo import lookup_backend
 

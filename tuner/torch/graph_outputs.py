@@ -210,7 +210,7 @@ def views_to(node: Node) -> tuple[Node, ...]:
 
 
 def _chain(node: Node) -> tuple[Node, tuple[Node, ...]]:
-    """Returns what ``node`` is a view of, and the views from there to ``node``."""
+    """Returns the node of which ``node`` is a view, by any number of views, and these views in order."""
     views: list[Node] = []
     while node.op == "call_function" and _is_view_of_one(node):
         views.append(node)

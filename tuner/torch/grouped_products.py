@@ -131,7 +131,10 @@ def _sizes(rows: int) -> tuple[int, ...]:
 
 
 def _pieces(bounds: Sequence[int], sizes: Sequence[int]) -> Iterator[Piece]:
-    """Divides groups into pieces of ``sizes``, ascending; of each group, the last one may be too large."""
+    """Yields pieces of rows that cover each group; ``sizes``: rows of a piece, ascending.
+
+    A group ends in the smallest piece that covers its last rows, which may have more rows than are left.
+    """
     for group, (start, end) in enumerate(pairwise(bounds)):
         while start < end:
             least = bisect_left(sizes, end - start)
@@ -178,7 +181,7 @@ def _is_supported(rows: Node, matrices: torch.Tensor) -> bool:
 
 
 def _most_rows(rows: Node) -> int:
-    """Returns the number of rows; where it is dynamic, that of the largest code."""
+    """Returns the number of rows; for a dynamic number, the rows of the largest compiled product."""
     size = rows.meta["val"].shape[0]
     if isinstance(size, int):
         return size

@@ -25,7 +25,10 @@ class ImportedProgram:
 
 @dataclass(frozen=True)
 class ImportedWeight:
-    """The bytes of a constant; ``name``: of the weight with the same memory, "" if there is none."""
+    """The bytes of a constant, and the ``name`` of the weight whose memory they are.
+
+    "" if it is no weight's.
+    """
 
     data: memoryview  # of the constant's own memory
     name: str
@@ -111,7 +114,7 @@ class _Memory:
 
 
 def bytes_of(tensor: torch.Tensor) -> memoryview:
-    """Returns the bytes of a tensor's elements in row-major order: its own memory where it is so ordered."""
+    """Returns the bytes of a tensor in row-major order: a view of its memory if that is in this order."""
     ordered = tensor.contiguous()  # has no ``numpy()`` here: torch-mlir imports under fake tensors
     if not ordered.numel():  # may have no memory
         return memoryview(b"")

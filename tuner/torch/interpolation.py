@@ -94,7 +94,10 @@ Along = Callable[[torch.Tensor, _Axis], torch.Tensor]
 
 
 def _weighted(dims: int, along: Along) -> Callable[..., Any]:
-    """Returns a decomposition that is computed in f32 or f64, the last dimension first, as ATen does."""
+    """Returns a decomposition that computes in f32 or f64, the last dimension first, as ATen does.
+
+    ``along``: resizes one dimension.
+    """
 
     def computed(x: torch.Tensor, output_size: Any, align_corners: bool, *scales: Any, **named: Any) -> Any:
         if not x.is_floating_point():
@@ -277,7 +280,7 @@ def _along_dim(weight: torch.Tensor, x: torch.Tensor, axis: _Axis) -> torch.Tens
 
 
 def _step_of(read: Pixels) -> int:
-    """Returns the distance of the pixels that are read, where it is the same and above 0; else 0."""
+    """Returns the distance between the pixels that are read if it is constant and above 0; else 0."""
     steps = set(np.diff(read).tolist())
     step = steps.pop() if len(steps) == 1 else 0
     if len(read) > 1 and not steps:

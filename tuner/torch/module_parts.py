@@ -190,7 +190,7 @@ class ModuleGraph:
 
 
 class _Placeholders:
-    """The nodes of a graph that are given: arguments, weights, and buffers that are ``changed``."""
+    """The nodes of a graph that are not computed: arguments, weights, and buffers that are ``changed``."""
 
     def __init__(
         self,

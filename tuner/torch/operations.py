@@ -29,7 +29,7 @@ LIBRARY = torch.library.Library("tuner", "FRAGMENT")
 
 @dataclass(frozen=True, eq=False)
 class _PackedWeight:
-    """A weight's functions, and what the weight contained when it was packed."""
+    """A weight's compiled functions, and the contents that the weight had when it was packed."""
 
     contents: WeightContents
     state: State

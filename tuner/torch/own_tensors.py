@@ -33,7 +33,7 @@ def with_tensors_as_inputs(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphM
 
 
 def _tensors_of(graph: torch.fx.GraphModule) -> dict[str, torch.Tensor]:
-    """Returns the tensors that a graph reads of itself, by their names in it."""
+    """Returns the tensors that a graph holds as attributes, by their names in the graph."""
     found: dict[str, torch.Tensor] = {}
     for node in graph.graph.find_nodes(op="get_attr"):
         value = attrgetter(node.target)(graph)

@@ -97,7 +97,7 @@ def unpacked(packed: torch.Tensor) -> torch.Tensor:
 
 @lru_cache(maxsize=16)
 def _order(rows: int, k: int) -> torch.Tensor:
-    """Returns, for each nibble of packed rows, the number of the element that it holds."""
+    """Returns, for each nibble of packed rows, the flat index of the element that the nibble holds."""
     numbers = torch.arange(rows * k)
     order = torch.zeros_like(numbers)
     for shift in range(0, (rows * k).bit_length(), 4):

@@ -210,7 +210,7 @@ def _copied(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -
 
 
 def _mean(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -> Node:
-    """Sums, and divides by the number of elements of the call."""
+    """Computes a mean of a padded tensor: the sum, divided by the number of the call's own elements."""
     sizes = call.sizes("self")
     rank = len(sizes)
     dims = [dim % rank for dim in arguments.get("dim") or range(rank)]
@@ -235,7 +235,10 @@ def _static_sizes(sizes: tuple[Size, ...], dims: list[int]) -> list[int]:
 
 
 def _attention(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -> Node:
-    """Leaves keys of the padding out: they are greater than each query where it is causal, else masked."""
+    """Computes an attention of padded tensors that leaves out keys of the padding.
+
+    A causal attention does so by itself, since these keys are after every query; else a mask does.
+    """
     size = call.sizes("key")[-2]
     if not isinstance(size, SymbolSize):
         return graph.copied(call.node, arguments)
@@ -305,7 +308,7 @@ def _select(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -
 
 
 def _slice(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -> Node:
-    """Reads the last elements by their indices, from n - k on."""
+    """Computes a slice from -k on of a padded dimension: the elements at indices n - k to n - 1."""
     rank = len(call.sizes("self"))
     dim = arguments["dim"] % rank
     size = call.sizes("self")[dim]
@@ -318,7 +321,7 @@ def _slice(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) ->
 def _from_the_end(
     graph: PaddedGraph, tensor: Node, dim: int, size: SymbolSize, distance: int, count: int
 ) -> Node:
-    """Returns ``count`` elements of a dimension, the first of them ``distance`` before its end."""
+    """Returns ``count`` elements along a dimension, from index n - ``distance`` on; ``size``: n."""
     first = graph.call(ATEN.sub.Tensor, graph.number(size), distance)
     steps = graph.call(ATEN.arange.default, count)
     index = graph.call(ATEN.add.Tensor, steps, first)

@@ -98,11 +98,11 @@ class OperatorCall:
         return tuple(sizes_of_tensor(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor))
 
     def sizes(self, name: str) -> tuple[Size, ...]:
-        """Returns the sizes of a tensor argument; () where it is None or a number."""
+        """Returns the sizes of the tensor argument ``name``; () if the argument is None or a number."""
         return _sizes(self.arguments.get(name))
 
     def padded(self, name: str) -> tuple[int, ...]:
-        """Returns the dimensions of an argument that are padded."""
+        """Returns the padded dimensions of the argument ``name``."""
         return padded_dims(self.sizes(name))
 
     def is_padded(self, name: str, dims: Iterable[int]) -> bool:
@@ -110,7 +110,10 @@ class OperatorCall:
         return bool(self.padded_among(name, dims))
 
     def padded_among(self, name: str, dims: Iterable[int]) -> tuple[int, ...]:
-        """Returns those dimensions of an argument that are in ``dims``, which may be negative, and padded."""
+        """Returns the dimensions in ``dims`` along which the argument ``name`` is padded.
+
+        ``dims`` may be negative.
+        """
         rank = max(len(self.sizes(name)), 1)
         wanted = {dim % rank for dim in dims}
         return tuple(dim for dim in self.padded(name) if dim in wanted)
@@ -170,7 +173,7 @@ def _made(_call: OperatorCall) -> tuple[Mask, ...]:
 
 
 def _dims(value: Any, rank: int) -> tuple[int, ...]:
-    """Returns the dimensions that an argument ``dim`` of a reduction names: all of them for None and []."""
+    """Returns the dimensions that a reduction's argument ``dim`` names; all dimensions for None and []."""
     if value is None or value == []:
         return tuple(range(rank))
     if isinstance(value, int):
@@ -244,7 +247,7 @@ def _norm_of_groups(call: OperatorCall) -> tuple[Mask, ...]:
 
 
 def _indices(name: str, table: str, dim: int | None = None) -> Rule:
-    """Returns the rule of an operator that reads ``table`` at indices: those in the padding become 0."""
+    """Returns the rule of an operator that reads ``table`` at indices: indices in the padding become 0."""
 
     def masks(call: OperatorCall) -> tuple[Mask, ...]:
         read = call.arguments["dim"] if dim is None else dim

@@ -103,7 +103,7 @@ def _called(part: TensorPart, values: Mapping[str, torch.Tensor]) -> Tensors:
 
 
 def _own(tensor: torch.Tensor, taken: set[int]) -> torch.Tensor:
-    """Returns the tensor, a copy of it where its storage is ``taken``; takes the storage of the result.
+    """Returns ``tensor``, or a copy if its storage is in ``taken``; adds the result's storage to ``taken``.
 
     A number, such as a size, is returned as it is.
     """

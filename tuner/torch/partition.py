@@ -193,9 +193,9 @@ def _operators_of(
 
 @dataclass(frozen=True, eq=False)
 class _PartCompiler:
-    """Compiles a part as a program, or as a family of programs where it has the dynamic size ``size``.
+    """Compiles a part as a program, or as a family of programs if it has the dynamic size ``size``.
 
-    ``sizes``: of a family, whose programs are compiled at once, next to that of the example.
+    ``sizes``: values of the size whose programs are compiled at once, in addition to the example's.
     """
 
     compiled: Compiled
@@ -236,7 +236,10 @@ class _Parts:
 
 
 def _in_torch(module: torch.nn.Module) -> Callable[..., Tensors]:
-    """Returns a function that runs a part by PyTorch, which has copies of the user's weights."""
+    """Returns a function that runs a part by PyTorch.
+
+    A part with a dynamic size first gets copies of its buffers.
+    """
     if any(map(is_dynamic_node, module.graph.nodes)):
         module = with_own_weights(module)
     return by_pytorch(module)
@@ -274,7 +277,10 @@ def _unsupported(
 
 
 def _nodes_of(graph: ModuleGraph, operators: Iterable[RefusedOperator]) -> frozenset[Node]:
-    """Returns the nodes at the places of operators; of one without a line, all nodes of its name."""
+    """Returns the nodes that refused operators stand for, by name and line.
+
+    Without a line, all of the name.
+    """
     places = frozenset(operator.place for operator in operators)
     return frozenset(filter(lambda node: place_of(node) in places, graph.nodes))
 

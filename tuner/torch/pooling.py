@@ -44,7 +44,7 @@ class _Windows:
 
     @property
     def count(self) -> int:
-        """Returns the number of windows; each begins in the input or in the padding before it."""
+        """Returns the number of windows, each of which begins in the input or in the padding before it."""
         rest = self.size + 2 * self.padding - self.reach
         count = rest // self.stride + 1
         begins_inside = count * self.stride < self.size + self.padding
@@ -67,7 +67,11 @@ class _Windows:
 def _windows(
     x: torch.Tensor, dims: int, window: list[int], stride: Any, padding: Any, dilation: Any, up: bool
 ) -> list[_Windows]:
-    """Returns the windows along the last dimensions; a list of one number is for all of them."""
+    """Returns the windows along each of the last ``dims`` dimensions.
+
+    A list of one number is for all of these. ``up``: whether the number of windows is rounded up, as by
+    ``ceil_mode``.
+    """
     lists = (window, stride or window, padding, dilation)
     by_axis = [[*numbers] * (dims if len(numbers) == 1 else 1) for numbers in lists]
     axes = zip(x.shape[-dims:], *by_axis, strict=True)

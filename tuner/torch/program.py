@@ -119,9 +119,9 @@ class TensorProgram:
         return rebuilt(leaves, self._form.out_spec)
 
     def run(self, tensors: tuple[Any, ...]) -> list[torch.Tensor]:
-        """Calls the program with its tensors alone; returns its results in order.
+        """Calls the program with its tensors, without other arguments; returns its results in order.
 
-        Raises UsageError for a wrong number of tensors, for one of another shape, type or device or with
+        Raises UsageError for a wrong number of tensors, for a tensor of another shape, type or device or with
         gradients, and under autocast and other modes; CandidateError where an assertion of the program fails.
         """
         if len(tensors) != self._count:
@@ -158,7 +158,10 @@ class TensorProgram:
         return [convert(array) for convert, array in zip(self._conversions, arrays, strict=True)]
 
     def _called_in_parts(self, given: Tensors, tensors: Tensors) -> list[torch.Tensor]:
-        """Calls the parts; where a tensor that they change is a copy of the given one, changes both."""
+        """Calls the parts.
+
+        A tensor that they change is also changed in ``given`` where ``tensors`` has a copy of it.
+        """
         assert self._parts is not None
         results = self._parts(tensors)
         for number in self._parts.changed_inputs:
@@ -237,7 +240,7 @@ def _shapes_of(function: FusedFunction | HostFunction | PartedFunction) -> tuple
 
 
 def _results_of(function: FusedFunction | HostFunction | PartedFunction) -> Sequence[Any]:
-    """Returns the types of the arrays that a function returns; of parts, which return tensors, none."""
+    """Returns the types of the arrays that a function returns; () for parts, which return tensors."""
     if isinstance(function, PartedFunction):
         return ()
     if isinstance(function, FusedFunction):

@@ -195,9 +195,10 @@ def _is_causal(node: Node) -> bool:
 
 
 def _causal_mask(ladder: Sequence[int], weights: Iterable[torch.Tensor]) -> torch.Tensor:
-    """Returns the causal mask of which those of all programs are views, of a size of the ladder.
+    """Returns a causal mask, of which the masks of the programs are views.
 
-    It takes no more than a quarter of the weights, or MASK_BYTES; a longer one is computed at each call.
+    Square, as long as a size of the ladder. It takes no more than a quarter of the weights' bytes, or
+    MASK_BYTES; longer masks are computed at each call.
     """
     weight_bytes = sum(map(attrgetter("nbytes"), weights))
     most_positions = math.isqrt(max(MASK_BYTES, weight_bytes // 4))
@@ -215,7 +216,10 @@ def _sizes(node: Node) -> tuple[Size, ...]:
 
 
 def _resized(tensor: torch.Tensor, sizes: tuple[Size, ...], size: int) -> torch.Tensor:
-    """Returns a tensor with zeros after its elements, or cut; the tensor itself where it has the size."""
+    """Returns a tensor of the sizes for n = ``size``: with zeros at the end, or cut.
+
+    The tensor itself if it fits.
+    """
     shape = [size_at(known, size) for known in sizes]
     if list(tensor.shape) == shape:
         return tensor

@@ -84,7 +84,10 @@ def _type(sizes: Iterable[Size], of_code: TensorType) -> SizedType:
 
 
 def _family(function: PartedFunction) -> tuple[TensorPart, ProgramFamily]:
-    """Returns the family that computes all of a module; raises UsageError where there is something else."""
+    """Returns the only part of a function and its family of programs.
+
+    Raises UsageError if there are other parts.
+    """
     families = []
     made: set[str] = set()
     for part in function.parts:

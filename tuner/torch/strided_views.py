@@ -105,7 +105,7 @@ def why_written_wrongly(node: Node) -> str:
 
 
 def _shares_elements(value: Any) -> bool:
-    """Returns whether elements of a view share memory as those of ``expand`` do."""
+    """Returns whether elements of a view share memory, as in the result of ``expand``: a stride is 0."""
     if not isinstance(value, torch.Tensor):
         return False
     for size, step in zip(value.shape, value.stride(), strict=True):
@@ -140,7 +140,7 @@ def _is_returned(node: Node) -> bool:
 
 
 def _is_dense(value: torch.Tensor) -> bool:
-    """Returns whether a tensor is its whole memory, in some order of its dimensions, from the first on."""
+    """Returns whether a tensor's elements fill its memory from the first on, in some order of dimensions."""
     in_order = value.permute(_descending(value.shape, value.stride()))
     return bool(in_order.is_contiguous()) and not value.storage_offset()
 

@@ -91,7 +91,10 @@ class TunedParts:
         self._left = 0
 
     def _share(self) -> SharedLimits | None:
-        """Returns the limits of the next part; None where none is tuned any more."""
+        """Returns the limits of the next part.
+
+        None after ``count`` parts, and after the end of the tuning.
+        """
         if not self._left:
             return None
         share = self._options.limits.share(self._left, self._trials, self._began_s, self._clock())

@@ -102,10 +102,10 @@ class WeightSamples:
         self._hashes: list[ContentHash | None] = [None] * self.calls
 
     def late_calls(self) -> int | None:
-        """Compares this call's part of the memory with its contents at construction; None if it is equal.
+        """Compares this call's part of the memory with its contents at construction; None if they are equal.
 
-        Else returns how many of the calls before this one may have missed the write: counted back from this
-        call, up to the first whose part differs as well.
+        Else returns how many of the calls just before this one may have missed the write: those whose parts
+        were equal, counted back to the first whose part differs as well.
         """
         call = next(self._count)  # of this call alone, if others are made by other threads
         if self._is_known(call):
@@ -137,7 +137,7 @@ def _memory_bytes(tensor: torch.Tensor) -> int:
 
 
 def _parts(sizes: Sequence[int], count: int, rng: np.random.Generator) -> tuple[Ranges, ...]:
-    """Divides the memory of tensors into equal parts, and draws lines of each tensor for each part."""
+    """Returns equal parts of the memory of tensors, each with lines drawn from every tensor."""
     length = math.ceil(sum(sizes) / count / LINE_BYTES) * LINE_BYTES
     parts: list[list[tuple[int, int, int]]] = [[] for _ in range(count)]
     end = 0  # of the tensors so far, as if one began where another ends

@@ -96,7 +96,11 @@ def _index_fill(x: torch.Tensor, dim: int, index: torch.Tensor, value: float) ->
 def _index_put(
     x: torch.Tensor, indices: Sequence[torch.Tensor | None], values: torch.Tensor, accumulate: bool = False
 ) -> Any:
-    """Writes rows of one dimension: those that are indexed become the first ones, and then one."""
+    """Writes values at positions of some dimensions, as comparisons with all indices of one dimension.
+
+    NotImplemented, so that torch-mlir lowers it, for positions of other types than integers, and for masks
+    that are not alone or write more than one number.
+    """
     dims = []
     at = []
     for dim, index in enumerate(indices):
@@ -140,7 +144,10 @@ def _scatter_add(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.T
 
 
 def _rounded(written: Any, x: torch.Tensor) -> Any:
-    """Returns sums in the type of x, once they are complete: in most shapes eager mode rounds them then."""
+    """Returns complete sums in the type of x, as eager mode rounds them in most shapes.
+
+    NotImplemented stays.
+    """
     if written is NotImplemented:
         return NotImplemented
     return written.to(x.dtype)
@@ -185,7 +192,7 @@ def _with_rows(
 
 
 def _is_short(x: torch.Tensor, dim: int, count: int) -> bool:
-    """Returns whether so many positions are written one after the other, each by a pass over all of x."""
+    """Returns whether ``count`` positions should be written one by one, each by a pass over all of x."""
     size = x.shape[dim]
     if count * x.numel() <= MOST_SELECTED:
         return count <= MOST_IN_ORDER
