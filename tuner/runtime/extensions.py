@@ -155,7 +155,7 @@ def load(group: str, name: str, built_in: Collection[str] = ()) -> Any:
 
 @cache
 def entry_points() -> Mapping[str, tuple[Extension, ...]]:
-    """Returns group -> its extensions, for all groups of tuner; those of tuner's own distribution first.
+    """Returns {group: extensions of the group}; extensions of tuner's own distribution come first.
 
     Raises UsageError if tuner's own entry points are not found.
     """
@@ -173,7 +173,7 @@ def entry_points() -> Mapping[str, tuple[Extension, ...]]:
 
 
 def _texts() -> dict[str, str]:
-    """Returns the entry points of each distribution as text; of one that is twice on the path, the first."""
+    """Returns {distribution: text of its entry points}; the first on the path counts if it is there twice."""
     texts: dict[str, str] = {}
     for folder in sys.path:
         for name in _metadata_folders(folder or "."):
@@ -196,7 +196,7 @@ def _normal(distribution: str) -> str:
 
 
 def _text(file: str) -> str:
-    """Returns the text of a file of entry points; "" where there is none, or none of tuner."""
+    """Returns the text of a file of entry points; "" if the file is missing or names no group of tuner."""
     try:
         descriptor = os.open(file, os.O_RDONLY)  # a fifth of the time of ``read_text``, for a hundred files
     except OSError:

@@ -89,7 +89,7 @@ def require_tiles_for(llvm_text: str) -> None:
 
 
 def own_architecture() -> Architecture:
-    """Returns the architecture of this process; x86-64 for one that no code is generated for."""
+    """Returns the architecture of this process; x86-64 on a processor for which tuner generates no code."""
     return architecture_of(platform.machine()) or X86_64
 
 
@@ -157,7 +157,10 @@ def offers(processor: DescribedProcessor) -> bool:
 
 
 def flags_of(cpuinfo: str) -> set[str]:
-    """Returns the flags of the first processor in the text of /proc/cpuinfo; an empty set without them."""
+    """Returns the flags of the first processor in the text of /proc/cpuinfo.
+
+    Set() if the text has no flags.
+    """
     flags: set[str] = set()
     for architecture in ARCHITECTURES:
         flags.update(_field(cpuinfo, architecture.flags_field).split())
@@ -226,9 +229,10 @@ def _smaller_size(own: int, other: int) -> int:
 
 
 def _processor(cpuinfo: str) -> tuple[str, str]:
-    """Returns the name of the processor and the numbers of its model, in the words of its architecture.
+    """Returns (name, family): the processor's name and the numbers of its model, "family 6 model 143".
 
-    Linux names no model of AArch64: its name is that of its part number, and of all its kinds of cores.
+    Linux names no model of AArch64: there the name is that of its part number, and the numbers are those of
+    all kinds of its cores.
     """
     parts = list(dict.fromkeys(PART.findall(cpuinfo)))
     if not parts:

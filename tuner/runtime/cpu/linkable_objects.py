@@ -183,7 +183,7 @@ def _linked(section: ElfSection, elf: ElfObject, indices: Mapping[int, int]) -> 
 
 
 def _kind(section: ElfSection, *, has_addresses: bool) -> tuple[str, int]:
-    """Returns the name and the flags of a section, by which a linker places it."""
+    """Returns the name and the flags that a section gets in the file, by which a linker arranges sections."""
     if section.is_code:
         return ".text", LOADED | EXECUTED
     if section.is_written:

@@ -122,7 +122,7 @@ class GuardedArray:
             self._gaps = self._without_array()
 
     def _without_array(self) -> npt.NDArray[Any]:
-        """Returns a copy of the elements in which those of the array are ones."""
+        """Returns a copy of all elements, guard bands included, with ones in place of the array's own."""
         copy = self.elements.copy()
         view = np.ndarray(self.array.shape, copy.dtype, copy.view(np.uint8), 0, self.array.strides)
         view[...] = np.ones((), copy.dtype)

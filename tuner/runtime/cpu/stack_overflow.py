@@ -34,8 +34,8 @@ class _Action(ctypes.Structure):
 def report_stack_overflows() -> None:
     """Makes this process print one line to stderr before a stack overflow ends it.
 
-    For the calling thread and threads of teams that start afterwards. Replaces the process's handler of
-    SIGSEGV: for child processes only. Raises OSError if the system refuses the handler.
+    Applies to the calling thread and to threads of teams that start afterwards. Replaces the process's
+    handler of SIGSEGV: for child processes only. Raises OSError if the system refuses the handler.
     """
     code = shipped_module("stack_overflow", "fault_handler")
     returned = PackedArguments()

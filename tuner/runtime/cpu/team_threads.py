@@ -46,7 +46,10 @@ class TeamThreads:
         TEAMS.add(self)
 
     def forget(self) -> None:
-        """Drops the threads and makes new slots; for a forked process, which has none of the threads."""
+        """Drops the threads and creates new slots.
+
+        For a forked process, in which the threads do not exist.
+        """
         self.threads: list[threading.Thread] = []
         self._slots = (ctypes.c_uint8 * (max(self._capacity, 1) * SLOT_BYTES + LINE_BYTES))()
         self.slots_address = -(-ctypes.addressof(self._slots) // LINE_BYTES) * LINE_BYTES

@@ -103,7 +103,7 @@ class Group:
 
     @property
     def size(self) -> int:
-        """Returns the number of artifacts, plus one for the baseline, however many libraries it has."""
+        """Returns the number of artifacts, plus one for the baseline, of one library or several."""
         return len(self.artifacts) + self.has_baseline
 
 

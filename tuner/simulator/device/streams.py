@@ -203,7 +203,10 @@ class LazyStreams:
 
 
 def _not_done(works: Iterable[Work]) -> Iterator[Work]:
-    """Yields the works that are not done; in place of a cancelled one, what it depends on and is not done."""
+    """Yields the works that are not done.
+
+    For a cancelled work, the works that it depends on and that are not done.
+    """
     seen: set[int] = set()
     open_ = list(works)
     while open_:

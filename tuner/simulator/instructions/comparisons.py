@@ -81,7 +81,10 @@ def set_predicate(operands: Operands) -> Step:
 
 
 def _combination(operands: Operands) -> tuple[Comparison, Reader]:
-    """Consumes .and, .or or .xor; returns its function and its operand, by default ``or False``."""
+    """Consumes .and, .or or .xor of an opcode; returns its function and the reader of its operand.
+
+    ``or False`` if there is none.
+    """
     word = operands.modifiers.take(*COMBINE)
     operands.need(4 if word else 3)
     if word:

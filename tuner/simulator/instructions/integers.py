@@ -305,7 +305,10 @@ def bit_operations(operands: Operands) -> Step:
 
 
 def _found(values: Array, type_: PtxType, is_shift: bool) -> Array:
-    """Returns the position of the highest non-sign bit; all ones where there is none. PTX ISA, "bfind"."""
+    """Returns the position of the highest non-sign bit of each value; all ones where it has none.
+
+    PTX ISA, "bfind".
+    """
     if type_.is_signed:
         values = np.where(values < 0, ~values, values)
     bits = _bits(values, type_)

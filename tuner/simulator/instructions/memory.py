@@ -154,7 +154,10 @@ def update(operands: Operands) -> Step:
 def _apply(
     function: Update, type_: PtxType, numbers: Array, starts: Indices, operand: Array, second: Array
 ) -> Array:
-    """Updates numbers in lane order; returns each lane's old value."""
+    """Updates ``numbers`` in lane order by an atomic's function; returns the value that each lane replaced.
+
+    ``starts``: index of each lane's number; ``operand``, ``second``: operands of each lane.
+    """
     old = np.empty_like(operand)
     columns = np.arange(operand.shape[1])
     # in rounds, each with at most one access per address

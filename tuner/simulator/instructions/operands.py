@@ -55,7 +55,7 @@ class Modifiers:
     def take(self, *names: str) -> str | None:
         """Consumes the first of ``names`` that the opcode still has, and returns it.
 
-        None: it has none of them.
+        None if it has none of them.
         """
         for name in names:
             if name in self._left:

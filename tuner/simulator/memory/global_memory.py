@@ -89,7 +89,7 @@ def device_address(number: int) -> int:
 
 
 def device_number(address: int) -> int:
-    """Returns the number of the device's buffer that holds a kernel's address; negative: no buffer."""
+    """Returns the index of the device's buffer that holds a kernel's address; negative if none does."""
     return (address >> SLOT_BITS) - FIRST_OF_DEVICE
 
 
@@ -397,7 +397,7 @@ class Spaces:
 
 
 def _named(space: str, addresses: Indices) -> Iterator[tuple[str, Bools | slice, Indices]]:
-    """Yields (state space, mask or slice of the accesses to it, their addresses in it)."""
+    """Yields (state space, mask or slice of the accesses to the space, their addresses in the space)."""
     if space != "generic":
         yield space, slice(None), addresses
         return

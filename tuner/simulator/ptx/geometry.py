@@ -16,7 +16,7 @@ Number = TypeVar("Number", int, Indices)
 
 
 def linear(index: Index3, extent: Index3) -> int:
-    """Returns the number of the index (x, y, z) in a grid of ``extent``; x varies fastest."""
+    """Returns the linear index of the index (x, y, z) in a grid of ``extent``; x varies fastest."""
     return index[0] + extent[0] * (index[1] + extent[1] * index[2])
 
 

@@ -108,7 +108,7 @@ def _array_bytes(cursor: Cursor, item_bytes: int) -> int | None:
 
 
 def _content(cursor: Cursor, item_bytes: int) -> tuple[int, ...]:
-    """Parses an initializer: a number, or ``{1, 2, 3}``."""
+    """Parses the initializer of a variable, a number or ``{1, 2, 3}``; returns its numbers."""
     if not cursor.accept("{"):
         return _number(cursor, item_bytes)
     content: tuple[int, ...] = ()

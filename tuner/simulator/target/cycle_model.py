@@ -280,7 +280,7 @@ def _integer_cycles(instruction: MachineInstruction) -> float:
 
 
 def _asks_one_bank(instruction: MachineInstruction) -> bool:
-    """Returns whether three source registers are in one of the two register banks, none of them reused."""
+    """Returns whether an instruction reads three registers of one bank, none from the operand cache."""
     sources = instruction.sources
     parities = {number % 2 for number, _ in sources}
     return len(sources) == 3 and len(parities) == 1 and not any(reused for _, reused in sources)
