@@ -220,7 +220,7 @@ class ProblemOptions:
 
 
 def _not_a_program(context: click.Context, file: str) -> UsageError:
-    """Returns the UsageError for a file in place of an operation whose name is not that of a program."""
+    """Returns the UsageError for a file, given in place of an operation, that is not named as a program."""
     command = context.command_path
     suffix = Path(file).suffix
     hint = f"a program: {command} FILE.mlir" if context.info_name == "tune" else ""

@@ -371,7 +371,10 @@ def _flags(command: click.Command) -> set[str]:
 
 
 def _arguments_hint(command: click.Command, arguments: Sequence[str]) -> str:
-    """Returns the command line with sizes as one word, and with options in place of arguments; or ""."""
+    """Returns a corrected command line: sizes joined to a shape, arguments as options.
+
+    "" if there is none.
+    """
     if any(param.name == "shape" for param in command.params if isinstance(param, click.Argument)):
         typed = shlex.join(arguments)
         joined = SIZES.sub(lambda sizes: sizes[0].replace(" ", "x"), typed)
@@ -446,7 +449,10 @@ def _reported(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _of_extension(error: Exception) -> Exception:
-    """Returns an error that the code of another distribution raised by mistake as one that names it."""
+    """Returns an error that names the distribution whose code raised ``error`` by mistake.
+
+    Others unchanged.
+    """
     if isinstance(error, TunerError | click.ClickException | click.exceptions.Abort | BrokenPipeError):
         return error
     with contextlib.suppress(TunerError):  # tuner's own entry points are not found

@@ -101,7 +101,10 @@ class OperationForm(CommandForm):
 
     @property
     def _has_one_problem(self) -> bool:
-        """Whether the shape is that of one problem: no range, and of no extension, which reads it itself."""
+        """Returns whether the shape names one problem.
+
+        It is not a range, nor an extension's, which reads it itself.
+        """
         name = self.problem.operation
         is_added = name is not None and name not in OPERATIONS and name in extensions("operations")
         return not is_added and parse_row_range(self.problem.shape or "") is None

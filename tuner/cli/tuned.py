@@ -172,7 +172,7 @@ def _run_on_fleet(run: RunOptions, fleet: "FleetRequest") -> RunOptions:
 def _on_each_class(
     tuned: "TunedRun", fleet: "FleetRequest | None", backends: "Backends", store: "Store"
 ) -> "tuple[TunedRun, ...]":
-    """Returns a run, and with --on those that it is transferred to."""
+    """Returns ``tuned``, and the runs that it is transferred to on the further machine classes of --on."""
     if fleet is None:
         return (tuned,)
     return (tuned, *_transfer_runs(backends, fleet, tuned, store))

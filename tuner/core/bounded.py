@@ -72,7 +72,7 @@ class Bounded:
 
     @classmethod
     def exact(cls, value: Any, element: str) -> "Bounded":
-        """Returns values without errors, such as inputs and constants."""
+        """Returns ``value`` as values without errors, such as inputs and constants."""
         return cls(np.asarray(value, dtype=np.float64), np.zeros(()), element)
 
     def reshaped(self, view: Callable[[Float64], Float64]) -> "Bounded":
@@ -187,8 +187,8 @@ def _summed(value: Float64, error: Float64, largest: Float64, count: int, elemen
 def rounded(value: Float64, error: Float64, element: str, ulps: float = 1.0) -> Bounded:
     """Returns ``value``, itself not rounded, with its error after a kernel has rounded it to ``element``.
 
-    The error: ``error``, that before the rounding, and ``ulps`` times half a unit in the last place. Values
-    too large for the type become infinite.
+    The error is ``error``, the error before rounding, plus ``ulps`` times half a unit in the last place.
+    Values too large for the type become infinite.
     """
     if element in FLOATS:
         type_ = number_type(element)
@@ -279,7 +279,10 @@ def _angle(a: Bounded, b: Bounded) -> Bounded:
 
 
 def _chosen(truth: Bounded, a: Bounded, b: Bounded) -> Bounded:
-    """Returns ``a`` where a truth is 1, else ``b``; where it is uncertain, either if both are finite."""
+    """Returns ``a`` where ``truth`` is 1, else ``b``.
+
+    Where the truth is uncertain, the error covers both if finite.
+    """
     is_true = truth.value != 0
     error = np.where(is_true, a.error, b.error)
     either = np.abs(a.value - b.value) + np.maximum(a.error, b.error)
@@ -432,7 +435,7 @@ def _compared_integers(predicate: int, a: Bounded, b: Bounded) -> Bounded:
 
 
 def _doubt(a: Bounded, b: Bounded) -> Float64:
-    """Returns 1 where errors may invert a comparison, else 0."""
+    """Returns 1 where the errors of ``a`` and ``b`` may invert their comparison, else 0."""
     error = a.error + b.error
     return np.where((np.abs(a.value - b.value) <= error) & (error > 0), 1.0, 0.0)
 

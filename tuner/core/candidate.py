@@ -78,7 +78,7 @@ class TargetName:
     def is_of(self, kind: str) -> bool:
         """Returns whether the target's kind is ``kind``, such as "cpu" or "cuda".
 
-        Details are not compared.
+        The detail is not compared.
         """
         return self.kind == kind
 

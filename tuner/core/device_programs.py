@@ -58,7 +58,7 @@ ValueType = BufferType | ScalarType
 
 
 def value_type_text(value: ValueType) -> str:
-    """Returns a type as it stands in MLIR between memref< and >: "4x?xf32"; of a number its type, "f32"."""
+    """Returns a type as MLIR writes it: of an array the text in memref<...>, "4x?xf32"; of a number "f32"."""
     sizes = value.shape if isinstance(value, BufferType) else ()
     return "x".join(["?" if size is None else str(size) for size in sizes] + [value.element])
 

@@ -35,7 +35,7 @@ class LinearSize:
 
     @property
     def text(self) -> str:
-        """Returns the number as people write it: ``n``, ``2n+1``, ``8``."""
+        """Returns the function as people write it: ``n``, ``2n+1``, ``8``."""
         if self.is_static:
             return str(self.constant)
         factor = {1: "", -1: "-"}.get(self.of_n, str(self.of_n))
@@ -44,7 +44,7 @@ class LinearSize:
         return f"{factor}n{self.constant:+d}"
 
     def at(self, size: int) -> int:
-        """Returns the number for n = ``size``."""
+        """Returns the value of the function at n = ``size``."""
         return self.of_n * size + self.constant
 
     def size_for(self, number: int) -> int:
@@ -64,7 +64,7 @@ class LinearSize:
         return LinearSize(self.of_n * factor, self.constant * factor)
 
     def times(self, other: "LinearSize") -> "LinearSize | None":
-        """Returns the product; None where it is not linear in n."""
+        """Returns the product of two functions of n; None where it is not linear in n."""
         if self.is_static:
             return other.scaled(self.constant)
         if other.is_static:

@@ -57,7 +57,7 @@ class StepOperation:
     is_exact: bool = True  # of small integers: what is approximated, or divided, is not
 
     def op(self, element: str) -> str:
-        """Returns the op of MLIR for numbers of an element type."""
+        """Returns the name of the MLIR op for numbers of type ``element``: "arith.addf" or "arith.addi"."""
         return self.integer if element.startswith("i") else self.floating
 
 

@@ -357,7 +357,7 @@ def defect_line(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class OpPlace:
-    """The name of an op and its place (line and column, from 1) in the bound script or the payload."""
+    """The name of an op, and its line and column (from 1) in the bound script or the payload."""
 
     text: str  # SCRIPT or PAYLOAD
     op: str  # "transform.loop.unroll"

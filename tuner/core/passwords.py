@@ -62,7 +62,7 @@ def _spans(address: str) -> list[tuple[int, int]]:
 
 
 def _spellings(address: str) -> set[str]:
-    """Returns an address's passwords as other texts may have them: decoded, escaped, in parts."""
+    """Returns the texts by which others may quote an address's passwords: decoded, escaped, in parts."""
     passwords = {address[start:end] for start, end in _spans(address)}
     passwords |= set(map(_decoded, passwords))
     spellings = set(passwords)

@@ -76,8 +76,8 @@ def why_inconsistent(measurement: Measurement) -> Refusal | None:
 def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s: float) -> Refusal | None:
     """Returns why a measurement cannot be the time of a problem; None where it can.
 
-    Reasons: its numbers are impossible or contradict each other; the problem's flop/s would be above
-    ``limit_flop_per_s``, the result of ``most_flop_per_s`` for the machine.
+    Reasons: the measurement's numbers are impossible or contradict each other; or the problem's flop/s would
+    be above ``limit_flop_per_s``, the result of ``most_flop_per_s`` for the machine.
     """
     why = why_inconsistent(measurement)
     if why is not None:
@@ -92,7 +92,7 @@ def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s:
 
 
 def why_no_verdict(verdict: Verdict, problem: Problem) -> Refusal | None:
-    """Returns why a verdict cannot be that of a correct kernel for a problem; None where it can.
+    """Returns why a verdict cannot be of a correct kernel for a problem; None where it can.
 
     Checks the number of compared elements and that the error is at most 1 tolerance.
     """
@@ -139,7 +139,7 @@ def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
 
 
 def _tile_flop(dtype: str, machine: Machine) -> float:
-    """Returns the flop per cycle of a core's tiles; 0 where it has none for the dtype."""
+    """Returns the flop per cycle of a core's tiles for a dtype; 0 if the machine has no tiles for it."""
     if dtype == "f32":
         return _tile_flop("bf16", machine) / BF16_PRODUCTS
     products = TILE_PRODUCTS.get(dtype)

@@ -179,7 +179,10 @@ def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
 
 
 def _option(name: str, value: str) -> list[str]:
-    """Returns the option for a field of TaskQuery; for f32 in another mode than "ieee" it is --math."""
+    """Returns the command-line option for a field of TaskQuery, as [option, value].
+
+    For f32 in another mode than "ieee" it is --math.
+    """
     if name == "dtype" and value in MODES:
         return ["--math", MODES[value]]
     return [FLAGS.get(name, f"--{name}"), value]

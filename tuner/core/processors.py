@@ -45,7 +45,7 @@ def instruction_sets_of(machine: Machine) -> tuple[str, ...]:
 
 
 def missing_on(machine: Machine, needs: Collection[str]) -> tuple[str, ...]:
-    """Returns those of the instruction sets ``needs`` that ``machine`` does not offer, in the same order."""
+    """Returns the instruction sets of ``needs`` that ``machine`` does not offer, in the same order."""
     return tuple(name for name in needs if name not in instruction_sets_of(machine))
 
 

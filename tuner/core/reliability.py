@@ -104,9 +104,9 @@ NOT_RECORDED = unknown("it was not recorded")
 
 
 def reliability_of_all(times: Sequence[Reliability]) -> Reliability:
-    """Returns the reliability of a result of several times, such as a sum: that of the least reliable.
+    """Returns the reliability of a result of several times, such as a sum.
 
-    Unknown if ``times`` is empty.
+    The reliability of the least reliable. Unknown if ``times`` is empty.
     """
     for trust in (Trust.UNRELIABLE, Trust.UNKNOWN):
         found = [time for time in times if time.trust is trust]

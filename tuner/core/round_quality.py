@@ -155,9 +155,9 @@ def round_quality(
     quietest_reference_s: float | None,  # least time of the run's reference kernel; None: a GPU, or not known
     spare_cores: int,  # cores without a timed thread
 ) -> RoundQuality:
-    """Returns the quality of a timing round: noise, largest disturbance, and why it is unreliable, if so.
+    """Returns the quality of a timing round: noise, largest disturbance, and whether its times are reliable.
 
-    Unreliable where ``noise`` is large or unknown, the reference kernel or baseline drifted, or ``host``
+    They are not where ``noise`` is large or unknown, the reference kernel or baseline drifted, or ``host``
     shows that timed threads were held back.
     """
     drifts = tuple(_drifts(baseline, host, quietest_reference_s))

@@ -302,7 +302,10 @@ class _Decoder:
 
 
 def _is_alternative(kind: Any, found: Any) -> bool:
-    """Returns whether a value is read as ``kind`` of a union: a mapping by the first field of a dataclass."""
+    """Returns whether ``found`` is read as the alternative ``kind`` of a union type.
+
+    A mapping is read as a dataclass if it has the key of the dataclass's first field.
+    """
     if is_dataclass(kind):
         return isinstance(found, dict) and key_of(fields(kind)[0]) in found
     if get_origin(kind) is tuple:
@@ -324,7 +327,10 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _at(place: str, name: str) -> str:
-    """Returns the place of a field, ``place.name``; without the dot where ``place`` ends with a space."""
+    """Returns the position of a field for messages, ``place.name``.
+
+    Without the dot if ``place`` ends with a space.
+    """
     if place.endswith(" "):
         return f"{place}{name}"
     return f"{place}.{name}"

@@ -103,7 +103,7 @@ class DriverConnection:
             run.take()
 
     def _report_why_waiting(self, busy: "list[Driver]", *, has_news: bool) -> None:
-        """Reports each reason once per lease, as long as no outcome comes."""
+        """Reports why jobs wait, each reason once per lease, as long as no outcome arrives."""
         if not has_news and time.monotonic() - self._heard_s <= self._lease_s:
             return
         self._heard_s = time.monotonic()

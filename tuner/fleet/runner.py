@@ -59,7 +59,7 @@ PENDING_PER_DEVICE: Final = 2  # of several devices; the run has as many more as
 
 @dataclass
 class _Flight:
-    """A started trial that ``finish`` has not returned: its ticket, and what was begun of it."""
+    """A started trial whose outcome ``finish`` has not returned: its ticket, and which work was begun."""
 
     number: int
     ticket: Ticket

@@ -73,7 +73,7 @@ class LibraryEntries:
     notes: tuple[str, ...] = ()
 
     def of_range(self, row_range: RowRange) -> "LibraryEntries":
-        """Returns these entries, with ``row_range`` set in those whose problem the range was tuned for."""
+        """Returns these entries; ``row_range`` is set in the entries whose problem it was tuned for."""
         tuned = set(map(attrgetter("problem"), row_range.tuned_problems))
         ranged = []
         for entry in self.entries:

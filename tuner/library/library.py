@@ -154,7 +154,7 @@ class MergedLibrary:
 
 @dataclass(frozen=True)
 class _Known:
-    """An entry, its slowdown in the library (cost), and the name of the library that it is from."""
+    """An entry of a library, the slowdown that the library's form costs it, and the library's name."""
 
     entry: LibraryEntry
     cost: OutliningCost | None

@@ -125,7 +125,10 @@ def stock_file(script_file: Path) -> Path:
 
 
 def _with_knob_options(run: Run, trial: StoredTrial) -> str:
-    """Returns a trial's script; its knobs list values that leave the rest of the script as it is."""
+    """Returns a trial's script in which each knob lists the values that leave the rest as it is.
+
+    The script is returned as stored for a user's strategy, and where the search space is of another version.
+    """
     script = trial.script_text
     record = trial.record
     settings = run.settings

@@ -68,7 +68,7 @@ def result_of_range(tuned: TunedCampaign) -> TunedRange | None:
 
 
 def range_lines(store: "Store", runs: Iterable[int]) -> list[str]:
-    """Returns a line per range of rows that runs, given by their ids, were tuned for."""
+    """Returns a line per range of rows that the runs with the ids ``runs`` were tuned for."""
     campaigns = store.campaigns_of_runs()
     lines = []
     for number in dict.fromkeys(campaigns[run] for run in runs if run in campaigns):

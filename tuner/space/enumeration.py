@@ -59,7 +59,7 @@ class RowKeys:
         return np.zeros((len(self._words), 1), np.uint64)
 
     def chosen(self, keys: Keys, knob: int, picks: npt.NDArray[np.integer]) -> Keys:
-        """Adds the choice of one more knob to the keys, in place, and returns them.
+        """Adds the choice of a further knob to the keys, in place, and returns them.
 
         ``picks``: index of the choice per key; the knob must not have been added before.
         """

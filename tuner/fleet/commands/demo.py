@@ -88,7 +88,7 @@ def _started(
 
 
 def _require_end(process: "subprocess.Popen[bytes]") -> None:
-    """Waits for a command. Raises TunerError if the command failed; its own output says why."""
+    """Waits for a command's end; raises TunerError if it failed: its own output says why."""
     try:
         code = process.wait(None if sys.exc_info()[0] is None else END_LIMIT_S)
     except subprocess.TimeoutExpired:

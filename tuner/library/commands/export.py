@@ -256,7 +256,10 @@ def _best(
     threads: int | None,
     machine: str | None,
 ) -> "StoredTrial":
-    """Returns the best trial of a problem; without a problem, that of the one problem of the program."""
+    """Returns the best trial of ``problem``.
+
+    For None, of the only problem of the program on the command line.
+    """
     backends = backends_of(context)
     if problem is None:
         return best_of_program(store, backends, context.params["operation"], target, threads, machine)

@@ -106,7 +106,10 @@ def export_untuned(context: click.Context, problem: "Problem", output: Path | No
 
 
 def _print_commands(trial: StoredTrial, form: str, script: Path | None, *, has_stock: bool) -> None:
-    """Prints on stderr the commands that run a written script, and the stock one next to it."""
+    """Prints on stderr the commands that run a written script, and the stock script next to it.
+
+    ``has_stock``: there is a stock script.
+    """
     if form != "script" or script is None or not script.is_file():
         return
     is_portable = not custom_ops(trial.script_text)
@@ -135,9 +138,10 @@ def _note(text: str) -> None:
 def _stock(
     store: "Store", trial: StoredTrial, form: str, output: Path | None, *, is_asked: bool
 ) -> "BestStock | None":
-    """Returns the best trial that stock mlir-opt runs, if asked or if a script to write calls tuner's ops.
+    """Returns the best trial that stock mlir-opt runs, if it is to be written next to ``trial``; else None.
 
-    Raises UsageError where it was asked for and there is none.
+    It is if the user asks for it, or if a script is written that calls ops of tuner. Raises UsageError if it
+    is asked for and there is none.
     """
     if not is_asked and (form != "script" or output is None or not custom_ops(trial.script_text)):
         return None
@@ -160,7 +164,10 @@ def _write(
     *,
     constants: bool,
 ) -> None:
-    """Writes or prints a trial in a form; that of ``stock_trial`` goes next to it: FILE.stock.mlir."""
+    """Writes or prints a trial in the format ``form``.
+
+    ``stock_trial``, if given, is written next to it, to FILE.stock.mlir.
+    """
     if form == "json":
         require_bound(trial)
         content = (json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n").encode()

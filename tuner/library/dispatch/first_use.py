@@ -398,7 +398,7 @@ class FirstUseCache:
             yield
 
     def _wait_for(self, descriptor: int, key: FirstUseKey) -> None:
-        """Takes the lock of a file; after the limit, or where files cannot be locked, returns without it."""
+        """Waits for the lock of a file and takes it; returns without the lock after a limit of time."""
         started_s = time.monotonic()
         is_reported = False
         while not _is_taken(descriptor):

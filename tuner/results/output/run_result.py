@@ -73,7 +73,7 @@ def _state_text(state: GpuState) -> str:
 
 
 def tune_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
-    """Returns what ``tuner tune`` ends with: best trial, time, ratio to the baseline, next command.
+    """Returns the lines that end ``tuner tune``: best trial, time, ratio to the baseline, next command.
 
     If the time is unreliable, a line says why. ``result_lines`` returns more facts. ``database_text``: the
     option --db for printed commands, or "".
@@ -148,7 +148,7 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
 
 
 def other_cache_lines(others: Sequence[StoredTrial]) -> list[str]:
-    """Returns a line per trial that is the best for another cache state; ``others`` by ``other_winners``."""
+    """Returns a line per trial of ``others`` (by ``other_winners``), the best ones for other cache states."""
     return [
         f"caches    {other.record.problem.cache}: trial {other.id} is the best, {other.record.candidate.text}"
         for other in others

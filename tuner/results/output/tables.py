@@ -115,7 +115,10 @@ def history_table(
 def _fitted(
     header: Row, rows: list[Row], details: list[str], columns: int | None
 ) -> tuple[list[str], list[str]]:
-    """Returns (lines of a table, what its rows share); ``details`` end the rows, or are lines below them."""
+    """Returns (lines of a table, text that all its rows share), fitted to ``columns``.
+
+    ``details`` end the rows, or are lines below them where the terminal is too narrow.
+    """
     wide = [(*row[:-1], f"{row[-1]} {detail}".rstrip()) for row, detail in zip(rows, details, strict=True)]
     wide_header, wide, shared = varying_columns(
         (*header[:-1], f"{header[-1]} and knobs"), wide, MAY_BE_SHARED

@@ -330,7 +330,7 @@ def _header_lines(provenance: ScriptProvenance) -> tuple[str, ...]:
 
 
 def _operands(provenance: ScriptProvenance) -> list[str]:
-    """Returns sentences on the alignment of operands; on a GPU, whose driver aligns them, none."""
+    """Returns sentences on the alignment of operands; [] on a GPU, whose driver aligns them."""
     if not provenance.target.is_on_cpu:
         return []
     align = provenance.problem.align

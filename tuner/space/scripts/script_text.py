@@ -90,7 +90,7 @@ def _constants(names: Sequence[str], results: Sequence[tuple[str, str]], text: s
 
 
 def _end_of_region(text: str, start: int) -> int | None:
-    """Returns where the first region after ``start`` ends; None where it does not end."""
+    """Returns the index at which the first region after ``start`` ends; None if it does not end."""
     depth = 0
     for match in OPEN_OP.finditer(text, start):
         if match["brace"]:
