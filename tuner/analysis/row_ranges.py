@@ -137,10 +137,6 @@ def smoothed_blocks(blocks: Sequence[RowBlock]) -> tuple[RowBlock, ...]:
     return tuple(RowBlock(block.rows, of_call_s + of_row_s * block.rows) for block in blocks)
 
 
-def _sum_of_products(left: Sequence[float], right: Sequence[float]) -> float:
-    return fsum(map(mul, left, right))
-
-
 def _line(blocks: Sequence[RowBlock]) -> tuple[float, float]:
     """Returns the fitted seconds of a call and of a row, with the least sum of squared relative errors.
 
@@ -158,6 +154,10 @@ def _line(blocks: Sequence[RowBlock]) -> tuple[float, float]:
     call_s = (of_rows * sum(calls) - of_both * sum(rows)) / determinant
     row_s = (of_calls * sum(rows) - of_both * sum(calls)) / determinant
     return call_s, row_s
+
+
+def _sum_of_products(left: Sequence[float], right: Sequence[float]) -> float:
+    return fsum(map(mul, left, right))
 
 
 @dataclass(frozen=True)

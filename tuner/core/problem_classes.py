@@ -38,50 +38,6 @@ GROUPED_DTYPES = ("f16", "bf16")  # of tensor cores, in which mixtures of expert
 NARROW_TYPES = tuple(STORED.get(name, name) for name in INPUT_DTYPES if number_type(name).bits < 32)
 
 
-def _products(problem: Problem) -> int:
-    """Returns the floating-point operations of a product of matrices."""
-    m, n, k = problem.sizes
-    return 2 * problem.batch * m * n * k
-
-
-def _moved_bytes(problem: Problem) -> int:
-    """Returns the bytes of all arguments; those of C twice where it is read and written."""
-    moved = sum(argument.bytes for argument in problem.arguments)
-    if problem.after_product.reads_output:
-        moved += problem.arguments[-1].bytes
-    return moved
-
-
-def _call(maker: str, problem: Problem) -> str:
-    """Returns the call of ``maker`` that makes the problem, without its defaults."""
-    options = [repr(problem.dtype)]
-    for name, default in PROBLEM_DEFAULTS.items():
-        value = getattr(problem, name)
-        if value != default:
-            options.append(f"{name}={value!r}")
-    return f"{maker}({', '.join([*map(str, problem.extents), *options])})"
-
-
-def _variables(problem: Problem) -> tuple[tuple[str, int | str], ...]:
-    """Returns the variables that problems of each class have."""
-    m, n, k = problem.sizes
-    return (
-        ("m", m),
-        ("n", n),
-        ("k", k),
-        ("batch", problem.batch),
-        ("input_bytes", problem.input_bytes),
-        ("output_bytes", problem.output_bytes),
-        ("accumulator_bytes", problem.accumulator_bytes),
-        ("dtype", problem.dtype),
-        ("output", problem.result_dtype),
-        ("layout", problem.layout),
-        ("epilogue", problem.epilogue),
-        ("scale_depth", SCALED_DEPTH if problem.scales else 0),
-        ("groups", problem.groups),
-    )
-
-
 @dataclass(frozen=True, repr=False)
 class ProductProblem(Problem):
     """A product of matrices whose operands all come at each call, without a text of its own."""
@@ -126,6 +82,40 @@ class ProductProblem(Problem):
         return _variables(self)
 
 
+def _variables(problem: Problem) -> tuple[tuple[str, int | str], ...]:
+    """Returns the variables that problems of each class have."""
+    m, n, k = problem.sizes
+    return (
+        ("m", m),
+        ("n", n),
+        ("k", k),
+        ("batch", problem.batch),
+        ("input_bytes", problem.input_bytes),
+        ("output_bytes", problem.output_bytes),
+        ("accumulator_bytes", problem.accumulator_bytes),
+        ("dtype", problem.dtype),
+        ("output", problem.result_dtype),
+        ("layout", problem.layout),
+        ("epilogue", problem.epilogue),
+        ("scale_depth", SCALED_DEPTH if problem.scales else 0),
+        ("groups", problem.groups),
+    )
+
+
+def _moved_bytes(problem: Problem) -> int:
+    """Returns the bytes of all arguments; those of C twice where it is read and written."""
+    moved = sum(argument.bytes for argument in problem.arguments)
+    if problem.after_product.reads_output:
+        moved += problem.arguments[-1].bytes
+    return moved
+
+
+def _products(problem: Problem) -> int:
+    """Returns the floating-point operations of a product of matrices."""
+    m, n, k = problem.sizes
+    return 2 * problem.batch * m * n * k
+
+
 @final
 @dataclass(frozen=True, repr=False)
 class MatmulProblem(ProductProblem):
@@ -151,6 +141,16 @@ class MatmulProblem(ProductProblem):
     @property
     def computed(self) -> str:
         return self.epilogue
+
+
+def _call(maker: str, problem: Problem) -> str:
+    """Returns the call of ``maker`` that makes the problem, without its defaults."""
+    options = [repr(problem.dtype)]
+    for name, default in PROBLEM_DEFAULTS.items():
+        value = getattr(problem, name)
+        if value != default:
+            options.append(f"{name}={value!r}")
+    return f"{maker}({', '.join([*map(str, problem.extents), *options])})"
 
 
 @final

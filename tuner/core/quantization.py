@@ -227,6 +227,22 @@ def _zero_points(types: _Tensors) -> str:
     )
 
 
+def _wide_scales(types: _Tensors, weights: WeightFormat) -> str:
+    """Returns the scales in f32 as %scale."""
+    if weights.scale_dtype == "f32":
+        return ""
+    kind = types.of("ng", "f32")
+    source = types.of("ng", weights.scale_dtype)
+    body = f"%wide = arith.extf %x0 : {weights.scale_dtype} to f32\nlinalg.yield %wide : f32"
+    return _empty("scale_empty", kind) + _generic(
+        "scale", "ng", (("%S", "ng", source),), ("%scale_empty", "ng", kind), body
+    )
+
+
+def _empty(name: str, kind: str) -> str:
+    return f"    %{name} = tensor.empty() : {kind}\n"
+
+
 def _generic(
     result: str, loops: str, ins: tuple[tuple[str, str, str], ...], out: tuple[str, str, str], body: str
 ) -> str:
@@ -295,14 +311,10 @@ def _weights(types: _Tensors, weights: WeightFormat) -> str:
     return _empty("W_empty", kind) + _generic("W", "ngk", ins, ("%W_empty", "ngk", kind), body)
 
 
-def _contract(result: str, a: str, b: str, loops: str, out: tuple[str, str, str]) -> str:
-    maps = ", ".join(
-        f"affine_map<(m, n, g, k) -> ({', '.join(dimensions)})>" for dimensions in ("mgk", "ngk", out[1])
-    )
-    return f"""\
-    %{result} = linalg.contract indexing_maps = [{maps}] ins({loops} : {a}, {b}) outs({out[0]} : {out[2]}) \
--> {out[2]}
-"""
+def _scales(weights: WeightFormat) -> str:
+    if weights.scale_dtype == "f32":
+        return "%S"
+    return "%scale"
 
 
 def _product(types: _Tensors, dtype: str) -> str:
@@ -313,6 +325,16 @@ def _product(types: _Tensors, dtype: str) -> str:
         + f"    %sums = linalg.fill ins(%zero : f32) outs(%sums_empty : {kind}) -> {kind}\n"
         + _contract("total", types.of("mgk", dtype), types.of("ngk", "f32"), "%A, %W", ("%sums", "mn", kind))
     )
+
+
+def _contract(result: str, a: str, b: str, loops: str, out: tuple[str, str, str]) -> str:
+    maps = ", ".join(
+        f"affine_map<(m, n, g, k) -> ({', '.join(dimensions)})>" for dimensions in ("mgk", "ngk", out[1])
+    )
+    return f"""\
+    %{result} = linalg.contract indexing_maps = [{maps}] ins({loops} : {a}, {b}) outs({out[0]} : {out[2]}) \
+-> {out[2]}
+"""
 
 
 def _quantized_rows(types: _Tensors, dtype: str, weights: WeightFormat) -> str:

@@ -12,7 +12,6 @@ from tuner.fleet.tables import FleetSettings, write_settings
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
-
 ROLE = re.compile(r"[a-z_][a-z0-9_]{0,62}")  # an identifier that needs no quotes
 # What a node does with the tables of the fleet and of its queue; nodes have no rights on the history.
 GRANTS = (
@@ -45,19 +44,6 @@ def install(url: str, settings: FleetSettings, role: str | None = None) -> None:
             _grant(connection, role)
 
 
-def _create(connection: "Connection", role: str) -> None:
-    from psycopg import errors, sql
-
-    try:
-        connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(role)))
-    except errors.InsufficientPrivilege as error:
-        mine = connection.info.user
-        raise UsageError(
-            f"role: found no {role} on the server, where {mine} may not make one; "
-            f"its administrator types: createuser {role}"
-        ) from error
-
-
 def _grant(connection: "Connection", role: str) -> None:
     """Grants a role the rights of a node; creates the role, without a password, where it is missing."""
     from psycopg import sql
@@ -74,3 +60,16 @@ def _grant(connection: "Connection", role: str) -> None:
         where = sql.Identifier(str(schema[0]))
         connection.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(where, name))
         connection.execute(sql.SQL("GRANT USAGE ON ALL SEQUENCES IN SCHEMA {} TO {}").format(where, name))
+
+
+def _create(connection: "Connection", role: str) -> None:
+    from psycopg import errors, sql
+
+    try:
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(role)))
+    except errors.InsufficientPrivilege as error:
+        mine = connection.info.user
+        raise UsageError(
+            f"role: found no {role} on the server, where {mine} may not make one; "
+            f"its administrator types: createuser {role}"
+        ) from error

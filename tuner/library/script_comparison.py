@@ -64,23 +64,6 @@ def _script_slowdown(problem: Problem, script: str, reference: str) -> PairedSlo
     return _timed(problem, _compiled(problem, script), _compiled(problem, reference))
 
 
-def _library_slowdowns(problems: tuple[Problem, ...], library: str, script: str) -> list[PairedSlowdown]:
-    slowdowns = []
-    for problem in problems:
-        alone = _compiled(problem, script)
-        (partition,) = alone.partitions
-        with transform.new_context(), bindings.ir.Location.unknown():
-            maps = maps_attribute(problem.operation, problem.layout)
-            program = tensor_program(problem, partition.called, problem.result_dtype, maps)
-            module = transform.parse(program, "payload")
-            transform.apply_script(module, transform.parse(library, "library"))
-            code = lowered(module)
-        sha256 = hashlib.sha256(code.encode()).hexdigest()
-        applied = Artifact(KernelCode.of_host(code), sha256, alone.partitions)
-        slowdowns.append(_timed(problem, applied, alone))
-    return slowdowns
-
-
 def _in_child(problem: Problem, work: Callable[[], Value]) -> Value:
     with TimingLock("cpu", holder_text(problem)).held():
         return call_in_child("library", work, TIMEOUT_S, child_memory_bytes(problem))
@@ -132,3 +115,20 @@ def outlining_cost(problem: Problem, script: str, library: str) -> OutliningCost
     slowdowns = _in_child(problems[0], partial(_library_slowdowns, problems, library, script))
     costs = {timed.operation: slowdown for timed, slowdown in zip(problems, slowdowns, strict=True)}
     return OutliningCost(costs.get(MATMUL), costs.get(BATCH_MATMUL))
+
+
+def _library_slowdowns(problems: tuple[Problem, ...], library: str, script: str) -> list[PairedSlowdown]:
+    slowdowns = []
+    for problem in problems:
+        alone = _compiled(problem, script)
+        (partition,) = alone.partitions
+        with transform.new_context(), bindings.ir.Location.unknown():
+            maps = maps_attribute(problem.operation, problem.layout)
+            program = tensor_program(problem, partition.called, problem.result_dtype, maps)
+            module = transform.parse(program, "payload")
+            transform.apply_script(module, transform.parse(library, "library"))
+            code = lowered(module)
+        sha256 = hashlib.sha256(code.encode()).hexdigest()
+        applied = Artifact(KernelCode.of_host(code), sha256, alone.partitions)
+        slowdowns.append(_timed(problem, applied, alone))
+    return slowdowns

@@ -47,27 +47,6 @@ __all__ = [
 ]
 
 
-@contextlib.contextmanager
-def _without_front_end() -> Iterator[None]:
-    """Leaves out 400 modules of the wheel, until an attribute of its compiler of Python kernels is read."""
-    if PTX_WHEEL in sys.modules:
-        yield
-        return
-    absent = object()
-    stand_in = ModuleType(FRONT_END)
-    vars(stand_in)["__getattr__"] = lambda _: absent  # for each name that the package imports from there
-    sys.modules[FRONT_END] = stand_in
-    try:
-        yield
-    finally:
-        del sys.modules[FRONT_END]
-    package = vars(sys.modules[PTX_WHEEL])
-    names = {name for name, value in package.items() if value is absent}
-    for name in names:  # so that `__getattr__` below is asked for the name, and loads the front end
-        del package[name]
-    package["__getattr__"] = lambda name: _of_front_end(name, names)
-
-
 def _of_front_end(name: str, names: set[str]) -> object:
     if name not in names:
         raise AttributeError(f"module {PTX_WHEEL!r} has no attribute {name!r}")
@@ -129,6 +108,27 @@ def ptx_bindings() -> Any:
         from numba_cuda_mlir._mlir import ir as ptx_ir
         from numba_cuda_mlir._mlir.passmanager import PassManager
     return SimpleNamespace(ir=ptx_ir, PassManager=PassManager)
+
+
+@contextlib.contextmanager
+def _without_front_end() -> Iterator[None]:
+    """Leaves out 400 modules of the wheel, until an attribute of its compiler of Python kernels is read."""
+    if PTX_WHEEL in sys.modules:
+        yield
+        return
+    absent = object()
+    stand_in = ModuleType(FRONT_END)
+    vars(stand_in)["__getattr__"] = lambda _: absent  # for each name that the package imports from there
+    sys.modules[FRONT_END] = stand_in
+    try:
+        yield
+    finally:
+        del sys.modules[FRONT_END]
+    package = vars(sys.modules[PTX_WHEEL])
+    names = {name for name, value in package.items() if value is absent}
+    for name in names:  # so that `__getattr__` below is asked for the name, and loads the front end
+        del package[name]
+    package["__getattr__"] = lambda name: _of_front_end(name, names)
 
 
 def torch_importer() -> Any:

@@ -91,18 +91,6 @@ def timed_passes() -> Iterator[PassTimes]:
         _times = None
 
 
-def _listed(text: str) -> tuple[str, ...]:
-    """Returns what commas separate outside of brackets: "a,f(b,c),d{e=1,2}" has three parts."""
-    starts = [0]
-    depth = 0
-    for position, character in enumerate(text):
-        depth += (character in OPENING) - (character in CLOSING)
-        if character == "," and depth == 0:
-            starts.append(position + 1)
-    ends = [start - 1 for start in starts[1:]] + [len(text)]
-    return tuple(text[start:end] for start, end in zip(starts, ends, strict=True))
-
-
 @cache
 def single_passes(pipeline: str) -> tuple[tuple[str, str], ...]:
     """Returns (pass, pipeline of this pass alone) for the passes of a pipeline, in their order.
@@ -115,6 +103,18 @@ def single_passes(pipeline: str) -> tuple[tuple[str, str], ...]:
         return ((pipeline, pipeline),)
     inner = chain.from_iterable(map(single_passes, _listed(nested[2])))
     return tuple((name, f"{nested[1]}({alone})") for name, alone in inner)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Returns what commas separate outside of brackets: "a,f(b,c),d{e=1,2}" has three parts."""
+    starts = [0]
+    depth = 0
+    for position, character in enumerate(text):
+        depth += (character in OPENING) - (character in CLOSING)
+        if character == "," and depth == 0:
+            starts.append(position + 1)
+    ends = [start - 1 for start in starts[1:]] + [len(text)]
+    return tuple(text[start:end] for start, end in zip(starts, ends, strict=True))
 
 
 def run_pipeline(module: ir.Module, pipeline: str, managers: Any = passmanager.PassManager) -> None:

@@ -85,24 +85,20 @@ def _ops_in(module: Op) -> list[Op]:
     return ops_in(module.regions[0].blocks[0])
 
 
-def _symbol(op: Op) -> str:
-    return str(op.attributes["sym_name"].value)
-
-
-def _is_private(op: Op) -> bool:
-    return "sym_visibility" in op.attributes and op.attributes["sym_visibility"].value == PRIVATE
-
-
-def _has_body(op: Op) -> bool:
-    return len(op.regions[0].blocks) > 0
+def _declared(module: Op) -> set[str]:
+    return {_symbol(op) for op in _sequences(module) if not _has_body(op)}
 
 
 def _sequences(module: Op) -> list[Op]:
     return [op for op in _ops_in(module) if op.name == SEQUENCE]
 
 
-def _declared(module: Op) -> set[str]:
-    return {_symbol(op) for op in _sequences(module) if not _has_body(op)}
+def _has_body(op: Op) -> bool:
+    return len(op.regions[0].blocks) > 0
+
+
+def _symbol(op: Op) -> str:
+    return str(op.attributes["sym_name"].value)
 
 
 def _defined(module: Op) -> dict[str, Op]:
@@ -137,6 +133,10 @@ def _merge(holder: Op, library: Library, *, skips_main: bool = False) -> None:
             own.erase()
         op.detach_from_parent()
         block.append(op)
+
+
+def _is_private(op: Op) -> bool:
+    return "sym_visibility" in op.attributes and op.attributes["sym_visibility"].value == PRIVATE
 
 
 def _require_same_type(own: Op, other: Op, name: str) -> None:

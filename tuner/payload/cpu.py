@@ -111,11 +111,6 @@ def scalar_op(text: str, element: str) -> str:
     return "arith." + (integer if element.startswith("i") else floating)
 
 
-def _has_sums(problem: Problem) -> bool:
-    """Returns whether sums are a tensor of their own: of a wider type than C, or added to what C holds."""
-    return problem.result_dtype != problem.accumulator or problem.after_product.reads_output
-
-
 def _function(problem: Problem, part: Partition) -> str:
     sums = problem.accumulator
     problem_of_part = replace(problem, sizes=(part.m, part.n, problem.sizes[2]))
@@ -144,6 +139,11 @@ def _function(problem: Problem, part: Partition) -> str:
     return
   }}
 """
+
+
+def _has_sums(problem: Problem) -> bool:
+    """Returns whether sums are a tensor of their own: of a wider type than C, or added to what C holds."""
+    return problem.result_dtype != problem.accumulator or problem.after_product.reads_output
 
 
 @dataclass(frozen=True)

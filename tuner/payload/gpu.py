@@ -164,10 +164,6 @@ def _stored(problem: Problem, name: str) -> tuple[int, int]:
     return rows, columns
 
 
-def _packed(problem: Problem, name: str) -> tuple[int, int]:
-    return _whole_rows(_stored(problem, name), problem.input_bytes)
-
-
 def _whole_rows(sizes: tuple[int, int], item_bytes: int) -> tuple[int, int]:
     """Returns the sizes of a buffer whose rows are whole 16 bytes."""
     rows, columns = sizes
@@ -181,6 +177,10 @@ def _operand(problem: Problem, scratch: Scratch, name: str) -> _Array:
     if name in scratch.packed:
         return _Array(name, sizes, element, f"packed_{name}", _packed(problem, name))
     return _Array(name, sizes, element, name)
+
+
+def _packed(problem: Problem, name: str) -> tuple[int, int]:
+    return _whole_rows(_stored(problem, name), problem.input_bytes)
 
 
 def _output(problem: Problem) -> _Array:
@@ -211,6 +211,11 @@ def _matmul(problem: Problem, scratch: Scratch) -> str:
         body += _epilogue(problem, between, _extra(problem), c)
         last = "%result"
     return _function(ENTRY, inputs, c, sums, body, last, _unread(problem, scratch))
+
+
+def _extra(problem: Problem) -> list[_Array]:
+    """Returns the arguments of the epilogue."""
+    return _whole(problem.one.extra_arguments)
 
 
 def _unread(problem: Problem, scratch: Scratch) -> list[_Array]:

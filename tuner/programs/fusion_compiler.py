@@ -212,13 +212,6 @@ def _tasks(fusion: Fusion, machine: Machine, schedules: Schedules, threads: int)
         given_up = (*given_up, reason)
 
 
-def _next_task(fusion: Fusion, machine: Machine, schedules: Schedules, threads: int) -> FusionTask:
-    """Returns the first task of a fusion that was not given up."""
-    return next(
-        task for task in _tasks(fusion, machine, schedules, threads) if _reason_given_up(task) is None
-    )
-
-
 def _newly_scheduled(task: FusionTask) -> ScheduledFusion:
     fusion = task.fusion
     machine = task.machine
@@ -267,23 +260,6 @@ def _initial_configuration(task: FusionTask, problem: TextProblem) -> tuple[Cand
     if len(task.given_up) >= FIRST_CONFIGURATIONS:
         return None
     return initial_configuration(problem, task.machine, len(task.given_up))
-
-
-def _with_other_ways_known(task: FusionTask) -> FusionTask:
-    """Returns a task with its ``has_other_way``.
-
-    A first task keeps True, as finding its configuration takes 20 ms: if that turns out to be none and its
-    loops take too long, they are compiled once more, up to the limit of the program.
-    """
-    if task.fusion.kind == LOOPS_KIND:
-        return replace(task, has_other_way=False)
-    if not task.given_up:
-        return task
-    try:
-        configuration = _initial_configuration(task, fusion_problem(task.fusion))
-    except UsageError:  # it has no problem, so it became loops at once
-        configuration = None
-    return replace(task, has_other_way=configuration is not None)
 
 
 def _noting(task: FusionTask, made: ScheduledFusion) -> ScheduledFusion:
@@ -472,6 +448,13 @@ def _packed(
     return packed_weights(plan, initialized_parts(init, constants), observe, threads)
 
 
+def _next_task(fusion: Fusion, machine: Machine, schedules: Schedules, threads: int) -> FusionTask:
+    """Returns the first task of a fusion that was not given up."""
+    return next(
+        task for task in _tasks(fusion, machine, schedules, threads) if _reason_given_up(task) is None
+    )
+
+
 def _formed_key(text: str, entry: str | None, machine: Machine) -> str:
     return CompiledFiles.key("fusions of a program", text, entry, machine.multiplies_pairs)
 
@@ -529,6 +512,23 @@ def missing_fusions(
     missing = [_with_other_ways_known(task) for task in next_tasks if files.read(task.key) is None]
     init = [InitTask(formed.program.init)] if formed.program.init else []
     return (*(task for task in init if files.read(task.key) is None), *missing)
+
+
+def _with_other_ways_known(task: FusionTask) -> FusionTask:
+    """Returns a task with its ``has_other_way``.
+
+    A first task keeps True, as finding its configuration takes 20 ms: if that turns out to be none and its
+    loops take too long, they are compiled once more, up to the limit of the program.
+    """
+    if task.fusion.kind == LOOPS_KIND:
+        return replace(task, has_other_way=False)
+    if not task.given_up:
+        return task
+    try:
+        configuration = _initial_configuration(task, fusion_problem(task.fusion))
+    except UsageError:  # it has no problem, so it became loops at once
+        configuration = None
+    return replace(task, has_other_way=configuration is not None)
 
 
 def _distinct(formed: FormedText) -> dict[tuple[str, str], Fusion]:

@@ -38,7 +38,6 @@ from tuner.tuning.pretuned import initial_configuration
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-
 CPU = "cpu"
 NO_EPILOGUE = "none"
 NEAREST_RUNS = 3  # so many runs are asked for a configuration: the nearest run may have none that fits
@@ -105,12 +104,6 @@ def _best_timed(store: "Store", timed_on: TaskQuery, problem: Problem) -> Stored
     if not results:
         return None
     return min(results.values(), key=attrgetter("rank")).best
-
-
-def _tasks(problem: Problem) -> tuple[TaskQuery, ...]:
-    """Returns the conditions for a fusion, timed with its own state of the caches, then with each other."""
-    states = dict.fromkeys((problem.cache, *CACHES))
-    return tuple(TaskQuery.of(replace(problem, cache=state)) for state in states)
 
 
 @dataclass(frozen=True)
@@ -231,6 +224,12 @@ class _Trials:
 
     def octaves(self, threads: int) -> float:
         return abs(math.log2(max(threads, 1) / self.threads))
+
+
+def _tasks(problem: Problem) -> tuple[TaskQuery, ...]:
+    """Returns the conditions for a fusion, timed with its own state of the caches, then with each other."""
+    states = dict.fromkeys((problem.cache, *CACHES))
+    return tuple(TaskQuery.of(replace(problem, cache=state)) for state in states)
 
 
 def _packing(candidate: Candidate) -> tuple[str, Value | None]:

@@ -29,12 +29,6 @@ KEPT_SHARE = 0.75  # of the limit, once it was exceeded
 PRUNED_EVERY = 64  # after the writing of one file in so many, the size of the folder is looked at
 
 
-@cache
-def _compilers() -> str:
-    here = (platform.machine(), platform.python_version())  # a home directory may serve several architectures
-    return repr((sources_sha256((".",)), packages(), here, np.__version__))
-
-
 @final
 @dataclass(frozen=True)
 class CompiledFiles:
@@ -109,6 +103,12 @@ class CompiledFiles:
             kept_bytes += status.st_size
             if kept_bytes > KEPT_SHARE * self.limit_bytes:
                 Path(path).unlink(missing_ok=True)
+
+
+@cache
+def _compilers() -> str:
+    here = (platform.machine(), platform.python_version())  # a home directory may serve several architectures
+    return repr((sources_sha256((".",)), packages(), here, np.__version__))
 
 
 def compiled_files() -> CompiledFiles:

@@ -24,7 +24,6 @@ LOOK_AGAIN_S = 0.02
 TEXT_BYTES = 200  # of the text that describes a holder
 # struct flock of fcntl(2): type, whence, start, length, process (0 for locks of an open file)
 FLOCK = "hhqqi4x"
-
 log = logging.getLogger(__name__)
 FOLDER_VARIABLE = "TUNER_LOCK_FOLDER"  # of the environment: another folder, for tests that share no lock
 SHARED_FOLDERS = ("/tmp", "/dev/shm")  # noqa: S108 - only a folder of the user in them is used
@@ -160,17 +159,6 @@ def _opened_in(folder: Path, name: str) -> int:
         os.close(descriptor)
 
 
-# The lock itself: two bytes of the file for each core, locked as fcntl(2) describes for open files.
-#
-# Byte 2 n + 1 is held while core n is timed on; byte 2 n by the tuner that gets the core next, so that one
-# which times a candidate after the other does not take it again and again before others look. Cores are
-# locked in ascending order: tuners that share some cores cannot wait for one another in a circle.
-
-
-def _set_lock(descriptor: int, type_: int, byte: int, count: int = 1) -> None:
-    fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, struct.pack(FLOCK, type_, os.SEEK_SET, byte, count, 0))
-
-
 @functools.cache
 def cores_of_mask(processors: frozenset[int]) -> tuple[int, ...]:
     """Returns the cores of an affinity mask, a set of processors; cached, as /sys is slow."""
@@ -258,3 +246,14 @@ class TimingLock:
         with contextlib.suppress(OSError):  # a full disk: those who wait do not learn for whom
             for slot in slots:
                 os.pwrite(descriptor, padded, slot * TEXT_BYTES)
+
+
+# The lock itself: two bytes of the file for each core, locked as fcntl(2) describes for open files.
+#
+# Byte 2 n + 1 is held while core n is timed on; byte 2 n by the tuner that gets the core next, so that one
+# which times a candidate after the other does not take it again and again before others look. Cores are
+# locked in ascending order: tuners that share some cores cannot wait for one another in a circle.
+
+
+def _set_lock(descriptor: int, type_: int, byte: int, count: int = 1) -> None:
+    fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, struct.pack(FLOCK, type_, os.SEEK_SET, byte, count, 0))

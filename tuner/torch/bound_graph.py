@@ -303,10 +303,6 @@ def _detached(tensors: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
     return tuple(map(torch.Tensor.detach, tensors))
 
 
-def _name_of_constant(number: int) -> str:
-    return f"{CONSTANT}{number}"
-
-
 def _number_of_constant(name: str) -> int:
     return int(name.removeprefix(CONSTANT))
 
@@ -337,3 +333,7 @@ class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         for at, (number, dimension) in self._sizes.items():
             inputs[at] = inputs[number].shape[dimension]
         return self._graph(*map(inputs.__getitem__, range(len(inputs))))
+
+
+def _name_of_constant(number: int) -> str:
+    return f"{CONSTANT}{number}"

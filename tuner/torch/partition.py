@@ -171,10 +171,6 @@ def _parted(
         return function, tuple(operators)
 
 
-def _is_computing(node: Node) -> bool:
-    return isinstance(node.meta.get("val"), torch.Tensor) and not is_view(node)
-
-
 def _is_complex(node: Node) -> bool:
     values = map(_example_value, (node, *node.all_input_nodes))
     return any(isinstance(value, torch.Tensor) and value.is_complex() for value in values)
@@ -189,6 +185,10 @@ def _operators_of(
 ) -> dict[RefusedOperator, None]:
     computing = [node for node in filter(_is_computing, reasons) if node not in products]
     return dict.fromkeys(RefusedOperator(place_of(node), reasons[node]) for node in computing)
+
+
+def _is_computing(node: Node) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor) and not is_view(node)
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,20 +64,6 @@ class _Windows:
         return ends.clamp(max=self.size) - starts.clamp(min=0)
 
 
-def _windows(
-    x: torch.Tensor, dims: int, window: list[int], stride: Any, padding: Any, dilation: Any, up: bool
-) -> list[_Windows]:
-    """Returns the windows along each of the last ``dims`` dimensions.
-
-    A list of one number is for all of these. ``up``: whether the number of windows is rounded up, as by
-    ``ceil_mode``.
-    """
-    lists = (window, stride or window, padding, dilation)
-    by_axis = [[*numbers] * (dims if len(numbers) == 1 else 1) for numbers in lists]
-    axes = zip(x.shape[-dims:], *by_axis, strict=True)
-    return [_Windows(size, width, step, margin, gap, up) for size, width, step, margin, gap in axes]
-
-
 def max_pool(dims: int) -> Callable[..., Any]:
     """Returns the decomposition of ``aten.max_pool1d``, ``max_pool2d`` or ``max_pool3d``: NaN is greatest.
 
@@ -99,6 +85,20 @@ def max_pool(dims: int) -> Callable[..., Any]:
         return _pooled(x, windows, -math.inf, _greatest).to(x.dtype)
 
     return computed
+
+
+def _windows(
+    x: torch.Tensor, dims: int, window: list[int], stride: Any, padding: Any, dilation: Any, up: bool
+) -> list[_Windows]:
+    """Returns the windows along each of the last ``dims`` dimensions.
+
+    A list of one number is for all of these. ``up``: whether the number of windows is rounded up, as by
+    ``ceil_mode``.
+    """
+    lists = (window, stride or window, padding, dilation)
+    by_axis = [[*numbers] * (dims if len(numbers) == 1 else 1) for numbers in lists]
+    axes = zip(x.shape[-dims:], *by_axis, strict=True)
+    return [_Windows(size, width, step, margin, gap, up) for size, width, step, margin, gap in axes]
 
 
 def average_pool(dims: int) -> Callable[..., Any]:

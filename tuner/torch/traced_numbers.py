@@ -48,12 +48,17 @@ def floored(number: Any, divisor: Any) -> Any:
     return torch.sym_float(round((dividend - dividend % by) / by))
 
 
-def _floored_integer(number: torch.SymInt, divisor: Any) -> Any:
-    if isinstance(divisor, FLOATS):
-        return floored(number, divisor)
-    if not isinstance(divisor, NUMBERS):
-        return NotImplemented
-    return number.__int_floordiv__(divisor)
+def correct_arithmetic() -> None:
+    """Makes ``round`` and ``//`` of symbols compute as Python does, in torch.export and torch.compile."""
+    torch.SymInt.__round__ = rounded
+    torch.SymInt.__floordiv__ = _floored_integer
+    torch.SymInt.__rfloordiv__ = _floored_by_integer
+    torch.SymFloat.__floordiv__ = floored
+    torch.SymFloat.__rfloordiv__ = _floored_by
+
+
+def _floored_by(divisor: torch.SymFloat, number: Any) -> Any:
+    return floored(number, divisor)
 
 
 def _floored_by_integer(divisor: torch.SymInt, number: Any) -> Any:
@@ -64,17 +69,12 @@ def _floored_by_integer(divisor: torch.SymInt, number: Any) -> Any:
     return divisor.__rint_floordiv__(number)
 
 
-def _floored_by(divisor: torch.SymFloat, number: Any) -> Any:
-    return floored(number, divisor)
-
-
-def correct_arithmetic() -> None:
-    """Makes ``round`` and ``//`` of symbols compute as Python does, in torch.export and torch.compile."""
-    torch.SymInt.__round__ = rounded
-    torch.SymInt.__floordiv__ = _floored_integer
-    torch.SymInt.__rfloordiv__ = _floored_by_integer
-    torch.SymFloat.__floordiv__ = floored
-    torch.SymFloat.__rfloordiv__ = _floored_by
+def _floored_integer(number: torch.SymInt, divisor: Any) -> Any:
+    if isinstance(divisor, FLOATS):
+        return floored(number, divisor)
+    if not isinstance(divisor, NUMBERS):
+        return NotImplemented
+    return number.__int_floordiv__(divisor)
 
 
 def has_extremum_of_types(graph: torch.fx.Graph) -> bool:

@@ -46,10 +46,6 @@ def versions_of(tensors: Sequence[torch.Tensor]) -> Versions | None:
         return None
 
 
-def _layout(tensor: torch.Tensor) -> Layout:
-    return tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()
-
-
 class WeightContents:
     """Computes hashes of tensors' contents; faster if a call has the same tensors as the call before."""
 
@@ -69,6 +65,10 @@ class WeightContents:
         return tuple(
             (*layout[1:], content.value()) for layout, content in zip(layouts, contents, strict=True)
         )
+
+
+def _layout(tensor: torch.Tensor) -> Layout:
+    return tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:

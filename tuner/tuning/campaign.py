@@ -43,7 +43,6 @@ from tuner.version import __version__
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-
 TRIALS_EACH = 8  # of each problem on average, where neither trials nor a budget is given
 RequestOf = Callable[[Problem], RunRequest]  # raises UsageError
 
@@ -206,6 +205,14 @@ def _session(
     return session.run()
 
 
+def _plans(members: tuple[CampaignMember, ...], target: Target, machine: Machine) -> tuple[Plan, ...]:
+    plans = []
+    for member in members:
+        with _errors_name(member.settings.problem):
+            plans.append(target.plan(member.settings, machine))
+    return tuple(plans)
+
+
 @contextlib.contextmanager
 def _errors_name(problem: Problem) -> Iterator[None]:
     try:
@@ -213,14 +220,6 @@ def _errors_name(problem: Problem) -> Iterator[None]:
     except UsageError as error:
         line = error.message if problem.key in error.message else f"{problem.key}: {error.message}"
         raise UsageError(line, error.hint) from None
-
-
-def _plans(members: tuple[CampaignMember, ...], target: Target, machine: Machine) -> tuple[Plan, ...]:
-    plans = []
-    for member in members:
-        with _errors_name(member.settings.problem):
-            plans.append(target.plan(member.settings, machine))
-    return tuple(plans)
 
 
 def _floors_s(

@@ -209,15 +209,6 @@ def _effects_of_operands(op: Op) -> list[tuple[Value, Effect]]:
     ]
 
 
-def _reject_escapes(op: Op) -> None:
-    buffers = [value for value in op.operands if is_buffer(value.type)]
-    if op.name in ESCAPES and buffers:
-        raise CandidateError(
-            Stage.COMPILE,
-            f"{described(buffers[0])}: found {op.name}, allowed operations that do not keep its address",
-        )
-
-
 def _used_inside(op: Op) -> list[Value]:
     """Returns the memrefs from outside that an op and its nested ops use; raises if a memref escapes."""
     used: dict[Value, None] = {}
@@ -229,6 +220,15 @@ def _used_inside(op: Op) -> list[Value]:
             made.update(nested.results)
         made.update(arguments_in(nested))
     return [value for value in used if value not in made]
+
+
+def _reject_escapes(op: Op) -> None:
+    buffers = [value for value in op.operands if is_buffer(value.type)]
+    if op.name in ESCAPES and buffers:
+        raise CandidateError(
+            Stage.COMPILE,
+            f"{described(buffers[0])}: found {op.name}, allowed operations that do not keep its address",
+        )
 
 
 def reject_device_code(function: Op, structured: set[Op]) -> None:

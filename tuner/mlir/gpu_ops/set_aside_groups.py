@@ -142,18 +142,18 @@ def _list(view: Op, name: str) -> list[int]:
     return list(ir.DenseI64ArrayAttr(view.attributes[name]))
 
 
-def _is_whole(view: Op) -> bool:
-    """Returns whether all but the first offset is 0 and all but the first size is the argument's."""
-    sizes = list(view.operands[0].type.shape)
-    is_all = _list(view, "static_sizes")[1:] == sizes[1:] and not any(_list(view, "static_offsets")[1:])
-    return is_all and set(_list(view, "static_strides")) == {1}
-
-
 def _is_matrix(view: Op, group: Value) -> bool:
     """Returns whether a view is matrix ``group`` of an argument of three dimensions."""
     first = [_list(view, f"static_{name}")[0] for name in ("offsets", "sizes")]
     is_one = first == [DYNAMIC, 1] and len(view.operands) == 2 and view.operands[1] == group
     return is_one and _is_whole(view) and view.operands[0].type.rank == 3 and view.results[0].type.rank == 2
+
+
+def _is_whole(view: Op) -> bool:
+    """Returns whether all but the first offset is 0 and all but the first size is the argument's."""
+    sizes = list(view.operands[0].type.shape)
+    is_all = _list(view, "static_sizes")[1:] == sizes[1:] and not any(_list(view, "static_offsets")[1:])
+    return is_all and set(_list(view, "static_strides")) == {1}
 
 
 def _offsets_of_rows(view: Op, group: Value) -> Value | None:

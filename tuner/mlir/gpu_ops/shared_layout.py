@@ -66,14 +66,14 @@ class SharedLayoutOp(InPlaceOp, name="shared_layout"):
         return None
 
 
+def _names(alloc: Op) -> set[str]:
+    return {op.name for op, _ in _uses(alloc)}
+
+
 def _uses(alloc: Op) -> list[tuple[Op, int]]:
     """Returns (op, number of its operand that is the tile) of all uses except deallocations."""
     uses = uses_of(alloc.results[0])
     return [(op, number) for op, number in uses if op.name != "memref.dealloc"]
-
-
-def _names(alloc: Op) -> set[str]:
-    return {op.name for op, _ in _uses(alloc)}
 
 
 def _pad(alloc: Op, pad_bytes: int) -> None:

@@ -49,14 +49,14 @@ def compute_bytes_in_single(root: Op | ir.Module) -> None:
         _compute_in_single(op)
 
 
-def _is_byte(number: Value) -> bool:
-    return str(Term(number).element) in BYTE_FLOATS
-
-
 def _computes_bytes(op: Op) -> bool:
     if not op.name.startswith(COMPUTING) or op.name in MOVING or op.name in CONVERSIONS:
         return False
     return any(map(_is_byte, (*op.operands, *op.results)))
+
+
+def _is_byte(number: Value) -> bool:
+    return str(Term(number).element) in BYTE_FLOATS
 
 
 def _compute_in_single(op: Op) -> None:

@@ -28,6 +28,10 @@ def segments(op: Op) -> list[list[Value]]:
     return groups
 
 
+def _empty(op: Op, known: KnownSizes) -> Shape:
+    return _typed(op, known, list(op.operands))
+
+
 def _typed(op: Op, known: KnownSizes, operands: Sequence[Value]) -> Shape:
     """Returns the shape of the result: static sizes of its type, and operands where these are dynamic."""
     type_ = op.results[0].type
@@ -35,10 +39,6 @@ def _typed(op: Op, known: KnownSizes, operands: Sequence[Value]) -> Shape:
     return tuple(
         known.number(op, next(dynamic)) if size == DYNAMIC_SIZE else static_size(size) for size in type_.shape
     )
-
-
-def _empty(op: Op, known: KnownSizes) -> Shape:
-    return _typed(op, known, list(op.operands))
 
 
 def _splat(op: Op, known: KnownSizes) -> Shape:

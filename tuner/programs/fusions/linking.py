@@ -104,6 +104,47 @@ def _touched(fusion: Fusion, code: FusionCode, places: Sequence[Place]) -> Itera
         yield Bytes(slot, start, start + size * is_touched, is_write=index >= len(fusion.inputs))
 
 
+def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool], architecture: Architecture) -> list[str]:
+    """Returns LLVM-dialect texts: of the barrier, and of ``@program_part``, which each thread runs.
+
+    ``waits``: per fusion, whether all threads meet at a barrier before it.
+
+    A thread waits in a loop until all threads have arrived, and sleeps after 0.1 to 0.4 ms: the thread that
+    it waits for may need its processor. Arrivals are counted through the whole call, so no barrier resets
+    the count: barrier n waits for n times the number of threads.
+
+        llvm.func @program_part(%part: !llvm.ptr) {
+          llvm.call @call_0(%frame, %thread, %threads) : (!llvm.ptr, i64, i64) -> ()
+          llvm.call @wait_for_all(%arrivals, %until_1) : (!llvm.ptr, i64) -> ()  // until 1 * %threads arrived
+          llvm.cond_br %is_first, ^alone_1, ^after_1
+        ^alone_1:
+          llvm.call @call_1(%frame) : (!llvm.ptr) -> ()
+          llvm.br ^after_1
+        ^after_1:
+          llvm.return
+    """
+    lines = [HEAD]
+    barriers = 0
+    for index, (code, is_barrier) in enumerate(zip(codes, waits, strict=True)):
+        if is_barrier:
+            barriers += 1
+            lines += _wait(index, barriers)
+        call = call_of(index, code, "%thread", "%threads")
+        if code.is_divided:
+            lines.append(call)
+            continue
+        lines += [
+            f"  llvm.cond_br %is_first, ^alone_{index}, ^after_{index}",
+            f"^alone_{index}:",
+            call,
+            f"  llvm.br ^after_{index}",
+            f"^after_{index}:",
+        ]
+    lines += _wait(len(codes), barriers + 1)
+    calls = f"llvm.func @{SYSTEM_CALLS}(i64, ...) -> i64"
+    return [calls, _wait_text(architecture), "\n".join([*lines, "  llvm.return", "}"])]
+
+
 def _wait_text(architecture: Architecture) -> str:
     """Returns ``@wait_for_all`` in LLVM dialect: returns once ``until`` arrivals were counted.
 
@@ -156,47 +197,6 @@ llvm.func internal @wait_for_all(%arrivals: {POINTER}, %until: i64) {{
 ^done:
   llvm.return
 }}"""
-
-
-def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool], architecture: Architecture) -> list[str]:
-    """Returns LLVM-dialect texts: of the barrier, and of ``@program_part``, which each thread runs.
-
-    ``waits``: per fusion, whether all threads meet at a barrier before it.
-
-    A thread waits in a loop until all threads have arrived, and sleeps after 0.1 to 0.4 ms: the thread that
-    it waits for may need its processor. Arrivals are counted through the whole call, so no barrier resets
-    the count: barrier n waits for n times the number of threads.
-
-        llvm.func @program_part(%part: !llvm.ptr) {
-          llvm.call @call_0(%frame, %thread, %threads) : (!llvm.ptr, i64, i64) -> ()
-          llvm.call @wait_for_all(%arrivals, %until_1) : (!llvm.ptr, i64) -> ()  // until 1 * %threads arrived
-          llvm.cond_br %is_first, ^alone_1, ^after_1
-        ^alone_1:
-          llvm.call @call_1(%frame) : (!llvm.ptr) -> ()
-          llvm.br ^after_1
-        ^after_1:
-          llvm.return
-    """
-    lines = [HEAD]
-    barriers = 0
-    for index, (code, is_barrier) in enumerate(zip(codes, waits, strict=True)):
-        if is_barrier:
-            barriers += 1
-            lines += _wait(index, barriers)
-        call = call_of(index, code, "%thread", "%threads")
-        if code.is_divided:
-            lines.append(call)
-            continue
-        lines += [
-            f"  llvm.cond_br %is_first, ^alone_{index}, ^after_{index}",
-            f"^alone_{index}:",
-            call,
-            f"  llvm.br ^after_{index}",
-            f"^after_{index}:",
-        ]
-    lines += _wait(len(codes), barriers + 1)
-    calls = f"llvm.func @{SYSTEM_CALLS}(i64, ...) -> i64"
-    return [calls, _wait_text(architecture), "\n".join([*lines, "  llvm.return", "}"])]
 
 
 def call_of(number: int, code: FusionCode, thread: str, threads: str) -> str:

@@ -395,6 +395,15 @@ def _sum_of_products(a: Value, q: Value, scale: Value, *rest: Value) -> Value:
     return value("arith.addf", type_, rest[-1], value(SCALE, type_, a, weight))
 
 
+def _matrix(read: Read, n: int, k: int) -> Value:
+    """Returns integers as n x k: reshaped, or transposed where they lie in another order."""
+    if read.digits == _merged([Digit("n", 1, n), Digit("k", 1, k)]):
+        return _reshaped(read.tensor, [n, k])
+    tensor, digits = _by_digits(read)
+    order = sorted(range(len(digits)), key=lambda at: (digits[at].of == "k", -digits[at].stride))
+    return _reshaped(transposed(tensor, order), [n, k])
+
+
 def _by_digits(read: Read) -> tuple[Value, Digits]:
     """Returns a tensor with one dimension for each digit, and its digits."""
     groups: list[list[int]] = []
@@ -406,15 +415,6 @@ def _by_digits(read: Read) -> tuple[Value, Digits]:
     shape = [digit.size for digit in digits]
     is_split = len(digits) > len(read.dimensions)
     return (expand(read.tensor, groups, shape) if is_split else read.tensor), tuple(digits)
-
-
-def _matrix(read: Read, n: int, k: int) -> Value:
-    """Returns integers as n x k: reshaped, or transposed where they lie in another order."""
-    if read.digits == _merged([Digit("n", 1, n), Digit("k", 1, k)]):
-        return _reshaped(read.tensor, [n, k])
-    tensor, digits = _by_digits(read)
-    order = sorted(range(len(digits)), key=lambda at: (digits[at].of == "k", -digits[at].stride))
-    return _reshaped(transposed(tensor, order), [n, k])
 
 
 def _table(read: Read | None, n: int, groups: int) -> Value:

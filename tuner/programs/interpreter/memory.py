@@ -21,6 +21,12 @@ Update = Callable[[Array, Array], Array]  # from the old values and the operands
 OUTSIDE = "found an address outside of its buffer"
 
 
+def read(dtype: DType, addresses: Array) -> Array:
+    """Returns the numbers at unchecked byte addresses of this process, multiples of the type's size."""
+    numbers: Array = _numbers(dtype)[(addresses - FIRST) // dtype.itemsize]
+    return numbers != 0 if dtype == BOOL else numbers
+
+
 @cache
 def _numbers(dtype: DType) -> Array:
     size = dtype.itemsize
@@ -34,12 +40,6 @@ def _numbers(dtype: DType) -> Array:
     if dtype == BOOL:
         return whole
     return whole.view(dtype)
-
-
-def read(dtype: DType, addresses: Array) -> Array:
-    """Returns the numbers at unchecked byte addresses of this process, multiples of the type's size."""
-    numbers: Array = _numbers(dtype)[(addresses - FIRST) // dtype.itemsize]
-    return numbers != 0 if dtype == BOOL else numbers
 
 
 def write(dtype: DType, addresses: Array, values: Array) -> None:

@@ -17,16 +17,6 @@ from tuner.programs.interpreter.lanes import INDEX, Array, BufferView, row_major
 from tuner.programs.interpreter.memory_ops import MixedNumbers, sizes_of
 
 
-def _mixed(op: Op, scope: FunctionScope) -> tuple[MixedNumbers, MixedNumbers, MixedNumbers]:
-    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
-    rest = list(op.operands)[1:]
-    mixed = []
-    for name, count in zip(("offsets", "sizes", "strides"), sizes[1:], strict=True):
-        mixed.append(MixedNumbers(op, scope, f"static_{name}", rest[:count]))
-        rest = rest[count:]
-    return mixed[0], mixed[1], mixed[2]
-
-
 def subview(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.subview``: offsets, sizes and strides; may drop dimensions of size 1.
 
@@ -54,6 +44,16 @@ def subview(op: Op, scope: FunctionScope) -> Step:
         )
 
     return step
+
+
+def _mixed(op: Op, scope: FunctionScope) -> tuple[MixedNumbers, MixedNumbers, MixedNumbers]:
+    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    rest = list(op.operands)[1:]
+    mixed = []
+    for name, count in zip(("offsets", "sizes", "strides"), sizes[1:], strict=True):
+        mixed.append(MixedNumbers(op, scope, f"static_{name}", rest[:count]))
+        rest = rest[count:]
+    return mixed[0], mixed[1], mixed[2]
 
 
 def reinterpret_cast(op: Op, scope: FunctionScope) -> Step:

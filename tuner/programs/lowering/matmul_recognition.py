@@ -230,11 +230,6 @@ def _loop(result: ir.AffineExpr, extents: tuple[int, ...]) -> int:
     raise UnknownContractionError(f"an operand is indexed by {result}: a stride, or no plain dimension")
 
 
-def _in_child(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
-    with failing_at(Stage.BIND):
-        return contractions_in(text)
-
-
 def model_contractions(file: Path) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
     """Parses an MLIR file in a child process; returns (problems, reasons) of its contractions.
 
@@ -250,6 +245,11 @@ def model_contractions(file: Path) -> tuple[tuple[NamedProblem, ...], tuple[str,
         why = f": {left_out[0]}" if left_out else ""
         raise UsageError(f"{file.name}: has no contraction of static sizes and known types{why}")
     return problems, left_out
+
+
+def _in_child(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
+    with failing_at(Stage.BIND):
+        return contractions_in(text)
 
 
 def contractions_in(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:

@@ -248,43 +248,11 @@ class _Signature:
     outputs: list[str]
 
 
-def _signature(cursor: TextCursor) -> _Signature | None:
-    if not cursor.takes(":"):
-        return None
-    first = cursor.types()
-    if cursor.takes("->"):
-        return _Signature(first, cursor.types())
-    return _Signature(None, first)
-
-
-def _attributes(cursor: TextCursor) -> list[str]:
-    if not cursor.sees("{"):
-        return []
-    inside = cursor.enclosed("{").strip()
-    if inside:
-        return [inside]
-    return []
-
-
-def _tokens(cursor: TextCursor) -> tuple[bool, list[Operand]]:
-    """Parses ``async [%t]``; returns whether the operation creates a token, and the tokens it waits for."""
-    is_async = cursor.takes("async")
-    return is_async, [(token, TOKEN_TYPE) for token in _in_brackets(cursor)]
-
-
 def _in_brackets(cursor: TextCursor) -> list[str]:
     values = []
     if cursor.takes("["):
         values = cursor.values()
         cursor.require("]")
-    return values
-
-
-def _operands(cursor: TextCursor) -> list[str]:
-    is_enclosed = cursor.takes("(")
-    values = cursor.values()
-    if is_enclosed:
-        cursor.require(")")
     return values
 
 
@@ -306,6 +274,38 @@ def _read_plain(cursor: TextCursor) -> _Operation:
         raise cursor.error(f"{len(values)} types, one for each operand")
     results = [TOKEN_TYPE] if is_async and not results else results
     return _Operation([tokens, list(zip(values, types, strict=True))], results, attributes)
+
+
+def _operands(cursor: TextCursor) -> list[str]:
+    is_enclosed = cursor.takes("(")
+    values = cursor.values()
+    if is_enclosed:
+        cursor.require(")")
+    return values
+
+
+def _tokens(cursor: TextCursor) -> tuple[bool, list[Operand]]:
+    """Parses ``async [%t]``; returns whether the operation creates a token, and the tokens it waits for."""
+    is_async = cursor.takes("async")
+    return is_async, [(token, TOKEN_TYPE) for token in _in_brackets(cursor)]
+
+
+def _attributes(cursor: TextCursor) -> list[str]:
+    if not cursor.sees("{"):
+        return []
+    inside = cursor.enclosed("{").strip()
+    if inside:
+        return [inside]
+    return []
+
+
+def _signature(cursor: TextCursor) -> _Signature | None:
+    if not cursor.takes(":"):
+        return None
+    first = cursor.types()
+    if cursor.takes("->"):
+        return _Signature(first, cursor.types())
+    return _Signature(None, first)
 
 
 def _read_create(cursor: TextCursor) -> _Operation:

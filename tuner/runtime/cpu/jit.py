@@ -89,6 +89,12 @@ def module_for_host(llvm_text: str) -> Any:
     return module
 
 
+@cache
+def _has_slow_masks() -> bool:
+    """Returns whether a masked store may take longer than another one on this processor."""
+    return own_architecture() is X86_64 and AVX512VL not in own_flags()
+
+
 class JittedModule:
     """JIT-compiled machine code, freed with this object.
 

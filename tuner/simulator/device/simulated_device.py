@@ -228,10 +228,6 @@ class DeviceCounts:
     graph_launches: int = 0
 
 
-def _print(text: str) -> None:
-    sys.stdout.write(text)  # looked up at each call: a test may have replaced it
-
-
 class SimulatedDevice(AbstractDevice):
     """A simulated GPU: runs kernels in the PTX simulator, and finds defects of the host program that uses it.
 
@@ -425,6 +421,10 @@ class SimulatedDevice(AbstractDevice):
     def _release(self) -> None:
         if self._timeline.is_idle:
             self._memory.release()
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)  # looked up at each call: a test may have replaced it
 
 
 class SimulatedHostWatch(AbstractHostWatch):

@@ -39,18 +39,6 @@ def _is_unordered(a: Array, b: Array) -> Array:
     return np.isnan(a) | np.isnan(b)
 
 
-def _comparison(operands: Operands, type_: PtxType) -> Comparison:
-    """Consumes the comparison operator and returns its function. PTX ISA, "Floating-Point Comparisons"."""
-    if not type_.is_float:
-        integers: dict[str, Comparison] = {**ORDERED, **UNSIGNED, "ne": np.not_equal}
-        return integers[operands.modifiers.need(integers, "a comparison")]
-    table: dict[str, Comparison] = {**ORDERED, "num": lambda a, b: ~_is_unordered(a, b), "nan": _is_unordered}
-    name = operands.modifiers.need((*table, *(f"{name}u" for name in ORDERED)), "a comparison")
-    if name in table:
-        return table[name]
-    return lambda a, b: ORDERED[name[:-1]](a, b) | _is_unordered(a, b)
-
-
 def set_predicate(operands: Operands) -> Step:
     """Decodes PTX ``setp``: returns a function that compares two operands and writes a predicate.
 
@@ -78,6 +66,18 @@ def set_predicate(operands: Operands) -> Step:
             write_second(resident, combine(high, third(resident)))
 
     return step
+
+
+def _comparison(operands: Operands, type_: PtxType) -> Comparison:
+    """Consumes the comparison operator and returns its function. PTX ISA, "Floating-Point Comparisons"."""
+    if not type_.is_float:
+        integers: dict[str, Comparison] = {**ORDERED, **UNSIGNED, "ne": np.not_equal}
+        return integers[operands.modifiers.need(integers, "a comparison")]
+    table: dict[str, Comparison] = {**ORDERED, "num": lambda a, b: ~_is_unordered(a, b), "nan": _is_unordered}
+    name = operands.modifiers.need((*table, *(f"{name}u" for name in ORDERED)), "a comparison")
+    if name in table:
+        return table[name]
+    return lambda a, b: ORDERED[name[:-1]](a, b) | _is_unordered(a, b)
 
 
 def _combination(operands: Operands) -> tuple[Comparison, Reader]:

@@ -24,13 +24,6 @@ def move(operands: Operands) -> Step:
     return lambda resident: write(resident, read(resident))
 
 
-def _part(operands: Operands, type_: PtxType, count: int) -> PtxType:
-    name = f"b{8 * type_.bytes // count}"
-    if name not in TYPES:
-        raise operands.unsupported(f"{count} parts of .{type_.name}")
-    return TYPES[name]
-
-
 def _pack(operands: Operands, type_: PtxType) -> Step:
     part = _part(operands, type_, len(operands.items(1)))
     readers = list(map(operands.reader, operands.items(1), repeat(part)))
@@ -42,6 +35,13 @@ def _pack(operands: Operands, type_: PtxType) -> Step:
         write(resident, parts.view(raw.dtype)[:, 0])
 
     return step
+
+
+def _part(operands: Operands, type_: PtxType, count: int) -> PtxType:
+    name = f"b{8 * type_.bytes // count}"
+    if name not in TYPES:
+        raise operands.unsupported(f"{count} parts of .{type_.name}")
+    return TYPES[name]
 
 
 def _unpack(operands: Operands, type_: PtxType) -> Step:

@@ -56,11 +56,6 @@ def operand_values(bits: Array, kind: str) -> Array:
     return np.ascontiguousarray(bits).view(TYPES[kind].dtype).astype(np.float64)
 
 
-def _block(register: Array, kind: str) -> Array:
-    """Returns one register of all lanes [warp * 32] as matrices [warp, g, t * element]."""
-    return operand_values(register.reshape(-1, 8, 4), kind)
-
-
 def matrix_a(registers: list[Array], kind: str) -> Array:
     """Returns A of each warp, float64 [warp, 16, k], from mma.sync's registers (bits of 32 lanes per warp).
 
@@ -71,6 +66,11 @@ def matrix_a(registers: list[Array], kind: str) -> Array:
         for r in range(0, len(registers), 2)
     ]
     return np.concatenate(pairs, axis=2)
+
+
+def _block(register: Array, kind: str) -> Array:
+    """Returns one register of all lanes [warp * 32] as matrices [warp, g, t * element]."""
+    return operand_values(register.reshape(-1, 8, 4), kind)
 
 
 def matrix_b(registers: list[Array], kind: str) -> Array:

@@ -106,14 +106,6 @@ def _number(parameter: ir.Type, expression: Expression, values: dict[str, Value]
     return ir.IntegerAttr.get(type_, number)
 
 
-def _constants(op: ir.Operation, constrained: Constrained, values: dict[str, Value]) -> list[tuple[str, str]]:
-    """Returns the value and the type of each result of a ``constrain_params`` op, as MLIR text."""
-    constants = []
-    for result, expression in zip(op.results, constrained.results, strict=True):
-        constants.append((str(_number(result.type, expression, values)), str(result.type)))
-    return constants
-
-
 class _Reader:
     def __init__(self, knobs: tuple[Knob, ...], script: str) -> None:
         self._knobs = {knob.name: knob for knob in knobs}
@@ -405,6 +397,14 @@ class Schedule:
         for constraint in self.constraints:
             if not constraint.evaluate(values):
                 raise CandidateError(Stage.BIND, f"{constraint.where}: {constraint.text!r} does not hold")
+
+
+def _constants(op: ir.Operation, constrained: Constrained, values: dict[str, Value]) -> list[tuple[str, str]]:
+    """Returns the value and the type of each result of a ``constrain_params`` op, as MLIR text."""
+    constants = []
+    for result, expression in zip(op.results, constrained.results, strict=True):
+        constants.append((str(_number(result.type, expression, values)), str(result.type)))
+    return constants
 
 
 def _runs_or_first(knob: Knob, tunable_ops: tuple[TunableOp, ...]) -> str | None:

@@ -32,7 +32,6 @@ from tuner.space.scripts.header import within_columns
 
 if TYPE_CHECKING:
     from tuner.space.scripts.schedule import Schedule
-
 AMX_TILE = 16  # rows and columns of an accumulator tile
 SCRIPT_LIMIT = 4 * 2**20  # characters of a bound script; a template that writes more is broken
 # The selected value of a knob with options: ``transform.tune.knob<"tile_m"> = 4 from options = [2, 4]``
@@ -60,15 +59,6 @@ def strategy_folder() -> Path:
     return Path(str(files("tuner") / "strategies"))
 
 
-def _without_numbers(comments: re.Match[str]) -> str:
-    """Returns comment lines without their sentences that have a number: another value may make them wrong."""
-    text = " ".join(line.strip().removeprefix("//").strip() for line in comments[0].splitlines())
-    kept = [sentence for sentence in SENTENCE_END.split(text) if sentence and not re.search(r"\d", sentence)]
-    if kept:
-        return f"{comments[1]}// {' '.join(kept)}\n"
-    return ""
-
-
 def load_strategy(name: str, path: Path | None = None, *, reopens: bool = False) -> Strategy:
     """Reads the shipped template ``name``, or the script at ``path``. Raises UsageError if it cannot be read.
 
@@ -80,6 +70,15 @@ def load_strategy(name: str, path: Path | None = None, *, reopens: bool = False)
     if reopens:
         text = COMMENTS.sub(_without_numbers, SELECTED.sub(r"\1", text))
     return Strategy(name, source, text)
+
+
+def _without_numbers(comments: re.Match[str]) -> str:
+    """Returns comment lines without their sentences that have a number: another value may make them wrong."""
+    text = " ".join(line.strip().removeprefix("//").strip() for line in comments[0].splitlines())
+    kept = [sentence for sentence in SENTENCE_END.split(text) if sentence and not re.search(r"\d", sentence)]
+    if kept:
+        return f"{comments[1]}// {' '.join(kept)}\n"
+    return ""
 
 
 def load_chosen(chosen: ChosenStrategy) -> Strategy:
